@@ -1,1 +1,21 @@
-//! Ground of railtwin.
+//! Ground of railtwin: what everything else is counted in.
+//!
+//! * [`SimTime`]: a moment or a span of simulated time, whole picoseconds.
+//! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
+//! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
+//! * [`id`]: dense typed ids.
+//! * [`stream`]: named random streams derived from one seed.
+//!
+//! ```
+//! use railtwin_units::{Bytes, Rate, SimTime};
+//! let rate: Rate = "400 Gbps".parse().unwrap();
+//! let size: Bytes = "1 GB".parse().unwrap();
+//! assert_eq!(size.time_at(rate), SimTime::from_ps(20_000_000_000));
+//! ```
+pub mod id;
+pub mod quantity;
+pub mod stream;
+pub mod text;
+
+pub use quantity::{Bytes, Rate, SimTime};
+pub use text::QuantityError;

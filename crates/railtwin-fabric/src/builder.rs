@@ -1,0 +1,218 @@
+//! The only way to make a fabric: add hosts, switches and cables, then freeze the adjacency.
+use railtwin_units::{Rate, SimTime};
+
+use crate::error::FabricError;
+use crate::graph::{
+    CableClass, CableId, DeviceId, DeviceKind, Fabric, Host, HostId, NONE, PortId, PortRole,
+    SwitchPlace,
+};
+use crate::host::HostModel;
+
+/// A run of equal ports on a device: how many, how fast, which way they look.
+pub type PortRun = (u32, Rate, PortRole);
+
+/// Grows a fabric device by device; ports of one device are contiguous.
+#[derive(Debug)]
+pub struct FabricBuilder {
+    fabric: Fabric,
+}
+
+impl FabricBuilder {
+    /// An empty fabric called `name`.
+    pub fn new(name: &str) -> Self {
+        let fabric = Fabric {
+            name: name.to_owned(),
+            switch_latency: SimTime::ZERO,
+            host_models: Vec::new(),
+            hosts: Vec::new(),
+            device_kind: Vec::new(),
+            device_owner: Vec::new(),
+            device_first_port: vec![0],
+            switches: Vec::new(),
+            port_device: Vec::new(),
+            port_capacity: Vec::new(),
+            port_role: Vec::new(),
+            port_cable: Vec::new(),
+            cable_ports: Vec::new(),
+            cable_class: Vec::new(),
+            cable_capacity: Vec::new(),
+            cable_delay: Vec::new(),
+            adjacency_start: Vec::new(),
+            adjacency: Vec::new(),
+        };
+        Self { fabric }
+    }
+
+    /// Sets the time from a packet's arrival at an idle switch to its departure.
+    pub fn set_switch_latency(&mut self, latency: SimTime) {
+        self.fabric.switch_latency = latency;
+    }
+
+    /// Registers a host model and returns its row.
+    pub fn add_host_model(&mut self, model: HostModel) -> u32 {
+        self.fabric.host_models.push(model);
+        self.fabric.host_models.len() as u32 - 1
+    }
+
+    /// Adds a host with its GPUs, NVSwitch and NICs, cabled inside. Backend ports stay free.
+    pub fn add_host(
+        &mut self,
+        model: u32,
+        pod: u32,
+        segment: u32,
+        index: u32,
+        spare: bool,
+    ) -> HostId {
+        let host = HostId::from_index(self.fabric.hosts.len());
+        let first_device = DeviceId::from_index(self.fabric.device_kind.len());
+        self.fabric.hosts.push(Host {
+            pod,
+            segment,
+            index,
+            spare,
+            model,
+            first_device,
+        });
+        let m = self.fabric.host_models[model as usize].clone();
+        let nvswitch = m.nvlink.map(|capacity| {
+            self.add_device(
+                DeviceKind::NvSwitch,
+                host.0,
+                &[(m.gpus, capacity, PortRole::Inside)],
+            )
+        });
+        let nvlink = m.nvlink.map(|capacity| (1, capacity, PortRole::Inside));
+        for gpu in 0..m.gpus {
+            let pcie = (0..m.nics).filter(|&nic| m.gpu_of_nic(nic) == gpu).count() as u32;
+            let pcie = (pcie, m.pcie, PortRole::Inside);
+            let runs = [nvlink.unwrap_or((0, m.pcie, PortRole::Inside)), pcie];
+            let device = self.add_device(DeviceKind::Gpu, host.0, &runs);
+            if let Some(nvswitch) = nvswitch {
+                let ports = [self.port(device, 0), self.port(nvswitch, gpu)];
+                self.add_cable(ports, CableClass::NvLink, m.nvlink_delay);
+            }
+        }
+        let gpu_of =
+            |nic: u32| DeviceId(first_device.0 + u32::from(nvswitch.is_some()) + m.gpu_of_nic(nic));
+        for nic in 0..m.nics {
+            let runs = [
+                (1, m.pcie, PortRole::Inside),
+                (m.nic.ports, m.nic.port_capacity, PortRole::Backend),
+            ];
+            let device = self.add_device(DeviceKind::Nic, host.0, &runs);
+            let rank = (0..nic)
+                .filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic))
+                .count() as u32;
+            let gpu_port = self.port(gpu_of(nic), u32::from(nvswitch.is_some()) + rank);
+            self.add_cable(
+                [gpu_port, self.port(device, 0)],
+                CableClass::Pcie,
+                m.pcie_delay,
+            );
+        }
+        for _ in 0..m.frontend_nics {
+            let runs = [(
+                m.frontend.ports,
+                m.frontend.port_capacity,
+                PortRole::Frontend,
+            )];
+            self.add_device(DeviceKind::Nic, host.0, &runs);
+        }
+        host
+    }
+
+    /// Adds a switch with its runs of ports.
+    pub fn add_switch(&mut self, place: SwitchPlace, runs: &[PortRun]) -> DeviceId {
+        let row = self.fabric.switches.len() as u32;
+        let device = self.add_device(DeviceKind::Switch, row, runs);
+        self.fabric.switches.push((device, place));
+        device
+    }
+
+    fn add_device(&mut self, kind: DeviceKind, owner: u32, runs: &[PortRun]) -> DeviceId {
+        let fabric = &mut self.fabric;
+        let device = DeviceId::from_index(fabric.device_kind.len());
+        fabric.device_kind.push(kind);
+        fabric.device_owner.push(owner);
+        for &(count, capacity, role) in runs {
+            for _ in 0..count {
+                fabric.port_device.push(device);
+                fabric.port_capacity.push(capacity);
+                fabric.port_role.push(role);
+                fabric.port_cable.push(NONE);
+            }
+        }
+        fabric
+            .device_first_port
+            .push(fabric.port_device.len() as u32);
+        device
+    }
+
+    /// Port `index` of a device.
+    ///
+    /// # Panics
+    /// When the device has no such port: recipes know how many they made.
+    pub fn port(&self, device: DeviceId, index: u32) -> PortId {
+        let port = self.fabric.device_first_port[device.index()] + index;
+        assert!(
+            port < self.fabric.device_first_port[device.index() + 1],
+            "{device:?} has no port {index}"
+        );
+        PortId(port)
+    }
+
+    /// Backend port `port` of backend NIC `nic` of `host`.
+    pub fn nic_port(&self, host: HostId, nic: u32, port: u32) -> PortId {
+        self.port(self.fabric.nic(host, nic), 1 + port)
+    }
+
+    /// Joins two free ports, the one nearer to the hosts first; the slower port sets the capacity.
+    ///
+    /// # Panics
+    /// When a port is taken: recipes place each cable once.
+    pub fn add_cable(&mut self, ports: [PortId; 2], class: CableClass, delay: SimTime) -> CableId {
+        let fabric = &mut self.fabric;
+        let cable = CableId::from_index(fabric.cable_ports.len());
+        for port in ports {
+            assert_eq!(
+                fabric.port_cable[port.index()],
+                NONE,
+                "{port:?} holds a cable already"
+            );
+            fabric.port_cable[port.index()] = cable.0;
+        }
+        let [a, b] = ports.map(|port| fabric.port_capacity[port.index()]);
+        fabric.cable_ports.push(ports);
+        fabric.cable_class.push(class);
+        fabric.cable_capacity.push(a.min(b));
+        fabric.cable_delay.push(delay);
+        cable
+    }
+
+    /// Freezes the adjacency.
+    ///
+    /// # Errors
+    /// [`FabricError::TooLarge`] when links do not fit 32 bits.
+    pub fn finish(mut self) -> Result<Fabric, FabricError> {
+        let fabric = &mut self.fabric;
+        if fabric.cable_ports.len() >= (u32::MAX / 2) as usize {
+            return Err(FabricError::TooLarge { what: "links" });
+        }
+        let devices = fabric.device_kind.len();
+        fabric.adjacency_start = Vec::with_capacity(devices + 1);
+        fabric.adjacency = Vec::with_capacity(fabric.cable_ports.len() * 2);
+        for device in 0..devices {
+            fabric.adjacency_start.push(fabric.adjacency.len() as u32);
+            for port in fabric.device_first_port[device]..fabric.device_first_port[device + 1] {
+                let cable = fabric.port_cable[port as usize];
+                if cable == NONE {
+                    continue;
+                }
+                let link = fabric.link_from(CableId(cable), PortId(port));
+                fabric.adjacency.push((link, fabric.target(link)));
+            }
+        }
+        fabric.adjacency_start.push(fabric.adjacency.len() as u32);
+        Ok(self.fabric)
+    }
+}

@@ -1,0 +1,397 @@
+//! One builder for every tiered fabric: segments of leaves, pods of spines, a core over the pods.
+use railtwin_units::{Rate, SimTime};
+
+use crate::builder::FabricBuilder;
+use crate::error::FabricError;
+use crate::graph::{CableClass, DeviceId, Fabric, NONE, PortRole, SwitchPlace};
+use crate::host::HostModel;
+
+/// Which leaves share a set of spines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpineGroups {
+    /// Every leaf of a pod reaches every spine of the pod.
+    Single,
+    /// One plane per leaf of a leaf set: the dual-plane of HPN section 6.1.
+    PerTor,
+    /// One plane per leaf of a segment: rail-only tier 2, HPN section 10.
+    PerLeaf,
+}
+
+/// A tiered fabric, spelled out. The presets are recipes that fill it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClosSpec {
+    /// Name of the fabric.
+    pub name: String,
+    /// Model of every host.
+    pub host: HostModel,
+    /// Pods.
+    pub pods: u32,
+    /// Segments in a pod.
+    pub segments: u32,
+    /// Active hosts in a segment.
+    pub hosts: u32,
+    /// Backup hosts in a segment.
+    pub spare_hosts: u32,
+    /// Rails that share a leaf set: 1 = rail-optimised, all NICs = one leaf set for the segment.
+    pub rails_per_leaf: u32,
+    /// Leaves in a leaf set; port `p` of a NIC goes to leaf `p mod tors`.
+    pub tors: u32,
+    /// Which leaves share spines.
+    pub groups: SpineGroups,
+    /// Spines in a group; 0 = one tier only.
+    pub spines: u32,
+    /// Parallel cables between a leaf and each spine of its group.
+    pub parallel: u32,
+    /// Capacity of a leaf-spine cable.
+    pub uplink: Rate,
+    /// Ports of a spine towards the core.
+    pub spine_up: u32,
+    /// Cores in a core group (one group for each spine group); built when there are two pods or more.
+    pub cores: u32,
+    /// Capacity of a spine-core cable.
+    pub core_link: Rate,
+    /// Capacity of the chip in every switch; none = unchecked.
+    pub chip: Option<Rate>,
+    /// Delay of a cable from NIC to leaf.
+    pub access_delay: SimTime,
+    /// Delay of a cable from leaf to spine.
+    pub leaf_spine_delay: SimTime,
+    /// Delay of a cable from spine to core.
+    pub spine_core_delay: SimTime,
+    /// Time from a packet's arrival at an idle switch to its departure.
+    pub switch_latency: SimTime,
+}
+
+impl ClosSpec {
+    fn leaf_sets(&self) -> u32 {
+        self.host.nics / self.rails_per_leaf
+    }
+
+    fn leaves_per_segment(&self) -> u32 {
+        self.leaf_sets() * self.tors
+    }
+
+    /// Ports of one host that end on one leaf.
+    fn ports_per_host(&self) -> u32 {
+        self.rails_per_leaf * (self.host.nic.ports / self.tors)
+    }
+
+    fn group_count(&self) -> u32 {
+        match self.groups {
+            SpineGroups::Single => 1,
+            SpineGroups::PerTor => self.tors,
+            SpineGroups::PerLeaf => self.leaves_per_segment(),
+        }
+    }
+
+    fn group_of_leaf(&self, leaf_in_segment: u32) -> u32 {
+        match self.groups {
+            SpineGroups::Single => 0,
+            SpineGroups::PerTor => leaf_in_segment % self.tors,
+            SpineGroups::PerLeaf => leaf_in_segment,
+        }
+    }
+
+    fn plane_of_group(&self, group: u32) -> u32 {
+        if self.group_count() == 1 { NONE } else { group }
+    }
+
+    fn leaf_down(&self) -> u32 {
+        (self.hosts + self.spare_hosts) * self.ports_per_host()
+    }
+
+    fn leaf_up(&self) -> u32 {
+        self.spines * self.parallel
+    }
+
+    fn spine_down(&self) -> u32 {
+        self.segments * self.leaves_per_segment() / self.group_count() * self.parallel
+    }
+
+    fn core_down(&self) -> u32 {
+        self.pods * self.spines * self.spine_up / self.cores.max(1)
+    }
+
+    /// Checks that counts are positive, divide, and fit the chips.
+    ///
+    /// # Errors
+    /// [`FabricError`] naming the field, its value and what would be accepted.
+    pub fn check(&self) -> Result<(), FabricError> {
+        self.host.check()?;
+        for (field, value) in [
+            ("pods", self.pods),
+            ("segments", self.segments),
+            ("hosts", self.hosts),
+            ("tors", self.tors),
+        ] {
+            if value == 0 {
+                return Err(FabricError::range(
+                    field,
+                    value,
+                    "write a whole number from 1 up",
+                ));
+            }
+        }
+        let divides = |part: u32, whole: u32| part > 0 && whole.is_multiple_of(part);
+        if !divides(self.rails_per_leaf, self.host.nics) {
+            let accepted = format!("write a divisor of the host's {} NICs", self.host.nics);
+            return Err(FabricError::range(
+                "rails_per_leaf",
+                self.rails_per_leaf,
+                accepted,
+            ));
+        }
+        if !divides(self.tors, self.host.nic.ports) {
+            let accepted = format!("write a divisor of the NIC's {} ports", self.host.nic.ports);
+            return Err(FabricError::range("tors", self.tors, accepted));
+        }
+        if self.spines == 0 && (self.pods > 1 || self.segments > 1) {
+            let accepted = "more than one segment needs spines: write a whole number from 1 up";
+            return Err(FabricError::range("spines", self.spines, accepted));
+        }
+        if self.pods > 1 {
+            let ports = u64::from(self.spines) * u64::from(self.spine_up);
+            if self.spine_up == 0 || self.cores == 0 || !ports.is_multiple_of(u64::from(self.cores))
+            {
+                let accepted = format!(
+                    "several pods need cores: write a divisor of the {ports} uplinks of a group"
+                );
+                return Err(FabricError::range("cores", self.cores, accepted));
+            }
+        }
+        self.check_chips()?;
+        self.check_size()
+    }
+
+    fn check_chips(&self) -> Result<(), FabricError> {
+        let Some(chip) = self.chip else { return Ok(()) };
+        let access = self.host.nic.port_capacity;
+        let remedy = |text: &str| text.to_owned();
+        let mut switches = vec![(
+            "leaf",
+            (self.leaf_down(), access),
+            (self.leaf_up(), self.uplink),
+            remedy(
+                "lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity",
+            ),
+        )];
+        if self.spines > 0 {
+            let up = (self.spine_up, self.core_link);
+            let remedy = remedy("lower segments, or spine_up, or give the chip more capacity");
+            switches.push(("spine", (self.spine_down(), self.uplink), up, remedy));
+        }
+        if self.pods > 1 {
+            let remedy = remedy("lower pods, or raise cores, or give the chip more capacity");
+            switches.push((
+                "core",
+                (self.core_down(), self.core_link),
+                (0, self.core_link),
+                remedy,
+            ));
+        }
+        for (role, down, up, remedy) in switches {
+            let needed = down.1 * u64::from(down.0);
+            let needed =
+                Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
+            if needed > chip {
+                return Err(FabricError::ChipTooSmall {
+                    role,
+                    down: u64::from(down.0),
+                    down_capacity: down.1.to_string(),
+                    up: u64::from(up.0),
+                    up_capacity: up.1.to_string(),
+                    needed: needed.to_string(),
+                    chip: chip.to_string(),
+                    remedy,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a fabric whose ports would not fit dense ids or the memory of a normal machine.
+    fn check_size(&self) -> Result<(), FabricError> {
+        let hosts = u64::from(self.pods)
+            * u64::from(self.segments)
+            * u64::from(self.hosts + self.spare_hosts);
+        let per_host = 2 * u64::from(self.host.gpus)
+            + u64::from(self.host.nics * (2 + 2 * self.host.nic.ports));
+        match hosts.saturating_mul(per_host) {
+            0..=1_000_000_000 => Ok(()),
+            _ => Err(FabricError::TooLarge { what: "ports" }),
+        }
+    }
+
+    /// Builds the graph.
+    ///
+    /// # Errors
+    /// As [`ClosSpec::check`].
+    pub fn build(&self) -> Result<Fabric, FabricError> {
+        self.check()?;
+        let mut builder = FabricBuilder::new(&self.name);
+        builder.set_switch_latency(self.switch_latency);
+        let model = builder.add_host_model(self.host.clone());
+        let mut hosts = Vec::new();
+        for pod in 0..self.pods {
+            for segment in 0..self.segments {
+                for index in 0..self.hosts + self.spare_hosts {
+                    hosts.push(builder.add_host(model, pod, segment, index, index >= self.hosts));
+                }
+            }
+        }
+        let leaves = self.add_leaves(&mut builder);
+        let spines = self.add_spines(&mut builder);
+        let cores = self.add_cores(&mut builder);
+        self.cable_access(&mut builder, &hosts, &leaves);
+        self.cable_spines(&mut builder, &leaves, &spines);
+        self.cable_cores(&mut builder, &spines, &cores);
+        builder.finish()
+    }
+
+    fn add_leaves(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+        let mut leaves = Vec::new();
+        let access = self.host.nic.port_capacity;
+        let runs = [
+            (self.leaf_down(), access, PortRole::Down),
+            (self.leaf_up(), self.uplink, PortRole::Up),
+        ];
+        for pod in 0..self.pods {
+            for segment in 0..self.segments {
+                for index in 0..self.leaves_per_segment() {
+                    let rail = if self.leaf_sets() == 1 {
+                        NONE
+                    } else {
+                        index / self.tors
+                    };
+                    let plane = match self.groups {
+                        SpineGroups::Single if self.tors > 1 => index % self.tors,
+                        SpineGroups::Single => NONE,
+                        _ => self.plane_of_group(self.group_of_leaf(index)),
+                    };
+                    let place = SwitchPlace {
+                        tier: 1,
+                        pod,
+                        segment,
+                        rail,
+                        plane,
+                        index,
+                    };
+                    leaves.push(builder.add_switch(place, &runs));
+                }
+            }
+        }
+        leaves
+    }
+
+    /// Spines in order of pod, group, index.
+    fn add_spines(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+        let mut spines = Vec::new();
+        let down = (self.spine_down(), self.uplink, PortRole::Down);
+        let runs = [down, (self.spine_up, self.core_link, PortRole::Up)];
+        for pod in 0..self.pods {
+            for group in 0..self.group_count() {
+                for index in 0..self.spines {
+                    let plane = self.plane_of_group(group);
+                    let place = SwitchPlace {
+                        tier: 2,
+                        pod,
+                        segment: NONE,
+                        rail: NONE,
+                        plane,
+                        index,
+                    };
+                    spines.push(builder.add_switch(place, &runs));
+                }
+            }
+        }
+        spines
+    }
+
+    /// Cores in order of group, index; none for a single pod.
+    fn add_cores(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+        let mut cores = Vec::new();
+        if self.pods > 1 {
+            for group in 0..self.group_count() {
+                for index in 0..self.cores {
+                    let plane = self.plane_of_group(group);
+                    let place = SwitchPlace {
+                        tier: 3,
+                        pod: NONE,
+                        segment: NONE,
+                        rail: NONE,
+                        plane,
+                        index,
+                    };
+                    let runs = [(self.core_down(), self.core_link, PortRole::Down)];
+                    cores.push(builder.add_switch(place, &runs));
+                }
+            }
+        }
+        cores
+    }
+
+    fn cable_access(
+        &self,
+        builder: &mut FabricBuilder,
+        hosts: &[crate::HostId],
+        leaves: &[DeviceId],
+    ) {
+        let per_segment = self.hosts + self.spare_hosts;
+        for (row, &host) in hosts.iter().enumerate() {
+            let (segment, index) = (row as u32 / per_segment, row as u32 % per_segment);
+            for nic in 0..self.host.nics {
+                for port in 0..self.host.nic.ports {
+                    let set = nic / self.rails_per_leaf;
+                    let leaf =
+                        segment * self.leaves_per_segment() + set * self.tors + port % self.tors;
+                    let slot = (nic % self.rails_per_leaf) * (self.host.nic.ports / self.tors)
+                        + port / self.tors;
+                    let down =
+                        builder.port(leaves[leaf as usize], index * self.ports_per_host() + slot);
+                    let ports = [builder.nic_port(host, nic, port), down];
+                    builder.add_cable(ports, CableClass::Access, self.access_delay);
+                }
+            }
+        }
+    }
+
+    fn cable_spines(&self, builder: &mut FabricBuilder, leaves: &[DeviceId], spines: &[DeviceId]) {
+        let per_pod = self.segments * self.leaves_per_segment();
+        let mut next_down = vec![0; spines.len()];
+        for (row, &leaf) in leaves.iter().enumerate() {
+            let pod = row as u32 / per_pod;
+            let group = self.group_of_leaf(row as u32 % self.leaves_per_segment());
+            for index in 0..self.spines {
+                let spine = ((pod * self.group_count() + group) * self.spines + index) as usize;
+                for lane in 0..self.parallel {
+                    let up = builder.port(leaf, self.leaf_down() + index * self.parallel + lane);
+                    let down = builder.port(spines[spine], next_down[spine]);
+                    next_down[spine] += 1;
+                    builder.add_cable([up, down], CableClass::LeafSpine, self.leaf_spine_delay);
+                }
+            }
+        }
+    }
+
+    /// Spreads the uplinks of each spine over consecutive cores: every core meets every pod equally often.
+    fn cable_cores(&self, builder: &mut FabricBuilder, spines: &[DeviceId], cores: &[DeviceId]) {
+        if cores.is_empty() {
+            return;
+        }
+        let mut next_down = vec![0; cores.len()];
+        for (row, &spine) in spines.iter().enumerate() {
+            let (group, index) = (
+                row as u32 / self.spines % self.group_count(),
+                row as u32 % self.spines,
+            );
+            for lane in 0..self.spine_up {
+                let core =
+                    (group * self.cores + (index * self.spine_up + lane) % self.cores) as usize;
+                let up = builder.port(spine, self.spine_down() + lane);
+                let down = builder.port(cores[core], next_down[core]);
+                next_down[core] += 1;
+                builder.add_cable([up, down], CableClass::SpineCore, self.spine_core_delay);
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The columns of a fabric and how to read them.
+use railtwin_units::{Rate, SimTime, dense_id};
+
+use crate::host::HostModel;
+
+dense_id!(
+    /// One host.
+    HostId
+);
+dense_id!(
+    /// Anything with ports: GPU, NIC, NVSwitch, switch.
+    DeviceId
+);
+dense_id!(
+    /// One end point on a device where a cable may sit.
+    PortId
+);
+dense_id!(
+    /// The physical full-duplex piece between two ports; what breaks.
+    CableId
+);
+dense_id!(
+    /// One direction of a cable; what congests. Link `2c` runs from the cable's first port to its second.
+    LinkId
+);
+
+/// «Does not apply» in columns of positions.
+pub const NONE: u32 = u32::MAX;
+
+impl CableId {
+    /// The link from the cable's first port to its second.
+    pub const fn forward(self) -> LinkId {
+        LinkId(self.0 * 2)
+    }
+
+    /// The link from the cable's second port to its first.
+    pub const fn backward(self) -> LinkId {
+        LinkId(self.0 * 2 + 1)
+    }
+}
+
+impl LinkId {
+    /// The cable that carries the link.
+    pub const fn cable(self) -> CableId {
+        CableId(self.0 / 2)
+    }
+
+    /// The other direction of the same cable.
+    pub const fn reverse(self) -> LinkId {
+        LinkId(self.0 ^ 1)
+    }
+}
+
+/// What a device is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DeviceKind {
+    /// One accelerator.
+    Gpu,
+    /// The switch of a scale-up domain.
+    NvSwitch,
+    /// A network adapter.
+    Nic,
+    /// A forwarding device; its [`SwitchPlace`] tells tier and position.
+    Switch,
+}
+
+/// Which way a port looks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PortRole {
+    /// Inside a host (NVLink, PCIe).
+    Inside,
+    /// From a NIC into the backend network.
+    Backend,
+    /// From a NIC into the frontend network.
+    Frontend,
+    /// From a switch towards the hosts.
+    Down,
+    /// From a switch away from the hosts.
+    Up,
+}
+
+/// What a cable joins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CableClass {
+    /// GPU to NVSwitch.
+    NvLink,
+    /// GPU to NIC.
+    Pcie,
+    /// NIC to leaf.
+    Access,
+    /// Leaf to spine.
+    LeafSpine,
+    /// Spine to core.
+    SpineCore,
+}
+
+impl CableClass {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NvLink => "nvlink",
+            Self::Pcie => "pcie",
+            Self::Access => "access",
+            Self::LeafSpine => "leaf-spine",
+            Self::SpineCore => "spine-core",
+        }
+    }
+}
+
+/// Where a switch stands; [`NONE`] in a field that does not apply.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SwitchPlace {
+    /// 1 = leaf, 2 = spine, 3 = core.
+    pub tier: u8,
+    /// Pod, none for cores.
+    pub pod: u32,
+    /// Segment in the pod, for leaves.
+    pub segment: u32,
+    /// Rail that the leaf serves; none where it serves all.
+    pub rail: u32,
+    /// Plane; none where the tier has only one.
+    pub plane: u32,
+    /// Index among its like.
+    pub index: u32,
+}
+
+/// A host: where it stands and which devices are its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// Pod of the host.
+    pub pod: u32,
+    /// Segment in the pod.
+    pub segment: u32,
+    /// Index in the segment; spares come last.
+    pub index: u32,
+    /// A backup host: cabled, not counted as active.
+    pub spare: bool,
+    /// Row in [`Fabric::host_models`].
+    pub model: u32,
+    /// First device: the NVSwitch (when the model has one), then GPUs, then backend NICs, then frontend NICs.
+    pub first_device: DeviceId,
+}
+
+/// A built fabric. Immutable: faults are masks beside it, never edits.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    pub(crate) name: String,
+    pub(crate) switch_latency: SimTime,
+    pub(crate) host_models: Vec<HostModel>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) device_kind: Vec<DeviceKind>,
+    /// Host of a GPU, NIC or NVSwitch; row of `switches` for a switch.
+    pub(crate) device_owner: Vec<u32>,
+    pub(crate) device_first_port: Vec<u32>,
+    pub(crate) switches: Vec<(DeviceId, SwitchPlace)>,
+    pub(crate) port_device: Vec<DeviceId>,
+    pub(crate) port_capacity: Vec<Rate>,
+    pub(crate) port_role: Vec<PortRole>,
+    pub(crate) port_cable: Vec<u32>,
+    pub(crate) cable_ports: Vec<[PortId; 2]>,
+    pub(crate) cable_class: Vec<CableClass>,
+    pub(crate) cable_capacity: Vec<Rate>,
+    pub(crate) cable_delay: Vec<SimTime>,
+    pub(crate) adjacency_start: Vec<u32>,
+    pub(crate) adjacency: Vec<(LinkId, DeviceId)>,
+}
+
+impl Fabric {
+    /// The fabric's name, such as `hpn`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Time from a packet's arrival at an idle switch to its departure.
+    pub fn switch_latency(&self) -> SimTime {
+        self.switch_latency
+    }
+
+    /// All hosts in order of their ids.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// One host.
+    pub fn host(&self, host: HostId) -> &Host {
+        &self.hosts[host.index()]
+    }
+
+    /// The model of a host.
+    pub fn host_model(&self, host: HostId) -> &HostModel {
+        &self.host_models[self.hosts[host.index()].model as usize]
+    }
+
+    /// All host models in use.
+    pub fn host_models(&self) -> &[HostModel] {
+        &self.host_models
+    }
+
+    /// GPU `index` of a host.
+    pub fn gpu(&self, host: HostId, index: u32) -> DeviceId {
+        let model = self.host_model(host);
+        debug_assert!(index < model.gpus);
+        DeviceId(self.hosts[host.index()].first_device.0 + u32::from(model.has_nvswitch()) + index)
+    }
+
+    /// Backend NIC `index` of a host; its index is its rail.
+    pub fn nic(&self, host: HostId, index: u32) -> DeviceId {
+        let model = self.host_model(host);
+        debug_assert!(index < model.nics);
+        DeviceId(self.gpu(host, 0).0 + model.gpus + index)
+    }
+
+    /// The NVSwitch of a host, where it has one.
+    pub fn nvswitch(&self, host: HostId) -> Option<DeviceId> {
+        self.host_model(host)
+            .has_nvswitch()
+            .then(|| self.hosts[host.index()].first_device)
+    }
+
+    /// Number of devices.
+    pub fn device_count(&self) -> usize {
+        self.device_kind.len()
+    }
+
+    /// All device ids.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (0..self.device_kind.len() as u32).map(DeviceId)
+    }
+
+    /// What a device is.
+    pub fn kind(&self, device: DeviceId) -> DeviceKind {
+        self.device_kind[device.index()]
+    }
+
+    /// The host that a device belongs to; none for switches.
+    pub fn host_of(&self, device: DeviceId) -> Option<HostId> {
+        (self.kind(device) != DeviceKind::Switch).then(|| HostId(self.device_owner[device.index()]))
+    }
+
+    /// The place of a switch; none for devices of a host.
+    pub fn place(&self, device: DeviceId) -> Option<&SwitchPlace> {
+        (self.kind(device) == DeviceKind::Switch)
+            .then(|| &self.switches[self.device_owner[device.index()] as usize].1)
+    }
+
+    /// Row of a switch in [`Fabric::switches`]; none for devices of a host.
+    pub fn switch_row(&self, device: DeviceId) -> Option<u32> {
+        (self.kind(device) == DeviceKind::Switch).then(|| self.device_owner[device.index()])
+    }
+
+    /// All switches with their places, in order of their device ids.
+    pub fn switches(&self) -> &[(DeviceId, SwitchPlace)] {
+        &self.switches
+    }
+
+    /// The ports of a device, contiguous.
+    pub fn ports(&self, device: DeviceId) -> impl Iterator<Item = PortId> + use<> {
+        let first = self.device_first_port[device.index()];
+        let end = self.device_first_port[device.index() + 1];
+        (first..end).map(PortId)
+    }
+
+    /// Number of ports in the fabric.
+    pub fn port_count(&self) -> usize {
+        self.port_device.len()
+    }
+
+    /// The device of a port.
+    pub fn port_device(&self, port: PortId) -> DeviceId {
+        self.port_device[port.index()]
+    }
+
+    /// Capacity of a port.
+    pub fn port_capacity(&self, port: PortId) -> Rate {
+        self.port_capacity[port.index()]
+    }
+
+    /// Which way a port looks.
+    pub fn port_role(&self, port: PortId) -> PortRole {
+        self.port_role[port.index()]
+    }
+
+    /// Index of a port on its device.
+    pub fn port_index(&self, port: PortId) -> u32 {
+        port.0 - self.device_first_port[self.port_device(port).index()]
+    }
+
+    /// The cable in a port; none where the port is free.
+    pub fn cable_at(&self, port: PortId) -> Option<CableId> {
+        let cable = self.port_cable[port.index()];
+        (cable != NONE).then_some(CableId(cable))
+    }
+
+    /// Number of cables.
+    pub fn cable_count(&self) -> usize {
+        self.cable_ports.len()
+    }
+
+    /// Number of links, twice the cables.
+    pub fn link_count(&self) -> usize {
+        self.cable_ports.len() * 2
+    }
+
+    /// All cable ids.
+    pub fn cables(&self) -> impl Iterator<Item = CableId> + use<> {
+        (0..self.cable_ports.len() as u32).map(CableId)
+    }
+
+    /// The two ports of a cable; the first is the one nearer to the hosts.
+    pub fn cable_ports(&self, cable: CableId) -> [PortId; 2] {
+        self.cable_ports[cable.index()]
+    }
+
+    /// What a cable joins.
+    pub fn cable_class(&self, cable: CableId) -> CableClass {
+        self.cable_class[cable.index()]
+    }
+
+    /// Capacity of a link in each direction of its cable.
+    pub fn capacity(&self, link: LinkId) -> Rate {
+        self.cable_capacity[link.cable().index()]
+    }
+
+    /// Propagation delay of a link.
+    pub fn delay(&self, link: LinkId) -> SimTime {
+        self.cable_delay[link.cable().index()]
+    }
+
+    /// The device that a link leaves.
+    pub fn source(&self, link: LinkId) -> DeviceId {
+        self.port_device(self.cable_ports[link.cable().index()][(link.0 & 1) as usize])
+    }
+
+    /// The device that a link enters.
+    pub fn target(&self, link: LinkId) -> DeviceId {
+        self.source(link.reverse())
+    }
+
+    /// Links that leave a device with the device at their other end, in order of ports.
+    pub fn neighbors(&self, device: DeviceId) -> &[(LinkId, DeviceId)] {
+        let start = self.adjacency_start[device.index()] as usize;
+        let end = self.adjacency_start[device.index() + 1] as usize;
+        &self.adjacency[start..end]
+    }
+
+    /// The link from a NIC's port into its leaf; none where no cable sits there.
+    pub fn access_link(&self, nic: DeviceId, port: u32) -> Option<LinkId> {
+        let first = self.device_first_port[nic.index()];
+        let mut backend = (first..self.device_first_port[nic.index() + 1])
+            .map(PortId)
+            .filter(|&p| matches!(self.port_role(p), PortRole::Backend));
+        let port = backend.nth(port as usize)?;
+        self.cable_at(port).map(|cable| self.link_from(cable, port))
+    }
+
+    /// The link of `cable` that leaves `port`.
+    pub fn link_from(&self, cable: CableId, port: PortId) -> LinkId {
+        if self.cable_ports[cable.index()][0] == port {
+            cable.forward()
+        } else {
+            cable.backward()
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The fabric: a multigraph of ports, cables and links, and the recipes that build one.
+//!
+//! A *device* has *ports*; a *cable* joins two ports and is what breaks; it carries two *links*,
+//! one per direction, which have capacity and delay and are what congests.
+//! Scale-up (NVLink) and scale-out (NIC to NIC) live in one graph with dense ids and CSR adjacency.
+//!
+//! * [`graph`]: the columns and their accessors.
+//! * [`builder`]: the only way to make a [`Fabric`].
+//! * [`host`]: host models.
+//! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, leaf-spine, fat-tree.
+//! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
+//!
+//! ```
+//! use railtwin_fabric::preset::Hpn;
+//! let fabric = Hpn::default().build().unwrap();
+//! assert_eq!(railtwin_fabric::design::DesignReport::of(&fabric).gpus_active, 15_360);
+//! ```
+pub mod builder;
+pub mod clos;
+pub mod connectivity;
+pub mod design;
+pub mod error;
+pub mod graph;
+pub mod host;
+pub mod name;
+pub mod preset;
+
+pub use error::FabricError;
+pub use graph::{
+    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole,
+    SwitchPlace,
+};
+pub use host::{HostModel, NicModel};

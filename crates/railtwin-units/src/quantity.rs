@@ -1,0 +1,164 @@
+//! Quantities as types: simulated time, sizes, rates.
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// A moment or a span of simulated time in whole picoseconds (584 days fit).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SimTime(u64);
+
+impl SimTime {
+    /// The start of every run.
+    pub const ZERO: SimTime = SimTime(0);
+    /// Later than every event: «never».
+    pub const NEVER: SimTime = SimTime(u64::MAX);
+
+    /// A time of `ps` picoseconds.
+    pub const fn from_ps(ps: u64) -> Self {
+        Self(ps)
+    }
+
+    /// A time of `ns` nanoseconds.
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns * 1_000)
+    }
+
+    /// A time of `seconds`, rounded to the nearest picosecond; negative and NaN become zero.
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * 1e12).round() as u64)
+    }
+
+    /// Whole picoseconds.
+    pub const fn ps(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds as a float, for rates and for people.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+
+    /// The span since `earlier`, zero when `earlier` is later.
+    pub const fn since(self, earlier: SimTime) -> SimTime {
+        SimTime(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Addition that stays at [`SimTime::NEVER`] instead of wrapping.
+    pub const fn saturating_add(self, span: SimTime) -> SimTime {
+        SimTime(self.0.saturating_add(span.0))
+    }
+}
+
+impl Add for SimTime {
+    type Output = SimTime;
+    fn add(self, other: SimTime) -> SimTime {
+        SimTime(self.0 + other.0)
+    }
+}
+
+impl AddAssign for SimTime {
+    fn add_assign(&mut self, other: SimTime) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for SimTime {
+    type Output = SimTime;
+    fn sub(self, other: SimTime) -> SimTime {
+        SimTime(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for SimTime {
+    type Output = SimTime;
+    fn mul(self, times: u64) -> SimTime {
+        SimTime(self.0 * times)
+    }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// The time that this size takes at `rate`, rounded to the nearest picosecond;
+    /// [`SimTime::NEVER`] at rate zero.
+    pub fn time_at(self, rate: Rate) -> SimTime {
+        if rate.0 == 0 {
+            return SimTime::NEVER;
+        }
+        let bits_ps = u128::from(self.0) * 8 * 1_000_000_000_000;
+        let rate = u128::from(rate.0);
+        SimTime(u64::try_from((bits_ps + rate / 2) / rate).unwrap_or(u64::MAX))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0 + other.0)
+    }
+}
+
+/// A rate or capacity in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// No rate at all.
+    pub const ZERO: Rate = Rate(0);
+
+    /// A rate of `bits_per_s`.
+    pub const fn from_bits_per_s(bits_per_s: u64) -> Self {
+        Self(bits_per_s)
+    }
+
+    /// A rate in 10^9 bits per second.
+    pub const fn from_gbps(gbps: u64) -> Self {
+        Self(gbps * 1_000_000_000)
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_s(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes per second as a float, the flow engine's unit.
+    pub fn bytes_per_s(self) -> f64 {
+        self.0 as f64 / 8.0
+    }
+
+    /// The rate in 10^9 bits per second, for people.
+    pub fn gbps(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Mul<u64> for Rate {
+    type Output = Rate;
+    fn mul(self, times: u64) -> Rate {
+        Rate(self.0 * times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_at_rounds_to_the_nearest_picosecond() {
+        assert_eq!(
+            Bytes(1).time_at(Rate::from_bits_per_s(3)).ps(),
+            2_666_666_666_667
+        );
+        assert_eq!(Bytes(1).time_at(Rate::ZERO), SimTime::NEVER);
+        assert_eq!(Bytes(4096).time_at(Rate::from_gbps(100)).ps(), 327_680);
+    }
+
+    #[test]
+    fn times_compare_and_add() {
+        let a = SimTime::from_ns(3);
+        assert_eq!(a + SimTime::from_ps(1), SimTime::from_ps(3001));
+        assert_eq!(a.since(SimTime::from_ns(5)), SimTime::ZERO);
+        assert_eq!(SimTime::NEVER.saturating_add(a), SimTime::NEVER);
+        assert_eq!(SimTime::from_seconds(1.5).ps(), 1_500_000_000_000);
+    }
+}
