@@ -1,0 +1,130 @@
+//! The tables of a run folder: names and columns, with units and meaning.
+
+/// A column as documented: name, type, meaning.
+pub type ColumnDoc = (&'static str, &'static str, &'static str);
+
+/// A table as documented.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDoc {
+    /// Name and file stem.
+    pub name: &'static str,
+    /// What one row is.
+    pub row: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [ColumnDoc],
+}
+
+/// All tables that a run writes.
+pub const TABLES: &[TableDoc] = &[
+    TableDoc {
+        name: "steps",
+        row: "one training step of one job in one replicate",
+        columns: &[
+            ("replicate", "u32", "which draw of the hash seeds"),
+            ("job", "text", "job name"),
+            ("step", "u32", "index of the step"),
+            ("start_ps", "u64", "start of its first operation"),
+            (
+                "duration_ps",
+                "u64",
+                "from the start to the end of its last operation",
+            ),
+        ],
+    },
+    TableDoc {
+        name: "exposed",
+        row: "one axis of one job, over the run",
+        columns: &[
+            ("job", "text", "job name"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp-ep, idle"),
+            (
+                "exposed_ps",
+                "u64",
+                "time in which the job's critical lane waited for this axis alone",
+            ),
+            (
+                "busy_ps",
+                "u64",
+                "time in which any operation of the axis ran on that lane",
+            ),
+            (
+                "bytes",
+                "u64",
+                "bytes handed to the axis' collectives on that lane",
+            ),
+        ],
+    },
+    TableDoc {
+        name: "operations",
+        row: "one operation of one lane",
+        columns: &[
+            ("job", "text", "job name"),
+            ("lane", "text", "rank class, such as a pipeline stage"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp-ep"),
+            (
+                "kind",
+                "text",
+                "compute, all-reduce, all-gather, reduce-scatter, all-to-all, send-receive",
+            ),
+            ("name", "text", "name in the workload"),
+            ("start_ps", "u64", "start"),
+            ("end_ps", "u64", "end"),
+            ("bytes", "u64", "bytes of the operation"),
+        ],
+    },
+    TableDoc {
+        name: "flows",
+        row: "one queue pair's path of one collective pattern",
+        columns: &[
+            ("pattern", "u32", "which communication pattern"),
+            ("bundle", "u32", "which bundle of the pattern moves it"),
+            ("source", "text", "source NIC"),
+            ("target", "text", "target NIC"),
+            ("source_port", "u32", "UDP source port"),
+            (
+                "queue_pair",
+                "u32",
+                "index of the queue pair in its connection",
+            ),
+            (
+                "landed_port",
+                "u32",
+                "port of the target NIC that the flow landed on",
+            ),
+            ("bytes", "u64", "bytes carried over the run"),
+        ],
+    },
+    TableDoc {
+        name: "links",
+        row: "one link of the network (NIC to NIC), in id order",
+        columns: &[
+            ("link", "u32", "link id"),
+            ("source", "text", "device that the link leaves"),
+            ("target", "text", "device that it enters"),
+            ("class", "text", "access, leaf-spine, spine-core"),
+            ("up", "u32", "1 = away from the hosts"),
+            ("capacity_bits_per_s", "u64", "capacity"),
+            ("bytes", "u64", "bytes carried"),
+            (
+                "utilization",
+                "f64",
+                "bytes over what the link could have carried in the run, 0..1",
+            ),
+            ("flows", "u32", "queue pairs whose path crosses it"),
+        ],
+    },
+    TableDoc {
+        name: "incidents",
+        row: "one fault or repair that acted",
+        columns: &[
+            ("at_ps", "u64", "when"),
+            ("cable", "text", "cable name"),
+            ("kind", "text", "down or up"),
+        ],
+    },
+];
+
+/// The documentation of a table by name.
+pub fn table_doc(name: &str) -> Option<&'static TableDoc> {
+    TABLES.iter().find(|table| table.name == name)
+}
