@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::crc::{crc16_ccitt, crc32, crc32c};
 use crate::error::RoutingError;
-use crate::five_tuple::{Fields, HashKey};
+use crate::fields::Fields;
+use crate::five_tuple::HashKey;
 use crate::seed_mix::mix;
 use crate::toeplitz::toeplitz_rss;
 
@@ -53,7 +54,7 @@ impl HashFunction {
         }
     }
 
-    /// The plain function over a serialised key of at most [`crate::five_tuple::MAX_KEY_BYTES`].
+    /// The plain function over a serialised key of at most [`crate::fields::MAX_KEY_BYTES`].
     fn of_bytes(self, bytes: &[u8]) -> u32 {
         match self {
             Self::Crc16Ccitt => u32::from(crc16_ccitt(bytes)),
@@ -100,7 +101,8 @@ pub struct HashSpec {
     /// 0 gives the plain function; any other value a field multiplier drawn from it.
     pub seed: u32,
     /// The lowest bit of the result that counts: the result is rotated right by this many bits,
-    /// modulo the function's width.
+    /// modulo the function's width. It parts tiers of power-of-two groups; groups whose size
+    /// shares a factor with 2^width - 1 (3, 5, 15, 17 ...) need different seeds.
     pub offset: u8,
 }
 
@@ -113,6 +115,13 @@ impl HashSpec {
             seed: 0,
             offset: 0,
         }
+    }
+
+    /// Per-port hashing as in the HPN core (HPN, SIGCOMM 2024, §7): the next port is a fixed
+    /// function of the port of arrival. The XOR fold of a port number below 65536 is that number,
+    /// so any run of `n` ingress ports maps one to one on a group of `n`.
+    pub const fn per_port() -> Self {
+        Self::new(HashFunction::XorFold16).with_fields(Fields::INGRESS_PORT)
     }
 
     /// The same over other fields.
@@ -188,7 +197,10 @@ mod tests {
         for function in HashFunction::ALL {
             assert_eq!(function.name().parse(), Ok(function));
         }
-        let error = "crc32".parse::<HashFunction>().unwrap_err().to_string();
+        let error = "crc32"
+            .parse::<HashFunction>()
+            .expect_err("a bad input")
+            .to_string();
         assert_eq!(
             error,
             "unknown hash function `crc32`; accepted: crc-16, crc-32, crc-32c, xor, toeplitz"
@@ -216,6 +228,23 @@ mod tests {
             let moved = plain.with_offset(5);
             assert_eq!(moved.bucket(&key, 8), (plain.hash(&key) >> 5 & 7) as usize);
             assert_eq!(plain.with_offset(64).hash(&key), plain.hash(&key));
+        }
+    }
+
+    #[test]
+    fn per_port_hash_is_one_to_one_and_ignores_the_packet() {
+        let spec = HashSpec::per_port();
+        for (first, members) in [(0, 64), (64, 64), (7, 60)] {
+            let mut taken = vec![false; members];
+            for port in 0..members as u32 {
+                let tuple = FiveTuple::roce(port, 1, 0xC000 + port as u16);
+                let member =
+                    spec.bucket(&HashKey::of(tuple).with_ingress_port(first + port), members);
+                assert!(
+                    !std::mem::replace(&mut taken[member], true),
+                    "{first} {port}"
+                );
+            }
         }
     }
 

@@ -26,6 +26,7 @@
 pub mod balance;
 mod crc;
 mod error;
+pub mod fields;
 pub mod five_tuple;
 pub mod hash;
 mod seed_mix;
@@ -35,7 +36,8 @@ mod toeplitz;
 
 pub use balance::max_mean_ratio;
 pub use error::RoutingError;
-pub use five_tuple::{Fields, FiveTuple, HashKey, KeyBytes};
+pub use fields::{Fields, KeyBytes};
+pub use five_tuple::{FiveTuple, HashKey};
 pub use hash::{HashFunction, HashSpec};
 pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
 pub use source_port::{QueuePairNumbers, connect, roce_source_port};

@@ -81,13 +81,32 @@ pub struct Wanted<'a> {
 /// Demands on power-of-two groups are solved by elimination; the others are then searched for
 /// among all ports.
 ///
+/// ```
+/// use railtwin_routing::*;
+///
+/// let key = HashKey::of(FiveTuple::roce(0x0a00_0001, 0x0a00_0102, roce_source_port(0x11, 0x22)));
+/// let leaf = HashSpec::new(HashFunction::Crc32).with_seed(1);
+/// let spine = HashSpec::new(HashFunction::Crc32).with_seed(2);
+///
+/// // Member 5 of 16 at the leaf and member 3 of 8 at the spine, by one port.
+/// let (at_leaf, at_spine) = (PortSolver::new(&leaf, &key), PortSolver::new(&spine, &key));
+/// let port = solve_joint(&[
+///     Wanted { solver: &at_leaf, members: 16, bucket: 5 },
+///     Wanted { solver: &at_spine, members: 8, bucket: 3 },
+/// ]);
+/// let steered = key.with_source_port(port.expect("7 equations, 14 free bits"));
+/// assert_eq!((leaf.bucket(&steered, 16), spine.bucket(&steered, 8)), (5, 3));
+/// ```
+///
 /// # Panics
 /// If a group has no member.
 pub fn solve_joint(wanted: &[Wanted<'_>]) -> Option<u16> {
-    if wanted
-        .iter()
-        .any(|demand| demand.bucket >= demand.members.max(1))
-    {
+    let empty = wanted.iter().position(|demand| demand.members == 0);
+    assert!(
+        empty.is_none(),
+        "an ECMP group needs a member; demand {empty:?} has none"
+    );
+    if wanted.iter().any(|demand| demand.bucket >= demand.members) {
         return None;
     }
     if wanted.iter().all(|demand| demand.members.is_power_of_two()) {

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::five_tuple::{Fields, FiveTuple};
+use crate::fields::Fields;
+use crate::five_tuple::FiveTuple;
 use crate::hash::HashFunction;
 
 const KEY: HashKey = HashKey {

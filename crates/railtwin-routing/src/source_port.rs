@@ -15,7 +15,7 @@ pub const LAST_PORT: u16 = 0xFFFF;
 pub const PORT_COUNT: usize = 1 << PORT_BITS;
 /// Free bits of a source port.
 pub const PORT_BITS: u32 = 14;
-/// Queue pairs 0 and 1 are reserved for fabric management (InfiniBand specification, §3.9.4).
+/// Queue pairs 0 and 1 are reserved for fabric management (InfiniBand specification: QP0 and QP1).
 pub const FIRST_QPN: u32 = 2;
 
 /// Source port of the queue pair `local_qpn` connected to `remote_qpn`, flow label left at 0.

@@ -4,7 +4,7 @@
 //! (Microsoft, Receive Side Scaling specification, "RSS hashing functions").
 
 use crate::error::RoutingError;
-use crate::five_tuple::MAX_KEY_BYTES;
+use crate::fields::MAX_KEY_BYTES;
 
 /// The 40-byte key of the RSS specification, used by most NICs that are not told another.
 pub const RSS_KEY: [u8; 40] = [
@@ -90,7 +90,9 @@ mod tests {
 
     #[test]
     fn short_key_is_refused() {
-        let error = toeplitz(&RSS_KEY[..15], &[0; 12]).unwrap_err().to_string();
+        let error = toeplitz(&RSS_KEY[..15], &[0; 12])
+            .expect_err("a bad input")
+            .to_string();
         assert!(
             error.contains("15 bytes") && error.contains("at least 16 bytes"),
             "{error}"

@@ -133,6 +133,17 @@ fn another_polynomial_or_other_bits_part_tiers() {
     assert_eq!(used(&between_specs(crc32, crc32.with_offset(1), 3, 8)), 2);
 }
 
+/// Rotating 32 bits multiplies by a power of two modulo 2^32 - 1, which 15 divides: of 60 members
+/// the residue modulo 15 stays known, whatever the offset.
+#[test]
+fn an_offset_does_not_part_tiers_of_sixty() {
+    for function in HashFunction::ALL {
+        let spec = HashSpec::new(function);
+        let loads = between_specs(spec, spec.with_offset(6), 3, 60);
+        assert_eq!(used(&loads), 4, "{function}");
+    }
+}
+
 /// Different sizes are no cure: gcd(8, 60) = 4 residues stay known.
 #[test]
 fn group_sizes_with_a_common_factor_stay_polarised() {

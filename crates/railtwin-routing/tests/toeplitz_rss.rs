@@ -12,15 +12,22 @@ struct Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    let hex = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let hex =
+        |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("hexadecimal");
     include_str!("data/toeplitz_rss_vectors.csv")
         .lines()
         .skip(1)
         .map(|line| {
             let cells: Vec<&str> = line.split(',').collect();
             Vector {
-                target: (cells[1].parse().unwrap(), cells[2].parse().unwrap()),
-                source: (cells[3].parse().unwrap(), cells[4].parse().unwrap()),
+                target: (
+                    cells[1].parse().expect("address or port"),
+                    cells[2].parse().expect("address or port"),
+                ),
+                source: (
+                    cells[3].parse().expect("address or port"),
+                    cells[4].parse().expect("address or port"),
+                ),
                 addresses_only: hex(cells[5]),
                 with_ports: hex(cells[6]),
             }
