@@ -1,0 +1,44 @@
+//! How switches choose among equal next ports, and how hosts foresee the choice.
+//!
+//! A packet shows a switch a [`HashKey`]: its [`FiveTuple`], the queue pair it is for, the port it
+//! came in by. A [`HashSpec`] says which of those [`Fields`] the switch reads, which
+//! [`HashFunction`] it runs, and the seed and bit offset that tell it apart from its neighbours.
+//! The hash modulo the size of the ECMP group is the chosen member.
+//!
+//! Every function here is affine over GF(2), as those in switches are. So a host that knows the
+//! specs can go backwards: a [`PortSolver`] names the UDP source port that lands on a wanted
+//! member, at one tier or at all of them ([`solve_joint`]). A host that does not steer gets the
+//! port that Linux derives from its two queue-pair numbers ([`roce_source_port`]).
+//!
+//! ```
+//! use railtwin_routing::{FiveTuple, HashFunction, HashKey, HashSpec, PortSolver};
+//!
+//! let key = HashKey::of(FiveTuple::roce(0x0a00_0001, 0x0a00_0102, 0xC000));
+//! let leaf = HashSpec::new(HashFunction::Crc32).with_seed(7);
+//!
+//! // Member 42 of 60 uplinks: ask for a port, then check what the leaf does with it.
+//! let port = PortSolver::new(&leaf, &key).solve(60, 42).expect("16384 ports reach 60 members");
+//! assert_eq!(leaf.bucket(&key.with_source_port(port), 60), 42);
+//! ```
+//!
+//! The model page is `docs/models/hashing.md`.
+
+pub mod balance;
+mod crc;
+mod error;
+pub mod fields;
+pub mod five_tuple;
+pub mod hash;
+mod seed_mix;
+pub mod solve;
+pub mod source_port;
+mod toeplitz;
+
+pub use balance::max_mean_ratio;
+pub use error::RoutingError;
+pub use fields::{Fields, KeyBytes};
+pub use five_tuple::{FiveTuple, HashKey};
+pub use hash::{HashFunction, HashSpec};
+pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
+pub use source_port::{QueuePairNumbers, connect, roce_source_port};
+pub use toeplitz::{RSS_KEY, toeplitz};
