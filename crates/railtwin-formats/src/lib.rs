@@ -1,0 +1,59 @@
+//! Decoders and encoders of other projects' files. No I/O: bytes in, typed structs out, and back.
+//!
+//! | format | read | write |
+//! | --- | --- | --- |
+//! | SimAI / AICB workload text | [`SimaiWorkload::parse`] | [`SimaiWorkload::to_text`] |
+//! | Chakra execution trace (`.et`) | [`ChakraTrace::decode`] | [`ChakraTrace::encode`] |
+//! | Chakra communicators (JSON) | [`parse_chakra_groups`] | |
+//! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
+//!
+//! The structs keep the numbers of the file in plain integers with the unit in the field's name.
+//! Bad input gives one [`FormatError`] with place, field, value and what would be accepted;
+//! arbitrary bytes never panic.
+//!
+//! ```
+//! use railtwin_formats::{Group, SimaiWorkload};
+//!
+//! let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 pp_comm 0\n\
+//!             1\n\
+//!             embedding -1 556000 ALLREDUCE 16777216 1 NONE 0 1 REDUCESCATTER 64 1\n";
+//! let workload = SimaiWorkload::parse("simai.txt", text.as_bytes())?;
+//! assert_eq!((workload.tp, workload.pp), (8, 1));
+//!
+//! let layer = &workload.layers[0];
+//! assert_eq!(layer.forward.compute_ns, 556_000);
+//! assert_eq!(layer.forward.collective.map(|collective| collective.group), Some(Group::Tp));
+//! assert_eq!(layer.weight_gradient.collective.map(|collective| collective.group), Some(Group::Dp));
+//!
+//! let error = SimaiWorkload::parse("simai.txt", text.replace("556000", "12x").as_bytes()).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "simai.txt:3: column 3 (forward compute time): \"12x\" is not a whole number of nanoseconds; \
+//!      write an integer such as 1750840",
+//! );
+//! # Ok::<(), railtwin_formats::FormatError>(())
+//! ```
+
+mod chakra;
+mod chakra_convert;
+mod chakra_groups;
+mod chakra_proto;
+mod chakra_wire;
+mod error;
+mod lingjun;
+mod simai;
+mod simai_header;
+mod simai_parse;
+mod simai_warn;
+mod simai_write;
+
+pub use chakra::{
+    AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind,
+};
+pub use chakra_groups::parse_chakra_groups;
+pub use chakra_wire::CHAKRA_BYTES_MAX;
+pub use error::{FormatError, Place};
+pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
+pub use simai::{
+    CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload,
+};
