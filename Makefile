@@ -61,6 +61,7 @@ command: $(PAGE)
 
 web/node_modules/.package-lock.json: web/package-lock.json web/package.json | need-once
 	@scripts/step -q "web: packages" npm --prefix web ci --no-fund --no-audit
+	@mkdir -p web/node_modules
 	@touch $@
 
 web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
@@ -74,8 +75,8 @@ web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 
 # Its own target folder: features differ from the command's, and a shared folder would build both again and again.
 .venv/.module: .venv/.tools $(RUST_SOURCES) $(PAGE)
-	@CARGO_TARGET_DIR=$(CURDIR)/target/python VIRTUAL_ENV=$(CURDIR)/.venv \
-		scripts/step -q "python: module" .venv/bin/maturin develop -q --release
+	@CARGO_TARGET_DIR=$(CURDIR)/target/python VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" \
+		scripts/step -q "python: module" maturin develop -q --release $$(test ! -x .venv/bin/uv || echo --uv)
 	@touch $@
 
 # Called before the first thing that a missing tool would break, whatever door was taken.

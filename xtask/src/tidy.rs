@@ -30,6 +30,8 @@ const LOCK_SOURCES: &[(&str, &str, &str)] = &[
     ),
     ("uv.lock", "registry = \"", "https://pypi.org/simple\""),
 ];
+/// Where each foreign dependency has a line that says why.
+const DEPENDENCY_LIST: &str = "docs/dependencies.md";
 /// Folders passed over where the files are not listed by git.
 const UNTRACKED_FOLDERS: &[&str] = &[
     ".git",
@@ -267,6 +269,9 @@ fn about_text(root: &Path, file: &str, text: &str, settings: &Settings, breaches
     if file == "CHANGELOG.md" {
         about_changelog(text, breaches);
     }
+    if file == "Cargo.toml" {
+        about_dependencies(root, text, breaches);
+    }
 }
 
 fn about_shape(file: &str, text: &str, breaches: &mut Vec<Breach>) {
@@ -311,6 +316,23 @@ fn about_lock(file: &str, text: &str, breaches: &mut Vec<Breach>) {
                 );
                 breaches.push(breach("lock", Some(index + 1), message));
             }
+        }
+    }
+}
+
+/// Each foreign dependency of the workspace has a line in the list that says why.
+fn about_dependencies(root: &Path, text: &str, breaches: &mut Vec<Breach>) {
+    let Ok(list) = fs::read_to_string(root.join(DEPENDENCY_LIST)) else {
+        return;
+    };
+    let manifest = text.parse::<toml::Table>().ok();
+    let table = manifest
+        .as_ref()
+        .and_then(|m| m.get("workspace")?.get("dependencies")?.as_table());
+    for (name, value) in table.into_iter().flatten() {
+        if value.get("path").is_none() && !list.contains(&format!("| `{name}` |")) {
+            let message = format!("`{name}` has no line in {DEPENDENCY_LIST}: say why we have it");
+            breaches.push(breach("dependency", None, message));
         }
     }
 }

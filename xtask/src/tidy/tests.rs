@@ -168,6 +168,22 @@ fn lock_files_name_public_sources_only() {
 }
 
 #[test]
+fn foreign_dependencies_say_why() {
+    let manifest = "[workspace.dependencies]\nours = { path = \"ours\" }\ntoml = { version = \"1\" }\n";
+    passes(&[
+        ("Cargo.toml", manifest),
+        ("docs/dependencies.md", "| `toml` | scenarios |\n"),
+    ]);
+    breaks(
+        "dependency",
+        &[
+            ("Cargo.toml", manifest),
+            ("docs/dependencies.md", "| `tom` | scenarios |\n"),
+        ],
+    );
+}
+
+#[test]
 fn changelog_sections_are_known_and_in_order() {
     let good =
         "# Changelog\n## 0.2\n### Changed results\n### Added\n### Faster\n## 0.1\n### Breaking\n### Added\n";
