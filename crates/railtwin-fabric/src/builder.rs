@@ -3,8 +3,7 @@ use railtwin_units::{Rate, SimTime};
 
 use crate::error::FabricError;
 use crate::graph::{
-    CableClass, CableId, DeviceId, DeviceKind, Fabric, Host, HostId, NONE, PortId, PortRole,
-    SwitchPlace,
+    CableClass, CableId, DeviceId, DeviceKind, Fabric, Host, HostId, NONE, PortId, PortRole, SwitchPlace,
 };
 use crate::host::HostModel;
 
@@ -55,14 +54,7 @@ impl FabricBuilder {
     }
 
     /// Adds a host with its GPUs, NVSwitch and NICs, cabled inside. Backend ports stay free.
-    pub fn add_host(
-        &mut self,
-        model: u32,
-        pod: u32,
-        segment: u32,
-        index: u32,
-        spare: bool,
-    ) -> HostId {
+    pub fn add_host(&mut self, model: u32, pod: u32, segment: u32, index: u32, spare: bool) -> HostId {
         let host = HostId::from_index(self.fabric.hosts.len());
         let first_device = DeviceId::from_index(self.fabric.device_kind.len());
         self.fabric.hosts.push(Host {
@@ -92,8 +84,7 @@ impl FabricBuilder {
                 self.add_cable(ports, CableClass::NvLink, m.nvlink_delay);
             }
         }
-        let gpu_of =
-            |nic: u32| DeviceId(first_device.0 + u32::from(nvswitch.is_some()) + m.gpu_of_nic(nic));
+        let gpu_of = |nic: u32| DeviceId(first_device.0 + u32::from(nvswitch.is_some()) + m.gpu_of_nic(nic));
         for nic in 0..m.nics {
             let runs = [
                 (1, m.pcie, PortRole::Inside),
@@ -104,18 +95,10 @@ impl FabricBuilder {
                 .filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic))
                 .count() as u32;
             let gpu_port = self.port(gpu_of(nic), u32::from(nvswitch.is_some()) + rank);
-            self.add_cable(
-                [gpu_port, self.port(device, 0)],
-                CableClass::Pcie,
-                m.pcie_delay,
-            );
+            self.add_cable([gpu_port, self.port(device, 0)], CableClass::Pcie, m.pcie_delay);
         }
         for _ in 0..m.frontend_nics {
-            let runs = [(
-                m.frontend.ports,
-                m.frontend.port_capacity,
-                PortRole::Frontend,
-            )];
+            let runs = [(m.frontend.ports, m.frontend.port_capacity, PortRole::Frontend)];
             self.add_device(DeviceKind::Nic, host.0, &runs);
         }
         host
@@ -142,9 +125,7 @@ impl FabricBuilder {
                 fabric.port_cable.push(NONE);
             }
         }
-        fabric
-            .device_first_port
-            .push(fabric.port_device.len() as u32);
+        fabric.device_first_port.push(fabric.port_device.len() as u32);
         device
     }
 

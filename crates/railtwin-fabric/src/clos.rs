@@ -125,11 +125,7 @@ impl ClosSpec {
             ("tors", self.tors),
         ] {
             if value == 0 {
-                return Err(FabricError::range(
-                    field,
-                    value,
-                    "write a whole number from 1 up",
-                ));
+                return Err(FabricError::range(field, value, "write a whole number from 1 up"));
             }
         }
         let divides = |part: u32, whole: u32| part > 0 && whole.is_multiple_of(part);
@@ -151,11 +147,9 @@ impl ClosSpec {
         }
         if self.pods > 1 {
             let ports = u64::from(self.spines) * u64::from(self.spine_up);
-            if self.spine_up == 0 || self.cores == 0 || !ports.is_multiple_of(u64::from(self.cores))
-            {
-                let accepted = format!(
-                    "several pods need cores: write a divisor of the {ports} uplinks of a group"
-                );
+            if self.spine_up == 0 || self.cores == 0 || !ports.is_multiple_of(u64::from(self.cores)) {
+                let accepted =
+                    format!("several pods need cores: write a divisor of the {ports} uplinks of a group");
                 return Err(FabricError::range("cores", self.cores, accepted));
             }
         }
@@ -171,9 +165,7 @@ impl ClosSpec {
             "leaf",
             (self.leaf_down(), access),
             (self.leaf_up(), self.uplink),
-            remedy(
-                "lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity",
-            ),
+            remedy("lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity"),
         )];
         if self.spines > 0 {
             let up = (self.spine_up, self.core_link);
@@ -191,8 +183,7 @@ impl ClosSpec {
         }
         for (role, down, up, remedy) in switches {
             let needed = down.1 * u64::from(down.0);
-            let needed =
-                Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
+            let needed = Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
             if needed > chip {
                 return Err(FabricError::ChipTooSmall {
                     role,
@@ -211,11 +202,10 @@ impl ClosSpec {
 
     /// Refuses a fabric whose ports would not fit dense ids or the memory of a normal machine.
     fn check_size(&self) -> Result<(), FabricError> {
-        let hosts = u64::from(self.pods)
-            * u64::from(self.segments)
-            * u64::from(self.hosts + self.spare_hosts);
-        let per_host = 2 * u64::from(self.host.gpus)
-            + u64::from(self.host.nics * (2 + 2 * self.host.nic.ports));
+        let hosts =
+            u64::from(self.pods) * u64::from(self.segments) * u64::from(self.hosts + self.spare_hosts);
+        let per_host =
+            2 * u64::from(self.host.gpus) + u64::from(self.host.nics * (2 + 2 * self.host.nic.ports));
         match hosts.saturating_mul(per_host) {
             0..=1_000_000_000 => Ok(()),
             _ => Err(FabricError::TooLarge { what: "ports" }),
@@ -330,24 +320,17 @@ impl ClosSpec {
         cores
     }
 
-    fn cable_access(
-        &self,
-        builder: &mut FabricBuilder,
-        hosts: &[crate::HostId],
-        leaves: &[DeviceId],
-    ) {
+    fn cable_access(&self, builder: &mut FabricBuilder, hosts: &[crate::HostId], leaves: &[DeviceId]) {
         let per_segment = self.hosts + self.spare_hosts;
         for (row, &host) in hosts.iter().enumerate() {
             let (segment, index) = (row as u32 / per_segment, row as u32 % per_segment);
             for nic in 0..self.host.nics {
                 for port in 0..self.host.nic.ports {
                     let set = nic / self.rails_per_leaf;
-                    let leaf =
-                        segment * self.leaves_per_segment() + set * self.tors + port % self.tors;
-                    let slot = (nic % self.rails_per_leaf) * (self.host.nic.ports / self.tors)
-                        + port / self.tors;
-                    let down =
-                        builder.port(leaves[leaf as usize], index * self.ports_per_host() + slot);
+                    let leaf = segment * self.leaves_per_segment() + set * self.tors + port % self.tors;
+                    let slot =
+                        (nic % self.rails_per_leaf) * (self.host.nic.ports / self.tors) + port / self.tors;
+                    let down = builder.port(leaves[leaf as usize], index * self.ports_per_host() + slot);
                     let ports = [builder.nic_port(host, nic, port), down];
                     builder.add_cable(ports, CableClass::Access, self.access_delay);
                 }
@@ -385,8 +368,7 @@ impl ClosSpec {
                 row as u32 % self.spines,
             );
             for lane in 0..self.spine_up {
-                let core =
-                    (group * self.cores + (index * self.spine_up + lane) % self.cores) as usize;
+                let core = (group * self.cores + (index * self.spine_up + lane) % self.cores) as usize;
                 let up = builder.port(spine, self.spine_down() + lane);
                 let down = builder.port(cores[core], next_down[core]);
                 next_down[core] += 1;

@@ -29,9 +29,7 @@ impl SwitchGraph {
             graph.neighbors.extend(rows);
             graph.start.push(graph.neighbors.len() as u32);
         }
-        let nics = fabric
-            .devices()
-            .filter(|&d| fabric.kind(d) == DeviceKind::Nic);
+        let nics = fabric.devices().filter(|&d| fabric.kind(d) == DeviceKind::Nic);
         let sets: BTreeSet<Vec<u32>> = nics
             .map(|nic| {
                 let rows = fabric
@@ -59,8 +57,7 @@ impl SwitchGraph {
             component[row as usize] = next;
             stack.push(row);
             while let Some(row) = stack.pop() {
-                let range =
-                    self.start[row as usize] as usize..self.start[row as usize + 1] as usize;
+                let range = self.start[row as usize] as usize..self.start[row as usize + 1] as usize;
                 for &other in &self.neighbors[range] {
                     if component[other as usize] == u32::MAX && !lost.contains(&other) {
                         component[other as usize] = next;

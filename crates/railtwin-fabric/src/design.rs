@@ -101,16 +101,8 @@ impl DesignReport {
         };
         let first = hosts.first().map_or((NONE, NONE), |h| (h.pod, h.segment));
         let in_first = |h: &crate::graph::Host| (h.pod, h.segment) == first;
-        let leaves: Vec<_> = fabric
-            .switches()
-            .iter()
-            .filter(|(_, p)| p.tier == 1)
-            .collect();
-        let spines: Vec<_> = fabric
-            .switches()
-            .iter()
-            .filter(|(_, p)| p.tier == 2)
-            .collect();
+        let leaves: Vec<_> = fabric.switches().iter().filter(|(_, p)| p.tier == 1).collect();
+        let spines: Vec<_> = fabric.switches().iter().filter(|(_, p)| p.tier == 2).collect();
         let planes: BTreeSet<u32> = spines.iter().map(|(_, p)| p.plane).collect();
         let access = count_access(fabric);
         let class = |class| {
@@ -136,21 +128,14 @@ impl DesignReport {
             gpus_per_segment: gpus(&|h| !h.spare && in_first(h)),
             spare_gpus_per_segment: gpus(&|h| h.spare && in_first(h)),
             gpus_per_pod: gpus(&|h| !h.spare && h.pod == first.0),
-            gpus_per_leaf_set: leaves
-                .first()
-                .map_or(0, |(leaf, _)| gpus_under(fabric, *leaf)),
-            leaves_per_segment: leaves
-                .iter()
-                .filter(|(_, p)| (p.pod, p.segment) == first)
-                .count() as u32,
+            gpus_per_leaf_set: leaves.first().map_or(0, |(leaf, _)| gpus_under(fabric, *leaf)),
+            leaves_per_segment: leaves.iter().filter(|(_, p)| (p.pod, p.segment) == first).count() as u32,
             leaves_per_host: model.map_or(0, |_| leaves_of_host(fabric, HostId(0))),
             spines_per_plane: spines
                 .iter()
                 .filter(|(_, p)| p.pod == first.0 && Some(&p.plane) == planes.first())
                 .count() as u32,
-            tiers: (1..=3)
-                .filter_map(|tier| tier_report(fabric, tier))
-                .collect(),
+            tiers: (1..=3).filter_map(|tier| tier_report(fabric, tier)).collect(),
             cables_access: access.0,
             cables_access_spare: access.1,
             cables_leaf_spine: class(CableClass::LeafSpine),
@@ -158,8 +143,7 @@ impl DesignReport {
             host_backend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Backend)),
             host_frontend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Frontend)),
             nvlink_to_nic: model.and_then(|m| {
-                let nic = host_capacity(fabric, PortRole::Backend).bits_per_s() as f64
-                    / f64::from(m.gpus);
+                let nic = host_capacity(fabric, PortRole::Backend).bits_per_s() as f64 / f64::from(m.gpus);
                 m.nvlink.map(|nvlink| nvlink.bits_per_s() as f64 / nic)
             }),
             path_choices: path_choices(fabric),
@@ -216,9 +200,7 @@ fn leaves_of_host(fabric: &Fabric, host: HostId) -> u32 {
 /// Capacity of the first host's ports of one role.
 fn host_capacity(fabric: &Fabric, role: PortRole) -> Rate {
     let host = HostId(0);
-    let devices = fabric
-        .devices()
-        .take_while(|&d| fabric.host_of(d) == Some(host));
+    let devices = fabric.devices().take_while(|&d| fabric.host_of(d) == Some(host));
     let ports = devices
         .flat_map(|d| fabric.ports(d))
         .filter(|&p| fabric.port_role(p) == role);
@@ -235,9 +217,7 @@ fn tier_report(fabric: &Fabric, tier: u8) -> Option<TierReport> {
             up = (up.0 + 1, fabric.port_capacity(port));
             continue;
         }
-        let link = fabric
-            .cable_at(port)
-            .map(|cable| fabric.link_from(cable, port));
+        let link = fabric.cable_at(port).map(|cable| fabric.link_from(cable, port));
         let host = link.and_then(|link| fabric.host_of(fabric.target(link)));
         if host.is_some_and(|host| fabric.host(host).spare) {
             spare += 1;
@@ -319,11 +299,7 @@ mod tests {
             (15_360, 960, 15, 2)
         );
         assert_eq!(
-            (
-                r.gpus_per_segment,
-                r.spare_gpus_per_segment,
-                r.leaves_per_segment
-            ),
+            (r.gpus_per_segment, r.spare_gpus_per_segment, r.leaves_per_segment),
             (1024, 64, 16)
         );
         assert_eq!(
@@ -332,21 +308,13 @@ mod tests {
         );
         let leaf = &r.tiers[0];
         assert_eq!(
-            (
-                leaf.switches,
-                leaf.down_ports,
-                leaf.spare_ports,
-                leaf.up_ports
-            ),
+            (leaf.switches, leaf.down_ports, leaf.spare_ports, leaf.up_ports),
             (240, 128, 8, 60)
         );
         assert_eq!(leaf.chip_used, Rate::from_gbps(51_200));
         assert!((leaf.oversubscription.unwrap() - 16.0 / 15.0).abs() < 1e-12);
         let spine = &r.tiers[1];
-        assert_eq!(
-            (spine.switches, spine.down_ports, spine.up_ports),
-            (120, 120, 8)
-        );
+        assert_eq!((spine.switches, spine.down_ports, spine.up_ports), (120, 120, 8));
         assert_eq!(spine.oversubscription, Some(15.0));
         assert_eq!(
             (r.cables_access, r.cables_access_spare, r.cables_leaf_spine),
@@ -357,11 +325,7 @@ mod tests {
             (Rate::from_gbps(3_200), Rate::from_gbps(400))
         );
         assert_eq!(
-            (
-                r.nvlink_to_nic,
-                r.path_choices,
-                r.leaf_single_points_of_failure
-            ),
+            (r.nvlink_to_nic, r.path_choices, r.leaf_single_points_of_failure),
             (Some(4.0), 60, 0)
         );
     }
@@ -433,10 +397,7 @@ mod tests {
             .unwrap(),
         );
         assert_eq!(r.gpus_active, 27_648);
-        assert_eq!(
-            r.tiers.iter().map(|t| t.switches).sum::<u32>(),
-            5 * 48 * 48 / 4
-        );
+        assert_eq!(r.tiers.iter().map(|t| t.switches).sum::<u32>(), 5 * 48 * 48 / 4);
     }
 
     #[test]

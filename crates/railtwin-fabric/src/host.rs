@@ -147,19 +147,14 @@ impl HostModel {
     /// [`FabricError::OutOfRange`] naming the field.
     pub fn check(&self) -> Result<(), FabricError> {
         let positive = |field, value: u32| match value {
-            0 => Err(FabricError::range(
-                field,
-                value,
-                "write a whole number from 1 up",
-            )),
+            0 => Err(FabricError::range(field, value, "write a whole number from 1 up")),
             _ => Ok(()),
         };
         positive("host.gpus", self.gpus)?;
         positive("host.nics", self.nics)?;
         positive("host.nic_ports", self.nic.ports)?;
         if self.gpus > 1 && self.nvlink.is_none() && self.nics < self.gpus {
-            let accepted =
-                "a GPU without NVLink needs a NIC of its own: write at least as many NICs as GPUs";
+            let accepted = "a GPU without NVLink needs a NIC of its own: write at least as many NICs as GPUs";
             return Err(FabricError::range("host.nics", self.nics, accepted));
         }
         Ok(())
@@ -196,12 +191,7 @@ mod tests {
             gpus: 0,
             ..HostModel::hgx_h800()
         };
-        assert!(
-            none.check()
-                .unwrap_err()
-                .to_string()
-                .contains("host.gpus = 0")
-        );
+        assert!(none.check().unwrap_err().to_string().contains("host.gpus = 0"));
         let shared = HostModel {
             nvlink: None,
             nics: 4,

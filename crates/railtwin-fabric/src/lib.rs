@@ -27,7 +27,6 @@ pub mod preset;
 
 pub use error::FabricError;
 pub use graph::{
-    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole,
-    SwitchPlace,
+    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole, SwitchPlace,
 };
 pub use host::{HostModel, NicModel};

@@ -10,11 +10,7 @@ impl Fabric {
         match self.place(device) {
             Some(place) => {
                 let first = self.first_of_tier(place.tier);
-                format!(
-                    "{}-{}",
-                    TIERS[usize::from(place.tier - 1)],
-                    device.0 - first.0
-                )
+                format!("{}-{}", TIERS[usize::from(place.tier - 1)], device.0 - first.0)
             }
             None => {
                 let host = self
@@ -29,11 +25,7 @@ impl Fabric {
                         format!("host-{}/nic-{}", host.0, slot - model.gpus)
                     }
                     DeviceKind::Nic => {
-                        format!(
-                            "host-{}/frontend-nic-{}",
-                            host.0,
-                            slot - model.gpus - model.nics
-                        )
+                        format!("host-{}/frontend-nic-{}", host.0, slot - model.gpus - model.nics)
                     }
                     _ => format!("host-{}/nvswitch", host.0),
                 }
@@ -43,9 +35,7 @@ impl Fabric {
 
     /// The first switch of a tier; switches of a tier are contiguous.
     fn first_of_tier(&self, tier: u8) -> DeviceId {
-        let row = self
-            .switches
-            .partition_point(|(_, place)| place.tier < tier);
+        let row = self.switches.partition_point(|(_, place)| place.tier < tier);
         self.switches
             .get(row)
             .map_or(DeviceId(u32::MAX), |(device, _)| *device)
@@ -55,11 +45,7 @@ impl Fabric {
     pub fn switch_named(&self, name: &str) -> Option<DeviceId> {
         let (tier, index) = name.rsplit_once('-')?;
         let tier = TIERS.iter().position(|&known| known == tier)? as u8 + 1;
-        let device = DeviceId(
-            self.first_of_tier(tier)
-                .0
-                .checked_add(index.parse().ok()?)?,
-        );
+        let device = DeviceId(self.first_of_tier(tier).0.checked_add(index.parse().ok()?)?);
         (device.index() < self.device_count() && self.place(device)?.tier == tier).then_some(device)
     }
 
@@ -78,8 +64,7 @@ impl Fabric {
             (Some((host, nic)), "port") => {
                 let host = self.host_named(host)?;
                 let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
-                (nic < self.host_model(host).nics)
-                    .then(|| (self.nic(host, nic), PortRole::Backend))?
+                (nic < self.host_model(host).nics).then(|| (self.nic(host, nic), PortRole::Backend))?
             }
             (None, "uplink") => (self.switch_named(device)?, PortRole::Up),
             (None, "downlink") => (self.switch_named(device)?, PortRole::Down),
@@ -150,10 +135,7 @@ mod tests {
         ];
         for fabric in fabrics {
             for &(device, _) in fabric.switches() {
-                assert_eq!(
-                    fabric.switch_named(&fabric.device_name(device)),
-                    Some(device)
-                );
+                assert_eq!(fabric.switch_named(&fabric.device_name(device)), Some(device));
             }
             for cable in fabric
                 .cables()

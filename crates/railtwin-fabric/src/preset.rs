@@ -260,8 +260,7 @@ impl LeafSpine {
     pub fn spec(&self) -> Result<ClosSpec, FabricError> {
         let tors = self.host.nic.ports.max(1);
         if self.leaves == 0 || !self.leaves.is_multiple_of(tors) {
-            let accepted =
-                format!("a NIC's {tors} ports go to as many leaves: write a multiple of {tors}");
+            let accepted = format!("a NIC's {tors} ports go to as many leaves: write a multiple of {tors}");
             return Err(FabricError::range("leaves", self.leaves, accepted));
         }
         Ok(ClosSpec {

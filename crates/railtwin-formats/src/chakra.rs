@@ -242,9 +242,7 @@ pub(crate) const NUMBERS: [&str; 6] = [
 impl ChakraNode {
     /// The first attribute of this name.
     pub fn attribute(&self, name: &str) -> Option<&ChakraAttribute> {
-        self.attributes
-            .iter()
-            .find(|attribute| attribute.name == name)
+        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// A whole number: `Some(0)` for a name without value, `None` for no such attribute.

@@ -139,9 +139,7 @@ mod tests {
             (File::Fixed32(u32::MAX), Ours::Uint(u64::from(u32::MAX))),
             (File::Sfixed64(-4), Ours::Int(-4)),
             (
-                File::Sint32List(proto::Sint32List {
-                    values: vec![-1, 7],
-                }),
+                File::Sint32List(proto::Sint32List { values: vec![-1, 7] }),
                 Ours::Ints(vec![-1, 7]),
             ),
             (

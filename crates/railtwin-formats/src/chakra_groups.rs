@@ -15,10 +15,7 @@ const FORMAT: &str = "Chakra communicators";
 /// # Errors
 /// Text that is not such an object, a name that is not an integer or is given twice, a
 /// communicator without ranks, or one with a rank twice.
-pub fn parse_chakra_groups(
-    source_name: &str,
-    bytes: &[u8],
-) -> Result<BTreeMap<u32, Vec<u32>>, FormatError> {
+pub fn parse_chakra_groups(source_name: &str, bytes: &[u8]) -> Result<BTreeMap<u32, Vec<u32>>, FormatError> {
     let text = text_of(FORMAT, source_name, bytes)?;
     let Entries(entries) = serde_json::from_str(text).map_err(|error| {
         FormatError::new(

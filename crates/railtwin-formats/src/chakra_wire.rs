@@ -198,12 +198,7 @@ fn varint32(bytes: &[u8]) -> Option<(u32, usize)> {
     None
 }
 
-fn not_a_message(
-    source_name: &str,
-    offset: u64,
-    message: &str,
-    error: &prost::DecodeError,
-) -> FormatError {
+fn not_a_message(source_name: &str, offset: u64, message: &str, error: &prost::DecodeError) -> FormatError {
     FormatError::new(
         FORMAT,
         source_name,
@@ -252,10 +247,7 @@ mod tests {
     fn varint32_reads_lengths_and_refuses_more_than_32_bits() {
         assert_eq!(varint32(&[0x48]), Some((0x48, 1)));
         assert_eq!(varint32(&[0xbc, 0x2e]), Some((5948, 2)));
-        assert_eq!(
-            varint32(&[0xff, 0xff, 0xff, 0xff, 0x0f]),
-            Some((u32::MAX, 5))
-        );
+        assert_eq!(varint32(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Some((u32::MAX, 5)));
         assert_eq!(varint32(&[0xff, 0xff, 0xff, 0xff, 0x1f]), None);
         assert_eq!(varint32(&[0x80]), None);
         assert_eq!(varint32(&[0x80; 6]), None);
@@ -265,14 +257,9 @@ mod tests {
     fn inflating_stops_at_the_limit() {
         use std::io::Write as _;
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder
-            .write_all(&[0; 1000])
-            .expect("a Vec takes all bytes");
+        encoder.write_all(&[0; 1000]).expect("a Vec takes all bytes");
         let packed = encoder.finish().expect("a Vec takes all bytes");
-        assert_eq!(
-            inflate("a", &packed, 1000).map(|bytes| bytes.len()),
-            Ok(1000)
-        );
+        assert_eq!(inflate("a", &packed, 1000).map(|bytes| bytes.len()), Ok(1000));
         let error = inflate("a", &packed, 999).expect_err("one byte too many");
         assert!(error.to_string().contains("more than 999 bytes"), "{error}");
     }

@@ -147,15 +147,10 @@ mod tests {
 
     #[test]
     fn display_is_one_line_with_place_field_value_and_remedy() {
-        let error = FormatError::new(
-            "t",
-            "simai.txt",
-            "is not a whole number of bytes",
-            "write 8",
-        )
-        .at_line(12)
-        .field("column 5 (forward bytes)")
-        .found("1\n2x");
+        let error = FormatError::new("t", "simai.txt", "is not a whole number of bytes", "write 8")
+            .at_line(12)
+            .field("column 5 (forward bytes)")
+            .found("1\n2x");
         assert_eq!(
             error.to_string(),
             "simai.txt:12: column 5 (forward bytes): \"1\\n2x\" is not a whole number of bytes; write 8"

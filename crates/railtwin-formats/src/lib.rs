@@ -47,13 +47,9 @@ mod simai_parse;
 mod simai_warn;
 mod simai_write;
 
-pub use chakra::{
-    AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind,
-};
+pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;
 pub use chakra_wire::CHAKRA_BYTES_MAX;
 pub use error::{FormatError, Place};
 pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
-pub use simai::{
-    CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload,
-};
+pub use simai::{CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload};

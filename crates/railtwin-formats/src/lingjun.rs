@@ -92,19 +92,16 @@ fn read_rows(source_name: &str, text: &str) -> Result<Vec<Row>, FormatError> {
         .clone();
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
-        *place = header
-            .iter()
-            .position(|name| name == column)
-            .ok_or_else(|| {
-                FormatError::new(
-                    FORMAT,
-                    source_name,
-                    format!("has no column {column}"),
-                    format!("begin the file with the line {}", COLUMNS.join(",")),
-                )
-                .at_line(1)
-                .found(&header.iter().collect::<Vec<_>>().join(","))
-            })?;
+        *place = header.iter().position(|name| name == column).ok_or_else(|| {
+            FormatError::new(
+                FORMAT,
+                source_name,
+                format!("has no column {column}"),
+                format!("begin the file with the line {}", COLUMNS.join(",")),
+            )
+            .at_line(1)
+            .found(&header.iter().collect::<Vec<_>>().join(","))
+        })?;
     }
     let mut rows = Vec::new();
     for record in reader.records() {

@@ -84,21 +84,11 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(crate) fn error(
-        &self,
-        problem: impl Into<String>,
-        accepted: impl Into<String>,
-    ) -> FormatError {
+    pub(crate) fn error(&self, problem: impl Into<String>, accepted: impl Into<String>) -> FormatError {
         FormatError::new(FORMAT, self.source_name, problem, accepted)
     }
 
-    pub(crate) fn number(
-        &self,
-        line: u64,
-        field: &str,
-        text: &str,
-        unit: Unit,
-    ) -> Result<u64, FormatError> {
+    pub(crate) fn number(&self, line: u64, field: &str, text: &str, unit: Unit) -> Result<u64, FormatError> {
         whole_number(text).ok_or_else(|| {
             let (problem, accepted) = unit.complaint();
             self.error(problem, accepted)
@@ -108,12 +98,7 @@ impl Reader<'_> {
         })
     }
 
-    pub(crate) fn policy(
-        &self,
-        line: u64,
-        field: &str,
-        name: &str,
-    ) -> Result<SimaiPolicy, FormatError> {
+    pub(crate) fn policy(&self, line: u64, field: &str, name: &str) -> Result<SimaiPolicy, FormatError> {
         SimaiPolicy::from_name(name).ok_or_else(|| {
             self.error(
                 "is not a known policy",
@@ -166,23 +151,12 @@ impl Reader<'_> {
     }
 
     /// Three columns; the caller has checked that there are 12.
-    fn phase(
-        &self,
-        line: u64,
-        columns: &[&str],
-        which: PhaseColumns,
-    ) -> Result<Phase, FormatError> {
+    fn phase(&self, line: u64, columns: &[&str], which: PhaseColumns) -> Result<Phase, FormatError> {
         let first = which.first();
-        let field = |offset: usize, what: &str| {
-            format!("column {} ({} {what})", first + offset + 1, which.name())
-        };
+        let field =
+            |offset: usize, what: &str| format!("column {} ({} {what})", first + offset + 1, which.name());
         Ok(Phase {
-            compute_ns: self.number(
-                line,
-                &field(0, "compute time"),
-                columns[first],
-                Unit::Nanoseconds,
-            )?,
+            compute_ns: self.number(line, &field(0, "compute time"), columns[first], Unit::Nanoseconds)?,
             collective: self.collective(
                 line,
                 &field(1, "collective"),

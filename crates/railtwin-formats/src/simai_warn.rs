@@ -21,9 +21,7 @@ pub(crate) fn warn_of_contradictions(workload: &mut SimaiWorkload) {
         }
     }
     for (kind, count) in empty {
-        warnings.push(format!(
-            "{count} {kind} collectives carry 0 bytes; they are kept"
-        ));
+        warnings.push(format!("{count} {kind} collectives carry 0 bytes; they are kept"));
     }
     if orphaned > 0 {
         warnings.push(format!(
@@ -46,19 +44,14 @@ pub(crate) fn warn_of_contradictions(workload: &mut SimaiWorkload) {
     if let Some(gpus) = workload.all_gpus
         && !u64::from(gpus).is_multiple_of(block)
     {
-        warnings.push(format!(
-            "all_gpus {gpus} is not a multiple of tp x pp = {block}"
-        ));
+        warnings.push(format!("all_gpus {gpus} is not a multiple of tp x pp = {block}"));
     }
     let layers = workload.layers.len();
     for (key, list) in [
         ("checkpoints", &workload.checkpoints),
         ("checkpoint_initiates", &workload.checkpoint_initiates),
     ] {
-        let beyond = list
-            .iter()
-            .filter(|&&index| index as usize >= layers)
-            .count();
+        let beyond = list.iter().filter(|&&index| index as usize >= layers).count();
         if beyond > 0 {
             warnings.push(format!(
                 "{beyond} indices in {key} lie beyond the {layers} layers"

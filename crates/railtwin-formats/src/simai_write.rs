@@ -43,9 +43,7 @@ impl SimaiWorkload {
             ("all_gpus", self.all_gpus.unwrap_or(1)),
         ] {
             if size == 0 {
-                return Err(unwritable("is not a size", "set 1 or more")
-                    .field(key)
-                    .found("0"));
+                return Err(unwritable("is not a size", "set 1 or more").field(key).found("0"));
             }
             if key != "all_gpus" || self.all_gpus.is_some() {
                 let _ = write!(text, " {key}: {size}");
@@ -72,11 +70,7 @@ fn unwritable(problem: &str, accepted: &str) -> FormatError {
     FormatError::new(FORMAT, "workload to write", problem, accepted)
 }
 
-fn write_layer(
-    text: &mut String,
-    layer: &SimaiLayer,
-    policy: SimaiPolicy,
-) -> Result<(), FormatError> {
+fn write_layer(text: &mut String, layer: &SimaiLayer, policy: SimaiPolicy) -> Result<(), FormatError> {
     if layer.name.is_empty() || layer.name.contains(char::is_whitespace) {
         return Err(
             unwritable("is not one word", "give the layer a name without blanks")
@@ -103,11 +97,10 @@ fn write_layer(
             .found(custom.as_str()));
         }
         (None, true) => {
-            return Err(unwritable(
-                "is missing",
-                "under HYBRID_CUSTOMIZED every layer names a policy",
-            )
-            .field("custom_policy"));
+            return Err(
+                unwritable("is missing", "under HYBRID_CUSTOMIZED every layer names a policy")
+                    .field("custom_policy"),
+            );
         }
     }
     text.push('\n');

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use railtwin_formats::{
-    AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind,
-    parse_chakra_groups,
+    AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind, parse_chakra_groups,
 };
 
 fn micro(collective: &str, rank: usize) -> Vec<u8> {
@@ -83,9 +82,7 @@ fn gzip_is_recognised() {
     packed.truncate(packed.len() - 12);
     let error = ChakraTrace::decode("a.et", &packed).expect_err("cut off");
     assert!(
-        error
-            .to_string()
-            .starts_with("a.et: the gzip stream is broken"),
+        error.to_string().starts_with("a.et: the gzip stream is broken"),
         "{error}"
     );
 }
@@ -109,10 +106,7 @@ fn bytes_written_by_hand_decode_to_every_field() {
     bytes.extend(&node);
     let trace = ChakraTrace::decode("a", &bytes).expect("well formed");
     let node = &trace.nodes[0];
-    assert_eq!(
-        (node.id, node.name.as_str(), node.kind),
-        (5, "x", NodeKind::Send)
-    );
+    assert_eq!((node.id, node.name.as_str(), node.kind), (5, "x", NodeKind::Send));
     assert_eq!(
         (&node.ctrl_deps[..], &node.data_deps[..]),
         (&[1, 2][..], &[3][..])
@@ -127,10 +121,7 @@ fn bytes_written_by_hand_decode_to_every_field() {
 fn absent_zeroes_get_their_meaning() {
     let collective = node(NodeKind::Collective, vec![]);
     assert_eq!(collective.comm_type(), Some(CommType::AllReduce));
-    assert_eq!(
-        (collective.comm_size(), collective.comm_src()),
-        (None, None)
-    );
+    assert_eq!((collective.comm_size(), collective.comm_src()), (None, None));
 
     let nameless = ChakraAttribute {
         name: "comm_type".to_owned(),
@@ -161,18 +152,9 @@ fn absent_zeroes_get_their_meaning() {
 
 #[test]
 fn refusals_name_the_byte_and_the_field() {
-    let refusal = |bytes: &[u8]| {
-        ChakraTrace::decode("a.et", bytes)
-            .expect_err("wrong")
-            .to_string()
-    };
+    let refusal = |bytes: &[u8]| ChakraTrace::decode("a.et", bytes).expect_err("wrong").to_string();
     let of = |nodes| refusal(&trace(nodes).encode());
-    let with = |name: &str, value| {
-        of(vec![node(
-            NodeKind::Collective,
-            vec![attribute(name, value)],
-        )])
-    };
+    let with = |name: &str, value| of(vec![node(NodeKind::Collective, vec![attribute(name, value)])]);
     let good = micro("all_gather", 1);
     let twin = || ChakraNode {
         id: 9,
@@ -181,10 +163,7 @@ fn refusals_name_the_byte_and_the_field() {
     };
     for (message, part) in [
         (refusal(b""), "a.et: the file is empty"),
-        (
-            refusal(&[0x80]),
-            "a.et at byte 0: does not begin with the length",
-        ),
+        (refusal(&[0x80]), "a.et at byte 0: does not begin with the length"),
         (
             refusal(&good[..40]),
             "a.et at byte 8: a message of 74 bytes begins, 31 follow",
@@ -208,10 +187,7 @@ fn refusals_name_the_byte_and_the_field() {
             "is not a whole number",
         ),
         (with("pg_name", AttributeValue::Int(1)), "is not text"),
-        (
-            with("is_cpu_op", AttributeValue::Uint(2)),
-            "is not true or false",
-        ),
+        (with("is_cpu_op", AttributeValue::Uint(2)), "is not true or false"),
     ] {
         assert!(message.contains(part), "{part} not in {message}");
     }
@@ -227,10 +203,7 @@ fn communicators_are_read_and_checked() {
         ("{\"0\": [1], \"0\": [2]}", "\"0\" is given twice"),
         ("{\"x\": [1]}", "\"x\" is not an integer"),
         ("{\"0\": []}", "has no ranks"),
-        (
-            "{\n\"0\": [-1]}",
-            "g.json:2: is not an object of rank lists",
-        ),
+        ("{\n\"0\": [-1]}", "g.json:2: is not an object of rank lists"),
         ("[1]", "g.json:1: is not an object"),
         ("", "is not an object"),
     ] {
@@ -267,14 +240,14 @@ fn attributes() -> impl Strategy<Value = Vec<ChakraAttribute>> {
 
 fn io() -> impl Strategy<Value = Option<IoInfo>> {
     let text = || "\\PC{0,6}";
-    prop::option::of((text(), text(), text(), text()).prop_map(
-        |(values, shapes, types, strides)| IoInfo {
+    prop::option::of(
+        (text(), text(), text(), text()).prop_map(|(values, shapes, types, strides)| IoInfo {
             values,
             shapes,
             types,
             strides,
-        },
-    ))
+        }),
+    )
 }
 
 fn any_trace() -> impl Strategy<Value = ChakraTrace> {

@@ -20,11 +20,7 @@ fn facts_of_the_published_topology() {
     assert_eq!(topology.hosts.len(), 847);
     assert_eq!(topology.leaves.len(), 119);
     assert_eq!(topology.core_groups, ["G6"]);
-    let spines: Vec<&str> = topology
-        .spine_groups
-        .iter()
-        .map(|it| it.name.as_str())
-        .collect();
+    let spines: Vec<&str> = topology.spine_groups.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(spines, ["P8", "P10", "P12"]);
 
     // The first data row: 0c9d..., G6, P10, S14.
@@ -35,13 +31,7 @@ fn facts_of_the_published_topology() {
     assert_eq!(topology.leaves[host.leaf].spine_group, 1);
 
     // Hosts per PSW, counted with cut and uniq in the file.
-    let hosts_under = |spine| {
-        topology
-            .hosts
-            .iter()
-            .filter(|it| it.spine_group == spine)
-            .count()
-    };
+    let hosts_under = |spine| topology.hosts.iter().filter(|it| it.spine_group == spine).count();
     assert_eq!([0, 1, 2].map(hosts_under), [179, 362, 306]);
     for host in &topology.hosts {
         let leaf = &topology.leaves[host.leaf];
@@ -72,10 +62,7 @@ fn refusals_name_the_lines() {
     for (text, parts) in [
         (
             "ip,DSW,PSW,ASW\na,G,P,S\nb,G,P,S\na,G,P,T\n",
-            [
-                "topo.csv:4: column ip: \"a\" is listed on line 2 already",
-                "once",
-            ],
+            ["topo.csv:4: column ip: \"a\" is listed on line 2 already", "once"],
         ),
         (
             "ip,DSW,PSW,ASW\na,G1,P,S\nb,G2,P,S\n",
@@ -86,10 +73,7 @@ fn refusals_name_the_lines() {
         ),
         (
             "ip,DSW,ASW\na,G,S\n",
-            [
-                "topo.csv:1: \"ip,DSW,ASW\" has no column PSW",
-                "ip,DSW,PSW,ASW",
-            ],
+            ["topo.csv:1: \"ip,DSW,ASW\" has no column PSW", "ip,DSW,PSW,ASW"],
         ),
         ("", ["has no column ip", ""]),
         (

@@ -36,11 +36,7 @@ fn facts_of_the_9216_gpu_workload() {
     assert!(workload.checkpoints.is_empty() && workload.checkpoint_initiates.is_empty());
 
     let sum = |pick: fn(&SimaiLayer) -> Phase| -> u64 {
-        workload
-            .layers
-            .iter()
-            .map(|layer| pick(layer).compute_ns)
-            .sum()
+        workload.layers.iter().map(|layer| pick(layer).compute_ns).sum()
     };
     assert_eq!(sum(|layer| layer.forward), 2_235_901_806);
     assert_eq!(sum(|layer| layer.input_gradient), 1_914_495_229);
@@ -92,11 +88,7 @@ fn the_real_file_warns_once_per_kind_about_empty_collectives() {
 #[test]
 fn the_micro_file_has_blanks_at_line_ends_and_no_pp_comm() {
     let workload = SimaiWorkload::parse("micro.txt", MICRO).expect("a real file");
-    let bytes: Vec<u64> = workload
-        .layers
-        .iter()
-        .map(|layer| layer.forward.bytes)
-        .collect();
+    let bytes: Vec<u64> = workload.layers.iter().map(|layer| layer.forward.bytes).collect();
     assert_eq!(bytes, [16_777_216, 67_108_864]);
     assert_eq!((workload.tp, workload.pp_comm_bytes), (8, 0));
     assert_eq!(workload.warnings, [""; 0]);
@@ -141,14 +133,8 @@ fn errors_name_line_column_value_and_remedy() {
     );
     for (message, parts) in [
         (refusal(""), vec!["t.txt: the file is empty", "policy name"]),
-        (
-            refusal("MICRO\n"),
-            vec!["ends after the header", "second line"],
-        ),
-        (
-            refusal("MICRO\nx\n"),
-            vec!["t.txt:2: number of layers: \"x\""],
-        ),
+        (refusal("MICRO\n"), vec!["ends after the header", "second line"]),
+        (refusal("MICRO\nx\n"), vec!["t.txt:2: number of layers: \"x\""]),
         (
             with("MIKRO", layer),
             vec!["t.txt:1: policy: \"MIKRO\"", "HYBRID_DLRM_ENHANCED"],
@@ -167,10 +153,7 @@ fn errors_name_line_column_value_and_remedy() {
             with("MICRO", &format!("{layer} DATA")),
             vec!["t.txt:3:", "has 13 columns", "has 12"],
         ),
-        (
-            with("HYBRID_CUSTOMIZED", layer),
-            vec!["has 12 columns", "13"],
-        ),
+        (with("HYBRID_CUSTOMIZED", layer), vec!["has 12 columns", "13"]),
         (
             with(
                 "MICRO",
@@ -209,10 +192,7 @@ fn what_the_format_cannot_express_is_refused() {
     assert!(refused(|it| it.layers[0].name = "a b".into()).contains("layer 0: name: \"a b\""));
     assert!(refused(|it| it.pp = 0).contains("pp: \"0\""));
     assert!(refused(|it| it.all_gpus = Some(0)).contains("all_gpus"));
-    assert!(
-        refused(|it| it.layers[0].custom_policy = Some(SimaiPolicy::Data))
-            .contains("custom_policy")
-    );
+    assert!(refused(|it| it.layers[0].custom_policy = Some(SimaiPolicy::Data)).contains("custom_policy"));
     assert!(refused(|it| it.policy = SimaiPolicy::HybridCustomized).contains("every layer"));
     let message = refused(|it| {
         it.layers[0].forward.collective = Some(SimaiCollective {
@@ -259,17 +239,15 @@ fn layer() -> impl Strategy<Value = SimaiLayer> {
         prop::sample::select(SimaiPolicy::ALL),
     )
         .prop_map(
-            |(name, dependency, forward, input_gradient, weight_gradient, update_ns, custom)| {
-                SimaiLayer {
-                    name,
-                    line: 0,
-                    dependency,
-                    forward,
-                    input_gradient,
-                    weight_gradient,
-                    update_ns,
-                    custom_policy: Some(custom),
-                }
+            |(name, dependency, forward, input_gradient, weight_gradient, update_ns, custom)| SimaiLayer {
+                name,
+                line: 0,
+                dependency,
+                forward,
+                input_gradient,
+                weight_gradient,
+                update_ns,
+                custom_policy: Some(custom),
             },
         )
 }
@@ -279,20 +257,8 @@ fn workload() -> impl Strategy<Value = SimaiWorkload> {
     let indices = || prop::collection::vec(any::<u32>(), 0..4);
     (
         prop::sample::select(SimaiPolicy::ALL),
-        (
-            size(),
-            size(),
-            size(),
-            size(),
-            size(),
-            prop::option::of(size()),
-        ),
-        (
-            indices(),
-            indices(),
-            any::<u64>(),
-            prop::option::of(any::<u32>()),
-        ),
+        (size(), size(), size(), size(), size(), prop::option::of(size())),
+        (indices(), indices(), any::<u64>(), prop::option::of(any::<u32>())),
         prop::collection::vec(layer(), 0..6),
     )
         .prop_map(|(policy, sizes, lists, mut layers)| {

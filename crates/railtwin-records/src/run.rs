@@ -81,11 +81,7 @@ pub const TABLES: &[TableDoc] = &[
             ("source", "text", "source NIC"),
             ("target", "text", "target NIC"),
             ("source_port", "u32", "UDP source port"),
-            (
-                "queue_pair",
-                "u32",
-                "index of the queue pair in its connection",
-            ),
+            ("queue_pair", "u32", "index of the queue pair in its connection"),
             (
                 "landed_port",
                 "u32",

@@ -159,9 +159,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "column b of table t")]
     fn columns_of_unequal_length_are_a_bug() {
-        Table::new(
-            "t",
-            vec![Column::u32("a", vec![1]), Column::u32("b", vec![])],
-        );
+        Table::new("t", vec![Column::u32("a", vec![1]), Column::u32("b", vec![])]);
     }
 }

@@ -23,9 +23,7 @@ fn solving(c: &mut Criterion) {
     let key = HashKey::of(FiveTuple::roce(0x0a00_0001, 0x0a00_0102, 0xC123));
     let spec = HashSpec::new(HashFunction::Crc32).with_seed(7);
     let mut group = c.benchmark_group("solve");
-    group.bench_function("learn", |b| {
-        b.iter(|| PortSolver::new(black_box(&spec), &key))
-    });
+    group.bench_function("learn", |b| b.iter(|| PortSolver::new(black_box(&spec), &key)));
     let solver = PortSolver::new(&spec, &key);
     for members in [64, 60] {
         group.bench_function(format!("one of {members}"), |b| {

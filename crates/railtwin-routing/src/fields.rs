@@ -201,10 +201,7 @@ mod tests {
     #[test]
     fn unselected_fields_take_no_room() {
         let some = Fields::SOURCE_PORT | Fields::TARGET_QP;
-        assert_eq!(
-            some.serialise(&KEY).as_slice(),
-            [0xC0, 0x01, 0xAB, 0xCD, 0xEF]
-        );
+        assert_eq!(some.serialise(&KEY).as_slice(), [0xC0, 0x01, 0xAB, 0xCD, 0xEF]);
     }
 
     #[test]
@@ -217,9 +214,7 @@ mod tests {
             error.contains("`sport`") && error.contains("source_port"),
             "{error}"
         );
-        let twice = "five_tuple,protocol"
-            .parse::<Fields>()
-            .expect_err("a bad input");
+        let twice = "five_tuple,protocol".parse::<Fields>().expect_err("a bad input");
         assert_eq!(
             twice,
             RoutingError::RepeatedField {
@@ -235,10 +230,7 @@ mod tests {
     #[test]
     fn five_tuple_is_a_short_name() {
         assert_eq!("five_tuple".parse(), Ok(Fields::FIVE_TUPLE));
-        assert_eq!(
-            "target_qp, five_tuple".parse(),
-            Ok(Fields::FIVE_TUPLE_AND_QP)
-        );
+        assert_eq!("target_qp, five_tuple".parse(), Ok(Fields::FIVE_TUPLE_AND_QP));
     }
 
     proptest! {

@@ -144,9 +144,7 @@ impl HashSpec {
 
     /// The hash of `key`, below 2^[`HashFunction::width`].
     pub fn hash(&self, key: &HashKey) -> u32 {
-        let plain = self
-            .function
-            .of_bytes(self.fields.serialise(key).as_slice());
+        let plain = self.function.of_bytes(self.fields.serialise(key).as_slice());
         let width = self.function.width();
         rotate_right(mix(plain, self.seed, width), u32::from(self.offset), width)
     }
@@ -179,9 +177,7 @@ fn rotate_right(value: u32, by: u32, width: u32) -> u32 {
 
 fn xor_fold16(bytes: &[u8]) -> u16 {
     let (words, rest) = bytes.as_chunks::<2>();
-    let even = words
-        .iter()
-        .fold(0, |sum, word| sum ^ u16::from_be_bytes(*word));
+    let even = words.iter().fold(0, |sum, word| sum ^ u16::from_be_bytes(*word));
     even ^ rest.first().map_or(0, |&last| u16::from(last) << 8)
 }
 
@@ -238,12 +234,8 @@ mod tests {
             let mut taken = vec![false; members];
             for port in 0..members as u32 {
                 let tuple = FiveTuple::roce(port, 1, 0xC000 + port as u16);
-                let member =
-                    spec.bucket(&HashKey::of(tuple).with_ingress_port(first + port), members);
-                assert!(
-                    !std::mem::replace(&mut taken[member], true),
-                    "{first} {port}"
-                );
+                let member = spec.bucket(&HashKey::of(tuple).with_ingress_port(first + port), members);
+                assert!(!std::mem::replace(&mut taken[member], true), "{first} {port}");
             }
         }
     }

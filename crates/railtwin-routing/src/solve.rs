@@ -23,9 +23,8 @@ impl PortSolver {
     /// `key.ingress_port` is the port of arrival at that very switch, if it reads it.
     pub fn new(spec: &HashSpec, key: &HashKey) -> Self {
         let base = spec.hash(&key.with_source_port(FIRST_PORT));
-        let differences = std::array::from_fn(|bit| {
-            spec.hash(&key.with_source_port(FIRST_PORT | 1 << bit)) ^ base
-        });
+        let differences =
+            std::array::from_fn(|bit| spec.hash(&key.with_source_port(FIRST_PORT | 1 << bit)) ^ base);
         Self { base, differences }
     }
 
@@ -149,10 +148,7 @@ impl PortsByBucket {
 /// If `members` is 0.
 pub fn ports_by_bucket(spec: &HashSpec, key: &HashKey, members: usize) -> PortsByBucket {
     let hashes = PortSolver::new(spec, key).hashes();
-    let buckets: Vec<usize> = hashes
-        .into_iter()
-        .map(|hash| bucket_of(hash, members))
-        .collect();
+    let buckets: Vec<usize> = hashes.into_iter().map(|hash| bucket_of(hash, members)).collect();
     let mut starts = vec![0; members + 1];
     for &bucket in &buckets {
         starts[bucket + 1] += 1;
@@ -174,18 +170,17 @@ fn solve_linear(wanted: &[Wanted<'_>]) -> Option<u16> {
     let mut system = PortEquations::default();
     for demand in wanted {
         for bit in 0..demand.members.trailing_zeros() {
-            let equation =
-                Equation {
-                    mask: demand.solver.differences.iter().enumerate().fold(
-                        0,
-                        |mask, (port_bit, &d)| {
-                            mask | (bit_of(u64::from(d), bit) as u16) << port_bit
-                        },
-                    ),
-                    right: bit_of(u64::from(demand.solver.base), bit)
-                        ^ bit_of(demand.bucket as u64, bit)
-                        == 1,
-                };
+            let equation = Equation {
+                mask: demand
+                    .solver
+                    .differences
+                    .iter()
+                    .enumerate()
+                    .fold(0, |mask, (port_bit, &d)| {
+                        mask | (bit_of(u64::from(d), bit) as u16) << port_bit
+                    }),
+                right: bit_of(u64::from(demand.solver.base), bit) ^ bit_of(demand.bucket as u64, bit) == 1,
+            };
             if !system.insert(equation) {
                 return None;
             }

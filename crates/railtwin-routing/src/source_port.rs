@@ -75,11 +75,7 @@ impl QueuePairNumbers {
     /// Hands out one number.
     pub const fn allocate(&mut self) -> u32 {
         let number = self.next;
-        self.next = if number == QPN_MASK {
-            FIRST_QPN
-        } else {
-            number + 1
-        };
+        self.next = if number == QPN_MASK { FIRST_QPN } else { number + 1 };
         number
     }
 }
@@ -137,10 +133,7 @@ mod tests {
     #[test]
     fn numbers_wrap_past_the_reserved() {
         let mut nic = QueuePairNumbers::starting_at(QPN_MASK);
-        assert_eq!(
-            [nic.allocate(), nic.allocate(), nic.allocate()],
-            [QPN_MASK, 2, 3]
-        );
+        assert_eq!([nic.allocate(), nic.allocate(), nic.allocate()], [QPN_MASK, 2, 3]);
         assert_eq!(QueuePairNumbers::starting_at(0).allocate(), 2);
     }
 

@@ -1,8 +1,7 @@
 //! Source ports as Linux derives them from queue-pair sequences, against ports drawn at random.
 
 use railtwin_routing::{
-    FiveTuple, HashFunction, HashKey, HashSpec, QueuePairNumbers, connect, max_mean_ratio,
-    roce_source_port,
+    FiveTuple, HashFunction, HashKey, HashSpec, QueuePairNumbers, connect, max_mean_ratio, roce_source_port,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -6,11 +6,7 @@ use rand_pcg::Pcg64;
 
 const FLOWS: usize = 200_000;
 /// Functions whose 32 bits leave no visible remainder for 60 members.
-const WIDE: [HashFunction; 3] = [
-    HashFunction::Crc32,
-    HashFunction::Crc32c,
-    HashFunction::Toeplitz,
-];
+const WIDE: [HashFunction; 3] = [HashFunction::Crc32, HashFunction::Crc32c, HashFunction::Toeplitz];
 const NARROW: [HashFunction; 2] = [HashFunction::Crc16Ccitt, HashFunction::XorFold16];
 
 /// Loads of the second tier's members from flows that took member `via` of the first tier.
@@ -77,8 +73,7 @@ fn separate_seeds_spread_evenly() {
         for (first, second) in [(0, 1), (1, 2), (7, 1_000_000)] {
             for members in [8, 60] {
                 let spec = HashSpec::new(function);
-                let loads =
-                    between_specs(spec.with_seed(first), spec.with_seed(second), 3, members);
+                let loads = between_specs(spec.with_seed(first), spec.with_seed(second), 3, members);
                 let chi = chi_square(&loads);
                 assert!(
                     chi < bound(members),
@@ -109,8 +104,7 @@ fn separate_seeds_reach_all_members_with_sixteen_bits() {
 fn a_constant_alone_does_not_part_tiers() {
     let spec = HashSpec::new(HashFunction::Crc32);
     for constant in [0x1234_5679, 0xFFFF_FFFF, 0x8000_0003] {
-        let shifted =
-            |members: u32| move |key: &HashKey| ((spec.hash(key) ^ constant) % members) as usize;
+        let shifted = |members: u32| move |key: &HashKey| ((spec.hash(key) ^ constant) % members) as usize;
         let loads = second_tier_loads(|key| spec.bucket(key, 8), shifted(8), 3, 8);
         assert_eq!(used(&loads), 1);
         let loads = second_tier_loads(|key| spec.bucket(key, 60), shifted(60), 3, 60);

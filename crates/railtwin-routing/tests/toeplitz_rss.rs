@@ -12,8 +12,7 @@ struct Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    let hex =
-        |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("hexadecimal");
+    let hex = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("hexadecimal");
     include_str!("data/toeplitz_rss_vectors.csv")
         .lines()
         .skip(1)
@@ -78,10 +77,7 @@ fn a_switch_reading_the_same_fields_computes_the_same() {
             protocol: 6,
         });
         let spec = HashSpec::new(HashFunction::Toeplitz);
-        assert_eq!(
-            spec.with_fields(addresses).hash(&key),
-            vector.addresses_only
-        );
+        assert_eq!(spec.with_fields(addresses).hash(&key), vector.addresses_only);
         assert_eq!(spec.with_fields(with_ports).hash(&key), vector.with_ports);
         checked += 1;
     }

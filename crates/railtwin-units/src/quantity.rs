@@ -145,10 +145,7 @@ mod tests {
 
     #[test]
     fn time_at_rounds_to_the_nearest_picosecond() {
-        assert_eq!(
-            Bytes(1).time_at(Rate::from_bits_per_s(3)).ps(),
-            2_666_666_666_667
-        );
+        assert_eq!(Bytes(1).time_at(Rate::from_bits_per_s(3)).ps(), 2_666_666_666_667);
         assert_eq!(Bytes(1).time_at(Rate::ZERO), SimTime::NEVER);
         assert_eq!(Bytes(4096).time_at(Rate::from_gbps(100)).ps(), 327_680);
     }

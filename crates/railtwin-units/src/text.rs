@@ -93,15 +93,9 @@ fn parse_scaled(
     let split = trimmed
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
         .ok_or_else(error)?;
-    let number: f64 = trimmed[..split]
-        .replace('_', "")
-        .parse()
-        .map_err(|_| error())?;
+    let number: f64 = trimmed[..split].replace('_', "").parse().map_err(|_| error())?;
     let unit = trimmed[split..].trim();
-    let (_, scale) = units
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(error)?;
+    let (_, scale) = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
     let value = number * scale;
     if !value.is_finite() || value > 9e18 {
         return Err(error());

@@ -1,0 +1,31 @@
+//! What a job does in a step, without a fabric: ranks, communicators, operations, transfers.
+//!
+//! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
+//! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`direct`]
+//!   make them from ranks whose host, GPU and NIC are plain data.
+//! * [`ranks`]: Megatron's rank order and the communicators of each axis.
+//! * [`pipeline`]: the order of forward and backward passes in a pipeline.
+//! * [`plan`]: the graph of operations of one step, per rank class.
+//! * [`train`]: a training step from what one layer does; [`recipe`]: models by name.
+//!
+//! ```
+//! use railtwin_workload::{Collective, collective::bus_factor};
+//! assert_eq!(bus_factor(Collective::AllReduce, 8), 1.75);
+//! ```
+pub mod collective;
+pub mod direct;
+pub mod error;
+pub mod nvls;
+pub mod pipeline;
+pub mod plan;
+pub mod ranks;
+pub mod recipe;
+pub mod ring;
+pub mod shape;
+pub mod train;
+
+pub use collective::{Algorithm, Collective};
+pub use error::WorkloadError;
+pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
+pub use ranks::Parallelism;
+pub use shape::{Bundle, Edge, HostLayout, Member, Shape};

@@ -1,0 +1,217 @@
+//! The graph of operations of one step: what each rank class computes and communicates, after what.
+use railtwin_units::{SimTime, dense_id};
+
+use crate::collective::{Algorithm, Collective};
+
+dense_id!(
+    /// One operation of a plan.
+    OperationId
+);
+dense_id!(
+    /// One communication pattern of a plan.
+    PatternId
+);
+
+/// The kind of parallelism that an operation belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Axis {
+    /// Computation.
+    Compute,
+    /// Tensor parallel.
+    Tp,
+    /// Pipeline parallel.
+    Pp,
+    /// Data parallel.
+    Dp,
+    /// Expert parallel.
+    Ep,
+    /// Data parallel among the ranks that hold the same expert.
+    DpEp,
+    /// A communicator that no axis names.
+    Other,
+}
+
+impl Axis {
+    /// All axes.
+    pub const ALL: [Axis; 7] = [
+        Self::Compute,
+        Self::Tp,
+        Self::Pp,
+        Self::Dp,
+        Self::Ep,
+        Self::DpEp,
+        Self::Other,
+    ];
+
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Tp => "tp",
+            Self::Pp => "pp",
+            Self::Dp => "dp",
+            Self::Ep => "ep",
+            Self::DpEp => "dp-ep",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Communicators that run the same collective at the same time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pattern {
+    /// Axis of the communicators.
+    pub axis: Axis,
+    /// What they run.
+    pub collective: Collective,
+    /// How.
+    pub algorithm: Algorithm,
+    /// Ranks of each communicator in its order; for send/receive senders and receivers alternate.
+    pub communicators: Vec<Vec<u32>>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// Computes for a time.
+    Compute(SimTime),
+    /// Runs a pattern's collective with so many bytes.
+    Communicate {
+        /// The pattern.
+        pattern: PatternId,
+        /// Bytes as the collective counts them.
+        bytes: u64,
+    },
+}
+
+/// One node of the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// Rank class that it belongs to.
+    pub lane: u32,
+    /// Row in [`Plan::names`].
+    pub name: u32,
+    /// Kind of parallelism.
+    pub axis: Axis,
+    /// What it does.
+    pub work: Work,
+}
+
+/// One step of one job.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Names of rank classes.
+    pub lanes: Vec<String>,
+    /// Names of operations.
+    pub names: Vec<String>,
+    /// Communication patterns.
+    pub patterns: Vec<Pattern>,
+    /// Operations; every dependency points to an earlier one.
+    pub operations: Vec<Operation>,
+    /// CSR of dependencies: operation `i` waits for `dependencies[start[i]..start[i + 1]]`.
+    pub dependency_start: Vec<u32>,
+    /// The operations waited for.
+    pub dependencies: Vec<OperationId>,
+    /// Floating point operations of the model in a step; none where the workload does not say.
+    pub flops: Option<f64>,
+    /// Tokens of a step; none where the workload does not say.
+    pub tokens: Option<u64>,
+    /// What a reader of the result should know.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The operations that `operation` waits for.
+    pub fn dependencies_of(&self, operation: OperationId) -> &[OperationId] {
+        let start = self.dependency_start[operation.index()] as usize;
+        &self.dependencies[start..self.dependency_start[operation.index() + 1] as usize]
+    }
+
+    /// Time that one lane computes.
+    pub fn compute_of_lane(&self, lane: u32) -> SimTime {
+        let mut total = SimTime::ZERO;
+        for operation in self.operations.iter().filter(|operation| operation.lane == lane) {
+            if let Work::Compute(time) = operation.work {
+                total += time;
+            }
+        }
+        total
+    }
+}
+
+/// Grows a plan operation by operation.
+#[derive(Debug)]
+pub struct PlanBuilder {
+    plan: Plan,
+    codes: std::collections::BTreeMap<String, u32>,
+}
+
+impl PlanBuilder {
+    /// An empty plan of `ranks` ranks with lanes.
+    pub fn new(ranks: u32, lanes: Vec<String>) -> Self {
+        let plan = Plan {
+            ranks,
+            lanes,
+            names: Vec::new(),
+            patterns: Vec::new(),
+            operations: Vec::new(),
+            dependency_start: vec![0],
+            dependencies: Vec::new(),
+            flops: None,
+            tokens: None,
+            notes: Vec::new(),
+        };
+        Self {
+            plan,
+            codes: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// The code of an operation name.
+    pub fn name(&mut self, name: &str) -> u32 {
+        if let Some(&code) = self.codes.get(name) {
+            return code;
+        }
+        let code = self.plan.names.len() as u32;
+        self.plan.names.push(name.to_owned());
+        self.codes.insert(name.to_owned(), code);
+        code
+    }
+
+    /// Adds a pattern.
+    pub fn pattern(&mut self, pattern: Pattern) -> PatternId {
+        self.plan.patterns.push(pattern);
+        PatternId::from_index(self.plan.patterns.len() - 1)
+    }
+
+    /// Adds an operation that waits for `after`.
+    ///
+    /// # Panics
+    /// When it waits for a later one: plans are built in order.
+    pub fn push(&mut self, operation: Operation, after: &[OperationId]) -> OperationId {
+        let id = OperationId::from_index(self.plan.operations.len());
+        assert!(
+            after.iter().all(|earlier| *earlier < id),
+            "dependencies point to earlier operations"
+        );
+        self.plan.operations.push(operation);
+        self.plan.dependencies.extend_from_slice(after);
+        self.plan
+            .dependency_start
+            .push(self.plan.dependencies.len() as u32);
+        id
+    }
+
+    /// Gives mutable access to what is not the graph: flops, tokens, notes.
+    pub fn facts(&mut self) -> (&mut Option<f64>, &mut Option<u64>, &mut Vec<String>) {
+        (&mut self.plan.flops, &mut self.plan.tokens, &mut self.plan.notes)
+    }
+
+    /// The finished plan.
+    pub fn finish(self) -> Plan {
+        self.plan
+    }
+}

@@ -1,0 +1,166 @@
+//! An algorithm as bundles: edges that move in lock step, so that the slowest sets the pace of all.
+
+/// Where a rank sits: plain data, no fabric.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Member {
+    /// Rank.
+    pub rank: u32,
+    /// Host.
+    pub host: u32,
+    /// GPU in the host.
+    pub gpu: u32,
+    /// Backend NIC of that GPU; its index is the rail.
+    pub nic: u32,
+}
+
+/// How the GPUs and NICs of every host of a job hang together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostLayout {
+    /// The GPU that each NIC hangs on.
+    pub gpu_of_nic: Vec<u32>,
+    /// Whether GPUs of a host share a scale-up domain.
+    pub nvlink: bool,
+    /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
+    pub pxn: bool,
+}
+
+/// One hop of a bundle. `amount` = bytes on the edge for each byte of the bundle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Edge {
+    /// From one GPU to another of the same host.
+    Inside {
+        /// Host.
+        host: u32,
+        /// Sending GPU.
+        source_gpu: u32,
+        /// Receiving GPU.
+        target_gpu: u32,
+        /// Bytes for each byte of the bundle.
+        amount: f64,
+    },
+    /// From a GPU to its NVSwitch and back: reduction and multicast in the switch.
+    InSwitch {
+        /// Host.
+        host: u32,
+        /// GPU.
+        gpu: u32,
+        /// Bytes each way for each byte of the bundle.
+        amount: f64,
+    },
+    /// From a NIC of one host to a NIC of another.
+    Network {
+        /// Sending host.
+        source_host: u32,
+        /// Its NIC.
+        source_nic: u32,
+        /// Receiving host.
+        target_host: u32,
+        /// Its NIC.
+        target_nic: u32,
+        /// Bytes for each byte of the bundle.
+        amount: f64,
+    },
+}
+
+/// Edges that move in lock step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bundle {
+    /// First edge in [`Shape::edges`].
+    pub first_edge: u32,
+    /// Number of edges.
+    pub edges: u32,
+    /// Bytes of the bundle for each byte of the operation.
+    pub volume: f64,
+    /// Serial stages: how often the latency of an edge is paid one after the other.
+    pub stages: u32,
+    /// Most that intra-host caps let the bundle move, as a share of the operation's bus bandwidth:
+    /// the bundle's rate equals this factor times the bus bandwidth when all bundles of the shape are even.
+    pub bus_share: f64,
+}
+
+/// A collective over one communicator as bundles.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Shape {
+    /// Edges, contiguous by bundle.
+    pub edges: Vec<Edge>,
+    /// Bundles.
+    pub bundles: Vec<Bundle>,
+}
+
+impl Shape {
+    /// Adds a bundle; `bus_factor` is the collective's (see [`crate::collective::bus_factor`]).
+    pub fn push(&mut self, edges: impl IntoIterator<Item = Edge>, volume: f64, stages: u32, bus_factor: f64) {
+        let first_edge = self.edges.len() as u32;
+        self.edges.extend(edges);
+        let count = self.edges.len() as u32 - first_edge;
+        if count > 0 {
+            let bus_share = if bus_factor > 0.0 {
+                volume / bus_factor
+            } else {
+                volume
+            };
+            self.bundles.push(Bundle {
+                first_edge,
+                edges: count,
+                volume,
+                stages,
+                bus_share,
+            });
+        }
+    }
+
+    /// The edges of a bundle.
+    pub fn edges_of(&self, bundle: &Bundle) -> &[Edge] {
+        &self.edges[bundle.first_edge as usize..(bundle.first_edge + bundle.edges) as usize]
+    }
+}
+
+/// Members by host, hosts in order of first appearance, members in communicator order.
+pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
+    let mut row_of_host = std::collections::BTreeMap::new();
+    let mut hosts: Vec<Vec<Member>> = Vec::new();
+    for &member in members {
+        let row = *row_of_host.entry(member.host).or_insert(hosts.len());
+        if row == hosts.len() {
+            hosts.push(Vec::new());
+        }
+        hosts[row].push(member);
+    }
+    hosts
+}
+
+/// The edges that carry a message from a GPU to NIC `target_nic` of another host: with PXN over NVLink to
+/// the GPU of the target's rail and out of its NIC, otherwise out of the sender's own NIC.
+pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64) -> Vec<Edge> {
+    if source.host == target.host {
+        let edge = Edge::Inside {
+            host: source.host,
+            source_gpu: source.gpu,
+            target_gpu: target.gpu,
+            amount,
+        };
+        return vec![edge];
+    }
+    let mut edges = Vec::with_capacity(2);
+    let mut source_nic = source.nic;
+    if source.nic != target.nic && layout.pxn && layout.nvlink {
+        source_nic = target.nic;
+        let relay = layout.gpu_of_nic[target.nic as usize];
+        if relay != source.gpu {
+            edges.push(Edge::Inside {
+                host: source.host,
+                source_gpu: source.gpu,
+                target_gpu: relay,
+                amount,
+            });
+        }
+    }
+    edges.push(Edge::Network {
+        source_host: source.host,
+        source_nic,
+        target_host: target.host,
+        target_nic: target.nic,
+        amount,
+    });
+    edges
+}
