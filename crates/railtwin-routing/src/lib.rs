@@ -23,22 +23,32 @@
 //!
 //! The model page is `docs/models/hashing.md`.
 
+mod adjacency;
 pub mod balance;
+mod core_ports;
 mod crc;
+pub mod ecmp;
 mod error;
 pub mod fields;
 pub mod five_tuple;
+pub mod forwarding;
 pub mod hash;
+pub mod mask;
+pub mod route;
 mod seed_mix;
 pub mod solve;
 pub mod source_port;
 mod toeplitz;
 
 pub use balance::max_mean_ratio;
+pub use ecmp::{EcmpConfig, Seeds};
 pub use error::RoutingError;
 pub use fields::{Fields, KeyBytes};
 pub use five_tuple::{FiveTuple, HashKey};
+pub use forwarding::{Access, Forwarding, TargetId};
 pub use hash::{HashFunction, HashSpec};
+pub use mask::LinkMask;
+pub use route::{Landed, NicPort, NoRoute, Routing, nic_ip};
 pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
 pub use source_port::{QueuePairNumbers, connect, roce_source_port};
 pub use toeplitz::{RSS_KEY, toeplitz};

@@ -130,9 +130,10 @@ pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
 }
 
 /// The edges that carry a message from a GPU to NIC `target_nic` of another host: with PXN over NVLink to
-/// the GPU of the target's rail and out of its NIC, otherwise out of the sender's own NIC.
+/// the GPU of the target's rail and out of its NIC, otherwise out of the sender's own NIC. Inside a host the
+/// message takes NVLink, or the NICs and their leaf where there is none.
 pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64) -> Vec<Edge> {
-    if source.host == target.host {
+    if source.host == target.host && layout.nvlink {
         let edge = Edge::Inside {
             host: source.host,
             source_gpu: source.gpu,

@@ -1,0 +1,6 @@
+//! Decisions, pure and deterministic: the same state gives the same answer, on a simulated and on a live cluster.
+//!
+//! * [`placement`]: which GPU each rank of a job gets.
+pub mod placement;
+
+pub use placement::{Place, PlacementError, PlacementPolicy, Placer};

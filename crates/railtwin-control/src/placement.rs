@@ -1,0 +1,210 @@
+//! Placement: rank → GPU, whole hosts in order, spares left alone.
+use railtwin_fabric::{Fabric, HostId};
+use railtwin_units::stream;
+use rand::RngExt;
+
+/// Where a rank sits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// Host.
+    pub host: HostId,
+    /// GPU in the host.
+    pub gpu: u32,
+}
+
+/// How free hosts are chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlacementPolicy {
+    /// In order of their ids: segment after segment.
+    Packed,
+    /// In turn from every segment.
+    Spread,
+    /// By lot.
+    Random,
+    /// These hosts in this order.
+    Hosts(Vec<u32>),
+}
+
+/// A job that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// Fewer free GPUs than ranks.
+    #[error("job {job:?} wants {wanted} GPUs, but {free} of the fabric's {active} active GPUs are free")]
+    TooFewGpus {
+        /// Job name.
+        job: String,
+        /// GPUs wanted.
+        wanted: u32,
+        /// GPUs free.
+        free: u32,
+        /// Active GPUs.
+        active: u32,
+    },
+    /// A host that the fabric does not have, or that is a spare, or taken.
+    #[error("job {job:?} names host {host}: {problem}")]
+    Host {
+        /// Job name.
+        job: String,
+        /// Host as named.
+        host: u32,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Hands out GPUs of one fabric, host by host.
+#[derive(Clone, Debug)]
+pub struct Placer<'a> {
+    fabric: &'a Fabric,
+    free: Vec<bool>,
+    seed: u64,
+}
+
+impl<'a> Placer<'a> {
+    /// All active hosts free.
+    pub fn new(fabric: &'a Fabric, seed: u64) -> Self {
+        let free = fabric.hosts().iter().map(|host| !host.spare).collect();
+        Self { fabric, free, seed }
+    }
+
+    fn gpus(&self, host: HostId) -> u32 {
+        self.fabric.host_model(host).gpus
+    }
+
+    /// Takes hosts for `ranks` ranks of a job; ranks fill a host's GPUs in order before the next host.
+    ///
+    /// # Errors
+    /// [`PlacementError`] when the job does not fit; nothing is taken then.
+    pub fn place(
+        &mut self,
+        job: &str,
+        ranks: u32,
+        policy: &PlacementPolicy,
+    ) -> Result<Vec<Place>, PlacementError> {
+        let order = self.order(job, policy)?;
+        let mut places = Vec::with_capacity(ranks as usize);
+        let mut used = Vec::new();
+        for host in order {
+            if places.len() as u32 == ranks {
+                break;
+            }
+            used.push(host);
+            let take = self.gpus(host).min(ranks - places.len() as u32);
+            places.extend((0..take).map(|gpu| Place { host, gpu }));
+        }
+        if (places.len() as u32) < ranks {
+            let sum = |keep: &dyn Fn(usize) -> bool| -> u32 {
+                let hosts = (0..self.free.len()).filter(|&host| keep(host));
+                hosts.map(|host| self.gpus(HostId::from_index(host))).sum()
+            };
+            return Err(PlacementError::TooFewGpus {
+                job: job.to_owned(),
+                wanted: ranks,
+                free: sum(&|host| self.free[host]),
+                active: sum(&|host| !self.fabric.hosts()[host].spare),
+            });
+        }
+        for host in used {
+            self.free[host.index()] = false;
+        }
+        Ok(places)
+    }
+
+    /// Free hosts in the order in which the policy takes them.
+    fn order(&self, job: &str, policy: &PlacementPolicy) -> Result<Vec<HostId>, PlacementError> {
+        let free = || (0..self.free.len()).filter(|&host| self.free[host]).map(HostId::from_index);
+        Ok(match policy {
+            PlacementPolicy::Packed => free().collect(),
+            PlacementPolicy::Spread => {
+                // Rank of a host among the free ones of its segment first, then the segment.
+                let mut seen = std::collections::BTreeMap::new();
+                let mut keyed: Vec<(u32, HostId)> = free()
+                    .map(|host| {
+                        let place = self.fabric.host(host);
+                        let count = seen.entry((place.pod, place.segment)).or_insert(0);
+                        *count += 1;
+                        (*count, host)
+                    })
+                    .collect();
+                keyed.sort_unstable();
+                keyed.into_iter().map(|(_, host)| host).collect()
+            }
+            PlacementPolicy::Random => {
+                let mut hosts: Vec<HostId> = free().collect();
+                let mut stream = stream::named(self.seed, &format!("placement/{job}"));
+                for last in (1..hosts.len()).rev() {
+                    hosts.swap(last, stream.random_range(0..=last));
+                }
+                hosts
+            }
+            PlacementPolicy::Hosts(hosts) => self.named(job, hosts)?,
+        })
+    }
+
+    fn named(&self, job: &str, hosts: &[u32]) -> Result<Vec<HostId>, PlacementError> {
+        let mut seen = std::collections::BTreeSet::new();
+        for &host in hosts {
+            let problem = match self.free.get(host as usize) {
+                None => format!("the fabric has hosts 0 to {}", self.free.len().saturating_sub(1)),
+                Some(false) if self.fabric.hosts()[host as usize].spare => "it is a backup host".to_owned(),
+                Some(false) => "another job has it".to_owned(),
+                Some(true) if !seen.insert(host) => "it is named twice".to_owned(),
+                Some(true) => continue,
+            };
+            return Err(PlacementError::Host { job: job.to_owned(), host, problem });
+        }
+        Ok(hosts.iter().map(|&host| HostId(host)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use railtwin_fabric::preset::Hpn;
+
+    fn fabric() -> Fabric {
+        Hpn { segments: Some(3), hosts: Some(4), spare_hosts: Some(1), ..Hpn::default() }.build().unwrap()
+    }
+
+    #[test]
+    fn spread_takes_a_host_from_every_segment_in_turn() {
+        let fabric = fabric();
+        let places = Placer::new(&fabric, 1).place("a", 32, &PlacementPolicy::Spread).unwrap();
+        let segments: Vec<u32> = places.iter().step_by(8).map(|p| fabric.host(p.host).segment).collect();
+        assert_eq!(segments, [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_job_that_does_not_fit_takes_nothing() {
+        let fabric = fabric();
+        let mut placer = Placer::new(&fabric, 1);
+        let error = placer.place("big", 97, &PlacementPolicy::Packed).unwrap_err();
+        assert!(error.to_string().contains("wants 97 GPUs, but 96 of"), "{error}");
+        assert!(placer.place("fits", 96, &PlacementPolicy::Packed).is_ok());
+        let spare = placer.place("spare", 8, &PlacementPolicy::Hosts(vec![4])).unwrap_err();
+        assert!(spare.to_string().contains("backup"), "{spare}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_gpu_is_given_twice_and_the_same_seed_repeats(seed: u64, sizes in prop::collection::vec(1u32..40, 1..4)) {
+            let fabric = fabric();
+            let run = || {
+                let mut placer = Placer::new(&fabric, seed);
+                let jobs = sizes.iter().enumerate();
+                jobs.filter_map(|(i, &n)| placer.place(&i.to_string(), n, &PlacementPolicy::Random).ok())
+                    .flatten()
+                    .collect::<Vec<Place>>()
+            };
+            let places = run();
+            let mut distinct = places.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), places.len());
+            prop_assert!(places.iter().all(|p| !fabric.host(p.host).spare));
+            prop_assert_eq!(places, run());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! One fully resolved, immutable input, and the contract of an engine.
+use std::sync::Arc;
+
+use railtwin_control::Place;
+use railtwin_fabric::Fabric;
+use railtwin_routing::EcmpConfig;
+use railtwin_units::SimTime;
+use railtwin_workload::{Algorithm, Collective};
+
+use crate::fault::Fault;
+use crate::graph::WorkGraph;
+use crate::run_log::RunLog;
+
+/// How the messages of a connection are spread over its queue pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Evenly, whatever the queue pairs reach: the slowest decides.
+    Static,
+    /// To the queue pair with the least outstanding bytes (HPN section 6.1): each carries what it can.
+    Dynamic,
+}
+
+/// How the source ports of a connection are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Balancer {
+    /// As NCCL and Linux make them: from the two queue-pair numbers.
+    Ecmp,
+    /// Those that reach link-disjoint paths (HPN appendix B).
+    Disjoint,
+}
+
+/// Everything that decides paths.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RoutingCase {
+    /// How source ports are chosen.
+    pub balancer: Balancer,
+    /// How switches choose; the seed is replaced in each replicate.
+    pub ecmp: EcmpConfig,
+    /// Queue pairs of a connection on each port of its NIC.
+    pub queue_pairs: u32,
+    /// How messages are spread over queue pairs.
+    pub split: Split,
+    /// Whether messages for another rail first cross NVLink to its GPU (NCCL's PXN).
+    pub pxn: bool,
+    /// Time from a fault until routes avoid it; flows over the dead link stand still meanwhile.
+    pub convergence: SimTime,
+}
+
+/// A limit that belongs to host, collective and algorithm, given as bus bandwidth (C4 section IV-B2).
+#[derive(Clone, PartialEq, Debug)]
+pub struct IntraHostCap {
+    /// Collective.
+    pub collective: Collective,
+    /// Algorithm.
+    pub algorithm: Algorithm,
+    /// Host model; all when none.
+    pub host_model: Option<String>,
+    /// Bus bandwidth of the whole operation per rank, bytes per second.
+    pub busbw: f64,
+}
+
+/// One fully resolved input.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Name of the scenario.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The fabric.
+    pub fabric: Arc<Fabric>,
+    /// The work.
+    pub work: WorkGraph,
+    /// Rank → GPU for each job.
+    pub placements: Vec<Vec<Place>>,
+    /// Paths.
+    pub routing: RoutingCase,
+    /// Intra-host caps.
+    pub caps: Vec<IntraHostCap>,
+    /// Faults in order of time.
+    pub faults: Vec<Fault>,
+}
+
+/// What runs a case. The same case and replicate give the same log, whatever runs beside it.
+pub trait Engine: Sync {
+    /// The name in scenarios.
+    fn name(&self) -> &'static str;
+
+    /// Runs replicate `replicate` of a case: the draw of hash seeds and queue-pair numbers.
+    fn run(&self, case: &Case, replicate: u32) -> RunLog;
+}

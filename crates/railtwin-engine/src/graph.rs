@@ -1,0 +1,74 @@
+//! The operations of all jobs of a case as one graph.
+use railtwin_units::SimTime;
+use railtwin_workload::{Operation, OperationId, PatternId, Plan, Work};
+
+/// One job's share of the graph.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobGraph {
+    /// Job name.
+    pub name: String,
+    /// When it starts.
+    pub start: SimTime,
+    /// The plan of one step.
+    pub plan: Plan,
+    /// Steps, one after the other.
+    pub steps: u32,
+    /// First operation of the job in the graph; steps follow each other.
+    pub first_operation: u32,
+    /// First pattern of the job in the case.
+    pub first_pattern: u32,
+}
+
+/// All operations of a case. Operation `i` of step `k` of a job is `first + k · |plan| + i`; a step starts
+/// when every operation of the step before has ended.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct WorkGraph {
+    /// The jobs.
+    pub jobs: Vec<JobGraph>,
+    /// Number of operations of all jobs and steps.
+    pub operations: usize,
+    /// Number of patterns of all jobs.
+    pub patterns: usize,
+}
+
+impl WorkGraph {
+    /// Adds a job.
+    pub fn push(&mut self, name: String, start: SimTime, plan: Plan, steps: u32) {
+        let count = plan.operations.len() * steps as usize;
+        let patterns = plan.patterns.len();
+        self.jobs.push(JobGraph {
+            name,
+            start,
+            plan,
+            steps,
+            first_operation: self.operations as u32,
+            first_pattern: self.patterns as u32,
+        });
+        self.operations += count;
+        self.patterns += patterns;
+    }
+
+    /// The job that an operation belongs to.
+    pub fn job_of(&self, operation: OperationId) -> usize {
+        self.jobs.partition_point(|job| job.first_operation <= operation.0) - 1
+    }
+
+    /// Job, step and row in the job's plan of an operation.
+    pub fn locate(&self, operation: OperationId) -> (usize, u32, OperationId) {
+        let job = self.job_of(operation);
+        let row = operation.0 - self.jobs[job].first_operation;
+        let length = self.jobs[job].plan.operations.len() as u32;
+        (job, row / length, OperationId(row % length))
+    }
+
+    /// The operation with its pattern counted over the whole case.
+    pub fn operation(&self, operation: OperationId) -> Operation {
+        let (job, _, row) = self.locate(operation);
+        let mut found = self.jobs[job].plan.operations[row.index()];
+        if let Work::Communicate { pattern, bytes } = found.work {
+            let pattern = PatternId(pattern.0 + self.jobs[job].first_pattern);
+            found.work = Work::Communicate { pattern, bytes };
+        }
+        found
+    }
+}

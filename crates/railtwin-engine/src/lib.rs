@@ -1,0 +1,20 @@
+//! The contract between cases and engines.
+//!
+//! * [`graph`]: the operations of all jobs of a case as one graph.
+//! * [`bundles`]: communication patterns on links: what an engine moves.
+//! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
+//! * [`fault`]: cables that go down and come back while a run goes on.
+//! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
+pub mod bundles;
+pub mod case;
+pub mod disjoint;
+pub mod fault;
+pub mod graph;
+pub mod lower;
+pub mod run_log;
+
+pub use bundles::{BundleTable, BundleWriter};
+pub use case::{Balancer, Case, Engine, IntraHostCap, RoutingCase, Split};
+pub use fault::{Fault, FaultKind};
+pub use graph::{JobGraph, WorkGraph};
+pub use run_log::{Incident, OperationTimes, RunLog};

@@ -1,0 +1,275 @@
+//! Rates of patterns in flight: what a set of patterns that share links gets, and how one alone runs its course.
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use railtwin_engine::BundleTable;
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_units::stream::mix;
+use railtwin_workload::PatternId;
+
+use crate::dynamic::{self, Strands};
+use crate::max_min::{Problem, Solver};
+
+/// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
+#[derive(Debug)]
+pub struct Rates {
+    /// Bytes per second by bundle; 0 for those that are done.
+    pub bundles: Vec<f64>,
+    /// Link and bytes per second of every strand, under a dynamic split only.
+    pub strands: Vec<(LinkId, f64)>,
+}
+
+/// How one pattern alone runs its course, for an operation of one byte.
+#[derive(Debug)]
+pub struct Profile {
+    /// End of each phase in seconds, and the rates within it.
+    pub phases: Vec<(f64, Rc<Rates>)>,
+    /// When the last bundle is done; infinite when one never moves.
+    pub seconds: f64,
+}
+
+/// Counters of a run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Counters {
+    /// Max-min problems solved.
+    pub solves: u64,
+    /// Bundles in them.
+    pub bundles: u64,
+}
+
+/// Solves for rates, and remembers: the rates of the same bundles are the same whatever their bytes.
+#[derive(Debug)]
+pub struct RateBook {
+    capacities: Vec<f64>,
+    solver: Solver,
+    local_of: Vec<u32>,
+    known: HashMap<u128, Rc<Rates>>,
+    profiles: Vec<Option<Rc<Profile>>>,
+    remember: bool,
+    /// What was done so far.
+    pub counters: Counters,
+    columns: Columns,
+}
+
+/// A problem being built.
+#[derive(Debug, Default)]
+struct Columns {
+    start: Vec<u32>,
+    links: Vec<u32>,
+    shares: Vec<f64>,
+    weights: Vec<f64>,
+    caps: Vec<f64>,
+    capacities: Vec<f64>,
+    touched: Vec<LinkId>,
+    bundles: Vec<u32>,
+    rates: Vec<f64>,
+}
+
+impl RateBook {
+    /// An empty book over a fabric's capacities; without `remember` every question is solved anew.
+    pub fn new(fabric: &Fabric, patterns: usize, remember: bool) -> Self {
+        let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+        Self {
+            capacities: (0..fabric.link_count() as u32).map(capacity).collect(),
+            solver: Solver::default(),
+            local_of: vec![u32::MAX; fabric.link_count()],
+            known: HashMap::new(),
+            profiles: vec![None; patterns],
+            remember,
+            counters: Counters::default(),
+            columns: Columns::default(),
+        }
+    }
+
+    /// Sets the capacity of a link and forgets all rates.
+    pub fn set_capacity(&mut self, link: LinkId, bytes_per_s: f64) {
+        self.capacities[link.index()] = bytes_per_s;
+        self.forget();
+    }
+
+    /// Forgets all rates, as after a new table.
+    pub fn forget(&mut self) {
+        self.known.clear();
+        self.profiles.iter_mut().for_each(|profile| *profile = None);
+    }
+
+    /// The rates of `patterns` together; `done` tells finished bundles, `key` names which they are
+    /// (see [`key_of`]).
+    pub fn rates(
+        &mut self,
+        table: &BundleTable,
+        patterns: &[PatternId],
+        done: &dyn Fn(usize) -> bool,
+        key: u128,
+    ) -> Rc<Rates> {
+        if self.remember
+            && let Some(rates) = self.known.get(&key)
+        {
+            return Rc::clone(rates);
+        }
+        let rates = Rc::new(self.solve(table, patterns, done));
+        if self.remember {
+            self.known.insert(key, Rc::clone(&rates));
+        }
+        rates
+    }
+
+    /// How a pattern alone runs its course.
+    pub fn profile(&mut self, table: &BundleTable, pattern: PatternId) -> Rc<Profile> {
+        if let Some(profile) = &self.profiles[pattern.index()] {
+            return Rc::clone(profile);
+        }
+        let bundles = table.bundles_of(pattern);
+        let mut left: Vec<f64> = table.volume[bundles.clone()].to_vec();
+        let mut phases = Vec::new();
+        let mut seconds = 0.0;
+        while left.iter().any(|&bytes| bytes > 0.0) {
+            let done = |bundle: usize| left[bundle - bundles.start] <= 0.0;
+            let rates = Rc::new(self.solve(table, &[pattern], &done));
+            let step = first_end(&left, &rates.bundles);
+            if !step.is_finite() {
+                seconds = f64::INFINITY;
+                break;
+            }
+            for ((left, rate), volume) in left.iter_mut().zip(&rates.bundles).zip(&table.volume[bundles.clone()]) {
+                *left -= rate * step;
+                if *left <= volume * FINISHED {
+                    *left = 0.0;
+                }
+            }
+            seconds += step;
+            phases.push((seconds, rates));
+        }
+        let profile = Rc::new(Profile { phases, seconds });
+        self.profiles[pattern.index()] = Some(Rc::clone(&profile));
+        profile
+    }
+
+    fn solve(&mut self, table: &BundleTable, patterns: &[PatternId], done: &dyn Fn(usize) -> bool) -> Rates {
+        let total: usize = patterns.iter().map(|&p| table.bundles_of(p).len()).sum();
+        self.columns.bundles.clear();
+        let (mut row, mut rows) = (0, Vec::with_capacity(total));
+        for &pattern in patterns {
+            for bundle in table.bundles_of(pattern) {
+                if !done(bundle) && table.link_start[bundle] < table.link_start[bundle + 1] {
+                    self.columns.bundles.push(bundle as u32);
+                    rows.push(row);
+                }
+                row += 1;
+            }
+        }
+        self.counters.solves += 1;
+        self.counters.bundles += rows.len() as u64;
+        let mut out = Rates { bundles: vec![0.0; total], strands: Vec::new() };
+        if table.is_dynamic() {
+            self.solve_dynamic(table, &rows, &mut out);
+        } else {
+            self.solve_static(table, &rows, &mut out);
+        }
+        for &link in &self.columns.touched {
+            self.local_of[link.index()] = u32::MAX;
+        }
+        out
+    }
+
+    fn local(&mut self, link: LinkId) -> u32 {
+        let local = &mut self.local_of[link.index()];
+        if *local == u32::MAX {
+            *local = self.columns.touched.len() as u32;
+            self.columns.touched.push(link);
+            self.columns.capacities.push(self.capacities[link.index()]);
+        }
+        *local
+    }
+
+    fn solve_static(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
+        self.columns.clear();
+        for i in 0..self.columns.bundles.len() {
+            let bundle = self.columns.bundles[i] as usize;
+            for k in table.link_start[bundle] as usize..table.link_start[bundle + 1] as usize {
+                let local = self.local(table.links[k]);
+                self.columns.links.push(local);
+                self.columns.shares.push(table.shares[k]);
+            }
+            self.columns.start.push(self.columns.links.len() as u32);
+            self.columns.weights.push(table.weight[bundle]);
+            self.columns.caps.push(table.cap[bundle]);
+        }
+        let columns = &mut self.columns;
+        let problem = Problem {
+            start: &columns.start,
+            links: &columns.links,
+            shares: &columns.shares,
+            weights: &columns.weights,
+            caps: &columns.caps,
+            capacities: &columns.capacities,
+        };
+        self.solver.solve(&problem, &mut columns.rates);
+        for (&row, &rate) in rows.iter().zip(&columns.rates) {
+            out.bundles[row] = rate;
+        }
+    }
+
+    fn solve_dynamic(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
+        self.columns.clear();
+        let from = &table.strands;
+        let mut strands = Strands { bundle_start: vec![0], start: vec![0], ..Strands::default() };
+        for i in 0..self.columns.bundles.len() {
+            let bundle = self.columns.bundles[i] as usize;
+            for s in from.bundle_start[bundle] as usize..from.bundle_start[bundle + 1] as usize {
+                for k in from.link_start[s] as usize..from.link_start[s + 1] as usize {
+                    strands.links.push(self.local(from.links[k]));
+                    strands.shares.push(1.0);
+                }
+                strands.start.push(strands.links.len() as u32);
+                strands.edge.push(from.edge[s]);
+                strands.amount.push(from.amount[s]);
+                strands.weights.push(1.0);
+            }
+            strands.bundle_start.push(strands.edge.len() as u32);
+            strands.bundle_caps.push(table.cap[bundle]);
+        }
+        let (mut paces, mut rates) = (Vec::new(), Vec::new());
+        dynamic::solve(&mut self.solver, &strands, &self.columns.capacities, &mut paces, &mut rates);
+        for (&row, &pace) in rows.iter().zip(&paces) {
+            out.bundles[row] = pace;
+        }
+        for (s, &rate) in rates.iter().enumerate() {
+            let links = &strands.links[strands.start[s] as usize..strands.start[s + 1] as usize];
+            out.strands.extend(links.iter().map(|&local| (self.columns.touched[local as usize], rate)));
+        }
+    }
+}
+
+impl Columns {
+    fn clear(&mut self) {
+        self.start.clear();
+        self.start.push(0);
+        self.links.clear();
+        self.shares.clear();
+        self.weights.clear();
+        self.caps.clear();
+        self.capacities.clear();
+        self.touched.clear();
+    }
+}
+
+/// Share of a bundle's bytes below which it counts as done: far above rounding, far below a packet.
+pub const FINISHED: f64 = 1e-9;
+
+/// Seconds until the first bundle is done; infinite when none moves.
+pub fn first_end(left: &[f64], rates: &[f64]) -> f64 {
+    let times = left.iter().zip(rates).filter(|&(&left, &rate)| left > 0.0 && rate > 0.0);
+    times.map(|(left, rate)| left / rate).fold(f64::INFINITY, f64::min)
+}
+
+/// A name for a set of patterns and, by `done_mix`, of their finished bundles.
+pub fn key_of(patterns: &[PatternId], done_mix: &dyn Fn(PatternId) -> u64) -> u128 {
+    let (mut low, mut high) = (0x243f_6a88_85a3_08d3_u64, 0x1319_8a2e_0370_7344_u64);
+    for &pattern in patterns {
+        let done = done_mix(pattern);
+        low = mix(low ^ u64::from(pattern.0)) ^ mix(done);
+        high = mix(high ^ mix(u64::from(pattern.0)).rotate_left(17)) ^ mix(done ^ 0xa409_3822_299f_31d0);
+    }
+    u128::from(high) << 64 | u128::from(low)
+}

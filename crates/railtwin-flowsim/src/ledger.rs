@@ -1,0 +1,116 @@
+//! What links carried: counted by pattern while nothing changes, put on links when paths do.
+use std::rc::Rc;
+
+use railtwin_engine::BundleTable;
+use railtwin_fabric::LinkId;
+use railtwin_workload::PatternId;
+
+use crate::component::Profile;
+
+/// Bytes of operations that ended, by pattern, and bytes already put on links.
+#[derive(Debug)]
+pub struct Ledger {
+    /// Bytes of whole operations since the last change of paths, static split.
+    since: Vec<f64>,
+    /// The same for operations on their known course under a dynamic split, with that course.
+    courses: Vec<Option<(f64, Rc<Profile>)>>,
+    /// Bytes by bundle of patterns in flight that earlier paths carried, by pattern.
+    carried: Vec<Vec<f64>>,
+    links: Vec<f64>,
+    patterns: Vec<f64>,
+}
+
+impl Ledger {
+    /// Nothing carried.
+    pub fn new(patterns: usize, links: usize) -> Self {
+        Self {
+            since: vec![0.0; patterns],
+            courses: vec![None; patterns],
+            carried: vec![Vec::new(); patterns],
+            links: vec![0.0; links],
+            patterns: vec![0.0; patterns],
+        }
+    }
+
+    /// An operation ended that ran alone all its time; under a dynamic split its course tells the links.
+    pub fn completed(&mut self, pattern: PatternId, bytes: f64, course: Option<&Rc<Profile>>) {
+        let p = pattern.index();
+        self.patterns[p] += bytes;
+        match course {
+            None => self.since[p] += bytes,
+            Some(course) => {
+                let (total, _) = self.courses[p].get_or_insert_with(|| (0.0, Rc::clone(course)));
+                *total += bytes;
+            }
+        }
+    }
+
+    /// An operation ended that moved in steps; under a dynamic split its steps were counted as they went.
+    pub fn completed_in_step(&mut self, pattern: PatternId, bytes: f64, dynamic: bool) {
+        let p = pattern.index();
+        self.patterns[p] += bytes;
+        if !dynamic {
+            self.since[p] += bytes;
+        }
+    }
+
+    /// Strands moved for a while.
+    pub fn moved(&mut self, strands: &[(LinkId, f64)], seconds: f64) {
+        for &(link, rate) in strands {
+            self.links[link.index()] += rate * seconds;
+        }
+    }
+
+    /// Puts on links what a pattern in flight moved since the last change of paths. When it ends later, its
+    /// whole bytes are counted on the paths of then; what earlier paths carried is taken off there.
+    pub fn carried_so_far(&mut self, table: &BundleTable, pattern: PatternId, bytes: f64, left: &[f64]) {
+        let carried = &mut self.carried[pattern.index()];
+        let bundles = table.bundles_of(pattern);
+        carried.resize(bundles.len(), 0.0);
+        for (row, bundle) in bundles.enumerate() {
+            let now = table.volume[bundle] * bytes - left[bundle];
+            for (link, share) in table.links_of(bundle) {
+                self.links[link.index()] += share * (now - carried[row]);
+            }
+            carried[row] = now;
+        }
+    }
+
+    /// Puts all counts since the last change on the links of `table`.
+    pub fn settle(&mut self, table: &BundleTable) {
+        for p in 0..self.since.len() {
+            let pattern = PatternId::from_index(p);
+            let bytes = std::mem::take(&mut self.since[p]);
+            let course = self.courses[p].take();
+            if bytes > 0.0 {
+                for bundle in table.bundles_of(pattern) {
+                    for (link, share) in table.links_of(bundle) {
+                        self.links[link.index()] += share * table.volume[bundle] * bytes;
+                    }
+                }
+            }
+            if let Some((bytes, course)) = course {
+                let mut from = 0.0;
+                for (end, rates) in &course.phases {
+                    self.moved(&rates.strands, (end - from) * bytes);
+                    from = *end;
+                }
+            }
+        }
+    }
+
+    /// Takes off a pattern's links what earlier paths carried of an operation that just ended.
+    pub fn corrected(&mut self, table: &BundleTable, pattern: PatternId) {
+        let carried = std::mem::take(&mut self.carried[pattern.index()]);
+        for (bundle, bytes) in table.bundles_of(pattern).zip(carried) {
+            for (link, share) in table.links_of(bundle) {
+                self.links[link.index()] -= share * bytes;
+            }
+        }
+    }
+
+    /// Bytes by link and by pattern.
+    pub fn finish(self) -> (Vec<f64>, Vec<f64>) {
+        (self.links, self.patterns)
+    }
+}

@@ -1,0 +1,30 @@
+//! The flow-level engine: exact weighted max-min fairness over bundles, event driven.
+//!
+//! * [`max_min`]: the solver and its optimality conditions.
+//! * [`dynamic`]: bundles whose queue pairs carry what each can.
+//! * [`conflict`]: which patterns share links.
+//! * [`component`]: rates of patterns that share links, and the course of one alone.
+//! * [`flight`]: patterns in flight; [`order`]: operations that wait; [`ledger`]: what links carried.
+//! * [`engine`]: the event loop.
+//!
+//! ```
+//! use railtwin_flowsim::max_min::{Problem, Solver};
+//! // Two variables share a link of 10; the first is held to 2 by another link.
+//! let problem = Problem {
+//!     start: &[0, 2, 3], links: &[0, 1, 0], shares: &[1.0; 3], weights: &[1.0; 2],
+//!     caps: &[f64::INFINITY; 2], capacities: &[10.0, 2.0],
+//! };
+//! let mut rates = Vec::new();
+//! Solver::default().solve(&problem, &mut rates);
+//! assert_eq!(rates, [2.0, 8.0]);
+//! ```
+pub mod component;
+pub mod conflict;
+pub mod dynamic;
+pub mod engine;
+pub mod flight;
+pub mod ledger;
+pub mod max_min;
+pub mod order;
+
+pub use engine::{FlowEngine, Shortcuts};

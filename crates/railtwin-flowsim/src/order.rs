@@ -1,0 +1,194 @@
+//! Which operations may start: dependencies counted down, computations timed, communicators in turn.
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use railtwin_engine::{RunLog, WorkGraph};
+use railtwin_units::SimTime;
+use railtwin_workload::{OperationId, Work};
+
+use crate::flight::Flight;
+
+/// One job's operations and what they wait for.
+#[derive(Debug)]
+struct Job {
+    /// Successors of each operation of a step.
+    successor_start: Vec<u32>,
+    successors: Vec<u32>,
+    step: u32,
+    left_in_step: u32,
+}
+
+/// The operations of a case in the order in which they may start.
+#[derive(Debug)]
+pub struct WorkOrder<'a> {
+    work: &'a WorkGraph,
+    jobs: Vec<Job>,
+    waiting: Vec<u32>,
+    /// Ends of computations and of latencies after transfers, by time and operation.
+    ends: BinaryHeap<Reverse<(SimTime, u32)>>,
+    /// Operations that may start now.
+    ready: Vec<u32>,
+    /// Jobs that start later.
+    starts: Vec<(SimTime, usize)>,
+    start: Vec<SimTime>,
+    end: Vec<SimTime>,
+    last_end: SimTime,
+}
+
+impl<'a> WorkOrder<'a> {
+    /// All operations waiting.
+    pub fn new(work: &'a WorkGraph) -> Self {
+        let mut order = Self {
+            work,
+            jobs: Vec::new(),
+            waiting: Vec::with_capacity(work.operations),
+            ends: BinaryHeap::new(),
+            ready: Vec::new(),
+            starts: Vec::new(),
+            start: vec![SimTime::NEVER; work.operations],
+            end: vec![SimTime::NEVER; work.operations],
+            last_end: SimTime::ZERO,
+        };
+        for (row, job) in work.jobs.iter().enumerate() {
+            let plan = &job.plan;
+            let count = plan.operations.len();
+            let waits = |i: usize| plan.dependency_start[i + 1] - plan.dependency_start[i];
+            for _ in 0..job.steps {
+                order.waiting.extend((0..count).map(waits));
+            }
+            order.jobs.push(Job {
+                successor_start: Vec::new(),
+                successors: Vec::new(),
+                step: 0,
+                left_in_step: count as u32,
+            });
+            order.index_successors(row);
+            if job.steps > 0 && count > 0 {
+                order.starts.push((job.start, row));
+            }
+        }
+        order.starts.sort_unstable_by(|a, b| b.cmp(a));
+        order
+    }
+
+    fn index_successors(&mut self, row: usize) {
+        let plan = &self.work.jobs[row].plan;
+        let count = plan.operations.len();
+        let mut start = vec![0_u32; count + 1];
+        for dependency in &plan.dependencies {
+            start[dependency.index() + 1] += 1;
+        }
+        for i in 0..count {
+            start[i + 1] += start[i];
+        }
+        let mut fill = start.clone();
+        let mut successors = vec![0; plan.dependencies.len()];
+        for i in 0..count {
+            for dependency in plan.dependencies_of(OperationId::from_index(i)) {
+                successors[fill[dependency.index()] as usize] = i as u32;
+                fill[dependency.index()] += 1;
+            }
+        }
+        self.jobs[row].successor_start = start;
+        self.jobs[row].successors = successors;
+    }
+
+    /// When something happens next here.
+    pub fn next_time(&self) -> Option<SimTime> {
+        let end = self.ends.peek().map(|Reverse((time, _))| *time);
+        let start = self.starts.last().map(|(time, _)| *time);
+        [end, start].into_iter().flatten().min()
+    }
+
+    /// Starts the jobs of time zero.
+    pub fn release(&mut self, flight: &mut Flight) {
+        self.start_jobs(SimTime::ZERO);
+        self.start_ready(SimTime::ZERO, flight);
+    }
+
+    fn start_jobs(&mut self, now: SimTime) {
+        while let Some(&(time, row)) = self.starts.last()
+            && time <= now
+        {
+            self.starts.pop();
+            self.release_step(row);
+        }
+    }
+
+    /// Makes the operations of a job's current step ready that wait for nothing.
+    fn release_step(&mut self, row: usize) {
+        let job = &self.work.jobs[row];
+        let count = job.plan.operations.len() as u32;
+        let first = job.first_operation + self.jobs[row].step * count;
+        let free = (first..first + count).filter(|&operation| self.waiting[operation as usize] == 0);
+        self.ready.extend(free);
+    }
+
+    /// Handles all ends and starts due at `now`.
+    pub fn advance(&mut self, now: SimTime, flight: &mut Flight) {
+        self.start_jobs(now);
+        self.start_ready(now, flight);
+        while let Some(&Reverse((time, operation))) = self.ends.peek()
+            && time <= now
+        {
+            self.ends.pop();
+            self.end_operation(now, operation);
+            self.start_ready(now, flight);
+        }
+    }
+
+    /// Tells that the last byte of an operation arrives at `time`.
+    pub fn ends_at(&mut self, operation: u32, time: SimTime) {
+        self.ends.push(Reverse((time, operation)));
+    }
+
+    fn start_ready(&mut self, now: SimTime, flight: &mut Flight) {
+        while let Some(operation) = self.ready.pop() {
+            self.start[operation as usize] = now;
+            match self.work.operation(OperationId(operation)).work {
+                Work::Compute(time) => self.ends_at(operation, now + time),
+                Work::Communicate { pattern, bytes } => {
+                    if let Some(end) = flight.offer(now, pattern, operation, bytes) {
+                        self.ends_at(operation, end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Corrects the start of an operation that waited for its communicator.
+    pub fn begins_at(&mut self, operation: u32, time: SimTime) {
+        self.start[operation as usize] = time;
+    }
+
+    fn end_operation(&mut self, now: SimTime, operation: u32) {
+        self.end[operation as usize] = now;
+        self.last_end = self.last_end.max(now);
+        let (row, step, index) = self.work.locate(OperationId(operation));
+        let count = self.work.jobs[row].plan.operations.len() as u32;
+        let first = self.work.jobs[row].first_operation + step * count;
+        let job = &mut self.jobs[row];
+        let range = job.successor_start[index.index()] as usize..job.successor_start[index.index() + 1] as usize;
+        for &successor in &job.successors[range] {
+            let waiting = &mut self.waiting[(first + successor) as usize];
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.ready.push(first + successor);
+            }
+        }
+        job.left_in_step -= 1;
+        if job.left_in_step == 0 && job.step + 1 < self.work.jobs[row].steps {
+            job.step += 1;
+            job.left_in_step = count;
+            self.release_step(row);
+        }
+    }
+
+    /// Writes the times into the log.
+    pub fn finish(self, log: &mut RunLog) {
+        log.unfinished = self.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
+        log.end = self.last_end;
+        log.times.start = self.start;
+        log.times.end = self.end;
+    }
+}
