@@ -43,6 +43,7 @@ impl Engine for FlowEngine {
         let mut reroutes = std::collections::VecDeque::new();
         let mut log = RunLog::default();
         order.release(&mut flight);
+        flight.solve(railtwin_units::SimTime::ZERO);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
             let fault = faults.peek().map(|fault| fault.at);

@@ -15,6 +15,9 @@ use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
 use crate::order::WorkOrder;
 
+/// Bytes left of a bundle that has ended; subtraction keeps it.
+const DONE: f64 = f64::NEG_INFINITY;
+
 /// An operation on its pattern.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
@@ -121,7 +124,10 @@ impl Flight {
     }
 
     fn start(&mut self, now: SimTime, pattern: PatternId, offer: Offer) {
-        let touched = self.in_flight.iter().filter(|&&other| self.conflicts.share(pattern, other));
+        let touched = self
+            .in_flight
+            .iter()
+            .filter(|&&other| self.conflicts.share(pattern, other));
         let touched = touched.filter_map(|other| self.active[other.index()].as_ref().map(|a| a.component));
         let mut merge: Vec<u32> = touched.collect();
         merge.sort_unstable();
@@ -132,7 +138,12 @@ impl Flight {
         for bundle in bundles {
             self.bytes_left[bundle] = self.table.volume[bundle] * offer.bytes as f64;
         }
-        self.active[pattern.index()] = Some(Active { offer, component, done_mix: 0, left });
+        self.active[pattern.index()] = Some(Active {
+            offer,
+            component,
+            done_mix: 0,
+            left,
+        });
         self.in_flight.push(pattern);
         self.components[component as usize].patterns.push(pattern);
         for other in merge {
@@ -149,7 +160,9 @@ impl Flight {
     }
 
     fn member(&mut self, pattern: PatternId) -> &mut Active {
-        self.active[pattern.index()].as_mut().expect("members of a component are in flight")
+        self.active[pattern.index()]
+            .as_mut()
+            .expect("members of a component are in flight")
     }
 
     fn new_component(&mut self, now: SimTime) -> u32 {
@@ -182,7 +195,9 @@ impl Flight {
             self.dirty.push(row);
             return;
         }
-        let Some(rates) = component.rates.clone() else { return };
+        let Some(rates) = component.rates.clone() else {
+            return;
+        };
         let patterns = std::mem::take(&mut component.patterns);
         let mut at = 0;
         for &pattern in &patterns {
@@ -213,7 +228,7 @@ impl Flight {
         }
         for bundle in bundles {
             if self.bytes_left[bundle] <= self.table.volume[bundle] * bytes * FINISHED {
-                self.bytes_left[bundle] = 0.0;
+                self.bytes_left[bundle] = DONE;
                 done_mix ^= mix(bundle as u64 + 1);
             } else {
                 left += 1;
@@ -239,7 +254,8 @@ impl Flight {
         if let Some(course) = self.components[row as usize].course.clone() {
             let pattern = self.components[row as usize].patterns[0];
             let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger.completed(pattern, bytes, self.table.is_dynamic().then_some(&course));
+            self.ledger
+                .completed(pattern, bytes, self.table.is_dynamic().then_some(&course));
             self.finish_pattern(now, pattern, order);
             self.retire(row);
             self.next_offer(now, pattern, order);
@@ -255,11 +271,15 @@ impl Flight {
         }
         for &pattern in &finished {
             let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger.completed_in_step(pattern, bytes, self.table.is_dynamic());
+            self.ledger
+                .completed_in_step(pattern, bytes, self.table.is_dynamic());
             self.ledger.corrected(&self.table, pattern);
             self.finish_pattern(now, pattern, order);
         }
-        let left = patterns.into_iter().filter(|pattern| !finished.contains(pattern)).collect();
+        let left = patterns
+            .into_iter()
+            .filter(|pattern| !finished.contains(pattern))
+            .collect();
         self.retire(row);
         self.regroup(now, left);
         for pattern in finished {
@@ -269,12 +289,14 @@ impl Flight {
 
     /// Marks bundles without bytes as done; returns how many are left.
     fn sweep_done(&mut self, pattern: PatternId) -> u32 {
-        let active = self.active[pattern.index()].as_mut().expect("a member is in flight");
+        let active = self.active[pattern.index()]
+            .as_mut()
+            .expect("a member is in flight");
         let bytes = active.offer.bytes as f64;
         for bundle in self.table.bundles_of(pattern) {
             let left = &mut self.bytes_left[bundle];
-            if *left != 0.0 && *left <= self.table.volume[bundle] * bytes * FINISHED {
-                *left = 0.0;
+            if *left != DONE && *left <= self.table.volume[bundle] * bytes * FINISHED {
+                *left = DONE;
                 active.done_mix ^= mix(bundle as u64 + 1);
                 active.left -= 1;
             }
@@ -283,7 +305,9 @@ impl Flight {
     }
 
     fn finish_pattern(&mut self, now: SimTime, pattern: PatternId, order: &mut WorkOrder<'_>) {
-        let active = self.active[pattern.index()].take().expect("a member is in flight");
+        let active = self.active[pattern.index()]
+            .take()
+            .expect("a member is in flight");
         self.in_flight.retain(|&other| other != pattern);
         order.ends_at(active.offer.operation, now + self.table.latency[pattern.index()]);
     }
@@ -303,8 +327,9 @@ impl Flight {
             let mut next = 0;
             while next < group.len() {
                 let at = group[next];
-                let (joined, rest): (Vec<PatternId>, Vec<PatternId>) =
-                    patterns.into_iter().partition(|&other| self.conflicts.share(at, other));
+                let (joined, rest): (Vec<PatternId>, Vec<PatternId>) = patterns
+                    .into_iter()
+                    .partition(|&other| self.conflicts.share(at, other));
                 group.extend(joined);
                 patterns = rest;
                 next += 1;
@@ -333,7 +358,8 @@ impl Flight {
             if seconds.is_finite() {
                 // Never the same moment again: a bundle needs at least a picosecond to end.
                 let span = SimTime::from_seconds(seconds).max(SimTime::from_ps(1));
-                self.events.push(Reverse((now.saturating_add(span), row, component.version)));
+                self.events
+                    .push(Reverse((now.saturating_add(span), row, component.version)));
             }
         }
         self.dirty = dirty;
@@ -363,7 +389,9 @@ impl Flight {
     }
 
     fn is_fresh(&self, pattern: PatternId) -> bool {
-        let Some(active) = &self.active[pattern.index()] else { return false };
+        let Some(active) = &self.active[pattern.index()] else {
+            return false;
+        };
         let bytes = active.offer.bytes as f64;
         let mut bundles = self.table.bundles_of(pattern);
         active.done_mix == 0 && bundles.all(|b| self.bytes_left[b] == self.table.volume[b] * bytes)
@@ -371,9 +399,13 @@ impl Flight {
 
     fn step_rates(&mut self, row: u32, patterns: &[PatternId]) -> f64 {
         let active = &self.active;
-        let key = key_of(patterns, &|p| active[p.index()].as_ref().map_or(0, |a| a.done_mix));
+        let key = key_of(patterns, &|p| {
+            active[p.index()].as_ref().map_or(0, |a| a.done_mix)
+        });
         let bytes_left = &self.bytes_left;
-        let rates = self.book.rates(&self.table, patterns, &|bundle| bytes_left[bundle] == 0.0, key);
+        let rates = self
+            .book
+            .rates(&self.table, patterns, &|bundle| bytes_left[bundle] == DONE, key);
         let mut at = 0;
         let mut seconds = f64::INFINITY;
         for &pattern in patterns {
@@ -402,7 +434,11 @@ impl Flight {
 
     /// Takes new paths: bytes left stay, components form anew.
     pub fn reroute(&mut self, now: SimTime, table: BundleTable) {
-        assert_eq!(table.bundles(), self.table.bundles(), "routes change, bundles do not");
+        assert_eq!(
+            table.bundles(),
+            self.table.bundles(),
+            "routes change, bundles do not"
+        );
         for row in 0..self.components.len() as u32 {
             if !self.components[row as usize].patterns.is_empty() {
                 self.bring_up_to(now, row);
@@ -413,7 +449,8 @@ impl Flight {
         if !table.is_dynamic() {
             for &pattern in &patterns {
                 let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
+                self.ledger
+                    .carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
             }
         }
         self.ledger.settle(&self.table);
@@ -428,7 +465,8 @@ impl Flight {
         if !self.table.is_dynamic() {
             for pattern in self.in_flight.clone() {
                 let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
+                self.ledger
+                    .carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
             }
         }
         self.ledger.settle(&self.table);

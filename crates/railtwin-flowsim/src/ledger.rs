@@ -68,7 +68,7 @@ impl Ledger {
         let bundles = table.bundles_of(pattern);
         carried.resize(bundles.len(), 0.0);
         for (row, bundle) in bundles.enumerate() {
-            let now = table.volume[bundle] * bytes - left[bundle];
+            let now = table.volume[bundle] * bytes - left[bundle].max(0.0);
             for (link, share) in table.links_of(bundle) {
                 self.links[link.index()] += share * (now - carried[row]);
             }

@@ -168,7 +168,8 @@ impl<'a> WorkOrder<'a> {
         let count = self.work.jobs[row].plan.operations.len() as u32;
         let first = self.work.jobs[row].first_operation + step * count;
         let job = &mut self.jobs[row];
-        let range = job.successor_start[index.index()] as usize..job.successor_start[index.index() + 1] as usize;
+        let range =
+            job.successor_start[index.index()] as usize..job.successor_start[index.index() + 1] as usize;
         for &successor in &job.successors[range] {
             let waiting = &mut self.waiting[(first + successor) as usize];
             *waiting -= 1;

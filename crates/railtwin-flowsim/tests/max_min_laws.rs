@@ -62,9 +62,16 @@ fn build(variables: &[Variable], capacities: Vec<f64>) -> Owned {
 fn problems() -> impl Strategy<Value = (Vec<Variable>, Vec<f64>)> {
     let entry = (0u32..40, prop_oneof![Just(1.0), 0.01..4.0]);
     let cap = prop_oneof![3 => Just(None), 1 => (0.1..20.0).prop_map(Some)];
-    let variable = (prop::collection::vec(entry, 1..8), prop_oneof![Just(1.0), 0.5..8.0], cap);
+    let variable = (
+        prop::collection::vec(entry, 1..8),
+        prop_oneof![Just(1.0), 0.5..8.0],
+        cap,
+    );
     let capacity = prop_oneof![8 => 0.5..50.0, 1 => Just(0.0)];
-    (prop::collection::vec(variable, 1..60), prop::collection::vec(capacity, 1..40))
+    (
+        prop::collection::vec(variable, 1..60),
+        prop::collection::vec(capacity, 1..40),
+    )
 }
 
 proptest! {
@@ -87,7 +94,7 @@ proptest! {
         large.capacities.iter_mut().for_each(|c| *c *= k);
         large.caps.iter_mut().for_each(|c| *c *= k);
         for (a, b) in small.solve().iter().zip(large.solve()) {
-            prop_assert!((a * k - b).abs() <= 1e-9 * (1.0 + b));
+            prop_assert!(f64::abs(a * k - b) <= 1e-9 * (1.0 + b));
         }
     }
 
@@ -103,14 +110,17 @@ proptest! {
         let mut mirrored = build(&reversed, capacities.into_iter().rev().collect()).solve();
         mirrored.reverse();
         for (a, b) in plain.iter().zip(mirrored) {
-            prop_assert!((a - b).abs() <= 1e-9 * (1.0 + b), "{} {}", a, b);
+            prop_assert!(f64::abs(a - b) <= 1e-9 * (1.0 + b), "{} {}", a, b);
         }
     }
 }
 
 #[test]
 fn the_check_refuses_rates_that_are_not_max_min() {
-    let problem = build(&[(vec![(0, 1.0)], 1.0, None), (vec![(0, 1.0)], 1.0, None)], vec![10.0]);
+    let problem = build(
+        &[(vec![(0, 1.0)], 1.0, None), (vec![(0, 1.0)], 1.0, None)],
+        vec![10.0],
+    );
     assert!(check_optimal(&problem.view(), &[5.0, 5.0], 1e-9).is_ok());
     assert!(check_optimal(&problem.view(), &[4.0, 6.0], 1e-9).is_err());
     assert!(check_optimal(&problem.view(), &[6.0, 6.0], 1e-9).is_err());

@@ -1,0 +1,330 @@
+//! Closed forms, conservation and shortcuts: the engine against arithmetic on small cases.
+use std::sync::Arc;
+
+use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_engine::{Balancer, Case, Engine, Fault, FaultKind, RoutingCase, RunLog, Split, WorkGraph};
+use railtwin_fabric::preset::{Hpn, LeafSpine};
+use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId, NicModel};
+use railtwin_flowsim::{FlowEngine, Shortcuts};
+use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_units::{Rate, SimTime};
+use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, Plan, PlanBuilder, Work};
+
+/// One collective over all ranks, `repeat` times in turn.
+fn plan(ranks: u32, collective: Collective, algorithm: Algorithm, bytes: u64, repeat: u32) -> Plan {
+    let mut builder = PlanBuilder::new(ranks, vec!["all".into()]);
+    let communicators = vec![(0..ranks).collect()];
+    let pattern = builder.pattern(Pattern {
+        axis: Axis::Other,
+        collective,
+        algorithm,
+        communicators,
+    });
+    let name = builder.name(collective.name());
+    let mut last = Vec::new();
+    for _ in 0..repeat {
+        let work = Work::Communicate { pattern, bytes };
+        last = vec![builder.push(
+            Operation {
+                lane: 0,
+                name,
+                axis: Axis::Other,
+                work,
+            },
+            &last,
+        )];
+    }
+    builder.finish()
+}
+
+fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
+    let fabric = Arc::new(fabric);
+    let mut work = WorkGraph::default();
+    let mut placer = Placer::new(&fabric, 1);
+    let mut placements = Vec::new();
+    for (row, (plan, policy)) in plans.into_iter().enumerate() {
+        placements.push(placer.place(&row.to_string(), plan.ranks, &policy).unwrap());
+        work.push(format!("job-{row}"), SimTime::ZERO, plan, 1);
+    }
+    let routing = RoutingCase {
+        balancer: Balancer::Ecmp,
+        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
+        queue_pairs: 1,
+        split: Split::Static,
+        pxn: true,
+        convergence: SimTime::ZERO,
+    };
+    Case {
+        name: "test".into(),
+        seed: 1,
+        fabric,
+        work,
+        placements,
+        routing,
+        caps: vec![],
+        faults: vec![],
+    }
+}
+
+/// One leaf, `hosts` hosts of `gpus` GPUs, NICs of one 400 Gbps port, no delays.
+fn one_leaf(hosts: u32, gpus: u32) -> Fabric {
+    let nic = NicModel {
+        ports: 1,
+        port_capacity: Rate::from_gbps(400),
+    };
+    let mut host = HostModel {
+        gpus,
+        nics: gpus,
+        nic,
+        ..HostModel::hgx_h800()
+    };
+    (host.nvlink_delay, host.pcie_delay) = (SimTime::ZERO, SimTime::ZERO);
+    let spec = LeafSpine {
+        host,
+        leaves: 1,
+        hosts_per_leaf: hosts,
+        uplinks: 0,
+        ..LeafSpine::default()
+    };
+    LeafSpine {
+        delay: SimTime::ZERO,
+        switch_latency: SimTime::ZERO,
+        ..spec
+    }
+    .build()
+    .unwrap()
+}
+
+fn seconds(case: &Case) -> f64 {
+    let log = FlowEngine::default().run(case, 0);
+    assert_eq!(log.unfinished, 0);
+    log.end.seconds()
+}
+
+fn close(ours: f64, expected: f64) {
+    assert!((ours / expected - 1.0).abs() < 1e-6, "{ours} is not {expected}");
+}
+
+#[test]
+fn a_ring_takes_what_the_bus_factor_says() {
+    let nic = 50e9;
+    for (hosts, bytes) in [(2, 1 << 30), (3, 12_345_678), (8, 1 << 20)] {
+        let n = f64::from(hosts);
+        let one = |collective| {
+            let plan = plan(hosts, collective, Algorithm::Ring, bytes, 1);
+            seconds(&case(one_leaf(hosts, 1), vec![(plan, PlacementPolicy::Packed)]))
+        };
+        let part = bytes as f64 * (n - 1.0) / n / nic;
+        close(one(Collective::AllReduce), 2.0 * part);
+        close(one(Collective::AllGather), part);
+        close(one(Collective::ReduceScatter), part);
+    }
+}
+
+#[test]
+fn a_ring_over_eight_gpus_a_host_is_held_by_nvlink() {
+    // 8 NICs of 50 GB/s would give 400 GB/s; NVLink gives 200 GB/s a direction.
+    let plan = plan(32, Collective::AllReduce, Algorithm::Ring, 1 << 30, 1);
+    let took = seconds(&case(one_leaf(4, 8), vec![(plan, PlacementPolicy::Packed)]));
+    let busbw = (1u64 << 30) as f64 / took * 2.0 * 31.0 / 32.0;
+    close(busbw, 200e9);
+}
+
+#[test]
+fn all_to_all_is_held_by_what_leaves_a_host() {
+    let (hosts, gpus, bytes) = (4_u32, 8_u32, 1_u64 << 30);
+    let plan = plan(hosts * gpus, Collective::AllToAll, Algorithm::Direct, bytes, 1);
+    let took = seconds(&case(
+        one_leaf(hosts, gpus),
+        vec![(plan, PlacementPolicy::Packed)],
+    ));
+    let n = f64::from(hosts * gpus);
+    let leaving_a_nic = bytes as f64 * (n - f64::from(gpus)) / n;
+    close(took, leaving_a_nic / 50e9);
+}
+
+#[test]
+fn latency_is_paid_once_for_every_stage() {
+    let mut fabric = LeafSpine {
+        leaves: 1,
+        hosts_per_leaf: 4,
+        uplinks: 0,
+        ..LeafSpine::default()
+    };
+    fabric.host = HostModel::plain(Rate::from_gbps(400));
+    fabric.switch_latency = SimTime::from_ns(700);
+    fabric.delay = SimTime::from_ns(300);
+    let plan = plan(4, Collective::AllGather, Algorithm::Ring, 4, 1);
+    let log = FlowEngine::default().run(
+        &case(fabric.build().unwrap(), vec![(plan, PlacementPolicy::Packed)]),
+        0,
+    );
+    // Three stages of two 300 ns hops and one switch, and 3 bytes at 50 GB/s.
+    assert_eq!(log.end, SimTime::from_ns(3 * 1_300) + SimTime::from_ps(60));
+}
+
+#[test]
+fn repeats_follow_each_other_and_bytes_are_conserved() {
+    let once = plan(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 1);
+    let thrice = plan(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 3);
+    let one = seconds(&case(one_leaf(4, 1), vec![(once, PlacementPolicy::Packed)]));
+    let case = case(one_leaf(4, 1), vec![(thrice, PlacementPolicy::Packed)]);
+    let log = FlowEngine::default().run(&case, 0);
+    close(log.end.seconds(), 3.0 * one);
+    assert_eq!(log.solves, 1, "a course is found once");
+    let sent = 3.0 * 1.5 * f64::from(1 << 20);
+    for cable in case
+        .fabric
+        .cables()
+        .filter(|&c| case.fabric.cable_class(c) == CableClass::Access)
+    {
+        close(log.link_bytes[cable.forward().index()], sent);
+        close(log.link_bytes[cable.backward().index()], sent);
+    }
+}
+
+/// Two segments, hashing collisions, three jobs that meet on uplinks: work for every part of the engine.
+fn crowded(split: Split) -> Case {
+    let fabric = Hpn {
+        segments: Some(2),
+        hosts: Some(6),
+        spines: 3,
+        planes: false,
+        ..Hpn::default()
+    };
+    let jobs = vec![
+        (
+            plan(32, Collective::AllReduce, Algorithm::Ring, 40_000_000, 3),
+            PlacementPolicy::Spread,
+        ),
+        (
+            plan(32, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2),
+            PlacementPolicy::Spread,
+        ),
+        (
+            plan(16, Collective::AllReduce, Algorithm::Nvls, 50_000_000, 2),
+            PlacementPolicy::Spread,
+        ),
+    ];
+    let mut case = case(fabric.build().unwrap(), jobs);
+    case.routing.split = split;
+    case.routing.queue_pairs = 2;
+    case
+}
+
+fn run(case: &Case, alone: bool, remember: bool) -> RunLog {
+    FlowEngine {
+        shortcuts: Shortcuts { alone, remember },
+    }
+    .run(case, 3)
+}
+
+#[test]
+fn shortcuts_change_nothing() {
+    for split in [Split::Static, Split::Dynamic] {
+        let case = crowded(split);
+        let plain = run(&case, false, false);
+        assert_eq!(plain.unfinished, 0);
+        for (alone, remember) in [(true, false), (false, true), (true, true)] {
+            let short = run(&case, alone, remember);
+            for (a, b) in plain.times.end.iter().zip(&short.times.end) {
+                assert!(a.ps().abs_diff(b.ps()) <= 5 + a.ps() / 1_000_000_000, "{a} {b}");
+            }
+            for (a, b) in plain.link_bytes.iter().zip(&short.link_bytes) {
+                assert!((a - b).abs() <= 1e-5 * (1.0 + a), "{a} {b}");
+            }
+        }
+        assert!(run(&case, true, true).solves <= plain.solves);
+    }
+}
+
+#[test]
+fn the_same_case_gives_the_same_log() {
+    let case = crowded(Split::Static);
+    assert_eq!(run(&case, true, true), run(&case, true, true));
+    assert_ne!(
+        run(&case, true, true).end,
+        FlowEngine::default().run(&case, 4).end,
+        "replicates draw anew"
+    );
+}
+
+#[test]
+fn no_link_carries_more_than_its_capacity() {
+    for split in [Split::Static, Split::Dynamic] {
+        let case = crowded(split);
+        let log = run(&case, true, true);
+        let seconds = log.end.seconds();
+        for (link, bytes) in log.link_bytes.iter().enumerate() {
+            let most = case.fabric.capacity(LinkId(link as u32)).bytes_per_s() * seconds;
+            assert!(*bytes <= most * (1.0 + 1e-9), "link {link}: {bytes} of {most}");
+        }
+    }
+}
+
+#[test]
+fn a_dynamic_split_is_never_slower_than_a_static_one_here() {
+    let (fixed, free) = (crowded(Split::Static), crowded(Split::Dynamic));
+    let sum = |case: &Case| -> f64 {
+        (0..8)
+            .map(|r| FlowEngine::default().run(case, r).end.seconds())
+            .sum()
+    };
+    assert!(sum(&free) < sum(&fixed));
+}
+
+#[test]
+fn a_cable_down_for_a_while_costs_that_while() {
+    let fabric = one_leaf(2, 1);
+    let make = |faults: &[(u64, FaultKind)], fabric: Fabric| {
+        let cable = fabric.cable_named("host-0/nic-0:port-0").unwrap();
+        let plan = plan(2, Collective::AllReduce, Algorithm::Ring, 50_000_000_000, 1);
+        let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
+        let fault = |&(at_ms, kind)| Fault {
+            at: SimTime::from_ns(at_ms * 1_000_000),
+            cable,
+            kind,
+        };
+        case.faults = faults.iter().map(fault).collect();
+        case
+    };
+    close(seconds(&make(&[], fabric.clone())), 1.0);
+    let mended = make(&[(300, FaultKind::Down), (800, FaultKind::Up)], fabric.clone());
+    close(seconds(&mended), 1.5);
+    let log = FlowEngine::default().run(&mended, 0);
+    close(
+        log.link_bytes[mended
+            .fabric
+            .access_link(mended.fabric.nic(railtwin_fabric::HostId(0), 0), 0)
+            .unwrap()
+            .index()],
+        50e9,
+    );
+    let lost = FlowEngine::default().run(&make(&[(300, FaultKind::Down)], fabric), 0);
+    assert_eq!((lost.unfinished, lost.incidents.len()), (1, 1));
+}
+
+#[test]
+fn a_dual_port_nic_goes_on_at_half_rate() {
+    let fabric = Hpn {
+        segments: Some(1),
+        hosts: Some(2),
+        spare_hosts: Some(0),
+        ..Hpn::default()
+    };
+    let fabric = fabric.build().unwrap();
+    let plan = plan(16, Collective::AllReduce, Algorithm::Nvls, 8_000_000_000, 1);
+    let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
+    let healthy = seconds(&case);
+    let cable = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();
+    case.faults = vec![Fault {
+        at: SimTime::ZERO,
+        cable,
+        kind: FaultKind::Down,
+    }];
+    let hurt = seconds(&case);
+    assert!(
+        (hurt / healthy - 2.0).abs() < 0.01,
+        "the rail with one port left takes twice as long: {hurt} {healthy}"
+    );
+}
