@@ -1,0 +1,159 @@
+//! What no single key shows: values that contradict each other.
+use std::collections::BTreeSet;
+use std::mem::discriminant;
+
+use railtwin_routing::Fields;
+
+use crate::error::Problem;
+use crate::expect::Bounds;
+use crate::job::{JobSize, JobSpec, Placement, Work};
+use crate::scenario::{FaultKind, FaultSpec, Scenario};
+use crate::tree::{Node, steps};
+
+/// Gives each job without a name the name `job-<number>`.
+pub(crate) fn name_jobs(scenario: &mut Scenario) {
+    for (index, job) in scenario.jobs.iter_mut().enumerate() {
+        if job.name.is_empty() {
+            job.name = format!("job-{index}");
+        }
+    }
+}
+
+/// `routing.fields` names each field once.
+pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>) {
+    let Some(list) = tree.at(&steps("routing.fields")) else {
+        return;
+    };
+    let names = list.items().iter().filter_map(Node::text);
+    if let Err(error) = Fields::from_names(names) {
+        problems.push(Problem::new(
+            text,
+            list.span.clone(),
+            error.to_string(),
+            None,
+        ));
+    }
+}
+
+/// Checks a scenario whose values are each right.
+pub(crate) fn check_whole(
+    text: &str,
+    tree: &Node,
+    scenario: &Scenario,
+    problems: &mut Vec<Problem>,
+) {
+    let mut report = |path: String, (message, hint): Trouble| {
+        let span = tree.span_near(&steps(&path));
+        problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
+    };
+    let mut names = BTreeSet::new();
+    for (index, job) in scenario.jobs.iter().enumerate() {
+        if !names.insert(job.name.as_str()) {
+            let message = format!("two jobs are called `{}`", job.name);
+            report(
+                format!("job.{index}.name"),
+                (message, "give each its own name"),
+            );
+        }
+        if let Some((key, trouble)) = trouble_of_job(job) {
+            report(format!("job.{index}.{key}"), trouble);
+        }
+    }
+    for (index, fault) in scenario.faults.iter().enumerate() {
+        if let Some(trouble) = trouble_of_fault(fault) {
+            report(format!("fault.{index}.until"), trouble);
+        }
+    }
+    for (figure, bounds) in &scenario.expect {
+        if let Some((key, trouble)) = trouble_of_bounds(bounds) {
+            report(format!("expect.{figure}.{key}"), trouble);
+        }
+    }
+}
+
+/// A message and its hint.
+type Trouble = (String, &'static str);
+
+fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
+    if let Placement::Hosts(hosts) = &job.placement {
+        let mut seen = BTreeSet::new();
+        if let Some(host) = hosts.iter().find(|host| !seen.insert(**host)) {
+            let message = format!("the placement has host {host} twice");
+            return Some(("placement", (message, "write each host once")));
+        }
+        if job.count > 1 {
+            let message = format!(
+                "{} copies of the job are placed on the same hosts",
+                job.count
+            );
+            return Some((
+                "placement",
+                (message, "write count = 1 and one [[job]] for each"),
+            ));
+        }
+        if let Some(JobSize::Hosts(size)) = job.size
+            && size as usize != hosts.len()
+        {
+            let message = format!(
+                "hosts = {size}, but the placement has {} hosts",
+                hosts.len()
+            );
+            return Some((
+                "hosts",
+                (message, "leave `hosts` away: the placement says it"),
+            ));
+        }
+    } else if matches!(job.work, Work::Collective(_)) && job.size.is_none() {
+        let message = "a collective does not say the size of its job".to_owned();
+        return Some(("collective", (message, "write hosts = 2, or gpus = 16")));
+    }
+    None
+}
+
+fn trouble_of_fault(fault: &FaultSpec) -> Option<Trouble> {
+    let until = fault.until?;
+    if fault.kind != FaultKind::Down {
+        let message = "`until` is the repair of a cable that goes down".to_owned();
+        return Some((message, "leave it away, or write kind = \"down\""));
+    }
+    if until <= fault.at {
+        let message = format!(
+            "the repair at {until} is not after the fault at {}",
+            fault.at
+        );
+        return Some((message, "write a later time"));
+    }
+    None
+}
+
+fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Trouble)> {
+    let Some(first) = bounds.amounts().next() else {
+        let message = "the figure has no bound".to_owned();
+        return Some(("at_least", (message, "write at_least, at_most or equals")));
+    };
+    if bounds.tolerance.is_some() && bounds.equals.is_none() {
+        let message = "`tolerance` belongs to `equals`".to_owned();
+        return Some((
+            "tolerance",
+            (message, "write equals, or leave tolerance away"),
+        ));
+    }
+    if let Some(other) = bounds
+        .amounts()
+        .find(|a| discriminant(a) != discriminant(&first))
+    {
+        let message = format!(
+            "one bound is a {}, another a {}",
+            first.what(),
+            other.what()
+        );
+        return Some(("at_most", (message, "write both in the same kind of unit")));
+    }
+    if let (Some(least), Some(most)) = (bounds.at_least, bounds.at_most)
+        && least.base() > most.base()
+    {
+        let message = format!("at_least {least} is more than at_most {most}");
+        return Some(("at_least", (message, "write at_least below at_most")));
+    }
+    None
+}

@@ -1,0 +1,104 @@
+//! Quantities as text that reads back to the very same value.
+//!
+//! The people's form of a quantity keeps one digit before the point and rounds at the sixteenth; a scenario
+//! that is written back must not change by a picosecond, so it takes the largest unit that is whole.
+use railtwin_units::{Bytes, Rate, SimTime};
+use serde::Serializer;
+
+/// A quantity with an exact text.
+pub(crate) trait Exact {
+    /// A whole number and a unit.
+    fn exact(&self) -> String;
+}
+
+/// The largest unit that divides `value`; `units` go from large to small and end at 1.
+fn whole(value: u64, units: &[(&str, u64)]) -> String {
+    let smallest = units[units.len() - 1];
+    let (unit, scale) = match value {
+        0 => smallest,
+        _ => *units
+            .iter()
+            .find(|(_, scale)| value.is_multiple_of(*scale))
+            .unwrap_or(&smallest),
+    };
+    format!("{} {unit}", value / scale)
+}
+
+impl Exact for SimTime {
+    fn exact(&self) -> String {
+        let units = [
+            ("s", 1_000_000_000_000),
+            ("ms", 1_000_000_000),
+            ("us", 1_000_000),
+            ("ns", 1_000),
+            ("ps", 1),
+        ];
+        whole(self.ps(), &units)
+    }
+}
+
+impl Exact for Bytes {
+    fn exact(&self) -> String {
+        let units = [
+            ("TiB", 1 << 40),
+            ("GiB", 1 << 30),
+            ("MiB", 1 << 20),
+            ("KiB", 1 << 10),
+            ("B", 1),
+        ];
+        whole(self.0, &units)
+    }
+}
+
+impl Exact for Rate {
+    fn exact(&self) -> String {
+        let units = [
+            ("Gbps", 1_000_000_000),
+            ("Mbps", 1_000_000),
+            ("kbps", 1_000),
+            ("bps", 1),
+        ];
+        whole(self.bits_per_s(), &units)
+    }
+}
+
+pub(crate) fn write<T: Exact, S: Serializer>(value: &T, output: S) -> Result<S::Ok, S::Error> {
+    output.serialize_str(&value.exact())
+}
+
+pub(crate) fn write_option<T: Exact, S: Serializer>(
+    value: &Option<T>,
+    output: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => write(value, output),
+        None => output.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_short_where_they_can_be() {
+        assert_eq!(Rate::from_gbps(400).exact(), "400 Gbps");
+        assert_eq!(SimTime::from_ps(1_500_000).exact(), "1500 ns");
+        assert_eq!(SimTime::ZERO.exact(), "0 ps");
+        assert_eq!(Bytes(1 << 30).exact(), "1 GiB");
+    }
+
+    proptest! {
+        /// Every value that text can say (a float times a unit) comes back exactly.
+        #[test]
+        fn texts_read_back_exactly(value in 0u64..9_000_000_000_000_000_000) {
+            let value = value as f64 as u64;
+            prop_assert_eq!(SimTime::from_ps(value).exact().parse(), Ok(SimTime::from_ps(value)));
+            prop_assert_eq!(Bytes(value).exact().parse(), Ok(Bytes(value)));
+            let rate = Rate::from_bits_per_s(value);
+            prop_assert_eq!(rate.exact().parse(), Ok(rate));
+        }
+    }
+}

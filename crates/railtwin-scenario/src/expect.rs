@@ -1,0 +1,157 @@
+//! `[expect]`: bounds that make a scenario a test.
+use std::fmt;
+
+use railtwin_units::{Bytes, Rate, SimTime};
+use serde::{Deserialize, Serialize};
+
+use crate::exact::Exact;
+
+/// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are
+/// settled when it is expanded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The least that is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Amount>,
+    /// The most that is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Amount>,
+    /// The value that is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<Amount>,
+    /// How far from `equals` is accepted, as a share of it; none = not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+}
+
+impl Bounds {
+    /// Whether `value`, in base units ([`Amount::base`]), is accepted. NaN never is.
+    pub fn accepts(&self, value: f64) -> bool {
+        let equal = |expected: Amount| {
+            let off = (value - expected.base()).abs();
+            off <= self.tolerance.unwrap_or(0.0) * expected.base().abs()
+        };
+        !value.is_nan()
+            && self.at_least.is_none_or(|least| value >= least.base())
+            && self.at_most.is_none_or(|most| value <= most.base())
+            && self.equals.is_none_or(equal)
+    }
+
+    /// The amounts that are given.
+    pub(crate) fn amounts(&self) -> impl Iterator<Item = Amount> {
+        [self.at_least, self.at_most, self.equals]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// An amount with or without a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// A plain number.
+    Number(f64),
+    /// A time.
+    Time(SimTime),
+    /// A size.
+    Size(Bytes),
+    /// A rate.
+    Rate(Rate),
+}
+
+impl Amount {
+    /// The amount in base units: seconds, bytes, bits per second, or the plain number.
+    pub fn base(self) -> f64 {
+        match self {
+            Self::Number(number) => number,
+            Self::Time(time) => time.seconds(),
+            Self::Size(size) => size.0 as f64,
+            Self::Rate(rate) => rate.bits_per_s() as f64,
+        }
+    }
+
+    /// What it is, for messages.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Number(_) => "number",
+            Self::Time(_) => "time",
+            Self::Size(_) => "size",
+            Self::Rate(_) => "rate",
+        }
+    }
+
+    /// An amount with a unit.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let time = text.parse().ok().map(Self::Time);
+        let size = || text.parse().ok().map(Self::Size);
+        let rate = || text.parse().ok().map(Self::Rate);
+        time.or_else(size).or_else(rate)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(out),
+            Self::Time(time) => time.fmt(out),
+            Self::Size(size) => size.fmt(out),
+            Self::Rate(rate) => rate.fmt(out),
+        }
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => output.serialize_f64(*number),
+            Self::Time(time) => output.serialize_str(&time.exact()),
+            Self::Size(size) => output.serialize_str(&size.exact()),
+            Self::Rate(rate) => output.serialize_str(&rate.exact()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+        }
+        match Written::deserialize(input)? {
+            Written::Number(number) => Ok(Self::Number(number)),
+            Written::Text(text) => Self::of_text(&text).ok_or_else(|| {
+                serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_accept_what_lies_between_them() {
+        let bounds = Bounds {
+            at_least: Amount::of_text("1 s"),
+            at_most: Some(Amount::Number(2.0)),
+            ..Bounds::default()
+        };
+        assert!(bounds.accepts(1.0) && bounds.accepts(2.0));
+        assert!(!bounds.accepts(0.999) && !bounds.accepts(2.001) && !bounds.accepts(f64::NAN));
+        let near = Bounds {
+            equals: Amount::of_text("100 Gbps"),
+            tolerance: Some(0.01),
+            ..Bounds::default()
+        };
+        assert!(near.accepts(99.5e9) && !near.accepts(98.5e9));
+        assert!(
+            !Bounds {
+                tolerance: None,
+                ..near
+            }
+            .accepts(99.5e9)
+        );
+    }
+}

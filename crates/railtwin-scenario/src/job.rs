@@ -1,0 +1,194 @@
+//! `[[job]]`: what runs, how large it is, where it is placed, when it starts.
+use railtwin_units::{Bytes, SimTime};
+use serde::{Deserialize, Serialize};
+
+use crate::exact;
+
+/// One job, or several alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Name, unique in the scenario; `job-0`, `job-1` … where the text gives none.
+    #[serde(default)]
+    pub name: String,
+    /// Copies of the job.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Its size where the work does not say it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub size: Option<JobSize>,
+    /// Where its ranks go.
+    #[serde(default)]
+    pub placement: Placement,
+    /// When it starts.
+    #[serde(default, serialize_with = "exact::write")]
+    pub start: SimTime,
+    /// What it does.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+impl JobSpec {
+    /// One job doing `work`, packed, from the start.
+    pub fn new(name: &str, work: Work) -> Self {
+        Self {
+            name: name.to_owned(),
+            count: one(),
+            size: None,
+            placement: Placement::Packed,
+            start: SimTime::ZERO,
+            work,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The size of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobSize {
+    /// Whole hosts with all their GPUs.
+    Hosts(u32),
+    /// GPUs.
+    Gpus(u32),
+}
+
+/// Where the ranks of a job go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Onto the first free hosts, segment by segment.
+    #[default]
+    Packed,
+    /// Round robin over the segments.
+    Spread,
+    /// Onto free hosts drawn from the scenario's seed.
+    Random,
+    /// Onto these hosts, by number, in this order.
+    Hosts(Vec<u32>),
+}
+
+/// What a job does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Training steps.
+    Workload(Workload),
+    /// One collective again and again, as nccl-tests does.
+    Collective(CollectiveSpec),
+}
+
+/// Training steps, from a recipe or a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Workload {
+    /// A model trained with the given parallelism.
+    Recipe(RecipeSpec),
+    /// A SimAI (AICB) workload text.
+    Simai {
+        /// Path of the file.
+        simai: String,
+    },
+    /// Chakra execution traces, one per rank.
+    Chakra {
+        /// Path of the files without `.<rank>.et`.
+        chakra: String,
+    },
+}
+
+/// A model trained with the given parallelism; it fills `tp × pp × dp` GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecipeSpec {
+    /// Name of the model, such as `gpt3-175b`.
+    pub recipe: String,
+    /// Tensor parallelism.
+    #[serde(default = "one")]
+    pub tp: u32,
+    /// Pipeline parallelism.
+    #[serde(default = "one")]
+    pub pp: u32,
+    /// Data parallelism.
+    #[serde(default = "one")]
+    pub dp: u32,
+    /// Micro-batches of a step, per data-parallel replica.
+    #[serde(default = "one")]
+    pub micro_batches: u32,
+    /// Sequences in a micro-batch.
+    #[serde(default = "one")]
+    pub micro_batch: u32,
+    /// Share of the GPU's peak that computation reaches, above 0 up to 1.
+    #[serde(default = "half")]
+    pub efficiency: f64,
+    /// Virtual pipeline stages per GPU of interleaved 1F1B; 1 = not interleaved.
+    #[serde(default = "one")]
+    pub interleave: u32,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+/// One collective, repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CollectiveSpec {
+    /// Which.
+    pub kind: CollectiveKind,
+    /// Size of the buffer, as nccl-tests counts it.
+    #[serde(serialize_with = "exact::write")]
+    pub bytes: Bytes,
+    /// How it is carried out; none = what suits the collective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Channels; none = one per NIC of a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u32>,
+    /// How often, one after another.
+    #[serde(default = "one")]
+    pub repeat: u32,
+    /// Which GPUs make a communicator.
+    #[serde(default)]
+    pub per: Per,
+}
+
+/// A collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectiveKind {
+    /// Sum to all.
+    AllReduce,
+    /// Concatenation to all.
+    AllGather,
+    /// Sum, a part to each.
+    ReduceScatter,
+    /// A part from each to each.
+    AllToAll,
+    /// From one to all.
+    Broadcast,
+    /// From each rank to the next.
+    SendReceive,
+}
+
+/// How a collective is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// In a ring.
+    Ring,
+    /// Reduced in the NVSwitches of a host, in a ring between hosts.
+    Nvls,
+    /// From each rank straight to each other.
+    Direct,
+}
+
+/// Which GPUs of a job make a communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// All: one communicator.
+    #[default]
+    All,
+    /// Those of one index in their hosts: a communicator per rail (multi-all-reduce).
+    Rail,
+}

@@ -1,0 +1,62 @@
+//! The scenario: the one way to say a question.
+//!
+//! Text in, types out; no file is touched here. The text is strict TOML: what is not known is an error that
+//! names the place and what would be accepted.
+//!
+//! * [`Scenario`]: the question as types; [`Scenario::parse`] and [`Scenario::to_toml`].
+//! * [`expand`]: a list where one value is wanted is an axis of a sweep.
+//! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
+//! * [`json_schema`]: the same description of the keys, for editors.
+//!
+//! ```
+//! let text = r#"
+//! schema = 1
+//! name = "two-hosts"
+//! [fabric]
+//! preset = "leaf-spine"
+//! [routing]
+//! balancer = ["ecmp", "disjoint"]
+//! [[job]]
+//! hosts = 2
+//! collective = { kind = "all-reduce", bytes = "1 GiB" }
+//! "#;
+//! let points = railtwin_scenario::expand("two-hosts.toml", text).unwrap();
+//! assert_eq!(points[1].label, [("routing.balancer".to_owned(), "disjoint".to_owned())]);
+//! ```
+mod check;
+mod consistency;
+mod error;
+mod exact;
+mod expect;
+mod fabric_bounds;
+mod fabric_spec;
+mod host_spec;
+mod job;
+mod json_schema;
+mod keys;
+mod keys_fabric;
+mod parse;
+mod routing_spec;
+mod scenario;
+mod schema;
+mod settings;
+mod settle;
+mod suggest;
+mod sweep;
+mod tree;
+
+pub use error::{Problem, ScenarioError};
+pub use expect::{Amount, Bounds};
+pub use fabric_spec::{
+    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
+};
+pub use host_spec::HostSpec;
+pub use job::{
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work,
+    Workload,
+};
+pub use json_schema::json_schema;
+pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};
+pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, RunSpec, SCHEMA, Scenario};
+pub use settings::SettingsText;
+pub use sweep::{MOST_POINTS, SweepPoint, expand};

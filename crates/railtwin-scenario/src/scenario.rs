@@ -1,0 +1,167 @@
+//! The scenario as types: what a person asks, spelled out.
+use std::collections::BTreeMap;
+
+use railtwin_units::{Rate, SimTime};
+use serde::{Deserialize, Serialize};
+
+use crate::exact;
+use crate::expect::Bounds;
+use crate::fabric_spec::FabricSpec;
+use crate::job::{Algorithm, CollectiveKind, JobSpec};
+use crate::routing_spec::RoutingSpec;
+
+/// The version of the scenario's schema that this program reads and writes.
+pub const SCHEMA: u32 = 1;
+
+/// A question: a fabric, jobs on it, how traffic finds its way, what breaks, what is expected.
+///
+/// [`Scenario::parse`] reads one from text; [`Scenario::to_toml`] writes it back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Name: lower-case letters, digits and `-`.
+    pub name: String,
+    /// What the question is, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Seed of every random stream of the run; below 2^63.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// What executes the case.
+    #[serde(default)]
+    pub engine: EngineName,
+    /// How much is run.
+    #[serde(default)]
+    pub run: RunSpec,
+    /// What the jobs run on.
+    pub fabric: FabricSpec,
+    /// How traffic finds its way.
+    #[serde(default)]
+    pub routing: RoutingSpec,
+    /// The jobs, each with a name of its own.
+    #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobSpec>,
+    /// Limits inside a host.
+    #[serde(default, rename = "cap", skip_serializing_if = "Vec::is_empty")]
+    pub caps: Vec<CapSpec>,
+    /// What breaks and when.
+    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultSpec>,
+    /// What the figures of the run are expected to be, by the figure's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expect: BTreeMap<String, Bounds>,
+}
+
+impl Scenario {
+    /// A scenario with a name and a fabric, and the defaults for all else.
+    pub fn new(name: &str, fabric: FabricSpec) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: None,
+            seed: one(),
+            engine: EngineName::Flow,
+            run: RunSpec::default(),
+            fabric,
+            routing: RoutingSpec::default(),
+            jobs: Vec::new(),
+            caps: Vec::new(),
+            faults: Vec::new(),
+            expect: BTreeMap::new(),
+        }
+    }
+
+    /// The scenario as canonical TOML: every default spelled out, quantities exact.
+    /// [`Scenario::parse`] of the text gives the same scenario, if it is one that text can say.
+    pub fn to_toml(&self) -> String {
+        #[derive(Serialize)]
+        struct Versioned<'a> {
+            schema: u32,
+            #[serde(flatten)]
+            scenario: &'a Scenario,
+        }
+        let versioned = Versioned {
+            schema: SCHEMA,
+            scenario: self,
+        };
+        let table = toml::Table::try_from(versioned)
+            .expect("text keys and numbers below 2^63 are all that a scenario holds");
+        table.to_string()
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What executes a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum EngineName {
+    /// The flow-level engine.
+    #[default]
+    Flow,
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunSpec {
+    /// Draws of the hash seeds; percentiles of the step time come from them.
+    pub replicates: u32,
+    /// Training steps of a job in each replicate.
+    pub steps: u32,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self {
+            replicates: 1,
+            steps: 1,
+        }
+    }
+}
+
+/// A limit inside a host for one collective and algorithm, as a bus bandwidth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapSpec {
+    /// The collective.
+    pub collective: CollectiveKind,
+    /// Its algorithm.
+    pub algorithm: Algorithm,
+    /// The host model; none = every host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The bus bandwidth (as nccl-tests defines it) that a host does not exceed.
+    #[serde(serialize_with = "exact::write")]
+    pub busbw: Rate,
+}
+
+/// A fault: a cable that goes down or comes up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultSpec {
+    /// When.
+    #[serde(serialize_with = "exact::write")]
+    pub at: SimTime,
+    /// The cable, by the name of one of its ends, such as `leaf-0:uplink-3`.
+    pub cable: String,
+    /// What happens to it.
+    pub kind: FaultKind,
+    /// When a cable that went down is repaired; none = never.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "exact::write_option"
+    )]
+    pub until: Option<SimTime>,
+}
+
+/// What happens to a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// It stops carrying anything.
+    Down,
+    /// It carries again.
+    Up,
+}
