@@ -6,7 +6,7 @@
 //! * [`parquet_write`], [`parquet_read`]: one table as one Parquet file, sealed by a checksum.
 //! * [`content`]: [`content_hash`], the identity of a table's rows whatever file holds them.
 //! * [`run_id`](mod@run_id): the name of a run, from its case and engine.
-//! * [`compare`]: two runs side by side.
+//! * [`compare`](mod@compare): two runs side by side.
 //! * [`sweep_index`]: [`SweepIndex`], which cases of a sweep are done.
 //! * [`docs`]: the reference page of the run folder, made from the code.
 //!

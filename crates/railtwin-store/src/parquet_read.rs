@@ -1,4 +1,5 @@
 //! A Parquet file of ours as a table again: exact types, or one error that says what is wrong.
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -31,7 +32,13 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
         what,
     };
     seal::verify(&bytes).map_err(corrupt)?;
-    decode_sealed(path, bytes)
+    // Bytes that another program sealed may still lead the decoder astray, which here and there panics.
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode_sealed(path, bytes)));
+    decoded.unwrap_or_else(|_| {
+        Err(corrupt(
+            "cannot be decoded: its lengths contradict each other".to_owned(),
+        ))
+    })
 }
 
 /// The table in the file at `path`.
@@ -184,5 +191,87 @@ impl Reading {
             )));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::parquet_write::encode;
+
+    fn table() -> Table {
+        let rows = 0..300_u32;
+        let jobs: Vec<_> = rows.clone().map(|row| format!("job-{}", row % 7)).collect();
+        let columns = vec![
+            Column::u32("step", rows.clone().collect()),
+            Column::u64("start_ps", rows.clone().map(|row| u64::from(row) << 40).collect()),
+            Column::f64("utilization", rows.map(|row| f64::from(row) / 300.0).collect()),
+            Column::coded("job", jobs.iter().map(String::as_str)),
+        ];
+        Table::new("steps", columns)
+    }
+
+    /// Bytes of a table with a change and a seal that fits it again, as another program could make them.
+    fn forged(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = encode(&table()).expect("a good table");
+        let key = seal::KEY.as_bytes();
+        let at = bytes
+            .windows(key.len())
+            .rposition(|window| window == key)
+            .expect("sealed")
+            + key.len()
+            + 2;
+        bytes.splice(at..at + seal::OPEN.len(), seal::OPEN.bytes());
+        change(&mut bytes);
+        let mut file = Cursor::new(bytes);
+        // A change that hides the place of the seal leaves it open, which is refused as well.
+        let _ = seal::seal(&mut file);
+        file.into_inner()
+    }
+
+    fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+        let at = bytes
+            .windows(from.len())
+            .rposition(|window| window == from)
+            .expect("there");
+        bytes[at..at + to.len()].copy_from_slice(to);
+    }
+
+    /// Without the guard some of these changes unwind into the caller.
+    #[test]
+    fn forged_bytes_give_an_error_or_a_table() {
+        let length = encode(&table()).expect("a good table").len();
+        let mut refused = 0;
+        for at in 0..length {
+            for change in [2, 128] {
+                match decode(Path::new("steps.parquet"), forged(|bytes| bytes[at] ^= change)) {
+                    Ok(_) => {}
+                    Err(StoreError::CorruptTable { .. } | StoreError::NewerSchema { .. }) => refused += 1,
+                    Err(error) => panic!("byte {at} by {change}: {error}"),
+                }
+            }
+        }
+        assert!(refused > length / 2, "{refused} refused");
+    }
+
+    #[test]
+    fn a_table_of_a_newer_railtwin_is_refused() {
+        let bytes = forged(|bytes| replace(bytes, b"railtwin.schema\x18\x011", b"railtwin.schema\x18\x019"));
+        let error = decode(Path::new("steps.parquet"), bytes).expect_err("newer");
+        assert!(
+            matches!(error, StoreError::NewerSchema { found: 9, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_schema_that_is_no_number_is_told() {
+        let bytes = forged(|bytes| replace(bytes, b"railtwin.schema\x18\x011", b"railtwin.schema\x18\x01x"));
+        let error = decode(Path::new("steps.parquet"), bytes)
+            .expect_err("no version")
+            .to_string();
+        assert!(error.contains("steps.parquet: railtwin.schema is `x`"), "{error}");
     }
 }
