@@ -1,0 +1,49 @@
+//! Run folders: what a run leaves behind, readable while it goes on and comparable afterwards.
+//!
+//! * [`run_folder`]: [`RunFolder`], one folder per run; nothing half-written is ever visible in it.
+//! * [`run_info`]: [`RunInfo`], the `run.json` of a run.
+//! * [`table_writer`]: [`TableWriter`], tables that grow part by part during a long run.
+//! * [`parquet_write`], [`parquet_read`]: one table as one Parquet file, sealed by a checksum.
+//! * [`content`]: [`content_hash`], the identity of a table's rows whatever file holds them.
+//! * [`run_id`](mod@run_id): the name of a run, from its case and engine.
+//! * [`compare`](mod@compare): two runs side by side.
+//! * [`sweep_index`]: [`SweepIndex`], which cases of a sweep are done.
+//! * [`docs`]: the reference page of the run folder, made from the code.
+//!
+//! ```
+//! use railtwin_records::{Column, Table};
+//! use railtwin_store::{parquet_read, parquet_write};
+//! let table = Table::new("steps", vec![Column::u64("duration_ps", vec![12, 13])]);
+//! let bytes = parquet_write::encode(&table)?;
+//! let again = parquet_read::decode("steps.parquet".as_ref(), bytes)?;
+//! assert_eq!(again, table);
+//! # Ok::<(), railtwin_store::StoreError>(())
+//! ```
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the store is the one library crate that touches files"
+)]
+
+mod atomic;
+mod columns;
+pub mod compare;
+pub mod content;
+pub mod docs;
+pub mod error;
+pub mod parquet_read;
+pub mod parquet_write;
+pub mod run_folder;
+pub mod run_id;
+pub mod run_info;
+mod seal;
+pub mod sweep_index;
+pub mod table_writer;
+
+pub use compare::{Comparison, compare};
+pub use content::content_hash;
+pub use error::StoreError;
+pub use run_folder::RunFolder;
+pub use run_id::run_id;
+pub use run_info::{Figure, RunInfo, Status};
+pub use sweep_index::SweepIndex;
+pub use table_writer::TableWriter;
