@@ -22,9 +22,7 @@ pub fn check(root: &Path) -> Result<Findings, String> {
             ..Findings::default()
         });
     }
-    Ok(Findings::of_failure(format!(
-        "{FILE}: crate table is stale: run `cargo xtask architecture`"
-    )))
+    Ok(Findings::of_failure(format!("{FILE}: crate table is stale: run `cargo xtask architecture`")))
 }
 
 /// Writes the table anew.
@@ -39,10 +37,7 @@ pub fn rewrite(root: &Path) -> Result<Findings, String> {
         fs::write(root.join(FILE), new).map_err(|e| format!("{FILE}: {e}"))?;
         "crate table rewritten"
     };
-    Ok(Findings {
-        story: vec![format!("{FILE}: {told}")],
-        ..Findings::default()
-    })
+    Ok(Findings { story: vec![format!("{FILE}: {told}")], ..Findings::default() })
 }
 
 fn old_and_new(root: &Path) -> Result<(String, String), String> {
@@ -115,15 +110,7 @@ mod tests {
     #[test]
     fn a_missing_file_or_marker_is_named() {
         assert!(check(house(None).path()).unwrap_err().contains("cannot be read"));
-        assert!(
-            check(house(Some("# Shape\n")).path())
-                .unwrap_err()
-                .contains("crates:begin")
-        );
-        assert!(
-            check(house(Some(&format!("{BEGIN}\n"))).path())
-                .unwrap_err()
-                .contains("crates:end")
-        );
+        assert!(check(house(Some("# Shape\n")).path()).unwrap_err().contains("crates:begin"));
+        assert!(check(house(Some(&format!("{BEGIN}\n"))).path()).unwrap_err().contains("crates:end"));
     }
 }

@@ -14,10 +14,7 @@ pub struct Findings {
 impl Findings {
     /// The outcome when the check could not be carried out at all.
     pub fn of_failure(message: String) -> Self {
-        Self {
-            failures: vec![message],
-            ..Self::default()
-        }
+        Self { failures: vec![message], ..Self::default() }
     }
 
     /// Notes a warning.

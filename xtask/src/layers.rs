@@ -27,36 +27,16 @@ const ARROW_CRATES: &[&str] = &["railtwin-store", "railtwin-live", "railtwin-pyt
 const SOCKET_CRATES: &[&str] = &["railtwin-live", "railtwin-cli", "railtwin-python"];
 
 const FENCES: &[Fence] = &[
-    Fence {
-        package: "pyo3*",
-        crates: &["railtwin-python"],
-        reason: "the core stands without Python",
-    },
+    Fence { package: "pyo3*", crates: &["railtwin-python"], reason: "the core stands without Python" },
     Fence {
         package: "arrow*",
         crates: ARROW_CRATES,
         reason: "Arrow is slow to build and serves the borders only",
     },
-    Fence {
-        package: "tokio*",
-        crates: SOCKET_CRATES,
-        reason: "sockets from layer 7 up only",
-    },
-    Fence {
-        package: "axum*",
-        crates: SOCKET_CRATES,
-        reason: "sockets from layer 7 up only",
-    },
-    Fence {
-        package: "hyper*",
-        crates: SOCKET_CRATES,
-        reason: "sockets from layer 7 up only",
-    },
-    Fence {
-        package: "reqwest",
-        crates: SOCKET_CRATES,
-        reason: "sockets from layer 7 up only",
-    },
+    Fence { package: "tokio*", crates: SOCKET_CRATES, reason: "sockets from layer 7 up only" },
+    Fence { package: "axum*", crates: SOCKET_CRATES, reason: "sockets from layer 7 up only" },
+    Fence { package: "hyper*", crates: SOCKET_CRATES, reason: "sockets from layer 7 up only" },
+    Fence { package: "reqwest", crates: SOCKET_CRATES, reason: "sockets from layer 7 up only" },
 ];
 
 /// A word that layers 0 to 5 may not have in live code.
@@ -67,66 +47,18 @@ struct WorldlyWord {
 }
 
 const WORLDLY_WORDS: &[WorldlyWord] = &[
-    WorldlyWord {
-        word: "fs::",
-        files: true,
-        remedy: "take bytes or a reader as an argument",
-    },
-    WorldlyWord {
-        word: "std::fs",
-        files: true,
-        remedy: "take bytes or a reader as an argument",
-    },
-    WorldlyWord {
-        word: "File::open",
-        files: true,
-        remedy: "take a reader as an argument",
-    },
-    WorldlyWord {
-        word: "File::create",
-        files: true,
-        remedy: "take a writer as an argument",
-    },
-    WorldlyWord {
-        word: "Instant::now",
-        files: false,
-        remedy: "take the time as an argument",
-    },
-    WorldlyWord {
-        word: "SystemTime::now",
-        files: false,
-        remedy: "take the time as an argument",
-    },
-    WorldlyWord {
-        word: "println!",
-        files: false,
-        remedy: "return the text",
-    },
-    WorldlyWord {
-        word: "print!",
-        files: false,
-        remedy: "return the text",
-    },
-    WorldlyWord {
-        word: "eprintln!",
-        files: false,
-        remedy: "return an error",
-    },
-    WorldlyWord {
-        word: "eprint!",
-        files: false,
-        remedy: "return an error",
-    },
-    WorldlyWord {
-        word: "thread_rng",
-        files: false,
-        remedy: "take a named random stream",
-    },
-    WorldlyWord {
-        word: "rand::rng",
-        files: false,
-        remedy: "take a named random stream",
-    },
+    WorldlyWord { word: "fs::", files: true, remedy: "take bytes or a reader as an argument" },
+    WorldlyWord { word: "std::fs", files: true, remedy: "take bytes or a reader as an argument" },
+    WorldlyWord { word: "File::open", files: true, remedy: "take a reader as an argument" },
+    WorldlyWord { word: "File::create", files: true, remedy: "take a writer as an argument" },
+    WorldlyWord { word: "Instant::now", files: false, remedy: "take the time as an argument" },
+    WorldlyWord { word: "SystemTime::now", files: false, remedy: "take the time as an argument" },
+    WorldlyWord { word: "println!", files: false, remedy: "return the text" },
+    WorldlyWord { word: "print!", files: false, remedy: "return the text" },
+    WorldlyWord { word: "eprintln!", files: false, remedy: "return an error" },
+    WorldlyWord { word: "eprint!", files: false, remedy: "return an error" },
+    WorldlyWord { word: "thread_rng", files: false, remedy: "take a named random stream" },
+    WorldlyWord { word: "rand::rng", files: false, remedy: "take a named random stream" },
 ];
 
 /// Checks the crates below `root`.
@@ -135,10 +67,7 @@ const WORLDLY_WORDS: &[WorldlyWord] = &[
 /// When the crates cannot be listed.
 pub fn check(root: &Path) -> Result<Findings, String> {
     let (crates, problems) = manifests::read(root)?;
-    let mut findings = Findings {
-        failures: problems,
-        ..Findings::default()
-    };
+    let mut findings = Findings { failures: problems, ..Findings::default() };
     findings.story.extend(table(&crates));
     let layer_of: BTreeMap<&str, Layer> = crates.iter().map(|c| (c.name.as_str(), c.layer)).collect();
     for from in &crates {
@@ -165,12 +94,7 @@ fn table(crates: &[Crate]) -> Vec<String> {
             .filter(|d| d.kind == Kind::Normal && crates.iter().any(|c| c.name == d.name))
             .map(|d| d.name.strip_prefix("railtwin-").unwrap_or(&d.name))
             .collect();
-        let line = format!(
-            "{:<6}  {:<width$}  {}",
-            one.layer.to_string(),
-            one.name,
-            ours.join(", ")
-        );
+        let line = format!("{:<6}  {:<width$}  {}", one.layer.to_string(), one.name, ours.join(", "));
         lines.push(line.trim_end().to_owned());
     }
     lines
@@ -184,19 +108,16 @@ fn check_edge(from: &Crate, to_name: &str, to: Layer, kind: Kind, findings: &mut
             (other <= own, "a dev-dependency may not look at a higher layer")
         }
         (Kind::Normal, _, Layer::Beside) => (false, "a crate beside the house may be a dev-dependency only"),
-        (Kind::Normal, Layer::Beside, Layer::Storey(other)) => (
-            other <= HIGHEST_FOR_BESIDE,
-            "a crate beside the house may look at layers 0 to 6 only",
-        ),
+        (Kind::Normal, Layer::Beside, Layer::Storey(other)) => {
+            (other <= HIGHEST_FOR_BESIDE, "a crate beside the house may look at layers 0 to 6 only")
+        }
         (Kind::Normal, Layer::Storey(own), Layer::Storey(other)) => {
             (other < own, "a dependency must be of a strictly lower layer")
         }
     };
     if !allowed {
-        findings.fail(format!(
-            "{} (layer {}) depends on {to_name} (layer {to}): {rule}",
-            from.name, from.layer
-        ));
+        findings
+            .fail(format!("{} (layer {}) depends on {to_name} (layer {to}): {rule}", from.name, from.layer));
     }
 }
 
@@ -243,12 +164,8 @@ fn check_sources(root: &Path, from: &Crate, findings: &mut Findings) -> Result<(
 
 /// Whether `word` stands in `line` without being the tail of a longer identifier.
 fn has_word(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        !line[..at]
-            .chars()
-            .next_back()
-            .is_some_and(|c| c.is_alphanumeric() || c == '_')
-    })
+    line.match_indices(word)
+        .any(|(at, _)| !line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_'))
 }
 
 /// Every `.rs` file below `folder` that holds live code: not `tests.rs`, nothing in a `tests` folder.

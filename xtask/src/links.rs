@@ -20,13 +20,8 @@ pub fn relative_links(text: &str) -> Vec<Link> {
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if open == mark => fence = None,
             (None, None) => {
-                let found = targets(&without_code(line))
-                    .into_iter()
-                    .filter_map(|raw| file_part(&raw));
-                links.extend(found.map(|target| Link {
-                    line: index + 1,
-                    target,
-                }));
+                let found = targets(&without_code(line)).into_iter().filter_map(|raw| file_part(&raw));
+                links.extend(found.map(|target| Link { line: index + 1, target }));
             }
             _ => {}
         }
@@ -39,10 +34,7 @@ fn without_code(line: &str) -> String {
     let parts: Vec<&str> = line.split('`').collect();
     let is_open_ended = parts.len().is_multiple_of(2);
     let last = parts.len() - 1;
-    let kept = parts
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| i % 2 == 0 || (is_open_ended && *i == last));
+    let kept = parts.iter().enumerate().filter(|(i, _)| i % 2 == 0 || (is_open_ended && *i == last));
     kept.map(|(_, part)| *part).collect::<Vec<_>>().join("")
 }
 
@@ -63,10 +55,7 @@ fn targets(line: &str) -> Vec<String> {
         found.push(rest[..end.unwrap_or(rest.len())].to_owned());
         rest = &rest[end.unwrap_or(rest.len())..];
     }
-    let definition = line
-        .trim_start()
-        .strip_prefix('[')
-        .and_then(|tail| tail.split_once("]: "));
+    let definition = line.trim_start().strip_prefix('[').and_then(|tail| tail.split_once("]: "));
     if let Some((label, target)) = definition
         && !label.contains(']')
         && !label.starts_with('^')
@@ -84,10 +73,7 @@ fn file_part(raw: &str) -> Option<String> {
         None => raw.split_whitespace().next()?,
     };
     let has_scheme = target.split_once(':').is_some_and(|(scheme, _)| {
-        !scheme.is_empty()
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
     if has_scheme || target.starts_with("//") {
         return None;
@@ -106,15 +92,9 @@ mod tests {
 
     #[test]
     fn files_are_found_without_anchor_and_title() {
-        assert_eq!(
-            found("[a](b.md) and ![c](d/e.png \"title\") [f](g.md#h)"),
-            ["b.md", "d/e.png", "g.md"]
-        );
+        assert_eq!(found("[a](b.md) and ![c](d/e.png \"title\") [f](g.md#h)"), ["b.md", "d/e.png", "g.md"]);
         assert_eq!(found("[a]: ../b.md"), ["../b.md"]);
-        assert_eq!(
-            found("[a](<b c.md>) [a](d%20e.md) [a](f(1).md)"),
-            ["b c.md", "d e.md", "f(1).md"]
-        );
+        assert_eq!(found("[a](<b c.md>) [a](d%20e.md) [a](f(1).md)"), ["b c.md", "d e.md", "f(1).md"]);
         assert_eq!(relative_links("x\n[a](b)")[0].line, 2);
     }
 
@@ -127,18 +107,7 @@ mod tests {
 
     #[test]
     fn odd_texts_do_not_panic() {
-        for text in [
-            "](",
-            "[](",
-            "]()",
-            "](<",
-            "[a]: ",
-            "`",
-            "](a(",
-            "[^1]: note",
-            "](:x)",
-            "",
-        ] {
+        for text in ["](", "[](", "]()", "](<", "[a]: ", "`", "](a(", "[^1]: note", "](:x)", ""] {
             relative_links(text);
         }
         assert_eq!(found("](:x)"), [":x"]);

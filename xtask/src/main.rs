@@ -1,10 +1,7 @@
 //! Checks of the house: `cargo xtask layers | tidy | architecture [--check] [--root DIR]`.
 //!
 //! Exit status: 0 all well, 1 a rule is broken (each breach on its own line), 2 the call itself was wrong.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a tool beside the layers: reading files is its work"
-)]
+#![allow(clippy::disallowed_methods, reason = "a tool beside the layers: reading files is its work")]
 
 mod architecture;
 mod findings;
@@ -47,11 +44,7 @@ fn main() -> ExitCode {
     for line in &findings.failures {
         eprintln!("error: {line}");
     }
-    if findings.failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if findings.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[derive(Debug, PartialEq)]
@@ -77,11 +70,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Call, String> {
         Some(other) => return Err(format!("no check is called `{other}`")),
         None => return Err("name the check to run".to_owned()),
     };
-    let mut call = Call {
-        task,
-        root: workspace_root(),
-        check: false,
-    };
+    let mut call = Call { task, root: workspace_root(), check: false };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--check" if call.task == Task::Architecture => call.check = true,

@@ -90,10 +90,7 @@ fn workspace_aliases(root: &Path) -> Result<BTreeMap<String, String>, String> {
         return Ok(BTreeMap::new());
     }
     let manifest = parse(&path)?;
-    let table = manifest
-        .get("workspace")
-        .and_then(|w| w.get("dependencies"))
-        .and_then(Value::as_table);
+    let table = manifest.get("workspace").and_then(|w| w.get("dependencies")).and_then(Value::as_table);
     let renamed = table
         .into_iter()
         .flatten()
@@ -103,28 +100,19 @@ fn workspace_aliases(root: &Path) -> Result<BTreeMap<String, String>, String> {
 
 fn parse(path: &Path) -> Result<Table, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    text.parse::<Table>()
-        .map_err(|e| format!("{}: {e}", path.display()))
+    text.parse::<Table>().map_err(|e| format!("{}: {e}", path.display()))
 }
 
 fn read_crate(folder: &Path, aliases: &BTreeMap<String, String>) -> Result<Crate, String> {
     let path = folder.join("Cargo.toml");
     let manifest = parse(&path)?;
-    let package = manifest
-        .get("package")
-        .ok_or_else(|| format!("{}: has no [package]", path.display()))?;
+    let package = manifest.get("package").ok_or_else(|| format!("{}: has no [package]", path.display()))?;
     let text_of = |key: &str| package.get(key).and_then(Value::as_str).map(str::to_owned);
     let name = text_of("name").ok_or_else(|| format!("{}: package.name is missing", path.display()))?;
     let description = text_of("description").ok_or_else(|| {
-        format!(
-            "{}: package.description is missing: one line that says what lives there",
-            path.display()
-        )
+        format!("{}: package.description is missing: one line that says what lives there", path.display())
     })?;
-    let layer = package
-        .get("metadata")
-        .and_then(|m| m.get("railtwin"))
-        .and_then(|r| r.get("layer"));
+    let layer = package.get("metadata").and_then(|m| m.get("railtwin")).and_then(|r| r.get("layer"));
     let layer = read_layer(layer).map_err(|found| {
         format!(
             "{}: [package.metadata.railtwin] layer {found}; accepted: 0 to {TOP_LAYER}, or \"beside\"",
@@ -134,20 +122,10 @@ fn read_crate(folder: &Path, aliases: &BTreeMap<String, String>) -> Result<Crate
     let mut dependencies = Vec::new();
     collect_dependencies(&manifest, aliases, &mut dependencies);
     let targets = manifest.get("target").and_then(Value::as_table);
-    for target in targets
-        .into_iter()
-        .flatten()
-        .filter_map(|(_, value)| value.as_table())
-    {
+    for target in targets.into_iter().flatten().filter_map(|(_, value)| value.as_table()) {
         collect_dependencies(target, aliases, &mut dependencies);
     }
-    Ok(Crate {
-        name,
-        description,
-        layer,
-        folder: folder.to_path_buf(),
-        dependencies,
-    })
+    Ok(Crate { name, description, layer, folder: folder.to_path_buf(), dependencies })
 }
 
 fn read_layer(value: Option<&Value>) -> Result<Layer, String> {
@@ -173,10 +151,7 @@ fn collect_dependencies(table: &Table, aliases: &BTreeMap<String, String>, into:
         for (key, value) in table.get(section).and_then(Value::as_table).into_iter().flatten() {
             let own = value.get("package").and_then(Value::as_str);
             let name = own.unwrap_or_else(|| aliases.get(key).map_or(key.as_str(), String::as_str));
-            into.push(Dependency {
-                name: name.to_owned(),
-                kind,
-            });
+            into.push(Dependency { name: name.to_owned(), kind });
         }
     }
 }

@@ -49,10 +49,7 @@ fn continues_a_word(text: &[char], at: usize) -> bool {
 }
 
 fn end_of_line(text: &[char], from: usize) -> usize {
-    text[from..]
-        .iter()
-        .position(|c| *c == '\n')
-        .map_or(text.len(), |offset| from + offset)
+    text[from..].iter().position(|c| *c == '\n').map_or(text.len(), |offset| from + offset)
 }
 
 fn end_of_block_comment(text: &[char], from: usize) -> usize {
@@ -91,9 +88,7 @@ fn end_of_raw_string(text: &[char], from: usize) -> usize {
     }
     let closes =
         |at: usize| text[at] == '"' && text[at + 1..].iter().take_while(|c| **c == '#').count() >= hashes;
-    (open + 1..text.len())
-        .find(|at| closes(*at))
-        .map_or(text.len(), |at| at + 1 + hashes)
+    (open + 1..text.len()).find(|at| closes(*at)).map_or(text.len(), |at| at + 1 + hashes)
 }
 
 /// Returns `from` itself for a lifetime (`'a`), which is no literal.
@@ -101,9 +96,7 @@ fn end_of_character(text: &[char], from: usize) -> usize {
     match (text.get(from + 1), text.get(from + 2)) {
         (Some('\\'), _) => {
             let after = from + 3;
-            let close = text
-                .get(after..)
-                .and_then(|rest| rest.iter().position(|c| *c == '\''));
+            let close = text.get(after..).and_then(|rest| rest.iter().position(|c| *c == '\''));
             close.map_or(text.len(), |offset| after + offset + 1)
         }
         (Some(_), Some('\'')) => from + 3,
@@ -157,10 +150,7 @@ mod tests {
     #[test]
     fn comments_and_literals_are_blank() {
         assert!(!keeps("// word\n/* word /* word */ word */", "word"));
-        assert!(!keeps(
-            r##"let a = "\" word"; let b = r#"" word"#; let c = br"word";"##,
-            "word"
-        ));
+        assert!(!keeps(r##"let a = "\" word"; let b = r#"" word"#; let c = br"word";"##, "word"));
         assert!(keeps("/* a */ word", "word"));
         assert!(keeps("let a = \"x\"; word()", "word"));
     }
@@ -185,18 +175,7 @@ mod tests {
 
     #[test]
     fn unfinished_source_does_not_panic() {
-        for source in [
-            "\"",
-            "'",
-            "'\\",
-            "r#\"",
-            "/*",
-            "#[cfg(test)]",
-            "r",
-            "\"\\",
-            "b'",
-            "r#",
-        ] {
+        for source in ["\"", "'", "'\\", "r#\"", "/*", "#[cfg(test)]", "r", "\"\\", "b'", "r#"] {
             assert_eq!(live_code(source).chars().count(), source.chars().count());
         }
     }

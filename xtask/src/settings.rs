@@ -70,10 +70,7 @@ impl Settings {
         }
         for banned in &settings.banned {
             if banned.text.is_empty() || banned.reason.trim().is_empty() {
-                return Err(format!(
-                    "{FILE}: banned text `{}`: give a text and a reason",
-                    banned.text
-                ));
+                return Err(format!("{FILE}: banned text `{}`: give a text and a reason", banned.text));
             }
         }
         Ok(settings)

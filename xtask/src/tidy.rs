@@ -23,27 +23,14 @@ const PROBE: usize = 8000;
 const CHANGELOG_SECTIONS: [&str; 5] = ["Changed results", "Breaking", "Added", "Fixed", "Faster"];
 /// The sources that lock files may name; anything else is a mirror which others cannot reach.
 const LOCK_SOURCES: &[(&str, &str, &str)] = &[
-    (
-        "Cargo.lock",
-        "source = \"",
-        "registry+https://github.com/rust-lang/crates.io-index\"",
-    ),
+    ("Cargo.lock", "source = \"", "registry+https://github.com/rust-lang/crates.io-index\""),
     ("uv.lock", "registry = \"", "https://pypi.org/simple\""),
 ];
 /// Where each foreign dependency has a line that says why.
 const DEPENDENCY_LIST: &str = "docs/dependencies.md";
 /// Folders passed over where the files are not listed by git.
-const UNTRACKED_FOLDERS: &[&str] = &[
-    ".git",
-    "target",
-    "node_modules",
-    ".venv",
-    "runs",
-    "dist",
-    "__pycache__",
-    ".demo",
-    ".hypothesis",
-];
+const UNTRACKED_FOLDERS: &[&str] =
+    &[".git", "target", "node_modules", ".venv", "runs", "dist", "__pycache__", ".demo", ".hypothesis"];
 
 /// What a rule found: its name, the line (from 1) if it is about one, and the message.
 struct Breach {
@@ -53,11 +40,7 @@ struct Breach {
 }
 
 fn breach(rule: &'static str, line: Option<usize>, message: impl Into<String>) -> Breach {
-    Breach {
-        rule,
-        line,
-        message: message.into(),
-    }
+    Breach { rule, line, message: message.into() }
 }
 
 /// Checks every tracked file below `root`.
@@ -79,17 +62,11 @@ pub fn check(root: &Path) -> Result<Findings, String> {
         if let Some(text) = as_text(&bytes) {
             about_text(root, file, text, &settings, &mut breaches);
             if needs_a_second_look(file, text) {
-                findings.warn(format!(
-                    "{file}: {} lines: is it about one thing?",
-                    text.lines().count()
-                ));
+                findings.warn(format!("{file}: {} lines: is it about one thing?", text.lines().count()));
             }
         }
         for breach in breaches {
-            let waiver = settings
-                .waiver
-                .iter()
-                .position(|w| w.file == *file && w.rule == breach.rule);
+            let waiver = settings.waiver.iter().position(|w| w.file == *file && w.rule == breach.rule);
             match waiver {
                 Some(at) => used[at] = true,
                 None if is_wide_svelte(file, breach.rule) => findings.warn(shown(file, &breach)),
@@ -127,25 +104,14 @@ fn needs_a_second_look(file: &str, text: &str) -> bool {
 /// Paths from `root` with `/`, sorted: what git tracks, or where there is no git every file outside build folders.
 fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     if root.join(".git").exists() {
-        let listed = Command::new("git")
-            .arg("-C")
-            .arg(root)
-            .args(["ls-files", "-z"])
-            .output();
+        let listed = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output();
         match listed {
             Ok(output) if output.status.success() => {
                 let text = String::from_utf8_lossy(&output.stdout);
-                return Ok(text
-                    .split('\0')
-                    .filter(|name| !name.is_empty())
-                    .map(str::to_owned)
-                    .collect());
+                return Ok(text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect());
             }
             Ok(output) => {
-                return Err(format!(
-                    "git ls-files: {}",
-                    String::from_utf8_lossy(&output.stderr).trim()
-                ));
+                return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim()));
             }
             Err(problem) => return Err(format!("git cannot be run: {problem}")),
         }
@@ -154,9 +120,7 @@ fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     while let Some(folder) = open.pop() {
         let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let is_passed_over = path
-                .file_name()
-                .is_some_and(|n| UNTRACKED_FOLDERS.iter().any(|u| n == *u));
+            let is_passed_over = path.file_name().is_some_and(|n| UNTRACKED_FOLDERS.iter().any(|u| n == *u));
             match path.is_dir() {
                 true if is_passed_over => {}
                 true => open.push(path),
@@ -170,17 +134,11 @@ fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
 
 fn slashed(root: &Path, path: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).components();
-    parts
-        .map(|part| part.as_os_str().to_string_lossy())
-        .collect::<Vec<_>>()
-        .join("/")
+    parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 fn extension(file: &str) -> &str {
-    file.rsplit('/')
-        .next()
-        .and_then(|name| name.rsplit_once('.'))
-        .map_or("", |(_, extension)| extension)
+    file.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension)
 }
 
 fn is_generated(file: &str) -> bool {
@@ -194,21 +152,15 @@ fn is_written_code(file: &str) -> bool {
 
 /// Files in which a debt may hide.
 fn may_hold_debts(file: &str) -> bool {
-    matches!(
-        extension(file),
-        "rs" | "py" | "ts" | "svelte" | "js" | "sh" | "toml" | "yml" | "css" | "html"
-    ) || file.ends_with("Makefile")
+    matches!(extension(file), "rs" | "py" | "ts" | "svelte" | "js" | "sh" | "toml" | "yml" | "css" | "html")
+        || file.ends_with("Makefile")
         || file.starts_with("scripts/")
 }
 
 /// `None` for what is no text.
 fn as_text(bytes: &[u8]) -> Option<&str> {
     let probe = &bytes[..bytes.len().min(PROBE)];
-    if probe.contains(&0) {
-        None
-    } else {
-        std::str::from_utf8(bytes).ok()
-    }
+    if probe.contains(&0) { None } else { std::str::from_utf8(bytes).ok() }
 }
 
 fn about_file(file: &str, size: u64, settings: &Settings) -> Vec<Breach> {
@@ -221,10 +173,7 @@ fn about_file(file: &str, size: u64, settings: &Settings) -> Vec<Breach> {
             format!("`{word}` says nothing: name the one thing the file is about"),
         ));
     }
-    let is_data = settings
-        .data_folders
-        .iter()
-        .any(|folder| file.starts_with(folder.as_str()));
+    let is_data = settings.data_folders.iter().any(|folder| file.starts_with(folder.as_str()));
     if size > LARGEST_BLOB && !is_data {
         breaches.push(breach(
             "size",
@@ -245,21 +194,13 @@ fn about_text(root: &Path, file: &str, text: &str, settings: &Settings, breaches
     for (index, line) in text.lines().enumerate() {
         let number = Some(index + 1);
         if may_hold_debts(file) && words::unnumbered_debt(line) {
-            breaches.push(breach(
-                "debt",
-                number,
-                "a debt without an issue number: write it as (#N)",
-            ));
+            breaches.push(breach("debt", number, "a debt without an issue number: write it as (#N)"));
         }
         // The settings file is where the banned texts are listed.
         if file != settings::FILE
             && let Some(banned) = words::banned_in(line, &settings.banned)
         {
-            breaches.push(breach(
-                "banned",
-                number,
-                format!("`{}`: {}", banned.text, banned.reason),
-            ));
+            breaches.push(breach("banned", number, format!("`{}`: {}", banned.text, banned.reason)));
         }
     }
     about_lock(file, text, breaches);
@@ -326,9 +267,7 @@ fn about_dependencies(root: &Path, text: &str, breaches: &mut Vec<Breach>) {
         return;
     };
     let manifest = text.parse::<toml::Table>().ok();
-    let table = manifest
-        .as_ref()
-        .and_then(|m| m.get("workspace")?.get("dependencies")?.as_table());
+    let table = manifest.as_ref().and_then(|m| m.get("workspace")?.get("dependencies")?.as_table());
     for (name, value) in table.into_iter().flatten() {
         if value.get("path").is_none() && !list.contains(&format!("| `{name}` |")) {
             let message = format!("`{name}` has no line in {DEPENDENCY_LIST}: say why we have it");
@@ -363,10 +302,7 @@ fn about_changelog(text: &str, breaches: &mut Vec<Breach>) {
         let message = match CHANGELOG_SECTIONS.iter().position(|section| *section == title) {
             None => format!("section `{title}`: accepted are, in this order, {}", order()),
             Some(at) if last.is_some_and(|last| at <= last) => {
-                format!(
-                    "section `{title}` stands out of order or twice; the order is {}",
-                    order()
-                )
+                format!("section `{title}` stands out of order or twice; the order is {}", order())
             }
             Some(at) => {
                 last = Some(at);

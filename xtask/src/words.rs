@@ -3,9 +3,7 @@
 use crate::settings::Banned;
 
 /// File-name words that gather anything and say nothing, with their singular or plural.
-const EMPTY_NAMES: &[&str] = &[
-    "util", "utils", "common", "misc", "helper", "helpers", "manager", "managers",
-];
+const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers", "manager", "managers"];
 
 /// Written in two parts so that this file passes its own check.
 const DEBTS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
@@ -21,16 +19,9 @@ pub fn empty_word(file_name: &str) -> Option<String> {
             spaced.push(' ');
         }
         after_small = character.is_lowercase() || character.is_ascii_digit();
-        spaced.push(if character.is_alphanumeric() {
-            character.to_ascii_lowercase()
-        } else {
-            ' '
-        });
+        spaced.push(if character.is_alphanumeric() { character.to_ascii_lowercase() } else { ' ' });
     }
-    spaced
-        .split(' ')
-        .find(|word| EMPTY_NAMES.contains(word))
-        .map(str::to_owned)
+    spaced.split(' ').find(|word| EMPTY_NAMES.contains(word)).map(str::to_owned)
 }
 
 /// Whether `line` holds a debt that names no issue as `(#12)`.
@@ -49,10 +40,7 @@ fn is_word_part(character: char) -> bool {
 }
 
 fn names_issue(rest: &str) -> bool {
-    let number = rest
-        .trim_start()
-        .strip_prefix("(#")
-        .and_then(|tail| tail.split_once(')'));
+    let number = rest.trim_start().strip_prefix("(#").and_then(|tail| tail.split_once(')'));
     number.is_some_and(|(digits, _)| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
 }
 
@@ -72,23 +60,10 @@ mod tests {
 
     #[test]
     fn empty_names_are_found_as_words_only() {
-        for bad in [
-            "utils.rs",
-            "flow_helpers.py",
-            "FlowManager.ts",
-            "misc",
-            "common-parts.md",
-            "a.util.ts",
-        ] {
+        for bad in ["utils.rs", "flow_helpers.py", "FlowManager.ts", "misc", "common-parts.md", "a.util.ts"] {
             assert!(empty_word(bad).is_some(), "{bad}");
         }
-        for good in [
-            "commonmark.rs",
-            "utility_curve.rs",
-            "flow.rs",
-            "management_port.rs",
-            "Cargo.toml",
-        ] {
+        for good in ["commonmark.rs", "utility_curve.rs", "flow.rs", "management_port.rs", "Cargo.toml"] {
             assert!(empty_word(good).is_none(), "{good}");
         }
     }
@@ -96,55 +71,26 @@ mod tests {
     #[test]
     fn debts_need_an_issue_number() {
         let [a, b] = DEBTS;
-        for bad in [
-            format!("// {a}: later"),
-            format!("{b}(soon)"),
-            format!("{a} (#)"),
-            format!("{a}(#x1)"),
-        ] {
+        for bad in [format!("// {a}: later"), format!("{b}(soon)"), format!("{a} (#)"), format!("{a}(#x1)")] {
             assert!(unnumbered_debt(&bad), "{bad}");
         }
-        for good in [
-            format!("// {a}(#12): later"),
-            format!("{b} (#3)"),
-            format!("MAS{a}N"),
-            format!("{a}_LIST"),
-        ] {
+        for good in
+            [format!("// {a}(#12): later"), format!("{b} (#3)"), format!("MAS{a}N"), format!("{a}_LIST")]
+        {
             assert!(!unnumbered_debt(&good), "{good}");
         }
     }
 
     #[test]
     fn leading_texts_must_begin_a_path() {
-        let leading = [Banned {
-            text: "/house/".into(),
-            reason: "r".into(),
-            leading: true,
-        }];
-        for bad in [
-            "/house/x",
-            "cd /house/x",
-            "\"/house/x\"",
-            "a=/house/x",
-            "file:(/house/x)",
-            "C:/house/",
-        ] {
+        let leading = [Banned { text: "/house/".into(), reason: "r".into(), leading: true }];
+        for bad in ["/house/x", "cd /house/x", "\"/house/x\"", "a=/house/x", "file:(/house/x)", "C:/house/"] {
             assert!(banned_in(bad, &leading).is_some(), "{bad}");
         }
-        for good in [
-            "https://a.b/house/x",
-            "frame/house/x",
-            "${here}/house/x",
-            "../house/x",
-            "/houses",
-        ] {
+        for good in ["https://a.b/house/x", "frame/house/x", "${here}/house/x", "../house/x", "/houses"] {
             assert!(banned_in(good, &leading).is_none(), "{good}");
         }
-        let anywhere = [Banned {
-            text: "word".into(),
-            reason: "r".into(),
-            leading: false,
-        }];
+        let anywhere = [Banned { text: "word".into(), reason: "r".into(), leading: false }];
         assert!(banned_in("a-word-b", &anywhere).is_some());
     }
 }

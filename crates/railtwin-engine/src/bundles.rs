@@ -67,10 +67,7 @@ impl BundleTable {
     /// Links and shares of a bundle.
     pub fn links_of(&self, bundle: usize) -> impl Iterator<Item = (LinkId, f64)> + '_ {
         let range = self.link_start[bundle] as usize..self.link_start[bundle + 1] as usize;
-        self.links[range.clone()]
-            .iter()
-            .copied()
-            .zip(self.shares[range].iter().copied())
+        self.links[range.clone()].iter().copied().zip(self.shares[range].iter().copied())
     }
 
     /// Whether the table keeps its strands.
@@ -104,20 +101,12 @@ pub struct BundleWriter {
 impl BundleWriter {
     /// An empty table; `dynamic` keeps the strands.
     pub fn new(dynamic: bool) -> Self {
-        let mut table = BundleTable {
-            pattern_start: vec![0],
-            link_start: vec![0],
-            ..BundleTable::default()
-        };
+        let mut table = BundleTable { pattern_start: vec![0], link_start: vec![0], ..BundleTable::default() };
         if dynamic {
             table.strands.bundle_start.push(0);
             table.strands.link_start.push(0);
         }
-        Self {
-            table,
-            dynamic,
-            scratch: Vec::new(),
-        }
+        Self { table, dynamic, scratch: Vec::new() }
     }
 
     /// Adds a bundle to the pattern being written. A bundle without strands has no route.
@@ -133,8 +122,7 @@ impl BundleWriter {
         self.scratch.clear();
         for strand in strands {
             let share = strand.amount / f64::from(strand.of);
-            self.scratch
-                .extend(strand.links.iter().map(|&link| (link, share)));
+            self.scratch.extend(strand.links.iter().map(|&link| (link, share)));
         }
         self.scratch.sort_by_key(|(link, _)| *link);
         for &(link, share) in &self.scratch {
@@ -169,34 +157,22 @@ impl BundleWriter {
     pub fn append(&mut self, other: &BundleTable) {
         let table = &mut self.table;
         let (bundles, links) = (table.volume.len() as u32, table.links.len() as u32);
-        table
-            .pattern_start
-            .extend(other.pattern_start[1..].iter().map(|start| start + bundles));
+        table.pattern_start.extend(other.pattern_start[1..].iter().map(|start| start + bundles));
         table.latency.extend_from_slice(&other.latency);
         table.volume.extend_from_slice(&other.volume);
         table.weight.extend_from_slice(&other.weight);
         table.cap.extend_from_slice(&other.cap);
-        table
-            .link_start
-            .extend(other.link_start[1..].iter().map(|start| start + links));
+        table.link_start.extend(other.link_start[1..].iter().map(|start| start + links));
         table.links.extend_from_slice(&other.links);
         table.shares.extend_from_slice(&other.shares);
-        table
-            .stranded
-            .extend(other.stranded.iter().map(|bundle| bundle + bundles));
+        table.stranded.extend(other.stranded.iter().map(|bundle| bundle + bundles));
         if self.dynamic {
             let (strands, links) = (table.strands.edge.len() as u32, table.strands.links.len() as u32);
             let from = &other.strands;
-            table
-                .strands
-                .bundle_start
-                .extend(from.bundle_start[1..].iter().map(|start| start + strands));
+            table.strands.bundle_start.extend(from.bundle_start[1..].iter().map(|start| start + strands));
             table.strands.edge.extend_from_slice(&from.edge);
             table.strands.amount.extend_from_slice(&from.amount);
-            table
-                .strands
-                .link_start
-                .extend(from.link_start[1..].iter().map(|start| start + links));
+            table.strands.link_start.extend(from.link_start[1..].iter().map(|start| start + links));
             table.strands.links.extend_from_slice(&from.links);
         }
     }
@@ -212,30 +188,18 @@ mod tests {
     use super::*;
 
     fn strand(edge: u32, of: u32, links: &[u32]) -> Strand {
-        Strand {
-            edge,
-            amount: 1.0,
-            of,
-            links: links.iter().map(|&l| LinkId(l)).collect(),
-        }
+        Strand { edge, amount: 1.0, of, links: links.iter().map(|&l| LinkId(l)).collect() }
     }
 
     #[test]
     fn shares_of_strands_on_the_same_link_add_up() {
         let mut writer = BundleWriter::new(true);
-        writer.push(
-            1.0,
-            f64::INFINITY,
-            &[strand(0, 2, &[4, 1]), strand(0, 2, &[4, 2]), strand(1, 1, &[9])],
-        );
+        writer.push(1.0, f64::INFINITY, &[strand(0, 2, &[4, 1]), strand(0, 2, &[4, 2]), strand(1, 1, &[9])]);
         writer.close_pattern(SimTime::ZERO);
         let table = writer.finish();
         let links: Vec<(u32, f64)> = table.links_of(0).map(|(l, share)| (l.0, share)).collect();
         assert_eq!(links, [(1, 0.5), (2, 0.5), (4, 1.0), (9, 1.0)]);
-        assert_eq!(
-            (table.weight[0], table.strands.bundle_start.as_slice()),
-            (2.0, &[0, 3][..])
-        );
+        assert_eq!((table.weight[0], table.strands.bundle_start.as_slice()), (2.0, &[0, 3][..]));
     }
 
     #[test]

@@ -12,11 +12,7 @@ impl DisjointPorts {
     /// Chooses for each `(source, target, first queue pair, count)` in turn: the queue pairs of one NIC port
     /// get pairwise disjoint paths, least used links first. Queue pair `q` leaves by port `q mod ports`.
     pub fn choose(routing: &Routing<'_>, connections: Vec<(DeviceId, DeviceId, u32, u32)>) -> Self {
-        let total = connections
-            .iter()
-            .map(|&(_, _, first, count)| first + count)
-            .max()
-            .unwrap_or(0);
+        let total = connections.iter().map(|&(_, _, first, count)| first + count).max().unwrap_or(0);
         let mut ports = vec![None; total as usize];
         let mut busy = vec![0_u32; routing.fabric.link_count()];
         for (source, target, first, count) in connections {
@@ -24,10 +20,7 @@ impl DisjointPorts {
             for port in 0..nic_ports {
                 let wanted = (port..count).step_by(nic_ports as usize);
                 let tuple = FiveTuple::roce(nic_ip(source), nic_ip(target), 0);
-                let avoid = Avoid {
-                    dead: None,
-                    busy: &busy,
-                };
+                let avoid = Avoid { dead: None, busy: &busy };
                 let from = NicPort { nic: source, port };
                 let paths =
                     routing.disjoint_source_ports(from, target, &HashKey::of(tuple), wanted.len(), &avoid);

@@ -50,9 +50,7 @@ impl WorkGraph {
 
     /// The job that an operation belongs to.
     pub fn job_of(&self, operation: OperationId) -> usize {
-        self.jobs
-            .partition_point(|job| job.first_operation <= operation.0)
-            - 1
+        self.jobs.partition_point(|job| job.first_operation <= operation.0) - 1
     }
 
     /// Job, step and row in the job's plan of an operation.

@@ -59,10 +59,7 @@ impl<'a> Lowering<'a> {
         let draw = stream::mix(case.seed ^ (u64::from(replicate) << 32));
         let mut ecmp = case.routing.ecmp;
         // The first draw of a scenario keeps the seed that it names.
-        ecmp.spec.seed = ecmp
-            .spec
-            .seed
-            .wrapping_add(if replicate == 0 { 0 } else { draw as u32 });
+        ecmp.spec.seed = ecmp.spec.seed.wrapping_add(if replicate == 0 { 0 } else { draw as u32 });
         let mut lowering = Self {
             case,
             ecmp,
@@ -91,12 +88,7 @@ impl<'a> Lowering<'a> {
         let member = |&rank: &u32| {
             let place = places[rank as usize];
             let nic = fabric.host_model(place.host).nic_of_gpu(place.gpu);
-            Member {
-                rank,
-                host: place.host.0,
-                gpu: place.gpu,
-                nic,
-            }
+            Member { rank, host: place.host.0, gpu: place.gpu, nic }
         };
         let first = places.first().map_or(HostId(0), |place| place.host);
         let model = fabric.host_model(first);
@@ -116,10 +108,9 @@ impl<'a> Lowering<'a> {
             };
             let first_edge = all.edges.len() as u32;
             all.edges.extend(&one.edges);
-            all.bundles.extend(one.bundles.iter().map(|b| shape::Bundle {
-                first_edge: b.first_edge + first_edge,
-                ..*b
-            }));
+            all.bundles.extend(
+                one.bundles.iter().map(|b| shape::Bundle { first_edge: b.first_edge + first_edge, ..*b }),
+            );
         }
         let caps = self.case.caps.iter().filter(|cap| {
             cap.collective == pattern.collective
@@ -159,11 +150,7 @@ impl<'a> Lowering<'a> {
     /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path.
     pub fn table(&self, mask: &LinkMask, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let forwarding = Forwarding::new(&self.case.fabric, mask);
-        let routing = Routing {
-            fabric: &self.case.fabric,
-            forwarding: &forwarding,
-            ecmp: &self.ecmp,
-        };
+        let routing = Routing { fabric: &self.case.fabric, forwarding: &forwarding, ecmp: &self.ecmp };
         let disjoint = match self.case.routing.balancer {
             Balancer::Ecmp => None,
             Balancer::Disjoint => Some(DisjointPorts::choose(&routing, self.network_connections())),
@@ -189,8 +176,7 @@ impl<'a> Lowering<'a> {
     fn network_connections(&self) -> Vec<(DeviceId, DeviceId, u32, u32)> {
         let ports = |source: DeviceId| ports_of(&self.case.fabric, source);
         let all = self.connections.iter();
-        all.map(|(&(s, t, _), &first)| (s, t, first, self.case.routing.queue_pairs * ports(s)))
-            .collect()
+        all.map(|(&(s, t, _), &first)| (s, t, first, self.case.routing.queue_pairs * ports(s))).collect()
     }
 
     fn pattern(
@@ -209,10 +195,7 @@ impl<'a> Lowering<'a> {
             let mut strands = Vec::new();
             let mut routed = true;
             for (index, edge) in shape.edges_of(bundle).iter().enumerate() {
-                let mut sink = PathSink {
-                    strands: &mut strands,
-                    edge: index as u32,
-                };
+                let mut sink = PathSink { strands: &mut strands, edge: index as u32 };
                 routed &= match ends(routing.fabric, edge) {
                     None => sink.inside(routing.fabric, edge),
                     Some((source, target)) => {
@@ -273,9 +256,7 @@ impl<'a> Lowering<'a> {
             // The bond moves a queue pair to the next port when its own leads nowhere (HPN section 4).
             let landed = (0..ports).find_map(|turn| {
                 let port = (queue_pair + turn) % ports;
-                routing
-                    .route(NicPort { nic: source, port }, target, &key, &mut links)
-                    .ok()
+                routing.route(NicPort { nic: source, port }, target, &key, &mut links).ok()
             });
             let Some(landed) = landed else { return false };
             links.push(pcie(fabric, target).reverse());
@@ -289,12 +270,7 @@ impl<'a> Lowering<'a> {
                 landed_port: landed.port_index,
                 links: links[1..links.len() - 1].to_vec(),
             });
-            sink.strands.push(Strand {
-                edge: sink.edge,
-                amount,
-                of: count,
-                links,
-            });
+            sink.strands.push(Strand { edge: sink.edge, amount, of: count, links });
         }
         true
     }
@@ -310,17 +286,9 @@ impl PathSink<'_> {
     /// The NVLink hops of an edge inside a host.
     fn inside(&mut self, fabric: &Fabric, edge: &Edge) -> bool {
         let (links, amount) = match *edge {
-            Edge::Inside {
-                host,
-                source_gpu,
-                target_gpu,
-                amount,
-            } => {
+            Edge::Inside { host, source_gpu, target_gpu, amount } => {
                 let up = nvlink(fabric, HostId(host), source_gpu);
-                (
-                    vec![up, nvlink(fabric, HostId(host), target_gpu).reverse()],
-                    amount,
-                )
+                (vec![up, nvlink(fabric, HostId(host), target_gpu).reverse()], amount)
             }
             Edge::InSwitch { host, gpu, amount } => {
                 let up = nvlink(fabric, HostId(host), gpu);
@@ -328,12 +296,7 @@ impl PathSink<'_> {
             }
             Edge::Network { .. } => return true,
         };
-        self.strands.push(Strand {
-            edge: self.edge,
-            amount,
-            of: 1,
-            links,
-        });
+        self.strands.push(Strand { edge: self.edge, amount, of: 1, links });
         true
     }
 }
@@ -341,44 +304,27 @@ impl PathSink<'_> {
 /// The NICs of an edge; none inside a host.
 fn ends(fabric: &Fabric, edge: &Edge) -> Option<(DeviceId, DeviceId)> {
     match *edge {
-        Edge::Network {
-            source_host,
-            source_nic,
-            target_host,
-            target_nic,
-            ..
-        } => Some((
-            fabric.nic(HostId(source_host), source_nic),
-            fabric.nic(HostId(target_host), target_nic),
-        )),
+        Edge::Network { source_host, source_nic, target_host, target_nic, .. } => {
+            Some((fabric.nic(HostId(source_host), source_nic), fabric.nic(HostId(target_host), target_nic)))
+        }
         _ => None,
     }
 }
 
 /// Backend ports of a NIC.
 fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
-    fabric
-        .ports(nic)
-        .filter(|&port| fabric.port_role(port) == PortRole::Backend)
-        .count()
-        .max(1) as u32
+    fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend).count().max(1) as u32
 }
 
 /// The link from a GPU into its NIC.
 fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
-    let port = fabric
-        .ports(nic)
-        .next()
-        .expect("a NIC's first port is its PCIe port");
+    let port = fabric.ports(nic).next().expect("a NIC's first port is its PCIe port");
     fabric.cable_at(port).expect("hosts are cabled inside").forward()
 }
 
 /// The link from a GPU into its NVSwitch.
 fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
-    let port = fabric
-        .ports(fabric.gpu(host, gpu))
-        .next()
-        .expect("a GPU's first port is its NVLink port");
+    let port = fabric.ports(fabric.gpu(host, gpu)).next().expect("a GPU's first port is its NVLink port");
     fabric.cable_at(port).expect("hosts are cabled inside").forward()
 }
 

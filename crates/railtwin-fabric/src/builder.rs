@@ -57,21 +57,10 @@ impl FabricBuilder {
     pub fn add_host(&mut self, model: u32, pod: u32, segment: u32, index: u32, spare: bool) -> HostId {
         let host = HostId::from_index(self.fabric.hosts.len());
         let first_device = DeviceId::from_index(self.fabric.device_kind.len());
-        self.fabric.hosts.push(Host {
-            pod,
-            segment,
-            index,
-            spare,
-            model,
-            first_device,
-        });
+        self.fabric.hosts.push(Host { pod, segment, index, spare, model, first_device });
         let m = self.fabric.host_models[model as usize].clone();
         let nvswitch = m.nvlink.map(|capacity| {
-            self.add_device(
-                DeviceKind::NvSwitch,
-                host.0,
-                &[(m.gpus, capacity, PortRole::Inside)],
-            )
+            self.add_device(DeviceKind::NvSwitch, host.0, &[(m.gpus, capacity, PortRole::Inside)])
         });
         let nvlink = m.nvlink.map(|capacity| (1, capacity, PortRole::Inside));
         for gpu in 0..m.gpus {
@@ -86,14 +75,9 @@ impl FabricBuilder {
         }
         let gpu_of = |nic: u32| DeviceId(first_device.0 + u32::from(nvswitch.is_some()) + m.gpu_of_nic(nic));
         for nic in 0..m.nics {
-            let runs = [
-                (1, m.pcie, PortRole::Inside),
-                (m.nic.ports, m.nic.port_capacity, PortRole::Backend),
-            ];
+            let runs = [(1, m.pcie, PortRole::Inside), (m.nic.ports, m.nic.port_capacity, PortRole::Backend)];
             let device = self.add_device(DeviceKind::Nic, host.0, &runs);
-            let rank = (0..nic)
-                .filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic))
-                .count() as u32;
+            let rank = (0..nic).filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic)).count() as u32;
             let gpu_port = self.port(gpu_of(nic), u32::from(nvswitch.is_some()) + rank);
             self.add_cable([gpu_port, self.port(device, 0)], CableClass::Pcie, m.pcie_delay);
         }
@@ -135,10 +119,7 @@ impl FabricBuilder {
     /// When the device has no such port: recipes know how many they made.
     pub fn port(&self, device: DeviceId, index: u32) -> PortId {
         let port = self.fabric.device_first_port[device.index()] + index;
-        assert!(
-            port < self.fabric.device_first_port[device.index() + 1],
-            "{device:?} has no port {index}"
-        );
+        assert!(port < self.fabric.device_first_port[device.index() + 1], "{device:?} has no port {index}");
         PortId(port)
     }
 
@@ -155,11 +136,7 @@ impl FabricBuilder {
         let fabric = &mut self.fabric;
         let cable = CableId::from_index(fabric.cable_ports.len());
         for port in ports {
-            assert_eq!(
-                fabric.port_cable[port.index()],
-                NONE,
-                "{port:?} holds a cable already"
-            );
+            assert_eq!(fabric.port_cable[port.index()], NONE, "{port:?} holds a cable already");
             fabric.port_cable[port.index()] = cable.0;
         }
         let [a, b] = ports.map(|port| fabric.port_capacity[port.index()]);

@@ -118,12 +118,9 @@ impl ClosSpec {
     /// [`FabricError`] naming the field, its value and what would be accepted.
     pub fn check(&self) -> Result<(), FabricError> {
         self.host.check()?;
-        for (field, value) in [
-            ("pods", self.pods),
-            ("segments", self.segments),
-            ("hosts", self.hosts),
-            ("tors", self.tors),
-        ] {
+        for (field, value) in
+            [("pods", self.pods), ("segments", self.segments), ("hosts", self.hosts), ("tors", self.tors)]
+        {
             if value == 0 {
                 return Err(FabricError::range(field, value, "write a whole number from 1 up"));
             }
@@ -131,11 +128,7 @@ impl ClosSpec {
         let divides = |part: u32, whole: u32| part > 0 && whole.is_multiple_of(part);
         if !divides(self.rails_per_leaf, self.host.nics) {
             let accepted = format!("write a divisor of the host's {} NICs", self.host.nics);
-            return Err(FabricError::range(
-                "rails_per_leaf",
-                self.rails_per_leaf,
-                accepted,
-            ));
+            return Err(FabricError::range("rails_per_leaf", self.rails_per_leaf, accepted));
         }
         if !divides(self.tors, self.host.nic.ports) {
             let accepted = format!("write a divisor of the NIC's {} ports", self.host.nic.ports);
@@ -174,12 +167,7 @@ impl ClosSpec {
         }
         if self.pods > 1 {
             let remedy = remedy("lower pods, or raise cores, or give the chip more capacity");
-            switches.push((
-                "core",
-                (self.core_down(), self.core_link),
-                (0, self.core_link),
-                remedy,
-            ));
+            switches.push(("core", (self.core_down(), self.core_link), (0, self.core_link), remedy));
         }
         for (role, down, up, remedy) in switches {
             let needed = down.1 * u64::from(down.0);
@@ -241,31 +229,17 @@ impl ClosSpec {
     fn add_leaves(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
         let mut leaves = Vec::new();
         let access = self.host.nic.port_capacity;
-        let runs = [
-            (self.leaf_down(), access, PortRole::Down),
-            (self.leaf_up(), self.uplink, PortRole::Up),
-        ];
+        let runs = [(self.leaf_down(), access, PortRole::Down), (self.leaf_up(), self.uplink, PortRole::Up)];
         for pod in 0..self.pods {
             for segment in 0..self.segments {
                 for index in 0..self.leaves_per_segment() {
-                    let rail = if self.leaf_sets() == 1 {
-                        NONE
-                    } else {
-                        index / self.tors
-                    };
+                    let rail = if self.leaf_sets() == 1 { NONE } else { index / self.tors };
                     let plane = match self.groups {
                         SpineGroups::Single if self.tors > 1 => index % self.tors,
                         SpineGroups::Single => NONE,
                         _ => self.plane_of_group(self.group_of_leaf(index)),
                     };
-                    let place = SwitchPlace {
-                        tier: 1,
-                        pod,
-                        segment,
-                        rail,
-                        plane,
-                        index,
-                    };
+                    let place = SwitchPlace { tier: 1, pod, segment, rail, plane, index };
                     leaves.push(builder.add_switch(place, &runs));
                 }
             }
@@ -282,14 +256,7 @@ impl ClosSpec {
             for group in 0..self.group_count() {
                 for index in 0..self.spines {
                     let plane = self.plane_of_group(group);
-                    let place = SwitchPlace {
-                        tier: 2,
-                        pod,
-                        segment: NONE,
-                        rail: NONE,
-                        plane,
-                        index,
-                    };
+                    let place = SwitchPlace { tier: 2, pod, segment: NONE, rail: NONE, plane, index };
                     spines.push(builder.add_switch(place, &runs));
                 }
             }
@@ -304,14 +271,7 @@ impl ClosSpec {
             for group in 0..self.group_count() {
                 for index in 0..self.cores {
                     let plane = self.plane_of_group(group);
-                    let place = SwitchPlace {
-                        tier: 3,
-                        pod: NONE,
-                        segment: NONE,
-                        rail: NONE,
-                        plane,
-                        index,
-                    };
+                    let place = SwitchPlace { tier: 3, pod: NONE, segment: NONE, rail: NONE, plane, index };
                     let runs = [(self.core_down(), self.core_link, PortRole::Down)];
                     cores.push(builder.add_switch(place, &runs));
                 }
@@ -363,10 +323,7 @@ impl ClosSpec {
         }
         let mut next_down = vec![0; cores.len()];
         for (row, &spine) in spines.iter().enumerate() {
-            let (group, index) = (
-                row as u32 / self.spines % self.group_count(),
-                row as u32 % self.spines,
-            );
+            let (group, index) = (row as u32 / self.spines % self.group_count(), row as u32 % self.spines);
             for lane in 0..self.spine_up {
                 let core = (group * self.cores + (index * self.spine_up + lane) % self.cores) as usize;
                 let up = builder.port(spine, self.spine_down() + lane);

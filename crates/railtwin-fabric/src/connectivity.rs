@@ -14,16 +14,9 @@ struct SwitchGraph {
 
 impl SwitchGraph {
     fn of(fabric: &Fabric) -> Self {
-        let mut graph = Self {
-            start: vec![0],
-            neighbors: Vec::new(),
-            attachments: Vec::new(),
-        };
+        let mut graph = Self { start: vec![0], neighbors: Vec::new(), attachments: Vec::new() };
         for &(device, _) in fabric.switches() {
-            let rows = fabric
-                .neighbors(device)
-                .iter()
-                .filter_map(|&(_, other)| fabric.switch_row(other));
+            let rows = fabric.neighbors(device).iter().filter_map(|&(_, other)| fabric.switch_row(other));
             let mut rows: Vec<u32> = rows.collect();
             rows.dedup();
             graph.neighbors.extend(rows);
@@ -32,10 +25,7 @@ impl SwitchGraph {
         let nics = fabric.devices().filter(|&d| fabric.kind(d) == DeviceKind::Nic);
         let sets: BTreeSet<Vec<u32>> = nics
             .map(|nic| {
-                let rows = fabric
-                    .neighbors(nic)
-                    .iter()
-                    .filter_map(|&(_, other)| fabric.switch_row(other));
+                let rows = fabric.neighbors(nic).iter().filter_map(|&(_, other)| fabric.switch_row(other));
                 rows.collect::<BTreeSet<u32>>().into_iter().collect()
             })
             .filter(|set: &Vec<u32>| !set.is_empty())
@@ -74,22 +64,14 @@ impl SwitchGraph {
     fn stays_connected(&self, healthy: &[u32], lost: &[u32]) -> bool {
         let after = self.components(lost);
         let set = |component: &[u32], rows: &[u32]| -> Vec<u32> {
-            let of_rows = rows
-                .iter()
-                .map(|&row| component[row as usize])
-                .filter(|&c| c != u32::MAX);
+            let of_rows = rows.iter().map(|&row| component[row as usize]).filter(|&c| c != u32::MAX);
             of_rows.collect::<BTreeSet<u32>>().into_iter().collect()
         };
-        let pairs: BTreeSet<(Vec<u32>, Vec<u32>)> = self
-            .attachments
-            .iter()
-            .map(|rows| (set(healthy, rows), set(&after, rows)))
-            .collect();
+        let pairs: BTreeSet<(Vec<u32>, Vec<u32>)> =
+            self.attachments.iter().map(|rows| (set(healthy, rows), set(&after, rows))).collect();
         let meet = |a: &[u32], b: &[u32]| a.iter().any(|c| b.contains(c));
         pairs.iter().all(|(before_a, after_a)| {
-            pairs
-                .iter()
-                .all(|(before_b, after_b)| !meet(before_a, before_b) || meet(after_a, after_b))
+            pairs.iter().all(|(before_b, after_b)| !meet(before_a, before_b) || meet(after_a, after_b))
         })
     }
 }
@@ -98,10 +80,7 @@ impl SwitchGraph {
 /// switches in `lost` gone.
 pub fn stays_connected(fabric: &Fabric, lost: &[DeviceId]) -> bool {
     let graph = SwitchGraph::of(fabric);
-    let rows: Vec<u32> = lost
-        .iter()
-        .filter_map(|&device| fabric.switch_row(device))
-        .collect();
+    let rows: Vec<u32> = lost.iter().filter_map(|&device| fabric.switch_row(device)).collect();
     graph.stays_connected(&graph.components(&[]), &rows)
 }
 
@@ -109,14 +88,8 @@ pub fn stays_connected(fabric: &Fabric, lost: &[DeviceId]) -> bool {
 pub fn single_points_of_failure(fabric: &Fabric, tier: u8) -> Vec<DeviceId> {
     let graph = SwitchGraph::of(fabric);
     let healthy = graph.components(&[]);
-    let rows = fabric
-        .switches()
-        .iter()
-        .enumerate()
-        .filter(|(_, (_, place))| place.tier == tier);
-    rows.filter(|&(row, _)| !graph.stays_connected(&healthy, &[row as u32]))
-        .map(|(_, s)| s.0)
-        .collect()
+    let rows = fabric.switches().iter().enumerate().filter(|(_, (_, place))| place.tier == tier);
+    rows.filter(|&(row, _)| !graph.stays_connected(&healthy, &[row as u32])).map(|(_, s)| s.0).collect()
 }
 
 #[cfg(test)]
@@ -128,51 +101,25 @@ mod tests {
 
     #[test]
     fn a_dual_tor_fabric_has_no_leaf_that_cuts_a_nic_off() {
-        let fabric = Hpn {
-            segments: Some(2),
-            hosts: Some(4),
-            ..Hpn::default()
-        }
-        .build()
-        .unwrap();
+        let fabric = Hpn { segments: Some(2), hosts: Some(4), ..Hpn::default() }.build().unwrap();
         assert!(single_points_of_failure(&fabric, 1).is_empty());
         assert!(single_points_of_failure(&fabric, 2).is_empty());
         let pair: Vec<DeviceId> = fabric.switches()[..2].iter().map(|s| s.0).collect();
-        assert!(
-            !stays_connected(&fabric, &pair),
-            "both leaves of a set are its NICs' last way out"
-        );
+        assert!(!stays_connected(&fabric, &pair), "both leaves of a set are its NICs' last way out");
     }
 
     #[test]
     fn in_a_single_tor_fabric_every_leaf_is_a_single_point_of_failure() {
-        let spec = Hpn {
-            segments: Some(2),
-            hosts: Some(4),
-            dual_tor: false,
-            ..Hpn::default()
-        };
+        let spec = Hpn { segments: Some(2), hosts: Some(4), dual_tor: false, ..Hpn::default() };
         let fabric = spec.build().unwrap();
         assert_eq!(single_points_of_failure(&fabric, 1).len(), 16);
     }
 
     #[test]
     fn the_only_spine_is_a_single_point_of_failure() {
-        let nic = NicModel {
-            ports: 1,
-            port_capacity: Rate::from_gbps(400),
-        };
-        let host = HostModel {
-            nic,
-            ..HostModel::hgx_h800()
-        };
-        let fabric = LeafSpine {
-            host,
-            uplinks: 1,
-            ..LeafSpine::default()
-        }
-        .build()
-        .unwrap();
+        let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(400) };
+        let host = HostModel { nic, ..HostModel::hgx_h800() };
+        let fabric = LeafSpine { host, uplinks: 1, ..LeafSpine::default() }.build().unwrap();
         assert_eq!(single_points_of_failure(&fabric, 2).len(), 1);
     }
 }

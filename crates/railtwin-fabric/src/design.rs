@@ -93,11 +93,7 @@ impl DesignReport {
     pub fn of(fabric: &Fabric) -> Self {
         let hosts = fabric.hosts();
         let gpus = |keep: &dyn Fn(&crate::graph::Host) -> bool| -> u32 {
-            hosts
-                .iter()
-                .filter(|h| keep(h))
-                .map(|h| fabric.host_models()[h.model as usize].gpus)
-                .sum()
+            hosts.iter().filter(|h| keep(h)).map(|h| fabric.host_models()[h.model as usize].gpus).sum()
         };
         let first = hosts.first().map_or((NONE, NONE), |h| (h.pod, h.segment));
         let in_first = |h: &crate::graph::Host| (h.pod, h.segment) == first;
@@ -105,21 +101,12 @@ impl DesignReport {
         let spines: Vec<_> = fabric.switches().iter().filter(|(_, p)| p.tier == 2).collect();
         let planes: BTreeSet<u32> = spines.iter().map(|(_, p)| p.plane).collect();
         let access = count_access(fabric);
-        let class = |class| {
-            fabric
-                .cables()
-                .filter(|&c| fabric.cable_class(c) == class)
-                .count() as u32
-        };
+        let class = |class| fabric.cables().filter(|&c| fabric.cable_class(c) == class).count() as u32;
         let model = (!hosts.is_empty()).then(|| fabric.host_model(HostId(0)));
         Self {
             fabric: fabric.name().to_owned(),
             pods: hosts.iter().map(|h| h.pod).collect::<BTreeSet<_>>().len() as u32,
-            segments: hosts
-                .iter()
-                .map(|h| (h.pod, h.segment))
-                .collect::<BTreeSet<_>>()
-                .len() as u32,
+            segments: hosts.iter().map(|h| (h.pod, h.segment)).collect::<BTreeSet<_>>().len() as u32,
             planes: planes.len().max(1) as u32,
             hosts_active: hosts.iter().filter(|h| !h.spare).count() as u32,
             hosts_spare: hosts.iter().filter(|h| h.spare).count() as u32,
@@ -155,18 +142,9 @@ impl DesignReport {
 /// Access cables of active and of backup hosts.
 fn count_access(fabric: &Fabric) -> (u32, u32) {
     let mut counts = (0, 0);
-    for cable in fabric
-        .cables()
-        .filter(|&c| fabric.cable_class(c) == CableClass::Access)
-    {
-        let host = fabric
-            .host_of(fabric.source(cable.forward()))
-            .expect("access cables start at a NIC");
-        if fabric.host(host).spare {
-            counts.1 += 1
-        } else {
-            counts.0 += 1
-        }
+    for cable in fabric.cables().filter(|&c| fabric.cable_class(c) == CableClass::Access) {
+        let host = fabric.host_of(fabric.source(cable.forward())).expect("access cables start at a NIC");
+        if fabric.host(host).spare { counts.1 += 1 } else { counts.0 += 1 }
     }
     counts
 }
@@ -201,9 +179,7 @@ fn leaves_of_host(fabric: &Fabric, host: HostId) -> u32 {
 fn host_capacity(fabric: &Fabric, role: PortRole) -> Rate {
     let host = HostId(0);
     let devices = fabric.devices().take_while(|&d| fabric.host_of(d) == Some(host));
-    let ports = devices
-        .flat_map(|d| fabric.ports(d))
-        .filter(|&p| fabric.port_role(p) == role);
+    let ports = devices.flat_map(|d| fabric.ports(d)).filter(|&p| fabric.port_role(p) == role);
     Rate::from_bits_per_s(ports.map(|p| fabric.port_capacity(p).bits_per_s()).sum())
 }
 
@@ -247,32 +223,21 @@ fn path_choices(fabric: &Fabric) -> u32 {
     let Some(first) = fabric.hosts().first() else {
         return 0;
     };
-    let other = fabric
-        .hosts()
-        .iter()
-        .position(|h| h.pod == first.pod && h.segment != first.segment);
+    let other = fabric.hosts().iter().position(|h| h.pod == first.pod && h.segment != first.segment);
     let Some(other) = other.map(HostId::from_index) else {
         return 1;
     };
     let leaves = |host: HostId| -> Vec<DeviceId> {
         let nic = fabric.nic(host, 0);
         let switches = fabric.neighbors(nic).iter().map(|&(_, device)| device);
-        switches
-            .filter(|&d| fabric.kind(d) == DeviceKind::Switch)
-            .collect()
+        switches.filter(|&d| fabric.kind(d) == DeviceKind::Switch).collect()
     };
     let targets = leaves(other);
     let Some(&leaf) = leaves(HostId(0)).first() else {
         return 0;
     };
     let spines: Vec<DeviceId> = up_neighbors(fabric, leaf).collect();
-    let down = |spine: DeviceId| {
-        fabric
-            .neighbors(spine)
-            .iter()
-            .filter(|(_, d)| targets.contains(d))
-            .count()
-    };
+    let down = |spine: DeviceId| fabric.neighbors(spine).iter().filter(|(_, d)| targets.contains(d)).count();
     let ways = spines.iter().map(|&spine| down(spine)).max().unwrap_or(0);
     (spines.len() * ways) as u32
 }
@@ -294,87 +259,40 @@ mod tests {
     #[test]
     fn hpn_counts_equal_the_paper() {
         let r = report(Hpn::default().build().unwrap());
-        assert_eq!(
-            (r.gpus_active, r.gpus_spare, r.segments, r.planes),
-            (15_360, 960, 15, 2)
-        );
-        assert_eq!(
-            (r.gpus_per_segment, r.spare_gpus_per_segment, r.leaves_per_segment),
-            (1024, 64, 16)
-        );
-        assert_eq!(
-            (r.gpus_per_leaf_set, r.leaves_per_host, r.spines_per_plane),
-            (128, 16, 60)
-        );
+        assert_eq!((r.gpus_active, r.gpus_spare, r.segments, r.planes), (15_360, 960, 15, 2));
+        assert_eq!((r.gpus_per_segment, r.spare_gpus_per_segment, r.leaves_per_segment), (1024, 64, 16));
+        assert_eq!((r.gpus_per_leaf_set, r.leaves_per_host, r.spines_per_plane), (128, 16, 60));
         let leaf = &r.tiers[0];
-        assert_eq!(
-            (leaf.switches, leaf.down_ports, leaf.spare_ports, leaf.up_ports),
-            (240, 128, 8, 60)
-        );
+        assert_eq!((leaf.switches, leaf.down_ports, leaf.spare_ports, leaf.up_ports), (240, 128, 8, 60));
         assert_eq!(leaf.chip_used, Rate::from_gbps(51_200));
         assert!((leaf.oversubscription.unwrap() - 16.0 / 15.0).abs() < 1e-12);
         let spine = &r.tiers[1];
         assert_eq!((spine.switches, spine.down_ports, spine.up_ports), (120, 120, 8));
         assert_eq!(spine.oversubscription, Some(15.0));
-        assert_eq!(
-            (r.cables_access, r.cables_access_spare, r.cables_leaf_spine),
-            (30_720, 1_920, 14_400)
-        );
-        assert_eq!(
-            (r.host_backend, r.host_frontend),
-            (Rate::from_gbps(3_200), Rate::from_gbps(400))
-        );
-        assert_eq!(
-            (r.nvlink_to_nic, r.path_choices, r.leaf_single_points_of_failure),
-            (Some(4.0), 60, 0)
-        );
+        assert_eq!((r.cables_access, r.cables_access_spare, r.cables_leaf_spine), (30_720, 1_920, 14_400));
+        assert_eq!((r.host_backend, r.host_frontend), (Rate::from_gbps(3_200), Rate::from_gbps(400)));
+        assert_eq!((r.nvlink_to_nic, r.path_choices, r.leaf_single_points_of_failure), (Some(4.0), 60, 0));
     }
 
     #[test]
     fn rail_only_tier_2_has_sixteen_planes() {
-        let r = report(
-            Hpn {
-                tier2: Tier2::RailOnly,
-                ..Hpn::default()
-            }
-            .build()
-            .unwrap(),
-        );
-        assert_eq!(
-            (r.planes, r.gpus_active, r.tiers[1].down_ports),
-            (16, 122_880, 120)
-        );
+        let r = report(Hpn { tier2: Tier2::RailOnly, ..Hpn::default() }.build().unwrap());
+        assert_eq!((r.planes, r.gpus_active, r.tiers[1].down_ports), (16, 122_880, 120));
     }
 
     #[test]
     fn dcn_plus_counts_equal_the_paper_with_eight_parallel_cables() {
         let r = report(DcnPlus::default().build().unwrap());
-        assert_eq!(
-            (r.gpus_active, r.pods, r.gpus_per_segment, r.gpus_per_pod),
-            (16_384, 32, 128, 512)
-        );
+        assert_eq!((r.gpus_active, r.pods, r.gpus_per_segment, r.gpus_per_pod), (16_384, 32, 128, 512));
         let switches: Vec<u32> = r.tiers.iter().map(|t| t.switches).collect();
         assert_eq!(switches, [256, 256, 128]);
-        assert_eq!(
-            (r.cables_access, r.cables_leaf_spine, r.cables_spine_core),
-            (32_768, 16_384, 16_384)
-        );
-        assert_eq!(
-            (r.tiers[0].oversubscription, r.tiers[1].oversubscription),
-            (Some(1.0), Some(1.0))
-        );
+        assert_eq!((r.cables_access, r.cables_leaf_spine, r.cables_spine_core), (32_768, 16_384, 16_384));
+        assert_eq!((r.tiers[0].oversubscription, r.tiers[1].oversubscription), (Some(1.0), Some(1.0)));
     }
 
     #[test]
     fn several_pods_share_the_core_evenly() {
-        let fabric = Hpn {
-            pods: 3,
-            segments: Some(2),
-            hosts: Some(2),
-            ..Hpn::default()
-        }
-        .build()
-        .unwrap();
+        let fabric = Hpn { pods: 3, segments: Some(2), hosts: Some(2), ..Hpn::default() }.build().unwrap();
         for &(device, place) in fabric.switches().iter().filter(|(_, p)| p.tier == 3) {
             let mut pods = [0; 3];
             for &(_, spine) in fabric.neighbors(device) {
@@ -388,38 +306,15 @@ mod tests {
 
     #[test]
     fn fat_tree_of_48_holds_27648_hosts() {
-        let r = report(
-            FatTree {
-                k: 48,
-                ..FatTree::default()
-            }
-            .build()
-            .unwrap(),
-        );
+        let r = report(FatTree { k: 48, ..FatTree::default() }.build().unwrap());
         assert_eq!(r.gpus_active, 27_648);
         assert_eq!(r.tiers.iter().map(|t| t.switches).sum::<u32>(), 5 * 48 * 48 / 4);
     }
 
     #[test]
     fn a_leaf_with_more_ports_than_its_chip_is_refused() {
-        let error = Hpn {
-            hosts: Some(200),
-            ..Hpn::default()
-        }
-        .build()
-        .unwrap_err()
-        .to_string();
-        assert!(
-            error.contains("a leaf switch needs 208 × 200 Gbps down"),
-            "{error}"
-        );
-        assert!(
-            Hpn {
-                segments: Some(16),
-                ..Hpn::default()
-            }
-            .build()
-            .is_err()
-        );
+        let error = Hpn { hosts: Some(200), ..Hpn::default() }.build().unwrap_err().to_string();
+        assert!(error.contains("a leaf switch needs 208 × 200 Gbps down"), "{error}");
+        assert!(Hpn { segments: Some(16), ..Hpn::default() }.build().is_err());
     }
 }

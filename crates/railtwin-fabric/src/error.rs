@@ -48,10 +48,6 @@ pub enum FabricError {
 impl FabricError {
     /// An out-of-range error with its three parts.
     pub fn range(field: &'static str, value: impl ToString, accepted: impl Into<String>) -> Self {
-        Self::OutOfRange {
-            field,
-            value: value.to_string(),
-            accepted: accepted.into(),
-        }
+        Self::OutOfRange { field, value: value.to_string(), accepted: accepted.into() }
     }
 }

@@ -212,9 +212,7 @@ impl Fabric {
 
     /// The NVSwitch of a host, where it has one.
     pub fn nvswitch(&self, host: HostId) -> Option<DeviceId> {
-        self.host_model(host)
-            .has_nvswitch()
-            .then(|| self.hosts[host.index()].first_device)
+        self.host_model(host).has_nvswitch().then(|| self.hosts[host.index()].first_device)
     }
 
     /// Number of devices.
@@ -355,10 +353,6 @@ impl Fabric {
 
     /// The link of `cable` that leaves `port`.
     pub fn link_from(&self, cable: CableId, port: PortId) -> LinkId {
-        if self.cable_ports[cable.index()][0] == port {
-            cable.forward()
-        } else {
-            cable.backward()
-        }
+        if self.cable_ports[cable.index()][0] == port { cable.forward() } else { cable.backward() }
     }
 }

@@ -43,10 +43,7 @@ impl HostModel {
     /// The host of HPN section 9: 8 × H800, 400 GB/s bidirectional NVLink, 8 + 1 NICs of 2 × 200 Gbps.
     /// PCIe is Gen5 x16 (HPN section 3): 32 GT/s × 16 × 128b/130b = 504 Gbps.
     pub fn hgx_h800() -> Self {
-        let nic = NicModel {
-            ports: 2,
-            port_capacity: Rate::from_gbps(200),
-        };
+        let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(200) };
         Self {
             name: "hgx-h800".to_owned(),
             gpus: 8,
@@ -64,21 +61,14 @@ impl HostModel {
 
     /// As [`HostModel::hgx_h800`] with the full 900 GB/s bidirectional NVLink of an H100.
     pub fn hgx_h100() -> Self {
-        Self {
-            name: "hgx-h100".to_owned(),
-            nvlink: Some(Rate::from_gbps(3600)),
-            ..Self::hgx_h800()
-        }
+        Self { name: "hgx-h100".to_owned(), nvlink: Some(Rate::from_gbps(3600)), ..Self::hgx_h800() }
     }
 
     /// 8 × A100, 600 GB/s bidirectional NVLink, 8 NICs of one 200 Gbps port, PCIe Gen4 x16 = 252 Gbps.
     pub fn hgx_a100() -> Self {
         Self {
             name: "hgx-a100".to_owned(),
-            nic: NicModel {
-                ports: 1,
-                port_capacity: Rate::from_gbps(200),
-            },
+            nic: NicModel { ports: 1, port_capacity: Rate::from_gbps(200) },
             nvlink: Some(Rate::from_gbps(2400)),
             pcie: Rate::from_gbps(252),
             gpu_flops: Some(312_000_000_000_000),
@@ -88,10 +78,7 @@ impl HostModel {
 
     /// One GPU behind one NIC port: the host of textbook fabrics.
     pub fn plain(port_capacity: Rate) -> Self {
-        let nic = NicModel {
-            ports: 1,
-            port_capacity,
-        };
+        let nic = NicModel { ports: 1, port_capacity };
         Self {
             name: "plain".to_owned(),
             gpus: 1,
@@ -168,11 +155,7 @@ mod tests {
     #[test]
     fn gpus_and_nics_find_each_other_at_any_count() {
         for (gpus, nics) in [(8, 8), (4, 8), (8, 4), (6, 3), (1, 1), (8, 1), (5, 5)] {
-            let model = HostModel {
-                gpus,
-                nics,
-                ..HostModel::hgx_h800()
-            };
+            let model = HostModel { gpus, nics, ..HostModel::hgx_h800() };
             for nic in 0..nics {
                 assert!(model.gpu_of_nic(nic) < gpus);
             }
@@ -187,16 +170,9 @@ mod tests {
 
     #[test]
     fn impossible_hosts_are_refused() {
-        let none = HostModel {
-            gpus: 0,
-            ..HostModel::hgx_h800()
-        };
+        let none = HostModel { gpus: 0, ..HostModel::hgx_h800() };
         assert!(none.check().unwrap_err().to_string().contains("host.gpus = 0"));
-        let shared = HostModel {
-            nvlink: None,
-            nics: 4,
-            ..HostModel::hgx_h800()
-        };
+        let shared = HostModel { nvlink: None, nics: 4, ..HostModel::hgx_h800() };
         assert!(shared.check().is_err());
     }
 }

@@ -13,9 +13,7 @@ impl Fabric {
                 format!("{}-{}", TIERS[usize::from(place.tier - 1)], device.0 - first.0)
             }
             None => {
-                let host = self
-                    .host_of(device)
-                    .expect("a device is a switch or stands in a host");
+                let host = self.host_of(device).expect("a device is a switch or stands in a host");
                 let first = self.host(host).first_device.0;
                 let model = self.host_model(host);
                 let slot = device.0 - first - u32::from(model.has_nvswitch()).min(device.0 - first);
@@ -36,9 +34,7 @@ impl Fabric {
     /// The first switch of a tier; switches of a tier are contiguous.
     fn first_of_tier(&self, tier: u8) -> DeviceId {
         let row = self.switches.partition_point(|(_, place)| place.tier < tier);
-        self.switches
-            .get(row)
-            .map_or(DeviceId(u32::MAX), |(device, _)| *device)
+        self.switches.get(row).map_or(DeviceId(u32::MAX), |(device, _)| *device)
     }
 
     /// The switch called `leaf-3`, `spine-0` or `core-7`.
@@ -70,10 +66,7 @@ impl Fabric {
             (None, "downlink") => (self.switch_named(device)?, PortRole::Down),
             _ => return None,
         };
-        let port = self
-            .ports(device)
-            .filter(|&p| self.port_role(p) == role)
-            .nth(index)?;
+        let port = self.ports(device).filter(|&p| self.port_role(p) == role).nth(index)?;
         self.cable_at(port)
     }
 
@@ -87,20 +80,13 @@ impl Fabric {
     pub fn port_name(&self, port: PortId) -> String {
         let device = self.port_device(port);
         let role = self.port_role(port);
-        let index = self
-            .ports(device)
-            .filter(|&p| self.port_role(p) == role)
-            .position(|p| p == port);
+        let index = self.ports(device).filter(|&p| self.port_role(p) == role).position(|p| p == port);
         let kind = match role {
             PortRole::Up => "uplink",
             PortRole::Down => "downlink",
             _ => "port",
         };
-        format!(
-            "{}:{kind}-{}",
-            self.device_name(device),
-            index.unwrap_or_default()
-        )
+        format!("{}:{kind}-{}", self.device_name(device), index.unwrap_or_default())
     }
 }
 
@@ -111,36 +97,17 @@ mod tests {
     #[test]
     fn names_lead_back_to_the_same_device_and_cable() {
         let fabrics = [
-            Hpn {
-                segments: Some(2),
-                hosts: Some(3),
-                spare_hosts: Some(1),
-                ..Hpn::default()
-            }
-            .build()
-            .unwrap(),
-            DcnPlus {
-                pods: 2,
-                hosts: 2,
-                ..DcnPlus::default()
-            }
-            .build()
-            .unwrap(),
-            FatTree {
-                k: 4,
-                ..FatTree::default()
-            }
-            .build()
-            .unwrap(),
+            Hpn { segments: Some(2), hosts: Some(3), spare_hosts: Some(1), ..Hpn::default() }
+                .build()
+                .unwrap(),
+            DcnPlus { pods: 2, hosts: 2, ..DcnPlus::default() }.build().unwrap(),
+            FatTree { k: 4, ..FatTree::default() }.build().unwrap(),
         ];
         for fabric in fabrics {
             for &(device, _) in fabric.switches() {
                 assert_eq!(fabric.switch_named(&fabric.device_name(device)), Some(device));
             }
-            for cable in fabric
-                .cables()
-                .filter(|&c| fabric.cable_class(c) >= crate::CableClass::Access)
-            {
+            for cable in fabric.cables().filter(|&c| fabric.cable_class(c) >= crate::CableClass::Access) {
                 assert_eq!(fabric.cable_named(&fabric.cable_name(cable)), Some(cable));
             }
             for name in [

@@ -79,11 +79,7 @@ impl Default for Hpn {
 impl Hpn {
     /// The spelled-out fabric.
     pub fn spec(&self) -> ClosSpec {
-        let tors = if self.dual_tor {
-            self.host.nic.ports.min(2)
-        } else {
-            1
-        };
+        let tors = if self.dual_tor { self.host.nic.ports.min(2) } else { 1 };
         let groups = match (self.tier2, self.planes) {
             (Tier2::RailOnly, _) => SpineGroups::PerLeaf,
             (Tier2::AnyToAny, true) => SpineGroups::PerTor,
@@ -98,11 +94,7 @@ impl Hpn {
         };
         let ports = (self.chip.bits_per_s() / self.uplink.bits_per_s().max(1)) as u32;
         let segments = ports.saturating_sub(self.spine_up) / under_one_spine.max(1);
-        let share = if self.dual_tor {
-            1
-        } else {
-            self.host.nic.ports.max(1)
-        };
+        let share = if self.dual_tor { 1 } else { self.host.nic.ports.max(1) };
         ClosSpec {
             name: "hpn".to_owned(),
             host: self.host.clone(),
@@ -307,10 +299,7 @@ pub struct FatTree {
 
 impl Default for FatTree {
     fn default() -> Self {
-        Self {
-            k: 8,
-            capacity: Rate::from_gbps(400),
-        }
+        Self { k: 8, capacity: Rate::from_gbps(400) }
     }
 }
 
@@ -321,18 +310,11 @@ impl FatTree {
     /// [`FabricError::OutOfRange`] when `k` is odd or too small.
     pub fn spec(&self) -> Result<ClosSpec, FabricError> {
         if self.k < 2 || !self.k.is_multiple_of(2) || self.k > 256 {
-            return Err(FabricError::range(
-                "k",
-                self.k,
-                "write an even number from 2 to 256",
-            ));
+            return Err(FabricError::range("k", self.k, "write an even number from 2 to 256"));
         }
         let half = self.k / 2;
         let mut host = HostModel::plain(self.capacity);
-        host.nic = NicModel {
-            ports: 1,
-            port_capacity: self.capacity,
-        };
+        host.nic = NicModel { ports: 1, port_capacity: self.capacity };
         Ok(ClosSpec {
             name: "fat-tree".to_owned(),
             host,

@@ -131,10 +131,8 @@ impl RateBook {
                 seconds = f64::INFINITY;
                 break;
             }
-            for ((left, rate), volume) in left
-                .iter_mut()
-                .zip(&rates.bundles)
-                .zip(&table.volume[bundles.clone()])
+            for ((left, rate), volume) in
+                left.iter_mut().zip(&rates.bundles).zip(&table.volume[bundles.clone()])
             {
                 *left -= rate * step;
                 if *left <= volume * FINISHED {
@@ -164,10 +162,7 @@ impl RateBook {
         }
         self.counters.solves += 1;
         self.counters.bundles += rows.len() as u64;
-        let mut out = Rates {
-            bundles: vec![0.0; total],
-            strands: Vec::new(),
-        };
+        let mut out = Rates { bundles: vec![0.0; total], strands: Vec::new() };
         if table.is_dynamic() {
             self.solve_dynamic(table, &rows, &mut out);
         } else {
@@ -220,11 +215,7 @@ impl RateBook {
     fn solve_dynamic(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
         self.columns.clear();
         let from = &table.strands;
-        let mut strands = Strands {
-            bundle_start: vec![0],
-            start: vec![0],
-            ..Strands::default()
-        };
+        let mut strands = Strands { bundle_start: vec![0], start: vec![0], ..Strands::default() };
         for i in 0..self.columns.bundles.len() {
             let bundle = self.columns.bundles[i] as usize;
             for s in from.bundle_start[bundle] as usize..from.bundle_start[bundle + 1] as usize {
@@ -241,23 +232,13 @@ impl RateBook {
             strands.bundle_caps.push(table.cap[bundle]);
         }
         let (mut paces, mut rates) = (Vec::new(), Vec::new());
-        dynamic::solve(
-            &mut self.solver,
-            &strands,
-            &self.columns.capacities,
-            &mut paces,
-            &mut rates,
-        );
+        dynamic::solve(&mut self.solver, &strands, &self.columns.capacities, &mut paces, &mut rates);
         for (&row, &pace) in rows.iter().zip(&paces) {
             out.bundles[row] = pace;
         }
         for (s, &rate) in rates.iter().enumerate() {
             let links = &strands.links[strands.start[s] as usize..strands.start[s + 1] as usize];
-            out.strands.extend(
-                links
-                    .iter()
-                    .map(|&local| (self.columns.touched[local as usize], rate)),
-            );
+            out.strands.extend(links.iter().map(|&local| (self.columns.touched[local as usize], rate)));
         }
     }
 }
@@ -280,13 +261,8 @@ pub const FINISHED: f64 = 1e-9;
 
 /// Seconds until the first bundle is done; infinite when none moves.
 pub fn first_end(left: &[f64], rates: &[f64]) -> f64 {
-    let times = left
-        .iter()
-        .zip(rates)
-        .filter(|&(&left, &rate)| left > 0.0 && rate > 0.0);
-    times
-        .map(|(left, rate)| left / rate)
-        .fold(f64::INFINITY, f64::min)
+    let times = left.iter().zip(rates).filter(|&(&left, &rate)| left > 0.0 && rate > 0.0);
+    times.map(|(left, rate)| left / rate).fold(f64::INFINITY, f64::min)
 }
 
 /// A name for a set of patterns and, by `done_mix`, of their finished bundles.

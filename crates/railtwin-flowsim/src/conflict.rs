@@ -14,10 +14,7 @@ impl Conflicts {
     pub fn of(table: &BundleTable, links: usize) -> Self {
         let patterns = table.patterns();
         let words = patterns.div_ceil(64);
-        let mut conflicts = Self {
-            words,
-            bits: vec![0; patterns * words],
-        };
+        let mut conflicts = Self { words, bits: vec![0; patterns * words] };
         let mut last_seen = vec![u32::MAX; links];
         let mut entries: Vec<(u32, u32)> = Vec::new();
         for pattern in 0..patterns {
@@ -32,10 +29,7 @@ impl Conflicts {
         }
         entries.sort_unstable();
         let mut row = vec![0_u64; words];
-        for on_link in entries
-            .chunk_by(|a, b| a.0 == b.0)
-            .filter(|on_link| on_link.len() > 1)
-        {
+        for on_link in entries.chunk_by(|a, b| a.0 == b.0).filter(|on_link| on_link.len() > 1) {
             row.fill(0);
             for &(_, pattern) in on_link {
                 row[pattern as usize / 64] |= 1 << (pattern % 64);

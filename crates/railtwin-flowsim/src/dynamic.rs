@@ -85,16 +85,10 @@ fn hold(strands: &Strands, bundle: usize, rates: &[f64], caps: &mut [f64], held:
     let reach =
         |edge: &std::ops::Range<usize>| rates[edge.clone()].iter().sum::<f64>() / strands.amount[edge.start];
     // An edge all of whose strands run at their caps could go faster: it does not set the pace.
-    let limited = |edge: &std::ops::Range<usize>| {
-        edge.clone()
-            .any(|s| !held[s] || rates[s] < caps[s] * (1.0 - 1e-12))
-    };
+    let limited =
+        |edge: &std::ops::Range<usize>| edge.clone().any(|s| !held[s] || rates[s] < caps[s] * (1.0 - 1e-12));
     let all: Vec<_> = edges(strands, bundle).collect();
-    let by_links = all
-        .iter()
-        .filter(|edge| limited(edge))
-        .map(reach)
-        .fold(f64::INFINITY, f64::min);
+    let by_links = all.iter().filter(|edge| limited(edge)).map(reach).fold(f64::INFINITY, f64::min);
     let pace = if by_links.is_finite() {
         by_links
     } else {
@@ -110,11 +104,7 @@ fn hold(strands: &Strands, bundle: usize, rates: &[f64], caps: &mut [f64], held:
         if !over && !was_held {
             continue;
         }
-        let level = if over {
-            level_for(&rates[edge.clone()], target)
-        } else {
-            f64::INFINITY
-        };
+        let level = if over { level_for(&rates[edge.clone()], target) } else { f64::INFINITY };
         let even = target / edge.len() as f64;
         for s in edge {
             // Where the edge must speed up, every strand may take an even part or more of what it carries.

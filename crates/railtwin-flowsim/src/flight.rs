@@ -124,10 +124,7 @@ impl Flight {
     }
 
     fn start(&mut self, now: SimTime, pattern: PatternId, offer: Offer) {
-        let touched = self
-            .in_flight
-            .iter()
-            .filter(|&&other| self.conflicts.share(pattern, other));
+        let touched = self.in_flight.iter().filter(|&&other| self.conflicts.share(pattern, other));
         let touched = touched.filter_map(|other| self.active[other.index()].as_ref().map(|a| a.component));
         let mut merge: Vec<u32> = touched.collect();
         merge.sort_unstable();
@@ -138,12 +135,7 @@ impl Flight {
         for bundle in bundles {
             self.bytes_left[bundle] = self.table.volume[bundle] * offer.bytes as f64;
         }
-        self.active[pattern.index()] = Some(Active {
-            offer,
-            component,
-            done_mix: 0,
-            left,
-        });
+        self.active[pattern.index()] = Some(Active { offer, component, done_mix: 0, left });
         self.in_flight.push(pattern);
         self.components[component as usize].patterns.push(pattern);
         for other in merge {
@@ -160,9 +152,7 @@ impl Flight {
     }
 
     fn member(&mut self, pattern: PatternId) -> &mut Active {
-        self.active[pattern.index()]
-            .as_mut()
-            .expect("members of a component are in flight")
+        self.active[pattern.index()].as_mut().expect("members of a component are in flight")
     }
 
     fn new_component(&mut self, now: SimTime) -> u32 {
@@ -254,8 +244,7 @@ impl Flight {
         if let Some(course) = self.components[row as usize].course.clone() {
             let pattern = self.components[row as usize].patterns[0];
             let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger
-                .completed(pattern, bytes, self.table.is_dynamic().then_some(&course));
+            self.ledger.completed(pattern, bytes, self.table.is_dynamic().then_some(&course));
             self.finish_pattern(now, pattern, order);
             self.retire(row);
             self.next_offer(now, pattern, order);
@@ -271,15 +260,11 @@ impl Flight {
         }
         for &pattern in &finished {
             let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger
-                .completed_in_step(pattern, bytes, self.table.is_dynamic());
+            self.ledger.completed_in_step(pattern, bytes, self.table.is_dynamic());
             self.ledger.corrected(&self.table, pattern);
             self.finish_pattern(now, pattern, order);
         }
-        let left = patterns
-            .into_iter()
-            .filter(|pattern| !finished.contains(pattern))
-            .collect();
+        let left = patterns.into_iter().filter(|pattern| !finished.contains(pattern)).collect();
         self.retire(row);
         self.regroup(now, left);
         for pattern in finished {
@@ -289,9 +274,7 @@ impl Flight {
 
     /// Marks bundles without bytes as done; returns how many are left.
     fn sweep_done(&mut self, pattern: PatternId) -> u32 {
-        let active = self.active[pattern.index()]
-            .as_mut()
-            .expect("a member is in flight");
+        let active = self.active[pattern.index()].as_mut().expect("a member is in flight");
         let bytes = active.offer.bytes as f64;
         for bundle in self.table.bundles_of(pattern) {
             let left = &mut self.bytes_left[bundle];
@@ -305,9 +288,7 @@ impl Flight {
     }
 
     fn finish_pattern(&mut self, now: SimTime, pattern: PatternId, order: &mut WorkOrder<'_>) {
-        let active = self.active[pattern.index()]
-            .take()
-            .expect("a member is in flight");
+        let active = self.active[pattern.index()].take().expect("a member is in flight");
         self.in_flight.retain(|&other| other != pattern);
         order.ends_at(active.offer.operation, now + self.table.latency[pattern.index()]);
     }
@@ -327,9 +308,8 @@ impl Flight {
             let mut next = 0;
             while next < group.len() {
                 let at = group[next];
-                let (joined, rest): (Vec<PatternId>, Vec<PatternId>) = patterns
-                    .into_iter()
-                    .partition(|&other| self.conflicts.share(at, other));
+                let (joined, rest): (Vec<PatternId>, Vec<PatternId>) =
+                    patterns.into_iter().partition(|&other| self.conflicts.share(at, other));
                 group.extend(joined);
                 patterns = rest;
                 next += 1;
@@ -358,8 +338,7 @@ impl Flight {
             if seconds.is_finite() {
                 // Never the same moment again: a bundle needs at least a picosecond to end.
                 let span = SimTime::from_seconds(seconds).max(SimTime::from_ps(1));
-                self.events
-                    .push(Reverse((now.saturating_add(span), row, component.version)));
+                self.events.push(Reverse((now.saturating_add(span), row, component.version)));
             }
         }
         self.dirty = dirty;
@@ -399,13 +378,9 @@ impl Flight {
 
     fn step_rates(&mut self, row: u32, patterns: &[PatternId]) -> f64 {
         let active = &self.active;
-        let key = key_of(patterns, &|p| {
-            active[p.index()].as_ref().map_or(0, |a| a.done_mix)
-        });
+        let key = key_of(patterns, &|p| active[p.index()].as_ref().map_or(0, |a| a.done_mix));
         let bytes_left = &self.bytes_left;
-        let rates = self
-            .book
-            .rates(&self.table, patterns, &|bundle| bytes_left[bundle] == DONE, key);
+        let rates = self.book.rates(&self.table, patterns, &|bundle| bytes_left[bundle] == DONE, key);
         let mut at = 0;
         let mut seconds = f64::INFINITY;
         for &pattern in patterns {
@@ -434,11 +409,7 @@ impl Flight {
 
     /// Takes new paths: bytes left stay, components form anew.
     pub fn reroute(&mut self, now: SimTime, table: BundleTable) {
-        assert_eq!(
-            table.bundles(),
-            self.table.bundles(),
-            "routes change, bundles do not"
-        );
+        assert_eq!(table.bundles(), self.table.bundles(), "routes change, bundles do not");
         for row in 0..self.components.len() as u32 {
             if !self.components[row as usize].patterns.is_empty() {
                 self.bring_up_to(now, row);
@@ -449,8 +420,7 @@ impl Flight {
         if !table.is_dynamic() {
             for &pattern in &patterns {
                 let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger
-                    .carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
+                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
             }
         }
         self.ledger.settle(&self.table);
@@ -465,8 +435,7 @@ impl Flight {
         if !self.table.is_dynamic() {
             for pattern in self.in_flight.clone() {
                 let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger
-                    .carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
+                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
             }
         }
         self.ledger.settle(&self.table);

@@ -96,10 +96,7 @@ impl Solver {
             let level = self.level_of(link);
             if level > limit.level {
                 // Others froze below their share since: the link fills later.
-                self.heap.push(Limit {
-                    level,
-                    key: limit.key,
-                });
+                self.heap.push(Limit { level, key: limit.key });
                 continue;
             }
             for k in self.row_start[link]..self.row_start[link + 1] {
@@ -160,19 +157,13 @@ impl Solver {
         self.heap.clear();
         for link in 0..links {
             if self.growing[link] > 0 {
-                self.heap.push(Limit {
-                    level: self.level_of(link),
-                    key: link as u32,
-                });
+                self.heap.push(Limit { level: self.level_of(link), key: link as u32 });
             }
         }
         for v in 0..variables {
             if problem.caps[v].is_finite() {
                 let level = problem.caps[v] / problem.weights[v];
-                self.heap.push(Limit {
-                    level,
-                    key: (links + v) as u32,
-                });
+                self.heap.push(Limit { level, key: (links + v) as u32 });
             }
         }
     }
@@ -212,10 +203,7 @@ pub fn check_optimal(problem: &Problem<'_>, rates: &[f64], tolerance: f64) -> Re
     }
     for (v, &rate) in rates.iter().enumerate() {
         if rate > problem.caps[v] * (1.0 + tolerance) {
-            return Err(format!(
-                "variable {v} runs at {rate} over its cap {}",
-                problem.caps[v]
-            ));
+            return Err(format!("variable {v} runs at {rate} over its cap {}", problem.caps[v]));
         }
         let capped = rate >= problem.caps[v] * (1.0 - tolerance);
         let bottleneck = entries(v).any(|k| {
@@ -224,9 +212,7 @@ pub fn check_optimal(problem: &Problem<'_>, rates: &[f64], tolerance: f64) -> Re
                 && rate / problem.weights[v] >= level[link] * (1.0 - tolerance) - tolerance
         });
         if !capped && !bottleneck && problem.start[v] < problem.start[v + 1] {
-            return Err(format!(
-                "variable {v} at {rate} has neither a bottleneck nor its cap"
-            ));
+            return Err(format!("variable {v} at {rate} has neither a bottleneck nor its cap"));
         }
     }
     Ok(())

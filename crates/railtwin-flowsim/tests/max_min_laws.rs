@@ -35,14 +35,8 @@ impl Owned {
 type Variable = (Vec<(u32, f64)>, f64, Option<f64>);
 
 fn build(variables: &[Variable], capacities: Vec<f64>) -> Owned {
-    let mut owned = Owned {
-        start: vec![0],
-        links: vec![],
-        shares: vec![],
-        weights: vec![],
-        caps: vec![],
-        capacities,
-    };
+    let mut owned =
+        Owned { start: vec![0], links: vec![], shares: vec![], weights: vec![], caps: vec![], capacities };
     for (entries, weight, cap) in variables {
         let mut seen = std::collections::BTreeMap::new();
         for (link, share) in entries {
@@ -62,16 +56,9 @@ fn build(variables: &[Variable], capacities: Vec<f64>) -> Owned {
 fn problems() -> impl Strategy<Value = (Vec<Variable>, Vec<f64>)> {
     let entry = (0u32..40, prop_oneof![Just(1.0), 0.01..4.0]);
     let cap = prop_oneof![3 => Just(None), 1 => (0.1..20.0).prop_map(Some)];
-    let variable = (
-        prop::collection::vec(entry, 1..8),
-        prop_oneof![Just(1.0), 0.5..8.0],
-        cap,
-    );
+    let variable = (prop::collection::vec(entry, 1..8), prop_oneof![Just(1.0), 0.5..8.0], cap);
     let capacity = prop_oneof![8 => 0.5..50.0, 1 => Just(0.0)];
-    (
-        prop::collection::vec(variable, 1..60),
-        prop::collection::vec(capacity, 1..40),
-    )
+    (prop::collection::vec(variable, 1..60), prop::collection::vec(capacity, 1..40))
 }
 
 proptest! {
@@ -117,10 +104,7 @@ proptest! {
 
 #[test]
 fn the_check_refuses_rates_that_are_not_max_min() {
-    let problem = build(
-        &[(vec![(0, 1.0)], 1.0, None), (vec![(0, 1.0)], 1.0, None)],
-        vec![10.0],
-    );
+    let problem = build(&[(vec![(0, 1.0)], 1.0, None), (vec![(0, 1.0)], 1.0, None)], vec![10.0]);
     assert!(check_optimal(&problem.view(), &[5.0, 5.0], 1e-9).is_ok());
     assert!(check_optimal(&problem.view(), &[4.0, 6.0], 1e-9).is_err());
     assert!(check_optimal(&problem.view(), &[6.0, 6.0], 1e-9).is_err());

@@ -230,14 +230,8 @@ impl ChakraTrace {
 }
 
 /// Attributes of communication nodes that the decoder checks to be whole numbers, not negative.
-pub(crate) const NUMBERS: [&str; 6] = [
-    "comm_type",
-    "comm_size",
-    "comm_src",
-    "comm_dst",
-    "comm_tag",
-    "comm_priority",
-];
+pub(crate) const NUMBERS: [&str; 6] =
+    ["comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "comm_priority"];
 
 impl ChakraNode {
     /// The first attribute of this name.

@@ -34,12 +34,7 @@ pub(crate) fn node_out(node: &ChakraNode) -> proto::Node {
 }
 
 fn io_in(io: proto::IoInfo) -> IoInfo {
-    IoInfo {
-        values: io.values,
-        shapes: io.shapes,
-        types: io.types,
-        strides: io.strides,
-    }
+    IoInfo { values: io.values, shapes: io.shapes, types: io.types, strides: io.strides }
 }
 
 fn io_out(io: &IoInfo) -> proto::IoInfo {
@@ -52,11 +47,7 @@ fn io_out(io: &IoInfo) -> proto::IoInfo {
 }
 
 pub(crate) fn attribute_in(attribute: proto::Attribute) -> ChakraAttribute {
-    ChakraAttribute {
-        name: attribute.name,
-        doc: attribute.doc_string,
-        value: attribute.value.map(value_in),
-    }
+    ChakraAttribute { name: attribute.name, doc: attribute.doc_string, value: attribute.value.map(value_in) }
 }
 
 pub(crate) fn attribute_out(attribute: &ChakraAttribute) -> proto::Attribute {
@@ -138,22 +129,11 @@ mod tests {
             (File::Sint64(i64::MIN), Ours::Int(i64::MIN)),
             (File::Fixed32(u32::MAX), Ours::Uint(u64::from(u32::MAX))),
             (File::Sfixed64(-4), Ours::Int(-4)),
-            (
-                File::Sint32List(proto::Sint32List { values: vec![-1, 7] }),
-                Ours::Ints(vec![-1, 7]),
-            ),
-            (
-                File::Fixed64List(proto::Fixed64List {
-                    values: vec![u64::MAX],
-                }),
-                Ours::Uints(vec![u64::MAX]),
-            ),
+            (File::Sint32List(proto::Sint32List { values: vec![-1, 7] }), Ours::Ints(vec![-1, 7])),
+            (File::Fixed64List(proto::Fixed64List { values: vec![u64::MAX] }), Ours::Uints(vec![u64::MAX])),
         ] {
-            let attribute = proto::Attribute {
-                name: "x".to_owned(),
-                doc_string: String::new(),
-                value: Some(file),
-            };
+            let attribute =
+                proto::Attribute { name: "x".to_owned(), doc_string: String::new(), value: Some(file) };
             let bytes = attribute.encode_to_vec();
             let read = proto::Attribute::decode(&bytes[..]).expect("just encoded");
             assert_eq!(attribute_in(read).value, Some(ours));

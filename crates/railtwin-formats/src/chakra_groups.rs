@@ -29,15 +29,10 @@ pub fn parse_chakra_groups(source_name: &str, bytes: &[u8]) -> Result<BTreeMap<u
     let mut groups = BTreeMap::new();
     for (name, ranks) in entries {
         let complain = |problem: String, accepted: &str| {
-            FormatError::new(FORMAT, source_name, problem, accepted)
-                .field("communicator")
-                .found(&name)
+            FormatError::new(FORMAT, source_name, problem, accepted).field("communicator").found(&name)
         };
         let number: u32 = name.parse().map_err(|_| {
-            complain(
-                "is not an integer of 32 bits".to_owned(),
-                "name communicators \"0\", \"1\", and so on",
-            )
+            complain("is not an integer of 32 bits".to_owned(), "name communicators \"0\", \"1\", and so on")
         })?;
         if ranks.is_empty() {
             return Err(complain(
@@ -47,16 +42,10 @@ pub fn parse_chakra_groups(source_name: &str, bytes: &[u8]) -> Result<BTreeMap<u
         }
         let mut seen = BTreeSet::new();
         if let Some(rank) = ranks.iter().find(|&&rank| !seen.insert(rank)) {
-            return Err(complain(
-                format!("lists rank {rank} twice"),
-                "list each rank once",
-            ));
+            return Err(complain(format!("lists rank {rank} twice"), "list each rank once"));
         }
         if groups.insert(number, ranks).is_some() {
-            return Err(complain(
-                "is given twice".to_owned(),
-                "give each communicator once",
-            ));
+            return Err(complain("is given twice".to_owned(), "give each communicator once"));
         }
     }
     Ok(groups)

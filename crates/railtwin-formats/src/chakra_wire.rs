@@ -54,11 +54,7 @@ impl ChakraTrace {
     }
 
     fn decode_inflated(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
-        let mut frames = Frames {
-            source_name,
-            bytes,
-            offset: 0,
-        };
+        let mut frames = Frames { source_name, bytes, offset: 0 };
         let (offset, metadata) = frames.next_frame()?.ok_or_else(|| {
             FormatError::new(
                 FORMAT,
@@ -124,17 +120,14 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 fn inflate(source_name: &str, bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, FormatError> {
     let mut inflated = Vec::new();
     // One byte more than allowed tells "exactly full" from "too long".
-    MultiGzDecoder::new(bytes)
-        .take(bytes_max + 1)
-        .read_to_end(&mut inflated)
-        .map_err(|error| {
-            FormatError::new(
-                FORMAT,
-                source_name,
-                format!("the gzip stream is broken ({error})"),
-                "compress the file again, or give it uncompressed",
-            )
-        })?;
+    MultiGzDecoder::new(bytes).take(bytes_max + 1).read_to_end(&mut inflated).map_err(|error| {
+        FormatError::new(
+            FORMAT,
+            source_name,
+            format!("the gzip stream is broken ({error})"),
+            "compress the file again, or give it uncompressed",
+        )
+    })?;
     if inflated.len() as u64 > bytes_max {
         return Err(FormatError::new(
             FORMAT,
@@ -222,10 +215,9 @@ fn check_known(source_name: &str, offset: u64, node: &ChakraNode) -> Result<(), 
             ("pg_name", _, _) => ("is not text", "write the communicator's name as a string"),
             ("is_cpu_op", AttributeValue::Bool(_), _) | ("is_cpu_op", _, Some(0 | 1)) => continue,
             ("is_cpu_op", _, _) => ("is not true or false", "write a bool, or 0 or 1"),
-            ("comm_type", _, Some(number)) if CommType::from_number(number).is_none() => (
-                "is not a kind of collective",
-                "write 0 (all-reduce) to 9 (barrier)",
-            ),
+            ("comm_type", _, Some(number)) if CommType::from_number(number).is_none() => {
+                ("is not a kind of collective", "write 0 (all-reduce) to 9 (barrier)")
+            }
             (name, _, None) if NUMBERS.contains(&name) => {
                 ("is not a whole number", "write an integer of 0 or more")
             }

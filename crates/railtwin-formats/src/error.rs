@@ -169,11 +169,7 @@ mod tests {
     fn bad_utf8_names_its_byte_and_a_byte_order_mark_is_dropped() {
         let error = text_of("t", "a.txt", b"ab\xffc").expect_err("0xff is never UTF-8");
         assert_eq!(error.place, Place::Byte(2));
-        assert!(
-            error
-                .to_string()
-                .starts_with("a.txt at byte 2: \"0xff\" is not UTF-8")
-        );
+        assert!(error.to_string().starts_with("a.txt at byte 2: \"0xff\" is not UTF-8"));
         assert_eq!(text_of("t", "a", "\u{feff}x".as_bytes()), Ok("x"));
     }
 }

@@ -83,13 +83,8 @@ struct Row {
 }
 
 fn read_rows(source_name: &str, text: &str) -> Result<Vec<Row>, FormatError> {
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
-    let header = reader
-        .headers()
-        .map_err(|error| csv_error(source_name, &error))?
-        .clone();
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|error| csv_error(source_name, &error))?.clone();
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
         *place = header.iter().position(|name| name == column).ok_or_else(|| {
@@ -136,9 +131,7 @@ fn read_rows(source_name: &str, text: &str) -> Result<Vec<Row>, FormatError> {
 fn csv_error(source_name: &str, error: &csv::Error) -> FormatError {
     let line = error.position().map(csv::Position::line);
     let made = match error.kind() {
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => FormatError::new(
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => FormatError::new(
             FORMAT,
             source_name,
             format!("the row has {len} fields"),
@@ -204,25 +197,17 @@ fn index_rows(rows: &[Row]) -> LingjunTopology {
     let cores = numbered(rows.iter().map(|row| &row.core_group));
     let spines = numbered(rows.iter().map(|row| &row.spine_group));
     let leaves = numbered(rows.iter().map(|row| (spines[&row.spine_group], &row.leaf)));
-    let core_above: BTreeMap<&Label, usize> = rows
-        .iter()
-        .map(|row| (&row.spine_group, cores[&row.core_group]))
-        .collect();
+    let core_above: BTreeMap<&Label, usize> =
+        rows.iter().map(|row| (&row.spine_group, cores[&row.core_group])).collect();
     LingjunTopology {
         core_groups: cores.keys().map(|label| label.text.clone()).collect(),
         spine_groups: spines
             .keys()
-            .map(|label| LingjunSpineGroup {
-                name: label.text.clone(),
-                core_group: core_above[label],
-            })
+            .map(|label| LingjunSpineGroup { name: label.text.clone(), core_group: core_above[label] })
             .collect(),
         leaves: leaves
             .keys()
-            .map(|(spine_group, label)| LingjunLeaf {
-                name: label.text.clone(),
-                spine_group: *spine_group,
-            })
+            .map(|(spine_group, label)| LingjunLeaf { name: label.text.clone(), spine_group: *spine_group })
             .collect(),
         hosts: rows
             .iter()
@@ -258,11 +243,7 @@ struct Label {
 impl Label {
     fn new(text: &str) -> Self {
         let stem = text.trim_end_matches(|character: char| character.is_ascii_digit());
-        Self {
-            stem: stem.to_owned(),
-            number: text[stem.len()..].parse().ok(),
-            text: text.to_owned(),
-        }
+        Self { stem: stem.to_owned(), number: text[stem.len()..].parse().ok(), text: text.to_owned() }
     }
 }
 
@@ -274,9 +255,6 @@ mod tests {
     fn labels_sort_naturally() {
         let mut labels = ["S10", "S2", "A", "S01", "S1"].map(Label::new);
         labels.sort();
-        assert_eq!(
-            labels.each_ref().map(|label| label.text.as_str()),
-            ["A", "S01", "S1", "S2", "S10"]
-        );
+        assert_eq!(labels.each_ref().map(|label| label.text.as_str()), ["A", "S01", "S1", "S2", "S10"]);
     }
 }

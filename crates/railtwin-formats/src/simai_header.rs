@@ -87,9 +87,7 @@ impl Reader<'_> {
         tokens: &mut Peekable<SplitWhitespace<'t>>,
     ) -> Result<&'t str, FormatError> {
         tokens.next().ok_or_else(|| {
-            self.error("has no value", "write a whole number after it")
-                .at_line(line)
-                .field(key)
+            self.error("has no value", "write a whole number after it").at_line(line).field(key)
         })
     }
 
@@ -103,13 +101,10 @@ impl Reader<'_> {
         let token = self.value(line, key, tokens)?;
         let number = self.number(line, key, token, Unit::Count)?;
         u32::try_from(number).map_err(|_| {
-            self.error(
-                "is too large",
-                format!("write an integer of at most {}", u32::MAX),
-            )
-            .at_line(line)
-            .field(key)
-            .found(token)
+            self.error("is too large", format!("write an integer of at most {}", u32::MAX))
+                .at_line(line)
+                .field(key)
+                .found(token)
         })
     }
 

@@ -20,9 +20,7 @@ impl SimaiWorkload {
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
         let text = text_of(FORMAT, source_name, bytes)?;
         let reader = Reader { source_name };
-        let mut lines = (1_u64..)
-            .zip(text.lines())
-            .filter(|(_, line)| !line.trim().is_empty());
+        let mut lines = (1_u64..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
 
         let (header_line, header) = lines.next().ok_or_else(|| {
             reader.error(
@@ -33,10 +31,7 @@ impl SimaiWorkload {
         let mut workload = reader.header(header_line, header)?;
 
         let (count_line, count) = lines.next().ok_or_else(|| {
-            reader.error(
-                "ends after the header",
-                "write the number of layer lines on the second line",
-            )
+            reader.error("ends after the header", "write the number of layer lines on the second line")
         })?;
         let stated = reader.number(count_line, "number of layers", count.trim(), Unit::Count)?;
 
@@ -67,14 +62,8 @@ impl Unit {
     fn complaint(self) -> (&'static str, &'static str) {
         match self {
             Self::Count => ("is not a whole number", "write an integer such as 8"),
-            Self::Bytes => (
-                "is not a whole number of bytes",
-                "write an integer such as 50331648",
-            ),
-            Self::Nanoseconds => (
-                "is not a whole number of nanoseconds",
-                "write an integer such as 1750840",
-            ),
+            Self::Bytes => ("is not a whole number of bytes", "write an integer such as 50331648"),
+            Self::Nanoseconds => ("is not a whole number of nanoseconds", "write an integer such as 1750840"),
         }
     }
 }
@@ -91,22 +80,16 @@ impl Reader<'_> {
     pub(crate) fn number(&self, line: u64, field: &str, text: &str, unit: Unit) -> Result<u64, FormatError> {
         whole_number(text).ok_or_else(|| {
             let (problem, accepted) = unit.complaint();
-            self.error(problem, accepted)
-                .at_line(line)
-                .field(field)
-                .found(text)
+            self.error(problem, accepted).at_line(line).field(field).found(text)
         })
     }
 
     pub(crate) fn policy(&self, line: u64, field: &str, name: &str) -> Result<SimaiPolicy, FormatError> {
         SimaiPolicy::from_name(name).ok_or_else(|| {
-            self.error(
-                "is not a known policy",
-                format!("write one of {}", names_of(SimaiPolicy::ALL)),
-            )
-            .at_line(line)
-            .field(field)
-            .found(name)
+            self.error("is not a known policy", format!("write one of {}", names_of(SimaiPolicy::ALL)))
+                .at_line(line)
+                .field(field)
+                .found(name)
         })
     }
 
@@ -129,10 +112,8 @@ impl Reader<'_> {
                 .field("column 2 (dependency)")
                 .found(columns[1])
         })?;
-        let custom_policy = columns
-            .get(12)
-            .map(|name| self.policy(line, "column 13 (policy)", name))
-            .transpose()?;
+        let custom_policy =
+            columns.get(12).map(|name| self.policy(line, "column 13 (policy)", name)).transpose()?;
         Ok(SimaiLayer {
             name: columns[0].to_owned(),
             line,
@@ -140,12 +121,7 @@ impl Reader<'_> {
             forward: self.phase(line, &columns, PhaseColumns::Forward)?,
             input_gradient: self.phase(line, &columns, PhaseColumns::InputGradient)?,
             weight_gradient: self.phase(line, &columns, PhaseColumns::WeightGradient)?,
-            update_ns: self.number(
-                line,
-                "column 12 (weight update time)",
-                columns[11],
-                Unit::Nanoseconds,
-            )?,
+            update_ns: self.number(line, "column 12 (weight update time)", columns[11], Unit::Nanoseconds)?,
             custom_policy,
         })
     }

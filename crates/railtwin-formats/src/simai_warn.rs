@@ -24,21 +24,14 @@ pub(crate) fn warn_of_contradictions(workload: &mut SimaiWorkload) {
         warnings.push(format!("{count} {kind} collectives carry 0 bytes; they are kept"));
     }
     if orphaned > 0 {
-        warnings.push(format!(
-            "{orphaned} phases state bytes but no collective; nothing is sent for them"
-        ));
+        warnings.push(format!("{orphaned} phases state bytes but no collective; nothing is sent for them"));
     }
     if workload.pp > 1 && workload.pp_comm_bytes == 0 {
-        warnings.push(format!(
-            "pp is {} but pp_comm is 0 or absent; pipeline stages pass no bytes",
-            workload.pp
-        ));
+        warnings
+            .push(format!("pp is {} but pp_comm is 0 or absent; pipeline stages pass no bytes", workload.pp));
     }
     if workload.pp == 1 && workload.pp_comm_bytes > 0 {
-        warnings.push(format!(
-            "pp is 1 but pp_comm is {}; it has no stage to go to",
-            workload.pp_comm_bytes
-        ));
+        warnings.push(format!("pp is 1 but pp_comm is {}; it has no stage to go to", workload.pp_comm_bytes));
     }
     let block = u64::from(workload.tp) * u64::from(workload.pp);
     if let Some(gpus) = workload.all_gpus
@@ -47,15 +40,12 @@ pub(crate) fn warn_of_contradictions(workload: &mut SimaiWorkload) {
         warnings.push(format!("all_gpus {gpus} is not a multiple of tp x pp = {block}"));
     }
     let layers = workload.layers.len();
-    for (key, list) in [
-        ("checkpoints", &workload.checkpoints),
-        ("checkpoint_initiates", &workload.checkpoint_initiates),
-    ] {
+    for (key, list) in
+        [("checkpoints", &workload.checkpoints), ("checkpoint_initiates", &workload.checkpoint_initiates)]
+    {
         let beyond = list.iter().filter(|&&index| index as usize >= layers).count();
         if beyond > 0 {
-            warnings.push(format!(
-                "{beyond} indices in {key} lie beyond the {layers} layers"
-            ));
+            warnings.push(format!("{beyond} indices in {key} lie beyond the {layers} layers"));
         }
     }
     workload.warnings.append(&mut warnings);

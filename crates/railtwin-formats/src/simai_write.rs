@@ -49,10 +49,9 @@ impl SimaiWorkload {
                 let _ = write!(text, " {key}: {size}");
             }
         }
-        for (key, list) in [
-            ("checkpoints", &self.checkpoints),
-            ("checkpoint_initiates", &self.checkpoint_initiates),
-        ] {
+        for (key, list) in
+            [("checkpoints", &self.checkpoints), ("checkpoint_initiates", &self.checkpoint_initiates)]
+        {
             let _ = write!(text, " {key}: {}", list.len());
             for index in list {
                 let _ = write!(text, " {index}");
@@ -72,11 +71,9 @@ fn unwritable(problem: &str, accepted: &str) -> FormatError {
 
 fn write_layer(text: &mut String, layer: &SimaiLayer, policy: SimaiPolicy) -> Result<(), FormatError> {
     if layer.name.is_empty() || layer.name.contains(char::is_whitespace) {
-        return Err(
-            unwritable("is not one word", "give the layer a name without blanks")
-                .field("name")
-                .found(&layer.name),
-        );
+        return Err(unwritable("is not one word", "give the layer a name without blanks")
+            .field("name")
+            .found(&layer.name));
     }
     let _ = write!(text, "{}\t{}", layer.name, layer.dependency);
     write_phase(text, layer.forward, PhaseColumns::Forward)?;
@@ -97,10 +94,8 @@ fn write_layer(text: &mut String, layer: &SimaiLayer, policy: SimaiPolicy) -> Re
             .found(custom.as_str()));
         }
         (None, true) => {
-            return Err(
-                unwritable("is missing", "under HYBRID_CUSTOMIZED every layer names a policy")
-                    .field("custom_policy"),
-            );
+            return Err(unwritable("is missing", "under HYBRID_CUSTOMIZED every layer names a policy")
+                .field("custom_policy"));
         }
     }
     text.push('\n');

@@ -10,34 +10,21 @@ use railtwin_formats::{
 };
 
 fn micro(collective: &str, rank: usize) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!(
-        "tests/data/chakra_astra_micro/{collective}_8npus_1MB_{collective}.{rank}.et"
-    ));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/data/chakra_astra_micro/{collective}_8npus_1MB_{collective}.{rank}.et"));
     std::fs::read(&path).expect("the file is part of the crate's test data")
 }
 
 fn attribute(name: &str, value: AttributeValue) -> ChakraAttribute {
-    ChakraAttribute {
-        name: name.to_owned(),
-        doc: String::new(),
-        value: Some(value),
-    }
+    ChakraAttribute { name: name.to_owned(), doc: String::new(), value: Some(value) }
 }
 
 fn node(kind: NodeKind, attributes: Vec<ChakraAttribute>) -> ChakraNode {
-    ChakraNode {
-        kind,
-        attributes,
-        ..ChakraNode::default()
-    }
+    ChakraNode { kind, attributes, ..ChakraNode::default() }
 }
 
 fn trace(nodes: Vec<ChakraNode>) -> ChakraTrace {
-    ChakraTrace {
-        version: "0.0.4".to_owned(),
-        attributes: Vec::new(),
-        nodes,
-    }
+    ChakraTrace { version: "0.0.4".to_owned(), attributes: Vec::new(), nodes }
 }
 
 #[test]
@@ -75,16 +62,10 @@ fn gzip_is_recognised() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(&plain).expect("a Vec takes all bytes");
     let mut packed = encoder.finish().expect("a Vec takes all bytes");
-    assert_eq!(
-        ChakraTrace::decode("a", &packed),
-        ChakraTrace::decode("a", &plain)
-    );
+    assert_eq!(ChakraTrace::decode("a", &packed), ChakraTrace::decode("a", &plain));
     packed.truncate(packed.len() - 12);
     let error = ChakraTrace::decode("a.et", &packed).expect_err("cut off");
-    assert!(
-        error.to_string().starts_with("a.et: the gzip stream is broken"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("a.et: the gzip stream is broken"), "{error}");
 }
 
 #[test]
@@ -107,10 +88,7 @@ fn bytes_written_by_hand_decode_to_every_field() {
     let trace = ChakraTrace::decode("a", &bytes).expect("well formed");
     let node = &trace.nodes[0];
     assert_eq!((node.id, node.name.as_str(), node.kind), (5, "x", NodeKind::Send));
-    assert_eq!(
-        (&node.ctrl_deps[..], &node.data_deps[..]),
-        (&[1, 2][..], &[3][..])
-    );
+    assert_eq!((&node.ctrl_deps[..], &node.data_deps[..]), (&[1, 2][..], &[3][..]));
     assert_eq!((node.start_micros, node.duration_micros), (100, 300));
     assert_eq!(node.inputs.as_ref().map(|io| io.values.as_str()), Some("v"));
     assert_eq!(node.comm_dst(), Some(7));
@@ -123,30 +101,17 @@ fn absent_zeroes_get_their_meaning() {
     assert_eq!(collective.comm_type(), Some(CommType::AllReduce));
     assert_eq!((collective.comm_size(), collective.comm_src()), (None, None));
 
-    let nameless = ChakraAttribute {
-        name: "comm_type".to_owned(),
-        doc: String::new(),
-        value: None,
-    };
+    let nameless = ChakraAttribute { name: "comm_type".to_owned(), doc: String::new(), value: None };
     let stated = node(NodeKind::Collective, vec![nameless]);
     assert_eq!(stated.comm_type(), Some(CommType::AllReduce));
 
     // The CPU's launch of a collective is not a second all-reduce.
-    let launch = node(
-        NodeKind::Collective,
-        vec![attribute("is_cpu_op", AttributeValue::Bool(true))],
-    );
+    let launch = node(NodeKind::Collective, vec![attribute("is_cpu_op", AttributeValue::Bool(true))]);
     assert_eq!(launch.comm_type(), None);
 
     assert_eq!(node(NodeKind::Compute, vec![]).comm_type(), None);
-    let send = node(
-        NodeKind::Send,
-        vec![attribute("pg_name", AttributeValue::Text("3".into()))],
-    );
-    assert_eq!(
-        (send.comm_src(), send.comm_dst(), send.comm_tag()),
-        (Some(0), Some(0), Some(0))
-    );
+    let send = node(NodeKind::Send, vec![attribute("pg_name", AttributeValue::Text("3".into()))]);
+    assert_eq!((send.comm_src(), send.comm_dst(), send.comm_tag()), (Some(0), Some(0), Some(0)));
     assert_eq!(send.pg_name(), Some("3"));
 }
 
@@ -156,36 +121,17 @@ fn refusals_name_the_byte_and_the_field() {
     let of = |nodes| refusal(&trace(nodes).encode());
     let with = |name: &str, value| of(vec![node(NodeKind::Collective, vec![attribute(name, value)])]);
     let good = micro("all_gather", 1);
-    let twin = || ChakraNode {
-        id: 9,
-        kind: NodeKind::Compute,
-        ..ChakraNode::default()
-    };
+    let twin = || ChakraNode { id: 9, kind: NodeKind::Compute, ..ChakraNode::default() };
     for (message, part) in [
         (refusal(b""), "a.et: the file is empty"),
         (refusal(&[0x80]), "a.et at byte 0: does not begin with the length"),
-        (
-            refusal(&good[..40]),
-            "a.et at byte 8: a message of 74 bytes begins, 31 follow",
-        ),
+        (refusal(&good[..40]), "a.et at byte 8: a message of 74 bytes begins, 31 follow"),
         (refusal(&good[8..]), "the message is no GlobalMetadata"),
         (refusal(b"{\"workload_graph\": []}"), "a.et: is JSON text"),
-        (
-            of(vec![twin(), twin()]),
-            "id: \"9\" names a second node, the first is at byte 8",
-        ),
-        (
-            with("comm_type", AttributeValue::Int(10)),
-            "comm_type of node 0: \"Int(10)\" is not a kind",
-        ),
-        (
-            with("comm_size", AttributeValue::Int(-1)),
-            "comm_size of node 0: \"Int(-1)\"",
-        ),
-        (
-            with("comm_size", AttributeValue::Text("1".into())),
-            "is not a whole number",
-        ),
+        (of(vec![twin(), twin()]), "id: \"9\" names a second node, the first is at byte 8"),
+        (with("comm_type", AttributeValue::Int(10)), "comm_type of node 0: \"Int(10)\" is not a kind"),
+        (with("comm_size", AttributeValue::Int(-1)), "comm_size of node 0: \"Int(-1)\""),
+        (with("comm_size", AttributeValue::Text("1".into())), "is not a whole number"),
         (with("pg_name", AttributeValue::Int(1)), "is not text"),
         (with("is_cpu_op", AttributeValue::Uint(2)), "is not true or false"),
     ] {
@@ -240,14 +186,12 @@ fn attributes() -> impl Strategy<Value = Vec<ChakraAttribute>> {
 
 fn io() -> impl Strategy<Value = Option<IoInfo>> {
     let text = || "\\PC{0,6}";
-    prop::option::of(
-        (text(), text(), text(), text()).prop_map(|(values, shapes, types, strides)| IoInfo {
-            values,
-            shapes,
-            types,
-            strides,
-        }),
-    )
+    prop::option::of((text(), text(), text(), text()).prop_map(|(values, shapes, types, strides)| IoInfo {
+        values,
+        shapes,
+        types,
+        strides,
+    }))
 }
 
 fn any_trace() -> impl Strategy<Value = ChakraTrace> {
@@ -264,20 +208,18 @@ fn any_trace() -> impl Strategy<Value = ChakraTrace> {
         attributes,
         nodes: nodes
             .into_iter()
-            .map(
-                |(id, (name, kind, (ctrl_deps, data_deps, start, duration), rest))| ChakraNode {
-                    id,
-                    name,
-                    kind,
-                    ctrl_deps,
-                    data_deps,
-                    start_micros: start,
-                    duration_micros: duration,
-                    inputs: rest.0,
-                    outputs: rest.1,
-                    attributes: rest.2,
-                },
-            )
+            .map(|(id, (name, kind, (ctrl_deps, data_deps, start, duration), rest))| ChakraNode {
+                id,
+                name,
+                kind,
+                ctrl_deps,
+                data_deps,
+                start_micros: start,
+                duration_micros: duration,
+                inputs: rest.0,
+                outputs: rest.1,
+                attributes: rest.2,
+            })
             .collect(),
     })
 }

@@ -3,15 +3,10 @@
 use proptest::prelude::*;
 use railtwin_formats::LingjunTopology;
 
-const TOPOLOGY: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../data/lingjun/topo.csv"
-));
+const TOPOLOGY: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/lingjun/topo.csv"));
 
 fn refusal(text: &str) -> String {
-    LingjunTopology::parse("topo.csv", text.as_bytes())
-        .expect_err("the text is wrong")
-        .to_string()
+    LingjunTopology::parse("topo.csv", text.as_bytes()).expect_err("the text is wrong").to_string()
 }
 
 #[test]
@@ -36,10 +31,7 @@ fn facts_of_the_published_topology() {
     for host in &topology.hosts {
         let leaf = &topology.leaves[host.leaf];
         assert_eq!(leaf.spine_group, host.spine_group);
-        assert_eq!(
-            topology.spine_groups[leaf.spine_group].core_group,
-            host.core_group
-        );
+        assert_eq!(topology.spine_groups[leaf.spine_group].core_group, host.core_group);
     }
 }
 
@@ -47,11 +39,8 @@ fn facts_of_the_published_topology() {
 fn leaves_are_keyed_by_spine_group_and_sorted_naturally() {
     let text = "ASW,ip,PSW,DSW,note\nS10,a,P2,G1,x\nS2,b,P2,G1,x\n S2 ,c,P10,G1,x\n";
     let topology = LingjunTopology::parse("t", text.as_bytes()).expect("columns in another order");
-    let leaves: Vec<(&str, usize)> = topology
-        .leaves
-        .iter()
-        .map(|leaf| (leaf.name.as_str(), leaf.spine_group))
-        .collect();
+    let leaves: Vec<(&str, usize)> =
+        topology.leaves.iter().map(|leaf| (leaf.name.as_str(), leaf.spine_group)).collect();
     assert_eq!(leaves, [("S2", 0), ("S10", 0), ("S2", 1)]);
     let of_hosts: Vec<usize> = topology.hosts.iter().map(|host| host.leaf).collect();
     assert_eq!(of_hosts, [1, 0, 2]);
@@ -66,24 +55,12 @@ fn refusals_name_the_lines() {
         ),
         (
             "ip,DSW,PSW,ASW\na,G1,P,S\nb,G2,P,S\n",
-            [
-                "topo.csv:3: column PSW: \"P\" stands under DSW \"G2\" here and under DSW \"G1\" on line 2",
-                "",
-            ],
+            ["topo.csv:3: column PSW: \"P\" stands under DSW \"G2\" here and under DSW \"G1\" on line 2", ""],
         ),
-        (
-            "ip,DSW,ASW\na,G,S\n",
-            ["topo.csv:1: \"ip,DSW,ASW\" has no column PSW", "ip,DSW,PSW,ASW"],
-        ),
+        ("ip,DSW,ASW\na,G,S\n", ["topo.csv:1: \"ip,DSW,ASW\" has no column PSW", "ip,DSW,PSW,ASW"]),
         ("", ["has no column ip", ""]),
-        (
-            "ip,DSW,PSW,ASW\na,G,,S\n",
-            ["topo.csv:2: column PSW: is empty", ""],
-        ),
-        (
-            "ip,DSW,PSW,ASW\na,G,P,S\na,G,P\n",
-            ["topo.csv:3: the row has 3 fields", "header has 4"],
-        ),
+        ("ip,DSW,PSW,ASW\na,G,,S\n", ["topo.csv:2: column PSW: is empty", ""]),
+        ("ip,DSW,PSW,ASW\na,G,P,S\na,G,P\n", ["topo.csv:3: the row has 3 fields", "header has 4"]),
     ] {
         let message = refusal(text);
         for part in parts {

@@ -5,23 +5,17 @@ use railtwin_formats::{
     CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload,
 };
 
-const ANALYTICAL: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../data/simai/simai_workload_analytical.txt"
-));
-const MICRO: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../data/simai/simai_micro_all_reduce.txt"
-));
+const ANALYTICAL: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/simai/simai_workload_analytical.txt"));
+const MICRO: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/simai/simai_micro_all_reduce.txt"));
 
 fn parse(text: &str) -> SimaiWorkload {
     SimaiWorkload::parse("t.txt", text.as_bytes()).expect("the text is readable")
 }
 
 fn refusal(text: &str) -> String {
-    SimaiWorkload::parse("t.txt", text.as_bytes())
-        .expect_err("the text is wrong")
-        .to_string()
+    SimaiWorkload::parse("t.txt", text.as_bytes()).expect_err("the text is wrong").to_string()
 }
 
 #[test]
@@ -49,10 +43,7 @@ fn facts_of_the_9216_gpu_workload() {
         first.weight_gradient,
         Phase {
             compute_ns: 1,
-            collective: Some(SimaiCollective {
-                kind: CollectiveKind::ReduceScatter,
-                group: Group::Dp
-            }),
+            collective: Some(SimaiCollective { kind: CollectiveKind::ReduceScatter, group: Group::Dp }),
             bytes: 5_615_517_696,
         }
     );
@@ -61,18 +52,13 @@ fn facts_of_the_9216_gpu_workload() {
             .layers
             .iter()
             .flat_map(|layer| [layer.forward, layer.input_gradient, layer.weight_gradient]);
-        phases
-            .filter(|phase| phase.collective.is_some_and(|it| it.group == group))
-            .count()
+        phases.filter(|phase| phase.collective.is_some_and(|it| it.group == group)).count()
     };
     assert_eq!(of_group(Group::Ep), 768);
     assert_eq!(of_group(Group::DpEp), 2);
     assert_eq!(of_group(Group::Dp), 2);
     // Rows of ALLGATHER, ALLREDUCE, ALLTOALL, REDUCESCATTER, counted with awk in the file.
-    assert_eq!(
-        of_group(Group::Tp),
-        192 * 2 + 408 * 2 + 31 + 384 * 2 + 1 + 384 * 2
-    );
+    assert_eq!(of_group(Group::Tp), 192 * 2 + 408 * 2 + 31 + 384 * 2 + 1 + 384 * 2);
 }
 
 #[test]
@@ -135,40 +121,18 @@ fn errors_name_line_column_value_and_remedy() {
         (refusal(""), vec!["t.txt: the file is empty", "policy name"]),
         (refusal("MICRO\n"), vec!["ends after the header", "second line"]),
         (refusal("MICRO\nx\n"), vec!["t.txt:2: number of layers: \"x\""]),
-        (
-            with("MIKRO", layer),
-            vec!["t.txt:1: policy: \"MIKRO\"", "HYBRID_DLRM_ENHANCED"],
-        ),
+        (with("MIKRO", layer), vec!["t.txt:1: policy: \"MIKRO\"", "HYBRID_DLRM_ENHANCED"]),
         (with("MICRO pp:", layer), vec!["t.txt:1: pp: has no value"]),
         (with("MICRO pp: 0", layer), vec!["\"0\" is not a size"]),
-        (
-            with("MICRO ep: 4294967296", layer),
-            vec!["ep: \"4294967296\" is too large"],
-        ),
-        (
-            with("MICRO checkpoints: 3 1 pp: 2", layer),
-            vec!["promises 3 layer indices, 1 follow"],
-        ),
-        (
-            with("MICRO", &format!("{layer} DATA")),
-            vec!["t.txt:3:", "has 13 columns", "has 12"],
-        ),
+        (with("MICRO ep: 4294967296", layer), vec!["ep: \"4294967296\" is too large"]),
+        (with("MICRO checkpoints: 3 1 pp: 2", layer), vec!["promises 3 layer indices, 1 follow"]),
+        (with("MICRO", &format!("{layer} DATA")), vec!["t.txt:3:", "has 13 columns", "has 12"]),
         (with("HYBRID_CUSTOMIZED", layer), vec!["has 12 columns", "13"]),
         (
-            with(
-                "MICRO",
-                &layer.replace("1 NONE 0 1 NONE 0 1 NONE", "1 NONE 0 1 NONE 0 1 ALLTOAL_EP"),
-            ),
-            vec![
-                "column 10 (weight gradient collective): \"ALLTOAL_EP\"",
-                "ALLTOALL",
-                "_DP_EP",
-            ],
+            with("MICRO", &layer.replace("1 NONE 0 1 NONE 0 1 NONE", "1 NONE 0 1 NONE 0 1 ALLTOAL_EP")),
+            vec!["column 10 (weight gradient collective): \"ALLTOAL_EP\"", "ALLTOALL", "_DP_EP"],
         ),
-        (
-            with("MICRO", &layer.replace("-1", "?")),
-            vec!["column 2 (dependency)"],
-        ),
+        (with("MICRO", &layer.replace("-1", "?")), vec!["column 2 (dependency)"]),
         (
             with("MICRO", &layer.replacen("1 NONE 0", "-5 NONE 0", 1)),
             vec!["column 3 (forward compute time): \"-5\""],
@@ -195,15 +159,10 @@ fn what_the_format_cannot_express_is_refused() {
     assert!(refused(|it| it.layers[0].custom_policy = Some(SimaiPolicy::Data)).contains("custom_policy"));
     assert!(refused(|it| it.policy = SimaiPolicy::HybridCustomized).contains("every layer"));
     let message = refused(|it| {
-        it.layers[0].forward.collective = Some(SimaiCollective {
-            kind: CollectiveKind::AllReduce,
-            group: Group::Dp,
-        });
+        it.layers[0].forward.collective =
+            Some(SimaiCollective { kind: CollectiveKind::AllReduce, group: Group::Dp });
     });
-    assert!(
-        message.contains("forward collective: \"ALLREDUCE over Dp\""),
-        "{message}"
-    );
+    assert!(message.contains("forward collective: \"ALLREDUCE over Dp\""), "{message}");
 }
 
 #[test]
@@ -238,8 +197,8 @@ fn layer() -> impl Strategy<Value = SimaiLayer> {
         any::<u64>(),
         prop::sample::select(SimaiPolicy::ALL),
     )
-        .prop_map(
-            |(name, dependency, forward, input_gradient, weight_gradient, update_ns, custom)| SimaiLayer {
+        .prop_map(|(name, dependency, forward, input_gradient, weight_gradient, update_ns, custom)| {
+            SimaiLayer {
                 name,
                 line: 0,
                 dependency,
@@ -248,8 +207,8 @@ fn layer() -> impl Strategy<Value = SimaiLayer> {
                 weight_gradient,
                 update_ns,
                 custom_policy: Some(custom),
-            },
-        )
+            }
+        })
 }
 
 fn workload() -> impl Strategy<Value = SimaiWorkload> {

@@ -24,11 +24,7 @@ pub const TABLES: &[TableDoc] = &[
             ("job", "text", "job name"),
             ("step", "u32", "index of the step"),
             ("start_ps", "u64", "start of its first operation"),
-            (
-                "duration_ps",
-                "u64",
-                "from the start to the end of its last operation",
-            ),
+            ("duration_ps", "u64", "from the start to the end of its last operation"),
         ],
     },
     TableDoc {
@@ -37,21 +33,9 @@ pub const TABLES: &[TableDoc] = &[
         columns: &[
             ("job", "text", "job name"),
             ("axis", "text", "compute, tp, pp, dp, ep, dp-ep, idle"),
-            (
-                "exposed_ps",
-                "u64",
-                "time in which the job's critical lane waited for this axis alone",
-            ),
-            (
-                "busy_ps",
-                "u64",
-                "time in which any operation of the axis ran on that lane",
-            ),
-            (
-                "bytes",
-                "u64",
-                "bytes handed to the axis' collectives on that lane",
-            ),
+            ("exposed_ps", "u64", "time in which the job's critical lane waited for this axis alone"),
+            ("busy_ps", "u64", "time in which any operation of the axis ran on that lane"),
+            ("bytes", "u64", "bytes handed to the axis' collectives on that lane"),
         ],
     },
     TableDoc {
@@ -61,11 +45,7 @@ pub const TABLES: &[TableDoc] = &[
             ("job", "text", "job name"),
             ("lane", "text", "rank class, such as a pipeline stage"),
             ("axis", "text", "compute, tp, pp, dp, ep, dp-ep"),
-            (
-                "kind",
-                "text",
-                "compute, all-reduce, all-gather, reduce-scatter, all-to-all, send-receive",
-            ),
+            ("kind", "text", "compute, all-reduce, all-gather, reduce-scatter, all-to-all, send-receive"),
             ("name", "text", "name in the workload"),
             ("start_ps", "u64", "start"),
             ("end_ps", "u64", "end"),
@@ -82,11 +62,7 @@ pub const TABLES: &[TableDoc] = &[
             ("target", "text", "target NIC"),
             ("source_port", "u32", "UDP source port"),
             ("queue_pair", "u32", "index of the queue pair in its connection"),
-            (
-                "landed_port",
-                "u32",
-                "port of the target NIC that the flow landed on",
-            ),
+            ("landed_port", "u32", "port of the target NIC that the flow landed on"),
             ("bytes", "u64", "bytes carried over the run"),
         ],
     },
@@ -101,22 +77,14 @@ pub const TABLES: &[TableDoc] = &[
             ("up", "u32", "1 = away from the hosts"),
             ("capacity_bits_per_s", "u64", "capacity"),
             ("bytes", "u64", "bytes carried"),
-            (
-                "utilization",
-                "f64",
-                "bytes over what the link could have carried in the run, 0..1",
-            ),
+            ("utilization", "f64", "bytes over what the link could have carried in the run, 0..1"),
             ("flows", "u32", "queue pairs whose path crosses it"),
         ],
     },
     TableDoc {
         name: "incidents",
         row: "one fault or repair that acted",
-        columns: &[
-            ("at_ps", "u64", "when"),
-            ("cable", "text", "cable name"),
-            ("kind", "text", "down or up"),
-        ],
+        columns: &[("at_ps", "u64", "when"), ("cable", "text", "cable name"), ("kind", "text", "down or up")],
     },
 ];
 

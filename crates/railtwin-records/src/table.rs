@@ -48,35 +48,23 @@ pub struct Column {
 impl Column {
     /// A column of whole numbers.
     pub fn u64(name: &str, values: Vec<u64>) -> Self {
-        Self {
-            name: name.to_owned(),
-            data: ColumnData::U64(values),
-        }
+        Self { name: name.to_owned(), data: ColumnData::U64(values) }
     }
 
     /// A column of ids or counts.
     pub fn u32(name: &str, values: Vec<u32>) -> Self {
-        Self {
-            name: name.to_owned(),
-            data: ColumnData::U32(values),
-        }
+        Self { name: name.to_owned(), data: ColumnData::U32(values) }
     }
 
     /// A column of floats.
     pub fn f64(name: &str, values: Vec<f64>) -> Self {
-        Self {
-            name: name.to_owned(),
-            data: ColumnData::F64(values),
-        }
+        Self { name: name.to_owned(), data: ColumnData::F64(values) }
     }
 
     /// A column of text by code; every code must have its value in `dictionary`.
     pub fn text(name: &str, dictionary: Vec<String>, codes: Vec<u32>) -> Self {
         debug_assert!(codes.iter().all(|&code| (code as usize) < dictionary.len()));
-        Self {
-            name: name.to_owned(),
-            data: ColumnData::Text { dictionary, codes },
-        }
+        Self { name: name.to_owned(), data: ColumnData::Text { dictionary, codes } }
     }
 
     /// A column of text, coded here in order of first use.
@@ -90,10 +78,7 @@ impl Column {
             })
         });
         let codes = codes.collect();
-        Self {
-            name: name.to_owned(),
-            data: ColumnData::Text { dictionary, codes },
-        }
+        Self { name: name.to_owned(), data: ColumnData::Text { dictionary, codes } }
     }
 }
 
@@ -114,18 +99,10 @@ impl Table {
     pub fn new(name: &str, columns: Vec<Column>) -> Self {
         if let Some(first) = columns.first() {
             for column in &columns {
-                assert_eq!(
-                    column.data.len(),
-                    first.data.len(),
-                    "column {} of table {name}",
-                    column.name
-                );
+                assert_eq!(column.data.len(), first.data.len(), "column {} of table {name}", column.name);
             }
         }
-        Self {
-            name: name.to_owned(),
-            columns,
-        }
+        Self { name: name.to_owned(), columns }
     }
 
     /// Number of rows.
@@ -135,10 +112,7 @@ impl Table {
 
     /// A column by name.
     pub fn column(&self, name: &str) -> Option<&ColumnData> {
-        self.columns
-            .iter()
-            .find(|column| column.name == name)
-            .map(|column| &column.data)
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.data)
     }
 }
 
@@ -149,10 +123,7 @@ mod tests {
     #[test]
     fn text_is_coded_in_order_of_first_use() {
         let column = Column::coded("axis", ["tp", "ep", "tp"]);
-        let expected = ColumnData::Text {
-            dictionary: vec!["tp".into(), "ep".into()],
-            codes: vec![0, 1, 0],
-        };
+        let expected = ColumnData::Text { dictionary: vec!["tp".into(), "ep".into()], codes: vec![0, 1, 0] };
         assert_eq!(column.data, expected);
     }
 

@@ -6,8 +6,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_routing::{
-    EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing,
-    Seeds, nic_ip,
+    EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing, Seeds,
+    nic_ip,
 };
 
 const FLOWS: u32 = 1024;
@@ -15,10 +15,7 @@ const FLOWS: u32 = 1024;
 fn fabrics() -> [(&'static str, Fabric); 2] {
     [
         ("hpn", Hpn::default().build().expect("default preset")),
-        (
-            "dcn-plus",
-            DcnPlus::default().build().expect("default preset"),
-        ),
+        ("dcn-plus", DcnPlus::default().build().expect("default preset")),
     ]
 }
 
@@ -28,11 +25,7 @@ fn routes(c: &mut Criterion) {
     for (name, fabric) in fabrics() {
         let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
         let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
-        let routing = Routing {
-            fabric: &fabric,
-            forwarding: &forwarding,
-            ecmp: &ecmp,
-        };
+        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
         let hosts = fabric.hosts().len() as u32;
         let flows: Vec<_> = (0..FLOWS)
             .map(|flow| {
@@ -41,10 +34,7 @@ fn routes(c: &mut Criterion) {
                 let target = fabric.nic(HostId((flow * 7 + hosts / 2) % hosts), flow % 8);
                 let port = 0xC000 | (flow as u16 * 13);
                 let tuple = FiveTuple::roce(nic_ip(source), nic_ip(target), port);
-                let source = NicPort {
-                    nic: source,
-                    port: flow / 8 % 2,
-                };
+                let source = NicPort { nic: source, port: flow / 8 % 2 };
                 (source, target, HashKey::of(tuple))
             })
             .collect();
@@ -54,9 +44,7 @@ fn routes(c: &mut Criterion) {
             b.iter(|| {
                 for (source, target, key) in &flows {
                     out.clear();
-                    routing
-                        .route(*source, *target, key, &mut out)
-                        .expect("a healthy fabric");
+                    routing.route(*source, *target, key, &mut out).expect("a healthy fabric");
                     black_box(&out);
                 }
             });

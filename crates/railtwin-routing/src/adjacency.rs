@@ -59,16 +59,10 @@ impl SwitchLinks {
         let ups = || {
             switches.iter().map(|&(device, place)| {
                 let links = fabric.neighbors(device).iter();
-                links
-                    .filter(move |&&(link, far)| tier(far) > place.tier && !mask.is_down(link))
-                    .copied()
+                links.filter(move |&&(link, far)| tier(far) > place.tier && !mask.is_down(link)).copied()
             })
         };
-        let row = |device| {
-            fabric
-                .switch_row(device)
-                .expect("above a switch are switches")
-        };
+        let row = |device| fabric.switch_row(device).expect("above a switch are switches");
         let up = Lists::collect(ups().map(|links| links.map(|(link, _)| link)));
         let up_far = Lists::collect(ups().map(|links| links.map(|(_, far)| row(far))));
 
@@ -76,22 +70,13 @@ impl SwitchLinks {
         for (parent, &(device, place)) in switches.iter().enumerate() {
             for (rank, &(link, child)) in fabric.neighbors(device).iter().enumerate() {
                 if (1..place.tier).contains(&tier(child)) && !mask.is_down(link) {
-                    into[row(child) as usize].push(Hop {
-                        link,
-                        far: parent as u32,
-                        rank: rank as u32,
-                    });
+                    into[row(child) as usize].push(Hop { link, far: parent as u32, rank: rank as u32 });
                 }
             }
         }
         let mut descending: Vec<u32> = (0..switches.len() as u32).collect();
         descending.sort_by_key(|&row| std::cmp::Reverse(switches[row as usize].1.tier));
-        Self {
-            up,
-            up_far,
-            down_into: Lists::collect(into.into_iter()),
-            descending,
-        }
+        Self { up, up_far, down_into: Lists::collect(into.into_iter()), descending }
     }
 }
 
@@ -144,15 +129,9 @@ impl NicLinks {
         Self {
             number,
             arrivals: Lists::collect(
-                arrivals
-                    .iter()
-                    .map(|list| list.iter().map(|access| access.link.reverse())),
+                arrivals.iter().map(|list| list.iter().map(|access| access.link.reverse())),
             ),
-            arrival_leaves: Lists::collect(
-                arrivals
-                    .iter()
-                    .map(|list| list.iter().map(|access| access.leaf)),
-            ),
+            arrival_leaves: Lists::collect(arrivals.iter().map(|list| list.iter().map(|access| access.leaf))),
             access: Lists::collect(ports.into_iter()),
         }
     }
@@ -184,18 +163,14 @@ impl NicLinks {
     pub(crate) fn arrivals_from(&self, number: usize, leaf: u32) -> &[LinkId] {
         let leaves = self.arrival_leaves.get(number);
         let start = leaves.iter().take_while(|&&other| other < leaf).count();
-        let len = leaves[start..]
-            .iter()
-            .take_while(|&&other| other == leaf)
-            .count();
+        let len = leaves[start..].iter().take_while(|&&other| other == leaf).count();
         &self.arrivals.get(number)[start..start + len]
     }
 }
 
 fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
-    let backend = fabric
-        .ports(nic)
-        .filter(|&port| fabric.port_role(port) == railtwin_fabric::PortRole::Backend);
+    let backend =
+        fabric.ports(nic).filter(|&port| fabric.port_role(port) == railtwin_fabric::PortRole::Backend);
     backend
         .enumerate()
         .filter_map(|(port, id)| {
@@ -203,11 +178,7 @@ fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
             let link = fabric.link_from(cable, id);
             debug_assert_eq!(fabric.cable_class(cable), CableClass::Access);
             let leaf = fabric.switch_row(fabric.target(link))?;
-            Some(Access {
-                port: port as u32,
-                link,
-                leaf,
-            })
+            Some(Access { port: port as u32, link, leaf })
         })
         .collect()
 }

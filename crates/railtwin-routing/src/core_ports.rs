@@ -17,12 +17,7 @@ pub(crate) struct CorePorts {
 
 impl CorePorts {
     pub(crate) fn new(fabric: &Fabric) -> Self {
-        let pods = fabric
-            .hosts()
-            .iter()
-            .map(|host| host.pod + 1)
-            .max()
-            .unwrap_or(0) as usize;
+        let pods = fabric.hosts().iter().map(|host| host.pod + 1).max().unwrap_or(0) as usize;
         let mut number = vec![NONE; fabric.switches().len()];
         let mut by_pod: Vec<Vec<LinkId>> = Vec::new();
         for (row, &(device, place)) in fabric.switches().iter().enumerate() {
@@ -38,11 +33,7 @@ impl CorePorts {
                 }
             }
         }
-        Self {
-            pods,
-            number,
-            links: Lists::collect(by_pod.into_iter()),
-        }
+        Self { pods, number, links: Lists::collect(by_pod.into_iter()) }
     }
 
     /// The link out of core `row` into `target_pod` that belongs to the port of `arrival`, a link

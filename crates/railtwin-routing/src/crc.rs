@@ -23,15 +23,11 @@ static CRC32: [u32; 256] = reflected_table(0xEDB8_8320);
 static CRC32C: [u32; 256] = reflected_table(0x82F6_3B78);
 
 fn crc16_ccitt_from(initial: u16, bytes: &[u8]) -> u16 {
-    bytes.iter().fold(initial, |crc, &byte| {
-        (crc << 8) ^ CRC16[usize::from((crc >> 8) as u8 ^ byte)]
-    })
+    bytes.iter().fold(initial, |crc, &byte| (crc << 8) ^ CRC16[usize::from((crc >> 8) as u8 ^ byte)])
 }
 
 fn reflected_from(table: &[u32; 256], initial: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(initial, |crc, &byte| {
-        (crc >> 8) ^ table[usize::from(crc as u8 ^ byte)]
-    })
+    bytes.iter().fold(initial, |crc, &byte| (crc >> 8) ^ table[usize::from(crc as u8 ^ byte)])
 }
 
 const fn crc16_table(polynomial: u16) -> [u16; 256] {

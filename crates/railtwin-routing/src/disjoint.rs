@@ -32,17 +32,12 @@ pub struct Avoid<'a> {
 
 impl Avoid<'_> {
     fn allows(&self, links: &[LinkId]) -> bool {
-        self.dead
-            .is_none_or(|mask| links.iter().all(|&link| !mask.is_down(link)))
+        self.dead.is_none_or(|mask| links.iter().all(|&link| !mask.is_down(link)))
     }
 
     /// Most used link of a path, then the sum of uses.
     fn burden(&self, links: &[LinkId]) -> (u32, u64) {
-        let uses = || {
-            links
-                .iter()
-                .map(|link| self.busy.get(link.index()).copied().unwrap_or(0))
-        };
+        let uses = || links.iter().map(|link| self.busy.get(link.index()).copied().unwrap_or(0));
         (uses().max().unwrap_or(0), uses().map(u64::from).sum())
     }
 }
@@ -84,11 +79,7 @@ impl<'a> Routing<'a> {
         key: &HashKey,
     ) -> Result<Vec<SteeredPath>, NoRoute> {
         let (leaf, link) = self.enter(source, target_nic)?;
-        let replay = Replay {
-            routing: self,
-            target: target_nic,
-            key: *key,
-        };
+        let replay = Replay { routing: self, target: target_nic, key: *key };
         let ports: Vec<u16> = (FIRST_PORT..=LAST_PORT).collect();
         let mut found = Vec::new();
         replay.sort(leaf, ports, &mut vec![link], &mut found)?;
@@ -145,10 +136,7 @@ impl Replay<'_, '_> {
             let fabric = self.routing.fabric;
             match fabric.switch_row(fabric.target(link)) {
                 Some(next) => self.sort(next, ports, path, found)?,
-                None => found.push(SteeredPath {
-                    source_port: ports[0],
-                    links: path.clone(),
-                }),
+                None => found.push(SteeredPath { source_port: ports[0], links: path.clone() }),
             }
             path.pop();
         }
@@ -163,9 +151,7 @@ impl Replay<'_, '_> {
         arrival: LinkId,
         ports: Vec<u16>,
     ) -> BTreeMap<LinkId, Vec<u16>> {
-        let key = self
-            .key
-            .with_ingress_port(self.routing.ingress_port(arrival));
+        let key = self.key.with_ingress_port(self.routing.ingress_port(arrival));
         let solver = (ports.len() >= SOLVER_PAYS).then(|| PortSolver::new(spec, &key));
         let mut lists = vec![Vec::new(); group.len()];
         for port in ports {

@@ -31,11 +31,7 @@ pub struct EcmpConfig {
 impl EcmpConfig {
     /// `spec` with the given seeds and no per-port hashing.
     pub const fn new(spec: HashSpec, seeds: Seeds) -> Self {
-        Self {
-            spec,
-            seeds,
-            core_per_port: false,
-        }
+        Self { spec, seeds, core_per_port: false }
     }
 
     /// The same with per-port hashing in the core.

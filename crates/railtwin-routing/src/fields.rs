@@ -38,15 +38,8 @@ impl Fields {
     pub const FIVE_TUPLE_AND_QP: Self = Self(0b011_1111);
 
     /// Names of the single fields, in the order in which they are serialised.
-    pub const NAMES: [&str; 7] = [
-        "source_ip",
-        "target_ip",
-        "source_port",
-        "target_port",
-        "protocol",
-        "target_qp",
-        "ingress_port",
-    ];
+    pub const NAMES: [&str; 7] =
+        ["source_ip", "target_ip", "source_port", "target_port", "protocol", "target_qp", "ingress_port"];
 
     /// Mask from field names. Errors: an unknown name, a field named twice, no name at all.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, RoutingError> {
@@ -57,23 +50,16 @@ impl Fields {
                 (None, "five_tuple") => Self::FIVE_TUPLE.0,
                 _ => {
                     let accepted = accepted_names();
-                    return Err(RoutingError::UnknownField {
-                        name: name.to_owned(),
-                        accepted,
-                    });
+                    return Err(RoutingError::UnknownField { name: name.to_owned(), accepted });
                 }
             };
             if mask & one != 0 {
-                return Err(RoutingError::RepeatedField {
-                    name: name.to_owned(),
-                });
+                return Err(RoutingError::RepeatedField { name: name.to_owned() });
             }
             mask |= one;
         }
         if mask == 0 {
-            return Err(RoutingError::NoFields {
-                accepted: accepted_names(),
-            });
+            return Err(RoutingError::NoFields { accepted: accepted_names() });
         }
         Ok(Self(mask))
     }
@@ -89,10 +75,7 @@ impl Fields {
     /// are not selected take no room. Source before target and addresses before ports is the
     /// order of the RSS specification, so its test vectors apply as they stand.
     pub fn serialise(self, key: &HashKey) -> KeyBytes {
-        let mut out = KeyBytes {
-            bytes: [0; MAX_KEY_BYTES],
-            len: 0,
-        };
+        let mut out = KeyBytes { bytes: [0; MAX_KEY_BYTES], len: 0 };
         let tuple = &key.tuple;
         if self.contains(Self::SOURCE_IP) {
             out.push(tuple.source_ip.to_be_bytes());
@@ -192,9 +175,8 @@ mod tests {
     #[test]
     fn all_fields_serialise_in_documented_order() {
         let all = Fields::FIVE_TUPLE_AND_QP | Fields::INGRESS_PORT;
-        let expected = [
-            0x0a, 1, 2, 3, 0x0a, 4, 5, 6, 0xC0, 0x01, 0x12, 0xB7, 17, 0xAB, 0xCD, 0xEF, 1, 2, 3, 4,
-        ];
+        let expected =
+            [0x0a, 1, 2, 3, 0x0a, 4, 5, 6, 0xC0, 0x01, 0x12, 0xB7, 17, 0xAB, 0xCD, 0xEF, 1, 2, 3, 4];
         assert_eq!(all.serialise(&KEY).as_slice(), expected);
     }
 
@@ -206,25 +188,11 @@ mod tests {
 
     #[test]
     fn errors_name_the_value_and_what_is_accepted() {
-        let error = "source_ip,sport"
-            .parse::<Fields>()
-            .expect_err("a bad input")
-            .to_string();
-        assert!(
-            error.contains("`sport`") && error.contains("source_port"),
-            "{error}"
-        );
+        let error = "source_ip,sport".parse::<Fields>().expect_err("a bad input").to_string();
+        assert!(error.contains("`sport`") && error.contains("source_port"), "{error}");
         let twice = "five_tuple,protocol".parse::<Fields>().expect_err("a bad input");
-        assert_eq!(
-            twice,
-            RoutingError::RepeatedField {
-                name: "protocol".into()
-            }
-        );
-        assert!(matches!(
-            "  ".parse::<Fields>(),
-            Err(RoutingError::NoFields { .. })
-        ));
+        assert_eq!(twice, RoutingError::RepeatedField { name: "protocol".into() });
+        assert!(matches!("  ".parse::<Fields>(), Err(RoutingError::NoFields { .. })));
     }
 
     #[test]

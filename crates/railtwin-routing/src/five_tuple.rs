@@ -27,13 +27,7 @@ pub struct FiveTuple {
 impl FiveTuple {
     /// The five-tuple of RoCEv2 traffic: UDP to port 4791.
     pub const fn roce(source_ip: u32, target_ip: u32, source_port: u16) -> Self {
-        Self {
-            source_ip,
-            target_ip,
-            source_port,
-            target_port: ROCE_PORT,
-            protocol: UDP,
-        }
+        Self { source_ip, target_ip, source_port, target_port: ROCE_PORT, protocol: UDP }
     }
 }
 
@@ -52,11 +46,7 @@ pub struct HashKey {
 impl HashKey {
     /// A key with queue pair 0 and ingress port 0, for switches that read neither.
     pub const fn of(tuple: FiveTuple) -> Self {
-        Self {
-            tuple,
-            target_qp: 0,
-            ingress_port: 0,
-        }
+        Self { tuple, target_qp: 0, ingress_port: 0 }
     }
 
     /// The same packet with another source port.

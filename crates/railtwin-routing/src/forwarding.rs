@@ -96,9 +96,7 @@ impl Forwarding {
     /// The cabled backend ports of a NIC, dead or alive; none for other devices.
     #[inline]
     pub fn accesses(&self, nic: DeviceId) -> &[Access] {
-        self.nics
-            .number(nic)
-            .map_or(&[], |number| self.nics.access(number))
+        self.nics.number(nic).map_or(&[], |number| self.nics.access(number))
     }
 
     /// What sits in backend port `port` of a NIC, dead or alive.
@@ -114,19 +112,14 @@ impl Forwarding {
         match self.table(target).entries[switch_row as usize] {
             Entry::Nothing | Entry::Deliver => &[],
             Entry::AllUp => self.switches.up.get(switch_row as usize),
-            Entry::Some { start, len } => {
-                &self.table(target).links[start as usize..(start + len) as usize]
-            }
+            Entry::Some { start, len } => &self.table(target).links[start as usize..(start + len) as usize],
         }
     }
 
     /// Whether a switch has the target's NICs on links of its own.
     #[inline]
     pub fn delivers(&self, switch_row: u32, target: TargetId) -> bool {
-        matches!(
-            self.table(target).entries[switch_row as usize],
-            Entry::Deliver
-        )
+        matches!(self.table(target).entries[switch_row as usize], Entry::Deliver)
     }
 
     /// The links among which a switch chooses for a packet to a NIC, the last hop included. A leaf
@@ -156,9 +149,7 @@ impl Forwarding {
     /// Bytes that the tables computed so far take, without the links' own lists.
     pub fn table_bytes(&self) -> usize {
         let tables = self.tables.iter().filter_map(OnceLock::get);
-        tables
-            .map(|table| size_of_val(&*table.entries) + size_of_val(&*table.links))
-            .sum()
+        tables.map(|table| size_of_val(&*table.entries) + size_of_val(&*table.links)).sum()
     }
 
     pub(crate) fn cores(&self) -> &CorePorts {
@@ -167,8 +158,7 @@ impl Forwarding {
 
     #[inline]
     fn table(&self, target: TargetId) -> &Table {
-        self.tables[target.index()]
-            .get_or_init(|| Table::build(&self.switches, &self.leaves[target.index()]))
+        self.tables[target.index()].get_or_init(|| Table::build(&self.switches, &self.leaves[target.index()]))
     }
 }
 
@@ -211,10 +201,7 @@ impl Table {
         }
         builder.descend(switches, leaves);
         builder.ascend(switches);
-        Self {
-            entries: builder.entries.into(),
-            links: builder.links.into(),
-        }
+        Self { entries: builder.entries.into(), links: builder.links.into() }
     }
 }
 
@@ -231,10 +218,8 @@ impl TableBuilder {
         let mut distance = 0;
         while !children.is_empty() {
             distance += 1;
-            let mut down: Vec<_> = children
-                .iter()
-                .flat_map(|&child| switches.down_into.get(child as usize))
-                .collect();
+            let mut down: Vec<_> =
+                children.iter().flat_map(|&child| switches.down_into.get(child as usize)).collect();
             down.sort_unstable_by_key(|hop| (hop.far, hop.rank));
             children.clear();
             for group in down.chunk_by(|a, b| a.far == b.far) {

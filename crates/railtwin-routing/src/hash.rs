@@ -27,13 +27,7 @@ pub enum HashFunction {
 
 impl HashFunction {
     /// Every function, in the order of their names in errors.
-    pub const ALL: [Self; 5] = [
-        Self::Crc16Ccitt,
-        Self::Crc32,
-        Self::Crc32c,
-        Self::XorFold16,
-        Self::Toeplitz,
-    ];
+    pub const ALL: [Self; 5] = [Self::Crc16Ccitt, Self::Crc32, Self::Crc32c, Self::XorFold16, Self::Toeplitz];
 
     /// The name used in scenarios.
     pub const fn name(self) -> &'static str {
@@ -76,13 +70,12 @@ impl FromStr for HashFunction {
     type Err = RoutingError;
 
     fn from_str(name: &str) -> Result<Self, RoutingError> {
-        Self::ALL
-            .into_iter()
-            .find(|function| function.name() == name)
-            .ok_or_else(|| RoutingError::UnknownHashFunction {
+        Self::ALL.into_iter().find(|function| function.name() == name).ok_or_else(|| {
+            RoutingError::UnknownHashFunction {
                 name: name.to_owned(),
                 accepted: Self::ALL.map(Self::name).join(", "),
-            })
+            }
+        })
     }
 }
 
@@ -109,12 +102,7 @@ pub struct HashSpec {
 impl HashSpec {
     /// The plain function over the five-tuple: seed 0, offset 0.
     pub const fn new(function: HashFunction) -> Self {
-        Self {
-            function,
-            fields: Fields::FIVE_TUPLE,
-            seed: 0,
-            offset: 0,
-        }
+        Self { function, fields: Fields::FIVE_TUPLE, seed: 0, offset: 0 }
     }
 
     /// Per-port hashing as in the HPN core (HPN, SIGCOMM 2024, §7): the next port is a fixed
@@ -193,14 +181,8 @@ mod tests {
         for function in HashFunction::ALL {
             assert_eq!(function.name().parse(), Ok(function));
         }
-        let error = "crc32"
-            .parse::<HashFunction>()
-            .expect_err("a bad input")
-            .to_string();
-        assert_eq!(
-            error,
-            "unknown hash function `crc32`; accepted: crc-16, crc-32, crc-32c, xor, toeplitz"
-        );
+        let error = "crc32".parse::<HashFunction>().expect_err("a bad input").to_string();
+        assert_eq!(error, "unknown hash function `crc32`; accepted: crc-16, crc-32, crc-32c, xor, toeplitz");
     }
 
     #[test]
@@ -243,18 +225,8 @@ mod tests {
     fn any_key() -> impl Strategy<Value = HashKey> {
         any::<(u32, u32, u16, u16, u8, u32, u32)>().prop_map(|parts| {
             let (source_ip, target_ip, source_port, target_port, protocol, qp, ingress) = parts;
-            let tuple = FiveTuple {
-                source_ip,
-                target_ip,
-                source_port,
-                target_port,
-                protocol,
-            };
-            HashKey {
-                tuple,
-                target_qp: qp,
-                ingress_port: ingress,
-            }
+            let tuple = FiveTuple { source_ip, target_ip, source_port, target_port, protocol };
+            HashKey { tuple, target_qp: qp, ingress_port: ingress }
         })
     }
 

@@ -19,11 +19,7 @@ pub struct LinkMask {
 impl LinkMask {
     /// A mask for `fabric` with every link alive.
     pub fn none(fabric: &Fabric) -> Self {
-        Self {
-            words: Arc::new(vec![0; fabric.link_count().div_ceil(WORD_BITS)]),
-            down: 0,
-            generation: 0,
-        }
+        Self { words: Arc::new(vec![0; fabric.link_count().div_ceil(WORD_BITS)]), down: 0, generation: 0 }
     }
 
     /// Whether a link is dead.
@@ -79,9 +75,7 @@ impl LinkMask {
 
     /// The dead links, ascending.
     pub fn down_links(&self) -> impl Iterator<Item = LinkId> + '_ {
-        (0..self.words.len() * WORD_BITS)
-            .map(LinkId::from_index)
-            .filter(|&link| self.is_down(link))
+        (0..self.words.len() * WORD_BITS).map(LinkId::from_index).filter(|&link| self.is_down(link))
     }
 }
 
@@ -111,10 +105,7 @@ mod tests {
         mask.set_cable(cable, true);
         mask.set_cable(cable, true);
         assert_eq!((mask.down_count(), mask.generation()), (2, 2));
-        assert_eq!(
-            mask.down_links().collect::<Vec<_>>(),
-            [cable.forward(), cable.backward()]
-        );
+        assert_eq!(mask.down_links().collect::<Vec<_>>(), [cable.forward(), cable.backward()]);
         assert_eq!(spare.down_count(), 0, "a clone keeps its own view");
         assert!(!spare.is_down(cable.forward()));
 

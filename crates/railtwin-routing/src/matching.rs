@@ -89,9 +89,7 @@ impl Matching<'_> {
     /// Groups that hold links of a path, each once.
     fn holders(&self, row: usize) -> Vec<usize> {
         let beyond = self.paths[row].iter().skip(1);
-        let mut holders: Vec<usize> = beyond
-            .filter_map(|link| self.owner.get(link).copied())
-            .collect();
+        let mut holders: Vec<usize> = beyond.filter_map(|link| self.owner.get(link).copied()).collect();
         holders.sort_unstable();
         holders.dedup();
         holders
@@ -122,10 +120,8 @@ mod tests {
     /// Size of the greatest disjoint subset, by trying all.
     fn greatest(paths: &[[LinkId; 2]]) -> usize {
         let disjoint = |set: u32| {
-            let mut links: Vec<LinkId> = (0..paths.len())
-                .filter(|row| set >> row & 1 == 1)
-                .flat_map(|row| paths[row])
-                .collect();
+            let mut links: Vec<LinkId> =
+                (0..paths.len()).filter(|row| set >> row & 1 == 1).flat_map(|row| paths[row]).collect();
             let all = links.len();
             links.sort();
             links.dedup();

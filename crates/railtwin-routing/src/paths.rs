@@ -72,8 +72,7 @@ impl<'a> Routing<'a> {
 impl<'a> Paths<'a> {
     fn descend(&mut self, row: u32) {
         let forwarding = self.routing.forwarding;
-        self.untried
-            .push(forwarding.next_links(row, self.target).iter());
+        self.untried.push(forwarding.next_links(row, self.target).iter());
     }
 }
 

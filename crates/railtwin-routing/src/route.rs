@@ -138,11 +138,7 @@ impl<'a> Routing<'a> {
     }
 
     /// The first leaf and the access link into it.
-    pub(crate) fn enter(
-        &self,
-        source: NicPort,
-        target_nic: DeviceId,
-    ) -> Result<(u32, LinkId), NoRoute> {
+    pub(crate) fn enter(&self, source: NicPort, target_nic: DeviceId) -> Result<(u32, LinkId), NoRoute> {
         let NicPort { nic, port } = source;
         let access = self.forwarding.access(nic, port);
         let access = access.ok_or(NoRoute::NoSuchPort { nic, port })?;
@@ -158,12 +154,7 @@ impl<'a> Routing<'a> {
     /// What the switch in row `switch` does with packets for `target_nic` that came in by
     /// `arrival`; none if it has no route.
     #[inline]
-    pub(crate) fn choose(
-        &self,
-        switch: u32,
-        arrival: LinkId,
-        target_nic: DeviceId,
-    ) -> Option<Choice<'a>> {
+    pub(crate) fn choose(&self, switch: u32, arrival: LinkId, target_nic: DeviceId) -> Option<Choice<'a>> {
         let group = self.forwarding.next_links(switch, target_nic);
         match group {
             [] => return None,
@@ -171,10 +162,7 @@ impl<'a> Routing<'a> {
             _ => {}
         }
         if self.ecmp.core_per_port {
-            let pod = self
-                .fabric
-                .host_of(target_nic)
-                .map(|host: HostId| self.fabric.host(host).pod);
+            let pod = self.fabric.host_of(target_nic).map(|host: HostId| self.fabric.host(host).pod);
             let fixed = pod.and_then(|pod| {
                 let cores = self.forwarding.cores();
                 cores.link_for(self.fabric, switch, arrival, pod)
@@ -191,16 +179,13 @@ impl<'a> Routing<'a> {
     #[inline]
     pub(crate) fn ingress_port(&self, link: LinkId) -> u32 {
         let side = usize::from(link.0 & 1 == 0);
-        self.fabric
-            .port_index(self.fabric.cable_ports(link.cable())[side])
+        self.fabric.port_index(self.fabric.cable_ports(link.cable())[side])
     }
 
     pub(crate) fn landed(&self, target_nic: DeviceId, last: LinkId) -> Landed {
         let mut accesses = self.forwarding.accesses(target_nic).iter();
         let access = accesses.find(|access| access.link == last.reverse());
-        let port_index = access
-            .expect("the last hop is one of the NIC's access links")
-            .port;
+        let port_index = access.expect("the last hop is one of the NIC's access links").port;
         Landed { port_index }
     }
 

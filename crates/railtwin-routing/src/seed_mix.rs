@@ -15,11 +15,7 @@ const FIELD_16: u64 = 0x2B;
 /// `hash` (of `width` bits, 16 or 32) times the multiplier that `seed` stands for.
 /// Seed 0 leaves the hash as it is.
 pub(crate) fn mix(hash: u32, seed: u32, width: u32) -> u32 {
-    if seed == 0 {
-        hash
-    } else {
-        multiply(hash, multiplier(seed, width), width)
-    }
+    if seed == 0 { hash } else { multiply(hash, multiplier(seed, width), width) }
 }
 
 /// A non-zero element of GF(2^width); 1 for seed 0.
@@ -45,9 +41,7 @@ fn multiply(a: u32, b: u32, width: u32) -> u32 {
 
 /// Carry-less product with a tail of degree at most 7.
 fn times_tail(high: u64, tail: u64) -> u64 {
-    (0..8).fold(0, |sum, bit| {
-        sum ^ ((high << bit) & 0u64.wrapping_sub((tail >> bit) & 1))
-    })
+    (0..8).fold(0, |sum, bit| sum ^ ((high << bit) & 0u64.wrapping_sub((tail >> bit) & 1)))
 }
 
 /// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): spreads neighbouring seeds.
@@ -92,16 +86,11 @@ mod tests {
     fn multiply_reduces_by_the_polynomial() {
         assert_eq!(multiply(1 << 31, 2, 32), FIELD_32 as u32);
         assert_eq!(multiply(1 << 15, 2, 16), FIELD_16 as u32);
-        assert_eq!(
-            u64::from(multiply(0xDEAD, 0xBEEF, 16)),
-            remainder(clmul(0xDEAD, 0xBEEF), 0x1_002B)
-        );
+        assert_eq!(u64::from(multiply(0xDEAD, 0xBEEF, 16)), remainder(clmul(0xDEAD, 0xBEEF), 0x1_002B));
     }
 
     fn clmul(a: u64, b: u64) -> u64 {
-        (0..32)
-            .filter(|bit| b >> bit & 1 == 1)
-            .fold(0, |sum, bit| sum ^ (a << bit))
+        (0..32).filter(|bit| b >> bit & 1 == 1).fold(0, |sum, bit| sum ^ (a << bit))
     }
 
     #[test]

@@ -34,9 +34,7 @@ impl PortSolver {
         self.differences
             .iter()
             .enumerate()
-            .fold(self.base, |hash, (bit, difference)| {
-                hash ^ (difference & set(bit))
-            })
+            .fold(self.base, |hash, (bit, difference)| hash ^ (difference & set(bit)))
     }
 
     /// The lowest port whose hash takes member `bucket` of `members`; `None` if no port does.
@@ -44,11 +42,7 @@ impl PortSolver {
     /// # Panics
     /// If `members` is 0.
     pub fn solve(&self, members: usize, bucket: usize) -> Option<u16> {
-        solve_joint(&[Wanted {
-            solver: self,
-            members,
-            bucket,
-        }])
+        solve_joint(&[Wanted { solver: self, members, bucket }])
     }
 
     /// All hashes, in the order of ports from 0xC000, each by one XOR from an earlier one.
@@ -101,21 +95,15 @@ pub struct Wanted<'a> {
 /// If a group has no member.
 pub fn solve_joint(wanted: &[Wanted<'_>]) -> Option<u16> {
     let empty = wanted.iter().position(|demand| demand.members == 0);
-    assert!(
-        empty.is_none(),
-        "an ECMP group needs a member; demand {empty:?} has none"
-    );
+    assert!(empty.is_none(), "an ECMP group needs a member; demand {empty:?} has none");
     if wanted.iter().any(|demand| demand.bucket >= demand.members) {
         return None;
     }
     if wanted.iter().all(|demand| demand.members.is_power_of_two()) {
         return solve_linear(wanted);
     }
-    (FIRST_PORT..=LAST_PORT).find(|&port| {
-        wanted
-            .iter()
-            .all(|one| bucket_of(one.solver.hash(port), one.members) == one.bucket)
-    })
+    (FIRST_PORT..=LAST_PORT)
+        .find(|&port| wanted.iter().all(|one| bucket_of(one.solver.hash(port), one.members) == one.bucket))
 }
 
 /// The ports 0xC000..=0xFFFF sorted by the group member they take.
@@ -170,17 +158,14 @@ fn solve_linear(wanted: &[Wanted<'_>]) -> Option<u16> {
     let mut system = PortEquations::default();
     for demand in wanted {
         for bit in 0..demand.members.trailing_zeros() {
-            let equation = Equation {
-                mask: demand
-                    .solver
-                    .differences
-                    .iter()
-                    .enumerate()
-                    .fold(0, |mask, (port_bit, &d)| {
+            let equation =
+                Equation {
+                    mask: demand.solver.differences.iter().enumerate().fold(0, |mask, (port_bit, &d)| {
                         mask | (bit_of(u64::from(d), bit) as u16) << port_bit
                     }),
-                right: bit_of(u64::from(demand.solver.base), bit) ^ bit_of(demand.bucket as u64, bit) == 1,
-            };
+                    right: bit_of(u64::from(demand.solver.base), bit) ^ bit_of(demand.bucket as u64, bit)
+                        == 1,
+                };
             if !system.insert(equation) {
                 return None;
             }

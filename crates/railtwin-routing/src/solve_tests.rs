@@ -14,21 +14,11 @@ const KEY: HashKey = HashKey {
 };
 
 fn specs() -> impl Iterator<Item = HashSpec> {
-    let fields = [
-        Fields::FIVE_TUPLE,
-        Fields::FIVE_TUPLE_AND_QP | Fields::INGRESS_PORT,
-    ];
+    let fields = [Fields::FIVE_TUPLE, Fields::FIVE_TUPLE_AND_QP | Fields::INGRESS_PORT];
     HashFunction::ALL.into_iter().flat_map(move |function| {
-        [(0, 0), (7, 0), (0xDEAD_BEEF, 11)]
-            .into_iter()
-            .flat_map(move |(seed, offset)| {
-                fields.into_iter().map(move |fields| HashSpec {
-                    function,
-                    fields,
-                    seed,
-                    offset,
-                })
-            })
+        [(0, 0), (7, 0), (0xDEAD_BEEF, 11)].into_iter().flat_map(move |(seed, offset)| {
+            fields.into_iter().map(move |fields| HashSpec { function, fields, seed, offset })
+        })
     })
 }
 
@@ -52,11 +42,7 @@ fn solver_agrees_with_search_everywhere() {
             for (bucket, ports) in expected.iter().enumerate() {
                 assert_eq!(table.ports(bucket), ports, "{spec:?} {members} {bucket}");
                 let lowest = ports.first().copied();
-                assert_eq!(
-                    solver.solve(members, bucket),
-                    lowest,
-                    "{spec:?} {members} {bucket}"
-                );
+                assert_eq!(solver.solve(members, bucket), lowest, "{spec:?} {members} {bucket}");
             }
             assert_eq!(table.ports(members), [0u16; 0]);
             assert_eq!(solver.solve(members, members), None);
@@ -95,11 +81,7 @@ fn a_switch_that_ignores_the_port_cannot_be_steered() {
 #[test]
 fn equal_tiers_refuse_different_members() {
     let solver = PortSolver::new(&HashSpec::new(HashFunction::Crc32), &KEY);
-    let demand = |bucket| Wanted {
-        solver: &solver,
-        members: 8,
-        bucket,
-    };
+    let demand = |bucket| Wanted { solver: &solver, members: 8, bucket };
     assert!(solve_joint(&[demand(3), demand(3)]).is_some());
     assert_eq!(solve_joint(&[demand(3), demand(4)]), None);
 }

@@ -59,17 +59,13 @@ impl QueuePairNumbers {
     /// A NIC whose base is drawn from `stream`, a value of the NIC's named random stream.
     pub const fn from_stream(stream: u64) -> Self {
         let usable = (QPN_MASK - FIRST_QPN + 1) as u64;
-        Self {
-            next: FIRST_QPN + (splitmix64(stream) % usable) as u32,
-        }
+        Self { next: FIRST_QPN + (splitmix64(stream) % usable) as u32 }
     }
 
     /// A NIC that hands out `base` next; reserved numbers and high bits are stepped over.
     pub const fn starting_at(base: u32) -> Self {
         let base = base & QPN_MASK;
-        Self {
-            next: if base < FIRST_QPN { FIRST_QPN } else { base },
-        }
+        Self { next: if base < FIRST_QPN { FIRST_QPN } else { base } }
     }
 
     /// Hands out one number.
@@ -92,9 +88,7 @@ pub fn connect(
     queue_pairs: u32,
     flush: bool,
 ) -> Vec<(u32, u32)> {
-    let pairs = (0..queue_pairs)
-        .map(|_| (sender.allocate(), receiver.allocate()))
-        .collect();
+    let pairs = (0..queue_pairs).map(|_| (sender.allocate(), receiver.allocate())).collect();
     if flush {
         receiver.allocate();
     }
@@ -147,9 +141,8 @@ mod tests {
 
     #[test]
     fn streams_give_different_bases() {
-        let bases: BTreeSet<u32> = (0..100)
-            .map(|nic| QueuePairNumbers::from_stream(nic).allocate())
-            .collect();
+        let bases: BTreeSet<u32> =
+            (0..100).map(|nic| QueuePairNumbers::from_stream(nic).allocate()).collect();
         assert_eq!(bases.len(), 100);
     }
 

@@ -20,10 +20,7 @@ pub const RSS_KEY: [u8; 40] = [
 pub fn toeplitz(key: &[u8], input: &[u8]) -> Result<u32, RoutingError> {
     if key.len() < input.len() + 4 {
         let (key_bytes, input_bytes) = (key.len(), input.len());
-        return Err(RoutingError::ToeplitzKeyTooShort {
-            key_bytes,
-            input_bytes,
-        });
+        return Err(RoutingError::ToeplitzKeyTooShort { key_bytes, input_bytes });
     }
     let mut hash = 0;
     for (position, &byte) in input.iter().enumerate() {
@@ -36,12 +33,9 @@ pub fn toeplitz(key: &[u8], input: &[u8]) -> Result<u32, RoutingError> {
 
 /// Toeplitz hash of at most [`MAX_KEY_BYTES`] bytes under [`RSS_KEY`], two look-ups a byte.
 pub(crate) fn toeplitz_rss(input: &[u8]) -> u32 {
-    input
-        .iter()
-        .zip(TABLE.as_chunks::<2>().0)
-        .fold(0, |hash, (&byte, [high, low])| {
-            hash ^ high[usize::from(byte >> 4)] ^ low[usize::from(byte & 15)]
-        })
+    input.iter().zip(TABLE.as_chunks::<2>().0).fold(0, |hash, (&byte, [high, low])| {
+        hash ^ high[usize::from(byte >> 4)] ^ low[usize::from(byte & 15)]
+    })
 }
 
 /// `TABLE[i][v]`: what the value `v` of the input's nibble `i` adds. 2.5 KiB stay in the L1 cache,
@@ -85,13 +79,8 @@ mod tests {
 
     #[test]
     fn short_key_is_refused() {
-        let error = toeplitz(&RSS_KEY[..15], &[0; 12])
-            .expect_err("a bad input")
-            .to_string();
-        assert!(
-            error.contains("15 bytes") && error.contains("at least 16 bytes"),
-            "{error}"
-        );
+        let error = toeplitz(&RSS_KEY[..15], &[0; 12]).expect_err("a bad input").to_string();
+        assert!(error.contains("15 bytes") && error.contains("at least 16 bytes"), "{error}");
         assert!(toeplitz(&RSS_KEY, &[1; 36]).is_ok());
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, Tier2};
 use railtwin_fabric::{CableClass, DeviceId, Fabric, HostId, LinkId};
 use railtwin_routing::{
-    EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, NoRoute,
-    Routing, Seeds, nic_ip, roce_source_port,
+    EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, NoRoute, Routing,
+    Seeds, nic_ip, roce_source_port,
 };
 
 const PLAIN: EcmpConfig = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
@@ -16,22 +16,14 @@ fn healthy(fabric: &Fabric) -> Forwarding {
 }
 
 fn with<'a>(fabric: &'a Fabric, forwarding: &'a Forwarding, ecmp: &'a EcmpConfig) -> Routing<'a> {
-    Routing {
-        fabric,
-        forwarding,
-        ecmp,
-    }
+    Routing { fabric, forwarding, ecmp }
 }
 
 /// Planes of the switches on all paths between the ports of two NICs, by source port.
 fn planes(routing: &Routing<'_>, nic: DeviceId, target: DeviceId, port: u32) -> BTreeSet<u32> {
-    let paths = routing
-        .paths(NicPort { nic, port }, target)
-        .expect("reachable");
+    let paths = routing.paths(NicPort { nic, port }, target).expect("reachable");
     let links = paths.flatten().collect::<BTreeSet<LinkId>>();
-    let switches = links
-        .iter()
-        .filter_map(|&link| routing.fabric.place(routing.fabric.target(link)));
+    let switches = links.iter().filter_map(|&link| routing.fabric.place(routing.fabric.target(link)));
     switches.map(|place| place.plane).collect()
 }
 
@@ -62,11 +54,7 @@ fn hpn_has_sixty_paths_and_no_path_crosses_planes() {
 /// HPN section 6.1, figure 13a: on a typical Clos a spine has links to both leaves of a NIC.
 #[test]
 fn without_planes_paths_cross_and_both_ports_are_landed_on() {
-    let hpn = Hpn {
-        planes: false,
-        segments: Some(3),
-        ..Hpn::default()
-    };
+    let hpn = Hpn { planes: false, segments: Some(3), ..Hpn::default() };
     let fabric = hpn.build().expect("hpn without planes");
     let forwarding = healthy(&fabric);
     let routing = with(&fabric, &forwarding, &PLAIN);
@@ -84,17 +72,10 @@ fn without_planes_paths_cross_and_both_ports_are_landed_on() {
     let neighbor = fabric.nic(HostId(1), 0);
     assert_eq!(routing.count_paths(source, neighbor), Ok(1));
     let mut mask = LinkMask::none(&fabric);
-    mask.set_cable(
-        fabric.access_link(neighbor, 0).expect("cabled").cable(),
-        true,
-    );
+    mask.set_cable(fabric.access_link(neighbor, 0).expect("cabled").cable(), true);
     let around = Forwarding::new(&fabric, &mask);
     let routing = with(&fabric, &around, &PLAIN);
-    assert_eq!(
-        routing.count_paths(source, neighbor),
-        Ok(60),
-        "over the other leaf"
-    );
+    assert_eq!(routing.count_paths(source, neighbor), Ok(60), "over the other leaf");
 }
 
 #[test]
@@ -109,46 +90,27 @@ fn with_planes_a_dead_port_of_the_target_makes_its_plane_unreachable() {
         let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0xC000));
         routing.route(NicPort { nic, port }, target, &key, &mut Vec::new())
     };
-    assert!(matches!(
-        route(nic, 0, target),
-        Err(NoRoute::Unreachable { .. })
-    ));
+    assert!(matches!(route(nic, 0, target), Err(NoRoute::Unreachable { .. })));
     assert_eq!(route(nic, 1, target).map(|landed| landed.port_index), Ok(1));
-    let down = NoRoute::SourcePortDown {
-        nic: target,
-        port: 0,
-    };
+    let down = NoRoute::SourcePortDown { nic: target, port: 0 };
     assert_eq!(route(target, 0, nic), Err(down));
     let none = NoRoute::NoSuchPort { nic, port: 2 };
     assert_eq!(route(nic, 2, target), Err(none));
-    assert_eq!(
-        none.to_string(),
-        format!("device {} has no cabled backend port 2", nic.0)
-    );
+    assert_eq!(none.to_string(), format!("device {} has no cabled backend port 2", nic.0));
 }
 
 /// HPN section 10: rail-only tier 2 reaches the same rail alone.
 #[test]
 fn rail_only_reaches_its_own_rail_in_all_pods() {
-    let hpn = Hpn {
-        tier2: Tier2::RailOnly,
-        pods: 2,
-        segments: Some(4),
-        ..Hpn::default()
-    };
+    let hpn = Hpn { tier2: Tier2::RailOnly, pods: 2, segments: Some(4), ..Hpn::default() };
     let fabric = hpn.build().expect("rail-only hpn");
     let forwarding = healthy(&fabric);
     let routing = with(&fabric, &forwarding, &PLAIN);
     let nic = fabric.nic(HostId(0), 1);
-    let count =
-        |host, rail| routing.count_paths(NicPort { nic, port: 0 }, fabric.nic(HostId(host), rail));
+    let count = |host, rail| routing.count_paths(NicPort { nic, port: 0 }, fabric.nic(HostId(host), rail));
     assert_eq!(count(136, 1), Ok(60));
     assert!(matches!(count(136, 2), Err(NoRoute::Unreachable { .. })));
-    assert_eq!(
-        count(136 * 4, 1),
-        Ok(60 * 8 * 8),
-        "8 cores a spine, 8 spines a core and pod"
-    );
+    assert_eq!(count(136 * 4, 1), Ok(60 * 8 * 8), "8 cores a spine, 8 spines a core and pod");
 }
 
 #[test]
@@ -160,11 +122,7 @@ fn fat_tree_path_counts() {
     let source = NicPort { nic, port: 0 };
     for (host, expected) in [(1, 1), (4, 4), (16, 16), (127, 16)] {
         let target = fabric.nic(HostId(host), 0);
-        assert_eq!(
-            routing.count_paths(source, target),
-            Ok(expected),
-            "host {host}"
-        );
+        assert_eq!(routing.count_paths(source, target), Ok(expected), "host {host}");
         let paths: BTreeSet<_> = routing.paths(source, target).expect("reachable").collect();
         assert_eq!(paths.len() as u64, expected);
     }
@@ -178,9 +136,7 @@ fn routes_of_a_spine_that_lost_the_leaf_are_withdrawn() {
     let leaf = fabric.switch_named("leaf-0").expect("a leaf");
     let spine = fabric.switch_named("spine-0").expect("a spine");
     let links = fabric.neighbors(spine).iter();
-    let lost = links
-        .filter(|&&(_, far)| far == leaf)
-        .map(|&(link, _)| link);
+    let lost = links.filter(|&&(_, far)| far == leaf).map(|&(link, _)| link);
     let mut mask = LinkMask::none(&fabric);
     mask.set_link(lost.last().expect("a link"), true);
     let forwarding = Forwarding::new(&fabric, &mask);
@@ -191,23 +147,13 @@ fn routes_of_a_spine_that_lost_the_leaf_are_withdrawn() {
     };
     assert_eq!(count(4), Ok(3), "the same pod");
     assert_eq!(count(16), Ok(12), "another pod");
-    let own = NicPort {
-        nic: target,
-        port: 0,
-    };
-    assert_eq!(
-        routing.count_paths(own, fabric.nic(HostId(16), 0)),
-        Ok(16),
-        "one direction died"
-    );
+    let own = NicPort { nic: target, port: 0 };
+    assert_eq!(routing.count_paths(own, fabric.nic(HostId(16), 0)), Ok(16), "one direction died");
 }
 
 /// Core links used by cross-pod traffic of an all-to-all between four hosts of each of four pods.
 fn core_links_used(seeds: Seeds) -> usize {
-    let dcn = DcnPlus {
-        pods: 4,
-        ..DcnPlus::default()
-    };
+    let dcn = DcnPlus { pods: 4, ..DcnPlus::default() };
     let fabric = dcn.build().expect("four pods of dcn-plus");
     let forwarding = healthy(&fabric);
     let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32).with_seed(3), seeds);
@@ -218,27 +164,17 @@ fn core_links_used(seeds: Seeds) -> usize {
     for source in (0..hosts).step_by(4) {
         for target in (0..hosts).step_by(4) {
             for rail in 0..8 {
-                let (nic, to) = (
-                    fabric.nic(HostId(source), rail),
-                    fabric.nic(HostId(target), rail),
-                );
+                let (nic, to) = (fabric.nic(HostId(source), rail), fabric.nic(HostId(target), rail));
                 if fabric.hosts()[source as usize].pod == fabric.hosts()[target as usize].pod {
                     continue;
                 }
                 let port = roce_source_port(100 + target * 8 + rail, 100 + source);
                 let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(to), port));
                 path.clear();
-                let source = NicPort {
-                    nic,
-                    port: rail % 2,
-                };
-                routing
-                    .route(source, to, &key, &mut path)
-                    .expect("a healthy fabric");
+                let source = NicPort { nic, port: rail % 2 };
+                routing.route(source, to, &key, &mut path).expect("a healthy fabric");
                 used.extend(path.iter().copied().filter(|&link| {
-                    let up = fabric
-                        .place(fabric.target(link))
-                        .is_some_and(|p| p.tier == 3);
+                    let up = fabric.place(fabric.target(link)).is_some_and(|p| p.tier == 3);
                     up && fabric.cable_class(link.cable()) == CableClass::SpineCore
                 }));
             }
@@ -250,16 +186,10 @@ fn core_links_used(seeds: Seeds) -> usize {
 /// HPN section 2.2: the same hash at every tier leaves most links of the next tier idle.
 #[test]
 fn shared_seeds_polarise_dcn_plus() {
-    let (shared, per_tier) = (
-        core_links_used(Seeds::Shared),
-        core_links_used(Seeds::PerTier),
-    );
+    let (shared, per_tier) = (core_links_used(Seeds::Shared), core_links_used(Seeds::PerTier));
     let per_switch = core_links_used(Seeds::PerSwitch);
     assert!(4 * shared < per_tier, "{shared} of {per_tier} core links");
-    assert!(
-        4 * shared < per_switch,
-        "{shared} of {per_switch} core links"
-    );
+    assert!(4 * shared < per_switch, "{shared} of {per_switch} core links");
 }
 
 /// Egress links at cores by (arrival, target pod) over many flows between pods.
@@ -270,20 +200,10 @@ fn core_map(routing: &Routing<'_>) -> BTreeMap<(LinkId, u32), BTreeSet<LinkId>> 
     let mut path = Vec::new();
     for flow in 0..60_000u32 {
         let (source, target) = (flow % hosts, flow / 3 * 7 % hosts);
-        let (nic, to) = (
-            fabric.nic(HostId(source), flow % 8),
-            fabric.nic(HostId(target), flow % 8),
-        );
-        let key = HashKey::of(FiveTuple::roce(
-            nic_ip(nic),
-            nic_ip(to),
-            0xC000 | flow as u16,
-        ));
+        let (nic, to) = (fabric.nic(HostId(source), flow % 8), fabric.nic(HostId(target), flow % 8));
+        let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(to), 0xC000 | flow as u16));
         path.clear();
-        let source = NicPort {
-            nic,
-            port: flow / 8 % 2,
-        };
+        let source = NicPort { nic, port: flow / 8 % 2 };
         if routing.route(source, to, &key, &mut path).is_ok() && path.len() == 6 {
             let pod = fabric.host(HostId(target)).pod;
             map.entry((path[2], pod)).or_default().insert(path[3]);
@@ -309,27 +229,16 @@ fn per_port_hash_of_the_core_is_fixed_and_falls_back_alone() {
     let ecmp = PLAIN.with_core_per_port();
     let forwarding = healthy(&fabric);
     let before = core_map(&with(&fabric, &forwarding, &ecmp));
-    assert_eq!(
-        before.len(),
-        3 * 2 * 2 * 4 * 4,
-        "every spine-core link towards either other pod"
-    );
+    assert_eq!(before.len(), 3 * 2 * 2 * 4 * 4, "every spine-core link towards either other pod");
     assert!(before.values().all(|egress| egress.len() == 1));
     let mut image = BTreeSet::new();
     for ((arrival, pod), egress) in &before {
         let from = fabric.place(fabric.source(*arrival)).expect("a spine").pod;
         let egress = egress.first().expect("one egress");
-        assert!(
-            image.insert((from, *pod, *egress)),
-            "two ports share an egress"
-        );
+        assert!(image.insert((from, *pod, *egress)), "two ports share an egress");
     }
 
-    let dead = *before
-        .values()
-        .next()
-        .and_then(BTreeSet::first)
-        .expect("an egress");
+    let dead = *before.values().next().and_then(BTreeSet::first).expect("an egress");
     let mut mask = LinkMask::none(&fabric);
     mask.set_link(dead, true);
     let forwarding = Forwarding::new(&fabric, &mask);
@@ -337,10 +246,7 @@ fn per_port_hash_of_the_core_is_fixed_and_falls_back_alone() {
     let mut fallen_back = 0;
     for (port, egress) in &after {
         if before[port].contains(&dead) {
-            assert!(
-                !egress.contains(&dead) && egress.len() > 1,
-                "the five-tuple spreads it"
-            );
+            assert!(!egress.contains(&dead) && egress.len() > 1, "the five-tuple spreads it");
             fallen_back += 1;
         } else {
             assert_eq!(egress, &before[port]);
@@ -352,17 +258,10 @@ fn per_port_hash_of_the_core_is_fixed_and_falls_back_alone() {
 /// Seven pods of 15,360 GPUs: tables of all targets, far below a GiB.
 #[test]
 fn tables_of_a_hundred_thousand_gpus_stay_small() {
-    let hpn = Hpn {
-        pods: 7,
-        ..Hpn::default()
-    };
+    let hpn = Hpn { pods: 7, ..Hpn::default() };
     let fabric = hpn.build().expect("seven pods");
     let forwarding = healthy(&fabric);
     forwarding.prepare_all();
     assert_eq!(forwarding.target_count(), 7 * 15 * 8);
-    assert!(
-        forwarding.table_bytes() < 64 << 20,
-        "{} bytes",
-        forwarding.table_bytes()
-    );
+    assert!(forwarding.table_bytes() < 64 << 20, "{} bytes", forwarding.table_bytes());
 }

@@ -7,9 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use fabrics::{any_ecmp, any_masked, is_backend, nics};
 use proptest::prelude::*;
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
-use railtwin_routing::{
-    FiveTuple, Forwarding, HashKey, LinkMask, NicPort, NoRoute, Routing, nic_ip,
-};
+use railtwin_routing::{FiveTuple, Forwarding, HashKey, LinkMask, NicPort, NoRoute, Routing, nic_ip};
 
 /// Tier of a switch, 0 for a NIC.
 fn tier(fabric: &Fabric, device: DeviceId) -> u8 {
@@ -42,26 +40,15 @@ fn search(fabric: &Fabric, mask: &LinkMask, first: LinkId, target: DeviceId) -> 
 }
 
 /// Panics unless `path` is a chain of live links from the source to the target without a valley.
-fn check_path(
-    fabric: &Fabric,
-    mask: &LinkMask,
-    source: NicPort,
-    target: DeviceId,
-    path: &[LinkId],
-) {
+fn check_path(fabric: &Fabric, mask: &LinkMask, source: NicPort, target: DeviceId, path: &[LinkId]) {
     assert_eq!(Some(path[0]), fabric.access_link(source.nic, source.port));
     assert_eq!(fabric.target(path[path.len() - 1]), target);
     for pair in path.windows(2) {
         assert_eq!(fabric.target(pair[0]), fabric.source(pair[1]));
     }
     assert!(path.iter().all(|&link| !mask.is_down(link)));
-    let tiers: Vec<u8> = path
-        .iter()
-        .map(|&link| tier(fabric, fabric.target(link)))
-        .collect();
-    let top = (0..tiers.len())
-        .max_by_key(|&hop| tiers[hop])
-        .expect("two hops or more");
+    let tiers: Vec<u8> = path.iter().map(|&link| tier(fabric, fabric.target(link))).collect();
+    let top = (0..tiers.len()).max_by_key(|&hop| tiers[hop]).expect("two hops or more");
     assert!(tiers[..=top].is_sorted_by(|a, b| a < b), "{tiers:?}");
     assert!(tiers[top..].is_sorted_by(|a, b| a > b), "{tiers:?}");
 }

@@ -37,16 +37,8 @@ fn sequential_queue_pairs_are_about_as_uneven_as_luck() {
     });
     let drawn = mean_ratio(|pair| {
         let mut rng = Pcg64::seed_from_u64(pair);
-        (0..QUEUE_PAIRS)
-            .map(|_| rng.random_range(0xC000..=0xFFFF))
-            .collect()
+        (0..QUEUE_PAIRS).map(|_| rng.random_range(0xC000..=0xFFFF)).collect()
     });
-    assert!(
-        (2.8..3.4).contains(&drawn),
-        "16 flows over 16 links, random ports: {drawn}"
-    );
-    assert!(
-        (derived - drawn).abs() < 0.3,
-        "derived ports {derived}, random ports {drawn}"
-    );
+    assert!((2.8..3.4).contains(&drawn), "16 flows over 16 links, random ports: {drawn}");
+    assert!((derived - drawn).abs() < 0.3, "derived ports {derived}, random ports {drawn}");
 }

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{HostId, LinkId};
 use railtwin_routing::{
-    Avoid, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort,
-    Routing, Seeds, SteeredPath, nic_ip,
+    Avoid, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing,
+    Seeds, SteeredPath, nic_ip,
 };
 
 fn crc32(seeds: Seeds) -> EcmpConfig {
@@ -18,11 +18,7 @@ fn crc32(seeds: Seeds) -> EcmpConfig {
 }
 
 fn assert_disjoint(paths: &[SteeredPath]) {
-    let mut links: Vec<LinkId> = paths
-        .iter()
-        .flat_map(|path| path.beyond_access())
-        .copied()
-        .collect();
+    let mut links: Vec<LinkId> = paths.iter().flat_map(|path| path.beyond_access()).copied().collect();
     let all = links.len();
     links.sort();
     links.dedup();
@@ -39,10 +35,7 @@ fn assert_foreseen(routing: &Routing<'_>, source: NicPort, key: &HashKey, found:
         assert!(landed.is_ok());
         seen.entry(path).or_insert(port);
     }
-    let found: BTreeMap<_, _> = found
-        .iter()
-        .map(|path| (path.links.clone(), path.source_port))
-        .collect();
+    let found: BTreeMap<_, _> = found.iter().map(|path| (path.links.clone(), path.source_port)).collect();
     assert_eq!(found, seen);
 }
 
@@ -65,27 +58,16 @@ fn hpn_has_sixty_disjoint_paths_and_fifty_nine_without_a_spine() {
     let mut mask = LinkMask::none(&fabric);
     for expected in [60, 59] {
         let forwarding = Forwarding::new(&fabric, &mask);
-        let routing = Routing {
-            fabric: &fabric,
-            forwarding: &forwarding,
-            ecmp: &ecmp,
-        };
+        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
         for port in 0..2 {
             let source = NicPort { nic, port };
-            let find = |count| {
-                routing.disjoint_source_ports(source, target, &key, count, &Avoid::default())
-            };
+            let find = |count| routing.disjoint_source_ports(source, target, &key, count, &Avoid::default());
             let all = find(100).expect("reachable");
             assert_eq!(all.len(), expected);
             assert_disjoint(&all);
-            assert!(
-                all.iter()
-                    .all(|path| routing.landing(target, path).port_index == port)
-            );
+            assert!(all.iter().all(|path| routing.landing(target, path).port_index == port));
             assert_eq!(find(16).expect("reachable").len(), 16);
-            let sorted = routing
-                .paths_by_source_port(source, target, &key)
-                .expect("reachable");
+            let sorted = routing.paths_by_source_port(source, target, &key).expect("reachable");
             assert_foreseen(&routing, source, &key, &sorted);
         }
         // The port-0 and the port-1 plane lose a spine each.
@@ -98,18 +80,11 @@ fn hpn_has_sixty_disjoint_paths_and_fifty_nine_without_a_spine() {
 /// Where a leaf has parallel cables to a spine, first come would block later ones; moving helps.
 #[test]
 fn dcn_plus_uses_every_uplink_of_the_leaf() {
-    let dcn = DcnPlus {
-        pods: 1,
-        ..DcnPlus::default()
-    };
+    let dcn = DcnPlus { pods: 1, ..DcnPlus::default() };
     let fabric = dcn.build().expect("one pod of dcn-plus");
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = crc32(Seeds::PerTier);
-    let routing = Routing {
-        fabric: &fabric,
-        forwarding: &forwarding,
-        ecmp: &ecmp,
-    };
+    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
     let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(20), 0));
     let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
     let source = NicPort { nic, port: 0 };
@@ -129,11 +104,7 @@ fn dead_and_busy_links_are_avoided() {
     let fabric = Hpn::default().build().expect("default preset");
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = crc32(Seeds::PerSwitch);
-    let routing = Routing {
-        fabric: &fabric,
-        forwarding: &forwarding,
-        ecmp: &ecmp,
-    };
+    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
     let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(200), 0));
     let source = NicPort { nic, port: 1 };
     let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
@@ -146,10 +117,7 @@ fn dead_and_busy_links_are_avoided() {
 
     let mut mask = LinkMask::none(&fabric);
     mask.set_link(uplink(&all[5]), true);
-    let avoid = Avoid {
-        dead: Some(&mask),
-        busy: &[],
-    };
+    let avoid = Avoid { dead: Some(&mask), busy: &[] };
     let left = find(60, &avoid);
     assert_eq!(left.len(), 59);
     assert!(left.iter().all(|path| uplink(path) != uplink(&all[5])));
@@ -162,10 +130,7 @@ fn dead_and_busy_links_are_avoided() {
     for (path, uses) in [(7, 2), (8, 1), (9, 2)] {
         busy[uplink(&all[path]).index()] = uses;
     }
-    let avoid = Avoid {
-        dead: None,
-        busy: &busy,
-    };
+    let avoid = Avoid { dead: None, busy: &busy };
     let uplinks = |paths: &[SteeredPath]| paths.iter().map(uplink).collect::<Vec<_>>();
     assert_eq!(uplinks(&find(1, &avoid)), [uplink(&all[8])]);
     let mut three = uplinks(&find(3, &avoid));

@@ -40,10 +40,7 @@ fn used(loads: &[u64]) -> usize {
 /// Pearson's statistic against equal shares.
 fn chi_square(loads: &[u64]) -> f64 {
     let mean = loads.iter().sum::<u64>() as f64 / loads.len() as f64;
-    loads
-        .iter()
-        .map(|&load| (load as f64 - mean).powi(2) / mean)
-        .sum()
+    loads.iter().map(|&load| (load as f64 - mean).powi(2) / mean).sum()
 }
 
 /// Chi-square bound that an even spread passes 9999 times in 10000.
@@ -75,10 +72,7 @@ fn separate_seeds_spread_evenly() {
                 let spec = HashSpec::new(function);
                 let loads = between_specs(spec.with_seed(first), spec.with_seed(second), 3, members);
                 let chi = chi_square(&loads);
-                assert!(
-                    chi < bound(members),
-                    "{function} {first} {second} {members}: {chi}"
-                );
+                assert!(chi < bound(members), "{function} {first} {second} {members}: {chi}");
             }
         }
     }
@@ -108,10 +102,7 @@ fn a_constant_alone_does_not_part_tiers() {
         let loads = second_tier_loads(|key| spec.bucket(key, 8), shifted(8), 3, 8);
         assert_eq!(used(&loads), 1);
         let loads = second_tier_loads(|key| spec.bucket(key, 60), shifted(60), 3, 60);
-        assert!(
-            chi_square(&loads) > 10.0 * bound(60),
-            "60 members stay partly polarised"
-        );
+        assert!(chi_square(&loads) > 10.0 * bound(60), "60 members stay partly polarised");
     }
 }
 

@@ -45,13 +45,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
 fn both_columns_of_both_families() {
     let vectors = vectors();
     assert_eq!(vectors.len(), 4);
-    for Vector {
-        source,
-        target,
-        addresses_only,
-        with_ports,
-    } in vectors
-    {
+    for Vector { source, target, addresses_only, with_ports } in vectors {
         let mut input = [octets(source.0), octets(target.0)].concat();
         assert_eq!(toeplitz(&RSS_KEY, &input), Ok(addresses_only), "{source:?}");
         input.extend(source.1.to_be_bytes());

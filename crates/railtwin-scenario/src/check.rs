@@ -60,10 +60,7 @@ impl Checker<'_> {
                     self.report(&node.span, message, "write one of them".to_owned());
                 }
                 (Some(first), Some(second)) => {
-                    let message = format!(
-                        "{} has both `{}` and `{}`",
-                        table.title, first.key, second.key
-                    );
+                    let message = format!("{} has both `{}` and `{}`", table.title, first.key, second.key);
                     self.report(&second.key_span, message, "write one of them".to_owned());
                 }
                 _ => {}
@@ -71,13 +68,7 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown(
-        &mut self,
-        entry: &Entry,
-        table: &'static Table,
-        variant: Option<&Variant>,
-        keys: &[&Key],
-    ) {
+    fn unknown(&mut self, entry: &Entry, table: &'static Table, variant: Option<&Variant>, keys: &[&Key]) {
         // Which keys there are depends on a key that is missing or wrong, and that is reported.
         if variant.is_none() && table.any_key(&entry.key).is_some() {
             return;
@@ -179,11 +170,10 @@ impl Checker<'_> {
 /// The variant of `table` that `node` has chosen.
 fn variant_of(node: &Node, table: &'static Table) -> Option<&'static Variant> {
     table.variants.iter().find(|variant| {
-        node.get(variant.key)
-            .is_some_and(|chosen| match variant.value {
-                Some(value) => chosen.text() == Some(value),
-                None => true,
-            })
+        node.get(variant.key).is_some_and(|chosen| match variant.value {
+            Some(value) => chosen.text() == Some(value),
+            None => true,
+        })
     })
 }
 
@@ -199,10 +189,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         false => Err(Refused::Plain(format!("`{name}` {why}"))),
     };
     match (kind, &node.value) {
-        (Kind::Version, Value::Integer(version)) => plain(
-            *version == i64::from(SCHEMA),
-            &format!("{version} is not known to this program"),
-        ),
+        (Kind::Version, Value::Integer(version)) => {
+            plain(*version == i64::from(SCHEMA), &format!("{version} is not known to this program"))
+        }
         (Kind::Text, Value::Text(text)) => plain(!text.is_empty(), "is empty"),
         (Kind::Name, Value::Text(text)) => {
             let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -210,10 +199,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(ok, &format!("cannot be {text:?}"))
         }
         (Kind::Bool, Value::Bool(_)) => Ok(()),
-        (Kind::Whole(least, most), Value::Integer(number)) => plain(
-            (least..=most).contains(&number),
-            &format!("cannot be {number}"),
-        ),
+        (Kind::Whole(least, most), Value::Integer(number)) => {
+            plain((least..=most).contains(&number), &format!("cannot be {number}"))
+        }
         (Kind::Share(above, most), Value::Integer(_) | Value::Float(_)) => {
             let number = number(node);
             let ok = number > *above && number <= *most;
@@ -222,10 +210,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         (Kind::Amount, Value::Integer(_) | Value::Float(_)) => {
             plain(number(node).is_finite(), "is not finite")
         }
-        (Kind::Amount, Value::Text(text)) => plain(
-            Amount::of_text(text).is_some(),
-            &format!("cannot be {text:?}"),
-        ),
+        (Kind::Amount, Value::Text(text)) => {
+            plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
+        }
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
         (Kind::Size, Value::Text(text)) => {
             let size: Bytes = text.parse().map_err(refused)?;
@@ -278,9 +265,7 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
         Kind::Size => format!("write a size as text, such as {name} = \"64 MiB\""),
         Kind::Rate { .. } => format!("write a rate as text, such as {name} = \"400 Gbps\""),
-        Kind::Amount => {
-            "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned()
-        }
+        Kind::Amount => "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned(),
         Kind::List(item) => match item {
             Kind::Choice(names) => format!("write a list of {}", names.join(", ")),
             _ => format!("write a list, such as {name} = [0, 1]"),

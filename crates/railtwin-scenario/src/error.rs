@@ -20,17 +20,8 @@ pub struct Problem {
 
 impl Problem {
     /// A problem at `span` of `text`; a span outside the text is moved to its end.
-    pub fn new(
-        text: &str,
-        span: Range<usize>,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) -> Self {
-        let floor = |at: usize| {
-            (0..=at.min(text.len()))
-                .rev()
-                .find(|&at| text.is_char_boundary(at))
-        };
+    pub fn new(text: &str, span: Range<usize>, message: impl Into<String>, hint: Option<String>) -> Self {
+        let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
         let start = floor(span.start).unwrap_or(0);
         let end = floor(span.end).unwrap_or(0).max(start);
         let before = &text[..start];
@@ -63,22 +54,14 @@ impl ScenarioError {
     pub fn new(file: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
         problems.truncate(Self::MOST);
-        Self {
-            file: file.to_owned(),
-            problems,
-        }
+        Self { file: file.to_owned(), problems }
     }
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
-            let Problem {
-                line,
-                column,
-                message,
-                ..
-            } = problem;
+            let Problem { line, column, message, .. } = problem;
             let gap = if index == 0 { "" } else { "\n" };
             write!(out, "{gap}{}:{line}:{column}: {message}", self.file)?;
             if let Some(hint) = &problem.hint {

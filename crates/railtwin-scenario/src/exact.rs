@@ -16,48 +16,29 @@ fn whole(value: u64, units: &[(&str, u64)]) -> String {
     let smallest = units[units.len() - 1];
     let (unit, scale) = match value {
         0 => smallest,
-        _ => *units
-            .iter()
-            .find(|(_, scale)| value.is_multiple_of(*scale))
-            .unwrap_or(&smallest),
+        _ => *units.iter().find(|(_, scale)| value.is_multiple_of(*scale)).unwrap_or(&smallest),
     };
     format!("{} {unit}", value / scale)
 }
 
 impl Exact for SimTime {
     fn exact(&self) -> String {
-        let units = [
-            ("s", 1_000_000_000_000),
-            ("ms", 1_000_000_000),
-            ("us", 1_000_000),
-            ("ns", 1_000),
-            ("ps", 1),
-        ];
+        let units =
+            [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
         whole(self.ps(), &units)
     }
 }
 
 impl Exact for Bytes {
     fn exact(&self) -> String {
-        let units = [
-            ("TiB", 1 << 40),
-            ("GiB", 1 << 30),
-            ("MiB", 1 << 20),
-            ("KiB", 1 << 10),
-            ("B", 1),
-        ];
+        let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
         whole(self.0, &units)
     }
 }
 
 impl Exact for Rate {
     fn exact(&self) -> String {
-        let units = [
-            ("Gbps", 1_000_000_000),
-            ("Mbps", 1_000_000),
-            ("kbps", 1_000),
-            ("bps", 1),
-        ];
+        let units = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)];
         whole(self.bits_per_s(), &units)
     }
 }
@@ -66,10 +47,7 @@ pub(crate) fn write<T: Exact, S: Serializer>(value: &T, output: S) -> Result<S::
     output.serialize_str(&value.exact())
 }
 
-pub(crate) fn write_option<T: Exact, S: Serializer>(
-    value: &Option<T>,
-    output: S,
-) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_option<T: Exact, S: Serializer>(value: &Option<T>, output: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => write(value, output),
         None => output.serialize_none(),

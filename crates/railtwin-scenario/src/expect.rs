@@ -39,9 +39,7 @@ impl Bounds {
 
     /// The amounts that are given.
     pub(crate) fn amounts(&self) -> impl Iterator<Item = Amount> {
-        [self.at_least, self.at_most, self.equals]
-            .into_iter()
-            .flatten()
+        [self.at_least, self.at_most, self.equals].into_iter().flatten()
     }
 }
 
@@ -120,9 +118,8 @@ impl<'de> Deserialize<'de> for Amount {
         }
         match Written::deserialize(input)? {
             Written::Number(number) => Ok(Self::Number(number)),
-            Written::Text(text) => Self::of_text(&text).ok_or_else(|| {
-                serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))
-            }),
+            Written::Text(text) => Self::of_text(&text)
+                .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))),
         }
     }
 }
@@ -140,18 +137,8 @@ mod tests {
         };
         assert!(bounds.accepts(1.0) && bounds.accepts(2.0));
         assert!(!bounds.accepts(0.999) && !bounds.accepts(2.001) && !bounds.accepts(f64::NAN));
-        let near = Bounds {
-            equals: Amount::of_text("100 Gbps"),
-            tolerance: Some(0.01),
-            ..Bounds::default()
-        };
+        let near = Bounds { equals: Amount::of_text("100 Gbps"), tolerance: Some(0.01), ..Bounds::default() };
         assert!(near.accepts(99.5e9) && !near.accepts(98.5e9));
-        assert!(
-            !Bounds {
-                tolerance: None,
-                ..near
-            }
-            .accepts(99.5e9)
-        );
+        assert!(!Bounds { tolerance: None, ..near }.accepts(99.5e9));
     }
 }

@@ -9,15 +9,8 @@ const MOST_PORTS: u128 = 1 << 28;
 pub(crate) fn check_bounds(spec: &ClosSpec) -> Result<(), FabricError> {
     let host = &spec.host;
     host.check()?;
-    let [pods, segments, spines, parallel, spine_up, tors] = [
-        spec.pods,
-        spec.segments,
-        spec.spines,
-        spec.parallel,
-        spec.spine_up,
-        spec.tors,
-    ]
-    .map(u128::from);
+    let [pods, segments, spines, parallel, spine_up, tors] =
+        [spec.pods, spec.segments, spec.spines, spec.parallel, spec.spine_up, spec.tors].map(u128::from);
     let hosts = u128::from(spec.hosts) + u128::from(spec.spare_hosts);
     let (nics, nic_ports) = (u128::from(host.nics), u128::from(host.nic.ports));
     let leaves = nics / u128::from(spec.rails_per_leaf.max(1)) * tors;
@@ -29,8 +22,7 @@ pub(crate) fn check_bounds(spec: &ClosSpec) -> Result<(), FabricError> {
     let leaf_ports = hosts * nics * nic_ports + spines * parallel;
     let spine_ports = segments * leaves * parallel + spine_up;
     let core_ports = pods * spines * spine_up;
-    let in_segments =
-        pods * segments * (hosts * (2 * u128::from(host.gpus) + nics * (2 + nic_ports)));
+    let in_segments = pods * segments * (hosts * (2 * u128::from(host.gpus) + nics * (2 + nic_ports)));
     let ports = in_segments
         + pods * segments * leaves * leaf_ports
         + pods * groups * spines * spine_ports
@@ -42,9 +34,7 @@ pub(crate) fn check_bounds(spec: &ClosSpec) -> Result<(), FabricError> {
     let fastest = rates.map(|rate| rate.bits_per_s()).into_iter().max();
     let most = u128::from(fastest.unwrap_or(0)) * leaf_ports.max(spine_ports).max(core_ports);
     if most > u128::from(u64::MAX / 2) {
-        return Err(FabricError::TooLarge {
-            what: "bits per second in one switch",
-        });
+        return Err(FabricError::TooLarge { what: "bits per second in one switch" });
     }
     Ok(())
 }

@@ -131,15 +131,9 @@ pub struct HpnSpec {
     pub spine_up: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub uplink: Option<Rate>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub chip: Option<Rate>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -188,15 +182,9 @@ pub struct DcnPlusSpec {
     pub parallel: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub uplink: Option<Rate>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub chip: Option<Rate>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -218,10 +206,7 @@ impl DcnPlusSpec {
         set(&mut dcn.cores, self.cores);
         set(&mut dcn.uplink, self.uplink);
         set(&mut dcn.chip, self.chip);
-        let ports = dcn
-            .segments
-            .checked_mul(2)
-            .map(|leaves| leaves.checked_mul(dcn.parallel));
+        let ports = dcn.segments.checked_mul(2).map(|leaves| leaves.checked_mul(dcn.parallel));
         match ports.flatten() {
             Some(_) => Ok(dcn),
             None => Err(FabricError::TooLarge { what: "ports" }),
@@ -242,25 +227,13 @@ pub struct LeafSpineSpec {
     pub uplinks: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub uplink_capacity: Option<Rate>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub chip: Option<Rate>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub delay: Option<SimTime>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub switch_latency: Option<SimTime>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -272,10 +245,7 @@ impl LeafSpineSpec {
     /// # Errors
     /// [`FabricError::OutOfRange`] for an unknown host model.
     pub fn filled(&self) -> Result<LeafSpine, FabricError> {
-        let mut fabric = LeafSpine {
-            chip: self.chip,
-            ..LeafSpine::default()
-        };
+        let mut fabric = LeafSpine { chip: self.chip, ..LeafSpine::default() };
         fabric.host = self.host.over(&fabric.host)?;
         set(&mut fabric.leaves, self.leaves);
         set(&mut fabric.hosts_per_leaf, self.hosts_per_leaf);
@@ -295,10 +265,7 @@ impl LeafSpineSpec {
 pub struct FatTreeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<u32>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub capacity: Option<Rate>,
 }
 
@@ -313,9 +280,7 @@ impl FatTreeSpec {
         set(&mut tree.capacity, self.capacity);
         match tree.capacity.bits_per_s().checked_mul(u64::from(tree.k)) {
             Some(_) => Ok(tree),
-            None => Err(FabricError::TooLarge {
-                what: "bits per second in one switch",
-            }),
+            None => Err(FabricError::TooLarge { what: "bits per second in one switch" }),
         }
     }
 }

@@ -22,22 +22,13 @@ pub struct HostSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nic_ports: Option<u32>,
     /// Capacity of a port of a backend NIC.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub nic_port_capacity: Option<Rate>,
     /// NVLink capacity of a GPU in one direction; zero = no NVLink.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub nvlink: Option<Rate>,
     /// PCIe capacity between a GPU and its NIC in one direction.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub pcie: Option<Rate>,
 }
 

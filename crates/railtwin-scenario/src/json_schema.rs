@@ -26,10 +26,8 @@ fn table(table: &'static Table) -> Value {
     }
     let alternatives = table.variants.iter().map(|variant| {
         let selectors: Vec<&str> = table.variants.iter().map(|v| v.key).collect();
-        let common = table
-            .keys
-            .iter()
-            .filter(|key| key.name == variant.key || !selectors.contains(&key.name));
+        let common =
+            table.keys.iter().filter(|key| key.name == variant.key || !selectors.contains(&key.name));
         object(table, common.chain(variant.keys).collect(), Some(variant))
     });
     json!({ "anyOf": alternatives.collect::<Vec<_>>() })

@@ -13,39 +13,18 @@ const MOST_GPUS: i64 = 1 << 24;
 pub(crate) static SCENARIO: Table = Table {
     title: "a scenario",
     keys: &[
-        key("schema", Kind::Version, "Version of the scenario format.")
-            .required()
-            .fixed(),
-        key("name", Kind::Name, "Name of the scenario.")
-            .required()
-            .fixed(),
+        key("schema", Kind::Version, "Version of the scenario format.").required().fixed(),
+        key("name", Kind::Name, "Name of the scenario.").required().fixed(),
         key("description", Kind::Text, "The question, for people.").fixed(),
-        key(
-            "seed",
-            Kind::Whole(0, i64::MAX),
-            "Seed of every random stream; default 1.",
-        ),
-        key(
-            "engine",
-            Kind::Choice(&["flow"]),
-            "What executes the case; default flow.",
-        ),
+        key("seed", Kind::Whole(0, i64::MAX), "Seed of every random stream; default 1."),
+        key("engine", Kind::Choice(&["flow"]), "What executes the case; default flow."),
         key("run", Kind::Section(&RUN), "How much is run."),
         key("fabric", Kind::Section(&FABRIC), "What the jobs run on.").required(),
-        key(
-            "routing",
-            Kind::Section(&ROUTING),
-            "How traffic finds its way.",
-        ),
+        key("routing", Kind::Section(&ROUTING), "How traffic finds its way."),
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
-        key(
-            "expect",
-            Kind::Named(&BOUNDS),
-            "What the figures of a run are expected to be.",
-        )
-        .fixed(),
+        key("expect", Kind::Named(&BOUNDS), "What the figures of a run are expected to be.").fixed(),
     ],
     ..Table::EMPTY
 };
@@ -53,16 +32,8 @@ pub(crate) static SCENARIO: Table = Table {
 static RUN: Table = Table {
     title: "[run]",
     keys: &[
-        key(
-            "replicates",
-            Kind::Whole(1, 100_000),
-            "Draws of the hash seeds; default 1.",
-        ),
-        key(
-            "steps",
-            Kind::Whole(1, 100_000),
-            "Training steps in each replicate; default 1.",
-        ),
+        key("replicates", Kind::Whole(1, 100_000), "Draws of the hash seeds; default 1."),
+        key("steps", Kind::Whole(1, 100_000), "Training steps in each replicate; default 1."),
     ],
     ..Table::EMPTY
 };
@@ -80,21 +51,13 @@ static ROUTING: Table = Table {
             Kind::Choice(&["crc-16", "crc-32", "crc-32c", "xor", "toeplitz"]),
             "Hash function of the switches; default crc-32.",
         ),
-        key(
-            "fields",
-            Kind::List(&FIELD),
-            "What the switches hash; default the five-tuple.",
-        ),
+        key("fields", Kind::List(&FIELD), "What the switches hash; default the five-tuple."),
         key(
             "seeds",
             Kind::Choice(&["shared", "per-tier", "per-switch"]),
             "Which switches share a hash seed; default per-switch.",
         ),
-        key(
-            "queue_pairs",
-            Kind::Whole(1, 1024),
-            "Queue pairs per NIC port of a connection; default 1.",
-        ),
+        key("queue_pairs", Kind::Whole(1, 1024), "Queue pairs per NIC port of a connection; default 1."),
         key(
             "split",
             Kind::Choice(&["static", "dynamic"]),
@@ -123,17 +86,8 @@ static FIELD: Kind = Kind::Choice(&[
 static JOB: Table = Table {
     title: "[[job]]",
     keys: &[
-        key(
-            "name",
-            Kind::Name,
-            "Name of the job; default job-0, job-1 and so on.",
-        )
-        .fixed(),
-        key(
-            "count",
-            Kind::Whole(1, MANY),
-            "Copies of the job; default 1.",
-        ),
+        key("name", Kind::Name, "Name of the job; default job-0, job-1 and so on.").fixed(),
+        key("count", Kind::Whole(1, MANY), "Copies of the job; default 1."),
         key("hosts", Kind::Whole(1, MOST_GPUS), "Size in whole hosts."),
         key("gpus", Kind::Whole(1, MOST_GPUS), "Size in GPUs."),
         key(
@@ -142,16 +96,8 @@ static JOB: Table = Table {
             "Where the ranks go; default packed.",
         ),
         key("start", Kind::Time, "When it starts; default 0 s."),
-        key(
-            "workload",
-            Kind::Value(&WORKLOAD),
-            "Training steps, from a recipe or a trace.",
-        ),
-        key(
-            "collective",
-            Kind::Value(&COLLECTIVE),
-            "One collective, repeated.",
-        ),
+        key("workload", Kind::Value(&WORKLOAD), "Training steps, from a recipe or a trace."),
+        key("collective", Kind::Value(&COLLECTIVE), "One collective, repeated."),
     ],
     exactly_one: &["workload", "collective"],
     at_most_one: &["hosts", "gpus"],
@@ -160,12 +106,7 @@ static JOB: Table = Table {
 
 static HOST_LIST: Table = Table {
     title: "`placement`",
-    keys: &[key(
-        "hosts",
-        Kind::List(&HOST_NUMBER),
-        "Host numbers, in the order of the ranks.",
-    )
-    .required()],
+    keys: &[key("hosts", Kind::List(&HOST_NUMBER), "Host numbers, in the order of the ranks.").required()],
     ..Table::EMPTY
 };
 
@@ -176,28 +117,12 @@ static WORKLOAD: Table = Table {
     keys: &[
         key("recipe", Kind::Text, "A model by name, such as gpt3-175b."),
         key("simai", Kind::Text, "Path of a SimAI workload text."),
-        key(
-            "chakra",
-            Kind::Text,
-            "Path of Chakra traces, without the rank.",
-        ),
+        key("chakra", Kind::Text, "Path of Chakra traces, without the rank."),
     ],
     variants: &[
-        Variant {
-            key: "recipe",
-            value: None,
-            keys: RECIPE,
-        },
-        Variant {
-            key: "simai",
-            value: None,
-            keys: &[],
-        },
-        Variant {
-            key: "chakra",
-            value: None,
-            keys: &[],
-        },
+        Variant { key: "recipe", value: None, keys: RECIPE },
+        Variant { key: "simai", value: None, keys: &[] },
+        Variant { key: "chakra", value: None, keys: &[] },
     ],
     exactly_one: &["recipe", "simai", "chakra"],
     ..Table::EMPTY
@@ -205,69 +130,30 @@ static WORKLOAD: Table = Table {
 
 const RECIPE: &[Key] = &[
     key("tp", Kind::Whole(1, MANY), "Tensor parallelism; default 1."),
-    key(
-        "pp",
-        Kind::Whole(1, MANY),
-        "Pipeline parallelism; default 1.",
-    ),
+    key("pp", Kind::Whole(1, MANY), "Pipeline parallelism; default 1."),
     key("dp", Kind::Whole(1, MANY), "Data parallelism; default 1."),
-    key(
-        "micro_batches",
-        Kind::Whole(1, MANY),
-        "Micro-batches of a step per replica; default 1.",
-    ),
-    key(
-        "micro_batch",
-        Kind::Whole(1, MANY),
-        "Sequences in a micro-batch; default 1.",
-    ),
+    key("micro_batches", Kind::Whole(1, MANY), "Micro-batches of a step per replica; default 1."),
+    key("micro_batch", Kind::Whole(1, MANY), "Sequences in a micro-batch; default 1."),
     key(
         "efficiency",
         Kind::Share(0.0, 1.0),
         "Share of the GPU's peak that computation reaches; default 0.5.",
     ),
-    key(
-        "interleave",
-        Kind::Whole(1, 1024),
-        "Virtual pipeline stages per GPU; default 1.",
-    ),
+    key("interleave", Kind::Whole(1, 1024), "Virtual pipeline stages per GPU; default 1."),
 ];
 
-const COLLECTIVES: Kind = Kind::Choice(&[
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "broadcast",
-    "send-receive",
-]);
+const COLLECTIVES: Kind =
+    Kind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"]);
 const ALGORITHMS: Kind = Kind::Choice(&["ring", "nvls", "direct"]);
 
 static COLLECTIVE: Table = Table {
     title: "`collective`",
     keys: &[
         key("kind", COLLECTIVES, "Which collective.").required(),
-        key(
-            "bytes",
-            Kind::Size,
-            "Size of the buffer, as nccl-tests counts it.",
-        )
-        .required(),
-        key(
-            "algorithm",
-            ALGORITHMS,
-            "How it is carried out; default what suits the collective.",
-        ),
-        key(
-            "channels",
-            Kind::Whole(1, 1024),
-            "Channels; default one per NIC of a host.",
-        ),
-        key(
-            "repeat",
-            Kind::Whole(1, MANY),
-            "How often, one after another; default 1.",
-        ),
+        key("bytes", Kind::Size, "Size of the buffer, as nccl-tests counts it.").required(),
+        key("algorithm", ALGORITHMS, "How it is carried out; default what suits the collective."),
+        key("channels", Kind::Whole(1, 1024), "Channels; default one per NIC of a host."),
+        key("repeat", Kind::Whole(1, MANY), "How often, one after another; default 1."),
         key(
             "per",
             Kind::Choice(&["all", "rail"]),
@@ -282,17 +168,8 @@ static CAP: Table = Table {
     keys: &[
         key("collective", COLLECTIVES, "The collective.").required(),
         key("algorithm", ALGORITHMS, "Its algorithm.").required(),
-        key(
-            "host",
-            Kind::Choice(&HostModel::NAMES),
-            "The host model; default every host.",
-        ),
-        key(
-            "busbw",
-            Kind::Rate { zero: false },
-            "Bus bandwidth that a host does not exceed.",
-        )
-        .required(),
+        key("host", Kind::Choice(&HostModel::NAMES), "The host model; default every host."),
+        key("busbw", Kind::Rate { zero: false }, "Bus bandwidth that a host does not exceed.").required(),
     ],
     ..Table::EMPTY
 };
@@ -301,18 +178,9 @@ static FAULT: Table = Table {
     title: "[[fault]]",
     keys: &[
         key("at", Kind::Time, "When.").required(),
-        key(
-            "cable",
-            Kind::Text,
-            "The cable, by the name of one end, such as leaf-0:uplink-3.",
-        )
-        .required(),
+        key("cable", Kind::Text, "The cable, by the name of one end, such as leaf-0:uplink-3.").required(),
         key("kind", Kind::Choice(&["down", "up"]), "What happens to it.").required(),
-        key(
-            "until",
-            Kind::Time,
-            "When a cable that went down is repaired; default never.",
-        ),
+        key("until", Kind::Time, "When a cable that went down is repaired; default never."),
     ],
     ..Table::EMPTY
 };
@@ -329,12 +197,8 @@ static BOUNDS: Table = Table {
             "How far from `equals` is accepted, as a share of it; default not at all.",
         )
         .fixed(),
-        key(
-            "when",
-            Kind::Conditions,
-            "Points of a sweep that this holds for, by the values of their keys.",
-        )
-        .fixed(),
+        key("when", Kind::Conditions, "Points of a sweep that this holds for, by the values of their keys.")
+            .fixed(),
     ],
     ..Table::EMPTY
 };

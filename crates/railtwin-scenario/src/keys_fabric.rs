@@ -14,43 +14,15 @@ const PORTS: i64 = 4_096;
 pub(crate) static FABRIC: Table = Table {
     title: "[fabric]",
     keys: &[
-        key(
-            "preset",
-            Kind::Choice(&PresetSpec::NAMES),
-            "A fabric by name.",
-        ),
-        key(
-            "lingjun",
-            Kind::Text,
-            "Path of a lingjun topo.csv to import.",
-        ),
+        key("preset", Kind::Choice(&PresetSpec::NAMES), "A fabric by name."),
+        key("lingjun", Kind::Text, "Path of a lingjun topo.csv to import."),
     ],
     variants: &[
-        Variant {
-            key: "preset",
-            value: Some("hpn"),
-            keys: HPN,
-        },
-        Variant {
-            key: "preset",
-            value: Some("dcn-plus"),
-            keys: DCN_PLUS,
-        },
-        Variant {
-            key: "preset",
-            value: Some("leaf-spine"),
-            keys: LEAF_SPINE,
-        },
-        Variant {
-            key: "preset",
-            value: Some("fat-tree"),
-            keys: FAT_TREE,
-        },
-        Variant {
-            key: "lingjun",
-            value: None,
-            keys: &[HOST_KEY],
-        },
+        Variant { key: "preset", value: Some("hpn"), keys: HPN },
+        Variant { key: "preset", value: Some("dcn-plus"), keys: DCN_PLUS },
+        Variant { key: "preset", value: Some("leaf-spine"), keys: LEAF_SPINE },
+        Variant { key: "preset", value: Some("fat-tree"), keys: FAT_TREE },
+        Variant { key: "lingjun", value: None, keys: &[HOST_KEY] },
     ],
     exactly_one: &["preset", "lingjun"],
     ..Table::EMPTY
@@ -62,58 +34,29 @@ const PODS: Key = key("pods", Kind::Whole(1, SWITCHES), "Pods.");
 const SEGMENTS: Key = key("segments", Kind::Whole(1, SWITCHES), "Segments in a pod.");
 const HOSTS_KEY: Key = key("hosts", Kind::Whole(1, HOSTS), "Active hosts in a segment.");
 const CORES: Key = key("cores", Kind::Whole(1, SWITCHES), "Cores (in a plane).");
-const SPINES: Key = key(
-    "spines",
-    Kind::Whole(0, SWITCHES),
-    "Spines (of a plane) in a pod.",
-);
-const PARALLEL: Key = key(
-    "parallel",
-    Kind::Whole(1, PORTS),
-    "Parallel cables between a leaf and each spine.",
-);
-const UPLINK: Key = key(
-    "uplink",
-    RATE,
-    "Capacity of leaf-spine and spine-core cables.",
-);
+const SPINES: Key = key("spines", Kind::Whole(0, SWITCHES), "Spines (of a plane) in a pod.");
+const PARALLEL: Key =
+    key("parallel", Kind::Whole(1, PORTS), "Parallel cables between a leaf and each spine.");
+const UPLINK: Key = key("uplink", RATE, "Capacity of leaf-spine and spine-core cables.");
 const CHIP: Key = key("chip", RATE, "Capacity of a switch chip.");
 
 const HPN: &[Key] = &[
     PODS,
     SEGMENTS,
     HOSTS_KEY,
-    key(
-        "spare_hosts",
-        Kind::Whole(0, HOSTS),
-        "Backup hosts in a segment.",
-    ),
-    key(
-        "planes",
-        Kind::Bool,
-        "Whether the two leaves of a set stand in separate planes.",
-    ),
+    key("spare_hosts", Kind::Whole(0, HOSTS), "Backup hosts in a segment."),
+    key("planes", Kind::Bool, "Whether the two leaves of a set stand in separate planes."),
     key("dual_tor", Kind::Bool, "Whether a NIC reaches two leaves."),
-    key(
-        "tier2",
-        Kind::Choice(&["any-to-any", "rail-only"]),
-        "What tier 2 connects.",
-    ),
+    key("tier2", Kind::Choice(&["any-to-any", "rail-only"]), "What tier 2 connects."),
     SPINES,
-    key(
-        "spine_up",
-        Kind::Whole(0, PORTS),
-        "Ports of a spine towards the core.",
-    ),
+    key("spine_up", Kind::Whole(0, PORTS), "Ports of a spine towards the core."),
     CORES,
     UPLINK,
     CHIP,
     HOST_KEY,
 ];
 
-const DCN_PLUS: &[Key] = &[
-    PODS, SEGMENTS, HOSTS_KEY, SPINES, PARALLEL, CORES, UPLINK, CHIP, HOST_KEY,
-];
+const DCN_PLUS: &[Key] = &[PODS, SEGMENTS, HOSTS_KEY, SPINES, PARALLEL, CORES, UPLINK, CHIP, HOST_KEY];
 
 const LEAF_SPINE: &[Key] = &[
     key("leaves", Kind::Whole(1, SWITCHES), "Leaves."),
@@ -122,11 +65,7 @@ const LEAF_SPINE: &[Key] = &[
         Kind::Whole(1, HOSTS),
         "Hosts under a leaf, or under a leaf pair with dual-port NICs.",
     ),
-    key(
-        "uplinks",
-        Kind::Whole(1, PORTS),
-        "Uplinks of a leaf, one to each spine.",
-    ),
+    key("uplinks", Kind::Whole(1, PORTS), "Uplinks of a leaf, one to each spine."),
     PARALLEL,
     key("uplink_capacity", RATE, "Capacity of an uplink cable."),
     CHIP,
@@ -143,29 +82,13 @@ const FAT_TREE: &[Key] = &[
 static HOST: Table = Table {
     title: "[fabric.host]",
     keys: &[
-        key(
-            "model",
-            Kind::Choice(&HostModel::NAMES),
-            "A host model by name.",
-        ),
+        key("model", Kind::Choice(&HostModel::NAMES), "A host model by name."),
         key("gpus", Kind::Whole(1, 1024), "GPUs."),
         key("nics", Kind::Whole(1, 1024), "Backend NICs."),
         key("nic_ports", Kind::Whole(1, 64), "Ports of a backend NIC."),
-        key(
-            "nic_port_capacity",
-            RATE,
-            "Capacity of a port of a backend NIC.",
-        ),
-        key(
-            "nvlink",
-            Kind::Rate { zero: true },
-            "NVLink capacity of a GPU in one direction; zero = none.",
-        ),
-        key(
-            "pcie",
-            RATE,
-            "PCIe capacity between a GPU and its NIC in one direction.",
-        ),
+        key("nic_port_capacity", RATE, "Capacity of a port of a backend NIC."),
+        key("nvlink", Kind::Rate { zero: true }, "NVLink capacity of a GPU in one direction; zero = none."),
+        key("pcie", RATE, "PCIe capacity between a GPU and its NIC in one direction."),
     ],
     ..Table::EMPTY
 };

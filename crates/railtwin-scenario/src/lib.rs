@@ -52,8 +52,7 @@ pub use fabric_spec::{
 };
 pub use host_spec::HostSpec;
 pub use job::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work,
-    Workload,
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
 pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};

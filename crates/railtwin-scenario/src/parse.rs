@@ -16,10 +16,7 @@ impl Scenario {
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let root = Node::parse(file, text)?;
         let axes = axes(&root);
-        if axes
-            .iter()
-            .any(|path| root.at(path).is_some_and(|axis| axis.items().len() > 1))
-        {
+        if axes.iter().any(|path| root.at(path).is_some_and(|axis| axis.items().len() > 1)) {
             let problems = axes.iter().map(|path| {
                 let name = path_text(&root, path);
                 let message = format!("`{name}` is an axis of a sweep, but one scenario is wanted");
@@ -29,9 +26,7 @@ impl Scenario {
             return Err(ScenarioError::new(file, problems.collect()));
         }
         let mut points = expand(file, text)?;
-        let point = points
-            .pop()
-            .expect("axes have values, so a text has a point");
+        let point = points.pop().expect("axes have values, so a text has a point");
         Ok(point.scenario)
     }
 }

@@ -78,10 +78,7 @@ impl Scenario {
             #[serde(flatten)]
             scenario: &'a Scenario,
         }
-        let versioned = Versioned {
-            schema: SCHEMA,
-            scenario: self,
-        };
+        let versioned = Versioned { schema: SCHEMA, scenario: self };
         let table = toml::Table::try_from(versioned)
             .expect("text keys and numbers below 2^63 are all that a scenario holds");
         table.to_string()
@@ -114,10 +111,7 @@ pub struct RunSpec {
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self {
-            replicates: 1,
-            steps: 1,
-        }
+        Self { replicates: 1, steps: 1 }
     }
 }
 
@@ -147,11 +141,7 @@ pub struct FaultSpec {
     /// What happens to it.
     pub kind: FaultKind,
     /// When a cable that went down is repaired; none = never.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "exact::write_option"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub until: Option<SimTime>,
 }
 

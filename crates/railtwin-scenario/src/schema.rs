@@ -83,47 +83,27 @@ impl Variant {
 }
 
 impl Table {
-    pub(crate) const EMPTY: Self = Self {
-        title: "",
-        keys: &[],
-        variants: &[],
-        exactly_one: &[],
-        at_most_one: &[],
-    };
+    pub(crate) const EMPTY: Self =
+        Self { title: "", keys: &[], variants: &[], exactly_one: &[], at_most_one: &[] };
 
     /// The key, in any variant: keys of one name are of one kind in all of them.
     pub(crate) fn any_key(&self, name: &str) -> Option<&'static Key> {
-        let mut keys = self
-            .keys
-            .iter()
-            .chain(self.variants.iter().flat_map(|v| v.keys));
+        let mut keys = self.keys.iter().chain(self.variants.iter().flat_map(|v| v.keys));
         keys.find(|key| key.name == name)
     }
 }
 
 pub(crate) const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key {
-        name,
-        kind,
-        required: false,
-        axis: true,
-        about,
-    }
+    Key { name, kind, required: false, axis: true, about }
 }
 
 impl Key {
     pub(crate) const fn required(self) -> Self {
-        Self {
-            required: true,
-            ..self
-        }
+        Self { required: true, ..self }
     }
 
     /// A key that a sweep cannot vary.
     pub(crate) const fn fixed(self) -> Self {
-        Self {
-            axis: false,
-            ..self
-        }
+        Self { axis: false, ..self }
     }
 }

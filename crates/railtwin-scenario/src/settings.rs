@@ -14,9 +14,7 @@ pub struct SettingsText {
 impl SettingsText {
     /// The preset without settings.
     pub fn new(preset: &str) -> Self {
-        Self {
-            text: format!("preset = {}\n", quoted(preset)),
-        }
+        Self { text: format!("preset = {}\n", quoted(preset)) }
     }
 
     /// Adds a setting. The key is one of `[fabric]`, such as `segments` or `host.nics`; the value is a TOML
@@ -33,8 +31,7 @@ impl SettingsText {
             true => value.to_owned(),
             false => quoted(value),
         };
-        self.text
-            .push_str(&format!("{} = {value}\n", key.join(".")));
+        self.text.push_str(&format!("{} = {value}\n", key.join(".")));
     }
 
     /// The text.

@@ -17,12 +17,7 @@ pub(crate) fn settle(
 ) -> Result<Node, Vec<Problem>> {
     let mut tree = tree.clone();
     let leaves = leaves(&tree);
-    let point = Point {
-        text,
-        label,
-        axes,
-        leaves,
-    };
+    let point = Point { text, label, axes, leaves };
     let expect = [Step::Key("expect".to_owned())];
     if let Some(Value::Table(figures)) = tree.at_mut(&expect).map(|node| &mut node.value) {
         let mut settled = Vec::new();
@@ -94,11 +89,7 @@ impl Point<'_> {
         let wanted = condition.node.label();
         let named = |path: &str| path == key || path.ends_with(&format!(".{key}"));
         let pick = |values: &[(String, String)]| -> Vec<(String, String)> {
-            values
-                .iter()
-                .filter(|(path, _)| named(path))
-                .cloned()
-                .collect()
+            values.iter().filter(|(path, _)| named(path)).cloned().collect()
         };
         let mut found = pick(self.label);
         if found.is_empty() {
@@ -119,10 +110,8 @@ impl Point<'_> {
                     false => self.axes.keys().copied().collect(),
                     true => self.leaves.iter().map(|(path, _)| path.as_str()).collect(),
                 };
-                let ends: Vec<&str> = keys
-                    .iter()
-                    .map(|path| path.rsplit('.').next().unwrap_or(path))
-                    .collect();
+                let ends: Vec<&str> =
+                    keys.iter().map(|path| path.rsplit('.').next().unwrap_or(path)).collect();
                 let message = format!("`when` names `{key}`, which the scenario does not say");
                 let hint = accepted_or_nearest("it says", key, &ends);
                 Err(refuse(&condition.key_span, message, hint))

@@ -34,11 +34,7 @@ mod tests {
         let names = ["balancer", "hash", "k", "seeds"];
         assert_eq!(nearest("blancer", &names), Some("balancer"));
         assert_eq!(nearest("seed", &names), Some("seeds"));
-        assert_eq!(
-            nearest("xyz", &names),
-            None,
-            "k is three edits away and means nothing"
-        );
+        assert_eq!(nearest("xyz", &names), None, "k is three edits away and means nothing");
         assert_eq!(nearest("", &[]), None);
     }
 }

@@ -61,9 +61,7 @@ fn multiply(
     let product = axes
         .iter()
         .filter_map(|path| tree.at(path))
-        .try_fold(1usize, |product, axis| {
-            product.checked_mul(axis.items().len())
-        });
+        .try_fold(1usize, |product, axis| product.checked_mul(axis.items().len()));
     let too_many = |count: String, span| {
         let message = format!("the sweep has {count} points");
         let hint = format!("at most {MOST_POINTS} are run: shorten an axis");
@@ -99,20 +97,11 @@ fn multiply(
 fn check_axis(text: &str, tree: &Node, axis: &Node, path: &[Step]) -> Result<(), Vec<Problem>> {
     let name = path_text(tree, path);
     let refuse = |span, message: String, hint: &str| {
-        Err(vec![Problem::new(
-            text,
-            span,
-            message,
-            Some(hint.to_owned()),
-        )])
+        Err(vec![Problem::new(text, span, message, Some(hint.to_owned()))])
     };
     if axis.items().is_empty() {
         let message = format!("the axis `{name}` is an empty list");
-        return refuse(
-            axis.span.clone(),
-            message,
-            "write one value, or a list of the values to sweep",
-        );
+        return refuse(axis.span.clone(), message, "write one value, or a list of the values to sweep");
     }
     let mut seen = BTreeSet::new();
     for item in axis.items() {
@@ -151,10 +140,7 @@ fn find_axes(node: &Node, table: &'static Table, path: &mut Vec<Step>, found: &m
             }
             (Kind::Section(_), Value::List(_)) => {}
             (Kind::List(_), Value::List(items)) => {
-                if items
-                    .iter()
-                    .any(|item| matches!(item.value, Value::List(_)))
-                {
+                if items.iter().any(|item| matches!(item.value, Value::List(_))) {
                     found.push(path.clone());
                 }
             }

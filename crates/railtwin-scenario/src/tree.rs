@@ -119,15 +119,13 @@ impl Node {
 
     /// The value at `path`, to be replaced.
     pub(crate) fn at_mut(&mut self, path: &[Step]) -> Option<&mut Node> {
-        path.iter()
-            .try_fold(self, |node, step| match (&mut node.value, step) {
-                (Value::Table(entries), Step::Key(key)) => entries
-                    .iter_mut()
-                    .find(|entry| entry.key == *key)
-                    .map(|entry| &mut entry.node),
-                (Value::List(items), Step::Index(index)) => items.get_mut(*index),
-                _ => None,
-            })
+        path.iter().try_fold(self, |node, step| match (&mut node.value, step) {
+            (Value::Table(entries), Step::Key(key)) => {
+                entries.iter_mut().find(|entry| entry.key == *key).map(|entry| &mut entry.node)
+            }
+            (Value::List(items), Step::Index(index)) => items.get_mut(*index),
+            _ => None,
+        })
     }
 
     /// The value without places, for serde.
@@ -139,10 +137,7 @@ impl Node {
             Value::Bool(value) => toml::Value::Boolean(*value),
             Value::List(items) => toml::Value::Array(items.iter().map(Node::to_toml).collect()),
             Value::Table(entries) => toml::Value::Table(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.node.to_toml()))
-                    .collect(),
+                entries.iter().map(|entry| (entry.key.clone(), entry.node.to_toml())).collect(),
             ),
         }
     }
@@ -171,17 +166,14 @@ fn table_of(table: &DeTable<'_>) -> Result<Value, Range<usize>> {
 fn node_of(value: &DeValue<'_>, span: Range<usize>) -> Result<Node, Range<usize>> {
     let value = match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(number) => Value::Integer(
-            i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| span.clone())?,
-        ),
+        DeValue::Integer(number) => {
+            Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| span.clone())?)
+        }
         DeValue::Float(number) => Value::Float(number.as_str().parse().map_err(|_| span.clone())?),
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Datetime(date) => Value::Date(date.to_string()),
         DeValue::Array(items) => Value::List(
-            items
-                .iter()
-                .map(|item| node_of(item.get_ref(), item.span()))
-                .collect::<Result<_, _>>()?,
+            items.iter().map(|item| node_of(item.get_ref(), item.span())).collect::<Result<_, _>>()?,
         ),
         DeValue::Table(table) => table_of(table)?,
     };

@@ -1,8 +1,8 @@
 //! Scenarios that are right: what their text says arrives in the types.
 use railtwin_fabric::design::DesignReport;
 use railtwin_scenario::{
-    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec,
-    Scenario, Seeds, Split, Work, Workload, expand,
+    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec, Scenario, Seeds,
+    Split, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -76,13 +76,8 @@ jobs = { equals = 4, tolerance = 0.1 }
 #[test]
 fn every_key_arrives() {
     let scenario = Scenario::parse("full.toml", FULL).unwrap();
-    assert_eq!(
-        (scenario.seed, scenario.run.replicates, scenario.run.steps),
-        (7, 20, 2)
-    );
-    let FabricSpec::Preset(PresetSpec::Hpn(hpn)) = &scenario.fabric else {
-        panic!("{:?}", scenario.fabric)
-    };
+    assert_eq!((scenario.seed, scenario.run.replicates, scenario.run.steps), (7, 20, 2));
+    let FabricSpec::Preset(PresetSpec::Hpn(hpn)) = &scenario.fabric else { panic!("{:?}", scenario.fabric) };
     assert_eq!((hpn.pods, hpn.spare_hosts), (Some(2), Some(0)));
     assert_eq!(hpn.host.nvlink, Some(Rate::from_gbps(3600)));
     let routing = scenario.routing;
@@ -91,44 +86,21 @@ fn every_key_arrives() {
         (Balancer::Disjoint, Seeds::PerTier, Split::Dynamic)
     );
     assert_eq!(routing.fields, railtwin_routing::Fields::FIVE_TUPLE_AND_QP);
-    let [train, reduce, trace] = scenario.jobs.as_slice() else {
-        panic!()
-    };
+    let [train, reduce, trace] = scenario.jobs.as_slice() else { panic!() };
     assert_eq!(train.start, SimTime::from_ps(1_500_000_000_000));
     assert_eq!(train.placement, Placement::Hosts(vec![3, 1, 2, 0]));
-    let Work::Workload(Workload::Recipe(recipe)) = &train.work else {
-        panic!()
-    };
-    assert_eq!(
-        (recipe.tp, recipe.efficiency, recipe.interleave),
-        (8, 0.4, 2)
-    );
-    assert_eq!(
-        (reduce.name.as_str(), reduce.count, reduce.size),
-        ("job-1", 2, Some(JobSize::Gpus(64)))
-    );
-    let Work::Collective(collective) = &reduce.work else {
-        panic!()
-    };
+    let Work::Workload(Workload::Recipe(recipe)) = &train.work else { panic!() };
+    assert_eq!((recipe.tp, recipe.efficiency, recipe.interleave), (8, 0.4, 2));
+    assert_eq!((reduce.name.as_str(), reduce.count, reduce.size), ("job-1", 2, Some(JobSize::Gpus(64))));
+    let Work::Collective(collective) = &reduce.work else { panic!() };
     assert_eq!(
         (collective.bytes, collective.algorithm, collective.per),
         (Bytes(1 << 30), Some(Algorithm::Nvls), Per::Rail)
     );
-    assert_eq!(
-        trace.work,
-        Work::Workload(Workload::Simai {
-            simai: "work.txt".to_owned()
-        })
-    );
+    assert_eq!(trace.work, Work::Workload(Workload::Simai { simai: "work.txt".to_owned() }));
     assert_eq!(scenario.caps[0].busbw, Rate::from_gbps(2896));
-    assert_eq!(
-        (scenario.faults[0].kind, scenario.faults[0].until),
-        (FaultKind::Down, "5 s".parse().ok())
-    );
-    assert_eq!(
-        scenario.expect["step_time"].at_most,
-        Some(Amount::Time("2 s".parse().unwrap()))
-    );
+    assert_eq!((scenario.faults[0].kind, scenario.faults[0].until), (FaultKind::Down, "5 s".parse().ok()));
+    assert_eq!(scenario.expect["step_time"].at_most, Some(Amount::Time("2 s".parse().unwrap())));
     assert_eq!(scenario.expect["jobs"].equals, Some(Amount::Number(4.0)));
     let again = Scenario::parse("again", &scenario.to_toml()).unwrap();
     assert_eq!(again, scenario, "{}", scenario.to_toml());
@@ -140,13 +112,8 @@ fn the_least_scenario_has_defaults() {
     let scenario = Scenario::parse("a", text).unwrap();
     assert_eq!((scenario.seed, scenario.run.replicates), (1, 1));
     assert_eq!(scenario.routing.balancer, Balancer::Ecmp);
-    let FabricSpec::Preset(preset) = &scenario.fabric else {
-        panic!()
-    };
-    assert_eq!(
-        DesignReport::of(&preset.build().unwrap()).gpus_active,
-        15_360
-    );
+    let FabricSpec::Preset(preset) = &scenario.fabric else { panic!() };
+    assert_eq!(DesignReport::of(&preset.build().unwrap()).gpus_active, 15_360);
 }
 
 fn preset(fabric: &str) -> PresetSpec {
@@ -167,35 +134,22 @@ fn presets_build_with_what_is_changed_in_them() {
     assert_eq!(DesignReport::of(&dcn.build().unwrap()).gpus_active, 1024);
     let tree = preset("preset = \"fat-tree\"\nk = 4\ncapacity = \"100 Gbps\"");
     let report = DesignReport::of(&tree.build().unwrap());
-    assert_eq!(
-        (report.gpus_active, report.host_backend),
-        (16, Rate::from_gbps(100))
-    );
+    assert_eq!((report.gpus_active, report.host_backend), (16, Rate::from_gbps(100)));
     let leaf = preset(
         "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 5\nuplinks = 2\nhost.model = \"plain\"\nhost.nic_port_capacity = \"25 Gbps\"",
     );
     let report = DesignReport::of(&leaf.build().unwrap());
     assert_eq!(
-        (
-            report.gpus_active,
-            report.tiers[1].switches,
-            report.host_backend
-        ),
+        (report.gpus_active, report.tiers[1].switches, report.host_backend),
         (15, 2, Rate::from_gbps(25))
     );
     let no_nvlink = preset("preset = \"leaf-spine\"\nhost.nvlink = \"0 Gbps\"");
-    assert_eq!(
-        DesignReport::of(&no_nvlink.build().unwrap()).nvlink_to_nic,
-        None
-    );
+    assert_eq!(DesignReport::of(&no_nvlink.build().unwrap()).nvlink_to_nic, None);
 }
 
 #[test]
 fn an_axis_of_one_value_is_a_scenario() {
     let text = "schema = 1\nname = \"a\"\nseed = [3]\n[fabric]\npreset = \"hpn\"\n";
     assert_eq!(Scenario::parse("a", text).unwrap().seed, 3);
-    assert_eq!(
-        expand("a", text).unwrap()[0].label,
-        [("seed".to_owned(), "3".to_owned())]
-    );
+    assert_eq!(expand("a", text).unwrap()[0].label, [("seed".to_owned(), "3".to_owned())]);
 }

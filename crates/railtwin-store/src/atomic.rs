@@ -15,12 +15,7 @@ pub(crate) fn write_with(
     fill: impl FnOnce(File) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let hidden = beside(path, "writing");
-    let open = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&hidden);
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&hidden);
     let file = open.map_err(StoreError::io(path, "write"))?;
     let renamed = fill(file).and_then(|()| fs::rename(&hidden, path).map_err(StoreError::io(path, "write")));
     if renamed.is_err() {
@@ -32,9 +27,7 @@ pub(crate) fn write_with(
 
 /// Writes a file of these bytes.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_with(path, |mut file| {
-        file.write_all(bytes).map_err(StoreError::io(path, "write"))
-    })
+    write_with(path, |mut file| file.write_all(bytes).map_err(StoreError::io(path, "write")))
 }
 
 /// A hidden sibling: `.run.json.writing` for `run.json`.

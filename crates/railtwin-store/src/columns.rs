@@ -25,9 +25,7 @@ impl Kind {
 
     /// The kind of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::U64, Self::U32, Self::F64, Self::Text]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [Self::U64, Self::U32, Self::F64, Self::Text].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -37,10 +35,7 @@ pub(crate) enum View<'a> {
     U64(&'a [u64]),
     U32(&'a [u32]),
     F64(&'a [f64]),
-    Text {
-        dictionary: &'a [String],
-        codes: &'a [u32],
-    },
+    Text { dictionary: &'a [String], codes: &'a [u32] },
 }
 
 impl<'a> View<'a> {
@@ -67,11 +62,7 @@ impl<'a> View<'a> {
 
 /// Bits of a float by which the store tells values apart: every NaN is the same, -0 is not 0.
 pub(crate) fn float_bits(value: f64) -> u64 {
-    if value.is_nan() {
-        f64::NAN.to_bits()
-    } else {
-        value.to_bits()
-    }
+    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
 
 /// Names and kinds of the columns of a table.
@@ -88,20 +79,14 @@ impl Shape {
     /// The shape that the records document for a table, if they know it.
     pub(crate) fn documented(table: &str) -> Option<Self> {
         let doc = railtwin_records::run::table_doc(table)?;
-        let kinds = doc
-            .columns
-            .iter()
-            .map(|(name, kind, _)| Some(((*name).to_owned(), Kind::from_name(kind)?)));
+        let kinds =
+            doc.columns.iter().map(|(name, kind, _)| Some(((*name).to_owned(), Kind::from_name(kind)?)));
         kinds.collect::<Option<Vec<_>>>().map(Self)
     }
 
     /// As text: `step u32, duration_ps u64`.
     pub(crate) fn text(&self) -> String {
-        let columns: Vec<_> = self
-            .0
-            .iter()
-            .map(|(name, kind)| format!("{name} {}", kind.name()))
-            .collect();
+        let columns: Vec<_> = self.0.iter().map(|(name, kind)| format!("{name} {}", kind.name())).collect();
         columns.join(", ")
     }
 }
@@ -139,10 +124,7 @@ impl Coder {
         out.reserve(codes.len());
         for &code in codes {
             let Some(text) = dictionary.get(code as usize) else {
-                panic!(
-                    "text code {code} lies outside its dictionary of {} values",
-                    dictionary.len()
-                );
+                panic!("text code {code} lies outside its dictionary of {} values", dictionary.len());
             };
             let slot = &mut known[code as usize];
             let new = *slot.get_or_insert_with(|| self.code(text.as_bytes()).expect("a String is UTF-8"));
@@ -166,10 +148,7 @@ impl Growing {
             Kind::U64 => Self::U64(Vec::new()),
             Kind::U32 => Self::U32(Vec::new()),
             Kind::F64 => Self::F64(Vec::new()),
-            Kind::Text => Self::Text {
-                coder: Coder::default(),
-                codes: Vec::new(),
-            },
+            Kind::Text => Self::Text { coder: Coder::default(), codes: Vec::new() },
         }
     }
 
@@ -182,13 +161,7 @@ impl Growing {
             (Self::U64(values), View::U64(rows)) => values.extend_from_slice(rows),
             (Self::U32(values), View::U32(rows)) => values.extend_from_slice(rows),
             (Self::F64(values), View::F64(rows)) => values.extend_from_slice(rows),
-            (
-                Self::Text { coder, codes },
-                View::Text {
-                    dictionary,
-                    codes: rows,
-                },
-            ) => {
+            (Self::Text { coder, codes }, View::Text { dictionary, codes: rows }) => {
                 coder.recode(dictionary, rows, codes);
             }
             (growing, rows) => panic!("{growing:?} cannot take {:?}", rows.kind()),
@@ -200,10 +173,7 @@ impl Growing {
             Self::U64(values) => ColumnData::U64(values),
             Self::U32(values) => ColumnData::U32(values),
             Self::F64(values) => ColumnData::F64(values),
-            Self::Text { coder, codes } => ColumnData::Text {
-                dictionary: coder.dictionary,
-                codes,
-            },
+            Self::Text { coder, codes } => ColumnData::Text { dictionary: coder.dictionary, codes },
         }
     }
 }
@@ -219,11 +189,7 @@ pub(crate) struct GrowingTable {
 impl GrowingTable {
     pub(crate) fn new(shape: Shape) -> Self {
         let columns = shape.0.iter().map(|(_, kind)| Growing::new(*kind)).collect();
-        Self {
-            shape,
-            columns,
-            rows: 0,
-        }
+        Self { shape, columns, rows: 0 }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -243,10 +209,7 @@ impl GrowingTable {
     pub(crate) fn take(&mut self, name: &str) -> Table {
         let emptied = std::mem::replace(self, Self::new(self.shape.clone()));
         let names = emptied.shape.0.into_iter().map(|(name, _)| name);
-        let column = |(name, growing): (String, Growing)| Column {
-            name,
-            data: growing.finish(),
-        };
+        let column = |(name, growing): (String, Growing)| Column { name, data: growing.finish() };
         Table::new(name, names.zip(emptied.columns).map(column).collect())
     }
 }

@@ -153,27 +153,17 @@ pub fn compare(left: &RunFolder, right: &RunFolder) -> Result<Comparison, StoreE
 pub fn compare_figures(left: &[Figure], right: &[Figure]) -> Vec<FigureComparison> {
     let find = |figures: &[Figure], name: &str| figures.iter().find(|figure| figure.name == name).cloned();
     let only_right = right.iter().filter(|figure| find(left, &figure.name).is_none());
-    let joined = left
-        .iter()
-        .map(|figure| (Some(figure.clone()), find(right, &figure.name)));
+    let joined = left.iter().map(|figure| (Some(figure.clone()), find(right, &figure.name)));
     let pairs = joined.chain(only_right.map(|figure| (None, Some(figure.clone()))));
-    pairs
-        .filter_map(|(left, right)| compare_figure(left, right))
-        .collect()
+    pairs.filter_map(|(left, right)| compare_figure(left, right)).collect()
 }
 
 fn compare_figure(left: Option<Figure>, right: Option<Figure>) -> Option<FigureComparison> {
     let shown = left.as_ref().or(right.as_ref())?;
     let (name, unit) = (shown.name.clone(), shown.unit.clone());
-    let right_unit = right
-        .as_ref()
-        .map(|figure| figure.unit.clone())
-        .filter(|other| *other != unit);
+    let right_unit = right.as_ref().map(|figure| figure.unit.clone()).filter(|other| *other != unit);
     let both = left.is_some() && right.is_some() && right_unit.is_none();
-    let (left, right) = (
-        left.and_then(|figure| figure.value),
-        right.and_then(|figure| figure.value),
-    );
+    let (left, right) = (left.and_then(|figure| figure.value), right.and_then(|figure| figure.value));
     let values = left.zip(right).filter(|_| both);
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     Some(FigureComparison {
@@ -223,12 +213,7 @@ fn first_column_difference(left: &Table, right: &Table) -> Option<FirstDifferenc
             column.map_or_else(|| ABSENT.to_owned(), of)
         };
         let column = shown.name.clone();
-        Some(FirstDifference {
-            row: None,
-            column,
-            left: text(left),
-            right: text(right),
-        })
+        Some(FirstDifference { row: None, column, left: text(left), right: text(right) })
     })
 }
 
@@ -237,28 +222,16 @@ fn first_row(left: &Column, right: &Column) -> Option<usize> {
     let differ = match (View::of(&left.data), View::of(&right.data)) {
         (View::U64(left), View::U64(right)) => left.iter().zip(right).position(|(left, right)| left != right),
         (View::U32(left), View::U32(right)) => left.iter().zip(right).position(|(left, right)| left != right),
-        (View::F64(left), View::F64(right)) => left
-            .iter()
-            .zip(right)
-            .position(|(left, right)| float_bits(*left) != float_bits(*right)),
-        (
-            View::Text {
-                dictionary: texts,
-                codes,
-            },
-            View::Text {
-                dictionary: others,
-                codes: other_codes,
-            },
-        ) => codes
-            .iter()
-            .zip(other_codes)
-            .position(|(&code, &other)| texts[code as usize] != others[other as usize]),
-        (left, right) => unreachable!(
-            "kinds {:?} and {:?} were compared before",
-            left.kind(),
-            right.kind()
-        ),
+        (View::F64(left), View::F64(right)) => {
+            left.iter().zip(right).position(|(left, right)| float_bits(*left) != float_bits(*right))
+        }
+        (View::Text { dictionary: texts, codes }, View::Text { dictionary: others, codes: other_codes }) => {
+            codes
+                .iter()
+                .zip(other_codes)
+                .position(|(&code, &other)| texts[code as usize] != others[other as usize])
+        }
+        (left, right) => unreachable!("kinds {:?} and {:?} were compared before", left.kind(), right.kind()),
     };
     let (left, right) = (left.data.len(), right.data.len());
     differ.or((left != right).then_some(left.min(right)))

@@ -24,17 +24,14 @@ pub fn content_hash(table: &Table) -> String {
         match view {
             View::U64(values) => values.iter().for_each(|value| hash.update(value.to_le_bytes())),
             View::U32(values) => values.iter().for_each(|value| hash.update(value.to_le_bytes())),
-            View::F64(values) => values
-                .iter()
-                .for_each(|value| hash.update(float_bits(*value).to_le_bytes())),
+            View::F64(values) => {
+                values.iter().for_each(|value| hash.update(float_bits(*value).to_le_bytes()))
+            }
             View::Text { dictionary, codes } => {
                 let (mut coder, mut recoded) = (Coder::default(), Vec::new());
                 coder.recode(dictionary, codes, &mut recoded);
                 put_count(&mut hash, coder.dictionary().len());
-                coder
-                    .dictionary()
-                    .iter()
-                    .for_each(|text| put_text(&mut hash, text));
+                coder.dictionary().iter().for_each(|text| put_text(&mut hash, text));
                 recoded.iter().for_each(|code| hash.update(code.to_le_bytes()));
             }
         }
@@ -71,21 +68,9 @@ mod tests {
 
     #[test]
     fn the_dictionary_order_does_not_count_but_each_value_does() {
-        let one = table(Column::text(
-            "axis",
-            vec!["tp".into(), "ep".into()],
-            vec![0, 1, 0],
-        ));
-        let other = table(Column::text(
-            "axis",
-            vec!["no".into(), "ep".into(), "tp".into()],
-            vec![2, 1, 2],
-        ));
-        let third = table(Column::text(
-            "axis",
-            vec!["tp".into(), "ep".into()],
-            vec![0, 1, 1],
-        ));
+        let one = table(Column::text("axis", vec!["tp".into(), "ep".into()], vec![0, 1, 0]));
+        let other = table(Column::text("axis", vec!["no".into(), "ep".into(), "tp".into()], vec![2, 1, 2]));
+        let third = table(Column::text("axis", vec!["tp".into(), "ep".into()], vec![0, 1, 1]));
         assert_eq!(content_hash(&one), content_hash(&other));
         assert_ne!(content_hash(&one), content_hash(&third));
     }
@@ -108,19 +93,13 @@ mod tests {
     fn every_nan_is_the_same() {
         let odd = f64::from_bits(f64::NAN.to_bits() ^ 1);
         let one = table(Column::f64("a", vec![f64::NAN]));
-        assert_eq!(
-            content_hash(&one),
-            content_hash(&table(Column::f64("a", vec![odd])))
-        );
+        assert_eq!(content_hash(&one), content_hash(&table(Column::f64("a", vec![odd]))));
     }
 
     /// The hash is kept in golden files, so it must not move by accident.
     #[test]
     fn the_hash_stands_still() {
         let table = Table::new("t", vec![Column::u32("a", vec![1]), Column::coded("b", ["x"])]);
-        assert_eq!(
-            content_hash(&table),
-            "1f9d394c1283595674a62e90371539e3e100d16c4f77ecb2d1ad967fb2c00440"
-        );
+        assert_eq!(content_hash(&table), "1f9d394c1283595674a62e90371539e3e100d16c4f77ecb2d1ad967fb2c00440");
     }
 }

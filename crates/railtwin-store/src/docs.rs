@@ -4,17 +4,11 @@ use railtwin_records::run::TABLES;
 
 /// Files of a run folder and what each one is.
 const FILES: &[(&str, &str)] = &[
-    (
-        "run.json",
-        "facts of the run: which case, how far, what came out (see below)",
-    ),
+    ("run.json", "facts of the run: which case, how far, what came out (see below)"),
     ("scenario.toml", "the scenario as its author wrote it"),
     ("fabric.toml", "the fabric that the case resolved to"),
     ("NAME.parquet", "a finished table (see below)"),
-    (
-        "NAME.part-0000.parquet, NAME.part-0001.parquet, …",
-        "rows so far of a table of a run that goes on",
-    ),
+    ("NAME.part-0000.parquet, NAME.part-0001.parquet, …", "rows so far of a table of a run that goes on"),
     ("trace.json.gz", "the operations as a Perfetto trace, on request"),
     ("report.html", "the page that shows the run; opens from disk"),
 ];
@@ -22,54 +16,26 @@ const FILES: &[(&str, &str)] = &[
 /// Keys of `run.json`: name, type, meaning.
 pub(crate) const RUN_KEYS: &[(&str, &str, &str)] = &[
     ("schema", "integer", "version of the run folder and its tables"),
-    (
-        "run_id",
-        "text",
-        "16 hexadecimal digits: SHA-256 over case text, engine and engine version, cut short",
-    ),
+    ("run_id", "text", "16 hexadecimal digits: SHA-256 over case text, engine and engine version, cut short"),
     ("case_hash", "text", "hash of the resolved case"),
     ("name", "text", "name of the scenario"),
     ("engine", "text", "engine that executed the case, such as `flow`"),
-    (
-        "seed",
-        "integer",
-        "64 bits; every random stream is derived from it",
-    ),
+    ("seed", "integer", "64 bits; every random stream is derived from it"),
     ("version", "text", "version of railtwin that wrote the run"),
     ("status", "text", "`running`, `complete` or `interrupted`"),
-    (
-        "warnings",
-        "list of text",
-        "what the reader of the results ought to know",
-    ),
-    (
-        "counters",
-        "object of integers",
-        "how the engine worked, such as `events`",
-    ),
-    (
-        "figures",
-        "list of objects",
-        "numbers that sum up the run (see below)",
-    ),
+    ("warnings", "list of text", "what the reader of the results ought to know"),
+    ("counters", "object of integers", "how the engine worked, such as `events`"),
+    ("figures", "list of objects", "numbers that sum up the run (see below)"),
     ("facts", "object of text", "words about the case"),
 ];
 
 /// Keys of a figure in `run.json`.
 pub(crate) const FIGURE_KEYS: &[(&str, &str, &str)] = &[
     ("name", "text", "name, unique in the run"),
-    (
-        "value",
-        "number or null",
-        "the value; null when there is none, or none that is finite",
-    ),
+    ("value", "number or null", "the value; null when there is none, or none that is finite"),
     ("unit", "text", "unit of value, low and high; empty for ratios"),
     ("note", "text", "what it means or how it was made; may be empty"),
-    (
-        "low",
-        "number or null",
-        "lowest over what the figure sums up, such as replicates",
-    ),
+    ("low", "number or null", "lowest over what the figure sums up, such as replicates"),
     ("high", "number or null", "highest over what the figure sums up"),
 ];
 
@@ -78,21 +44,9 @@ pub(crate) const SWEEP_KEYS: &[(&str, &str, &str)] = &[
     ("schema", "integer", "version of the file"),
     ("name", "text", "name of the scenario"),
     ("cases", "list of objects", "the cases in the scenario's order"),
-    (
-        "cases.label",
-        "list of objects",
-        "`axis` and `value` of each axis of the sweep",
-    ),
-    (
-        "cases.run_id",
-        "text",
-        "the case's run, and the name of its folder beside `sweep.json`",
-    ),
-    (
-        "cases.status",
-        "text",
-        "`waiting`, `running`, `complete` or `interrupted`",
-    ),
+    ("cases.label", "list of objects", "`axis` and `value` of each axis of the sweep"),
+    ("cases.run_id", "text", "the case's run, and the name of its folder beside `sweep.json`"),
+    ("cases.status", "text", "`waiting`, `running`, `complete` or `interrupted`"),
 ];
 
 const READING: &str = "\
@@ -146,10 +100,7 @@ pub fn tables_markdown() -> String {
     let mut text = String::new();
     for (index, table) in TABLES.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
-        text.push_str(&format!(
-            "{gap}### {}\n\nOne row is {}.\n\n",
-            table.name, table.row
-        ));
+        text.push_str(&format!("{gap}### {}\n\nOne row is {}.\n\n", table.name, table.row));
         push_rows(&mut text, "column", table.columns);
     }
     text
@@ -158,17 +109,10 @@ pub fn tables_markdown() -> String {
 fn push_rows(page: &mut String, what: &str, rows: &[(&str, &str, &str)]) {
     page.push_str(&format!("| {what} | type | meaning |\n| --- | --- | --- |\n"));
     for (name, kind, meaning) in rows {
-        page.push_str(&format!(
-            "| `{name}` | {kind} | {} |\n",
-            meaning.replace('|', "\\|")
-        ));
+        page.push_str(&format!("| `{name}` | {kind} | {} |\n", meaning.replace('|', "\\|")));
     }
 }
 
 fn code_unless_dots(name: &str) -> String {
-    if name == "…" {
-        name.to_owned()
-    } else {
-        format!("`{name}`")
-    }
+    if name == "…" { name.to_owned() } else { format!("`{name}`") }
 }

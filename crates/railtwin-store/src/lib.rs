@@ -19,10 +19,7 @@
 //! assert_eq!(again, table);
 //! # Ok::<(), railtwin_store::StoreError>(())
 //! ```
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the store is the one library crate that touches files"
-)]
+#![allow(clippy::disallowed_methods, reason = "the store is the one library crate that touches files")]
 
 mod atomic;
 mod columns;

@@ -27,18 +27,12 @@ const TEXT_BATCH_ROWS: usize = 1 << 16;
 /// [`StoreError::CorruptTable`] for bytes that are damaged or not ours, [`StoreError::NewerSchema`] for a file
 /// of a newer railtwin.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
-    let corrupt = |what: String| StoreError::CorruptTable {
-        path: path.to_owned(),
-        what,
-    };
+    let corrupt = |what: String| StoreError::CorruptTable { path: path.to_owned(), what };
     seal::verify(&bytes).map_err(corrupt)?;
     // Bytes that another program sealed may still lead the decoder astray, which here and there panics.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode_sealed(path, bytes)));
-    decoded.unwrap_or_else(|_| {
-        Err(corrupt(
-            "cannot be decoded: its lengths contradict each other".to_owned(),
-        ))
-    })
+    decoded
+        .unwrap_or_else(|_| Err(corrupt("cannot be decoded: its lengths contradict each other".to_owned())))
 }
 
 /// The table in the file at `path`.
@@ -51,18 +45,14 @@ pub fn read(path: &Path) -> Result<Table, StoreError> {
 }
 
 fn decode_sealed(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
-    let reading = Reading {
-        path: path.to_owned(),
-    };
+    let reading = Reading { path: path.to_owned() };
     let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|problem| reading.parquet(&problem))?;
     let metadata = file.metadata().file_metadata();
     let name = reading.table_name(metadata)?;
     let shape = reading.shape(metadata)?;
     let mut columns: Vec<Growing> = shape.0.iter().map(|(_, kind)| Growing::new(*kind)).collect();
     for index in 0..file.num_row_groups() {
-        let group = file
-            .get_row_group(index)
-            .map_err(|problem| reading.parquet(&problem))?;
+        let group = file.get_row_group(index).map_err(|problem| reading.parquet(&problem))?;
         let rows = usize::try_from(group.metadata().num_rows())
             .map_err(|_| reading.corrupt(format!("row group {index} has a negative number of rows")))?;
         for (at, growing) in columns.iter_mut().enumerate() {
@@ -70,10 +60,7 @@ fn decode_sealed(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
         }
     }
     let names = shape.0.into_iter().map(|(name, _)| name);
-    let column = |(name, growing): (String, Growing)| Column {
-        name,
-        data: growing.finish(),
-    };
+    let column = |(name, growing): (String, Growing)| Column { name, data: growing.finish() };
     Ok(Table::new(&name, names.zip(columns).map(column).collect()))
 }
 
@@ -84,10 +71,7 @@ struct Reading {
 
 impl Reading {
     fn corrupt(&self, what: String) -> StoreError {
-        StoreError::CorruptTable {
-            path: self.path.clone(),
-            what,
-        }
+        StoreError::CorruptTable { path: self.path.clone(), what }
     }
 
     fn parquet(&self, problem: &ParquetError) -> StoreError {
@@ -105,11 +89,7 @@ impl Reading {
             .parse()
             .map_err(|_| self.corrupt(format!("{SCHEMA_KEY} is `{schema}` and not a version such as 1")))?;
         if found > SCHEMA {
-            return Err(StoreError::NewerSchema {
-                path: self.path.clone(),
-                found,
-                known: SCHEMA,
-            });
+            return Err(StoreError::NewerSchema { path: self.path.clone(), found, known: SCHEMA });
         }
         let name = value(TABLE_KEY).map(str::to_owned);
         name.ok_or_else(|| self.corrupt(format!("its metadata has no {TABLE_KEY}")))
@@ -126,10 +106,7 @@ impl Reading {
         let flat = column.path().parts().len() == 1;
         let required = column.self_type().get_basic_info().repetition() == Repetition::REQUIRED;
         let kinds = [Kind::U64, Kind::U32, Kind::F64, Kind::Text];
-        let kind = kinds
-            .into_iter()
-            .find(|kind| types(*kind) == found)
-            .filter(|_| flat && required);
+        let kind = kinds.into_iter().find(|kind| types(*kind) == found).filter(|_| flat && required);
         kind.ok_or_else(|| {
             let name = column.path().string();
             self.corrupt(format!(
@@ -167,10 +144,7 @@ impl Reading {
                 while done < rows {
                     read.clear();
                     let wanted = TEXT_BATCH_ROWS.min(rows - done);
-                    let count = reader
-                        .read_records(wanted, None, None, &mut read)
-                        .map_err(fail)?
-                        .0;
+                    let count = reader.read_records(wanted, None, None, &mut read).map_err(fail)?.0;
                     if count == 0 {
                         break;
                     }
@@ -186,9 +160,9 @@ impl Reading {
             _ => return Err(self.corrupt(format!("column {at} is not of the type that its schema says"))),
         }
         if done != rows {
-            return Err(self.corrupt(format!(
-                "column {at} ends after {done} of {rows} rows of its row group"
-            )));
+            return Err(
+                self.corrupt(format!("column {at} ends after {done} of {rows} rows of its row group"))
+            );
         }
         Ok(())
     }
@@ -217,12 +191,7 @@ mod tests {
     fn forged(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut bytes = encode(&table()).expect("a good table");
         let key = seal::KEY.as_bytes();
-        let at = bytes
-            .windows(key.len())
-            .rposition(|window| window == key)
-            .expect("sealed")
-            + key.len()
-            + 2;
+        let at = bytes.windows(key.len()).rposition(|window| window == key).expect("sealed") + key.len() + 2;
         bytes.splice(at..at + seal::OPEN.len(), seal::OPEN.bytes());
         change(&mut bytes);
         let mut file = Cursor::new(bytes);
@@ -232,10 +201,7 @@ mod tests {
     }
 
     fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
-        let at = bytes
-            .windows(from.len())
-            .rposition(|window| window == from)
-            .expect("there");
+        let at = bytes.windows(from.len()).rposition(|window| window == from).expect("there");
         bytes[at..at + to.len()].copy_from_slice(to);
     }
 
@@ -260,18 +226,13 @@ mod tests {
     fn a_table_of_a_newer_railtwin_is_refused() {
         let bytes = forged(|bytes| replace(bytes, b"railtwin.schema\x18\x011", b"railtwin.schema\x18\x019"));
         let error = decode(Path::new("steps.parquet"), bytes).expect_err("newer");
-        assert!(
-            matches!(error, StoreError::NewerSchema { found: 9, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, StoreError::NewerSchema { found: 9, .. }), "{error}");
     }
 
     #[test]
     fn a_schema_that_is_no_number_is_told() {
         let bytes = forged(|bytes| replace(bytes, b"railtwin.schema\x18\x011", b"railtwin.schema\x18\x01x"));
-        let error = decode(Path::new("steps.parquet"), bytes)
-            .expect_err("no version")
-            .to_string();
+        let error = decode(Path::new("steps.parquet"), bytes).expect_err("no version").to_string();
         assert!(error.contains("steps.parquet: railtwin.schema is `x`"), "{error}");
     }
 }

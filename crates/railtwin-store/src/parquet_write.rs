@@ -51,20 +51,13 @@ pub(crate) struct Encoder<F: Read + Write + Seek + Send> {
 impl<F: Read + Write + Seek + Send> Encoder<F> {
     /// Begins a file; `place` is named in errors.
     pub(crate) fn new(file: F, place: &Path, table: &str, shape: Shape) -> Result<Self, StoreError> {
-        let fail = |what: String| StoreError::Unwritable {
-            path: place.to_owned(),
-            what,
-        };
+        let fail = |what: String| StoreError::Unwritable { path: place.to_owned(), what };
         check_columns(&shape).map_err(fail)?;
         let begun = schema(&shape).and_then(|schema| {
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties(table, &shape)))
         });
         let writer = begun.map_err(|problem| fail(problem.to_string()))?;
-        Ok(Self {
-            place: place.to_owned(),
-            shape,
-            writer,
-        })
+        Ok(Self { place: place.to_owned(), shape, writer })
     }
 
     /// Adds the rows of a table.
@@ -81,8 +74,7 @@ impl<F: Read + Write + Seek + Send> Encoder<F> {
         let rows = table.rows();
         for begin in (0..rows).step_by(ROWS_PER_GROUP) {
             let end = rows.min(begin + ROWS_PER_GROUP);
-            self.append_group(table, begin, end)
-                .map_err(|problem| self.fail(problem.to_string()))?;
+            self.append_group(table, begin, end).map_err(|problem| self.fail(problem.to_string()))?;
         }
         Ok(())
     }
@@ -95,17 +87,13 @@ impl<F: Read + Write + Seek + Send> Encoder<F> {
             };
             match (writer.untyped(), View::of(&column.data)) {
                 (ColumnWriter::Int64ColumnWriter(writer), View::U64(values)) => {
-                    let values: Vec<i64> = values[begin..end]
-                        .iter()
-                        .map(|value| value.cast_signed())
-                        .collect();
+                    let values: Vec<i64> =
+                        values[begin..end].iter().map(|value| value.cast_signed()).collect();
                     writer.write_batch(&values, None, None)?;
                 }
                 (ColumnWriter::Int32ColumnWriter(writer), View::U32(values)) => {
-                    let values: Vec<i32> = values[begin..end]
-                        .iter()
-                        .map(|value| value.cast_signed())
-                        .collect();
+                    let values: Vec<i32> =
+                        values[begin..end].iter().map(|value| value.cast_signed()).collect();
                     writer.write_batch(&values, None, None)?;
                 }
                 (ColumnWriter::DoubleColumnWriter(writer), View::F64(values)) => {
@@ -113,10 +101,8 @@ impl<F: Read + Write + Seek + Send> Encoder<F> {
                 }
                 (ColumnWriter::ByteArrayColumnWriter(writer), View::Text { dictionary, codes }) => {
                     let texts: Vec<ByteArray> = dictionary.iter().map(|text| text.as_str().into()).collect();
-                    let values: Vec<_> = codes[begin..end]
-                        .iter()
-                        .map(|&code| texts[code as usize].clone())
-                        .collect();
+                    let values: Vec<_> =
+                        codes[begin..end].iter().map(|&code| texts[code as usize].clone()).collect();
                     writer.write_batch(&values, None, None)?;
                 }
                 (_, view) => unreachable!("the schema was made for {:?} of {}", view.kind(), column.name),
@@ -128,23 +114,14 @@ impl<F: Read + Write + Seek + Send> Encoder<F> {
 
     /// Ends and seals the file.
     pub(crate) fn finish(self) -> Result<F, StoreError> {
-        let fail = |what: String| StoreError::Unwritable {
-            path: self.place.clone(),
-            what,
-        };
-        let mut file = self
-            .writer
-            .into_inner()
-            .map_err(|problem| fail(problem.to_string()))?;
+        let fail = |what: String| StoreError::Unwritable { path: self.place.clone(), what };
+        let mut file = self.writer.into_inner().map_err(|problem| fail(problem.to_string()))?;
         seal::seal(&mut file).map_err(|problem| fail(problem.to_string()))?;
         Ok(file)
     }
 
     fn fail(&self, what: String) -> StoreError {
-        StoreError::Unwritable {
-            path: self.place.clone(),
-            what,
-        }
+        StoreError::Unwritable { path: self.place.clone(), what }
     }
 }
 
@@ -169,17 +146,13 @@ pub(crate) fn check_values(table: &Table) -> Result<(), String> {
     for column in &table.columns {
         let (name, length) = (&column.name, column.data.len());
         if length != rows {
-            return Err(format!(
-                "column `{name}` has {length} rows where the first column has {rows}"
-            ));
+            return Err(format!("column `{name}` has {length} rows where the first column has {rows}"));
         }
         if let View::Text { dictionary, codes } = View::of(&column.data)
             && let Some(code) = codes.iter().find(|&&code| code as usize >= dictionary.len())
         {
             let values = dictionary.len();
-            return Err(format!(
-                "column `{name}` has code {code} where its dictionary has {values} values"
-            ));
+            return Err(format!("column `{name}` has code {code} where its dictionary has {values} values"));
         }
     }
     Ok(())

@@ -49,9 +49,7 @@ impl RunFolder {
     /// ([`Self::find`]) or to run again ([`Self::remove`]). [`StoreError::Io`] when the system refuses.
     pub fn create(path: &Path, info: &RunInfo, scenario: &str, fabric: &str) -> Result<Self, StoreError> {
         if path.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists {
-                path: path.to_owned(),
-            });
+            return Err(StoreError::Exists { path: path.to_owned() });
         }
         let made = make_parents(path)?;
         let created = create_hidden(path).and_then(|hidden| {
@@ -65,9 +63,7 @@ impl RunFolder {
         if created.is_err() {
             remove_empty(&made);
         }
-        created.map(|()| Self {
-            path: path.to_owned(),
-        })
+        created.map(|()| Self { path: path.to_owned() })
     }
 
     /// Opens a run folder.
@@ -75,9 +71,7 @@ impl RunFolder {
     /// # Errors
     /// [`StoreError::NotARunFolder`] without `run.json`, else those of [`Self::info`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let folder = Self {
-            path: path.to_owned(),
-        };
+        let folder = Self { path: path.to_owned() };
         folder.info().map(|_| folder)
     }
 
@@ -86,11 +80,7 @@ impl RunFolder {
     /// # Errors
     /// Those of [`Self::open`].
     pub fn find(path: &Path) -> Result<Option<Self>, StoreError> {
-        if path.symlink_metadata().is_err() {
-            Ok(None)
-        } else {
-            Self::open(path).map(Some)
-        }
+        if path.symlink_metadata().is_err() { Ok(None) } else { Self::open(path).map(Some) }
     }
 
     /// Takes the whole folder away, at once for readers; for a run that is to be run again.
@@ -182,16 +172,8 @@ impl RunFolder {
             }
         }
         let present = self.table_names()?;
-        let present = if present.is_empty() {
-            "none yet".to_owned()
-        } else {
-            present.join(", ")
-        };
-        Err(StoreError::NoSuchTable {
-            path: self.path.clone(),
-            table: name.to_owned(),
-            present,
-        })
+        let present = if present.is_empty() { "none yet".to_owned() } else { present.join(", ") };
+        Err(StoreError::NoSuchTable { path: self.path.clone(), table: name.to_owned(), present })
     }
 
     /// Writes a table at once.
@@ -201,9 +183,7 @@ impl RunFolder {
     pub fn write_table(&self, table: &Table) -> Result<(), StoreError> {
         self.refuse_table(&table.name)?;
         let path = self.table_path(&table.name);
-        write_table_file(&path, &table.name, Shape::of(table), |encoder| {
-            encoder.append(table)
-        })
+        write_table_file(&path, &table.name, Shape::of(table), |encoder| encoder.append(table))
     }
 
     /// Begins a table that grows while the run goes on.
@@ -243,11 +223,8 @@ impl RunFolder {
 
     /// Numbers of the parts that are there, ascending.
     pub(crate) fn parts(&self, name: &str) -> Result<Vec<u64>, StoreError> {
-        let mut numbers: Vec<_> = self
-            .file_names()?
-            .iter()
-            .filter_map(|file| part_number(file, name))
-            .collect();
+        let mut numbers: Vec<_> =
+            self.file_names()?.iter().filter_map(|file| part_number(file, name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -278,10 +255,7 @@ impl RunFolder {
     fn refuse_table(&self, name: &str) -> Result<(), StoreError> {
         check_name(&self.path, name, "table")?;
         if self.table_path(name).symlink_metadata().is_ok() || !self.parts(name)?.is_empty() {
-            return Err(StoreError::TableExists {
-                path: self.path.clone(),
-                table: name.to_owned(),
-            });
+            return Err(StoreError::TableExists { path: self.path.clone(), table: name.to_owned() });
         }
         Ok(())
     }
@@ -289,9 +263,9 @@ impl RunFolder {
     fn run_text(&self) -> Result<String, StoreError> {
         let path = self.path.join(RUN_FILE);
         fs::read_to_string(&path).map_err(|problem| match problem.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => StoreError::NotARunFolder {
-                path: self.path.clone(),
-            },
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                StoreError::NotARunFolder { path: self.path.clone() }
+            }
             _ => StoreError::io(&path, "read")(problem),
         })
     }
@@ -325,20 +299,14 @@ pub(crate) fn read_if_there(path: &Path, name: &str) -> Result<Option<Table>, St
     let table = parquet_read::decode(path, bytes)?;
     if table.name != name {
         let what = format!("holds table `{}` under another name", table.name);
-        return Err(StoreError::CorruptTable {
-            path: path.to_owned(),
-            what,
-        });
+        return Err(StoreError::CorruptTable { path: path.to_owned(), what });
     }
     Ok(Some(table))
 }
 
 /// Makes the folders above `path` and returns those that were not there, from the top down.
 fn make_parents(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let above = path
-        .ancestors()
-        .skip(1)
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let missing: Vec<_> = above.take_while(|folder| !folder.exists()).collect();
     let mut made = Vec::new();
     for folder in missing.into_iter().rev() {
@@ -382,9 +350,9 @@ fn fill(hidden: &Path, path: &Path, info: &RunInfo, scenario: &str, fabric: &str
     atomic::write(&hidden.join(SCENARIO_FILE), scenario.as_bytes())?;
     atomic::write(&hidden.join(FABRIC_FILE), fabric.as_bytes())?;
     fs::rename(hidden, path).map_err(|problem| match problem.kind() {
-        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => StoreError::Exists {
-            path: path.to_owned(),
-        },
+        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => {
+            StoreError::Exists { path: path.to_owned() }
+        }
         _ => StoreError::io(path, "make the run folder")(problem),
     })
 }

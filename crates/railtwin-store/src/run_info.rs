@@ -119,10 +119,7 @@ impl RunInfo {
 
 /// Reads a JSON file that carries `schema`, and refuses newer ones before anything else about them.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
-    let fail = |source| StoreError::Json {
-        path: path.to_owned(),
-        source,
-    };
+    let fail = |source| StoreError::Json { path: path.to_owned(), source };
     refuse_newer(path, text)?;
     serde_json::from_str(text).map_err(fail)
 }
@@ -133,27 +130,18 @@ pub(crate) fn refuse_newer(path: &Path, text: &str) -> Result<(), StoreError> {
     struct SchemaOnly {
         schema: u32,
     }
-    let fail = |source| StoreError::Json {
-        path: path.to_owned(),
-        source,
-    };
+    let fail = |source| StoreError::Json { path: path.to_owned(), source };
     let SchemaOnly { schema: found } = serde_json::from_str(text).map_err(fail)?;
     if found > SCHEMA {
-        return Err(StoreError::NewerSchema {
-            path: path.to_owned(),
-            found,
-            known: SCHEMA,
-        });
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
     }
     Ok(())
 }
 
 /// Replaces a JSON file whole: two spaces a level, keys in their declared order, a newline at the end.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|source| StoreError::Json {
-        path: path.to_owned(),
-        source,
-    })?;
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|source| StoreError::Json { path: path.to_owned(), source })?;
     text.push(b'\n');
     atomic::write(path, &text)
 }

@@ -27,16 +27,12 @@ const MAGIC: &[u8; 4] = b"PAR1";
 /// # Errors
 /// What is wrong with the file, in words.
 fn find(length: u64, end: &[u8]) -> Result<Range<u64>, String> {
-    let footer = end
-        .strip_suffix(MAGIC)
-        .and_then(|rest| rest.len().checked_sub(4).map(|at| &rest[..at]));
+    let footer = end.strip_suffix(MAGIC).and_then(|rest| rest.len().checked_sub(4).map(|at| &rest[..at]));
     let footer = footer.ok_or_else(not_whole)?;
     let mut marker = KEY.as_bytes().to_vec();
     marker.extend(AFTER_KEY);
     let at = footer.windows(marker.len()).rposition(|window| window == marker);
-    let digits = at
-        .map(|at| at + marker.len())
-        .filter(|digits| digits + DIGITS <= footer.len());
+    let digits = at.map(|at| at + marker.len()).filter(|digits| digits + DIGITS <= footer.len());
     let digits =
         digits.ok_or_else(|| format!("has no {KEY} in its metadata, so railtwin has not written it"))?;
     let begin = length - end.len() as u64 + digits as u64;
@@ -52,21 +48,13 @@ fn footer_length(length: u64, tail: &[u8]) -> Result<u64, String> {
     let tail: [u8; TAIL] = tail.try_into().map_err(|_| not_whole())?;
     let [a, b, c, d, magic @ ..] = tail;
     let footer = u64::from(u32::from_le_bytes([a, b, c, d])) + TAIL as u64;
-    if &magic != MAGIC || footer > length {
-        Err(not_whole())
-    } else {
-        Ok(footer)
-    }
+    if &magic != MAGIC || footer > length { Err(not_whole()) } else { Ok(footer) }
 }
 
 /// Writes the checksum into a file that has [`OPEN`] in its place.
 pub(crate) fn seal<F: Read + Write + Seek>(file: &mut F) -> std::io::Result<()> {
     let length = file.seek(SeekFrom::End(0))?;
-    let tail = read_at(
-        file,
-        length.saturating_sub(TAIL as u64),
-        TAIL.min(length as usize),
-    )?;
+    let tail = read_at(file, length.saturating_sub(TAIL as u64), TAIL.min(length as usize))?;
     let footer = footer_length(length, &tail).map_err(std::io::Error::other)?;
     let end = read_at(file, length - footer, footer as usize)?;
     let digits = find(length, &end).map_err(std::io::Error::other)?;
@@ -111,8 +99,5 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let written = String::from_utf8_lossy(&bytes[begin..end]);
-    Err(format!(
-        "is damaged: its checksum begins {} and it was sealed with {written:.8}",
-        &found[..8]
-    ))
+    Err(format!("is damaged: its checksum begins {} and it was sealed with {written:.8}", &found[..8]))
 }

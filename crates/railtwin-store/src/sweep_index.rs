@@ -40,27 +40,16 @@ pub struct SweepCase {
 impl SweepCase {
     /// A case that waits; `label` holds pairs of axis and value.
     pub fn waiting(label: &[(&str, &str)], run_id: &str) -> Self {
-        let value = |(axis, value): &(&str, &str)| AxisValue {
-            axis: (*axis).into(),
-            value: (*value).into(),
-        };
+        let value = |(axis, value): &(&str, &str)| AxisValue { axis: (*axis).into(), value: (*value).into() };
         let label = label.iter().map(value).collect();
-        Self {
-            label,
-            run_id: run_id.to_owned(),
-            status: Status::Waiting,
-        }
+        Self { label, run_id: run_id.to_owned(), status: Status::Waiting }
     }
 }
 
 /// The label in one line: `routing.balancer = c4p, seed = 7`.
 impl fmt::Display for SweepCase {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<_> = self
-            .label
-            .iter()
-            .map(|at| format!("{} = {}", at.axis, at.value))
-            .collect();
+        let values: Vec<_> = self.label.iter().map(|at| format!("{} = {}", at.axis, at.value)).collect();
         out.write_str(&values.join(", "))
     }
 }
@@ -110,11 +99,7 @@ impl SweepIndex {
         if let Some(text) = read_text(&file)? {
             refuse_newer(&file, &text)?;
         }
-        let mut index = Self {
-            path: path.to_owned(),
-            name: name.to_owned(),
-            cases,
-        };
+        let mut index = Self { path: path.to_owned(), name: name.to_owned(), cases };
         index.look();
         index.write()?;
         Ok(index)
@@ -126,19 +111,13 @@ impl SweepIndex {
     /// [`StoreError::NotASweepFolder`], [`StoreError::NewerSchema`], [`StoreError::Json`], [`StoreError::Io`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = path.join(SWEEP_FILE);
-        let absent = || StoreError::NotASweepFolder {
-            path: path.to_owned(),
-        };
+        let absent = || StoreError::NotASweepFolder { path: path.to_owned() };
         let text = read_text(&file)?.ok_or_else(absent)?;
         let SweepFile { name, cases, .. } = read_json(&file, &text)?;
         for case in &cases {
             check_name(path, &case.run_id, "run")?;
         }
-        Ok(Self {
-            path: path.to_owned(),
-            name,
-            cases,
-        })
+        Ok(Self { path: path.to_owned(), name, cases })
     }
 
     /// Name of the sweep's scenario.
@@ -168,11 +147,7 @@ impl SweepIndex {
     pub fn set_status(&mut self, run_id: &str, status: Status) -> Result<(), StoreError> {
         let count = self.cases.len();
         let Some(case) = self.cases.iter_mut().find(|case| case.run_id == run_id) else {
-            return Err(StoreError::NoSuchRun {
-                path: self.path.clone(),
-                run_id: run_id.to_owned(),
-                count,
-            });
+            return Err(StoreError::NoSuchRun { path: self.path.clone(), run_id: run_id.to_owned(), count });
         };
         case.status = status;
         self.write()
@@ -195,11 +170,7 @@ impl SweepIndex {
     }
 
     fn write(&self) -> Result<(), StoreError> {
-        let file = SweepFile {
-            schema: SCHEMA,
-            name: self.name.clone(),
-            cases: self.cases.clone(),
-        };
+        let file = SweepFile { schema: SCHEMA, name: self.name.clone(), cases: self.cases.clone() };
         write_json(&self.path.join(SWEEP_FILE), &file)
     }
 }

@@ -29,22 +29,13 @@ pub struct TableWriter {
 
 impl TableWriter {
     pub(crate) fn new(folder: RunFolder, name: &str) -> Self {
-        Self {
-            folder,
-            name: name.to_owned(),
-            waiting: None,
-            parts: 0,
-            rows_per_part: ROWS_PER_PART,
-        }
+        Self { folder, name: name.to_owned(), waiting: None, parts: 0, rows_per_part: ROWS_PER_PART }
     }
 
     /// The writer with another number of rows after which a part is written by itself.
     #[must_use]
     pub fn rows_per_part(self, rows: usize) -> Self {
-        Self {
-            rows_per_part: rows.max(1),
-            ..self
-        }
+        Self { rows_per_part: rows.max(1), ..self }
     }
 
     /// Adds rows. The first chunk, which may be empty, decides the columns; the names of chunks do not count.
@@ -57,9 +48,7 @@ impl TableWriter {
         let found = Shape::of(chunk);
         let path = || self.folder.table_path(&self.name);
         check_values(chunk).map_err(|what| StoreError::Unwritable { path: path(), what })?;
-        let waiting = self
-            .waiting
-            .get_or_insert_with(|| GrowingTable::new(found.clone()));
+        let waiting = self.waiting.get_or_insert_with(|| GrowingTable::new(found.clone()));
         if waiting.shape != found {
             return Err(StoreError::ColumnsDiffer {
                 path: path(),
@@ -68,11 +57,7 @@ impl TableWriter {
             });
         }
         waiting.extend(chunk);
-        if waiting.rows() >= self.rows_per_part {
-            self.flush()
-        } else {
-            Ok(())
-        }
+        if waiting.rows() >= self.rows_per_part { self.flush() } else { Ok(()) }
     }
 
     /// Makes all rows so far visible to readers.
@@ -129,10 +114,8 @@ impl TableWriter {
 
     fn part(&self, number: u64) -> Result<Table, StoreError> {
         let path = self.folder.part_path(&self.name, number);
-        let gone = || StoreError::CorruptTable {
-            path: path.clone(),
-            what: "has gone during the run".to_owned(),
-        };
+        let gone =
+            || StoreError::CorruptTable { path: path.clone(), what: "has gone during the run".to_owned() };
         read_if_there(&path, &self.name)?.ok_or_else(gone)
     }
 
@@ -160,10 +143,7 @@ pub(crate) fn write_table_file(
 
 /// The number in `name.part-0012.parquet`, if that is what the file name is.
 pub(crate) fn part_number(file: &str, name: &str) -> Option<u64> {
-    let digits = file
-        .strip_prefix(name)?
-        .strip_prefix(".part-")?
-        .strip_suffix(".parquet")?;
+    let digits = file.strip_prefix(name)?.strip_prefix(".part-")?.strip_suffix(".parquet")?;
     if digits.len() < 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

@@ -28,21 +28,11 @@ fn the_committed_page_is_the_generated_one() {
 
 /// Rows `key -> type` of the table under a heading.
 fn listed(page: &str, heading: &str) -> BTreeMap<String, String> {
-    let section = page
-        .split(&format!("\n{heading}\n"))
-        .nth(1)
-        .expect("a section of that name");
+    let section = page.split(&format!("\n{heading}\n")).nth(1).expect("a section of that name");
     let section = section.split("\n#").next().expect("split gives one");
-    let rows = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
-    rows.map(|(key, rest)| {
-        (
-            key.to_owned(),
-            rest.split(" | ").next().unwrap_or_default().to_owned(),
-        )
-    })
-    .collect()
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    rows.map(|(key, rest)| (key.to_owned(), rest.split(" | ").next().unwrap_or_default().to_owned()))
+        .collect()
 }
 
 fn keys(value: &Value) -> Vec<String> {
@@ -55,15 +45,9 @@ fn keys(value: &Value) -> Vec<String> {
 fn every_key_is_listed() {
     let page = run_folder_markdown();
     let info = serde_json::to_value(RunInfo::starting("", "", "", "", 0)).expect("plain data");
-    assert_eq!(
-        listed(&page, "## run.json").into_keys().collect::<Vec<_>>(),
-        keys(&info)
-    );
+    assert_eq!(listed(&page, "## run.json").into_keys().collect::<Vec<_>>(), keys(&info));
     let figure = serde_json::to_value(Figure::new("", 0.0, "")).expect("plain data");
-    assert_eq!(
-        listed(&page, "### Figures").into_keys().collect::<Vec<_>>(),
-        keys(&figure)
-    );
+    assert_eq!(listed(&page, "### Figures").into_keys().collect::<Vec<_>>(), keys(&figure));
 
     let place = tempfile::tempdir().expect("a place for tests");
     SweepIndex::resume(place.path(), "", vec![SweepCase::waiting(&[], "a")]).expect("a fresh place");
@@ -72,12 +56,7 @@ fn every_key_is_listed() {
     let mut sweep_keys = keys(&sweep);
     sweep_keys.extend(keys(&sweep["cases"][0]).iter().map(|key| format!("cases.{key}")));
     sweep_keys.sort();
-    assert_eq!(
-        listed(&page, "## The sweep folder")
-            .into_keys()
-            .collect::<Vec<_>>(),
-        sweep_keys
-    );
+    assert_eq!(listed(&page, "## The sweep folder").into_keys().collect::<Vec<_>>(), sweep_keys);
 }
 
 #[test]
@@ -87,12 +66,7 @@ fn every_column_is_listed_with_its_type() {
         let columns = listed(&page, &format!("### {}", table.name));
         assert_eq!(columns.len(), table.columns.len(), "{}", table.name);
         for (name, kind, _) in table.columns {
-            assert_eq!(
-                columns.get(*name).map(String::as_str),
-                Some(*kind),
-                "{} {name}",
-                table.name
-            );
+            assert_eq!(columns.get(*name).map(String::as_str), Some(*kind), "{} {name}", table.name);
         }
     }
 }

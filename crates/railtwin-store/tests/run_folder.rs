@@ -29,15 +29,8 @@ fn steps(from: u32, to: u32) -> Table {
 
 fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).expect("a folder");
-    let mut names: Vec<_> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -123,10 +116,7 @@ fn a_newer_run_is_neither_read_nor_rewritten() {
     fs::write(&path, &newer).expect("writable");
     for error in [folder.info().map(|_| ()), folder.write_info(&info())] {
         let error = error.expect_err("newer");
-        assert!(
-            matches!(error, StoreError::NewerSchema { found, .. } if found == SCHEMA + 1),
-            "{error}"
-        );
+        assert!(matches!(error, StoreError::NewerSchema { found, .. } if found == SCHEMA + 1), "{error}");
     }
     assert_eq!(fs::read_to_string(&path).expect("readable"), newer);
 }
@@ -136,19 +126,11 @@ fn damaged_facts_are_named_with_their_place() {
     let (_place, folder) = folder();
     let path = folder.path().join("run.json");
     let text = fs::read_to_string(&path).expect("readable");
-    for damaged in [
-        &text[..text.len() / 2],
-        "",
-        "[]",
-        &text.replace("\"seed\"", "\"sed\""),
-    ] {
+    for damaged in [&text[..text.len() / 2], "", "[]", &text.replace("\"seed\"", "\"sed\"")] {
         fs::write(&path, damaged).expect("writable");
         let error = RunFolder::open(folder.path()).expect_err("damaged");
         assert!(matches!(error, StoreError::Json { .. }), "{error}");
-        assert!(
-            error.to_string().contains("run.json: ") && error.to_string().contains("line"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("run.json: ") && error.to_string().contains("line"), "{error}");
     }
     fs::remove_file(&path).expect("removable");
     let error = RunFolder::open(folder.path()).expect_err("no facts");
@@ -159,19 +141,10 @@ fn damaged_facts_are_named_with_their_place() {
 fn rows_can_be_read_while_the_run_goes_on() {
     let (_place, folder) = folder();
     let reader = RunFolder::open(folder.path()).expect("readable");
-    let mut writer = folder
-        .table_writer("steps")
-        .expect("a fresh table")
-        .rows_per_part(10);
-    assert!(matches!(
-        reader.table("steps"),
-        Err(StoreError::NoSuchTable { .. })
-    ));
+    let mut writer = folder.table_writer("steps").expect("a fresh table").rows_per_part(10);
+    assert!(matches!(reader.table("steps"), Err(StoreError::NoSuchTable { .. })));
     writer.append(&steps(0, 4)).expect("rows");
-    assert!(matches!(
-        reader.table("steps"),
-        Err(StoreError::NoSuchTable { .. })
-    ));
+    assert!(matches!(reader.table("steps"), Err(StoreError::NoSuchTable { .. })));
     writer.append(&steps(4, 12)).expect("rows");
     assert_eq!(reader.table("steps").expect("one part"), steps(0, 12));
     writer.append(&steps(12, 13)).expect("rows");
@@ -182,10 +155,7 @@ fn rows_can_be_read_while_the_run_goes_on() {
     writer.append(&steps(13, 15)).expect("rows");
     writer.finish().expect("mergeable");
     assert_eq!(reader.table("steps").expect("finished"), steps(0, 15));
-    assert_eq!(
-        names(folder.path()),
-        ["fabric.toml", "run.json", "scenario.toml", "steps.parquet"]
-    );
+    assert_eq!(names(folder.path()), ["fabric.toml", "run.json", "scenario.toml", "steps.parquet"]);
 }
 
 #[test]
@@ -208,10 +178,7 @@ fn a_reader_beside_the_writer_sees_only_whole_beginnings() {
                 }
             }
         });
-        let mut writer = folder
-            .table_writer("steps")
-            .expect("a fresh table")
-            .rows_per_part(7);
+        let mut writer = folder.table_writer("steps").expect("a fresh table").rows_per_part(7);
         for at in 0..100 {
             writer.append(&steps(at * 3, at * 3 + 3)).expect("rows");
         }
@@ -252,10 +219,7 @@ fn rows_wait_when_a_part_cannot_be_written() {
 #[test]
 fn a_missing_or_renamed_part_is_told() {
     let (_place, folder) = folder();
-    let mut writer = folder
-        .table_writer("steps")
-        .expect("a fresh table")
-        .rows_per_part(1);
+    let mut writer = folder.table_writer("steps").expect("a fresh table").rows_per_part(1);
     for at in 0..3 {
         writer.append(&steps(at, at + 1)).expect("rows");
     }
@@ -264,10 +228,7 @@ fn a_missing_or_renamed_part_is_told() {
     let error = folder.table("steps").expect_err("a gap").to_string();
     assert!(error.contains("part-0002") && error.contains("part 1"), "{error}");
     let error = folder.table("links").expect_err("another table").to_string();
-    assert!(
-        error.contains("links.parquet") && error.contains("`steps`"),
-        "{error}"
-    );
+    assert!(error.contains("links.parquet") && error.contains("`steps`"), "{error}");
 }
 
 #[test]
@@ -278,10 +239,7 @@ fn a_torn_table_is_told_by_name() {
     let bytes = fs::read(&path).expect("readable");
     fs::write(&path, &bytes[..bytes.len() - 20]).expect("writable");
     let error = folder.table("steps").expect_err("torn").to_string();
-    assert!(
-        error.contains("steps.parquet: is not a whole Parquet file"),
-        "{error}"
-    );
+    assert!(error.contains("steps.parquet: is not a whole Parquet file"), "{error}");
 }
 
 #[test]
@@ -297,10 +255,7 @@ fn other_columns_and_broken_rows_are_refused_and_not_taken() {
     );
     let mut broken = steps(2, 3);
     broken.columns[0] = Column::u32("step", vec![]);
-    assert!(matches!(
-        writer.append(&broken),
-        Err(StoreError::Unwritable { .. })
-    ));
+    assert!(matches!(writer.append(&broken), Err(StoreError::Unwritable { .. })));
     writer.finish().expect("writable");
     assert_eq!(folder.table("steps").expect("finished"), steps(0, 2));
 }
@@ -309,24 +264,13 @@ fn other_columns_and_broken_rows_are_refused_and_not_taken() {
 fn a_documented_table_may_stay_empty() {
     let (_place, folder) = folder();
     for doc in TABLES {
-        folder
-            .table_writer(doc.name)
-            .expect("a fresh table")
-            .finish()
-            .expect("documented");
+        folder.table_writer(doc.name).expect("a fresh table").finish().expect("documented");
         let table = folder.table(doc.name).expect("finished");
         let columns: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(
-            columns,
-            doc.columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>()
-        );
+        assert_eq!(columns, doc.columns.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
         assert_eq!(table.rows(), 0);
     }
-    let error = folder
-        .table_writer("odd")
-        .expect("a fresh table")
-        .finish()
-        .expect_err("no columns known");
+    let error = folder.table_writer("odd").expect("a fresh table").finish().expect_err("no columns known");
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
 }
 
@@ -334,14 +278,8 @@ fn a_documented_table_may_stay_empty() {
 fn names_stay_inside_the_folder() {
     let (_place, folder) = folder();
     for name in ["", "../steps", "a/b", "a.b", "Steps", "ö", &"x".repeat(65)] {
-        assert!(
-            matches!(folder.table(name), Err(StoreError::BadName { .. })),
-            "{name}"
-        );
-        assert!(
-            matches!(folder.table_writer(name), Err(StoreError::BadName { .. })),
-            "{name}"
-        );
+        assert!(matches!(folder.table(name), Err(StoreError::BadName { .. })), "{name}");
+        assert!(matches!(folder.table_writer(name), Err(StoreError::BadName { .. })), "{name}");
     }
 }
 
@@ -351,13 +289,7 @@ fn report_and_trace_are_replaced_whole() {
     folder.write_report(b"one").expect("writable");
     folder.write_report(b"two").expect("writable");
     folder.write_trace(&[31, 139]).expect("writable");
-    assert_eq!(
-        fs::read(folder.path().join("report.html")).expect("readable"),
-        b"two"
-    );
-    assert_eq!(
-        fs::read(folder.path().join("trace.json.gz")).expect("readable"),
-        [31, 139]
-    );
+    assert_eq!(fs::read(folder.path().join("report.html")).expect("readable"), b"two");
+    assert_eq!(fs::read(folder.path().join("trace.json.gz")).expect("readable"), [31, 139]);
     assert!(folder.table_names().expect("listed").is_empty());
 }

@@ -36,23 +36,11 @@ fn reopening_tells_which_cases_are_complete() {
     index.set_status("bb", Status::Running).expect("listed");
 
     let seen = SweepIndex::open(&path).expect("readable");
-    assert_eq!(
-        statuses(&seen),
-        [Status::Complete, Status::Running, Status::Waiting]
-    );
+    assert_eq!(statuses(&seen), [Status::Complete, Status::Running, Status::Waiting]);
     let again = SweepIndex::resume(&path, "sweep", cases()).expect("readable");
-    assert_eq!(
-        statuses(&again),
-        [Status::Complete, Status::Interrupted, Status::Waiting]
-    );
+    assert_eq!(statuses(&again), [Status::Complete, Status::Interrupted, Status::Waiting]);
     let pending: Vec<_> = again.pending().map(ToString::to_string).collect();
-    assert_eq!(
-        pending,
-        [
-            "routing.balancer = c4p, seed = 7",
-            "routing.balancer = crux, seed = 7"
-        ]
-    );
+    assert_eq!(pending, ["routing.balancer = c4p, seed = 7", "routing.balancer = crux, seed = 7"]);
     assert_eq!(again.name(), "sweep");
 }
 
@@ -64,10 +52,7 @@ fn the_run_folders_are_the_truth() {
     run(&index, 1, Status::Complete);
     fs::create_dir(place.path().join("cc")).expect("writable");
     let again = SweepIndex::resume(place.path(), "sweep", cases()).expect("readable");
-    assert_eq!(
-        statuses(&again),
-        [Status::Waiting, Status::Complete, Status::Interrupted]
-    );
+    assert_eq!(statuses(&again), [Status::Waiting, Status::Complete, Status::Interrupted]);
     let fewer = SweepIndex::resume(place.path(), "sweep", cases()[1..2].to_vec()).expect("readable");
     assert_eq!(statuses(&fewer), [Status::Complete]);
 }
@@ -80,19 +65,10 @@ fn what_cannot_be_a_sweep_is_refused() {
     assert!(matches!(resume(twice), Err(StoreError::SameCase { .. })));
     let outside = vec![SweepCase::waiting(&[], "../aa")];
     assert!(matches!(resume(outside), Err(StoreError::BadName { .. })));
-    assert!(matches!(
-        SweepIndex::open(place.path()),
-        Err(StoreError::NotASweepFolder { .. })
-    ));
-    assert!(matches!(
-        SweepIndex::open(Path::new("no/such/folder")),
-        Err(StoreError::NotASweepFolder { .. })
-    ));
+    assert!(matches!(SweepIndex::open(place.path()), Err(StoreError::NotASweepFolder { .. })));
+    assert!(matches!(SweepIndex::open(Path::new("no/such/folder")), Err(StoreError::NotASweepFolder { .. })));
     let mut index = resume(cases()).expect("a fresh place");
-    assert!(matches!(
-        index.set_status("dd", Status::Running),
-        Err(StoreError::NoSuchRun { count: 3, .. })
-    ));
+    assert!(matches!(index.set_status("dd", Status::Running), Err(StoreError::NoSuchRun { count: 3, .. })));
 }
 
 #[test]

@@ -21,11 +21,7 @@ fn column(name: String, rows: usize) -> impl Strategy<Value = Column> {
 }
 
 fn table() -> impl Strategy<Value = Table> {
-    let columns = |rows, count| {
-        (0..count)
-            .map(|at| column(format!("c.{at} é"), rows))
-            .collect::<Vec<_>>()
-    };
+    let columns = |rows, count| (0..count).map(|at| column(format!("c.{at} é"), rows)).collect::<Vec<_>>();
     let columns = (0..200_usize, 1..5_usize).prop_flat_map(move |(rows, count)| columns(rows, count));
     ("[a-z]{1,8}", columns).prop_map(|(name, columns)| Table::new(&name, columns))
 }
@@ -38,10 +34,7 @@ fn decode(bytes: Vec<u8>) -> Result<Table, StoreError> {
 fn refused(bytes: Vec<u8>) -> Result<(), TestCaseError> {
     let error = decode(bytes).expect_err("damaged bytes are refused");
     let corrupt = matches!(error, StoreError::CorruptTable { .. });
-    prop_assert!(
-        corrupt && error.to_string().starts_with("runs/one/links.parquet: "),
-        "{error}"
-    );
+    prop_assert!(corrupt && error.to_string().starts_with("runs/one/links.parquet: "), "{error}");
     Ok(())
 }
 
@@ -111,20 +104,14 @@ fn many_row_groups_make_one_table() {
 
 #[test]
 fn a_table_without_rows_keeps_its_columns() {
-    let table = Table::new(
-        "steps",
-        vec![Column::u32("step", vec![]), Column::coded("job", [])],
-    );
+    let table = Table::new("steps", vec![Column::u32("step", vec![]), Column::coded("job", [])]);
     let bytes = parquet_write::encode(&table).expect("a good table");
     assert_eq!(decode(bytes).expect("our own bytes"), table);
 }
 
 #[test]
 fn a_dictionary_out_of_order_comes_back_in_order_of_first_use() {
-    let table = Table::new(
-        "t",
-        vec![Column::text("a", vec!["x".into(), "y".into()], vec![1, 0, 1])],
-    );
+    let table = Table::new("t", vec![Column::text("a", vec!["x".into(), "y".into()], vec![1, 0, 1])]);
     let again = decode(parquet_write::encode(&table).expect("a good table")).expect("our own bytes");
     assert_eq!(again.columns[0], Column::coded("a", ["y", "x", "y"]));
     assert_eq!(content_hash(&again), content_hash(&table));
@@ -143,36 +130,17 @@ fn the_file_names_railtwin_as_its_writer() {
 
 #[test]
 fn tables_that_parquet_cannot_hold_are_refused_with_the_remedy() {
-    let column = |name: &str, values: Vec<u32>| Column {
-        name: name.into(),
-        data: ColumnData::U32(values),
-    };
-    let text = ColumnData::Text {
-        dictionary: vec!["a".into()],
-        codes: vec![1],
-    };
+    let column = |name: &str, values: Vec<u32>| Column { name: name.into(), data: ColumnData::U32(values) };
+    let text = ColumnData::Text { dictionary: vec!["a".into()], codes: vec![1] };
     let bad = [
         (vec![], "no column"),
         (vec![column("a", vec![]), column("a", vec![])], "used twice"),
         (vec![column("", vec![])], "empty"),
         (vec![column("a", vec![1]), column("b", vec![])], "has 0 rows"),
-        (
-            vec![Column {
-                name: "a".into(),
-                data: text,
-            }],
-            "code 1",
-        ),
+        (vec![Column { name: "a".into(), data: text }], "code 1"),
     ];
     for (columns, word) in bad {
-        let error = parquet_write::encode(&Table {
-            name: "t".into(),
-            columns,
-        })
-        .expect_err(word);
-        assert!(
-            error.to_string().starts_with("t.parquet: ") && error.to_string().contains(word),
-            "{error}"
-        );
+        let error = parquet_write::encode(&Table { name: "t".into(), columns }).expect_err(word);
+        assert!(error.to_string().starts_with("t.parquet: ") && error.to_string().contains(word), "{error}");
     }
 }

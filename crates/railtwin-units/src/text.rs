@@ -20,26 +20,15 @@ pub struct QuantityError {
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            found,
-            accepted,
-        } = self;
+        let Self { what, found, accepted } = self;
         write!(out, "{found:?} is not a {what}; write {accepted}")
     }
 }
 
 impl std::error::Error for QuantityError {}
 
-const TIME_UNITS: &[(&str, f64)] = &[
-    ("ps", 1.0),
-    ("ns", 1e3),
-    ("us", 1e6),
-    ("ms", 1e9),
-    ("s", 1e12),
-    ("min", 60e12),
-    ("h", 3600e12),
-];
+const TIME_UNITS: &[(&str, f64)] =
+    &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12), ("min", 60e12), ("h", 3600e12)];
 const SIZE_UNITS: &[(&str, f64)] = &[
     ("B", 1.0),
     ("kB", 1e3),
@@ -65,18 +54,11 @@ const RATE_UNITS: &[(&str, f64)] = &[
     ("GiB/s", 8.0 * 1_073_741_824.0),
 ];
 
-const TIME: (&str, &str) = (
-    "time",
-    "a number and ps, ns, us, ms, s, min or h, such as \"1.5 us\"",
-);
-const SIZE: (&str, &str) = (
-    "size",
-    "a number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as \"64 MiB\"",
-);
-const RATE: (&str, &str) = (
-    "rate",
-    "a number and bps, kbps, Mbps, Gbps, Tbps, MB/s, GB/s, TB/s or GiB/s, such as \"400 Gbps\"",
-);
+const TIME: (&str, &str) = ("time", "a number and ps, ns, us, ms, s, min or h, such as \"1.5 us\"");
+const SIZE: (&str, &str) =
+    ("size", "a number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as \"64 MiB\"");
+const RATE: (&str, &str) =
+    ("rate", "a number and bps, kbps, Mbps, Gbps, Tbps, MB/s, GB/s, TB/s or GiB/s, such as \"400 Gbps\"");
 
 /// Splits `text` into number and unit and scales it; whole results up to 2^53 are exact.
 fn parse_scaled(
@@ -84,15 +66,9 @@ fn parse_scaled(
     units: &[(&str, f64)],
     (what, accepted): (&'static str, &'static str),
 ) -> Result<u64, QuantityError> {
-    let error = || QuantityError {
-        what,
-        found: text.to_owned(),
-        accepted,
-    };
+    let error = || QuantityError { what, found: text.to_owned(), accepted };
     let trimmed = text.trim();
-    let split = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .ok_or_else(error)?;
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).ok_or_else(error)?;
     let number: f64 = trimmed[..split].replace('_', "").parse().map_err(|_| error())?;
     let unit = trimmed[split..].trim();
     let (_, scale) = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
@@ -111,11 +87,7 @@ fn write_scaled(
     names: &[&str],
 ) -> fmt::Result {
     let value = value as f64;
-    let mut best = units
-        .iter()
-        .find(|(name, _)| *name == names[0])
-        .copied()
-        .unwrap_or(("", 1.0));
+    let mut best = units.iter().find(|(name, _)| *name == names[0]).copied().unwrap_or(("", 1.0));
     for name in names {
         if let Some(&(unit, scale)) = units.iter().find(|(unit, _)| unit == name)
             && value >= scale
@@ -169,22 +141,8 @@ macro_rules! textual {
     };
 }
 
-textual!(
-    SimTime,
-    TIME_UNITS,
-    TIME,
-    &["ps", "ns", "us", "ms", "s"],
-    SimTime::ps,
-    SimTime::from_ps
-);
-textual!(
-    Bytes,
-    SIZE_UNITS,
-    SIZE,
-    &["B", "KiB", "MiB", "GiB", "TiB"],
-    |b: Bytes| b.0,
-    Bytes
-);
+textual!(SimTime, TIME_UNITS, TIME, &["ps", "ns", "us", "ms", "s"], SimTime::ps, SimTime::from_ps);
+textual!(Bytes, SIZE_UNITS, SIZE, &["B", "KiB", "MiB", "GiB", "TiB"], |b: Bytes| b.0, Bytes);
 textual!(
     Rate,
     RATE_UNITS,

@@ -99,11 +99,7 @@ impl Algorithm {
             Self::Nvls => "nvls carries out all-reduce",
             Self::Direct => "direct carries out all but broadcast",
         };
-        if able {
-            Ok(())
-        } else {
-            Err(WorkloadError::new("algorithm", self.name(), accepted))
-        }
+        if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }
     }
 }
 

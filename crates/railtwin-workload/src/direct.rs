@@ -22,19 +22,9 @@ pub fn direct(collective: Collective, members: &[Member], layout: &HostLayout) -
         let inside = pairs.filter(|(s, t)| s.rank != t.rank);
         let edges = inside.flat_map(|(s, t)| message(layout, s, t, 1.0));
         shape.push(edges, part, 1, factor);
-        for target in hosts
-            .iter()
-            .enumerate()
-            .filter(|&(other, _)| other != row)
-            .flat_map(|(_, h)| h)
-        {
+        for target in hosts.iter().enumerate().filter(|&(other, _)| other != row).flat_map(|(_, h)| h) {
             if layout.pxn && layout.nvlink {
-                shape.push(
-                    relayed(layout, host, *target),
-                    part * host.len() as f64,
-                    1,
-                    factor,
-                );
+                shape.push(relayed(layout, host, *target), part * host.len() as f64, 1, factor);
             } else {
                 for &source in host {
                     shape.push(message(layout, source, *target, 1.0), part, 1, factor);
@@ -85,21 +75,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn members(hosts: u32, gpus: u32) -> Vec<Member> {
-        let member = |rank| Member {
-            rank,
-            host: rank / gpus,
-            gpu: rank % gpus,
-            nic: rank % gpus,
-        };
+        let member = |rank| Member { rank, host: rank / gpus, gpu: rank % gpus, nic: rank % gpus };
         (0..hosts * gpus).map(member).collect()
     }
 
     fn layout(gpus: u32, pxn: bool) -> HostLayout {
-        HostLayout {
-            gpu_of_nic: (0..gpus).collect(),
-            nvlink: true,
-            pxn,
-        }
+        HostLayout { gpu_of_nic: (0..gpus).collect(), nvlink: true, pxn }
     }
 
     /// Bytes that leave each host by the network, for each byte of the operation.
@@ -107,10 +88,7 @@ mod tests {
         let mut bytes = vec![0.0; hosts as usize];
         for bundle in &shape.bundles {
             for edge in shape.edges_of(bundle) {
-                if let Edge::Network {
-                    source_host, amount, ..
-                } = *edge
-                {
+                if let Edge::Network { source_host, amount, .. } = *edge {
                     bytes[source_host as usize] += amount * bundle.volume;
                 }
             }
@@ -168,37 +146,10 @@ mod tests {
 
     #[test]
     fn a_send_to_another_rail_relays_over_nvlink() {
-        let m = [
-            Member {
-                rank: 0,
-                host: 0,
-                gpu: 0,
-                nic: 0,
-            },
-            Member {
-                rank: 9,
-                host: 1,
-                gpu: 1,
-                nic: 1,
-            },
-        ];
+        let m = [Member { rank: 0, host: 0, gpu: 0, nic: 0 }, Member { rank: 9, host: 1, gpu: 1, nic: 1 }];
         let shape = pairs(&m, &layout(2, true));
         assert_eq!(shape.bundles.len(), 1);
-        assert!(matches!(
-            shape.edges[0],
-            Edge::Inside {
-                source_gpu: 0,
-                target_gpu: 1,
-                ..
-            }
-        ));
-        assert!(matches!(
-            shape.edges[1],
-            Edge::Network {
-                source_nic: 1,
-                target_nic: 1,
-                ..
-            }
-        ));
+        assert!(matches!(shape.edges[0], Edge::Inside { source_gpu: 0, target_gpu: 1, .. }));
+        assert!(matches!(shape.edges[1], Edge::Network { source_nic: 1, target_nic: 1, .. }));
     }
 }

@@ -16,10 +16,6 @@ pub struct WorkloadError {
 impl WorkloadError {
     /// An error from its three parts.
     pub fn new(field: &'static str, value: impl ToString, accepted: impl Into<String>) -> Self {
-        Self {
-            field,
-            value: value.to_string(),
-            accepted: accepted.into(),
-        }
+        Self { field, value: value.to_string(), accepted: accepted.into() }
     }
 }

@@ -15,11 +15,7 @@ pub fn nvls(members: &[Member], layout: &HostLayout) -> Shape {
     let factor = bus_factor(Collective::AllReduce, members.len() as u32);
     if hosts.len() == 1 {
         // Each GPU sends its buffer up once and takes the sum down once.
-        let edges = members.iter().map(|m| Edge::InSwitch {
-            host: m.host,
-            gpu: m.gpu,
-            amount: 1.0,
-        });
+        let edges = members.iter().map(|m| Edge::InSwitch { host: m.host, gpu: m.gpu, amount: 1.0 });
         shape.push(edges, 1.0, 2, factor);
         return shape;
     }
@@ -31,11 +27,7 @@ pub fn nvls(members: &[Member], layout: &HostLayout) -> Shape {
         for (row, host) in hosts.iter().enumerate() {
             // Per byte of the rail's ring: every GPU sends its share up and takes the sum down.
             let amount = share / volume;
-            edges.extend(host.iter().map(|m| Edge::InSwitch {
-                host: m.host,
-                gpu: m.gpu,
-                amount,
-            }));
+            edges.extend(host.iter().map(|m| Edge::InSwitch { host: m.host, gpu: m.gpu, amount }));
             let next = hosts[(row + 1) % hosts.len()][rail];
             edges.push(Edge::Network {
                 source_host: host[rail].host,

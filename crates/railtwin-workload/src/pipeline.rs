@@ -32,11 +32,8 @@ impl Pipeline {
     /// # Errors
     /// [`WorkloadError`] naming the field.
     pub fn check(&self) -> Result<(), WorkloadError> {
-        let fields = [
-            ("pp", self.stages),
-            ("interleave", self.chunks),
-            ("micro_batches", self.micro_batches),
-        ];
+        let fields =
+            [("pp", self.stages), ("interleave", self.chunks), ("micro_batches", self.micro_batches)];
         for (field, value) in fields {
             if value == 0 {
                 return Err(WorkloadError::new(field, value, "write a whole number from 1 up"));
@@ -78,20 +75,12 @@ impl Pipeline {
     /// The `k`-th forward (or backward) pass of any stage.
     fn pass(&self, forward: bool, k: u32) -> Pass {
         if self.chunks == 1 {
-            return Pass {
-                forward,
-                micro_batch: k,
-                chunk: 0,
-            };
+            return Pass { forward, micro_batch: k, chunk: 0 };
         }
         let round = self.stages * self.chunks;
         let chunk = k % round / self.stages;
         let chunk = if forward { chunk } else { self.chunks - 1 - chunk };
-        Pass {
-            forward,
-            micro_batch: k / round * self.stages + k % self.stages,
-            chunk,
-        }
+        Pass { forward, micro_batch: k / round * self.stages + k % self.stages, chunk }
     }
 
     /// The stage and pass whose output a pass of `stage` needs from another stage; none at the ends.
@@ -99,22 +88,10 @@ impl Pipeline {
         let (last, last_chunk) = (self.stages - 1, self.chunks - 1);
         match (pass.forward, stage) {
             (true, 0) if pass.chunk == 0 => None,
-            (true, 0) => Some((
-                last,
-                Pass {
-                    chunk: pass.chunk - 1,
-                    ..pass
-                },
-            )),
+            (true, 0) => Some((last, Pass { chunk: pass.chunk - 1, ..pass })),
             (true, _) => Some((stage - 1, pass)),
             (false, s) if s == last && pass.chunk == last_chunk => None,
-            (false, s) if s == last => Some((
-                0,
-                Pass {
-                    chunk: pass.chunk + 1,
-                    ..pass
-                },
-            )),
+            (false, s) if s == last => Some((0, Pass { chunk: pass.chunk + 1, ..pass })),
             (false, _) => Some((stage + 1, pass)),
         }
     }
@@ -166,17 +143,7 @@ mod tests {
 
     #[test]
     fn the_last_stage_alternates_from_the_start() {
-        let order = Pipeline {
-            stages: 4,
-            chunks: 1,
-            micro_batches: 8,
-        }
-        .order(3);
-        assert!(
-            order
-                .iter()
-                .enumerate()
-                .all(|(i, pass)| pass.forward == (i % 2 == 0))
-        );
+        let order = Pipeline { stages: 4, chunks: 1, micro_batches: 8 }.order(3);
+        assert!(order.iter().enumerate().all(|(i, pass)| pass.forward == (i % 2 == 0)));
     }
 }

@@ -34,15 +34,8 @@ pub enum Axis {
 
 impl Axis {
     /// All axes.
-    pub const ALL: [Axis; 7] = [
-        Self::Compute,
-        Self::Tp,
-        Self::Pp,
-        Self::Dp,
-        Self::Ep,
-        Self::DpEp,
-        Self::Other,
-    ];
+    pub const ALL: [Axis; 7] =
+        [Self::Compute, Self::Tp, Self::Pp, Self::Dp, Self::Ep, Self::DpEp, Self::Other];
 
     /// The name in tables.
     pub const fn name(self) -> &'static str {
@@ -164,10 +157,7 @@ impl PlanBuilder {
             tokens: None,
             notes: Vec::new(),
         };
-        Self {
-            plan,
-            codes: std::collections::BTreeMap::new(),
-        }
+        Self { plan, codes: std::collections::BTreeMap::new() }
     }
 
     /// The code of an operation name.
@@ -193,15 +183,10 @@ impl PlanBuilder {
     /// When it waits for a later one: plans are built in order.
     pub fn push(&mut self, operation: Operation, after: &[OperationId]) -> OperationId {
         let id = OperationId::from_index(self.plan.operations.len());
-        assert!(
-            after.iter().all(|earlier| *earlier < id),
-            "dependencies point to earlier operations"
-        );
+        assert!(after.iter().all(|earlier| *earlier < id), "dependencies point to earlier operations");
         self.plan.operations.push(operation);
         self.plan.dependencies.extend_from_slice(after);
-        self.plan
-            .dependency_start
-            .push(self.plan.dependencies.len() as u32);
+        self.plan.dependency_start.push(self.plan.dependencies.len() as u32);
         id
     }
 

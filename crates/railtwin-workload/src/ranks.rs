@@ -26,19 +26,13 @@ impl Parallelism {
             }
         }
         if !self.dp.is_multiple_of(self.ep) {
-            let accepted = format!(
-                "expert parallel groups split data parallel ones: write a divisor of {}",
-                self.dp
-            );
+            let accepted =
+                format!("expert parallel groups split data parallel ones: write a divisor of {}", self.dp);
             return Err(WorkloadError::new("ep", self.ep, accepted));
         }
         let ranks = u64::from(self.tp) * u64::from(self.pp) * u64::from(self.dp);
         if ranks > 4_000_000 {
-            return Err(WorkloadError::new(
-                "tp × pp × dp",
-                ranks,
-                "at most 4,000,000 ranks fit a job",
-            ));
+            return Err(WorkloadError::new("tp × pp × dp", ranks, "at most 4,000,000 ranks fit a job"));
         }
         Ok(())
     }
@@ -60,27 +54,19 @@ impl Parallelism {
 
     /// Tensor parallel communicators of a stage.
     pub fn tp_groups(&self, stage: u32) -> Vec<Vec<u32>> {
-        (0..self.dp)
-            .map(|dp| (0..self.tp).map(|tp| self.rank(tp, dp, stage)).collect())
-            .collect()
+        (0..self.dp).map(|dp| (0..self.tp).map(|tp| self.rank(tp, dp, stage)).collect()).collect()
     }
 
     /// Data parallel communicators of a stage.
     pub fn dp_groups(&self, stage: u32) -> Vec<Vec<u32>> {
-        (0..self.tp)
-            .map(|tp| (0..self.dp).map(|dp| self.rank(tp, dp, stage)).collect())
-            .collect()
+        (0..self.tp).map(|tp| (0..self.dp).map(|dp| self.rank(tp, dp, stage)).collect()).collect()
     }
 
     /// Expert parallel communicators of a stage: `ep` consecutive data parallel ranks.
     pub fn ep_groups(&self, stage: u32) -> Vec<Vec<u32>> {
         let blocks = (0..self.dp / self.ep).flat_map(|block| (0..self.tp).map(move |tp| (block, tp)));
         blocks
-            .map(|(block, tp)| {
-                (0..self.ep)
-                    .map(|e| self.rank(tp, block * self.ep + e, stage))
-                    .collect()
-            })
+            .map(|(block, tp)| (0..self.ep).map(|e| self.rank(tp, block * self.ep + e, stage)).collect())
             .collect()
     }
 
@@ -88,21 +74,13 @@ impl Parallelism {
     pub fn dp_ep_groups(&self, stage: u32) -> Vec<Vec<u32>> {
         let experts = (0..self.ep).flat_map(|e| (0..self.tp).map(move |tp| (e, tp)));
         let blocks = self.dp / self.ep;
-        experts
-            .map(|(e, tp)| {
-                (0..blocks)
-                    .map(|b| self.rank(tp, b * self.ep + e, stage))
-                    .collect()
-            })
-            .collect()
+        experts.map(|(e, tp)| (0..blocks).map(|b| self.rank(tp, b * self.ep + e, stage)).collect()).collect()
     }
 
     /// Pairs of ranks that hand activations from one stage to another: sender, receiver, sender, ….
     pub fn stage_pairs(&self, from: u32, to: u32) -> Vec<u32> {
         let ranks = self.stage_ranks();
-        (0..ranks)
-            .flat_map(|i| [from * ranks + i, to * ranks + i])
-            .collect()
+        (0..ranks).flat_map(|i| [from * ranks + i, to * ranks + i]).collect()
     }
 }
 
@@ -131,12 +109,7 @@ mod tests {
 
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
-        let p = Parallelism {
-            tp: 2,
-            pp: 1,
-            dp: 6,
-            ep: 4,
-        };
+        let p = Parallelism { tp: 2, pp: 1, dp: 6, ep: 4 };
         assert!(p.check().unwrap_err().to_string().contains("ep = 4"));
     }
 }

@@ -133,25 +133,15 @@ impl Training {
             ));
         }
         if self.micro_batch == 0 {
-            return Err(WorkloadError::new(
-                "micro_batch",
-                0,
-                "write a whole number from 1 up",
-            ));
+            return Err(WorkloadError::new("micro_batch", 0, "write a whole number from 1 up"));
         }
         let chunks = p.pp * self.interleave.max(1);
         if !self.model.layers.is_multiple_of(chunks) {
-            let accepted = format!(
-                "pp × interleave must divide the model's {} layers",
-                self.model.layers
-            );
+            let accepted = format!("pp × interleave must divide the model's {} layers", self.model.layers);
             return Err(WorkloadError::new("pp × interleave", chunks, accepted));
         }
-        let pipeline = Pipeline {
-            stages: p.pp,
-            chunks: self.interleave.max(1),
-            micro_batches: self.micro_batches,
-        };
+        let pipeline =
+            Pipeline { stages: p.pp, chunks: self.interleave.max(1), micro_batches: self.micro_batches };
         let step = TrainingStep {
             parallelism: p,
             pipeline,
@@ -171,9 +161,7 @@ impl Training {
     fn segments_of(&self, pipeline: Pipeline) -> Vec<Vec<u32>> {
         let last = pipeline.stages * pipeline.chunks - 1;
         let chunks = (0..=last).flat_map(|chunk| (0..pipeline.micro_batches).map(move |_| chunk));
-        chunks
-            .map(|chunk| if chunk == last { vec![0, 1] } else { vec![0] })
-            .collect()
+        chunks.map(|chunk| if chunk == last { vec![0, 1] } else { vec![0] }).collect()
     }
 
     fn time(&self, flops: f64) -> SimTime {
@@ -197,10 +185,7 @@ impl Training {
                 name: name.to_owned(),
                 forward: Phase { compute, collective },
                 input_gradient: Phase { compute, collective },
-                weight_gradient: Phase {
-                    compute,
-                    collective: None,
-                },
+                weight_gradient: Phase { compute, collective: None },
             }
         };
         let layer = [half("attention", 1.0 / 3.0), half("mlp", 2.0 / 3.0)];
@@ -210,16 +195,8 @@ impl Training {
     fn logits(&self) -> Row {
         let tokens = u64::from(self.micro_batch) * self.model.sequence;
         let flops = 2.0 * tokens as f64 * self.model.hidden as f64 * self.model.vocabulary as f64;
-        let phase = Phase {
-            compute: self.time(flops),
-            collective: None,
-        };
-        Row {
-            name: "logits".to_owned(),
-            forward: phase,
-            input_gradient: phase,
-            weight_gradient: phase,
-        }
+        let phase = Phase { compute: self.time(flops), collective: None };
+        Row { name: "logits".to_owned(), forward: phase, input_gradient: phase, weight_gradient: phase }
     }
 
     /// The all-reduce of the gradients after the last backward pass.
@@ -233,10 +210,7 @@ impl Training {
             name: "gradients".to_owned(),
             forward: Phase::default(),
             input_gradient: Phase::default(),
-            weight_gradient: Phase {
-                compute: SimTime::ZERO,
-                collective,
-            },
+            weight_gradient: Phase { compute: SimTime::ZERO, collective },
         }
     }
 }
@@ -259,13 +233,7 @@ mod tests {
 
     #[test]
     fn volumes_follow_hpn_table_3() {
-        let volumes = training(Parallelism {
-            tp: 8,
-            pp: 8,
-            dp: 512,
-            ep: 1,
-        })
-        .volumes();
+        let volumes = training(Parallelism { tp: 8, pp: 8, dp: 512, ep: 1 }).volumes();
         assert!((volumes.dp as f64 / 5.5e9 - 1.0).abs() < 0.01);
         assert!((volumes.pp as f64 / 6e6 - 1.0).abs() < 0.05);
         assert!((volumes.tp as f64 / 560e6 - 1.0).abs() < 0.10);
@@ -273,12 +241,7 @@ mod tests {
 
     #[test]
     fn computation_of_all_stages_is_the_model_s_work() {
-        let training = training(Parallelism {
-            tp: 8,
-            pp: 8,
-            dp: 2,
-            ep: 1,
-        });
+        let training = training(Parallelism { tp: 8, pp: 8, dp: 2, ep: 1 });
         let plan = training.plan().unwrap();
         let seconds: f64 = (0..8).map(|lane| plan.compute_of_lane(lane).seconds()).sum();
         let rate = training.gpu_flops * training.efficiency * 8.0 * 2.0;
@@ -287,14 +250,7 @@ mod tests {
 
     #[test]
     fn layers_that_do_not_divide_are_refused() {
-        let error = training(Parallelism {
-            tp: 8,
-            pp: 7,
-            dp: 2,
-            ep: 1,
-        })
-        .plan()
-        .unwrap_err();
+        let error = training(Parallelism { tp: 8, pp: 7, dp: 2, ep: 1 }).plan().unwrap_err();
         assert!(error.to_string().contains("96 layers"), "{error}");
     }
 }

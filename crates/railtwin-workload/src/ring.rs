@@ -13,18 +13,11 @@ pub fn ring(collective: Collective, members: &[Member], layout: &HostLayout) -> 
         return shape;
     }
     let factor = bus_factor(collective, n);
-    let stages = if collective == Collective::AllReduce {
-        2 * (n - 1)
-    } else {
-        n - 1
-    };
+    let stages = if collective == Collective::AllReduce { 2 * (n - 1) } else { n - 1 };
     let hosts = by_host(members);
     if hosts.len() == 1 {
         let next = |i: usize| members[(i + 1) % members.len()];
-        let edges = members
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &m)| message(layout, m, next(i), 1.0));
+        let edges = members.iter().enumerate().flat_map(|(i, &m)| message(layout, m, next(i), 1.0));
         shape.push(edges, factor, stages, factor);
         return shape;
     }

@@ -94,18 +94,8 @@ impl Shape {
         self.edges.extend(edges);
         let count = self.edges.len() as u32 - first_edge;
         if count > 0 {
-            let bus_share = if bus_factor > 0.0 {
-                volume / bus_factor
-            } else {
-                volume
-            };
-            self.bundles.push(Bundle {
-                first_edge,
-                edges: count,
-                volume,
-                stages,
-                bus_share,
-            });
+            let bus_share = if bus_factor > 0.0 { volume / bus_factor } else { volume };
+            self.bundles.push(Bundle { first_edge, edges: count, volume, stages, bus_share });
         }
     }
 
@@ -134,12 +124,7 @@ pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
 /// message takes NVLink, or the NICs and their leaf where there is none.
 pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64) -> Vec<Edge> {
     if source.host == target.host && layout.nvlink {
-        let edge = Edge::Inside {
-            host: source.host,
-            source_gpu: source.gpu,
-            target_gpu: target.gpu,
-            amount,
-        };
+        let edge = Edge::Inside { host: source.host, source_gpu: source.gpu, target_gpu: target.gpu, amount };
         return vec![edge];
     }
     let mut edges = Vec::with_capacity(2);
@@ -148,12 +133,7 @@ pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64)
         source_nic = target.nic;
         let relay = layout.gpu_of_nic[target.nic as usize];
         if relay != source.gpu {
-            edges.push(Edge::Inside {
-                host: source.host,
-                source_gpu: source.gpu,
-                target_gpu: relay,
-                amount,
-            });
+            edges.push(Edge::Inside { host: source.host, source_gpu: source.gpu, target_gpu: relay, amount });
         }
     }
     edges.push(Edge::Network {

@@ -70,9 +70,7 @@ impl TrainingStep {
     pub fn plan(&self) -> Result<Plan, WorkloadError> {
         self.parallelism.check()?;
         self.pipeline.check()?;
-        let lanes = (0..self.pipeline.stages)
-            .map(|stage| format!("stage {stage}"))
-            .collect();
+        let lanes = (0..self.pipeline.stages).map(|stage| format!("stage {stage}")).collect();
         let mut writer = Writer {
             step: self,
             builder: PlanBuilder::new(self.parallelism.ranks(), lanes),
@@ -93,9 +91,7 @@ impl TrainingStep {
     fn rows(&self, stage: u32, pass: Pass) -> impl DoubleEndedIterator<Item = &Row> {
         let chunk = stage * self.pipeline.chunks + pass.chunk;
         let index = chunk * self.pipeline.micro_batches + pass.micro_batch;
-        self.segments_of[index as usize]
-            .iter()
-            .flat_map(|&segment| &self.segments[segment as usize])
+        self.segments_of[index as usize].iter().flat_map(|&segment| &self.segments[segment as usize])
     }
 }
 
@@ -161,21 +157,9 @@ impl Writer<'_> {
             return;
         }
         let pattern = self.pattern(stage, target, Axis::Pp, Collective::SendReceive);
-        let name = self.builder.name(if pass.forward {
-            "send activations"
-        } else {
-            "send gradients"
-        });
-        let work = Work::Communicate {
-            pattern,
-            bytes: self.step.stage_bytes,
-        };
-        let operation = Operation {
-            lane: stage,
-            name,
-            axis: Axis::Pp,
-            work,
-        };
+        let name = self.builder.name(if pass.forward { "send activations" } else { "send gradients" });
+        let work = Work::Communicate { pattern, bytes: self.step.stage_bytes };
+        let operation = Operation { lane: stage, name, axis: Axis::Pp, work };
         let after = self.last[stage as usize].clone();
         let send = self.builder.push(operation, &after);
         self.sends.insert((stage, pass), send);
@@ -210,15 +194,7 @@ impl Writer<'_> {
         }
         let name = self.builder.name(name);
         let work = Work::Compute(time);
-        vec![self.builder.push(
-            Operation {
-                lane: stage,
-                name,
-                axis: Axis::Compute,
-                work,
-            },
-            &after,
-        )]
+        vec![self.builder.push(Operation { lane: stage, name, axis: Axis::Compute, work }, &after)]
     }
 
     fn collective(
@@ -228,23 +204,11 @@ impl Writer<'_> {
         collective: Option<PhaseCollective>,
         after: &[OperationId],
     ) -> Option<OperationId> {
-        let PhaseCollective {
-            axis,
-            collective,
-            bytes,
-        } = collective.filter(|c| c.bytes > 0)?;
+        let PhaseCollective { axis, collective, bytes } = collective.filter(|c| c.bytes > 0)?;
         let pattern = self.pattern(stage, stage, axis, collective);
         let name = self.builder.name(name);
         let work = Work::Communicate { pattern, bytes };
-        Some(self.builder.push(
-            Operation {
-                lane: stage,
-                name,
-                axis,
-                work,
-            },
-            after,
-        ))
+        Some(self.builder.push(Operation { lane: stage, name, axis, work }, after))
     }
 
     fn pattern(&mut self, stage: u32, target: u32, axis: Axis, collective: Collective) -> PatternId {
@@ -261,12 +225,7 @@ impl Writer<'_> {
         };
         let chosen = self.step.algorithms.get(&(axis, collective)).copied();
         let algorithm = chosen.unwrap_or(Algorithm::default_for(collective));
-        let id = self.builder.pattern(Pattern {
-            axis,
-            collective,
-            algorithm,
-            communicators,
-        });
+        let id = self.builder.pattern(Pattern { axis, collective, algorithm, communicators });
         self.patterns.insert((stage, target, axis, collective), id);
         id
     }
@@ -278,31 +237,14 @@ mod tests {
 
     fn row(compute_ns: u64) -> Row {
         let compute = SimTime::from_ns(compute_ns);
-        let phase = Phase {
-            compute,
-            collective: None,
-        };
-        Row {
-            name: "layer".into(),
-            forward: phase,
-            input_gradient: phase,
-            weight_gradient: phase,
-        }
+        let phase = Phase { compute, collective: None };
+        Row { name: "layer".into(), forward: phase, input_gradient: phase, weight_gradient: phase }
     }
 
     fn step(stages: u32, chunks: u32, micro_batches: u32) -> TrainingStep {
         TrainingStep {
-            parallelism: Parallelism {
-                tp: 1,
-                pp: stages,
-                dp: 2,
-                ep: 1,
-            },
-            pipeline: Pipeline {
-                stages,
-                chunks,
-                micro_batches,
-            },
+            parallelism: Parallelism { tp: 1, pp: stages, dp: 2, ep: 1 },
+            pipeline: Pipeline { stages, chunks, micro_batches },
             segments: vec![vec![row(10)]],
             segments_of: vec![vec![0]; (stages * chunks * micro_batches) as usize],
             stage_bytes: 100,
@@ -325,28 +267,16 @@ mod tests {
     #[test]
     fn the_weight_gradient_does_not_wait_for_the_collective_of_the_input_gradient() {
         let mut one = step(1, 1, 1);
-        let collective = Some(PhaseCollective {
-            axis: Axis::Dp,
-            collective: Collective::AllReduce,
-            bytes: 8,
-        });
+        let collective =
+            Some(PhaseCollective { axis: Axis::Dp, collective: Collective::AllReduce, bytes: 8 });
         one.segments[0][0].input_gradient.collective = collective;
         let plan = one.plan().unwrap();
         let find = |axis, from: usize| {
-            plan.operations
-                .iter()
-                .skip(from)
-                .position(|o| o.axis == axis)
-                .map(|i| i + from)
-                .unwrap()
+            plan.operations.iter().skip(from).position(|o| o.axis == axis).map(|i| i + from).unwrap()
         };
         let all_reduce = find(Axis::Dp, 0);
         let weight = find(Axis::Compute, all_reduce + 1);
         let ids = |i: usize| plan.dependencies_of(OperationId::from_index(i)).to_vec();
-        assert_eq!(
-            ids(weight),
-            ids(all_reduce),
-            "both follow the input gradient's computation"
-        );
+        assert_eq!(ids(weight), ids(all_reduce), "both follow the input gradient's computation");
     }
 }

@@ -49,16 +49,8 @@ impl House {
 fn downward_edges_pass_and_the_table_shows_them() {
     let house = House::new()
         .with("low", "0", "")
-        .with(
-            "high",
-            "3",
-            "[dependencies]\nlow.workspace = true\n[dev-dependencies]\nkit.workspace = true",
-        )
-        .with(
-            "kit",
-            "\"beside\"",
-            "[dependencies]\nhigh = { path = \"../high\" }",
-        );
+        .with("high", "3", "[dependencies]\nlow.workspace = true\n[dev-dependencies]\nkit.workspace = true")
+        .with("kit", "\"beside\"", "[dependencies]\nhigh = { path = \"../high\" }");
     let findings = house.check();
     assert!(findings.failures.is_empty(), "{:?}", findings.failures);
     assert_eq!(findings.story.len(), 4);
@@ -67,17 +59,10 @@ fn downward_edges_pass_and_the_table_shows_them() {
 
 #[test]
 fn upward_and_level_edges_fail_naming_both_layers() {
-    let up = House::new()
-        .with("a", "2", "[dependencies]\nb.workspace = true")
-        .with("b", "4", "");
+    let up = House::new().with("a", "2", "[dependencies]\nb.workspace = true").with("b", "4", "");
     let failure = up.one_failure();
-    assert!(
-        failure.contains("a (layer 2)") && failure.contains("b (layer 4)"),
-        "{failure}"
-    );
-    let level = House::new()
-        .with("a", "2", "[dependencies]\nb.workspace = true")
-        .with("b", "2", "");
+    assert!(failure.contains("a (layer 2)") && failure.contains("b (layer 4)"), "{failure}");
+    let level = House::new().with("a", "2", "[dependencies]\nb.workspace = true").with("b", "2", "");
     assert!(level.one_failure().contains("strictly lower"));
 }
 
@@ -96,57 +81,26 @@ fn an_edge_is_seen_below_target_as_build_dependency_and_under_another_name() {
 #[test]
 fn dev_dependencies_may_be_level_but_not_upward() {
     let dev = "[dev-dependencies]\nb.workspace = true";
-    assert!(
-        House::new()
-            .with("a", "2", dev)
-            .with("b", "2", "")
-            .check()
-            .failures
-            .is_empty()
-    );
-    assert!(
-        House::new()
-            .with("a", "2", dev)
-            .with("b", "3", "")
-            .one_failure()
-            .contains("higher layer")
-    );
+    assert!(House::new().with("a", "2", dev).with("b", "2", "").check().failures.is_empty());
+    assert!(House::new().with("a", "2", dev).with("b", "3", "").one_failure().contains("higher layer"));
 }
 
 #[test]
 fn crates_beside_serve_tests_only_and_look_no_higher_than_the_facade() {
-    let used = House::new()
-        .with("a", "5", "[dependencies]\nkit.workspace = true")
-        .with("kit", "\"beside\"", "");
+    let used =
+        House::new().with("a", "5", "[dependencies]\nkit.workspace = true").with("kit", "\"beside\"", "");
     assert!(used.one_failure().contains("dev-dependency only"));
     let looks = "[dependencies]\nb.workspace = true";
+    assert!(House::new().with("kit", "\"beside\"", looks).with("b", "6", "").check().failures.is_empty());
     assert!(
-        House::new()
-            .with("kit", "\"beside\"", looks)
-            .with("b", "6", "")
-            .check()
-            .failures
-            .is_empty()
-    );
-    assert!(
-        House::new()
-            .with("kit", "\"beside\"", looks)
-            .with("b", "7", "")
-            .one_failure()
-            .contains("0 to 6")
+        House::new().with("kit", "\"beside\"", looks).with("b", "7", "").one_failure().contains("0 to 6")
     );
 }
 
 #[test]
 fn a_layer_must_be_named_and_known() {
     for bad in ["9", "-1", "\"top\"", "1.5"] {
-        assert!(
-            House::new()
-                .with("a", bad, "")
-                .one_failure()
-                .contains("accepted: 0 to 8"),
-            "{bad}"
-        );
+        assert!(House::new().with("a", bad, "").one_failure().contains("accepted: 0 to 8"), "{bad}");
     }
     let house = House::new().source("a/Cargo.toml", "[package]\nname = \"a\"\ndescription = \"x\"\n");
     assert!(house.one_failure().contains("is missing"));
@@ -155,28 +109,10 @@ fn a_layer_must_be_named_and_known() {
 #[test]
 fn fences_hold_foreign_dependencies_in() {
     let pyo3 = "[dependencies]\npyo3 = \"1\"\narrow-array = \"1\"";
-    assert!(
-        House::new()
-            .with("railtwin-python", "8", pyo3)
-            .check()
-            .failures
-            .is_empty()
-    );
-    assert_eq!(
-        House::new()
-            .with("railtwin-cli", "8", pyo3)
-            .check()
-            .failures
-            .len(),
-        2
-    );
+    assert!(House::new().with("railtwin-python", "8", pyo3).check().failures.is_empty());
+    assert_eq!(House::new().with("railtwin-cli", "8", pyo3).check().failures.len(), 2);
     let tokio = "[dependencies]\ntokio = \"1\"";
-    assert!(
-        House::new()
-            .with("railtwin-control", "3", tokio)
-            .one_failure()
-            .contains("layer 7")
-    );
+    assert!(House::new().with("railtwin-control", "3", tokio).one_failure().contains("layer 7"));
 }
 
 #[test]
@@ -199,16 +135,12 @@ fn low_layers_touch_no_file_clock_or_terminal() {
 fn tests_comments_and_the_store_may_name_files() {
     let house = House::new()
         .with("a", "0", "")
-        .source(
-            "a/src/lib.rs",
-            "//! See std::fs.\n#[cfg(test)]\nmod more { fn f() { std::fs::read(p); } }\n",
-        )
+        .source("a/src/lib.rs", "//! See std::fs.\n#[cfg(test)]\nmod more { fn f() { std::fs::read(p); } }\n")
         .source("a/src/tests.rs", "fn f() { std::fs::read(p); }")
         .source("a/src/tests/one.rs", "fn f() { std::fs::read(p); }");
     assert!(house.check().failures.is_empty());
-    let store = House::new()
-        .with("railtwin-store", "2", "")
-        .source("railtwin-store/src/a.rs", "use std::fs::File;");
+    let store =
+        House::new().with("railtwin-store", "2", "").source("railtwin-store/src/a.rs", "use std::fs::File;");
     assert!(store.check().failures.is_empty());
     let clock = House::new()
         .with("railtwin-store", "2", "")

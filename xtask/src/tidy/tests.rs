@@ -57,10 +57,8 @@ fn waivers_need_a_reason_and_a_use() {
     let idle = "[[waiver]]\nfile = \"a.rs\"\nrule = \"length\"\nreason = \"one long table\"\n";
     let failures = findings_of(&[("a.rs", "//! About.\n"), ("xtask/tidy.toml", idle)]).failures;
     assert!(failures[0].contains("spares nothing"), "{failures:?}");
-    let mute = house(&[(
-        "xtask/tidy.toml",
-        "[[waiver]]\nfile = \"a.rs\"\nrule = \"length\"\nreason = \"\"\n",
-    )]);
+    let mute =
+        house(&[("xtask/tidy.toml", "[[waiver]]\nfile = \"a.rs\"\nrule = \"length\"\nreason = \"\"\n")]);
     assert!(check(mute.path()).unwrap_err().contains("give a reason"));
     let unknown = house(&[("xtask/tidy.toml", "[[waver]]\nfile = \"a.rs\"\n")]);
     assert!(check(unknown.path()).unwrap_err().contains("waver"));
@@ -89,16 +87,8 @@ fn first_lines_are_comments() {
     breaks("first-line", &[("a.rs", "#![allow(x)]\n")]);
     breaks("first-line", &[("a.py", "import os\n")]);
     breaks("first-line", &[("a.ts", "export {}\n")]);
-    passes(&[
-        ("a.rs", "\n// About.\n"),
-        ("a.py", "\"\"\"About.\"\"\"\n"),
-        ("b.py", "#!/bin/python\n"),
-    ]);
-    passes(&[
-        ("a.ts", "/* About. */\n"),
-        ("empty.py", ""),
-        ("generated/a.ts", "export {}\n"),
-    ]);
+    passes(&[("a.rs", "\n// About.\n"), ("a.py", "\"\"\"About.\"\"\"\n"), ("b.py", "#!/bin/python\n")]);
+    passes(&[("a.ts", "/* About. */\n"), ("empty.py", ""), ("generated/a.ts", "export {}\n")]);
 }
 
 #[test]
@@ -115,11 +105,7 @@ fn banned_texts_fail_in_every_text_file_but_their_list() {
     for file in ["a.md", "a.toml", "deep/a.json"] {
         breaks("banned", &[(file, "see /attic/box"), ("xtask/tidy.toml", list)]);
     }
-    passes(&[
-        ("a.md", "see house/attic/box"),
-        ("binary", "\0 /attic/box"),
-        ("xtask/tidy.toml", list),
-    ]);
+    passes(&[("a.md", "see house/attic/box"), ("binary", "\0 /attic/box"), ("xtask/tidy.toml", list)]);
 }
 
 #[test]
@@ -127,60 +113,30 @@ fn large_files_live_in_data_folders() {
     let large = " ".repeat(LARGEST_BLOB as usize + 1);
     breaks("size", &[("a.csv", &large)]);
     passes(&[("a.csv", &large[1..])]);
-    passes(&[
-        ("data/a.csv", &large),
-        ("xtask/tidy.toml", "data_folders = [\"data/\"]\n"),
-    ]);
+    passes(&[("data/a.csv", &large), ("xtask/tidy.toml", "data_folders = [\"data/\"]\n")]);
 }
 
 #[test]
 fn links_point_at_files_that_exist() {
     breaks("link", &[("docs/a.md", "[b](b.md)\n")]);
     breaks("link", &[("docs/a.md", "[b](/b.md#part)\n")]);
-    passes(&[
-        (
-            "docs/a.md",
-            "[b](../b.md#part) [c](/b.md) [d](https://e.f/g) [h](.)\n",
-        ),
-        ("b.md", "B.\n"),
-    ]);
+    passes(&[("docs/a.md", "[b](../b.md#part) [c](/b.md) [d](https://e.f/g) [h](.)\n"), ("b.md", "B.\n")]);
 }
 
 #[test]
 fn lock_files_name_public_sources_only() {
     let good = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
     passes(&[("Cargo.lock", good)]);
-    breaks(
-        "lock",
-        &[(
-            "fuzz/Cargo.lock",
-            "source = \"sparse+https://mirror.example/index/\"\n",
-        )],
-    );
+    breaks("lock", &[("fuzz/Cargo.lock", "source = \"sparse+https://mirror.example/index/\"\n")]);
     passes(&[("uv.lock", "source = { registry = \"https://pypi.org/simple\" }\n")]);
-    breaks(
-        "lock",
-        &[(
-            "uv.lock",
-            "source = { registry = \"https://mirror.example/simple\" }\n",
-        )],
-    );
+    breaks("lock", &[("uv.lock", "source = { registry = \"https://mirror.example/simple\" }\n")]);
 }
 
 #[test]
 fn foreign_dependencies_say_why() {
     let manifest = "[workspace.dependencies]\nours = { path = \"ours\" }\ntoml = { version = \"1\" }\n";
-    passes(&[
-        ("Cargo.toml", manifest),
-        ("docs/dependencies.md", "| `toml` | scenarios |\n"),
-    ]);
-    breaks(
-        "dependency",
-        &[
-            ("Cargo.toml", manifest),
-            ("docs/dependencies.md", "| `tom` | scenarios |\n"),
-        ],
-    );
+    passes(&[("Cargo.toml", manifest), ("docs/dependencies.md", "| `toml` | scenarios |\n")]);
+    breaks("dependency", &[("Cargo.toml", manifest), ("docs/dependencies.md", "| `tom` | scenarios |\n")]);
 }
 
 #[test]
@@ -197,11 +153,7 @@ fn changelog_sections_are_known_and_in_order() {
 fn where_git_is_only_tracked_files_count() {
     let house = house(&[("utils.rs", "//! About.\n"), ("misc.rs", "//! About.\n")]);
     let git = |arguments: &[&str]| {
-        let done = Command::new("git")
-            .arg("-C")
-            .arg(house.path())
-            .args(arguments)
-            .output();
+        let done = Command::new("git").arg("-C").arg(house.path()).args(arguments).output();
         assert!(done.expect("git can be run").status.success());
     };
     git(&["init", "-q"]);

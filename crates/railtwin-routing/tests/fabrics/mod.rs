@@ -12,23 +12,14 @@ fn divisor(whole: u32, draw: u32) -> u32 {
 }
 
 fn small_host(nics: u32) -> HostModel {
-    HostModel {
-        gpus: nics,
-        nics,
-        frontend_nics: 0,
-        ..HostModel::hgx_h800()
-    }
+    HostModel { gpus: nics, nics, frontend_nics: 0, ..HostModel::hgx_h800() }
 }
 
 fn hpn() -> impl Strategy<Value = Fabric> {
     let shape = (1u32..=3, 1u32..=3, 1u32..=2, 1u32..=6, 1u32..=4, 0u32..8);
     (shape, any::<(bool, bool, bool)>()).prop_map(|(shape, (planes, dual_tor, rail_only))| {
         let (pods, segments, nics, spines, spine_up, draw) = shape;
-        let tier2 = if rail_only {
-            Tier2::RailOnly
-        } else {
-            Tier2::AnyToAny
-        };
+        let tier2 = if rail_only { Tier2::RailOnly } else { Tier2::AnyToAny };
         let hpn = Hpn {
             host: small_host(nics),
             pods,
@@ -80,10 +71,7 @@ fn leaf_spine() -> impl Strategy<Value = Fabric> {
 
 fn fat_tree() -> impl Strategy<Value = Fabric> {
     (1u32..=3).prop_map(|half| {
-        let tree = FatTree {
-            k: 2 * half,
-            ..FatTree::default()
-        };
+        let tree = FatTree { k: 2 * half, ..FatTree::default() };
         tree.build().expect("a small fat-tree")
     })
 }
@@ -135,16 +123,11 @@ pub fn any_ecmp() -> impl Strategy<Value = EcmpConfig> {
 
 /// Whether a link joins a NIC and a leaf or two switches.
 pub fn is_backend(fabric: &Fabric, link: LinkId) -> bool {
-    !matches!(
-        fabric.cable_class(link.cable()),
-        CableClass::NvLink | CableClass::Pcie
-    )
+    !matches!(fabric.cable_class(link.cable()), CableClass::NvLink | CableClass::Pcie)
 }
 
 /// The backend NICs.
 pub fn nics(fabric: &Fabric) -> Vec<DeviceId> {
-    let nics = fabric
-        .devices()
-        .filter(|&d| fabric.kind(d) == DeviceKind::Nic);
+    let nics = fabric.devices().filter(|&d| fabric.kind(d) == DeviceKind::Nic);
     nics.collect()
 }
