@@ -1,6 +1,6 @@
 //! The live links between switches and from NICs to leaves, laid out for building tables.
 
-use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE};
+use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE, PortRole};
 
 use crate::mask::LinkMask;
 
@@ -195,7 +195,7 @@ impl NicLinks {
 fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
     let backend = fabric
         .ports(nic)
-        .filter(|&port| fabric.port_role(port) == railtwin_fabric::PortRole::Backend);
+        .filter(|&port| fabric.port_role(port) == PortRole::Backend);
     backend
         .enumerate()
         .filter_map(|(port, id)| {
