@@ -1,6 +1,6 @@
 //! The live links between switches and from NICs to leaves, laid out for building tables.
 
-use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE};
+use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE, PortRole};
 
 use crate::mask::LinkMask;
 
@@ -169,8 +169,14 @@ impl NicLinks {
 }
 
 fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
+<<<<<<< HEAD
     let backend =
         fabric.ports(nic).filter(|&port| fabric.port_role(port) == railtwin_fabric::PortRole::Backend);
+=======
+    let backend = fabric
+        .ports(nic)
+        .filter(|&port| fabric.port_role(port) == PortRole::Backend);
+>>>>>>> forward
     backend
         .enumerate()
         .filter_map(|(port, id)| {

@@ -1,4 +1,5 @@
-//! How switches choose among equal next ports, and how hosts foresee the choice.
+//! How packets find their way, how switches choose among equal next ports, and how hosts foresee
+//! the choice.
 //!
 //! A packet shows a switch a [`HashKey`]: its [`FiveTuple`], the queue pair it is for, the port it
 //! came in by. A [`HashSpec`] says which of those [`Fields`] the switch reads, which
@@ -21,7 +22,35 @@
 //! assert_eq!(leaf.bucket(&key.with_source_port(port), 60), 42);
 //! ```
 //!
-//! The model page is `docs/models/hashing.md`.
+//! On a fabric, [`Forwarding`] holds what each switch may choose from while the links in a
+//! [`LinkMask`] are dead, [`EcmpConfig`] which hash it runs, and [`Routing`] puts them together:
+//! the path of a packet, all paths there are, and source ports whose paths share no link.
+//!
+//! ```
+//! use railtwin_fabric::{HostId, preset::Hpn};
+//! use railtwin_routing::*;
+//!
+//! let fabric = Hpn { segments: Some(2), ..Hpn::default() }.build()?;
+//! let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+//! let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
+//! let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+//!
+//! // From port 0 of a NIC to the same rail of another segment: NIC, leaf, spine, leaf, NIC.
+//! let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(136), 0));
+//! let source = NicPort { nic, port: 0 };
+//! let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0xC000));
+//! let mut path = Vec::new();
+//! let landed = routing.route(source, target, &key, &mut path).expect("nothing is dead");
+//! assert_eq!((path.len(), landed.port_index), (4, 0));
+//!
+//! // Sixteen queue pairs on sixteen spines.
+//! let avoid = Avoid::default();
+//! let steered = routing.disjoint_source_ports(source, target, &key, 16, &avoid);
+//! assert_eq!(steered.expect("nothing is dead").len(), 16);
+//! # Ok::<(), railtwin_fabric::FabricError>(())
+//! ```
+//!
+//! The model pages are `docs/models/hashing.md` and `docs/models/routing.md`.
 
 mod adjacency;
 pub mod balance;

@@ -1,6 +1,6 @@
 //! The path of one packet from a port of a NIC to another NIC, switch by switch.
 
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use thiserror::Error;
 
 use crate::ecmp::EcmpConfig;
@@ -162,8 +162,13 @@ impl<'a> Routing<'a> {
             _ => {}
         }
         if self.ecmp.core_per_port {
+<<<<<<< HEAD
             let pod = self.fabric.host_of(target_nic).map(|host: HostId| self.fabric.host(host).pod);
             let fixed = pod.and_then(|pod| {
+=======
+            let fixed = self.fabric.host_of(target_nic).and_then(|host| {
+                let pod = self.fabric.host(host).pod;
+>>>>>>> forward
                 let cores = self.forwarding.cores();
                 cores.link_for(self.fabric, switch, arrival, pod)
             });
