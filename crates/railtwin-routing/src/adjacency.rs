@@ -169,14 +169,7 @@ impl NicLinks {
 }
 
 fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
-<<<<<<< HEAD
-    let backend =
-        fabric.ports(nic).filter(|&port| fabric.port_role(port) == railtwin_fabric::PortRole::Backend);
-=======
-    let backend = fabric
-        .ports(nic)
-        .filter(|&port| fabric.port_role(port) == PortRole::Backend);
->>>>>>> forward
+    let backend = fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
     backend
         .enumerate()
         .filter_map(|(port, id)| {

@@ -162,13 +162,8 @@ impl<'a> Routing<'a> {
             _ => {}
         }
         if self.ecmp.core_per_port {
-<<<<<<< HEAD
-            let pod = self.fabric.host_of(target_nic).map(|host: HostId| self.fabric.host(host).pod);
-            let fixed = pod.and_then(|pod| {
-=======
             let fixed = self.fabric.host_of(target_nic).and_then(|host| {
                 let pod = self.fabric.host(host).pod;
->>>>>>> forward
                 let cores = self.forwarding.cores();
                 cores.link_for(self.fabric, switch, arrival, pod)
             });

@@ -135,13 +135,8 @@ fn routes_of_a_spine_that_lost_the_leaf_are_withdrawn() {
     let target = fabric.nic(HostId(0), 0);
     let leaf = fabric.switch_named("leaf-0").expect("a leaf");
     let spine = fabric.switch_named("spine-0").expect("a spine");
-<<<<<<< HEAD
-    let links = fabric.neighbors(spine).iter();
-    let lost = links.filter(|&&(_, far)| far == leaf).map(|&(link, _)| link);
-=======
     let mut links = fabric.neighbors(spine).iter();
     let lost = links.find(|&&(_, far)| far == leaf).map(|&(link, _)| link);
->>>>>>> forward
     let mut mask = LinkMask::none(&fabric);
     mask.set_link(lost.expect("a link"), true);
     let forwarding = Forwarding::new(&fabric, &mask);

@@ -63,15 +63,8 @@ fn hpn_has_sixty_disjoint_paths_and_fifty_nine_without_a_spine() {
             assert_disjoint(&all);
             assert!(all.iter().all(|path| routing.landing(target, path).port_index == port));
             assert_eq!(find(16).expect("reachable").len(), 16);
-<<<<<<< HEAD
             let sorted = routing.paths_by_source_port(source, target, &key).expect("reachable");
-            assert_foreseen(&routing, source, &key, &sorted);
-=======
-            let sorted = routing
-                .paths_by_source_port(source, target, &key)
-                .expect("reachable");
             assert_foreseen(&routing, source, target, &key, &sorted);
->>>>>>> forward
         }
         // The port-0 and the port-1 plane lose a spine each.
         for name in ["spine-17", "spine-77"] {
