@@ -2,7 +2,7 @@
 use railtwin_units::{Rate, SimTime};
 
 use crate::builder::FabricBuilder;
-use crate::error::FabricError;
+use crate::error::{ChipNeeds, FabricError};
 use crate::graph::{CableClass, DeviceId, Fabric, NONE, PortRole, SwitchPlace};
 use crate::host::HostModel;
 
@@ -153,36 +153,27 @@ impl ClosSpec {
     fn check_chips(&self) -> Result<(), FabricError> {
         let Some(chip) = self.chip else { return Ok(()) };
         let access = self.host.nic.port_capacity;
-        let remedy = |text: &str| text.to_owned();
         let mut switches = vec![(
             "leaf",
             (self.leaf_down(), access),
             (self.leaf_up(), self.uplink),
-            remedy("lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity"),
+            "lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity",
         )];
         if self.spines > 0 {
             let up = (self.spine_up, self.core_link);
-            let remedy = remedy("lower segments, or spine_up, or give the chip more capacity");
+            let remedy = "lower segments, or spine_up, or give the chip more capacity";
             switches.push(("spine", (self.spine_down(), self.uplink), up, remedy));
         }
         if self.pods > 1 {
-            let remedy = remedy("lower pods, or raise cores, or give the chip more capacity");
+            let remedy = "lower pods, or raise cores, or give the chip more capacity";
             switches.push(("core", (self.core_down(), self.core_link), (0, self.core_link), remedy));
         }
         for (role, down, up, remedy) in switches {
             let needed = down.1 * u64::from(down.0);
             let needed = Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
             if needed > chip {
-                return Err(FabricError::ChipTooSmall {
-                    role,
-                    down: u64::from(down.0),
-                    down_capacity: down.1.to_string(),
-                    up: u64::from(up.0),
-                    up_capacity: up.1.to_string(),
-                    needed: needed.to_string(),
-                    chip: chip.to_string(),
-                    remedy,
-                });
+                let needs = ChipNeeds { role, down, up, needed, chip, remedy };
+                return Err(FabricError::ChipTooSmall(Box::new(needs)));
             }
         }
         Ok(())

@@ -1,4 +1,7 @@
 //! What can be wrong with a fabric that someone asks for.
+use std::fmt;
+
+use railtwin_units::Rate;
 
 /// A fabric that cannot be built: the field, its value and what would be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,34 +18,42 @@ pub enum FabricError {
         accepted: String,
     },
     /// A switch needs more capacity than its chip has.
-    #[error(
-        "a {role} switch needs {down} × {down_capacity} down and {up} × {up_capacity} up, {needed} in all, but \
-         its chip has {chip}; {remedy}"
-    )]
-    ChipTooSmall {
-        /// `leaf`, `spine` or `core`.
-        role: &'static str,
-        /// Ports towards the hosts.
-        down: u64,
-        /// Capacity of a port towards the hosts.
-        down_capacity: String,
-        /// Ports away from the hosts.
-        up: u64,
-        /// Capacity of a port away from the hosts.
-        up_capacity: String,
-        /// What the ports add up to.
-        needed: String,
-        /// What the chip has.
-        chip: String,
-        /// Which field to change.
-        remedy: String,
-    },
+    #[error("{0}")]
+    ChipTooSmall(Box<ChipNeeds>),
     /// More ids than 32 bits hold.
     #[error("the fabric has more than 2^32 {what}; make it smaller")]
     TooLarge {
         /// Which column overflowed.
         what: &'static str,
     },
+}
+
+/// What the ports of a switch add up to, and what its chip has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChipNeeds {
+    /// `leaf`, `spine` or `core`.
+    pub role: &'static str,
+    /// Ports towards the hosts and the capacity of one.
+    pub down: (u32, Rate),
+    /// Ports away from the hosts and the capacity of one.
+    pub up: (u32, Rate),
+    /// What they add up to.
+    pub needed: Rate,
+    /// What the chip has.
+    pub chip: Rate,
+    /// Which field to change.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for ChipNeeds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { role, down, up, needed, chip, remedy } = self;
+        write!(
+            out,
+            "a {role} switch needs {} × {} down and {} × {} up, {needed} in all, but its chip has {chip}; {remedy}",
+            down.0, down.1, up.0, up.1
+        )
+    }
 }
 
 impl FabricError {

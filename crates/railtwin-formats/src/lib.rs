@@ -2,7 +2,7 @@
 //!
 //! | format | read | write |
 //! | --- | --- | --- |
-//! | SimAI / AICB workload text | [`SimaiWorkload::parse`] | [`SimaiWorkload::to_text`] |
+//! | SimAI / AICB workload text | [`SimaiWorkload::parse`], [`SimaiWorkload::plan`] | [`SimaiWorkload::to_text`] |
 //! | Chakra execution trace (`.et`) | [`ChakraTrace::decode`] | [`ChakraTrace::encode`] |
 //! | Chakra communicators (JSON) | [`parse_chakra_groups`] | |
 //! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
@@ -44,6 +44,7 @@ mod lingjun;
 mod simai;
 mod simai_header;
 mod simai_parse;
+mod simai_plan;
 mod simai_warn;
 mod simai_write;
 

@@ -1,0 +1,167 @@
+//! From a scenario to a case: after this nothing is invalid, engines cannot fail on input.
+use std::sync::Arc;
+
+use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_engine::{Case, Fault, IntraHostCap, RoutingCase, WorkGraph};
+use railtwin_fabric::Fabric;
+use railtwin_routing::{EcmpConfig, HashSpec};
+use railtwin_units::SimTime;
+
+use crate::resolve_job::Planner;
+use crate::{
+    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Placement, Problem, RoutingSpec, Scenario,
+    ScenarioError, Seeds, Split,
+};
+
+/// How files that a scenario names are read: path as written → bytes, or what went wrong.
+pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
+
+/// Where a scenario came from, for errors that name the place.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Name of the file.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    pub(crate) fn error(&self, path: &str, message: impl Into<String>, hint: Option<&str>) -> ScenarioError {
+        ScenarioError::at_key(self.file, self.text, path, message, hint.map(str::to_owned))
+    }
+}
+
+impl Scenario {
+    /// The fabric that the scenario names.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] at `fabric` when it cannot be built or its file not be read.
+    pub fn fabric(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
+        match &self.fabric {
+            FabricSpec::Preset(preset) => {
+                preset.build().map_err(|error| source.error("fabric", error.to_string(), None))
+            }
+            FabricSpec::Lingjun(spec) => crate::resolve_lingjun::fabric(spec, source, read),
+        }
+    }
+
+    /// Resolves the scenario.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
+    /// be read, a job that does not fit, a cable that is not there.
+    pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
+        let fabric = Arc::new(self.fabric(source, read)?);
+        let mut planner = Planner { fabric: &fabric, source, read };
+        let mut placer = Placer::new(&fabric, self.seed);
+        let mut work = WorkGraph::default();
+        let mut placements = Vec::new();
+        for (row, job) in self.jobs.iter().enumerate() {
+            let plan = planner.plan(row, job)?;
+            for copy in 0..job.count {
+                let name = if job.count > 1 { format!("{}-{copy}", job.name) } else { job.name.clone() };
+                let places = placer.place(&name, plan.ranks, &policy(job));
+                let places = places.map_err(|error| {
+                    let hint = "make the job smaller or the fabric larger";
+                    source.error(&format!("job.{row}"), error.to_string(), Some(hint))
+                })?;
+                placements.push(places);
+                work.push(name, job.start, plan.clone(), self.run.steps);
+            }
+        }
+        let mut faults = Vec::new();
+        for (row, fault) in self.faults.iter().enumerate() {
+            faults.extend(events(&fabric, fault).ok_or_else(|| {
+                let example = fabric.cables().next_back_network().map(|c| fabric.cable_name(c));
+                let hint = example.map(|name| format!("write one that it has, such as {name:?}"));
+                let message = format!("the fabric has no cable {:?}", fault.cable);
+                source.error(&format!("fault.{row}.cable"), message, hint.as_deref())
+            })?);
+        }
+        faults.sort_unstable();
+        Ok(Case {
+            name: self.name.clone(),
+            seed: self.seed,
+            work,
+            placements,
+            routing: routing(&self.routing),
+            caps: self.caps.iter().map(cap).collect(),
+            faults,
+            fabric,
+        })
+    }
+}
+
+/// The last cable of an iterator: in every fabric one between switches or into a leaf.
+trait LastCable {
+    fn next_back_network(self) -> Option<railtwin_fabric::CableId>;
+}
+
+impl<I: Iterator<Item = railtwin_fabric::CableId>> LastCable for I {
+    fn next_back_network(self) -> Option<railtwin_fabric::CableId> {
+        self.last()
+    }
+}
+
+fn policy(job: &JobSpec) -> PlacementPolicy {
+    match &job.placement {
+        Placement::Packed => PlacementPolicy::Packed,
+        Placement::Spread => PlacementPolicy::Spread,
+        Placement::Random => PlacementPolicy::Random,
+        Placement::Hosts(hosts) => PlacementPolicy::Hosts(hosts.clone()),
+    }
+}
+
+/// Ranks that a job's size asks for; none where the work says it.
+pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
+    let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    size.map(|size| match size {
+        JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
+        JobSize::Gpus(gpus) => gpus,
+    })
+}
+
+fn routing(spec: &RoutingSpec) -> RoutingCase {
+    let hash = HashSpec::new(spec.hash).with_fields(spec.fields);
+    let seeds = match spec.seeds {
+        Seeds::Shared => railtwin_routing::Seeds::Shared,
+        Seeds::PerTier => railtwin_routing::Seeds::PerTier,
+        Seeds::PerSwitch => railtwin_routing::Seeds::PerSwitch,
+    };
+    let ecmp = EcmpConfig::new(hash, seeds);
+    RoutingCase {
+        balancer: match spec.balancer {
+            Balancer::Ecmp => railtwin_engine::Balancer::Ecmp,
+            Balancer::Disjoint => railtwin_engine::Balancer::Disjoint,
+        },
+        ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
+        queue_pairs: spec.queue_pairs,
+        split: match spec.split {
+            Split::Static => railtwin_engine::Split::Static,
+            Split::Dynamic => railtwin_engine::Split::Dynamic,
+        },
+        pxn: true,
+        convergence: SimTime::ZERO,
+    }
+}
+
+fn cap(spec: &crate::CapSpec) -> IntraHostCap {
+    IntraHostCap {
+        collective: spec.collective.into(),
+        algorithm: spec.algorithm.into(),
+        host_model: spec.host.clone(),
+        busbw: spec.busbw.bytes_per_s(),
+    }
+}
+
+/// The events of a fault; none when the fabric has no such cable.
+fn events(fabric: &Fabric, fault: &FaultSpec) -> Option<Vec<Fault>> {
+    let cable = fabric.cable_named(&fault.cable)?;
+    let kind = match fault.kind {
+        FaultKind::Down => railtwin_engine::FaultKind::Down,
+        FaultKind::Up => railtwin_engine::FaultKind::Up,
+    };
+    let repair = fault.until.map(|at| Fault { at, cable, kind: railtwin_engine::FaultKind::Up });
+    Some([Fault { at: fault.at, cable, kind }].into_iter().chain(repair).collect())
+}
+

@@ -1,0 +1,162 @@
+//! From a job of a scenario to its plan: recipe, trace or one collective.
+use railtwin_fabric::Fabric;
+use railtwin_formats::SimaiWorkload;
+use railtwin_workload::recipe::{MODELS, Training, Transformer};
+use railtwin_workload::{
+    Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork,
+};
+
+use crate::resolve::{Reader, Source, ranks};
+use crate::{
+    Algorithm, CollectiveKind, CollectiveSpec, JobSpec, Per, RecipeSpec, ScenarioError, Work, Workload,
+};
+
+/// Makes the plans of a scenario's jobs.
+pub(crate) struct Planner<'a> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) source: Source<'a>,
+    pub(crate) read: &'a Reader<'a>,
+}
+
+impl Planner<'_> {
+    /// The plan of job `row`.
+    pub(crate) fn plan(&mut self, row: usize, job: &JobSpec) -> Result<Plan, ScenarioError> {
+        match &job.work {
+            Work::Collective(spec) => self.collective(row, job, spec),
+            Work::Workload(Workload::Recipe(spec)) => self.recipe(row, spec),
+            Work::Workload(Workload::Simai { simai, interleave }) => self.simai(row, simai, *interleave),
+            Work::Workload(Workload::Chakra { chakra }) => self.chakra(row, job, chakra),
+        }
+    }
+
+    fn error(&self, row: usize, key: &str, message: impl Into<String>) -> ScenarioError {
+        self.source.error(&format!("job.{row}.{key}"), message, None)
+    }
+
+    fn read(&self, row: usize, key: &str, path: &str) -> Result<Vec<u8>, ScenarioError> {
+        (self.read)(path).map_err(|problem| {
+            let hint = "paths are relative to the scenario's folder";
+            let message = format!("cannot read {path:?}: {problem}");
+            self.source.error(&format!("job.{row}.{key}"), message, Some(hint))
+        })
+    }
+
+    fn simai(&self, row: usize, path: &str, interleave: Option<u32>) -> Result<Plan, ScenarioError> {
+        let bytes = self.read(row, "workload.simai", path)?;
+        let workload = SimaiWorkload::parse(path, &bytes);
+        workload
+            .and_then(|workload| workload.plan(path, interleave))
+            .map_err(|error| self.error(row, "workload.simai", error.to_string()))
+    }
+
+    /// Rank `n` is read from `<prefix>.<n>.et`, from 0 on until a file is missing.
+    fn chakra(&self, row: usize, job: &JobSpec, prefix: &str) -> Result<Plan, ScenarioError> {
+        let wanted = ranks(self.fabric, job.size);
+        let mut traces = Vec::new();
+        loop {
+            let rank = traces.len() as u32;
+            let path = format!("{prefix}.{rank}.et");
+            if wanted == Some(rank) {
+                break;
+            }
+            match (self.read)(&path) {
+                Ok(bytes) => {
+                    let trace = railtwin_formats::ChakraTrace::decode(&path, &bytes);
+                    let trace = trace.map_err(|e| self.error(row, "workload.chakra", e.to_string()))?;
+                    traces.push(trace);
+                }
+                Err(_) if rank > 0 && wanted.is_none() => break,
+                Err(_) => {
+                    self.read(row, "workload.chakra", &path)?;
+                }
+            }
+        }
+        railtwin_formats::chakra_plan(prefix, &traces, None)
+            .map_err(|error| self.error(row, "workload.chakra", error.to_string()))
+    }
+
+    fn recipe(&self, row: usize, spec: &RecipeSpec) -> Result<Plan, ScenarioError> {
+        let model = Transformer::named(&spec.recipe).ok_or_else(|| {
+            let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
+            let message = format!("no recipe {:?}; write one of: {}", spec.recipe, known.join(", "));
+            self.error(row, "workload.recipe", message)
+        })?;
+        let host = self.fabric.host_models().first();
+        let flops = host.and_then(|model| model.gpu_flops).ok_or_else(|| {
+            let message = "a recipe needs a host model whose GPU's peak is known, such as hgx-h800";
+            self.error(row, "workload.recipe", message)
+        })?;
+        let training = Training {
+            model,
+            parallelism: Parallelism { tp: spec.tp, pp: spec.pp, dp: spec.dp, ep: 1 },
+            micro_batches: spec.micro_batches,
+            micro_batch: spec.micro_batch,
+            interleave: spec.interleave,
+            gpu_flops: flops as f64,
+            efficiency: spec.efficiency,
+        };
+        training.plan().map_err(|error| {
+            let key = if matches!(error.field, "tp" | "pp" | "dp") { error.field } else { "recipe" };
+            self.error(row, &format!("workload.{key}"), error.to_string())
+        })
+    }
+
+    fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
+        let ranks = ranks(self.fabric, job.size)
+            .ok_or_else(|| self.error(row, "collective", "the job's size is missing: write hosts or gpus"))?;
+        let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
+        let kind = spec.kind.into();
+        let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);
+        algorithm
+            .check(kind)
+            .map_err(|error| self.error(row, "collective.algorithm", error.to_string()))?;
+        if spec.per == Per::Rail && ranks % gpus != 0 {
+            let message = format!("one communicator per rail needs whole hosts of {gpus} GPUs, not {ranks} GPUs");
+            return Err(self.error(row, "collective.per", message));
+        }
+        let mut communicators: Vec<Vec<u32>> = match spec.per {
+            Per::All => vec![(0..ranks).collect()],
+            Per::Rail => (0..gpus).map(|gpu| (gpu..ranks).step_by(gpus as usize).collect()).collect(),
+        };
+        if spec.kind == CollectiveKind::SendReceive {
+            // Each rank sends to the next; the last to the first.
+            for ranks in &mut communicators {
+                let next = |i: usize| ranks[(i + 1) % ranks.len()];
+                *ranks = (0..ranks.len()).flat_map(|i| [ranks[i], next(i)]).collect();
+            }
+        }
+        let mut builder = PlanBuilder::new(ranks, vec!["all ranks".to_owned()]);
+        let axis = Axis::Other;
+        let pattern = builder.pattern(Pattern { axis, collective: kind, algorithm, communicators });
+        let name = builder.name(kind.name());
+        let work = OperationWork::Communicate { pattern, bytes: spec.bytes.0 };
+        let mut last = Vec::new();
+        for _ in 0..spec.repeat {
+            last = vec![builder.push(Operation { lane: 0, name, axis, work }, &last)];
+        }
+        Ok(builder.finish())
+    }
+}
+
+impl From<CollectiveKind> for railtwin_workload::Collective {
+    fn from(kind: CollectiveKind) -> Self {
+        match kind {
+            CollectiveKind::AllReduce => Self::AllReduce,
+            CollectiveKind::AllGather => Self::AllGather,
+            CollectiveKind::ReduceScatter => Self::ReduceScatter,
+            CollectiveKind::AllToAll => Self::AllToAll,
+            CollectiveKind::Broadcast => Self::Broadcast,
+            CollectiveKind::SendReceive => Self::SendReceive,
+        }
+    }
+}
+
+impl From<Algorithm> for railtwin_workload::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Ring => Self::Ring,
+            Algorithm::Nvls => Self::Nvls,
+            Algorithm::Direct => Self::Direct,
+        }
+    }
+}
