@@ -60,10 +60,7 @@ impl Checker<'_> {
                     self.report(&node.span, message, "write one of them".to_owned());
                 }
                 (Some(first), Some(second)) => {
-                    let message = format!(
-                        "{} has both `{}` and `{}`",
-                        table.title, first.key, second.key
-                    );
+                    let message = format!("{} has both `{}` and `{}`", table.title, first.key, second.key);
                     self.report(&second.key_span, message, "write one of them".to_owned());
                 }
                 _ => {}
@@ -71,34 +68,29 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown(
-        &mut self,
-        entry: &Entry,
-        table: &'static Table,
-        variant: Option<&Variant>,
-        keys: &[&Key],
-    ) {
+    fn unknown(&mut self, entry: &Entry, table: &'static Table, variant: Option<&Variant>, keys: &[&Key]) {
         // Which keys there are depends on a key that is missing or wrong, and that is reported.
         if variant.is_none() && table.any_key(&entry.key).is_some() {
             return;
         }
         let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-        match variant {
-            Some(variant) if nearest(&entry.key, &names).is_none() => {
+        let near = nearest(&entry.key, &names);
+        let message = match variant {
+            Some(variant) if near.is_none() => format!("{} has no key `{}`", variant.title(), entry.key),
+            _ => format!("unknown key `{}` in {}", entry.key, table.title),
+        };
+        let hint = match variant {
+            Some(variant) => {
                 let own: Vec<&str> = variant.keys.iter().map(|key| key.name).collect();
-                let message = format!("{} has no key `{}`", variant.title(), entry.key);
-                let hint = match own.is_empty() {
+                let keys = match own.is_empty() {
                     true => "it has no further keys".to_owned(),
-                    false => format!("its keys are {}", own.join(", ")),
+                    false => format!("keys of {} are {}", variant.title(), own.join(", ")),
                 };
-                self.report(&entry.key_span, message, hint);
+                near.map_or(keys.clone(), |near| format!("did you mean `{near}`? {keys}"))
             }
-            _ => {
-                let message = format!("unknown key `{}` in {}", entry.key, table.title);
-                let hint = accepted_or_nearest("keys here are", &entry.key, &names);
-                self.report(&entry.key_span, message, hint);
-            }
-        }
+            None => accepted_or_nearest("keys here are", &entry.key, &names),
+        };
+        self.report(&entry.key_span, message, hint);
     }
 
     fn value(&mut self, node: &Node, kind: &'static Kind, name: &str, axis: bool) {
@@ -179,11 +171,10 @@ impl Checker<'_> {
 /// The variant of `table` that `node` has chosen.
 fn variant_of(node: &Node, table: &'static Table) -> Option<&'static Variant> {
     table.variants.iter().find(|variant| {
-        node.get(variant.key)
-            .is_some_and(|chosen| match variant.value {
-                Some(value) => chosen.text() == Some(value),
-                None => true,
-            })
+        node.get(variant.key).is_some_and(|chosen| match variant.value {
+            Some(value) => chosen.text() == Some(value),
+            None => true,
+        })
     })
 }
 
@@ -210,10 +201,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(ok, &format!("cannot be {text:?}"))
         }
         (Kind::Bool, Value::Bool(_)) => Ok(()),
-        (Kind::Whole(least, most), Value::Integer(number)) => plain(
-            (least..=most).contains(&number),
-            &format!("cannot be {number}"),
-        ),
+        (Kind::Whole(least, most), Value::Integer(number)) => {
+            plain((least..=most).contains(&number), &format!("cannot be {number}"))
+        }
         (Kind::Share(above, most), Value::Integer(_) | Value::Float(_)) => {
             let number = number(node);
             let ok = number > *above && number <= *most;
@@ -222,10 +212,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         (Kind::Amount, Value::Integer(_) | Value::Float(_)) => {
             plain(number(node).is_finite(), "is not finite")
         }
-        (Kind::Amount, Value::Text(text)) => plain(
-            Amount::of_text(text).is_some(),
-            &format!("cannot be {text:?}"),
-        ),
+        (Kind::Amount, Value::Text(text)) => {
+            plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
+        }
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
         (Kind::Size, Value::Text(text)) => {
             let size: Bytes = text.parse().map_err(refused)?;
@@ -233,7 +222,13 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         }
         (Kind::Rate { zero }, Value::Text(text)) => {
             let rate: Rate = text.parse().map_err(refused)?;
-            plain(rate <= FASTEST, "is above 1000 Tbps")?;
+            if rate > FASTEST {
+                let message = format!("`{name}` is above {FASTEST}");
+                return Err(Refused::Quantity(
+                    message,
+                    "write a rate that a port can have".to_owned(),
+                ));
+            }
             plain(*zero || rate > Rate::ZERO, "cannot be zero")
         }
         (Kind::Time | Kind::Size | Kind::Rate { .. }, Value::Integer(_) | Value::Float(_)) => {
@@ -278,9 +273,7 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
         Kind::Size => format!("write a size as text, such as {name} = \"64 MiB\""),
         Kind::Rate { .. } => format!("write a rate as text, such as {name} = \"400 Gbps\""),
-        Kind::Amount => {
-            "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned()
-        }
+        Kind::Amount => "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned(),
         Kind::List(item) => match item {
             Kind::Choice(names) => format!("write a list of {}", names.join(", ")),
             _ => format!("write a list, such as {name} = [0, 1]"),

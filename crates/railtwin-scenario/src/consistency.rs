@@ -26,22 +26,12 @@ pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>)
     };
     let names = list.items().iter().filter_map(Node::text);
     if let Err(error) = Fields::from_names(names) {
-        problems.push(Problem::new(
-            text,
-            list.span.clone(),
-            error.to_string(),
-            None,
-        ));
+        problems.push(Problem::new(text, list.span.clone(), error.to_string(), None));
     }
 }
 
 /// Checks a scenario whose values are each right.
-pub(crate) fn check_whole(
-    text: &str,
-    tree: &Node,
-    scenario: &Scenario,
-    problems: &mut Vec<Problem>,
-) {
+pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems: &mut Vec<Problem>) {
     let mut report = |path: String, (message, hint): Trouble| {
         let span = tree.span_near(&steps(&path));
         problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
@@ -50,10 +40,7 @@ pub(crate) fn check_whole(
     for (index, job) in scenario.jobs.iter().enumerate() {
         if !names.insert(job.name.as_str()) {
             let message = format!("two jobs are called `{}`", job.name);
-            report(
-                format!("job.{index}.name"),
-                (message, "give each its own name"),
-            );
+            report(format!("job.{index}.name"), (message, "give each its own name"));
         }
         if let Some((key, trouble)) = trouble_of_job(job) {
             report(format!("job.{index}.{key}"), trouble);
@@ -82,26 +69,14 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
             return Some(("placement", (message, "write each host once")));
         }
         if job.count > 1 {
-            let message = format!(
-                "{} copies of the job are placed on the same hosts",
-                job.count
-            );
-            return Some((
-                "placement",
-                (message, "write count = 1 and one [[job]] for each"),
-            ));
+            let message = format!("{} copies of the job are placed on the same hosts", job.count);
+            return Some(("placement", (message, "write count = 1 and one [[job]] for each")));
         }
         if let Some(JobSize::Hosts(size)) = job.size
             && size as usize != hosts.len()
         {
-            let message = format!(
-                "hosts = {size}, but the placement has {} hosts",
-                hosts.len()
-            );
-            return Some((
-                "hosts",
-                (message, "leave `hosts` away: the placement says it"),
-            ));
+            let message = format!("hosts = {size}, but the placement has {} hosts", hosts.len());
+            return Some(("hosts", (message, "leave `hosts` away: the placement says it")));
         }
     } else if matches!(job.work, Work::Collective(_)) && job.size.is_none() {
         let message = "a collective does not say the size of its job".to_owned();
@@ -117,10 +92,7 @@ fn trouble_of_fault(fault: &FaultSpec) -> Option<Trouble> {
         return Some((message, "leave it away, or write kind = \"down\""));
     }
     if until <= fault.at {
-        let message = format!(
-            "the repair at {until} is not after the fault at {}",
-            fault.at
-        );
+        let message = format!("the repair at {until} is not after the fault at {}", fault.at);
         return Some((message, "write a later time"));
     }
     None
@@ -133,20 +105,10 @@ fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Trouble)> {
     };
     if bounds.tolerance.is_some() && bounds.equals.is_none() {
         let message = "`tolerance` belongs to `equals`".to_owned();
-        return Some((
-            "tolerance",
-            (message, "write equals, or leave tolerance away"),
-        ));
+        return Some(("tolerance", (message, "write equals, or leave tolerance away")));
     }
-    if let Some(other) = bounds
-        .amounts()
-        .find(|a| discriminant(a) != discriminant(&first))
-    {
-        let message = format!(
-            "one bound is a {}, another a {}",
-            first.what(),
-            other.what()
-        );
+    if let Some(other) = bounds.amounts().find(|a| discriminant(a) != discriminant(&first)) {
+        let message = format!("one bound is a {}, another a {}", first.what(), other.what());
         return Some(("at_most", (message, "write both in the same kind of unit")));
     }
     if let (Some(least), Some(most)) = (bounds.at_least, bounds.at_most)

@@ -20,12 +20,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem at `span` of `text`; a span outside the text is moved to its end.
-    pub fn new(
-        text: &str,
-        span: Range<usize>,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) -> Self {
+    pub fn new(text: &str, span: Range<usize>, message: impl Into<String>, hint: Option<String>) -> Self {
         let floor = |at: usize| {
             (0..=at.min(text.len()))
                 .rev()

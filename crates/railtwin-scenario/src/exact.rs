@@ -66,10 +66,7 @@ pub(crate) fn write<T: Exact, S: Serializer>(value: &T, output: S) -> Result<S::
     output.serialize_str(&value.exact())
 }
 
-pub(crate) fn write_option<T: Exact, S: Serializer>(
-    value: &Option<T>,
-    output: S,
-) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_option<T: Exact, S: Serializer>(value: &Option<T>, output: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => write(value, output),
         None => output.serialize_none(),

@@ -39,9 +39,7 @@ impl Bounds {
 
     /// The amounts that are given.
     pub(crate) fn amounts(&self) -> impl Iterator<Item = Amount> {
-        [self.at_least, self.at_most, self.equals]
-            .into_iter()
-            .flatten()
+        [self.at_least, self.at_most, self.equals].into_iter().flatten()
     }
 }
 
@@ -120,9 +118,8 @@ impl<'de> Deserialize<'de> for Amount {
         }
         match Written::deserialize(input)? {
             Written::Number(number) => Ok(Self::Number(number)),
-            Written::Text(text) => Self::of_text(&text).ok_or_else(|| {
-                serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))
-            }),
+            Written::Text(text) => Self::of_text(&text)
+                .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))),
         }
     }
 }

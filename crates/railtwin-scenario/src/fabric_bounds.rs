@@ -29,8 +29,7 @@ pub(crate) fn check_bounds(spec: &ClosSpec) -> Result<(), FabricError> {
     let leaf_ports = hosts * nics * nic_ports + spines * parallel;
     let spine_ports = segments * leaves * parallel + spine_up;
     let core_ports = pods * spines * spine_up;
-    let in_segments =
-        pods * segments * (hosts * (2 * u128::from(host.gpus) + nics * (2 + nic_ports)));
+    let in_segments = pods * segments * (hosts * (2 * u128::from(host.gpus) + nics * (2 + nic_ports)));
     let ports = in_segments
         + pods * segments * leaves * leaf_ports
         + pods * groups * spines * spine_ports

@@ -32,11 +32,7 @@ pub(crate) static SCENARIO: Table = Table {
         ),
         key("run", Kind::Section(&RUN), "How much is run."),
         key("fabric", Kind::Section(&FABRIC), "What the jobs run on.").required(),
-        key(
-            "routing",
-            Kind::Section(&ROUTING),
-            "How traffic finds its way.",
-        ),
+        key("routing", Kind::Section(&ROUTING), "How traffic finds its way."),
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
@@ -129,11 +125,7 @@ static JOB: Table = Table {
             "Name of the job; default job-0, job-1 and so on.",
         )
         .fixed(),
-        key(
-            "count",
-            Kind::Whole(1, MANY),
-            "Copies of the job; default 1.",
-        ),
+        key("count", Kind::Whole(1, MANY), "Copies of the job; default 1."),
         key("hosts", Kind::Whole(1, MOST_GPUS), "Size in whole hosts."),
         key("gpus", Kind::Whole(1, MOST_GPUS), "Size in GPUs."),
         key(
@@ -176,11 +168,7 @@ static WORKLOAD: Table = Table {
     keys: &[
         key("recipe", Kind::Text, "A model by name, such as gpt3-175b."),
         key("simai", Kind::Text, "Path of a SimAI workload text."),
-        key(
-            "chakra",
-            Kind::Text,
-            "Path of Chakra traces, without the rank.",
-        ),
+        key("chakra", Kind::Text, "Path of Chakra traces, without the rank."),
     ],
     variants: &[
         Variant {
@@ -205,11 +193,7 @@ static WORKLOAD: Table = Table {
 
 const RECIPE: &[Key] = &[
     key("tp", Kind::Whole(1, MANY), "Tensor parallelism; default 1."),
-    key(
-        "pp",
-        Kind::Whole(1, MANY),
-        "Pipeline parallelism; default 1.",
-    ),
+    key("pp", Kind::Whole(1, MANY), "Pipeline parallelism; default 1."),
     key("dp", Kind::Whole(1, MANY), "Data parallelism; default 1."),
     key(
         "micro_batches",

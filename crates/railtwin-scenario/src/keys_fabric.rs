@@ -14,16 +14,8 @@ const PORTS: i64 = 4_096;
 pub(crate) static FABRIC: Table = Table {
     title: "[fabric]",
     keys: &[
-        key(
-            "preset",
-            Kind::Choice(&PresetSpec::NAMES),
-            "A fabric by name.",
-        ),
-        key(
-            "lingjun",
-            Kind::Text,
-            "Path of a lingjun topo.csv to import.",
-        ),
+        key("preset", Kind::Choice(&PresetSpec::NAMES), "A fabric by name."),
+        key("lingjun", Kind::Text, "Path of a lingjun topo.csv to import."),
     ],
     variants: &[
         Variant {
@@ -72,22 +64,14 @@ const PARALLEL: Key = key(
     Kind::Whole(1, PORTS),
     "Parallel cables between a leaf and each spine.",
 );
-const UPLINK: Key = key(
-    "uplink",
-    RATE,
-    "Capacity of leaf-spine and spine-core cables.",
-);
+const UPLINK: Key = key("uplink", RATE, "Capacity of leaf-spine and spine-core cables.");
 const CHIP: Key = key("chip", RATE, "Capacity of a switch chip.");
 
 const HPN: &[Key] = &[
     PODS,
     SEGMENTS,
     HOSTS_KEY,
-    key(
-        "spare_hosts",
-        Kind::Whole(0, HOSTS),
-        "Backup hosts in a segment.",
-    ),
+    key("spare_hosts", Kind::Whole(0, HOSTS), "Backup hosts in a segment."),
     key(
         "planes",
         Kind::Bool,
@@ -143,19 +127,11 @@ const FAT_TREE: &[Key] = &[
 static HOST: Table = Table {
     title: "[fabric.host]",
     keys: &[
-        key(
-            "model",
-            Kind::Choice(&HostModel::NAMES),
-            "A host model by name.",
-        ),
+        key("model", Kind::Choice(&HostModel::NAMES), "A host model by name."),
         key("gpus", Kind::Whole(1, 1024), "GPUs."),
         key("nics", Kind::Whole(1, 1024), "Backend NICs."),
         key("nic_ports", Kind::Whole(1, 64), "Ports of a backend NIC."),
-        key(
-            "nic_port_capacity",
-            RATE,
-            "Capacity of a port of a backend NIC.",
-        ),
+        key("nic_port_capacity", RATE, "Capacity of a port of a backend NIC."),
         key(
             "nvlink",
             Kind::Rate { zero: true },

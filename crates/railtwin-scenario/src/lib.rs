@@ -23,6 +23,11 @@
 //! let points = railtwin_scenario::expand("two-hosts.toml", text).unwrap();
 //! assert_eq!(points[1].label, [("routing.balancer".to_owned(), "disjoint".to_owned())]);
 //! ```
+#![allow(
+    clippy::result_large_err,
+    reason = "an error ends the reading: moving a few words more costs nothing"
+)]
+
 mod check;
 mod consistency;
 mod error;
@@ -52,8 +57,7 @@ pub use fabric_spec::{
 };
 pub use host_spec::HostSpec;
 pub use job::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work,
-    Workload,
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
 pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};

@@ -76,19 +76,12 @@ mod hash_text {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;
 
-    pub(super) fn serialize<S: Serializer>(
-        hash: &HashFunction,
-        output: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(hash: &HashFunction, output: S) -> Result<S::Ok, S::Error> {
         output.serialize_str(hash.name())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        input: D,
-    ) -> Result<HashFunction, D::Error> {
-        String::deserialize(input)?
-            .parse()
-            .map_err(D::Error::custom)
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<HashFunction, D::Error> {
+        String::deserialize(input)?.parse().map_err(D::Error::custom)
     }
 }
 

@@ -93,10 +93,7 @@ impl Table {
 
     /// The key, in any variant: keys of one name are of one kind in all of them.
     pub(crate) fn any_key(&self, name: &str) -> Option<&'static Key> {
-        let mut keys = self
-            .keys
-            .iter()
-            .chain(self.variants.iter().flat_map(|v| v.keys));
+        let mut keys = self.keys.iter().chain(self.variants.iter().flat_map(|v| v.keys));
         keys.find(|key| key.name == name)
     }
 }
@@ -121,9 +118,6 @@ impl Key {
 
     /// A key that a sweep cannot vary.
     pub(crate) const fn fixed(self) -> Self {
-        Self {
-            axis: false,
-            ..self
-        }
+        Self { axis: false, ..self }
     }
 }

@@ -33,8 +33,7 @@ impl SettingsText {
             true => value.to_owned(),
             false => quoted(value),
         };
-        self.text
-            .push_str(&format!("{} = {value}\n", key.join(".")));
+        self.text.push_str(&format!("{} = {value}\n", key.join(".")));
     }
 
     /// The text.

@@ -94,11 +94,7 @@ impl Point<'_> {
         let wanted = condition.node.label();
         let named = |path: &str| path == key || path.ends_with(&format!(".{key}"));
         let pick = |values: &[(String, String)]| -> Vec<(String, String)> {
-            values
-                .iter()
-                .filter(|(path, _)| named(path))
-                .cloned()
-                .collect()
+            values.iter().filter(|(path, _)| named(path)).cloned().collect()
         };
         let mut found = pick(self.label);
         if found.is_empty() {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Problem, ScenarioError};
 use crate::keys::SCENARIO;
-use crate::parse::read;
+use crate::parse::{check_tree, read};
 use crate::scenario::Scenario;
 use crate::schema::{Kind, Table};
 use crate::settle::settle;
@@ -40,9 +40,10 @@ pub fn expand(file: &str, text: &str) -> Result<Vec<SweepPoint>, ScenarioError> 
         values.entry(path).or_default().insert(value);
     }
     let finish = |(label, tree): &(Label, Node)| {
-        let tree = settle(text, tree, label, &values)?;
+        check_tree(text, tree)?;
+        let settled = settle(text, tree, label, &values)?;
         let label = label.clone();
-        read(text, &tree).map(|scenario| SweepPoint { label, scenario })
+        read(text, &settled).map(|scenario| SweepPoint { label, scenario })
     };
     let points: Result<_, _> = points.iter().map(finish).collect();
     points.map_err(|problems| ScenarioError::new(file, problems))
@@ -61,9 +62,7 @@ fn multiply(
     let product = axes
         .iter()
         .filter_map(|path| tree.at(path))
-        .try_fold(1usize, |product, axis| {
-            product.checked_mul(axis.items().len())
-        });
+        .try_fold(1usize, |product, axis| product.checked_mul(axis.items().len()));
     let too_many = |count: String, span| {
         let message = format!("the sweep has {count} points");
         let hint = format!("at most {MOST_POINTS} are run: shorten an axis");
@@ -99,12 +98,7 @@ fn multiply(
 fn check_axis(text: &str, tree: &Node, axis: &Node, path: &[Step]) -> Result<(), Vec<Problem>> {
     let name = path_text(tree, path);
     let refuse = |span, message: String, hint: &str| {
-        Err(vec![Problem::new(
-            text,
-            span,
-            message,
-            Some(hint.to_owned()),
-        )])
+        Err(vec![Problem::new(text, span, message, Some(hint.to_owned()))])
     };
     if axis.items().is_empty() {
         let message = format!("the axis `{name}` is an empty list");
@@ -151,12 +145,8 @@ fn find_axes(node: &Node, table: &'static Table, path: &mut Vec<Step>, found: &m
             }
             (Kind::Section(_), Value::List(_)) => {}
             (Kind::List(_), Value::List(items)) => {
-                if items
-                    .iter()
-                    .any(|item| matches!(item.value, Value::List(_)))
-                {
-                    found.push(path.clone());
-                }
+                let nested = items.iter().any(|item| matches!(item.value, Value::List(_)));
+                found.extend(nested.then(|| path.clone()));
             }
             (_, Value::List(_)) => found.push(path.clone()),
             (Kind::Section(inner) | Kind::Value(inner), _) => {

@@ -171,9 +171,9 @@ fn table_of(table: &DeTable<'_>) -> Result<Value, Range<usize>> {
 fn node_of(value: &DeValue<'_>, span: Range<usize>) -> Result<Node, Range<usize>> {
     let value = match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(number) => Value::Integer(
-            i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| span.clone())?,
-        ),
+        DeValue::Integer(number) => {
+            Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| span.clone())?)
+        }
         DeValue::Float(number) => Value::Float(number.as_str().parse().map_err(|_| span.clone())?),
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Datetime(date) => Value::Date(date.to_string()),

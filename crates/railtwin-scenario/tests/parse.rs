@@ -1,8 +1,10 @@
 //! Scenarios that are right: what their text says arrives in the types.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use railtwin_fabric::design::DesignReport;
 use railtwin_scenario::{
-    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec,
-    Scenario, Seeds, Split, Work, Workload, expand,
+    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec, Scenario, Seeds,
+    Split, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -99,10 +101,7 @@ fn every_key_arrives() {
     let Work::Workload(Workload::Recipe(recipe)) = &train.work else {
         panic!()
     };
-    assert_eq!(
-        (recipe.tp, recipe.efficiency, recipe.interleave),
-        (8, 0.4, 2)
-    );
+    assert_eq!((recipe.tp, recipe.efficiency, recipe.interleave), (8, 0.4, 2));
     assert_eq!(
         (reduce.name.as_str(), reduce.count, reduce.size),
         ("job-1", 2, Some(JobSize::Gpus(64)))
@@ -143,10 +142,7 @@ fn the_least_scenario_has_defaults() {
     let FabricSpec::Preset(preset) = &scenario.fabric else {
         panic!()
     };
-    assert_eq!(
-        DesignReport::of(&preset.build().unwrap()).gpus_active,
-        15_360
-    );
+    assert_eq!(DesignReport::of(&preset.build().unwrap()).gpus_active, 15_360);
 }
 
 fn preset(fabric: &str) -> PresetSpec {
@@ -172,22 +168,16 @@ fn presets_build_with_what_is_changed_in_them() {
         (16, Rate::from_gbps(100))
     );
     let leaf = preset(
-        "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 5\nuplinks = 2\nhost.model = \"plain\"\nhost.nic_port_capacity = \"25 Gbps\"",
+        "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 5\nuplinks = 2\n\
+         host.model = \"plain\"\nhost.nic_port_capacity = \"25 Gbps\"",
     );
     let report = DesignReport::of(&leaf.build().unwrap());
     assert_eq!(
-        (
-            report.gpus_active,
-            report.tiers[1].switches,
-            report.host_backend
-        ),
+        (report.gpus_active, report.tiers[1].switches, report.host_backend),
         (15, 2, Rate::from_gbps(25))
     );
     let no_nvlink = preset("preset = \"leaf-spine\"\nhost.nvlink = \"0 Gbps\"");
-    assert_eq!(
-        DesignReport::of(&no_nvlink.build().unwrap()).nvlink_to_nic,
-        None
-    );
+    assert_eq!(DesignReport::of(&no_nvlink.build().unwrap()).nvlink_to_nic, None);
 }
 
 #[test]
