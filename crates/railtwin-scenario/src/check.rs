@@ -74,22 +74,23 @@ impl Checker<'_> {
             return;
         }
         let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-        match variant {
-            Some(variant) if nearest(&entry.key, &names).is_none() => {
+        let near = nearest(&entry.key, &names);
+        let message = match variant {
+            Some(variant) if near.is_none() => format!("{} has no key `{}`", variant.title(), entry.key),
+            _ => format!("unknown key `{}` in {}", entry.key, table.title),
+        };
+        let hint = match variant {
+            Some(variant) => {
                 let own: Vec<&str> = variant.keys.iter().map(|key| key.name).collect();
-                let message = format!("{} has no key `{}`", variant.title(), entry.key);
-                let hint = match own.is_empty() {
+                let keys = match own.is_empty() {
                     true => "it has no further keys".to_owned(),
-                    false => format!("its keys are {}", own.join(", ")),
+                    false => format!("keys of {} are {}", variant.title(), own.join(", ")),
                 };
-                self.report(&entry.key_span, message, hint);
+                near.map_or(keys.clone(), |near| format!("did you mean `{near}`? {keys}"))
             }
-            _ => {
-                let message = format!("unknown key `{}` in {}", entry.key, table.title);
-                let hint = accepted_or_nearest("keys here are", &entry.key, &names);
-                self.report(&entry.key_span, message, hint);
-            }
-        }
+            None => accepted_or_nearest("keys here are", &entry.key, &names),
+        };
+        self.report(&entry.key_span, message, hint);
     }
 
     fn value(&mut self, node: &Node, kind: &'static Kind, name: &str, axis: bool) {
@@ -220,7 +221,10 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         }
         (Kind::Rate { zero }, Value::Text(text)) => {
             let rate: Rate = text.parse().map_err(refused)?;
-            plain(rate <= FASTEST, "is above 1000 Tbps")?;
+            if rate > FASTEST {
+                let message = format!("`{name}` is above {FASTEST}");
+                return Err(Refused::Quantity(message, "write a rate that a port can have".to_owned()));
+            }
             plain(*zero || rate > Rate::ZERO, "cannot be zero")
         }
         (Kind::Time | Kind::Size | Kind::Rate { .. }, Value::Integer(_) | Value::Float(_)) => {

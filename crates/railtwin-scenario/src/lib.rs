@@ -23,6 +23,11 @@
 //! let points = railtwin_scenario::expand("two-hosts.toml", text).unwrap();
 //! assert_eq!(points[1].label, [("routing.balancer".to_owned(), "disjoint".to_owned())]);
 //! ```
+#![allow(
+    clippy::result_large_err,
+    reason = "an error ends the reading: moving a few words more costs nothing"
+)]
+
 mod check;
 mod consistency;
 mod error;

@@ -49,21 +49,25 @@ impl ScenarioError {
     }
 }
 
-/// Reads a tree without axes and conditions.
-pub(crate) fn read(text: &str, tree: &Node) -> Result<Scenario, Vec<Problem>> {
+/// Checks each value of a tree without axes.
+pub(crate) fn check_tree(text: &str, tree: &Node) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     check(text, tree, &SCENARIO, &mut problems);
     if problems.is_empty() {
         check_fields(text, tree, &mut problems);
     }
-    if !problems.is_empty() {
-        return Err(problems);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems),
     }
-    let mut scenario: Scenario = tree
-        .to_toml()
-        .try_into()
-        .map_err(|error: toml::de::Error| vec![Problem::new(text, 0..0, error.message(), None)])?;
+}
+
+/// Reads a checked tree whose conditions are settled.
+pub(crate) fn read(text: &str, tree: &Node) -> Result<Scenario, Vec<Problem>> {
+    let scenario: Result<Scenario, toml::de::Error> = tree.to_toml().try_into();
+    let mut scenario = scenario.map_err(|error| vec![Problem::new(text, 0..0, error.message(), None)])?;
     name_jobs(&mut scenario);
+    let mut problems = Vec::new();
     check_whole(text, tree, &scenario, &mut problems);
     match problems.is_empty() {
         true => Ok(scenario),

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Problem, ScenarioError};
 use crate::keys::SCENARIO;
-use crate::parse::read;
+use crate::parse::{check_tree, read};
 use crate::scenario::Scenario;
 use crate::schema::{Kind, Table};
 use crate::settle::settle;
@@ -40,9 +40,10 @@ pub fn expand(file: &str, text: &str) -> Result<Vec<SweepPoint>, ScenarioError> 
         values.entry(path).or_default().insert(value);
     }
     let finish = |(label, tree): &(Label, Node)| {
-        let tree = settle(text, tree, label, &values)?;
+        check_tree(text, tree)?;
+        let settled = settle(text, tree, label, &values)?;
         let label = label.clone();
-        read(text, &tree).map(|scenario| SweepPoint { label, scenario })
+        read(text, &settled).map(|scenario| SweepPoint { label, scenario })
     };
     let points: Result<_, _> = points.iter().map(finish).collect();
     points.map_err(|problems| ScenarioError::new(file, problems))
@@ -140,9 +141,8 @@ fn find_axes(node: &Node, table: &'static Table, path: &mut Vec<Step>, found: &m
             }
             (Kind::Section(_), Value::List(_)) => {}
             (Kind::List(_), Value::List(items)) => {
-                if items.iter().any(|item| matches!(item.value, Value::List(_))) {
-                    found.push(path.clone());
-                }
+                let nested = items.iter().any(|item| matches!(item.value, Value::List(_)));
+                found.extend(nested.then(|| path.clone()));
             }
             (_, Value::List(_)) => found.push(path.clone()),
             (Kind::Section(inner) | Kind::Value(inner), _) => {

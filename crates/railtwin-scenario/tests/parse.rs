@@ -1,4 +1,6 @@
 //! Scenarios that are right: what their text says arrives in the types.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use railtwin_fabric::design::DesignReport;
 use railtwin_scenario::{
     Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec, Scenario, Seeds,
@@ -136,7 +138,8 @@ fn presets_build_with_what_is_changed_in_them() {
     let report = DesignReport::of(&tree.build().unwrap());
     assert_eq!((report.gpus_active, report.host_backend), (16, Rate::from_gbps(100)));
     let leaf = preset(
-        "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 5\nuplinks = 2\nhost.model = \"plain\"\nhost.nic_port_capacity = \"25 Gbps\"",
+        "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 5\nuplinks = 2\n\
+         host.model = \"plain\"\nhost.nic_port_capacity = \"25 Gbps\"",
     );
     let report = DesignReport::of(&leaf.build().unwrap());
     assert_eq!(

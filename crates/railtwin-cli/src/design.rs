@@ -1,0 +1,275 @@
+//! `railtwin design`: what a fabric consists of, of a preset or of a scenario's fabric.
+use std::io::Write;
+use std::time::Instant;
+
+use clap::Args;
+use railtwin_fabric::FabricError;
+use railtwin_fabric::design::{DesignReport, TierReport};
+use railtwin_scenario::{FabricSpec, PresetSpec, ScenarioError, SettingsText, expand};
+use serde_json::json;
+
+use crate::table::{TextTable, grouped};
+use crate::{CliError, Streams};
+
+/// Arguments of `design`.
+#[derive(Args, Debug)]
+pub struct DesignArgs {
+    /// A preset (hpn, dcn-plus, leaf-spine, fat-tree) or a scenario file (*.toml)
+    #[arg(value_name = "PRESET|SCENARIO")]
+    what: String,
+    /// What tier 2 of hpn connects: any-to-any or rail-only
+    #[arg(long, value_name = "WHAT")]
+    tier2: Option<String>,
+    /// Segments in a pod
+    #[arg(long, value_name = "COUNT")]
+    segments: Option<String>,
+    /// Pods
+    #[arg(long, value_name = "COUNT")]
+    pods: Option<String>,
+    /// Each NIC reaches one leaf (hpn)
+    #[arg(long)]
+    single_tor: bool,
+    /// All leaves share the spines (hpn)
+    #[arg(long)]
+    no_planes: bool,
+    /// Sets any key of [fabric], such as spines=30, uplink="800 Gbps", host.nics=4
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A fabric to report on: what was chosen on the axes of a sweep, and the report.
+struct Design {
+    label: Vec<(String, String)>,
+    report: DesignReport,
+}
+
+pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let designs = match args.what.ends_with(".toml") {
+        true => of_scenario(args, streams.notes)?,
+        false => vec![of_preset(args, streams.notes)?],
+    };
+    match args.json {
+        true => write_json(&designs, streams.out),
+        false => write_text(&designs, streams.out),
+    }
+}
+
+impl DesignArgs {
+    /// The options as keys of `[fabric]`, in the order of the options.
+    fn settings(&self) -> Result<Vec<(&str, &str)>, CliError> {
+        let mut settings = Vec::new();
+        for (key, value) in [("tier2", &self.tier2), ("segments", &self.segments), ("pods", &self.pods)] {
+            settings.extend(value.as_deref().map(|value| (key, value)));
+        }
+        for (key, is_set) in [("dual_tor", self.single_tor), ("planes", self.no_planes)] {
+            settings.extend(is_set.then_some((key, "false")));
+        }
+        for setting in &self.settings {
+            let pair = setting.split_once('=').ok_or_else(|| {
+                let help = "write a key of [fabric] and its value, such as --set spines=30";
+                CliError::input(format!("--set {setting} is no pair of key and value"), help)
+            })?;
+            settings.push((pair.0.trim(), pair.1.trim()));
+        }
+        Ok(settings)
+    }
+}
+
+fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliError> {
+    if !PresetSpec::NAMES.contains(&args.what.as_str()) {
+        let names = PresetSpec::NAMES.join(", ");
+        let message = format!("there is no preset called {:?}", args.what);
+        return Err(CliError::input(message, format!("presets are {names}; a scenario file ends in .toml")));
+    }
+    let mut settings = SettingsText::new(&args.what);
+    for (key, value) in args.settings()? {
+        settings.set(key, value);
+    }
+    let file = "settings";
+    let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
+    let report = match settings.fabric(file).map_err(refuse)? {
+        FabricSpec::Preset(preset) => {
+            build(&preset, notes)?.map_err(|error| refuse(at_field(&error, "", file, settings.as_str())))?
+        }
+        FabricSpec::Lingjun(_) => return Err(no_preset("the fabric")),
+    };
+    Ok(Design { label: Vec::new(), report })
+}
+
+fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, CliError> {
+    let file = args.what.as_str();
+    if let Some((key, _)) = args.settings()?.first() {
+        let message = format!("{key} is set on the command line, but {file} says the fabric");
+        return Err(CliError::input(message, format!("change {key} in [fabric] of the file")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        CliError::input(format!("cannot read {file}: {error}"), "name a scenario file, or a preset")
+    })?;
+    let refuse = |error| CliError::Scenario { error, text: text.clone() };
+    let mut fabrics: Vec<(Vec<(String, String)>, FabricSpec)> = Vec::new();
+    for point in expand(file, &text).map_err(refuse)? {
+        let mut label = point.label;
+        label.retain(|(path, _)| path.starts_with("fabric."));
+        let fabric = point.scenario.fabric;
+        if !fabrics.iter().any(|(_, other)| *other == fabric) {
+            fabrics.push((label, fabric));
+        }
+    }
+    let mut designs = Vec::new();
+    for (label, fabric) in fabrics {
+        let FabricSpec::Preset(preset) = fabric else {
+            return Err(no_preset(file));
+        };
+        let report =
+            build(&preset, notes)?.map_err(|error| refuse(at_field(&error, "fabric.", file, &text)))?;
+        designs.push(Design { label, report });
+    }
+    Ok(designs)
+}
+
+fn no_preset(what: &str) -> CliError {
+    let message = format!("{what} imports a fabric; `design` counts fabrics that it builds");
+    CliError::input(message, "write a preset under [fabric]")
+}
+
+/// Builds and counts a fabric; the time that the building took goes to `notes`.
+fn build(preset: &PresetSpec, notes: &mut dyn Write) -> Result<Result<DesignReport, FabricError>, CliError> {
+    let start = Instant::now();
+    let fabric = match preset.build() {
+        Ok(fabric) => fabric,
+        Err(error) => return Ok(Err(error)),
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    writeln!(notes, "built {} in {seconds:.3} s", preset.name())?;
+    Ok(Ok(DesignReport::of(&fabric)))
+}
+
+/// A fabric that cannot be built, at the place of the key that is to blame.
+fn at_field(error: &FabricError, section: &str, file: &str, text: &str) -> ScenarioError {
+    match error {
+        FabricError::OutOfRange { field, value, accepted } => {
+            let message = format!("`{field}` cannot be {value}");
+            let path = format!("{section}{field}");
+            ScenarioError::at_key(file, text, &path, message, Some(accepted.clone()))
+        }
+        other => {
+            let path = section.trim_end_matches('.');
+            let message = other.to_string();
+            let (message, hint) = match message.split_once("; ") {
+                Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+                None => (message, None),
+            };
+            ScenarioError::at_key(file, text, path, message, hint)
+        }
+    }
+}
+
+/// One fabric is an object; several are a list with their labels.
+fn write_json(designs: &[Design], out: &mut dyn Write) -> Result<(), CliError> {
+    let several = || -> Vec<_> {
+        let label = |design: &Design| -> serde_json::Map<_, _> {
+            let pairs = design.label.iter();
+            pairs.map(|(path, value)| (path.clone(), json!(value))).collect()
+        };
+        designs.iter().map(|design| json!({ "label": label(design), "design": design.report })).collect()
+    };
+    match designs {
+        [design] => serde_json::to_writer_pretty(&mut *out, &design.report),
+        _ => serde_json::to_writer_pretty(&mut *out, &several()),
+    }
+    .map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
+}
+
+fn write_text(designs: &[Design], out: &mut dyn Write) -> Result<(), CliError> {
+    for (index, design) in designs.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        for (path, value) in &design.label {
+            writeln!(out, "{path} = {value}")?;
+        }
+        write!(out, "{}\n{}", counts(&design.report).text(), tiers(&design.report.tiers).text())?;
+    }
+    Ok(())
+}
+
+fn counts(report: &DesignReport) -> TextTable {
+    let r = report;
+    let mut table = TextTable::default();
+    table.row(["fabric".to_owned(), r.fabric.clone()]);
+    for (name, count) in [
+        ("pods", r.pods),
+        ("segments", r.segments),
+        ("planes", r.planes),
+        ("hosts, active", r.hosts_active),
+        ("hosts, spare", r.hosts_spare),
+        ("GPUs, active", r.gpus_active),
+        ("GPUs, spare", r.gpus_spare),
+        ("GPUs per segment", r.gpus_per_segment),
+        ("GPUs per segment, spare", r.spare_gpus_per_segment),
+        ("GPUs per pod", r.gpus_per_pod),
+        ("GPUs per leaf set", r.gpus_per_leaf_set),
+        ("leaves per segment", r.leaves_per_segment),
+        ("leaves per host", r.leaves_per_host),
+        ("spines per plane and pod", r.spines_per_plane),
+        ("cables host to leaf", r.cables_access),
+        ("cables host to leaf, spare", r.cables_access_spare),
+        ("cables leaf to spine", r.cables_leaf_spine),
+        ("cables spine to core", r.cables_spine_core),
+        ("path choices", r.path_choices),
+        ("leaves that are single points of failure", r.leaf_single_points_of_failure),
+    ] {
+        table.row([name.to_owned(), grouped(count)]);
+    }
+    table.row(["backend capacity per host".to_owned(), r.host_backend.to_string()]);
+    table.row(["frontend capacity per host".to_owned(), r.host_frontend.to_string()]);
+    table.row(["NVLink over NIC".to_owned(), ratio(r.nvlink_to_nic)]);
+    table
+}
+
+fn tiers(tiers: &[TierReport]) -> TextTable {
+    let mut table = TextTable::default();
+    let names = [
+        "tier",
+        "switches",
+        "down",
+        "each",
+        "spare",
+        "up",
+        "each",
+        "chip used",
+        "oversubscription",
+        "with spares",
+    ];
+    table.row(names.map(str::to_owned));
+    for tier in tiers {
+        table.row([
+            tier.tier.to_owned(),
+            grouped(tier.switches),
+            grouped(tier.down_ports),
+            tier.down_capacity.to_string(),
+            grouped(tier.spare_ports),
+            grouped(tier.up_ports),
+            match tier.up_ports {
+                0 => "-".to_owned(),
+                _ => tier.up_capacity.to_string(),
+            },
+            tier.chip_used.to_string(),
+            ratio(tier.oversubscription),
+            ratio(tier.oversubscription_with_spares),
+        ]);
+    }
+    table
+}
+
+/// A ratio to one, or a dash.
+fn ratio(ratio: Option<f64>) -> String {
+    match ratio {
+        Some(ratio) => format!("{ratio:.3}:1"),
+        None => "-".to_owned(),
+    }
+}

@@ -1,0 +1,60 @@
+//! The `railtwin` command as a library: arguments in, text on two streams and an exit status out.
+//!
+//! Standard output carries data only; progress, notes and errors go to standard error.
+//! Exit status: 0 all well, 1 the answer is «no» (a missed expectation, a failed write), 2 the call or its
+//! input was wrong.
+//!
+//! A verb is a file with its arguments and its `run`; [`args::Verb`] names it and [`run`] calls it.
+#![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
+
+pub mod args;
+mod design;
+mod errors;
+mod schema;
+mod table;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Verb};
+pub use errors::CliError;
+
+/// The streams that a verb writes to.
+pub struct Streams<'a> {
+    /// Data.
+    pub out: &'a mut dyn Write,
+    /// All else.
+    pub notes: &'a mut dyn Write,
+}
+
+/// Runs the command on the process's own streams. `args` begins with the program's name.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let (mut out, mut notes) = (std::io::stdout().lock(), std::io::stderr());
+    let mut streams = Streams { out: &mut out, notes: &mut notes };
+    ExitCode::from(run(args, &mut streams))
+}
+
+/// Runs the command on given streams and returns its exit status. `args` begins with the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> u8 {
+    let outcome = match Args::try_parse_from(args) {
+        Ok(args) => match &args.verb {
+            Verb::Design(args) => design::run(args, streams),
+            Verb::Schema => schema::run(streams),
+        },
+        Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),
+        Err(wrong) => Err(CliError::Call(wrong)),
+    };
+    // A reader that has seen enough (`| head`) closes the stream; that is no error of ours.
+    match outcome.and_then(|()| Ok(streams.out.flush()?)) {
+        Ok(()) => 0,
+        Err(error) if error.is_closed_stream() => 0,
+        Err(error) => {
+            // With standard error gone as well there is nobody left to tell.
+            let _ = error.show(streams.notes);
+            error.status()
+        }
+    }
+}

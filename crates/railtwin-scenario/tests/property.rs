@@ -1,0 +1,342 @@
+//! Laws: no text panics, what is written reads back, a fabric within the bounds of its keys never overflows.
+#![allow(clippy::unwrap_used, clippy::result_large_err, reason = "a test")]
+
+use proptest::option::of;
+use proptest::prelude::*;
+use railtwin_fabric::HostModel;
+use railtwin_routing::{Fields, HashFunction};
+use railtwin_scenario::{
+    Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec, FabricSpec,
+    FatTreeSpec, FaultKind, FaultSpec, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per,
+    Placement, PresetSpec, RecipeSpec, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2,
+    Work, Workload, expand,
+};
+use railtwin_units::{Bytes, Rate, SimTime};
+
+fn rate() -> impl Strategy<Value = Rate> {
+    (1u64..1 << 49).prop_map(Rate::from_bits_per_s)
+}
+
+fn time() -> impl Strategy<Value = SimTime> {
+    (0u64..1 << 52).prop_map(SimTime::from_ps)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z0-9./ -]{1,12}", ".{1,12}"]
+}
+
+fn host() -> impl Strategy<Value = HostSpec> {
+    let model = of(prop::sample::select(HostModel::NAMES.to_vec()).prop_map(str::to_owned));
+    let counts = (of(1u32..=1024), of(1u32..=1024), of(1u32..=64));
+    (model, counts, of(rate()), of(rate()), of(rate())).prop_map(|(model, counts, port, nvlink, pcie)| {
+        let (gpus, nics, nic_ports) = counts;
+        HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie }
+    })
+}
+
+fn hpn() -> impl Strategy<Value = PresetSpec> {
+    let counts = (of(1u32..=65_536), of(1u32..=65_536), of(1u32..=65_536), of(0u32..=65_536));
+    let upper = (of(0u32..=65_536), of(0u32..=4096), of(1u32..=65_536));
+    let tier2 = of(prop::sample::select(vec![Tier2::AnyToAny, Tier2::RailOnly]));
+    (counts, upper, (any::<Option<bool>>(), any::<Option<bool>>(), tier2), (of(rate()), of(rate())), host())
+        .prop_map(
+            |(
+                (pods, segments, hosts, spare_hosts),
+                (spines, spine_up, cores),
+                (planes, dual_tor, tier2),
+                (uplink, chip),
+                host,
+            )| {
+                PresetSpec::Hpn(HpnSpec {
+                    pods,
+                    segments,
+                    hosts,
+                    spare_hosts,
+                    planes,
+                    dual_tor,
+                    tier2,
+                    spines,
+                    spine_up,
+                    cores,
+                    uplink,
+                    chip,
+                    host,
+                })
+            },
+        )
+}
+
+fn dcn_plus() -> impl Strategy<Value = PresetSpec> {
+    let counts = (of(1u32..=65_536), of(1u32..=65_536), of(1u32..=65_536));
+    let upper = (of(0u32..=65_536), of(1u32..=4096), of(1u32..=65_536));
+    (counts, upper, of(rate()), of(rate()), host()).prop_map(
+        |((pods, segments, hosts), (spines, parallel, cores), uplink, chip, host)| {
+            PresetSpec::DcnPlus(DcnPlusSpec {
+                pods,
+                segments,
+                hosts,
+                spines,
+                parallel,
+                cores,
+                uplink,
+                chip,
+                host,
+            })
+        },
+    )
+}
+
+fn leaf_spine() -> impl Strategy<Value = PresetSpec> {
+    let counts = (of(1u32..=65_536), of(1u32..=65_536), of(1u32..=4096), of(1u32..=4096));
+    (counts, of(rate()), of(rate()), of(time()), of(time()), host()).prop_map(
+        |(
+            (leaves, hosts_per_leaf, uplinks, parallel),
+            uplink_capacity,
+            chip,
+            delay,
+            switch_latency,
+            host,
+        )| {
+            PresetSpec::LeafSpine(LeafSpineSpec {
+                leaves,
+                hosts_per_leaf,
+                uplinks,
+                parallel,
+                uplink_capacity,
+                chip,
+                delay,
+                switch_latency,
+                host,
+            })
+        },
+    )
+}
+
+fn preset() -> impl Strategy<Value = PresetSpec> {
+    let tree = (of(2u32..=256), of(rate()));
+    let tree = tree.prop_map(|(k, capacity)| PresetSpec::FatTree(FatTreeSpec { k, capacity }));
+    prop_oneof![hpn(), dcn_plus(), leaf_spine(), tree]
+}
+
+fn fabric() -> impl Strategy<Value = FabricSpec> {
+    let lingjun =
+        (text(), host()).prop_map(|(lingjun, host)| FabricSpec::Lingjun(LingjunSpec { lingjun, host }));
+    prop_oneof![preset().prop_map(FabricSpec::Preset), lingjun]
+}
+
+fn routing() -> impl Strategy<Value = RoutingSpec> {
+    let names = prop::sample::subsequence(Fields::NAMES.to_vec(), 1..=7);
+    let balancer = prop::sample::select(vec![Balancer::Ecmp, Balancer::Disjoint]);
+    let hash = prop::sample::select(HashFunction::ALL.to_vec());
+    let seeds = prop::sample::select(vec![Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch]);
+    let split = prop::sample::select(vec![Split::Static, Split::Dynamic]);
+    (balancer, hash, names, seeds, 1u32..=1024, split, any::<bool>()).prop_map(
+        |(balancer, hash, names, seeds, queue_pairs, split, core_per_port)| RoutingSpec {
+            balancer,
+            hash,
+            fields: Fields::from_names(names).unwrap(),
+            seeds,
+            queue_pairs,
+            split,
+            core_per_port,
+        },
+    )
+}
+
+fn kind() -> impl Strategy<Value = CollectiveKind> {
+    use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter, SendReceive};
+    prop::sample::select(vec![AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendReceive])
+}
+
+fn algorithm() -> impl Strategy<Value = Algorithm> {
+    prop::sample::select(vec![Algorithm::Ring, Algorithm::Nvls, Algorithm::Direct])
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let per = prop::sample::select(vec![Per::All, Per::Rail]);
+    let collective = (kind(), 1u64..1 << 53, of(algorithm()), of(1u32..=1024), 1u32..=1_000_000, per)
+        .prop_map(|(kind, bytes, algorithm, channels, repeat, per)| {
+            Work::Collective(CollectiveSpec { kind, bytes: Bytes(bytes), algorithm, channels, repeat, per })
+        });
+    let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
+    let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024);
+    let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp), batches)| {
+        let (micro_batches, micro_batch, efficiency, interleave) = batches;
+        Work::Workload(Workload::Recipe(RecipeSpec {
+            recipe,
+            tp,
+            pp,
+            dp,
+            micro_batches,
+            micro_batch,
+            efficiency,
+            interleave,
+        }))
+    });
+    let simai = text().prop_map(|simai| Work::Workload(Workload::Simai { simai }));
+    let chakra = text().prop_map(|chakra| Work::Workload(Workload::Chakra { chakra }));
+    prop_oneof![collective, recipe, simai, chakra]
+}
+
+fn job() -> impl Strategy<Value = JobSpec> {
+    let size = prop_oneof![(1u32..1 << 24).prop_map(JobSize::Hosts), (1u32..1 << 24).prop_map(JobSize::Gpus)];
+    let listed = prop::collection::btree_set(0u32..1 << 24, 1..5);
+    let placement = prop_oneof![
+        Just(Placement::Packed),
+        Just(Placement::Spread),
+        Just(Placement::Random),
+        listed.prop_map(|hosts| Placement::Hosts(hosts.into_iter().collect())),
+    ];
+    (1u32..=1_000_000, of(size), placement, time(), work()).prop_map(
+        |(count, size, placement, start, work)| {
+            // What the text refuses is mended: a listed placement is of one copy and says the size, a collective has one.
+            let listed = matches!(placement, Placement::Hosts(_));
+            let size = match work {
+                Work::Collective(_) => size.or(Some(JobSize::Gpus(8))),
+                Work::Workload(_) => size,
+            };
+            JobSpec {
+                name: String::new(),
+                count: if listed { 1 } else { count },
+                size: size.filter(|_| !listed),
+                placement,
+                start,
+                work,
+            }
+        },
+    )
+}
+
+fn fault() -> impl Strategy<Value = FaultSpec> {
+    (0u64..1 << 50, text(), of(1u64..1 << 50), any::<bool>()).prop_map(|(at, cable, after, down)| FaultSpec {
+        at: SimTime::from_ps(at),
+        cable,
+        kind: if down { FaultKind::Down } else { FaultKind::Up },
+        until: after.filter(|_| down).map(|after| SimTime::from_ps(at + after)),
+    })
+}
+
+fn bounds() -> impl Strategy<Value = Bounds> {
+    let amount = prop_oneof![
+        (-1e12f64..1e12).prop_map(Amount::Number),
+        time().prop_map(Amount::Time),
+        (0u64..1 << 53).prop_map(|size| Amount::Size(Bytes(size))),
+        rate().prop_map(Amount::Rate),
+    ];
+    (amount, 0u8..4, of(0.001f64..=1.0)).prop_map(|(amount, which, tolerance)| Bounds {
+        at_least: (which == 0 || which == 3).then_some(amount),
+        at_most: (which == 1 || which == 3).then_some(amount),
+        equals: (which == 2).then_some(amount),
+        tolerance: tolerance.filter(|_| which == 2),
+    })
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    let head = ("[a-z0-9-]{1,12}", of(text()), 0u64..1 << 63, 1u32..=100_000, 1u32..=100_000);
+    let cap = (kind(), algorithm(), of(prop::sample::select(HostModel::NAMES.to_vec())), rate());
+    let cap = cap.prop_map(|(collective, algorithm, host, busbw)| CapSpec {
+        collective,
+        algorithm,
+        host: host.map(str::to_owned),
+        busbw,
+    });
+    let lists = (
+        prop::collection::vec(job(), 0..3),
+        prop::collection::vec(cap, 0..3),
+        prop::collection::vec(fault(), 0..3),
+        prop::collection::btree_map("[a-z0-9_]{1,8}", bounds(), 0..3),
+    );
+    (head, fabric(), routing(), lists).prop_map(
+        |(head, fabric, routing, (mut jobs, caps, faults, expect))| {
+            let (name, description, seed, replicates, steps) = head;
+            for (index, job) in jobs.iter_mut().enumerate() {
+                job.name = format!("train-{index}");
+            }
+            let mut scenario = Scenario::new(&name, fabric);
+            scenario.description = description;
+            scenario.seed = seed;
+            scenario.run = RunSpec { replicates, steps };
+            scenario.routing = routing;
+            (scenario.jobs, scenario.caps, scenario.faults) = (jobs, caps, faults);
+            scenario.expect = expect;
+            scenario
+        },
+    )
+}
+
+/// A change of one place: delete, double, or replace by a piece that means something in a scenario.
+fn mutate(text: &str, at: usize, length: usize, piece: &str) -> String {
+    let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap();
+    let (start, end) = (floor(at), floor(at.saturating_add(length)));
+    format!("{}{piece}{}", &text[..start], &text[end..])
+}
+
+const PIECES: [&str; 16] = [
+    "",
+    "[",
+    "]",
+    "[]",
+    "{}",
+    "\"",
+    "\n",
+    "= [1, 2]",
+    "[[job]]\n",
+    "[expect]\n",
+    "-1",
+    "9e99",
+    "nan",
+    "[[1], [2]]",
+    "\"1 s\"",
+    "é",
+];
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = expand("x", &text);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = expand("x", &String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn what_is_written_reads_back(scenario in scenario()) {
+        let text = scenario.to_toml();
+        let again = Scenario::parse("x", &text);
+        prop_assert_eq!(again.as_ref(), Ok(&scenario), "{}", text);
+        prop_assert_eq!(again.unwrap().to_toml(), text);
+    }
+
+    #[test]
+    fn no_change_of_a_good_scenario_panics(
+        scenario in scenario(),
+        changes in prop::collection::vec((0usize..2000, 0usize..40, prop::sample::select(PIECES.to_vec())), 1..4),
+    ) {
+        let mut text = scenario.to_toml();
+        for (at, length, piece) in changes {
+            text = mutate(&text, at, length, piece);
+        }
+        if let Err(error) = expand("x", &text) {
+            prop_assert!(!error.problems.is_empty());
+            for problem in &error.problems {
+                prop_assert!(text.get(problem.span.clone()).is_some());
+                prop_assert!(problem.line >= 1 && problem.column >= 1);
+            }
+        }
+    }
+
+    /// Spelling out and checking overflows nowhere; building may be refused but is not tried: it is large.
+    #[test]
+    fn no_fabric_within_the_bounds_of_its_keys_overflows(preset in preset()) {
+        let _ = preset.spec().and_then(|spec| spec.check());
+    }
+
+    #[test]
+    fn no_setting_panics(key in "\\PC{0,12}", value in "\\PC{0,12}") {
+        let mut settings = SettingsText::new("hpn");
+        settings.set(&key, &value);
+        let _ = settings.fabric("x");
+    }
+}
