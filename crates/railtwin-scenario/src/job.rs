@@ -90,6 +90,9 @@ pub enum Workload {
     Simai {
         /// Path of the file.
         simai: String,
+        /// Model chunks of a stage; none = the file's vpp where it fits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interleave: Option<u32>,
     },
     /// Chakra execution traces, one per rank.
     Chakra {
@@ -141,9 +144,6 @@ pub struct CollectiveSpec {
     /// How it is carried out; none = what suits the collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// Channels; none = one per NIC of a host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channels: Option<u32>,
     /// How often, one after another.
     #[serde(default = "one")]
     pub repeat: u32,

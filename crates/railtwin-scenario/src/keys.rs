@@ -68,6 +68,12 @@ static ROUTING: Table = Table {
             Kind::Bool,
             "Whether core switches hash the port of arrival only; default false.",
         ),
+        key(
+            "pxn",
+            Kind::Bool,
+            "Whether a message for another rail first crosses NVLink to it; default true.",
+        ),
+        key("convergence", Kind::Time, "Time from a fault until routes avoid it; default 0 s."),
     ],
     ..Table::EMPTY
 };
@@ -121,12 +127,18 @@ static WORKLOAD: Table = Table {
     ],
     variants: &[
         Variant { key: "recipe", value: None, keys: RECIPE },
-        Variant { key: "simai", value: None, keys: &[] },
+        Variant { key: "simai", value: None, keys: SIMAI },
         Variant { key: "chakra", value: None, keys: &[] },
     ],
     exactly_one: &["recipe", "simai", "chakra"],
     ..Table::EMPTY
 };
+
+const SIMAI: &[Key] = &[key(
+    "interleave",
+    Kind::Whole(1, MANY),
+    "Model chunks of a stage; default the file's vpp where it fits.",
+)];
 
 const RECIPE: &[Key] = &[
     key("tp", Kind::Whole(1, MANY), "Tensor parallelism; default 1."),
@@ -152,7 +164,6 @@ static COLLECTIVE: Table = Table {
         key("kind", COLLECTIVES, "Which collective.").required(),
         key("bytes", Kind::Size, "Size of the buffer, as nccl-tests counts it.").required(),
         key("algorithm", ALGORITHMS, "How it is carried out; default what suits the collective."),
-        key("channels", Kind::Whole(1, 1024), "Channels; default one per NIC of a host."),
         key("repeat", Kind::Whole(1, MANY), "How often, one after another; default 1."),
         key(
             "per",

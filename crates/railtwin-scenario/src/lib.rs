@@ -1,9 +1,10 @@
 //! The scenario: the one way to say a question.
 //!
-//! Text in, types out; no file is touched here. The text is strict TOML: what is not known is an error that
+//! Text in, types out; no file is touched here, a reader argument brings what a scenario names. The text is strict TOML: what is not known is an error that
 //! names the place and what would be accepted.
 //!
 //! * [`Scenario`]: the question as types; [`Scenario::parse`] and [`Scenario::to_toml`].
+//! * [`Scenario::resolve`]: the immutable case that engines run.
 //! * [`expand`]: a list where one value is wanted is an axis of a sweep.
 //! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
 //! * [`json_schema`]: the same description of the keys, for editors.
@@ -41,6 +42,9 @@ mod json_schema;
 mod keys;
 mod keys_fabric;
 mod parse;
+mod resolve;
+mod resolve_job;
+mod resolve_lingjun;
 mod routing_spec;
 mod scenario;
 mod schema;
@@ -60,6 +64,7 @@ pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
+pub use resolve::{Reader, Source};
 pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};
 pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;

@@ -5,11 +5,10 @@ use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::{Case, Fault, IntraHostCap, RoutingCase, WorkGraph};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, HashSpec};
-use railtwin_units::SimTime;
 
 use crate::resolve_job::Planner;
 use crate::{
-    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Placement, Problem, RoutingSpec, Scenario,
+    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario,
     ScenarioError, Seeds, Split,
 };
 
@@ -72,7 +71,7 @@ impl Scenario {
         let mut faults = Vec::new();
         for (row, fault) in self.faults.iter().enumerate() {
             faults.extend(events(&fabric, fault).ok_or_else(|| {
-                let example = fabric.cables().next_back_network().map(|c| fabric.cable_name(c));
+                let example = fabric.cables().last().map(|cable| fabric.cable_name(cable));
                 let hint = example.map(|name| format!("write one that it has, such as {name:?}"));
                 let message = format!("the fabric has no cable {:?}", fault.cable);
                 source.error(&format!("fault.{row}.cable"), message, hint.as_deref())
@@ -89,17 +88,6 @@ impl Scenario {
             faults,
             fabric,
         })
-    }
-}
-
-/// The last cable of an iterator: in every fabric one between switches or into a leaf.
-trait LastCable {
-    fn next_back_network(self) -> Option<railtwin_fabric::CableId>;
-}
-
-impl<I: Iterator<Item = railtwin_fabric::CableId>> LastCable for I {
-    fn next_back_network(self) -> Option<railtwin_fabric::CableId> {
-        self.last()
     }
 }
 
@@ -140,8 +128,8 @@ fn routing(spec: &RoutingSpec) -> RoutingCase {
             Split::Static => railtwin_engine::Split::Static,
             Split::Dynamic => railtwin_engine::Split::Dynamic,
         },
-        pxn: true,
-        convergence: SimTime::ZERO,
+        pxn: spec.pxn,
+        convergence: spec.convergence,
     }
 }
 
@@ -164,4 +152,3 @@ fn events(fabric: &Fabric, fault: &FaultSpec) -> Option<Vec<Fault>> {
     let repair = fault.until.map(|at| Fault { at, cable, kind: railtwin_engine::FaultKind::Up });
     Some([Fault { at: fault.at, cable, kind }].into_iter().chain(repair).collect())
 }
-

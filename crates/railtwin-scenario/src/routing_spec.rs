@@ -1,5 +1,6 @@
 //! `[routing]`: how traffic finds its way.
 use railtwin_routing::{Fields, HashFunction};
+use railtwin_units::SimTime;
 use serde::{Deserialize, Serialize};
 
 /// How traffic finds its way.
@@ -22,6 +23,11 @@ pub struct RoutingSpec {
     pub split: Split,
     /// Whether core switches hash the port of arrival only (HPN section 7).
     pub core_per_port: bool,
+    /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
+    pub pxn: bool,
+    /// Time from a fault until routes avoid it.
+    #[serde(serialize_with = "crate::exact::write")]
+    pub convergence: SimTime,
 }
 
 impl Default for RoutingSpec {
@@ -34,6 +40,8 @@ impl Default for RoutingSpec {
             queue_pairs: 1,
             split: Split::Static,
             core_per_port: false,
+            pxn: true,
+            convergence: SimTime::ZERO,
         }
     }
 }

@@ -56,7 +56,7 @@ workload = { recipe = "gpt3-175b", tp = 8, pp = 2, dp = 2, micro_batches = 4, mi
 count = 2
 gpus = 64
 placement = "spread"
-collective = { kind = "all-reduce", bytes = "1 GiB", algorithm = "nvls", channels = 8, repeat = 3, per = "rail" }
+collective = { kind = "all-reduce", bytes = "1 GiB", algorithm = "nvls", repeat = 3, per = "rail" }
 [[job]]
 hosts = 2
 workload = { simai = "work.txt" }
@@ -99,7 +99,7 @@ fn every_key_arrives() {
         (collective.bytes, collective.algorithm, collective.per),
         (Bytes(1 << 30), Some(Algorithm::Nvls), Per::Rail)
     );
-    assert_eq!(trace.work, Work::Workload(Workload::Simai { simai: "work.txt".to_owned() }));
+    assert_eq!(trace.work, Work::Workload(Workload::Simai { simai: "work.txt".to_owned(), interleave: None }));
     assert_eq!(scenario.caps[0].busbw, Rate::from_gbps(2896));
     assert_eq!((scenario.faults[0].kind, scenario.faults[0].until), (FaultKind::Down, "5 s".parse().ok()));
     assert_eq!(scenario.expect["step_time"].at_most, Some(Amount::Time("2 s".parse().unwrap())));

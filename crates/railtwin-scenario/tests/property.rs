@@ -130,8 +130,9 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
     let hash = prop::sample::select(HashFunction::ALL.to_vec());
     let seeds = prop::sample::select(vec![Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch]);
     let split = prop::sample::select(vec![Split::Static, Split::Dynamic]);
-    (balancer, hash, names, seeds, 1u32..=1024, split, any::<bool>()).prop_map(
-        |(balancer, hash, names, seeds, queue_pairs, split, core_per_port)| RoutingSpec {
+    let flags = (any::<bool>(), any::<bool>(), 0u64..1 << 53);
+    (balancer, hash, names, seeds, 1u32..=1024, split, flags).prop_map(
+        |(balancer, hash, names, seeds, queue_pairs, split, (core_per_port, pxn, convergence))| RoutingSpec {
             balancer,
             hash,
             fields: Fields::from_names(names).unwrap(),
@@ -139,6 +140,8 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
             queue_pairs,
             split,
             core_per_port,
+            pxn,
+            convergence: SimTime::from_ps(convergence),
         },
     )
 }
@@ -154,10 +157,11 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
 
 fn work() -> impl Strategy<Value = Work> {
     let per = prop::sample::select(vec![Per::All, Per::Rail]);
-    let collective = (kind(), 1u64..1 << 53, of(algorithm()), of(1u32..=1024), 1u32..=1_000_000, per)
-        .prop_map(|(kind, bytes, algorithm, channels, repeat, per)| {
-            Work::Collective(CollectiveSpec { kind, bytes: Bytes(bytes), algorithm, channels, repeat, per })
-        });
+    let collective = (kind(), 1u64..1 << 53, of(algorithm()), 1u32..=1_000_000, per).prop_map(
+        |(kind, bytes, algorithm, repeat, per)| {
+            Work::Collective(CollectiveSpec { kind, bytes: Bytes(bytes), algorithm, repeat, per })
+        },
+    );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
     let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024);
     let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp), batches)| {
@@ -173,7 +177,8 @@ fn work() -> impl Strategy<Value = Work> {
             interleave,
         }))
     });
-    let simai = text().prop_map(|simai| Work::Workload(Workload::Simai { simai }));
+    let simai = (text(), of(1u32..=1024))
+        .prop_map(|(simai, interleave)| Work::Workload(Workload::Simai { simai, interleave }));
     let chakra = text().prop_map(|chakra| Work::Workload(Workload::Chakra { chakra }));
     prop_oneof![collective, recipe, simai, chakra]
 }

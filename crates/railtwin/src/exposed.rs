@@ -1,0 +1,153 @@
+//! Where the time of a step goes: computation, communication that nothing hides, waiting.
+//!
+//! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
+//! communication in flight on that lane (tp, ep, dp, dp-ep in this order); else to pp while a message for the
+//! lane is on its way; else it is idle, the pipeline's bubble. Times are means over the lanes of a job, so the
+//! parts add up to the job's duration.
+use railtwin_engine::{OperationTimes, WorkGraph};
+use railtwin_units::SimTime;
+use railtwin_workload::{Axis, OperationId, Work};
+
+/// One axis of one job.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AxisTime {
+    /// Axis; none = idle.
+    pub axis: Option<Axis>,
+    /// Seconds that belong to it alone, mean over lanes.
+    pub exposed: f64,
+    /// Seconds in which any of its operations ran on the lane, mean over lanes.
+    pub busy: f64,
+    /// Bytes that its operations were handed, mean over lanes.
+    pub bytes: f64,
+}
+
+/// In order of precedence.
+const ORDER: [Axis; 7] = [Axis::Compute, Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
+
+/// Name in tables; idle where there is no axis.
+pub fn axis_name(axis: Option<Axis>) -> &'static str {
+    axis.map_or("idle", Axis::name)
+}
+
+/// Splits the time of a job's lanes. Operations that did not end are left out.
+pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<AxisTime> {
+    let Some(graph) = work.jobs.get(job) else { return Vec::new() };
+    let lanes = graph.plan.lanes.len().max(1);
+    let mut parts: Vec<AxisTime> = ORDER
+        .map(Some)
+        .into_iter()
+        .chain([None])
+        .map(|axis| AxisTime { axis, exposed: 0.0, busy: 0.0, bytes: 0.0 })
+        .collect();
+    let mut changes: Vec<Vec<(SimTime, usize, i32)>> = vec![Vec::new(); lanes];
+    let receivers = receivers(work, job);
+    let length = graph.plan.operations.len();
+    for i in 0..length * graph.steps as usize {
+        let operation = graph.plan.operations[i % length];
+        let at = graph.first_operation as usize + i;
+        let (start, end) = (times.start[at], times.end[at]);
+        if end == SimTime::NEVER {
+            continue;
+        }
+        let axis = ORDER.iter().position(|&axis| axis == operation.axis).expect("every axis has a rank");
+        let lane = receivers[i % length].unwrap_or(operation.lane) as usize;
+        changes[lane].extend([(start, axis, 1), (end, axis, -1)]);
+        if let Work::Communicate { bytes, .. } = operation.work {
+            parts[axis].bytes += bytes as f64 / lanes as f64;
+        }
+    }
+    let end = changes.iter().flatten().map(|change| change.0).max().unwrap_or(graph.start);
+    for changes in &mut changes {
+        split(changes, graph.start, end, lanes as f64, &mut parts);
+    }
+    parts.retain(|part| part.busy > 0.0 || part.axis.is_none());
+    parts
+}
+
+/// For each operation the lane that waits for it, where another lane does.
+fn receivers(work: &WorkGraph, job: usize) -> Vec<Option<u32>> {
+    let plan = &work.jobs[job].plan;
+    let mut receivers = vec![None; plan.operations.len()];
+    for (i, operation) in plan.operations.iter().enumerate() {
+        for before in plan.dependencies_of(OperationId::from_index(i)) {
+            if plan.operations[before.index()].lane != operation.lane {
+                receivers[before.index()] = Some(operation.lane);
+            }
+        }
+    }
+    receivers
+}
+
+fn split(
+    changes: &mut [(SimTime, usize, i32)],
+    start: SimTime,
+    end: SimTime,
+    lanes: f64,
+    parts: &mut [AxisTime],
+) {
+    changes.sort_unstable();
+    let mut active = [0_i32; ORDER.len()];
+    let mut from = start;
+    let idle = ORDER.len();
+    let mut account = |active: &[i32], span: f64| {
+        let first = active.iter().position(|&count| count > 0).unwrap_or(idle);
+        parts[first].exposed += span / lanes;
+        if first == idle {
+            parts[idle].busy += span / lanes;
+        }
+        for (axis, _) in active.iter().enumerate().filter(|(_, count)| **count > 0) {
+            parts[axis].busy += span / lanes;
+        }
+    };
+    for &(time, axis, change) in changes.iter() {
+        if time > from {
+            account(&active, time.since(from).seconds());
+            from = time;
+        }
+        active[axis] += change;
+    }
+    account(&active, end.since(from).seconds());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_workload::{Algorithm, Collective, Operation, Pattern, PlanBuilder};
+
+    #[test]
+    fn every_moment_belongs_to_one_axis() {
+        let mut builder = PlanBuilder::new(2, vec!["a".into(), "b".into()]);
+        let pattern = builder.pattern(Pattern {
+            axis: Axis::Tp,
+            collective: Collective::AllReduce,
+            algorithm: Algorithm::Ring,
+            communicators: vec![vec![0, 1]],
+        });
+        let name = builder.name("x");
+        let compute = |lane, ns| Operation {
+            lane,
+            name,
+            axis: Axis::Compute,
+            work: Work::Compute(SimTime::from_ns(ns)),
+        };
+        let communicate =
+            |axis| Operation { lane: 0, name, axis, work: Work::Communicate { pattern, bytes: 10 } };
+        let first = builder.push(compute(0, 10), &[]);
+        let hidden = builder.push(communicate(Axis::Tp), &[]);
+        let send = builder.push(communicate(Axis::Pp), &[first, hidden]);
+        builder.push(compute(1, 5), &[send]);
+        let mut work = WorkGraph::default();
+        work.push("job".into(), SimTime::ZERO, builder.finish(), 1);
+        let ns = |list: [u64; 4]| list.map(SimTime::from_ns).to_vec();
+        let times = OperationTimes { start: ns([0, 0, 14, 20]), end: ns([10, 14, 20, 25]) };
+        let parts = exposed(&work, 0, &times);
+        let of = |axis| parts.iter().find(|part| part.axis == axis).map_or(0.0, |part| part.exposed * 1e9);
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+        // Lane a: 10 compute, 4 tp alone, 11 idle. Lane b: 14 idle, 6 pp, 5 compute.
+        close(of(Some(Axis::Compute)), 7.5);
+        close(of(Some(Axis::Tp)), 2.0);
+        close(of(Some(Axis::Pp)), 3.0);
+        close(of(None), 12.5);
+        close(parts.iter().map(|part| part.exposed * 1e9).sum(), 25.0);
+    }
+}

@@ -1,0 +1,131 @@
+//! The figures of a run: what a person asks first, with units.
+use railtwin_engine::Case;
+use railtwin_fabric::design::DesignReport;
+use railtwin_store::Figure;
+
+use crate::exposed::axis_name;
+use crate::simulate::{Simulation, mean_step};
+
+/// A quantile of sorted values by linear interpolation; none of nothing.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = q * last as f64;
+    let (low, part) = (at.floor() as usize, at.fract());
+    let high = (low + 1).min(last);
+    Some(sorted[low] + (sorted[high] - sorted[low]) * part)
+}
+
+fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -> Figure {
+    let mut figure = Figure::new(&name.into(), value.unwrap_or(f64::NAN), unit);
+    figure.note = note.to_owned();
+    figure
+}
+
+/// Figures of a fabric, counted on the built graph.
+pub fn of_design(report: &DesignReport) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut count = |name: &str, value: f64| figures.push(figure(name, Some(value), "1", ""));
+    count("pods", report.pods.into());
+    count("segments", report.segments.into());
+    count("planes", report.planes.into());
+    count("hosts_active", report.hosts_active.into());
+    count("gpus_active", report.gpus_active.into());
+    count("gpus_spare", report.gpus_spare.into());
+    count("gpus_per_segment", report.gpus_per_segment.into());
+    count("spare_gpus_per_segment", report.spare_gpus_per_segment.into());
+    count("gpus_per_pod", report.gpus_per_pod.into());
+    count("gpus_per_leaf_set", report.gpus_per_leaf_set.into());
+    count("leaves_per_segment", report.leaves_per_segment.into());
+    count("leaves_per_host", report.leaves_per_host.into());
+    count("spines_per_plane", report.spines_per_plane.into());
+    count("path_choices", report.path_choices.into());
+    count("cables_access", report.cables_access.into());
+    count("cables_leaf_spine", report.cables_leaf_spine.into());
+    count("cables_spine_core", report.cables_spine_core.into());
+    count("leaf_single_points_of_failure", report.leaf_single_points_of_failure.into());
+    for tier in &report.tiers {
+        count(&format!("{}_switches", tier.tier), tier.switches.into());
+        count(&format!("{}_down_ports", tier.tier), tier.down_ports.into());
+        count(&format!("{}_spare_ports", tier.tier), tier.spare_ports.into());
+        count(&format!("{}_up_ports", tier.tier), tier.up_ports.into());
+        if let Some(ratio) = tier.oversubscription {
+            count(&format!("{}_oversubscription", tier.tier), ratio);
+        }
+    }
+    if let Some(ratio) = report.nvlink_to_nic {
+        count("nvlink_to_nic", ratio);
+    }
+    let mut rate = |name: &str, rate: railtwin_units::Rate| {
+        figures.push(figure(name, Some(rate.bits_per_s() as f64), "bits/s", ""));
+    };
+    rate("host_backend", report.host_backend);
+    rate("host_frontend", report.host_frontend);
+    for tier in &report.tiers {
+        rate(&format!("{}_chip_used", tier.tier), tier.chip_used);
+    }
+    figures
+}
+
+/// Figures of a simulation: of the first job where a figure is of one job.
+pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, 0)).collect();
+    steps.sort_by(f64::total_cmp);
+    let training = case.work.jobs.iter().any(|job| job.plan.lanes.len() > 1 || job.plan.flops.is_some());
+    let note = "median over replicates of the hash seeds";
+    figures.push(figure("step_time", quantile(&steps, 0.5), "s", note));
+    figures.push(figure("step_time_p5", quantile(&steps, 0.05), "s", "5th percentile over replicates"));
+    figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
+    if let (Some(job), Some(step)) = (case.work.jobs.first(), quantile(&steps, 0.5)) {
+        if let Some(tokens) = job.plan.tokens {
+            figures.push(figure("tokens_per_s", Some(tokens as f64 / step), "1/s", ""));
+        }
+        let peak = case.placements[0].iter().map(|place| {
+            case.fabric.host_model(place.host).gpu_flops.unwrap_or(0) as f64
+        });
+        let peak: f64 = peak.sum();
+        if let Some(flops) = job.plan.flops.filter(|_| peak > 0.0) {
+            let note = "model FLOPs over peak FLOPs of the job's GPUs in a step";
+            figures.push(figure("mfu", Some(flops / (peak * step)), "ratio", note));
+        }
+    }
+    if training {
+        for part in &simulation.replicates[simulation.chosen as usize].exposed {
+            let name = format!("exposed_{}", axis_name(part.axis).replace('-', "_"));
+            figures.push(figure(name, Some(part.exposed), "s", "median replicate, mean over lanes"));
+        }
+    }
+    busbw(simulation, &mut figures);
+    let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
+    figures.push(figure("worst_link_utilization", Some(worst), "ratio", "mean over the run, most used link"));
+    let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
+    figures.push(figure("operations_unfinished", Some(unfinished as f64), "1", "worst replicate"));
+    figures
+}
+
+/// Bus bandwidth over all operations of all collective jobs and replicates.
+fn busbw(simulation: &Simulation, figures: &mut Vec<Figure>) {
+    let all = simulation.replicates.iter().flat_map(|r| r.busbw.iter().map(|(_, bandwidth)| *bandwidth));
+    let mut sorted: Vec<f64> = all.collect();
+    if sorted.is_empty() {
+        return;
+    }
+    sorted.sort_by(f64::total_cmp);
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    let note = "bus bandwidth as nccl-tests defines it, over jobs, operations and replicates";
+    figures.push(figure("busbw_mean", Some(mean), "bits/s", note));
+    figures.push(figure("busbw_min", sorted.first().copied(), "bits/s", note));
+    figures.push(figure("busbw_max", sorted.last().copied(), "bits/s", note));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn quantiles_interpolate() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
+        assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}

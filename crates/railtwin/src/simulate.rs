@@ -1,0 +1,83 @@
+//! All replicates of a case, and the one that stands for them.
+use railtwin_engine::{Case, Engine, RunLog};
+use railtwin_units::SimTime;
+use rayon::prelude::*;
+
+/// One replicate in short.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replicate {
+    /// Start and duration of every step of every job: job, step, start, duration.
+    pub steps: Vec<(usize, u32, SimTime, SimTime)>,
+    /// Bus bandwidth of every operation of jobs that run one collective: job, bits per second.
+    pub busbw: Vec<(usize, f64)>,
+    /// Operations that never ended.
+    pub unfinished: u64,
+    /// Bytes over what it could have carried, of the most used network link.
+    pub worst_link_utilization: f64,
+    /// Time that each axis alone kept lanes waiting, averaged over lanes: see [`crate::exposed`].
+    pub exposed: Vec<crate::exposed::AxisTime>,
+}
+
+/// All replicates of a case.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// In order of their numbers.
+    pub replicates: Vec<Replicate>,
+    /// The replicate whose first job's step time is the median (the lower one of two).
+    pub chosen: u32,
+    /// Its log.
+    pub log: RunLog,
+}
+
+/// Runs `count` replicates side by side; `progress` hears of each that is done. The result does not depend
+/// on the number of threads.
+pub fn simulate(case: &Case, engine: &dyn Engine, count: u32, progress: &(dyn Fn() + Sync)) -> Simulation {
+    let run = |replicate: u32| {
+        let log = engine.run(case, replicate);
+        let short = shorten(case, &log);
+        progress();
+        short
+    };
+    let replicates: Vec<Replicate> = (0..count).into_par_iter().map(run).collect();
+    let step = |replicate: &Replicate| mean_step(replicate, 0).unwrap_or(f64::INFINITY);
+    let mut order: Vec<u32> = (0..count).collect();
+    order.sort_by(|&a, &b| {
+        step(&replicates[a as usize]).total_cmp(&step(&replicates[b as usize])).then(a.cmp(&b))
+    });
+    let chosen = order.get((count as usize).saturating_sub(1) / 2).copied().unwrap_or(0);
+    // Run again rather than kept: twenty logs of a large job would fill the memory.
+    let log = engine.run(case, chosen);
+    Simulation { replicates, chosen, log }
+}
+
+/// Mean duration of a job's steps in seconds; none when it has no finished step.
+pub fn mean_step(replicate: &Replicate, job: usize) -> Option<f64> {
+    let steps: Vec<f64> =
+        replicate.steps.iter().filter(|(j, ..)| *j == job).map(|(.., d)| d.seconds()).collect();
+    (!steps.is_empty()).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
+}
+
+fn shorten(case: &Case, log: &RunLog) -> Replicate {
+    let mut steps = Vec::new();
+    let mut busbw = Vec::new();
+    for (row, job) in case.work.jobs.iter().enumerate() {
+        let length = job.plan.operations.len();
+        for step in 0..job.steps as usize {
+            let first = job.first_operation as usize + step * length;
+            let ends = &log.times.end[first..first + length];
+            let starts = &log.times.start[first..first + length];
+            let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) else { continue };
+            if end != SimTime::NEVER {
+                steps.push((row, step as u32, start, end.since(start)));
+            }
+        }
+        busbw.extend(crate::busbw::of_job(job, log).map(|bandwidth| (row, bandwidth)));
+    }
+    Replicate {
+        steps,
+        busbw,
+        unfinished: log.unfinished,
+        worst_link_utilization: crate::links::worst_utilization(case, log),
+        exposed: crate::exposed::exposed(&case.work, 0, &log.times),
+    }
+}
