@@ -86,7 +86,11 @@ export function table(value: unknown, at: string) {
     const place = `${at}.columns.${name}`;
     if (columns[name] === undefined)
       throw new PayloadError(
-        `${place} is missing; the table has: ${Object.keys(columns).join(", ") || "no columns"}`,
+        `${place} is missing; the table has: ${
+          Object.keys(columns)
+            .filter((key) => columns[key] !== undefined)
+            .join(", ") || "no columns"
+        }`,
       );
     return decode(columns[name], rows, place);
   };

@@ -40,12 +40,16 @@ export interface Layout {
 }
 
 /** World units; at zoom 1 one unit is one CSS pixel. */
-const CELL = { w: 34, h: 22, gapX: 2, gapY: 3, planeGap: 8 };
-const TOP = { size: 9, gap: 2 };
-const POD = { pad: 7, gutter: 24, head: 13, plane: 8, rail: 8, gap: 10 };
+const CELL = { w: 34, h: 22, hMost: 60, gapX: 2, gapY: 3, planeGap: 8 };
+/** Spines and cores: the largest of these sizes that needs no more than two rows, three where they
+ * are more than `few`; the last where none does. */
+const TOP = { sizes: [20, 15, 11, 9], gap: 2, few: 16 };
+const POD = { pad: 7, gutter: 18, gutterWide: 53, head: 14, plane: 11, rail: 11, gap: 10 };
+/** Pods with this many columns have room for the word before a segment's number. */
+const WIDE_COLUMNS = 4;
 /** The part of a leaf's cell that its host ports take; the rest is a frame in the leaf's colour. */
-const PORT_INSET = 2.5;
-const ASPECT_WANTED = 1.5;
+export const PORT_INSET = 2.5;
+const ASPECT_WANTED = 1.4;
 
 interface Column {
   plane: number;
@@ -61,11 +65,15 @@ export function layOut(fabric: Fabric): Layout {
     rects.set([rect.x, rect.y, rect.w, rect.h], device * 4);
 
   const byPod = groupByPod(fabric);
-  const built = [...byPod].map(([pod, members]) => buildPod(fabric, pod, members));
-  const w = Math.max(0, ...built.map((pod) => pod.w));
+  const build = (cell: number): BuiltPod[] =>
+    [...byPod].map(([pod, members]) => buildPod(fabric, pod, members, cell));
+  const first = build(CELL.h);
+  const w = Math.max(0, ...first.map((pod) => pod.w));
+  const perRow = podsPerRow(first.length, w, Math.max(0, ...first.map((pod) => pod.h)));
+  const width = Math.max(perRow * (w + POD.gap) - POD.gap, CELL.w);
+  const podRows = Math.ceil(first.length / perRow);
+  const built = build(tallerCell(first, podRows, width));
   const h = Math.max(0, ...built.map((pod) => pod.h));
-  const perRow = podsPerRow(built.length, w, h);
-  const width = Math.max(perRow * (w + POD.gap) - POD.gap, TOP.size);
 
   const cores = coreStrips(fabric, width, place, captions);
   const pods: Rect[] = [];
@@ -78,13 +86,12 @@ export function layOut(fabric: Fabric): Layout {
     for (const caption of pod.captions)
       captions.push({ ...caption, x: caption.x + x, y: caption.y + y });
   });
-  const rows = Math.ceil(built.length / perRow);
   const switches: DeviceRow[] = [];
   for (let row = 0; row < devices.rows; row++)
     if ((rects[row * 4 + 2] ?? 0) > 0) switches.push(row);
   return {
     width,
-    height: Math.max(cores + rows * (h + POD.gap) - POD.gap, TOP.size),
+    height: Math.max(cores + podRows * (h + POD.gap) - POD.gap, CELL.h),
     rects,
     pods,
     captions,
@@ -106,6 +113,14 @@ function groupByPod(fabric: Fabric): Map<number, DeviceRow[]> {
   return new Map([...groups].sort(([a], [b]) => a - b));
 }
 
+/** A fabric of few segments gets taller cells, so that it fills the shape of a screen. */
+function tallerCell(pods: readonly BuiltPod[], podRows: number, width: number): number {
+  const h = Math.max(0, ...pods.map((pod) => pod.h));
+  const segments = Math.max(1, ...pods.map((pod) => pod.segments));
+  const spare = width / ASPECT_WANTED - podRows * (h + POD.gap);
+  return Math.min(CELL.hMost, CELL.h + Math.max(0, spare / (podRows * segments)));
+}
+
 function podsPerRow(pods: number, w: number, h: number): number {
   let [best, distance] = [1, Number.POSITIVE_INFINITY];
   for (let columns = 1; columns <= pods; columns++) {
@@ -120,19 +135,26 @@ function podsPerRow(pods: number, w: number, h: number): number {
 interface BuiltPod {
   w: number;
   h: number;
+  segments: number;
   rects: Map<DeviceRow, Rect>;
   captions: Caption[];
 }
 
 /** One pod at the origin. */
-function buildPod(fabric: Fabric, pod: number, members: readonly DeviceRow[]): BuiltPod {
+function buildPod(
+  fabric: Fabric,
+  pod: number,
+  members: readonly DeviceRow[],
+  cell: number,
+): BuiltPod {
   const { devices } = fabric.run;
   const leaves = members.filter((row) => devices.kind[row] === 1);
   const spines = members.filter((row) => devices.kind[row] === 2);
   const { columns, columnOf } = leafColumns(fabric, leaves);
   const rects = new Map<DeviceRow, Rect>();
   const captions: Caption[] = [];
-  const left = POD.pad + POD.gutter;
+  const gutter = columns.length >= WIDE_COLUMNS ? POD.gutterWide : POD.gutter;
+  const left = POD.pad + gutter;
 
   const xs: number[] = [];
   let x = left;
@@ -180,18 +202,24 @@ function buildPod(fabric: Fabric, pod: number, members: readonly DeviceRow[]): B
     captions.push({
       x: POD.pad,
       y,
-      w: POD.gutter - 3,
-      h: CELL.h,
+      w: gutter - 5,
+      h: cell,
       text: `segment ${segment}`,
       short: `${segment}`,
       kind: "segment",
     });
     for (const leaf of leaves)
       if (devices.segment[leaf] === segment)
-        rects.set(leaf, { x: xs[columnOf.get(leaf) ?? 0] ?? left, y, w: CELL.w, h: CELL.h });
-    y += CELL.h + CELL.gapY;
+        rects.set(leaf, { x: xs[columnOf.get(leaf) ?? 0] ?? left, y, w: CELL.w, h: cell });
+    y += cell + CELL.gapY;
   }
-  return { w: right + POD.pad, h: y - CELL.gapY + POD.pad, rects, captions };
+  return {
+    w: right + POD.pad,
+    h: y - CELL.gapY + POD.pad,
+    segments: segments.length,
+    rects,
+    captions,
+  };
 }
 
 /** The pod's columns: planes, in them rails, in them leaves that share both. */
@@ -252,6 +280,10 @@ function spineStrips(
   return bottom + 3;
 }
 
+/** At most `most` a row, spread so that the last row is not left nearly empty. */
+const evenly = (count: number, most: number): number =>
+  Math.max(1, Math.ceil(count / Math.max(1, Math.ceil(count / most))));
+
 /** Squares from left to right, wrapping in [from, to]; returns the lower edge. */
 function strip(
   rows: readonly DeviceRow[],
@@ -260,17 +292,23 @@ function strip(
   y: number,
   place: (row: DeviceRow, rect: Rect) => void,
 ): number {
-  const pitch = TOP.size + TOP.gap;
-  const perRow = Math.max(1, Math.floor((to - from + TOP.gap) / pitch));
+  const rowsMost = rows.length > TOP.few ? 3 : 2;
+  const fits = (size: number): boolean =>
+    rows.length <= rowsMost * Math.floor((to - from + TOP.gap) / (size + TOP.gap));
+  const size = TOP.sizes.find(fits) ?? TOP.sizes[TOP.sizes.length - 1] ?? 9;
+  const pitch = size + TOP.gap;
+  const most = Math.max(1, Math.floor((to - from + TOP.gap) / pitch));
+  const perRow = evenly(rows.length, most);
+  const h = Math.min(size, 12);
   rows.forEach((row, i) =>
     place(row, {
       x: from + (i % perRow) * pitch,
-      y: y + Math.floor(i / perRow) * pitch,
-      w: TOP.size,
-      h: TOP.size,
+      y: y + Math.floor(i / perRow) * (h + TOP.gap),
+      w: size,
+      h,
     }),
   );
-  return y + Math.ceil(rows.length / perRow) * pitch;
+  return y + Math.ceil(rows.length / perRow) * (h + TOP.gap);
 }
 
 function coreStrips(
@@ -322,7 +360,7 @@ function placePorts(fabric: Fabric, rects: Float32Array): Ports {
     );
     const [x = 0, y = 0, w = 0, h = 0] = rects.subarray(leaf * 4, leaf * 4 + 4);
     const [innerW, innerH] = [w - 2 * PORT_INSET, h - 2 * PORT_INSET];
-    const perRow = Math.max(1, Math.round(Math.sqrt((hosts.length * innerW) / innerH)));
+    const perRow = portsPerRow(hosts.length, innerW / innerH);
     const rows = Math.max(1, Math.ceil(hosts.length / perRow));
     const [pw, ph] = [innerW / perRow, innerH / rows];
     hosts.forEach((row, i) => {
@@ -350,6 +388,18 @@ function placePorts(fabric: Fabric, rects: Float32Array): Ports {
     w: box(2),
     h: box(3),
   };
+}
+
+/** Columns of the port grid: near square ports, and no more empty places than needed. */
+function portsPerRow(ports: number, aspect: number): number {
+  let [best, least] = [1, Number.POSITIVE_INFINITY];
+  for (let columns = 1; columns <= ports; columns++) {
+    const rows = Math.ceil(ports / columns);
+    const off = Math.abs(Math.log((aspect * rows) / columns));
+    const cost = off + (6 * (columns * rows - ports)) / ports;
+    if (cost < least) [best, least] = [columns, cost];
+  }
+  return best;
 }
 
 function hostLinks(

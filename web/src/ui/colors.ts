@@ -76,8 +76,8 @@ export function axisColor(axis: string, theme: Theme): string {
 }
 
 /** Runs of a comparison: the baseline is quiet and dashed, the other carries the accent. */
-export function runColor(run: number, theme: Theme): string {
-  return run === 0 ? theme.faint : theme.accent;
+export function runColor(run: number, theme: Theme, runs = 2): string {
+  return run === 0 && runs > 1 ? theme.faint : theme.accent;
 }
 
 type Rgb = readonly [number, number, number];

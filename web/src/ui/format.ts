@@ -41,7 +41,8 @@ export function joined(shown: Shown): string {
 export function significant(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return NONE;
   if (value === 0) return "0";
-  const magnitude = Math.floor(Math.log10(Math.abs(value)));
+  // Of the rounded value: 999.96 with three digits is 1000, not 1000.0.
+  const magnitude = Math.floor(Math.log10(Math.abs(Number(value.toPrecision(digits)))));
   const decimals = Math.min(Math.max(digits - 1 - magnitude, 0), 12);
   return grouped(value.toFixed(decimals));
 }
@@ -89,6 +90,10 @@ export function percent(ratio: number): string {
   return `${grouped(value.toFixed(size < 1 ? 2 : 1))}${SPACE}%`;
 }
 
+/** Percent for ends of scales: no digits that say nothing. */
+export const percentShort = (ratio: number): string =>
+  `${Number((ratio * 100).toPrecision(3))}${SPACE}%`.replace("-", MINUS);
+
 function siShown(value: number, unit: string, digits = 3): Shown {
   if (!Number.isFinite(value)) return { number: NONE, unit: "" };
   const [number, prefix] = scaled(value, SI_STEPS, digits);
@@ -127,9 +132,13 @@ export function figureShown(value: number | null, unit: string): Shown {
       return { number: Number.isInteger(value) ? whole(value) : significant(value, 4), unit: "" };
     default:
       return Math.abs(value) >= 1e4 || Math.abs(value) < 1e-2
-        ? siShown(value, unit, 4)
+        ? prefixApart(siShown(value, "", 4), unit)
         : { number: significant(value, 4), unit };
   }
+}
+/** A prefix joins a symbol (GB) but stands before a word (k tokens/s). */
+function prefixApart({ number, unit: prefix }: Shown, unit: string): Shown {
+  return { number, unit: prefix === "" ? unit : `${prefix}${SPACE}${unit}` };
 }
 export const figure = (value: number | null, unit: string): string =>
   joined(figureShown(value, unit));
@@ -154,11 +163,12 @@ export function label(name: string): string {
     step_time: "Step time",
     wall_s: "Wall time of the simulation",
     memory_bytes: "Memory of the simulation",
+    jct: "Job completion time",
   };
   const known = KNOWN[name];
   if (known !== undefined) return known;
   const words = name.replace(/_(ps|bytes|ratio)$/, "").split("_");
-  const text = words.map((word) => (/^p\d+$/.test(word) ? word : word)).join(" ");
+  const text = words.join(" ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

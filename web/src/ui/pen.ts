@@ -26,6 +26,9 @@ export type Pen = Pick<
 >;
 
 export const FONT = '"Inter Variable", system-ui, sans-serif';
+/** Resolves when the page's face can be drawn with: canvases draw again then. */
+export const faceReady = (): Promise<unknown> => document.fonts.load(font(12));
+
 export const font = (px: number, weight = 400): string => `${weight} ${px}px ${FONT}`;
 
 const escaped = (text: string): string =>

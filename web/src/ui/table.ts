@@ -16,6 +16,8 @@ export interface TableColumn {
   color?: (row: number) => string | undefined;
   /** Part 0..1 of the cell that a bar behind the number fills. */
   bar?: (row: number) => number;
+  /** True: written to CSV, not shown. */
+  csvOnly?: boolean;
   /** True: the filter looks in here. */
   search?: boolean;
 }

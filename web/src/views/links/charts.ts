@@ -30,10 +30,10 @@ export function spreadOption(
   top: number,
   shareMax: number,
   curve: Curve,
+  compared: boolean,
   theme: Theme,
 ): ChartOption {
   const option = base(theme);
-  const single = runs.every((entry) => entry.run === 0) && runs.length === 1;
   return {
     ...option,
     grid: { left: 58, right: 14, top: 10, bottom: 42 },
@@ -85,7 +85,7 @@ export function spreadOption(
       },
     },
     series: runs.map(({ name, distribution, run }) => {
-      const color = single ? theme.accent : runColor(run, theme);
+      const color = runColor(run, theme, compared ? 2 : 1);
       return {
         type: "line" as const,
         name,
@@ -98,10 +98,10 @@ export function spreadOption(
         lineStyle: {
           color,
           width: 1.75,
-          type: !single && run === 0 ? ("dashed" as const) : ("solid" as const),
+          type: compared && run === 0 ? ("dashed" as const) : ("solid" as const),
         },
         itemStyle: { color },
-        areaStyle: curve === "histogram" ? { color, opacity: single ? 0.16 : 0.1 } : undefined,
+        areaStyle: curve === "histogram" ? { color, opacity: compared ? 0.1 : 0.16 } : undefined,
       };
     }),
   } as ChartOption;

@@ -2,7 +2,7 @@
 import { NOT_APPLICABLE, type DeviceRow, type LinkRow } from "../../api/payload";
 import { endsOf, goesUp, linksAt, type Fabric } from "../../model/fabric";
 import type { Caption, Layout, Rect } from "../../model/layout";
-import { rectOf } from "../../model/layout";
+import { PORT_INSET, rectOf } from "../../model/layout";
 import type { Direction } from "../../model/page_state";
 import { inkOn, type Theme } from "../../ui/colors";
 import { font, type Pen } from "../../ui/pen";
@@ -33,9 +33,13 @@ export interface Scene {
   faults: ReadonlyMap<DeviceRow, readonly string[]>;
 }
 
-/** Host ports are drawn from this size on, in CSS pixels; of a selected leaf already earlier. */
-const PORT_PX_MIN = 5;
+/** Host ports are drawn once the leaf's cell and the port have this size, in CSS pixels, so that from
+ * afar a cell is one colour; a selected leaf opens earlier. */
+const OPEN_PX_MIN = 64;
+const PORT_PX_MIN = 3.5;
 const PORT_PX_MIN_PICKED = 1.2;
+/** A selected host's port is never marked smaller than this. */
+const MARK_PX_MIN = 6;
 const FADED = 0.2;
 
 export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
@@ -74,7 +78,12 @@ export function portsShown(scene: Scene, leaf: DeviceRow, scale: number): boolea
   const first = ports.start[leaf] ?? 0;
   if (first === (ports.start[leaf + 1] ?? 0)) return false;
   const px = Math.min(ports.w[first] ?? 0, ports.h[first] ?? 0) * scale;
-  return px >= (scene.device === leaf ? PORT_PX_MIN_PICKED : PORT_PX_MIN);
+  if (scene.device === leaf) return px >= PORT_PX_MIN_PICKED;
+  const cell = Math.min(
+    scene.layout.rects[leaf * 4 + 2] ?? 0,
+    scene.layout.rects[leaf * 4 + 3] ?? 0,
+  );
+  return px >= PORT_PX_MIN && cell * scale >= OPEN_PX_MIN;
 }
 
 /** The value of a host port in the chosen direction; the larger by size of both for "all". */
@@ -106,7 +115,16 @@ function drawSwitches(pen: Pen, scene: Scene, camera: Camera, width: number, hei
     pen.fillRect(x, y, w, h);
     const open = portsShown(scene, device, camera.scale);
     if (open) drawPorts(pen, scene, camera, device, width, height);
-    drawValue(pen, scene, { x, y, w, h }, fill, value, device, open);
+    if (lit === null || lit.has(device))
+      drawValue(
+        pen,
+        scene,
+        { x, y, w, h },
+        fill,
+        value,
+        device,
+        open ? PORT_INSET * camera.scale : null,
+      );
   }
   pen.globalAlpha = 1;
 }
@@ -119,16 +137,15 @@ function drawValue(
   fill: string,
   value: number,
   device: DeviceRow,
-  open: boolean,
+  /** Width of the frame around open host ports; null: the cell is closed. */
+  frame: number | null,
 ): void {
-  const frame = (r.h * 2.5) / 22;
-  if (open && frame < 12) return;
-  if (!open && (r.w < 46 || r.h < 18)) return;
+  if (frame === null ? r.w < 46 || r.h < 18 : frame < 12) return;
   pen.font = font(11, 500);
   pen.fillStyle = inkOn(fill);
   pen.textBaseline = "middle";
   const shown = Number.isNaN(value) ? "no links" : scene.write(value);
-  if (open) {
+  if (frame !== null) {
     const name = scene.fabric.run.devices.name.at(device);
     pen.textAlign = "left";
     pen.fillText(`${name}  ${shown}`, r.x + frame, r.y + frame / 2);
@@ -161,7 +178,7 @@ function drawPorts(
     const fill = Number.isNaN(value) ? theme.rule : scene.paint(value);
     const host = ports.host[port] ?? 0;
     if (lit !== null) pen.globalAlpha = lit.has(host) && lit.has(leaf) ? 1 : Math.min(base, FADED);
-    pen.fillStyle = gap > 0 ? fill : fill;
+    pen.fillStyle = fill;
     pen.fillRect(x, y, w, h);
     if (w >= 30 && h >= 14) {
       pen.fillStyle = inkOn(fill);
@@ -209,7 +226,7 @@ function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, hei
     pen.fillStyle = style.weight > 500 ? theme.ink : theme.soft;
     pen.textAlign = style.align;
     const x = style.align === "left" ? r.x : style.align === "right" ? r.x + r.w : r.x + r.w / 2;
-    pen.fillText(text, x, r.y + r.h / 2);
+    pen.fillText(text, x, r.y + r.h / 2 - 0.5);
   }
 }
 
@@ -275,8 +292,16 @@ function drawOutlines(pen: Pen, scene: Scene, camera: Camera): void {
         const box = portRect(layout, port);
         if (!portsShown(scene, leaf, camera.scale)) {
           const r = onScreen(box, camera);
+          const size = Math.max(r.w, MARK_PX_MIN);
+          pen.fillStyle = theme.page;
+          pen.fillRect(
+            r.x + r.w / 2 - size / 2 - 1.5,
+            r.y + r.h / 2 - size / 2 - 1.5,
+            size + 3,
+            size + 3,
+          );
           pen.fillStyle = theme.ink;
-          pen.fillRect(r.x, r.y, Math.max(r.w, 2), Math.max(r.h, 2));
+          pen.fillRect(r.x + r.w / 2 - size / 2, r.y + r.h / 2 - size / 2, size, size);
         } else outline(box, theme.ink, 1.5);
       }
 }

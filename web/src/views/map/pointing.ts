@@ -55,7 +55,7 @@ export function fitted(layout: Layout, width: number, height: number): Camera {
   return {
     scale: safe,
     x: (width - layout.width * safe) / 2,
-    y: Math.max(MARGIN, (height - layout.height * safe) / 2),
+    y: MARGIN,
   };
 }
 

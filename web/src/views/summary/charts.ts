@@ -7,6 +7,8 @@ import { axisStyle, base, type ChartOption } from "../../ui/echarts";
 import { axisLabel, bytes, percent, time, timeAxis } from "../../ui/format";
 
 const BAR_PX = 15;
+/** Alpha of the hidden part; in the colour itself, for an item's opacity fades its label too. */
+const PALE = "47";
 
 /** Height that gives every bar the same room. */
 export const exposedHeight = (rows: number, runs: number): number =>
@@ -15,7 +17,7 @@ export const exposedHeight = (rows: number, runs: number): number =>
 interface Bar {
   value: number;
   text: string;
-  itemStyle: { color: string; opacity?: number };
+  itemStyle: { color: string };
 }
 
 /** Horizontal bars: the solid part is exposed, the pale part is hidden behind compute. */
@@ -41,7 +43,7 @@ export function exposedOption(
               ? `{${i === 0 ? "base" : "other"}|${run.name}}  ${words}`
               : words
             : "not used",
-          itemStyle: part === "exposed" ? { color } : { color, opacity: 0.28 },
+          itemStyle: part === "exposed" ? { color } : { color: `${color}${PALE}` },
         };
       });
     const common = { type: "bar" as const, stack: `run ${i}`, barWidth: BAR_PX, barGap: "27%" };
@@ -72,14 +74,13 @@ export function exposedOption(
     grid: { left: 76, right: runs.length > 1 ? 210 : 130, top: 4, bottom: 40 },
     xAxis: {
       type: "value",
-      max: top,
       name: `time per step (${axis.unit})`,
       nameLocation: "middle",
       nameGap: 26,
       ...axisStyle(theme, true),
       axisLabel: {
         color: theme.soft,
-        formatter: (ps: number) => (ps === top ? "" : axis.tick(ps)),
+        formatter: (ps: number) => axis.tick(ps),
       },
     },
     yAxis: {
@@ -113,7 +114,11 @@ const SEED_SLOTS = 60;
 export const seedsHeight = (runs: number): number => 62 + runs * 96;
 
 /** A dot per seed along its step time; a band from p5 to p95, a line at the median. */
-export function seedsOption(runs: readonly Run[], theme: Theme): ChartOption {
+export function seedsOption(
+  runs: readonly Run[],
+  colors: readonly string[],
+  theme: Theme,
+): ChartOption {
   const all = runs.flatMap((run) => run.seeds.map((seed) => seed.step_time_ps));
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const pad = Math.max((most - least) * 0.08, least * 0.001);
@@ -122,7 +127,7 @@ export function seedsOption(runs: readonly Run[], theme: Theme): ChartOption {
   const option = base(theme);
   return {
     ...option,
-    grid: { left: runs.length > 1 ? 110 : 12, right: 18, top: 16, bottom: 40 },
+    grid: { left: 12, right: 18, top: 16, bottom: 40 },
     xAxis: {
       type: "value",
       min: range[0],
@@ -132,6 +137,8 @@ export function seedsOption(runs: readonly Run[], theme: Theme): ChartOption {
       nameGap: 26,
       splitNumber: 5,
       ...axisStyle(theme, true),
+      axisLine: { onZero: false, lineStyle: { color: theme.rule } },
+      splitLine: { showMinLine: false, showMaxLine: false, lineStyle: { color: theme.rule } },
       axisLabel: {
         color: theme.soft,
         showMinLabel: false,
@@ -148,14 +155,7 @@ export function seedsOption(runs: readonly Run[], theme: Theme): ChartOption {
       axisLine: { show: false },
       axisTick: { show: false },
       splitLine: { show: false },
-      axisLabel: {
-        show: runs.length > 1,
-        color: theme.ink,
-        showMinLabel: true,
-        width: 96,
-        overflow: "truncate",
-        formatter: () => "",
-      },
+      axisLabel: { show: false },
     },
     tooltip: {
       ...option.tooltip,
@@ -169,7 +169,7 @@ export function seedsOption(runs: readonly Run[], theme: Theme): ChartOption {
     series: runs.map((run, i) => {
       const sorted = run.seeds.map((seed) => seed.step_time_ps).sort((a, b) => a - b);
       const [low, middle, high] = [0.05, 0.5, 0.95].map((part) => quantile(sorted, part));
-      const color = runColor(i, theme);
+      const color = colors[i] ?? theme.accent;
       return {
         type: "scatter" as const,
         name: run.name,
