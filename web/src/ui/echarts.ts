@@ -47,6 +47,7 @@ export { init };
 export function base(theme: Theme): ChartOption {
   return {
     animation: false,
+    backgroundColor: theme.page,
     textStyle: { fontFamily: FONT, fontSize: 12, color: theme.soft },
     tooltip: {
       backgroundColor: theme.panel,

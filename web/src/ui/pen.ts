@@ -25,7 +25,8 @@ export type Pen = Pick<
   | "clip"
 >;
 
-export const FONT = '"Inter Variable", system-ui, sans-serif';
+/** Without quotes: ECharts writes it into attributes of its SVG as it is. */
+export const FONT = "Inter Variable, system-ui, sans-serif";
 /** Resolves when the page's face can be drawn with: canvases draw again then. */
 export const faceReady = (): Promise<unknown> => document.fonts.load(font(12));
 

@@ -21,15 +21,23 @@ export function saveSvg(svg: string, title: string): void {
   download(new Blob([svg], { type: "image/svg+xml" }), `${fileName(title)}.svg`);
 }
 
-export async function savePng(svg: string, title: string): Promise<void> {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = image.naturalWidth * PNG_SCALE;
-  canvas.height = image.naturalHeight * PNG_SCALE;
-  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => blob && download(blob, `${fileName(title)}.png`), "image/png");
+/** Draws the SVG into pixels; fails with the browser's own error when it refuses the picture. */
+export function savePng(svg: string, title: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onerror = () => reject(new Error(`the browser could not draw ${title} as a picture`));
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = image.naturalWidth * PNG_SCALE;
+      canvas.height = image.naturalHeight * PNG_SCALE;
+      canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => {
+        if (blob) download(blob, `${fileName(title)}.png`);
+        resolve();
+      }, "image/png");
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  });
 }
 
 /** RFC 4180: quotes around fields that need them. */

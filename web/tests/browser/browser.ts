@@ -100,7 +100,12 @@ export async function inkOf(
     .first()
     .evaluate((element) => {
       const canvas = element as HTMLCanvasElement;
-      const pixels = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
+      const copy = document.createElement("canvas");
+      copy.width = canvas.width;
+      copy.height = canvas.height;
+      const context = copy.getContext("2d", { willReadFrequently: true });
+      context?.drawImage(canvas, 0, 0);
+      const pixels = context?.getImageData(0, 0, copy.width, copy.height).data;
       if (!pixels) return { colors: 0, part: 0 };
       const colors = new Set<number>();
       let other = 0;
