@@ -10,8 +10,8 @@ export interface Rect {
   h: number;
 }
 export interface Caption extends Rect {
-  text: string;
-  short: string;
+  /** From the fullest wording to the shortest; the first that fits is drawn. */
+  forms: readonly string[];
   kind: "pod" | "plane" | "segment" | "rail" | "core";
 }
 /** Host ports inside a leaf's cell; arrays run over all ports, leaf by leaf. */
@@ -44,7 +44,7 @@ const CELL = { w: 34, h: 22, hMost: 60, gapX: 2, gapY: 3, planeGap: 8 };
 /** Spines and cores: the largest of these sizes that needs no more than two rows, three where they
  * are more than `few`; the last where none does. */
 const TOP = { sizes: [20, 15, 11, 9], gap: 2, few: 16 };
-const POD = { pad: 7, gutter: 18, gutterWide: 53, head: 14, plane: 11, rail: 11, gap: 10 };
+const POD = { pad: 7, gutter: 21, gutterWide: 53, head: 14, plane: 11, rail: 11, gap: 10 };
 /** Pods with this many columns have room for the word before a segment's number. */
 const WIDE_COLUMNS = 4;
 /** The part of a leaf's cell that its host ports take; the rest is a frame in the leaf's colour. */
@@ -171,8 +171,7 @@ function buildPod(
       y,
       w: right - POD.pad,
       h: POD.head,
-      text: `pod ${pod}`,
-      short: `${pod}`,
+      forms: [`pod ${pod}`, `${pod}`],
       kind: "pod",
     });
   y += POD.head;
@@ -187,8 +186,7 @@ function buildPod(
       y,
       w: CELL.w,
       h: POD.rail,
-      text,
-      short: text.replace("rail ", ""),
+      forms: [text, text.replace("rail ", "")],
       kind: "rail",
     });
   });
@@ -204,8 +202,7 @@ function buildPod(
       y,
       w: gutter - 5,
       h: cell,
-      text: `segment ${segment}`,
-      short: `${segment}`,
+      forms: [`segment ${segment}`, `seg ${segment}`, `${segment}`],
       kind: "segment",
     });
     for (const leaf of leaves)
@@ -272,7 +269,7 @@ function spineStrips(
         ? `${inPlane.length} spines`
         : `plane ${plane}, ${inPlane.length} spines`;
     const short = plane === NOT_APPLICABLE ? "spines" : `plane ${plane}`;
-    captions.push({ x: from, y, w: to - from, h: POD.plane, text, short, kind: "plane" });
+    captions.push({ x: from, y, w: to - from, h: POD.plane, forms: [text, short], kind: "plane" });
     const end = strip(inPlane, from, to, y + POD.plane, (row, rect) => rects.set(row, rect));
     bottom = Math.max(bottom, end);
     if (!aligned) y = end + 2;
@@ -333,8 +330,7 @@ function coreStrips(
       y,
       w: width - 2 * POD.pad,
       h: POD.head,
-      text,
-      short: "cores",
+      forms: [text, "cores"],
       kind: "core",
     });
     y = strip(inPlane, POD.pad, width - POD.pad, y + POD.head, place) + 4;

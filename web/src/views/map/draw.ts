@@ -35,7 +35,7 @@ export interface Scene {
 
 /** Host ports are drawn once the leaf's cell and the port have this size, in CSS pixels, so that from
  * afar a cell is one colour; a selected leaf opens earlier. */
-const OPEN_PX_MIN = 64;
+const OPEN_PX_MIN = 110;
 const PORT_PX_MIN = 3.5;
 const PORT_PX_MIN_PICKED = 1.2;
 /** A selected host's port is never marked smaller than this. */
@@ -208,7 +208,9 @@ const CAPTION: Record<
   segment: { px: 10.5, weight: 400, align: "right" },
   rail: { px: 10, weight: 400, align: "center" },
 };
-const CAPTION_PX_MAX = 1.35;
+/** Captions grow with the map up to this factor, and shrink no further than this size. */
+const CAPTION_GROWTH_MAX = 1.35;
+const CAPTION_PX_MIN = 8.5;
 
 function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
   const { theme } = scene;
@@ -217,11 +219,11 @@ function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, hei
     const r = onScreen(caption, camera);
     if (!inSight(r, width, height)) continue;
     const style = CAPTION[caption.kind];
-    const grown = Math.min(CAPTION_PX_MAX, Math.max(1, camera.scale / 3));
-    const px = style.px * grown;
-    if (r.h < px * (caption.kind === "segment" ? 0.85 : 0.98)) continue;
+    const grown = Math.min(CAPTION_GROWTH_MAX, Math.max(1, camera.scale / 3));
+    const px = Math.min(style.px * grown, r.h);
+    if (px < CAPTION_PX_MIN) continue;
     pen.font = font(px, style.weight);
-    const text = [caption.text, caption.short].find((t) => pen.measureText(t).width <= r.w + 0.5);
+    const text = caption.forms.find((form) => pen.measureText(form).width <= r.w + 0.5);
     if (text === undefined) continue;
     pen.fillStyle = style.weight > 500 ? theme.ink : theme.soft;
     pen.textAlign = style.align;
@@ -256,7 +258,7 @@ function drawPaths(pen: Pen, scene: Scene, camera: Camera): void {
     pen.beginPath();
     pen.moveTo(x0, y0);
     pen.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
-    pen.globalAlpha = only === null ? 0.3 : 1;
+    pen.globalAlpha = only === null ? 0.24 : 1;
     pen.strokeStyle = only === null ? theme.soft : theme.ink;
     pen.lineWidth = only === null ? 0.75 : 2;
     pen.stroke();
