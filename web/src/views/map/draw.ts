@@ -54,8 +54,8 @@ export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, heig
     pen.fillRect(r.x, r.y, r.w, r.h);
   }
   drawSwitches(pen, scene, camera, width, height);
-  drawCaptions(pen, scene, camera, width, height);
   drawPaths(pen, scene, camera);
+  drawCaptions(pen, scene, camera, width, height);
   drawOutlines(pen, scene, camera);
   drawFaults(pen, scene, camera);
 }
@@ -220,11 +220,15 @@ function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, hei
     if (!inSight(r, width, height)) continue;
     const style = CAPTION[caption.kind];
     const grown = Math.min(CAPTION_GROWTH_MAX, Math.max(1, camera.scale / 3));
-    const px = Math.min(style.px * grown, r.h);
-    if (px < CAPTION_PX_MIN) continue;
+    let px = Math.min(style.px * grown, r.h);
     pen.font = font(px, style.weight);
-    const text = caption.forms.find((form) => pen.measureText(form).width <= r.w + 0.5);
-    if (text === undefined) continue;
+    let text = caption.forms.find((form) => pen.measureText(form).width <= r.w + 0.5);
+    if (text === undefined) {
+      text = caption.forms[caption.forms.length - 1] ?? "";
+      px *= r.w / Math.max(pen.measureText(text).width, 1);
+      pen.font = font(px, style.weight);
+    }
+    if (px < CAPTION_PX_MIN) continue;
     pen.fillStyle = style.weight > 500 ? theme.ink : theme.soft;
     pen.textAlign = style.align;
     const x = style.align === "left" ? r.x : style.align === "right" ? r.x + r.w : r.x + r.w / 2;
