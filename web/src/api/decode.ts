@@ -40,6 +40,8 @@ export function decodePayload(value: unknown): Payload | null {
   const runs = list(whole, "runs", "payload", decodeRun);
   if (runs.length < 1 || runs.length > RUNS_MAX)
     throw new PayloadError(`payload.runs holds ${runs.length} runs; expected 1, or 2 to compare`);
+  const [base, other] = runs;
+  if (base && other && base.name === other.name) other.name = `${other.name} (2)`;
   return {
     title: text(whole, "title", "payload"),
     generator: text(whole, "generator", "payload"),

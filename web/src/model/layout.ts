@@ -44,7 +44,7 @@ const CELL = { w: 34, h: 22, hMost: 60, gapX: 2, gapY: 3, planeGap: 8 };
 /** Spines and cores: the largest of these sizes that needs no more than two rows, three where they
  * are more than `few`; the last where none does. */
 const TOP = { sizes: [20, 15, 11, 9], gap: 2, few: 16 };
-const POD = { pad: 7, gutter: 21, gutterWide: 53, head: 14, plane: 11, rail: 11, gap: 10 };
+const POD = { pad: 7, gutter: 24, gutterWide: 53, head: 14, plane: 11, rail: 11, gap: 10 };
 /** Pods with this many columns have room for the word before a segment's number. */
 const WIDE_COLUMNS = 4;
 /** The part of a leaf's cell that its host ports take; the rest is a frame in the leaf's colour. */

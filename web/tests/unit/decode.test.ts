@@ -44,6 +44,11 @@ describe("decodePayload", () => {
     expect(decoded(smallComparison()).runs.length).toBe(2);
     expect(decoded(emptyRun()).runs[0]?.devices.rows).toBe(0);
   });
+  it("tells two runs of one name apart", () => {
+    const both = smallComparison();
+    for (const run of both.runs) run.name = "run";
+    expect(decoded(both).runs.map((run) => run.name)).toEqual(["run", "run (2)"]);
+  });
   it("refuses another schema by number", () => {
     expect(() => decodePayload({ ...smallReport(), schema: 2 })).toThrow(
       /payload\.schema is 2; expected 1/,
