@@ -1,0 +1,184 @@
+// The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
+
+/** Version of the payload that this page reads; another number is refused with a clear error. */
+export const PAYLOAD_SCHEMA = 1;
+/** In `u32` columns of devices: this property does not apply to this device. */
+export const NOT_APPLICABLE = 0xffff_ffff;
+
+/** A moment or a duration of simulated time, in picoseconds; safe as a number below 2^53 (2.5 h). */
+export type Ps = number & { readonly unit?: "ps" };
+/** Row of a run's device table. */
+export type DeviceRow = number & { readonly of?: "devices" };
+/** Row of a run's link table. */
+export type LinkRow = number & { readonly of?: "links" };
+
+// --- wire -------------------------------------------------------------------------------------
+
+export type NumberType = "f64" | "f32" | "u32" | "u8";
+/** Little-endian numbers in base64. */
+export interface WireNumbers {
+  type: NumberType;
+  data: string;
+}
+/** Dictionary-coded text: `data` is base64 of little-endian u32 codes into `dict`. */
+export interface WireStrings {
+  type: "str";
+  dict: string[];
+  data: string;
+}
+export type WireColumn = WireNumbers | WireStrings;
+export interface WireTable {
+  rows: number;
+  columns: Record<string, WireColumn>;
+}
+export interface WireBins {
+  bin_ps: number;
+  bins: number;
+  link_rows: WireColumn;
+  utilization: WireColumn;
+}
+export interface WireRun {
+  name: string;
+  fabric_name: string;
+  description: string;
+  engine: string;
+  seed: number;
+  case_hash: string;
+  version: string;
+  headline: string;
+  warnings: string[];
+  figures: Figure[];
+  exposed: Exposed[];
+  seeds: SeedResult[];
+  duration_ps: number;
+  facts: Fact[];
+  devices: WireTable;
+  links: WireTable;
+  link_bins?: WireBins;
+  timeline: WireTable;
+  incidents: WireTable;
+}
+export interface WirePayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  runs: WireRun[];
+}
+
+// --- decoded ----------------------------------------------------------------------------------
+
+/** One number of the run; `low`..`high` is its range over seeds where there is one. */
+export interface Figure {
+  name: string;
+  value: number | null;
+  unit: string;
+  note: string;
+  low?: number;
+  high?: number;
+}
+/** What one axis cost in the step: busy time, the part not hidden behind compute, and bytes. */
+export interface Exposed {
+  axis: string;
+  exposed_ps: Ps;
+  busy_ps: Ps;
+  bytes: number;
+}
+export interface SeedResult {
+  seed: number;
+  step_time_ps: Ps;
+}
+export interface Fact {
+  name: string;
+  value: string;
+}
+
+export const DEVICE_KINDS = ["host", "leaf", "spine", "core"] as const;
+export type DeviceKind = (typeof DEVICE_KINDS)[number];
+
+/** A text column: codes into a dictionary. */
+export class Strings {
+  constructor(
+    readonly dict: readonly string[],
+    readonly codes: Uint32Array,
+  ) {}
+  at(row: number): string {
+    const code = this.codes[row];
+    return code === undefined ? "" : (this.dict[code] ?? "");
+  }
+}
+
+export interface Devices {
+  rows: number;
+  name: Strings;
+  /** Index into DEVICE_KINDS per row. */
+  kind: Uint8Array;
+  pod: Uint32Array;
+  segment: Uint32Array;
+  rail: Uint32Array;
+  plane: Uint32Array;
+  index: Uint32Array;
+}
+/** One row per direction; `parallel` links between the same two devices are one row. */
+export interface Links {
+  rows: number;
+  source: Uint32Array;
+  target: Uint32Array;
+  parallel: Uint32Array;
+  capacity_bits_per_s: Float64Array;
+  bytes: Float64Array;
+  /** Mean over the step, of the worst parallel link; 0..1. */
+  utilization: Float32Array;
+  /** Mean over the step and over the parallel links; 0..1. */
+  utilization_mean: Float32Array;
+  flows: Uint32Array;
+}
+/** Utilization over time of some links: row-major [link_rows x bins], 255 = 1.0. */
+export interface LinkBins {
+  bin_ps: Ps;
+  bins: number;
+  link_rows: Uint32Array;
+  utilization: Uint8Array;
+}
+export interface Timeline {
+  rows: number;
+  lane: Strings;
+  axis: Strings;
+  kind: Strings;
+  name: Strings;
+  start_ps: Float64Array;
+  end_ps: Float64Array;
+  bytes: Float64Array;
+}
+export interface Incidents {
+  rows: number;
+  at_ps: Float64Array;
+  device: Strings;
+  what: Strings;
+}
+export interface Run {
+  name: string;
+  fabric_name: string;
+  description: string;
+  engine: string;
+  seed: number;
+  case_hash: string;
+  version: string;
+  headline: string;
+  warnings: string[];
+  figures: Figure[];
+  exposed: Exposed[];
+  seeds: SeedResult[];
+  duration_ps: Ps;
+  facts: Fact[];
+  devices: Devices;
+  links: Links;
+  link_bins: LinkBins | null;
+  timeline: Timeline;
+  incidents: Incidents;
+}
+/** One run is a report; of two, the first is the baseline that the other is compared with. */
+export interface Payload {
+  title: string;
+  generator: string;
+  runs: Run[];
+}

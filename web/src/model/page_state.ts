@@ -1,0 +1,99 @@
+// What the page shows, as plain JSON in the URL's hash: a link shows a colleague what I saw.
+import type { DeviceRow, Ps } from "../api/payload";
+
+export const VIEWS = ["summary", "map", "timeline", "links"] as const;
+export type ViewName = (typeof VIEWS)[number];
+export const DIRECTIONS = ["all", "up", "down"] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+export const STATISTICS = ["worst", "mean"] as const;
+export type Statistic = (typeof STATISTICS)[number];
+export const CURVES = ["histogram", "cumulative"] as const;
+export type Curve = (typeof CURVES)[number];
+export const MAP_MODES = ["both", "difference"] as const;
+export type MapMode = (typeof MAP_MODES)[number];
+
+export interface TimeWindow {
+  from_ps: Ps;
+  to_ps: Ps;
+}
+
+export interface PageState {
+  view: ViewName;
+  /** The run that selections belong to. */
+  run: number;
+  device: DeviceRow | null;
+  link: number | null;
+  /** Null is the whole step. */
+  window: TimeWindow | null;
+  direction: Direction;
+  statistic: Statistic;
+  curve: Curve;
+  mapMode: MapMode;
+  hiddenAxes: readonly string[];
+}
+
+export const START: PageState = {
+  view: "summary",
+  run: 0,
+  device: null,
+  link: null,
+  window: null,
+  direction: "all",
+  statistic: "worst",
+  curve: "histogram",
+  mapMode: "both",
+  hiddenAxes: [],
+};
+
+function oneOf<T extends string>(names: readonly T[], value: string | null, otherwise: T): T {
+  return names.find((name) => name === value) ?? otherwise;
+}
+
+function wholeOr<T>(value: string | null, otherwise: T): number | T {
+  return value !== null && /^\d+$/.test(value) ? Number(value) : otherwise;
+}
+
+function windowOf(value: string | null): TimeWindow | null {
+  const parts = /^(\d+)-(\d+)$/.exec(value ?? "");
+  if (parts === null) return null;
+  const [from_ps, to_ps] = [Number(parts[1]), Number(parts[2])];
+  return to_ps > from_ps ? { from_ps, to_ps } : null;
+}
+
+/** Reads a hash; what it does not name, or names wrongly, stays as at the start. */
+export function stateOf(hash: string): PageState {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  return {
+    view: oneOf(VIEWS, given.get("view"), START.view),
+    run: wholeOr(given.get("run"), START.run),
+    device: wholeOr(given.get("device"), null),
+    link: wholeOr(given.get("link"), null),
+    window: windowOf(given.get("time")),
+    direction: oneOf(DIRECTIONS, given.get("direction"), START.direction),
+    statistic: oneOf(STATISTICS, given.get("value"), START.statistic),
+    curve: oneOf(CURVES, given.get("curve"), START.curve),
+    mapMode: oneOf(MAP_MODES, given.get("map"), START.mapMode),
+    hiddenAxes: (given.get("hide") ?? "").split(",").filter((axis) => axis !== ""),
+  };
+}
+
+/** The hash of a state, naming only what differs from the start. */
+export function hashOf(state: PageState): string {
+  const named = new URLSearchParams();
+  const put = (key: string, value: string | number | null, start: string | number | null): void => {
+    if (value !== start && value !== null) named.set(key, String(value));
+  };
+  put("view", state.view, START.view);
+  put("run", state.run, START.run);
+  put("device", state.device, null);
+  put("link", state.link, null);
+  if (state.window)
+    named.set("time", `${Math.round(state.window.from_ps)}-${Math.round(state.window.to_ps)}`);
+  put("direction", state.direction, START.direction);
+  put("value", state.statistic, START.statistic);
+  put("curve", state.curve, START.curve);
+  put("map", state.mapMode, START.mapMode);
+  if (state.hiddenAxes.length > 0) named.set("hide", state.hiddenAxes.join(","));
+  const text = named.toString();
+  return text === "" ? "" : `#${text}`;
+}

@@ -1,0 +1,342 @@
+// Draws the fabric map: pods, switches, host ports, captions, and what is selected.
+import { NOT_APPLICABLE, type DeviceRow, type LinkRow } from "../../api/payload";
+import { endsOf, goesUp, linksAt, type Fabric } from "../../model/fabric";
+import type { Caption, Layout, Rect } from "../../model/layout";
+import { PORT_INSET, rectOf } from "../../model/layout";
+import type { Direction } from "../../model/page_state";
+import { inkOn, type Theme } from "../../ui/colors";
+import { font, type Pen } from "../../ui/pen";
+
+/** World to screen: screen = world * scale + (x, y). */
+export interface Camera {
+  scale: number;
+  x: number;
+  y: number;
+}
+
+export interface Scene {
+  fabric: Fabric;
+  layout: Layout;
+  /** Shown value per device and per link. */
+  cell: Float32Array;
+  link: Float32Array;
+  direction: Direction;
+  paint: (value: number) => string;
+  write: (value: number) => string;
+  theme: Theme;
+  device: DeviceRow | null;
+  pickedLink: LinkRow | null;
+  /** Devices that stay bright; null: all. */
+  lit: ReadonlySet<DeviceRow> | null;
+  hover: DeviceRow | null;
+  hoverPort: number | null;
+  faults: ReadonlyMap<DeviceRow, readonly string[]>;
+}
+
+/** Host ports are drawn once the leaf's cell and the port have this size, in CSS pixels, so that from
+ * afar a cell is one colour; a selected leaf opens earlier. */
+const OPEN_PX_MIN = 110;
+const PORT_PX_MIN = 3.5;
+const PORT_PX_MIN_PICKED = 1.2;
+/** A selected host's port is never marked smaller than this. */
+const MARK_PX_MIN = 6;
+const FADED = 0.2;
+
+export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
+  const { theme, layout } = scene;
+  pen.globalAlpha = 1;
+  pen.fillStyle = theme.page;
+  pen.fillRect(0, 0, width, height);
+  for (const pod of layout.pods) {
+    const r = onScreen(pod, camera);
+    if (!inSight(r, width, height)) continue;
+    pen.fillStyle = theme.sunk;
+    pen.fillRect(r.x, r.y, r.w, r.h);
+  }
+  drawSwitches(pen, scene, camera, width, height);
+  drawPaths(pen, scene, camera);
+  drawCaptions(pen, scene, camera, width, height);
+  drawOutlines(pen, scene, camera);
+  drawFaults(pen, scene, camera);
+}
+
+export function onScreen(r: Rect, camera: Camera): Rect {
+  return {
+    x: r.x * camera.scale + camera.x,
+    y: r.y * camera.scale + camera.y,
+    w: r.w * camera.scale,
+    h: r.h * camera.scale,
+  };
+}
+
+const inSight = (r: Rect, width: number, height: number): boolean =>
+  r.x < width && r.y < height && r.x + r.w > 0 && r.y + r.h > 0;
+
+/** True when a leaf's host ports are large enough to be drawn, and to be pointed at. */
+export function portsShown(scene: Scene, leaf: DeviceRow, scale: number): boolean {
+  const { ports } = scene.layout;
+  const first = ports.start[leaf] ?? 0;
+  if (first === (ports.start[leaf + 1] ?? 0)) return false;
+  const px = Math.min(ports.w[first] ?? 0, ports.h[first] ?? 0) * scale;
+  if (scene.device === leaf) return px >= PORT_PX_MIN_PICKED;
+  const cell = Math.min(
+    scene.layout.rects[leaf * 4 + 2] ?? 0,
+    scene.layout.rects[leaf * 4 + 3] ?? 0,
+  );
+  return px >= PORT_PX_MIN && cell * scale >= OPEN_PX_MIN;
+}
+
+/** The value of a host port in the chosen direction; the larger by size of both for "all". */
+export function portValue(scene: Scene, port: number): number {
+  const { ports } = scene.layout;
+  const at = (row: number | undefined): number =>
+    row === undefined || row === NOT_APPLICABLE ? Number.NaN : (scene.link[row] ?? Number.NaN);
+  const [up, down] = [at(ports.up[port]), at(ports.down[port])];
+  if (scene.direction === "up") return up;
+  if (scene.direction === "down") return down;
+  if (Number.isNaN(up)) return down;
+  return Math.abs(down) > Math.abs(up) ? down : up;
+}
+
+function drawSwitches(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
+  const { layout, theme, cell, lit } = scene;
+  const { rects } = layout;
+  for (const device of layout.switches) {
+    const at = device * 4;
+    const x = (rects[at] ?? 0) * camera.scale + camera.x;
+    const y = (rects[at + 1] ?? 0) * camera.scale + camera.y;
+    const w = (rects[at + 2] ?? 0) * camera.scale;
+    const h = (rects[at + 3] ?? 0) * camera.scale;
+    if (x > width || y > height || x + w < 0 || y + h < 0) continue;
+    const value = cell[device] ?? Number.NaN;
+    const fill = Number.isNaN(value) ? theme.rule : scene.paint(value);
+    pen.globalAlpha = lit === null || lit.has(device) ? 1 : FADED;
+    pen.fillStyle = fill;
+    pen.fillRect(x, y, w, h);
+    const open = portsShown(scene, device, camera.scale);
+    if (open) drawPorts(pen, scene, camera, device, width, height);
+    if (lit === null || lit.has(device))
+      drawValue(
+        pen,
+        scene,
+        { x, y, w, h },
+        fill,
+        value,
+        device,
+        open ? PORT_INSET * camera.scale : null,
+      );
+  }
+  pen.globalAlpha = 1;
+}
+
+/** Percent inside a cell that has room, or over its ports when the frame has. */
+function drawValue(
+  pen: Pen,
+  scene: Scene,
+  r: Rect,
+  fill: string,
+  value: number,
+  device: DeviceRow,
+  /** Width of the frame around open host ports; null: the cell is closed. */
+  frame: number | null,
+): void {
+  if (frame === null ? r.w < 46 || r.h < 18 : frame < 12) return;
+  pen.font = font(11, 500);
+  pen.fillStyle = inkOn(fill);
+  pen.textBaseline = "middle";
+  const shown = Number.isNaN(value) ? "no links" : scene.write(value);
+  if (frame !== null) {
+    const name = scene.fabric.run.devices.name.at(device);
+    pen.textAlign = "left";
+    pen.fillText(`${name}  ${shown}`, r.x + frame, r.y + frame / 2);
+  } else {
+    pen.textAlign = "center";
+    pen.fillText(shown, r.x + r.w / 2, r.y + r.h / 2);
+  }
+}
+
+function drawPorts(
+  pen: Pen,
+  scene: Scene,
+  camera: Camera,
+  leaf: DeviceRow,
+  width: number,
+  height: number,
+): void {
+  const { ports } = scene.layout;
+  const { lit, theme } = scene;
+  const [first, end] = [ports.start[leaf] ?? 0, ports.start[leaf + 1] ?? 0];
+  const base = pen.globalAlpha;
+  const gap = (ports.w[first] ?? 0) * camera.scale >= 4 ? 0.8 : 0;
+  for (let port = first; port < end; port++) {
+    const x = (ports.x[port] ?? 0) * camera.scale + camera.x;
+    const y = (ports.y[port] ?? 0) * camera.scale + camera.y;
+    const w = (ports.w[port] ?? 0) * camera.scale - gap;
+    const h = (ports.h[port] ?? 0) * camera.scale - gap;
+    if (x > width || y > height || x + w < 0 || y + h < 0) continue;
+    const value = portValue(scene, port);
+    const fill = Number.isNaN(value) ? theme.rule : scene.paint(value);
+    const host = ports.host[port] ?? 0;
+    if (lit !== null) pen.globalAlpha = lit.has(host) && lit.has(leaf) ? 1 : Math.min(base, FADED);
+    pen.fillStyle = fill;
+    pen.fillRect(x, y, w, h);
+    if (w >= 30 && h >= 14) {
+      pen.fillStyle = inkOn(fill);
+      pen.font = font(10);
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      const index = scene.fabric.run.devices.index[host] ?? 0;
+      pen.fillText(
+        h >= 30 && w >= 46 ? `host ${index}` : String(index),
+        x + w / 2,
+        y + h / 2 - (h >= 30 ? 6 : 0),
+      );
+      if (h >= 30 && w >= 46) pen.fillText(scene.write(value), x + w / 2, y + h / 2 + 7);
+    }
+  }
+  pen.globalAlpha = base;
+}
+
+/** Text size per kind and the room it wants, in CSS pixels. */
+const CAPTION: Record<
+  Caption["kind"],
+  { px: number; weight: number; align: "left" | "center" | "right" }
+> = {
+  pod: { px: 12, weight: 600, align: "left" },
+  core: { px: 12, weight: 600, align: "left" },
+  plane: { px: 10.5, weight: 400, align: "left" },
+  segment: { px: 10.5, weight: 400, align: "right" },
+  rail: { px: 10, weight: 400, align: "center" },
+};
+/** Captions grow with the map up to this factor, and shrink no further than this size. */
+const CAPTION_GROWTH_MAX = 1.35;
+const CAPTION_PX_MIN = 8.5;
+
+function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
+  const { theme } = scene;
+  pen.textBaseline = "middle";
+  for (const caption of scene.layout.captions) {
+    const r = onScreen(caption, camera);
+    if (!inSight(r, width, height)) continue;
+    const style = CAPTION[caption.kind];
+    const grown = Math.min(CAPTION_GROWTH_MAX, Math.max(1, camera.scale / 3));
+    let px = Math.min(style.px * grown, r.h);
+    pen.font = font(px, style.weight);
+    let text = caption.forms.find((form) => pen.measureText(form).width <= r.w + 0.5);
+    if (text === undefined) {
+      text = caption.forms[caption.forms.length - 1] ?? "";
+      px *= r.w / Math.max(pen.measureText(text).width, 1);
+      pen.font = font(px, style.weight);
+    }
+    if (px < CAPTION_PX_MIN) continue;
+    pen.fillStyle = style.weight > 500 ? theme.ink : theme.soft;
+    pen.textAlign = style.align;
+    const x = style.align === "left" ? r.x : style.align === "right" ? r.x + r.w : r.x + r.w / 2;
+    pen.fillText(text, x, r.y + r.h / 2 - 0.5);
+  }
+}
+
+const middleX = (r: Rect): number => r.x + r.w / 2;
+
+/** Lines from the selected switch to the switches it reaches, or of the selected link alone. */
+function drawPaths(pen: Pen, scene: Scene, camera: Camera): void {
+  const { fabric, layout, theme } = scene;
+  const only = scene.pickedLink;
+  const links = only !== null ? [only] : scene.device !== null ? linksAt(fabric, scene.device) : [];
+  for (const link of links) {
+    const [source, target] = endsOf(fabric.run, link);
+    const [a, b] = [rectOf(layout, source), rectOf(layout, target)];
+    if (a === null || b === null) continue;
+    if (
+      only === null &&
+      scene.direction !== "all" &&
+      goesUp(fabric, link) !== (scene.direction === "up")
+    )
+      continue;
+    const [upper, lower] =
+      a.y <= b.y
+        ? [onScreen(a, camera), onScreen(b, camera)]
+        : [onScreen(b, camera), onScreen(a, camera)];
+    const [x0, y0, x1, y1] = [middleX(upper), upper.y + upper.h, middleX(lower), lower.y];
+    const bend = Math.max(8, (y1 - y0) * 0.45);
+    pen.beginPath();
+    pen.moveTo(x0, y0);
+    pen.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
+    pen.globalAlpha = only === null ? 0.24 : 1;
+    pen.strokeStyle = only === null ? theme.soft : theme.ink;
+    pen.lineWidth = only === null ? 0.75 : 2;
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+}
+
+function drawOutlines(pen: Pen, scene: Scene, camera: Camera): void {
+  const { layout, theme } = scene;
+  const outline = (r: Rect | null, color: string, line: number): void => {
+    if (r === null) return;
+    const s = onScreen(r, camera);
+    pen.strokeStyle = color;
+    pen.lineWidth = line;
+    pen.strokeRect(s.x - line / 2, s.y - line / 2, s.w + line, s.h + line);
+  };
+  if (scene.lit !== null)
+    for (const device of scene.lit)
+      if (device !== scene.device) outline(rectOf(layout, device), theme.soft, 0.75);
+  if (scene.hover !== null && scene.hoverPort === null)
+    outline(rectOf(layout, scene.hover), theme.ink, 1);
+  if (scene.hoverPort !== null) outline(portRect(layout, scene.hoverPort), theme.ink, 1.5);
+  if (scene.device === null) return;
+  outline(rectOf(layout, scene.device), theme.ink, 2);
+  if (scene.fabric.run.devices.kind[scene.device] !== 0) return;
+  for (const leaf of scene.lit ?? [])
+    for (
+      let port = layout.ports.start[leaf] ?? 0;
+      port < (layout.ports.start[leaf + 1] ?? 0);
+      port++
+    )
+      if (layout.ports.host[port] === scene.device) {
+        const box = portRect(layout, port);
+        if (!portsShown(scene, leaf, camera.scale)) {
+          const r = onScreen(box, camera);
+          const size = Math.max(r.w, MARK_PX_MIN);
+          pen.fillStyle = theme.page;
+          pen.fillRect(
+            r.x + r.w / 2 - size / 2 - 1.5,
+            r.y + r.h / 2 - size / 2 - 1.5,
+            size + 3,
+            size + 3,
+          );
+          pen.fillStyle = theme.ink;
+          pen.fillRect(r.x + r.w / 2 - size / 2, r.y + r.h / 2 - size / 2, size, size);
+        } else outline(box, theme.ink, 1.5);
+      }
+}
+
+export function portRect(layout: Layout, port: number): Rect {
+  const { ports } = layout;
+  return {
+    x: ports.x[port] ?? 0,
+    y: ports.y[port] ?? 0,
+    w: ports.w[port] ?? 0,
+    h: ports.h[port] ?? 0,
+  };
+}
+
+/** A fault is a corner in the marking colour with a line around the cell: shape, not colour alone. */
+function drawFaults(pen: Pen, scene: Scene, camera: Camera): void {
+  for (const device of scene.faults.keys()) {
+    const r = rectOf(scene.layout, device);
+    if (r === null) continue;
+    const s = onScreen(r, camera);
+    const corner = Math.max(5, Math.min(12, s.h * 0.45));
+    pen.fillStyle = scene.theme.mark;
+    pen.beginPath();
+    pen.moveTo(s.x + s.w - corner, s.y);
+    pen.lineTo(s.x + s.w, s.y);
+    pen.lineTo(s.x + s.w, s.y + corner);
+    pen.fill();
+    pen.strokeStyle = scene.theme.mark;
+    pen.lineWidth = 1;
+    pen.strokeRect(s.x - 0.5, s.y - 0.5, s.w + 1, s.h + 1);
+  }
+}

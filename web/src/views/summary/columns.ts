@@ -1,0 +1,103 @@
+// Columns of the table of figures: one value per run; for two runs their difference and verdict.
+import type { Run } from "../../api/payload";
+import type { FigureRow } from "../../model/figures";
+import type { Theme } from "../../ui/colors";
+import { change, difference, figure, label, NONE } from "../../ui/format";
+import type { TableColumn } from "../../ui/table";
+
+/** A verdict in words: colour only repeats it. */
+export const VERDICTS = {
+  better: "better",
+  worse: "worse",
+  same: "no difference",
+  open: "",
+} as const;
+
+export const verdictColor = (row: FigureRow | undefined, theme: Theme): string | undefined =>
+  row?.verdict === "better" ? theme.good : row?.verdict === "worse" ? theme.bad : undefined;
+
+export function figureColumns(
+  rows: readonly FigureRow[],
+  runs: readonly Run[],
+  theme: Theme,
+): TableColumn[] {
+  const compared = runs.length === 2;
+  const at = (row: number): FigureRow | undefined => rows[row];
+  const list: TableColumn[] = [
+    {
+      key: "figure",
+      label: "Figure",
+      width: compared ? "24%" : "26%",
+      value: (r) => at(r)?.name ?? "",
+      text: (r) => label(at(r)?.name ?? ""),
+      search: true,
+    },
+  ];
+  runs.forEach((run, i) =>
+    list.push({
+      key: `value ${run.name}`,
+      label: compared ? run.name : "Value",
+      align: "right",
+      width: "13%",
+      value: (r) => at(r)?.values[i] ?? "",
+      text: (r) => figure(at(r)?.values[i] ?? null, at(r)?.unit ?? ""),
+    }),
+  );
+  if (compared)
+    list.push(
+      {
+        key: "difference",
+        label: "Difference",
+        align: "right",
+        width: "13%",
+        value: (r) => at(r)?.difference ?? "",
+        text: (r) => {
+          const row = at(r);
+          return row?.difference == null ? NONE : difference(row.difference, row.unit);
+        },
+      },
+      {
+        key: "change",
+        label: "Relative",
+        align: "right",
+        width: "9%",
+        value: (r) => at(r)?.change ?? "",
+        text: (r) => {
+          const row = at(r);
+          return row?.change == null ? NONE : change(row.change);
+        },
+      },
+      {
+        key: "verdict",
+        label: "Verdict",
+        width: "11%",
+        value: (r) => VERDICTS[at(r)?.verdict ?? "open"],
+        color: (r) => verdictColor(at(r), theme),
+      },
+    );
+  else
+    list.push({
+      key: "range",
+      label: "Range over seeds",
+      align: "right",
+      width: "20%",
+      value: (r) => at(r)?.ranges[0]?.low ?? "",
+      text: (r) => {
+        const row = at(r);
+        const range = row?.ranges[0];
+        return row && range
+          ? `${figure(range.low, row.unit)} – ${figure(range.high, row.unit)}`
+          : NONE;
+      },
+    });
+  list.push(
+    {
+      key: "unit",
+      label: "Unit",
+      csvOnly: true,
+      value: (r) => at(r)?.unit ?? "",
+    },
+    { key: "note", label: "Note", value: (r) => at(r)?.note ?? "", search: true },
+  );
+  return list;
+}
