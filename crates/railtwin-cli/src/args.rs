@@ -2,6 +2,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::design::DesignArgs;
+use crate::run::RunArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
 #[derive(Parser, Debug)]
@@ -17,6 +18,8 @@ pub struct Args {
 pub enum Verb {
     /// Count what a fabric consists of: switches, cables, ports, oversubscription
     Design(DesignArgs),
+    /// Simulate a scenario and write its run folder and report
+    Run(RunArgs),
     /// Print the JSON Schema of a scenario
     Schema,
 }

@@ -28,6 +28,12 @@ pub enum CliError {
         /// The text that they are in.
         text: String,
     },
+    /// Figures are not what the scenario expects.
+    #[error("not as expected: {}", .0.join("; "))]
+    Unexpected(Vec<String>),
+    /// A run folder cannot be read or written.
+    #[error("{0}")]
+    Folder(String),
     /// A stream or file cannot be written.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
@@ -39,11 +45,20 @@ impl CliError {
         Self::Input { message: message.into(), help: Some(help.into()) }
     }
 
+    /// An error of the façade; `text` is the scenario's, for its places.
+    pub(crate) fn of(error: railtwin::Error, text: &str) -> Self {
+        match error {
+            railtwin::Error::Scenario(error) => Self::Scenario { error, text: text.to_owned() },
+            railtwin::Error::Store(error) => Self::Folder(error.to_string()),
+            other => Self::Input { message: other.to_string(), help: None },
+        }
+    }
+
     /// The exit status: 2 where call or input are wrong, else 1.
     pub fn status(&self) -> u8 {
         match self {
             Self::Call(_) | Self::Input { .. } | Self::Scenario { .. } => 2,
-            Self::Write(_) => 1,
+            Self::Unexpected(_) | Self::Folder(_) | Self::Write(_) => 1,
         }
     }
 
@@ -69,7 +84,9 @@ impl CliError {
                 let message = self.to_string();
                 write!(out, "{}", drawn(&Shown::plain(message, help.clone())))
             }
-            Self::Write(_) => write!(out, "{}", drawn(&Shown::plain(self.to_string(), None))),
+            Self::Unexpected(_) | Self::Folder(_) | Self::Write(_) => {
+                write!(out, "{}", drawn(&Shown::plain(self.to_string(), None)))
+            }
         }
     }
 }

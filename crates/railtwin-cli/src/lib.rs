@@ -10,8 +10,11 @@
 pub mod args;
 mod design;
 mod errors;
+mod meter;
+mod run;
 mod schema;
 mod table;
+mod units;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -42,6 +45,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
     let outcome = match Args::try_parse_from(args) {
         Ok(args) => match &args.verb {
             Verb::Design(args) => design::run(args, streams),
+            Verb::Run(args) => run::run(args, streams),
             Verb::Schema => schema::run(streams),
         },
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

@@ -24,7 +24,18 @@ pub(crate) static SCENARIO: Table = Table {
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
+        key("gain", Kind::Section(&GAIN), "What one value of an axis gains over another."),
         key("expect", Kind::Named(&BOUNDS), "What the figures of a run are expected to be.").fixed(),
+    ],
+    ..Table::EMPTY
+};
+
+static GAIN: Table = Table {
+    title: "[gain]",
+    keys: &[
+        key("figure", Kind::Text, "The figure that is compared.").required().fixed(),
+        key("axis", Kind::Text, "The axis, such as fabric.planes.").required().fixed(),
+        key("over", Kind::Text, "The value of the axis that the others are held against.").required().fixed(),
     ],
     ..Table::EMPTY
 };

@@ -46,6 +46,9 @@ pub struct Scenario {
     /// What breaks and when.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
+    /// What one value of an axis gains over another, over a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<GainSpec>,
     /// What the figures of the run are expected to be, by the figure's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Bounds>,
@@ -65,6 +68,7 @@ impl Scenario {
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),
+            gain: None,
             expect: BTreeMap::new(),
         }
     }
@@ -87,6 +91,17 @@ impl Scenario {
 
 fn one() -> u64 {
     1
+}
+
+/// A comparison over a sweep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GainSpec {
+    /// The figure that is compared.
+    pub figure: String,
+    /// The axis, such as `fabric.planes`.
+    pub axis: String,
+    /// The value of the axis that the others are held against.
+    pub over: String,
 }
 
 /// What executes a case.

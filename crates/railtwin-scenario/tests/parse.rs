@@ -99,7 +99,10 @@ fn every_key_arrives() {
         (collective.bytes, collective.algorithm, collective.per),
         (Bytes(1 << 30), Some(Algorithm::Nvls), Per::Rail)
     );
-    assert_eq!(trace.work, Work::Workload(Workload::Simai { simai: "work.txt".to_owned(), interleave: None }));
+    assert_eq!(
+        trace.work,
+        Work::Workload(Workload::Simai { simai: "work.txt".to_owned(), interleave: None })
+    );
     assert_eq!(scenario.caps[0].busbw, Rate::from_gbps(2896));
     assert_eq!((scenario.faults[0].kind, scenario.faults[0].until), (FaultKind::Down, "5 s".parse().ok()));
     assert_eq!(scenario.expect["step_time"].at_most, Some(Amount::Time("2 s".parse().unwrap())));

@@ -24,7 +24,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 /// Figures of a fabric, counted on the built graph.
 pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut count = |name: &str, value: f64| figures.push(figure(name, Some(value), "1", ""));
+    let mut count = |name: &str, value: f64| figures.push(figure(name, Some(value), "count", ""));
     count("pods", report.pods.into());
     count("segments", report.segments.into());
     count("planes", report.planes.into());
@@ -56,7 +56,7 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
         count("nvlink_to_nic", ratio);
     }
     let mut rate = |name: &str, rate: railtwin_units::Rate| {
-        figures.push(figure(name, Some(rate.bits_per_s() as f64), "bits/s", ""));
+        figures.push(figure(name, Some(rate.bits_per_s() as f64), "bits_per_s", ""));
     };
     rate("host_backend", report.host_backend);
     rate("host_frontend", report.host_frontend);
@@ -80,9 +80,9 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
         if let Some(tokens) = job.plan.tokens {
             figures.push(figure("tokens_per_s", Some(tokens as f64 / step), "1/s", ""));
         }
-        let peak = case.placements[0].iter().map(|place| {
-            case.fabric.host_model(place.host).gpu_flops.unwrap_or(0) as f64
-        });
+        let peak = case.placements[0]
+            .iter()
+            .map(|place| case.fabric.host_model(place.host).gpu_flops.unwrap_or(0) as f64);
         let peak: f64 = peak.sum();
         if let Some(flops) = job.plan.flops.filter(|_| peak > 0.0) {
             let note = "model FLOPs over peak FLOPs of the job's GPUs in a step";
@@ -99,7 +99,7 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
     figures.push(figure("worst_link_utilization", Some(worst), "ratio", "mean over the run, most used link"));
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
-    figures.push(figure("operations_unfinished", Some(unfinished as f64), "1", "worst replicate"));
+    figures.push(figure("operations_unfinished", Some(unfinished as f64), "count", "worst replicate"));
     figures
 }
 
@@ -113,9 +113,9 @@ fn busbw(simulation: &Simulation, figures: &mut Vec<Figure>) {
     sorted.sort_by(f64::total_cmp);
     let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
     let note = "bus bandwidth as nccl-tests defines it, over jobs, operations and replicates";
-    figures.push(figure("busbw_mean", Some(mean), "bits/s", note));
-    figures.push(figure("busbw_min", sorted.first().copied(), "bits/s", note));
-    figures.push(figure("busbw_max", sorted.last().copied(), "bits/s", note));
+    figures.push(figure("busbw_mean", Some(mean), "bits_per_s", note));
+    figures.push(figure("busbw_min", sorted.first().copied(), "bits_per_s", note));
+    figures.push(figure("busbw_max", sorted.last().copied(), "bits_per_s", note));
 }
 
 #[cfg(test)]

@@ -1,0 +1,53 @@
+//! How evenly flows spread over the uplinks of leaves: Meta's max-mean ratio (Meta RoCE section 4.1.1).
+use railtwin_engine::lower::{FlowPath, Lowering};
+use railtwin_fabric::{Fabric, LinkId, PortRole};
+use railtwin_routing::{LinkMask, max_mean_ratio};
+use railtwin_store::Figure;
+
+use crate::figures::quantile;
+use crate::question::Resolved;
+
+/// Queue pairs up to which every replicate is counted; larger cases count the chosen one alone.
+const EVERY_REPLICATE_MAX: usize = 50_000;
+
+/// Mean over leaves and replicates of the most loaded uplink's flows over the mean uplink's; none where no
+/// flow leaves a leaf upward.
+pub fn leaf_uplinks(resolved: &Resolved, flows: &[FlowPath]) -> Option<Figure> {
+    let case = &resolved.case;
+    let mut ratios = ratios(&case.fabric, flows);
+    if flows.len() <= EVERY_REPLICATE_MAX && !ratios.is_empty() {
+        ratios.clear();
+        for replicate in 0..resolved.scenario.run.replicates {
+            let lowering = Lowering::new(case, replicate);
+            let (_, flows) = lowering.table(&LinkMask::none(&case.fabric), true);
+            ratios.extend(self::ratios(&case.fabric, &flows));
+        }
+    }
+    if ratios.is_empty() {
+        return None;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let mut figure = Figure::new("leaf_uplink_max_mean_ratio", mean, "ratio");
+    figure.note = format!("flows of the most loaded uplink over the mean, {} leaves and draws", ratios.len());
+    (figure.low, figure.high) = (quantile(&ratios, 0.05), quantile(&ratios, 0.95));
+    Some(figure)
+}
+
+/// One ratio for each leaf with flows on its uplinks.
+fn ratios(fabric: &Fabric, flows: &[FlowPath]) -> Vec<f64> {
+    let mut count = vec![0_u64; fabric.link_count()];
+    for link in flows.iter().flat_map(|flow| &flow.links) {
+        count[link.index()] += 1;
+    }
+    let leaves = fabric.switches().iter().filter(|(_, place)| place.tier == 1);
+    leaves
+        .filter_map(|&(leaf, _)| {
+            let up = fabric.ports(leaf).filter(|&port| fabric.port_role(port) == PortRole::Up);
+            let links =
+                up.filter_map(|port| fabric.cable_at(port).map(|cable| fabric.link_from(cable, port)));
+            let loads: Vec<u64> = links.map(|link: LinkId| count[link.index()]).collect();
+            (loads.iter().sum::<u64>() > 0).then(|| max_mean_ratio(&loads))
+        })
+        .collect()
+}

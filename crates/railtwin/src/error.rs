@@ -1,0 +1,26 @@
+//! What can go wrong between a scenario's text and its run folder.
+use railtwin_scenario::ScenarioError;
+use railtwin_store::StoreError;
+
+/// An error of the façade.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The scenario's text, or what it names, is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A run folder could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file could not be read or written.
+    #[error("{path}: {problem}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system says.
+        problem: String,
+    },
+    /// An argument that does not fit the rest.
+    #[error("{0}")]
+    Argument(String),
+}

@@ -1,0 +1,49 @@
+//! railtwin: the twin of a GPU training cluster's network, as a library.
+//!
+//! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
+//! * [`Run`]: one run with figures, tables, run folder and report.
+//! * [`sweep`]: all points of a question, resumable.
+//! * [`reproduce`]: the figures of the papers beside ours.
+//! * [`report`]: the page.
+//!
+//! ```
+//! use railtwin::{Question, Run};
+//! let text = r#"
+//! schema = 1
+//! name = "ring-of-two"
+//! [fabric]
+//! preset = "fat-tree"
+//! k = 4
+//! [[job]]
+//! gpus = 2
+//! collective = { kind = "all-reduce", bytes = "1 GB" }
+//! "#;
+//! let question = Question::of_text("ring.toml", text, std::path::Path::new("."));
+//! let point = question.points()?.remove(0);
+//! let run = Run::of(question.resolve(&point.scenario)?, &|| ());
+//! assert!((run.figure("busbw_mean").unwrap() / 400e9 - 1.0).abs() < 1e-3);
+//! # Ok::<(), railtwin::Error>(())
+//! ```
+#![allow(clippy::disallowed_methods, reason = "the façade reads scenarios and what they name")]
+
+pub mod balance;
+pub mod busbw;
+pub mod columns;
+pub mod error;
+pub mod exposed;
+pub mod figures;
+pub mod gain;
+pub mod links;
+pub mod map;
+pub mod question;
+pub mod report;
+pub mod run;
+pub mod simulate;
+pub mod tables;
+
+pub use error::Error;
+pub use question::{Question, Resolved};
+pub use run::{Run, Unexpected};
+
+/// The version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,175 @@
+//! What the page's map shows: devices, links between them, and their utilization over time.
+use std::collections::BTreeMap;
+
+use railtwin_engine::{BundleTable, Case, RunLog};
+use railtwin_fabric::{DeviceId, LinkId, NONE};
+use railtwin_units::SimTime;
+use railtwin_workload::{OperationId, PatternId, Work};
+use serde_json::{Value, json};
+
+use crate::columns::{PageTable, u8_column, u32_column};
+use crate::links::{network_cables, utilization};
+
+/// Bins of the time slider.
+const BINS: usize = 60;
+
+/// One row of the page's table: all links from one device to another.
+#[derive(Debug, Default)]
+struct Row {
+    links: Vec<LinkId>,
+}
+
+/// Devices and links of a run as the page's tables.
+#[derive(Debug)]
+pub struct Map<'a> {
+    case: &'a Case,
+    log: &'a RunLog,
+    rows: BTreeMap<(u32, u32), Row>,
+}
+
+impl<'a> Map<'a> {
+    /// Joins the links between the same two devices; a host stands for its NICs.
+    pub fn new(case: &'a Case, log: &'a RunLog) -> Self {
+        let mut rows: BTreeMap<(u32, u32), Row> = BTreeMap::new();
+        for cable in network_cables(&case.fabric) {
+            for link in [cable.forward(), cable.backward()] {
+                let ends = [case.fabric.source(link), case.fabric.target(link)];
+                let [source, target] = ends.map(|device| device_row(case, device));
+                rows.entry((source, target)).or_default().links.push(link);
+            }
+        }
+        Self { case, log, rows }
+    }
+
+    /// The page's table of devices: hosts in order of their ids, then switches.
+    pub fn devices(&self) -> Value {
+        let fabric = &self.case.fabric;
+        let hosts = fabric.hosts();
+        let switches = fabric.switches();
+        let names = (0..hosts.len()).map(|host| format!("host-{host}"));
+        let names: Vec<String> =
+            names.chain(switches.iter().map(|&(device, _)| fabric.device_name(device))).collect();
+        let kinds = switches.iter().map(|(_, place)| ["leaf", "spine", "core"][usize::from(place.tier - 1)]);
+        let column = |of_host: &dyn Fn(&railtwin_fabric::graph::Host) -> u32,
+                      of_switch: &dyn Fn(&railtwin_fabric::SwitchPlace) -> u32| {
+            let hosts = hosts.iter().map(of_host);
+            hosts.chain(switches.iter().map(|(_, place)| of_switch(place))).collect::<Vec<u32>>()
+        };
+        PageTable::new(names.len())
+            .text("name", names.iter().map(String::as_str))
+            .text("kind", std::iter::repeat_n("host", hosts.len()).chain(kinds))
+            .u32("pod", &column(&|host| host.pod, &|place| place.pod))
+            .u32("segment", &column(&|host| host.segment, &|place| place.segment))
+            .u32("rail", &column(&|_| NONE, &|place| place.rail))
+            .u32("plane", &column(&|_| NONE, &|place| place.plane))
+            .u32("index", &column(&|host| host.index, &|place| place.index))
+            .finish()
+    }
+
+    /// The page's table of links.
+    pub fn links(&self, flows: &[u32]) -> Value {
+        let fabric = &self.case.fabric;
+        let rows: Vec<&Row> = self.rows.values().collect();
+        let used = |row: &&Row| -> Vec<f64> {
+            row.links.iter().map(|&link| utilization(fabric, self.log, link)).collect()
+        };
+        let worst = |row| used(row).into_iter().fold(0.0, f64::max) as f32;
+        let mean = |row: &&Row| (used(row).iter().sum::<f64>() / row.links.len() as f64) as f32;
+        let sum = |row: &&Row| row.links.iter().map(|link| self.log.link_bytes[link.index()]).sum();
+        PageTable::new(rows.len())
+            .u32("source", &self.rows.keys().map(|key| key.0).collect::<Vec<_>>())
+            .u32("target", &self.rows.keys().map(|key| key.1).collect::<Vec<_>>())
+            .u32("parallel", &rows.iter().map(|row| row.links.len() as u32).collect::<Vec<_>>())
+            .f64(
+                "capacity_bits_per_s",
+                &rows.iter().map(|row| fabric.capacity(row.links[0]).bits_per_s() as f64).collect::<Vec<_>>(),
+            )
+            .f64("bytes", &rows.iter().map(sum).collect::<Vec<f64>>())
+            .f32("utilization", &rows.iter().map(worst).collect::<Vec<_>>())
+            .f32("utilization_mean", &rows.iter().map(mean).collect::<Vec<_>>())
+            .u32(
+                "flows",
+                &rows
+                    .iter()
+                    .map(|row| row.links.iter().map(|link| flows[link.index()]).sum())
+                    .collect::<Vec<u32>>(),
+            )
+            .finish()
+    }
+
+    /// Utilization over time of links that carry anything. Bytes of an operation are spread evenly over its
+    /// time, on its paths before any fault.
+    pub fn bins(&self, table: &BundleTable) -> Value {
+        let series = self.series_by_pattern(table.patterns());
+        let width = self.log.end.seconds() / BINS as f64;
+        let mut by_link: BTreeMap<u32, [f32; BINS]> = BTreeMap::new();
+        let mut taken: BTreeMap<LinkId, f64> = BTreeMap::new();
+        for (pattern, series) in series.iter().enumerate() {
+            taken.clear();
+            for bundle in table.bundles_of(PatternId::from_index(pattern)) {
+                for (link, share) in table.links_of(bundle) {
+                    *taken.entry(link).or_default() += share * table.volume[bundle];
+                }
+            }
+            for (link, share) in &taken {
+                let sums = by_link.entry(link.0).or_insert([0.0; BINS]);
+                for (sum, bytes) in sums.iter_mut().zip(series) {
+                    *sum += (bytes * share) as f32;
+                }
+            }
+        }
+        let (mut link_rows, mut values) = (Vec::new(), Vec::new());
+        for (index, row) in self.rows.values().enumerate() {
+            let mut worst = [0.0_f32; BINS];
+            for link in &row.links {
+                let most = (self.case.fabric.capacity(*link).bytes_per_s() * width) as f32;
+                if let Some(sums) = by_link.get(&link.0) {
+                    worst.iter_mut().zip(sums).for_each(|(worst, sum)| *worst = worst.max(sum / most));
+                }
+            }
+            if worst.iter().any(|&value| value >= 0.5 / 255.0) {
+                link_rows.push(index as u32);
+                values.extend(worst.map(|value| (value * 255.0).round().min(255.0) as u8));
+            }
+        }
+        json!({
+            "bin_ps": self.log.end.ps() as f64 / BINS as f64,
+            "bins": BINS,
+            "link_rows": u32_column(&link_rows),
+            "utilization": u8_column(&values),
+        })
+    }
+
+    /// Bytes that each pattern's operations move in each bin.
+    fn series_by_pattern(&self, patterns: usize) -> Vec<[f64; BINS]> {
+        let mut series = vec![[0.0; BINS]; patterns];
+        let end = self.log.end.ps().max(1) as f64;
+        for id in 0..self.case.work.operations {
+            let Work::Communicate { pattern, bytes } =
+                self.case.work.operation(OperationId::from_index(id)).work
+            else {
+                continue;
+            };
+            let (start, stop) = (self.log.times.start[id], self.log.times.end[id]);
+            if stop == SimTime::NEVER || stop <= start {
+                continue;
+            }
+            let at = |time: SimTime| time.ps() as f64 / end * BINS as f64;
+            let (from, to) = (at(start), at(stop));
+            let last = (to.ceil() as usize).min(BINS);
+            for (bin, sum) in series[pattern.index()].iter_mut().enumerate().take(last).skip(from as usize) {
+                let overlap = to.min(bin as f64 + 1.0) - from.max(bin as f64);
+                *sum += bytes as f64 * (overlap / (to - from)).max(0.0);
+            }
+        }
+        series
+    }
+}
+
+/// Row of a device in the page's table: its host's, or its own for a switch.
+fn device_row(case: &Case, device: DeviceId) -> u32 {
+    match case.fabric.switch_row(device) {
+        Some(row) => case.fabric.hosts().len() as u32 + row,
+        None => case.fabric.host_of(device).map_or(NONE, |host| host.0),
+    }
+}

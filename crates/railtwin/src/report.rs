@@ -1,0 +1,217 @@
+//! The report: the page with the data of one or two runs in it.
+use railtwin_engine::{BundleTable, Case, RunLog};
+use railtwin_units::SimTime;
+use railtwin_workload::OperationId;
+use serde_json::{Value, json};
+
+use crate::columns::PageTable;
+use crate::exposed::{axis_name, exposed};
+use crate::map::Map;
+use crate::simulate::{Simulation, mean_step};
+
+/// The page as built by `npm run build`, or the stand-in that says how.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+/// The line that the data replaces.
+const SLOT: &str = "<script id=\"railtwin-data\" type=\"application/json\">null</script>";
+/// Spans closer than this share of the run are drawn as one.
+const FINEST: f64 = 1.0 / 4_000.0;
+/// Spans that a page draws at most.
+const SPANS_MAX: usize = 100_000;
+
+/// What the page needs of a run beside its tables.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportInput<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// All replicates.
+    pub simulation: &'a Simulation,
+    /// Bundles of the chosen replicate, before any fault.
+    pub table: &'a BundleTable,
+    /// Queue pairs by link.
+    pub flows: &'a [u32],
+    /// What stands in `run.json`.
+    pub info: &'a railtwin_store::RunInfo,
+    /// What the scenario says of itself.
+    pub description: &'a str,
+}
+
+/// One run as the page reads it.
+pub fn run_payload(input: &ReportInput<'_>) -> Value {
+    let ReportInput { case, simulation, info, .. } = *input;
+    let log = &simulation.log;
+    let map = Map::new(case, log);
+    let seeds: Vec<Value> = simulation
+        .replicates
+        .iter()
+        .enumerate()
+        .filter_map(|(seed, replicate)| mean_step(replicate, 0).map(|step| (seed, step)))
+        .map(|(seed, step)| json!({ "seed": seed, "step_time_ps": step * 1e12 }))
+        .collect();
+    let exposed: Vec<Value> = exposed(&case.work, 0, &log.times)
+        .iter()
+        .map(|part| {
+            json!({
+                "axis": axis_name(part.axis),
+                "exposed_ps": part.exposed * 1e12,
+                "busy_ps": part.busy * 1e12,
+                "bytes": part.bytes,
+            })
+        })
+        .collect();
+    let facts: Vec<Value> =
+        info.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let mut payload = json!({
+        "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
+        "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
+        "headline": headline(info, simulation), "warnings": info.warnings, "figures": info.figures,
+        "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
+        "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
+        "incidents": incidents(case, log),
+    });
+    if log.end > SimTime::ZERO {
+        payload["link_bins"] = map.bins(input.table);
+    }
+    payload
+}
+
+/// The answer in one sentence.
+fn headline(info: &railtwin_store::RunInfo, simulation: &Simulation) -> String {
+    let value = |name: &str| info.figures.iter().find(|f| f.name == name).and_then(|f| f.value);
+    let draws = simulation.replicates.len();
+    if let Some(busbw) = value("busbw_mean") {
+        return format!(
+            "{}: {:.1} Gbps of bus bandwidth, mean over {draws} draws of the hashes.",
+            info.name,
+            busbw * 1e-9
+        );
+    }
+    let (Some(step), Some(low), Some(high)) =
+        (value("step_time"), value("step_time_p5"), value("step_time_p95"))
+    else {
+        return format!("{}: no step came to its end.", info.name);
+    };
+    let communication = ["tp", "ep", "dp", "dp_ep", "pp", "other"]
+        .iter()
+        .filter_map(|axis| Some((*axis, value(&format!("exposed_{axis}"))?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let exposed = communication.map_or(String::new(), |(axis, seconds)| {
+        let axis = axis.replace('_', "-");
+        format!("; the longest exposed communication is {axis} with {:.2} s", seconds)
+    });
+    format!(
+        "{}: a step takes {step:.3} s ({low:.3} to {high:.3} s over {draws} draws of the hashes){exposed}.",
+        info.name
+    )
+}
+
+/// The headline of two runs.
+pub fn comparison_headline(runs: [&railtwin_store::RunInfo; 2]) -> Option<String> {
+    let value = |run: &railtwin_store::RunInfo, name: &str| {
+        run.figures.iter().find(|f| f.name == name).and_then(|f| f.value)
+    };
+    let [before, after] = runs;
+    if let (Some(a), Some(b)) = (value(before, "busbw_mean"), value(after, "busbw_mean")) {
+        let more = 100.0 * (b / a - 1.0);
+        return Some(format!("{} has {more:+.1} % of the bus bandwidth of {}.", after.name, before.name));
+    }
+    let (a, b) = (value(before, "step_time")?, value(after, "step_time")?);
+    let faster = 100.0 * (a / b - 1.0);
+    let axes = ["exposed_tp", "exposed_ep", "exposed_dp", "exposed_dp_ep", "exposed_pp", "exposed_idle"];
+    let saved = axes
+        .iter()
+        .filter_map(|name| Some((*name, value(before, name)? - value(after, name)?)))
+        .max_by(|x, y| (x.1 * (a - b).signum()).total_cmp(&(y.1 * (a - b).signum())))?;
+    let axis = saved.0.trim_start_matches("exposed_").replace('_', "-");
+    let word = if faster >= 0.0 { "faster" } else { "slower" };
+    Some(format!(
+        "{} trains this job {:.1} % {word} than {}; {:.2} s of the {:.2} s between them is exposed {axis} time.",
+        after.name,
+        faster.abs(),
+        before.name,
+        saved.1.abs(),
+        (a - b).abs(),
+    ))
+}
+
+/// Operations as spans, neighbors of the same axis joined.
+fn timeline(case: &Case, log: &RunLog) -> Value {
+    let gap = (log.end.ps() as f64 * FINEST) as u64;
+    let mut open: std::collections::BTreeMap<(usize, u32, u8), usize> = std::collections::BTreeMap::new();
+    let mut order: Vec<OperationId> = (0..case.work.operations).map(OperationId::from_index).collect();
+    order.retain(|id| log.times.end[id.index()] != SimTime::NEVER);
+    order.sort_by_key(|id| (log.times.start[id.index()], id.0));
+    let mut spans: Vec<(OperationId, u64, u64, f64, u32)> = Vec::new();
+    for id in order {
+        let operation = case.work.operation(id);
+        let (start, end) = (log.times.start[id.index()].ps(), log.times.end[id.index()].ps());
+        let bytes = match operation.work {
+            railtwin_workload::Work::Communicate { bytes, .. } => bytes as f64,
+            railtwin_workload::Work::Compute(_) => 0.0,
+        };
+        let key = (case.work.job_of(id), operation.lane, operation.axis as u8);
+        if let Some(&last) = open.get(&key)
+            && start <= spans[last].2 + gap
+        {
+            let span = &mut spans[last];
+            (span.2, span.3, span.4) = (span.2.max(end), span.3 + bytes, span.4 + 1);
+            continue;
+        }
+        if spans.len() < SPANS_MAX {
+            open.insert(key, spans.len());
+            spans.push((id, start, end, bytes, 1));
+        }
+    }
+    let job = |id: OperationId| &case.work.jobs[case.work.job_of(id)];
+    let several = case.work.jobs.len() > 1;
+    let lanes: Vec<String> = spans
+        .iter()
+        .map(|span| {
+            let lane = &job(span.0).plan.lanes[case.work.operation(span.0).lane as usize];
+            if several { format!("{} {lane}", job(span.0).name) } else { lane.clone() }
+        })
+        .collect();
+    let names: Vec<String> = spans
+        .iter()
+        .map(|span| {
+            let name = &job(span.0).plan.names[case.work.operation(span.0).name as usize];
+            if span.4 > 1 { format!("{name} and {} more", span.4 - 1) } else { name.clone() }
+        })
+        .collect();
+    let axis = |span: &(OperationId, u64, u64, f64, u32)| case.work.operation(span.0).axis.name();
+    PageTable::new(spans.len())
+        .text("lane", lanes.iter().map(String::as_str))
+        .text("axis", spans.iter().map(axis))
+        .text("kind", spans.iter().map(axis))
+        .text("name", names.iter().map(String::as_str))
+        .f64("start_ps", &spans.iter().map(|span| span.1 as f64).collect::<Vec<_>>())
+        .f64("end_ps", &spans.iter().map(|span| span.2 as f64).collect::<Vec<_>>())
+        .f64("bytes", &spans.iter().map(|span| span.3).collect::<Vec<_>>())
+        .finish()
+}
+
+/// Faults, each at the switch of its cable.
+fn incidents(case: &Case, log: &RunLog) -> Value {
+    let fabric = &case.fabric;
+    let device = |fault: &railtwin_engine::Fault| fabric.device_name(fabric.target(fault.cable.forward()));
+    let devices: Vec<String> = log.incidents.iter().map(device).collect();
+    let what: Vec<String> =
+        log.incidents.iter().map(|f| format!("{} {}", fabric.cable_name(f.cable), f.kind.name())).collect();
+    PageTable::new(devices.len())
+        .f64("at_ps", &log.incidents.iter().map(|fault| fault.at.ps() as f64).collect::<Vec<_>>())
+        .text("device", devices.iter().map(String::as_str))
+        .text("what", what.iter().map(String::as_str))
+        .finish()
+}
+
+/// The page with one or two runs in it; of two the second carries the headline of both.
+pub fn page(title: &str, runs: &[Value]) -> String {
+    let generator = concat!("railtwin ", env!("CARGO_PKG_VERSION"));
+    let payload = json!({ "schema": 1, "title": title, "generator": generator, "runs": runs });
+    let text = payload.to_string().replace('<', "\\u003c");
+    PAGE.replacen(SLOT, &SLOT.replace("null", &text), 1)
+}
+
+/// Whether the page was built into this program; otherwise reports hold the stand-in.
+pub fn has_page() -> bool {
+    !PAGE.contains("railtwin-stand-in")
+}

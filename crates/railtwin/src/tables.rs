@@ -1,0 +1,184 @@
+//! The tables of a run folder, from a simulation.
+use railtwin_engine::lower::FlowPath;
+use railtwin_engine::{Case, RunLog};
+use railtwin_fabric::{CableClass, CableId, DeviceKind, LinkId, PortRole};
+use railtwin_records::{Column, Table};
+use railtwin_units::SimTime;
+use railtwin_workload::{OperationId, Work};
+
+use crate::exposed::{axis_name, exposed};
+use crate::links::{network_cables, utilization};
+use crate::simulate::Simulation;
+
+/// Steps of all jobs in all replicates.
+pub fn steps(case: &Case, simulation: &Simulation) -> Table {
+    let rows: Vec<_> = simulation
+        .replicates
+        .iter()
+        .enumerate()
+        .flat_map(|(r, replicate)| replicate.steps.iter().map(move |step| (r as u32, step)))
+        .collect();
+    let job = |(_, step): &(u32, &(usize, u32, SimTime, SimTime))| case.work.jobs[step.0].name.as_str();
+    Table::new(
+        "steps",
+        vec![
+            Column::u32("replicate", rows.iter().map(|row| row.0).collect()),
+            Column::coded("job", rows.iter().map(job)),
+            Column::u32("step", rows.iter().map(|row| row.1.1).collect()),
+            Column::u64("start_ps", rows.iter().map(|row| row.1.2.ps()).collect()),
+            Column::u64("duration_ps", rows.iter().map(|row| row.1.3.ps()).collect()),
+        ],
+    )
+}
+
+/// Time by axis of every job in the chosen replicate.
+pub fn exposed_table(case: &Case, log: &RunLog) -> Table {
+    let mut rows = Vec::new();
+    for (job, graph) in case.work.jobs.iter().enumerate() {
+        rows.extend(exposed(&case.work, job, &log.times).into_iter().map(|part| (graph.name.as_str(), part)));
+    }
+    let ps = |seconds: f64| (seconds * 1e12).round() as u64;
+    Table::new(
+        "exposed",
+        vec![
+            Column::coded("job", rows.iter().map(|row| row.0)),
+            Column::coded("axis", rows.iter().map(|row| axis_name(row.1.axis))),
+            Column::u64("exposed_ps", rows.iter().map(|row| ps(row.1.exposed)).collect()),
+            Column::u64("busy_ps", rows.iter().map(|row| ps(row.1.busy)).collect()),
+            Column::u64("bytes", rows.iter().map(|row| row.1.bytes.round() as u64).collect()),
+        ],
+    )
+}
+
+/// Operations of the chosen replicate that ended, in the order of their ids.
+pub fn operations(case: &Case, log: &RunLog, rows: std::ops::Range<usize>) -> Table {
+    let mut ids = Vec::new();
+    for id in rows {
+        if log.times.end[id] != SimTime::NEVER {
+            ids.push(OperationId::from_index(id));
+        }
+    }
+    let plan = |id: OperationId| &case.work.jobs[case.work.job_of(id)].plan;
+    let operation: Vec<_> = ids.iter().map(|&id| case.work.operation(id)).collect();
+    let kind = |i: usize| match operation[i].work {
+        Work::Compute(_) => "compute",
+        Work::Communicate { pattern, .. } => {
+            let job = &case.work.jobs[case.work.job_of(ids[i])];
+            job.plan.patterns[(pattern.0 - job.first_pattern) as usize].collective.name()
+        }
+    };
+    let bytes = |i: usize| match operation[i].work {
+        Work::Compute(_) => 0,
+        Work::Communicate { bytes, .. } => bytes,
+    };
+    let all = 0..ids.len();
+    let name = |i: usize| plan(ids[i]).names[operation[i].name as usize].as_str();
+    let lane = |i: usize| plan(ids[i]).lanes[operation[i].lane as usize].as_str();
+    Table::new(
+        "operations",
+        vec![
+            Column::coded("job", ids.iter().map(|&id| case.work.jobs[case.work.job_of(id)].name.as_str())),
+            Column::coded("lane", all.clone().map(lane)),
+            Column::coded("axis", all.clone().map(|i| operation[i].axis.name())),
+            Column::coded("kind", all.clone().map(kind)),
+            Column::coded("name", all.clone().map(name)),
+            Column::u64("start_ps", ids.iter().map(|id| log.times.start[id.index()].ps()).collect()),
+            Column::u64("end_ps", ids.iter().map(|id| log.times.end[id.index()].ps()).collect()),
+            Column::u64("bytes", all.map(bytes).collect()),
+        ],
+    )
+}
+
+/// The path of every queue pair of the chosen replicate, before any fault.
+pub fn flows(case: &Case, log: &RunLog, volumes: &[f64], flows: &[FlowPath]) -> Table {
+    let fabric = &case.fabric;
+    let mut name_of = std::collections::BTreeMap::new();
+    for device in flows.iter().flat_map(|flow| [flow.source, flow.target]) {
+        name_of.entry(device).or_insert_with(|| fabric.device_name(device));
+    }
+    let mut pairs = std::collections::BTreeMap::new();
+    for flow in flows {
+        *pairs.entry((flow.bundle, flow.source, flow.target)).or_insert(0_u32) += 1;
+    }
+    // A static split hands every queue pair of an edge the same.
+    let bytes = |flow: &FlowPath| {
+        let whole = log.pattern_bytes[flow.pattern as usize] * volumes[flow.bundle as usize];
+        (whole / f64::from(pairs[&(flow.bundle, flow.source, flow.target)])).round() as u64
+    };
+    Table::new(
+        "flows",
+        vec![
+            Column::u32("pattern", flows.iter().map(|flow| flow.pattern).collect()),
+            Column::u32("bundle", flows.iter().map(|flow| flow.bundle).collect()),
+            Column::coded("source", flows.iter().map(|flow| name_of[&flow.source].as_str())),
+            Column::coded("target", flows.iter().map(|flow| name_of[&flow.target].as_str())),
+            Column::u32("source_port", flows.iter().map(|flow| flow.source_port.into()).collect()),
+            Column::u32("queue_pair", flows.iter().map(|flow| flow.queue_pair).collect()),
+            Column::u32("landed_port", flows.iter().map(|flow| flow.landed_port).collect()),
+            Column::u64("bytes", flows.iter().map(bytes).collect()),
+        ],
+    )
+}
+
+/// Network links of the chosen replicate.
+pub fn links(case: &Case, log: &RunLog, flows: &[u32]) -> Table {
+    let fabric = &case.fabric;
+    let links: Vec<LinkId> =
+        network_cables(fabric).flat_map(|cable| [cable.forward(), cable.backward()]).collect();
+    let mut names = vec![String::new(); fabric.device_count()];
+    for device in fabric.devices().filter(|&d| matches!(fabric.kind(d), DeviceKind::Nic | DeviceKind::Switch))
+    {
+        names[device.index()] = fabric.device_name(device);
+    }
+    let name = |device: railtwin_fabric::DeviceId| names[device.index()].as_str();
+    Table::new(
+        "links",
+        vec![
+            Column::u32("link", links.iter().map(|link| link.0).collect()),
+            Column::coded("source", links.iter().map(|&link| name(fabric.source(link)))),
+            Column::coded("target", links.iter().map(|&link| name(fabric.target(link)))),
+            Column::coded("class", links.iter().map(|link| fabric.cable_class(link.cable()).name())),
+            Column::u32("up", links.iter().map(|link| u32::from(is_up(case, link.cable(), *link))).collect()),
+            Column::u64(
+                "capacity_bits_per_s",
+                links.iter().map(|&link| fabric.capacity(link).bits_per_s()).collect(),
+            ),
+            Column::u64(
+                "bytes",
+                links.iter().map(|link| log.link_bytes[link.index()].round() as u64).collect(),
+            ),
+            Column::f64("utilization", links.iter().map(|&link| utilization(fabric, log, link)).collect()),
+            Column::u32("flows", links.iter().map(|link| flows[link.index()]).collect()),
+        ],
+    )
+}
+
+/// Whether a link leads away from the hosts.
+pub fn is_up(case: &Case, cable: CableId, link: LinkId) -> bool {
+    let fabric = &case.fabric;
+    let source = fabric.cable_ports(cable)[(link.0 & 1) as usize];
+    fabric.cable_class(cable) >= CableClass::Access
+        && matches!(fabric.port_role(source), PortRole::Backend | PortRole::Up)
+}
+
+/// Queue pairs whose path crosses each link, by link id.
+pub fn flows_by_link(case: &Case, flows: &[FlowPath]) -> Vec<u32> {
+    let mut count = vec![0; case.fabric.link_count()];
+    for link in flows.iter().flat_map(|flow| &flow.links) {
+        count[link.index()] += 1;
+    }
+    count
+}
+
+/// Faults that acted.
+pub fn incidents(case: &Case, log: &RunLog) -> Table {
+    let names: Vec<String> = log.incidents.iter().map(|f| case.fabric.cable_name(f.cable)).collect();
+    Table::new(
+        "incidents",
+        vec![
+            Column::u64("at_ps", log.incidents.iter().map(|fault| fault.at.ps()).collect()),
+            Column::coded("cable", names.iter().map(String::as_str)),
+            Column::coded("kind", log.incidents.iter().map(|fault| fault.kind.name())),
+        ],
+    )
+}
