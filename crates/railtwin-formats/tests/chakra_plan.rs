@@ -1,4 +1,5 @@
 //! Plans of Chakra traces: the 32 real files, semantics, refusals, generated traces.
+#![allow(clippy::disallowed_methods, reason = "tests read the crate's data files")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
