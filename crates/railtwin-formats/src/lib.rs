@@ -7,6 +7,8 @@
 //! | Chakra communicators (JSON) | [`parse_chakra_groups`] | |
 //! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
 //!
+//! Two go further: [`plan_of_chakra`] makes a plan of all ranks' traces, [`LingjunTopology::fabric`] a fabric.
+//!
 //! The structs keep the numbers of the file in plain integers with the unit in the field's name.
 //! Bad input gives one [`FormatError`] with place, field, value and what would be accepted;
 //! arbitrary bytes never panic.
@@ -37,10 +39,15 @@
 mod chakra;
 mod chakra_convert;
 mod chakra_groups;
+mod chakra_match;
+mod chakra_order;
+mod chakra_plan;
 mod chakra_proto;
+mod chakra_set;
 mod chakra_wire;
 mod error;
 mod lingjun;
+mod lingjun_fabric;
 mod simai;
 mod simai_header;
 mod simai_parse;
@@ -50,7 +57,9 @@ mod simai_write;
 
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;
+pub use chakra_plan::plan_of_chakra;
 pub use chakra_wire::CHAKRA_BYTES_MAX;
 pub use error::{FormatError, Place};
 pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
+pub use lingjun_fabric::LingjunDesign;
 pub use simai::{CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload};

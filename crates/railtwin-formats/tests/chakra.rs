@@ -1,4 +1,5 @@
 //! Chakra traces: facts of 32 real files, zero values, refusals, round trips.
+#![allow(clippy::disallowed_methods, reason = "tests read the crate's data files")]
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,4 +1,6 @@
 //! From a job of a scenario to its plan: recipe, trace or one collective.
+use std::collections::BTreeMap;
+
 use railtwin_fabric::Fabric;
 use railtwin_formats::SimaiWorkload;
 use railtwin_workload::recipe::{MODELS, Training, Transformer};
@@ -69,7 +71,8 @@ impl Planner<'_> {
                 }
             }
         }
-        Err(self.error(row, "workload.chakra", format!("{} traces", traces.len())))
+        railtwin_formats::plan_of_chakra(prefix, &traces, &BTreeMap::new())
+            .map_err(|error| self.error(row, "workload.chakra", error.to_string()))
     }
 
     fn recipe(&self, row: usize, spec: &RecipeSpec) -> Result<Plan, ScenarioError> {

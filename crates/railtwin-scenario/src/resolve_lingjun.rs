@@ -1,5 +1,6 @@
 //! The fabric of a `lingjun` topology file.
 use railtwin_fabric::Fabric;
+use railtwin_formats::{LingjunDesign, LingjunTopology};
 
 use crate::resolve::{Reader, Source};
 use crate::{LingjunSpec, ScenarioError};
@@ -10,6 +11,14 @@ pub(crate) fn fabric(
     source: Source<'_>,
     read: &Reader<'_>,
 ) -> Result<Fabric, ScenarioError> {
-    let _ = read;
-    Err(source.error("fabric.lingjun", format!("cannot import {:?}", spec.lingjun), None))
+    let path = &spec.lingjun;
+    let bytes = read(path).map_err(|problem| {
+        let hint = "paths are relative to the scenario's folder";
+        source.error("fabric.lingjun", format!("cannot read {path:?}: {problem}"), Some(hint))
+    })?;
+    let host = spec.host_model().map_err(|error| source.error("fabric.host", error.to_string(), None))?;
+    let topology = LingjunTopology::parse(path, &bytes)
+        .map_err(|error| source.error("fabric.lingjun", error.to_string(), None))?;
+    let design = LingjunDesign { host, ..LingjunDesign::default() };
+    topology.fabric(&design).map_err(|error| source.error("fabric.lingjun", error.to_string(), None))
 }
