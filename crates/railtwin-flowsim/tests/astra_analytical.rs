@@ -12,7 +12,7 @@ const NPUS: u32 = 16;
 const LATENCY: SimTime = SimTime::from_ns(500);
 
 fn rate() -> Rate {
-    Rate::from_bits_per_s(8 * 50 << 30)
+    Rate::from_bits_per_s(8 * (50 << 30))
 }
 
 /// Hosts of one NIC with `ports` ports.
@@ -32,7 +32,7 @@ fn direct(name: &str, ports: u32, cables: impl Iterator<Item = (u32, u32, u32, u
         let ends = [builder.nic_port(HostId(a), 0, a_port), builder.nic_port(HostId(b), 0, b_port)];
         builder.add_cable(ends, CableClass::Access, LATENCY);
     }
-    builder.finish().unwrap()
+    builder.finish().expect("a small fabric")
 }
 
 fn ring() -> Fabric {
@@ -53,7 +53,7 @@ fn switch() -> Fabric {
         let ends = [builder.nic_port(HostId(npu), 0, 0), builder.port(leaf, npu)];
         builder.add_cable(ends, CableClass::Access, LATENCY);
     }
-    builder.finish().unwrap()
+    builder.finish().expect("a small fabric")
 }
 
 /// The links of the shortest way between two NICs, found breadth first.

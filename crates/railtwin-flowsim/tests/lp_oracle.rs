@@ -36,9 +36,9 @@ fn program(
     }
     for (v, d) in drawn.iter().enumerate() {
         if rising(v) {
-            lp.add_constraint(&[(rates[v], 1.0), (level, -d.weight)], ComparisonOp::Ge, 0.0);
+            lp.add_constraint([(rates[v], 1.0), (level, -d.weight)], ComparisonOp::Ge, 0.0);
         } else if let Some(settled) = levels[v] {
-            lp.add_constraint(&[(rates[v], 1.0)], ComparisonOp::Ge, settled * d.weight * (1.0 - 1e-10));
+            lp.add_constraint([(rates[v], 1.0)], ComparisonOp::Ge, settled * d.weight * (1.0 - 1e-10));
         }
     }
     lp.solve().ok()?.into_solution().ok().map(|solution| solution.objective())
