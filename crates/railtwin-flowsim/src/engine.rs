@@ -1,7 +1,11 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
+use std::collections::VecDeque;
+
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{Case, Engine, RunLog};
+use railtwin_engine::{BundleTable, Case, Engine, Fault, FaultKind, RunLog, WorkGraph};
+use railtwin_fabric::Fabric;
 use railtwin_routing::LinkMask;
+use railtwin_units::SimTime;
 
 use crate::flight::Flight;
 use crate::order::WorkOrder;
@@ -36,14 +40,56 @@ impl Engine for FlowEngine {
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
         let lowering = Lowering::new(case, replicate);
         let mut mask = LinkMask::none(&case.fabric);
+        let course = Events { faults: &case.faults, convergence: case.routing.convergence };
         let table = lowering.table(&mask, false).0;
-        let mut order = WorkOrder::new(&case.work);
-        let mut flight = Flight::new(&case.fabric, table, self.shortcuts);
-        let mut faults = case.faults.iter().peekable();
-        let mut reroutes = std::collections::VecDeque::new();
+        self.work_off(&case.fabric, table, &case.work, course, |fault| {
+            if let Some(fault) = fault {
+                mask.set_cable(fault.cable, fault.kind == FaultKind::Down);
+                return None;
+            }
+            Some(lowering.table(&mask, false).0)
+        })
+    }
+}
+
+/// What comes from outside while work goes on.
+#[derive(Clone, Copy, Debug)]
+struct Events<'a> {
+    /// In order of time.
+    faults: &'a [Fault],
+    /// Time from a fault until routes avoid it.
+    convergence: SimTime,
+}
+
+impl FlowEngine {
+    /// Runs a work graph whose patterns are given as bundles on the links of `fabric`, without routing and
+    /// without faults: for transfers that no algorithm makes, and for tests against other simulators.
+    ///
+    /// # Panics
+    /// When the table has fewer patterns than the work graph, or names links that the fabric has not.
+    pub fn run_table(&self, fabric: &Fabric, table: BundleTable, work: &WorkGraph) -> RunLog {
+        assert!(table.patterns() >= work.patterns, "every pattern of the work needs its bundles");
+        let quiet = Events { faults: &[], convergence: SimTime::ZERO };
+        self.work_off(fabric, table, work, quiet, |_| None)
+    }
+
+    /// The loop. `routes` is told of every fault, and asked with none for the table of paths that avoid all
+    /// dead links once routes have converged.
+    fn work_off(
+        &self,
+        fabric: &Fabric,
+        table: BundleTable,
+        work: &WorkGraph,
+        events: Events<'_>,
+        mut routes: impl FnMut(Option<&Fault>) -> Option<BundleTable>,
+    ) -> RunLog {
+        let mut order = WorkOrder::new(work);
+        let mut flight = Flight::new(fabric, table, self.shortcuts);
+        let mut faults = events.faults.iter().peekable();
+        let mut reroutes = VecDeque::new();
         let mut log = RunLog::default();
         order.release(&mut flight);
-        flight.solve(railtwin_units::SimTime::ZERO);
+        flight.solve(SimTime::ZERO);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
             let fault = faults.peek().map(|fault| fault.at);
@@ -55,18 +101,17 @@ impl Engine for FlowEngine {
             }
             let mut rerouted = false;
             while let Some(fault) = faults.next_if(|fault| fault.at == now) {
-                let down = fault.kind == railtwin_engine::FaultKind::Down;
-                mask.set_cable(fault.cable, down);
-                flight.set_cable(now, fault.cable, down);
+                flight.set_cable(now, fault.cable, fault.kind == FaultKind::Down);
+                routes(Some(fault));
                 log.incidents.push(*fault);
-                reroutes.push_back(now.saturating_add(case.routing.convergence));
+                reroutes.push_back(now.saturating_add(events.convergence));
             }
             while reroutes.front() == Some(&now) {
                 reroutes.pop_front();
                 rerouted = true;
             }
-            if rerouted {
-                flight.reroute(now, lowering.table(&mask, false).0);
+            if rerouted && let Some(table) = routes(None) {
+                flight.reroute(now, table);
             }
             flight.advance(now, &mut order);
             order.advance(now, &mut flight);

@@ -244,7 +244,8 @@ impl Flight {
         if let Some(course) = self.components[row as usize].course.clone() {
             let pattern = self.components[row as usize].patterns[0];
             let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger.completed(pattern, bytes, self.table.is_dynamic().then_some(&course));
+            let course = self.table.is_dynamic().then_some(&course);
+            self.ledger.completed(pattern, bytes, course);
             self.finish_pattern(now, pattern, order);
             self.retire(row);
             self.next_offer(now, pattern, order);
@@ -376,6 +377,19 @@ impl Flight {
         active.done_mix == 0 && bundles.all(|b| self.bytes_left[b] == self.table.volume[b] * bytes)
     }
 
+    /// Whether the pattern has a bundle without bytes that is not marked as done, or has no bundle left.
+    fn is_due(&self, pattern: PatternId) -> bool {
+        let Some(active) = &self.active[pattern.index()] else {
+            return false;
+        };
+        let bytes = active.offer.bytes as f64;
+        let spent = |bundle: usize| {
+            let left = self.bytes_left[bundle];
+            left != DONE && left <= self.table.volume[bundle] * bytes * FINISHED
+        };
+        active.left == 0 || self.table.bundles_of(pattern).any(spent)
+    }
+
     fn step_rates(&mut self, row: u32, patterns: &[PatternId]) -> f64 {
         let active = &self.active;
         let key = key_of(patterns, &|p| active[p.index()].as_ref().map_or(0, |a| a.done_mix));
@@ -387,6 +401,11 @@ impl Flight {
             let bundles = self.table.bundles_of(pattern);
             let span = at..at + bundles.len();
             at = span.end;
+            // Whatever stopped the clock at the very end of a bundle (a fault, a new neighbour) voided its
+            // event: it ends now, or it would hold its links for good.
+            if self.is_due(pattern) {
+                seconds = 0.0;
+            }
             seconds = seconds.min(first_end(&self.bytes_left[bundles], &rates.bundles[span]));
         }
         self.components[row as usize].rates = Some(rates);

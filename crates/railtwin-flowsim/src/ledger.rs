@@ -39,6 +39,10 @@ impl Ledger {
         match course {
             None => self.since[p] += bytes,
             Some(course) => {
+                // A fault gives the same paths another course before routes change.
+                if let Some((bytes, old)) = self.courses[p].take_if(|(_, known)| !Rc::ptr_eq(known, course)) {
+                    self.ran(bytes, &old);
+                }
                 let (total, _) = self.courses[p].get_or_insert_with(|| (0.0, Rc::clone(course)));
                 *total += bytes;
             }
@@ -58,6 +62,15 @@ impl Ledger {
     pub fn moved(&mut self, strands: &[(LinkId, f64)], seconds: f64) {
         for &(link, rate) in strands {
             self.links[link.index()] += rate * seconds;
+        }
+    }
+
+    /// Strands ran their course for operations of so many bytes together.
+    fn ran(&mut self, bytes: f64, course: &Profile) {
+        let mut from = 0.0;
+        for (end, rates) in &course.phases {
+            self.moved(&rates.strands, (end - from) * bytes);
+            from = *end;
         }
     }
 
@@ -90,11 +103,7 @@ impl Ledger {
                 }
             }
             if let Some((bytes, course)) = course {
-                let mut from = 0.0;
-                for (end, rates) in &course.phases {
-                    self.moved(&rates.strands, (end - from) * bytes);
-                    from = *end;
-                }
+                self.ran(bytes, &course);
             }
         }
     }

@@ -143,7 +143,9 @@ impl<'a> WorkOrder<'a> {
     }
 
     fn start_ready(&mut self, now: SimTime, flight: &mut Flight) {
-        while let Some(operation) = self.ready.pop() {
+        // In the order of the plan: a communicator runs operations in the order in which they were issued.
+        self.ready.sort_unstable();
+        for operation in std::mem::take(&mut self.ready) {
             self.start[operation as usize] = now;
             match self.work.operation(OperationId(operation)).work {
                 Work::Compute(time) => self.ends_at(operation, now + time),

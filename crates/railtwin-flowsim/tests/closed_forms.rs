@@ -30,7 +30,8 @@ fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
     let mut placer = Placer::new(&fabric, 1);
     let mut placements = Vec::new();
     for (row, (plan, policy)) in plans.into_iter().enumerate() {
-        placements.push(placer.place(&row.to_string(), plan.ranks, &policy).unwrap());
+        placements
+            .push(placer.place(&row.to_string(), plan.ranks, &policy).expect("small cases are well formed"));
         work.push(format!("job-{row}"), SimTime::ZERO, plan, 1);
     }
     let routing = RoutingCase {
@@ -50,7 +51,9 @@ fn one_leaf(hosts: u32, gpus: u32) -> Fabric {
     let mut host = HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() };
     (host.nvlink_delay, host.pcie_delay) = (SimTime::ZERO, SimTime::ZERO);
     let spec = LeafSpine { host, leaves: 1, hosts_per_leaf: hosts, uplinks: 0, ..LeafSpine::default() };
-    LeafSpine { delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec }.build().unwrap()
+    LeafSpine { delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec }
+        .build()
+        .expect("small cases are well formed")
 }
 
 fn seconds(case: &Case) -> f64 {
@@ -135,7 +138,7 @@ fn crowded(split: Split) -> Case {
         (plan(32, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2), PlacementPolicy::Spread),
         (plan(16, Collective::AllReduce, Algorithm::Nvls, 50_000_000, 2), PlacementPolicy::Spread),
     ];
-    let mut case = case(fabric.build().unwrap(), jobs);
+    let mut case = case(fabric.build().expect("small cases are well formed"), jobs);
     case.routing.split = split;
     case.routing.queue_pairs = 2;
     case

@@ -1,7 +1,7 @@
 //! From the Lingjun topology to a fabric: the file says which host hangs where, a design says the rest.
 
-use railtwin_fabric::error::ChipNeeds;
 use railtwin_fabric::builder::FabricBuilder;
+use railtwin_fabric::error::ChipNeeds;
 use railtwin_fabric::{
     CableClass, DeviceId, Fabric, FabricError, HostId, HostModel, NONE, PortRole, SwitchPlace,
 };
@@ -184,7 +184,12 @@ impl<'a> Layout<'a> {
                 (self.spine_up(pod), core_link),
                 "lower parallel or spine_up, or give the chip more capacity",
             ),
-            ("core", (core, core_link), (0, core_link), "raise cores, or lower spine_up, or give the chip more capacity"),
+            (
+                "core",
+                (core, core_link),
+                (0, core_link),
+                "raise cores, or lower spine_up, or give the chip more capacity",
+            ),
         ] {
             let bits = |(count, rate): (u32, Rate)| u128::from(count) * u128::from(rate.bits_per_s());
             let needed = bits(down) + bits(up);
