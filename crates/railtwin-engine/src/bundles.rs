@@ -70,6 +70,36 @@ impl BundleTable {
         self.links[range.clone()].iter().copied().zip(self.shares[range].iter().copied())
     }
 
+    /// The same with the bundles of each pattern as one, at the pace of the slowest: volume 1, a link's share
+    /// the sum over bundles. Its weight is what gives its queue pairs the rates that they had.
+    ///
+    /// For a pattern alone on its links whose bundles have equal volume and weight the last byte arrives at
+    /// the same time: the first link to fill under max-min is the one with most bytes per capacity, all that
+    /// cross it run at the same rate from start to end, and so does the one bundle.
+    pub fn by_class(&self) -> Self {
+        let mut writer = BundleWriter::new(false);
+        let mut shares: std::collections::BTreeMap<LinkId, f64> = std::collections::BTreeMap::new();
+        for pattern in 0..self.patterns() {
+            let bundles = self.bundles_of(PatternId::from_index(pattern));
+            shares.clear();
+            let (mut cap, mut weight) = (f64::INFINITY, 0.0_f64);
+            for bundle in bundles.clone() {
+                for (link, share) in self.links_of(bundle) {
+                    *shares.entry(link).or_default() += share * self.volume[bundle];
+                }
+                cap = cap.min(self.cap[bundle] / self.volume[bundle]);
+                weight = weight.max(self.weight[bundle] / self.volume[bundle]);
+            }
+            if !bundles.is_empty() {
+                let lost = bundles.clone().any(|b| self.link_start[b] == self.link_start[b + 1]);
+                let links = if lost { None } else { Some(&shares) };
+                writer.push_joined(cap, weight, links.into_iter().flatten());
+            }
+            writer.close_pattern(self.latency[pattern]);
+        }
+        writer.finish()
+    }
+
     /// Whether the table keeps its strands.
     pub fn is_dynamic(&self) -> bool {
         !self.strands.bundle_start.is_empty()
@@ -145,6 +175,23 @@ impl BundleWriter {
             }
             table.strands.bundle_start.push(table.strands.edge.len() as u32);
         }
+    }
+
+    /// Adds a bundle of volume 1 with its links and shares, ascending; none where it has no route.
+    fn push_joined<'a>(&mut self, cap: f64, weight: f64, links: impl Iterator<Item = (&'a LinkId, &'a f64)>) {
+        let table = &mut self.table;
+        let before = table.links.len();
+        for (&link, &share) in links {
+            table.links.push(link);
+            table.shares.push(share);
+        }
+        if table.links.len() == before {
+            table.stranded.push(table.volume.len() as u32);
+        }
+        table.volume.push(1.0);
+        table.weight.push(weight);
+        table.cap.push(cap);
+        table.link_start.push(table.links.len() as u32);
     }
 
     /// Closes the pattern being written.

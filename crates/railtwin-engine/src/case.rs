@@ -29,6 +29,16 @@ pub enum Balancer {
     Disjoint,
 }
 
+/// What moves in lock step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// A channel of a ring, or one free exchange: every bundle finds its own rate.
+    Bundle,
+    /// All communicators of a rank class that run the same operation. The operation ends with its slowest
+    /// bundle either way; one that has the links to itself ends at the same time under both.
+    Class,
+}
+
 /// Everything that decides paths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoutingCase {
@@ -74,6 +84,8 @@ pub struct Case {
     pub placements: Vec<Vec<Place>>,
     /// Paths.
     pub routing: RoutingCase,
+    /// What moves in lock step.
+    pub pace: Pace,
     /// Intra-host caps.
     pub caps: Vec<IntraHostCap>,
     /// Faults in order of time.

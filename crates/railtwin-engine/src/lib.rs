@@ -14,7 +14,7 @@ pub mod lower;
 pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Balancer, Case, Engine, IntraHostCap, RoutingCase, Split};
+pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, RoutingCase, Split};
 pub use fault::{Fault, FaultKind};
 pub use graph::{JobGraph, WorkGraph};
 pub use run_log::{Incident, OperationTimes, RunLog};

@@ -12,7 +12,7 @@ use railtwin_workload::{
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter, Strand};
-use crate::case::{Balancer, Case, Split};
+use crate::case::{Balancer, Case, Pace, Split};
 use crate::disjoint::DisjointPorts;
 
 /// One queue pair's path.
@@ -169,7 +169,9 @@ impl<'a> Lowering<'a> {
             writer.append(&table);
             paths.append(&mut part);
         }
-        (writer.finish(), paths)
+        let table = writer.finish();
+        let by_class = self.case.pace == Pace::Class && !dynamic;
+        (if by_class { table.by_class() } else { table }, paths)
     }
 
     /// Every connection with its number of queue pairs, in the order of their keys.

@@ -99,7 +99,17 @@ fn all_to_all(fabric: Fabric) -> Case {
     };
     let placements = vec![place.expect("the fabric has 512 free GPUs")];
     let name = "all-to-all".into();
-    Case { name, seed: 1, fabric, work: graph, placements, routing, caps: vec![], faults: vec![] }
+    Case {
+        name,
+        seed: 1,
+        fabric,
+        work: graph,
+        placements,
+        routing,
+        pace: railtwin_engine::Pace::Bundle,
+        caps: vec![],
+        faults: vec![],
+    }
 }
 
 fn run(criterion: &mut Criterion) {

@@ -9,6 +9,7 @@ use railtwin_workload::PatternId;
 
 use crate::dynamic::{self, Strands};
 use crate::max_min::{Problem, Solver};
+use crate::reduce::Constraints;
 
 /// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct RateBook {
     capacities: Vec<f64>,
+    /// What can bind, under a static split; found anew after a change of capacities or paths.
+    constraints: Option<Constraints>,
     solver: Solver,
     local_of: Vec<u32>,
     known: HashMap<u128, Rc<Rates>>,
@@ -71,6 +74,7 @@ impl RateBook {
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         Self {
             capacities: (0..fabric.link_count() as u32).map(capacity).collect(),
+            constraints: None,
             solver: Solver::default(),
             local_of: vec![u32::MAX; fabric.link_count()],
             known: HashMap::new(),
@@ -89,6 +93,7 @@ impl RateBook {
 
     /// Forgets all rates, as after a new table.
     pub fn forget(&mut self) {
+        self.constraints = None;
         self.known.clear();
         self.profiles.iter_mut().for_each(|profile| *profile = None);
     }
@@ -186,17 +191,28 @@ impl RateBook {
 
     fn solve_static(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
         self.columns.clear();
-        for i in 0..self.columns.bundles.len() {
-            let bundle = self.columns.bundles[i] as usize;
-            for k in table.link_start[bundle] as usize..table.link_start[bundle + 1] as usize {
-                let local = self.local(table.links[k]);
-                self.columns.links.push(local);
-                self.columns.shares.push(table.shares[k]);
+        let constraints = self.constraints.take();
+        let constraints = constraints.unwrap_or_else(|| Constraints::of(table, &self.capacities));
+        let columns = &mut self.columns;
+        for &bundle in &columns.bundles {
+            let bundle = bundle as usize;
+            for k in constraints.start[bundle] as usize..constraints.start[bundle + 1] as usize {
+                // Constraints are fewer than links: the same scratch column serves both.
+                let id = constraints.ids[k];
+                let local = &mut self.local_of[id as usize];
+                if *local == u32::MAX {
+                    *local = columns.touched.len() as u32;
+                    columns.touched.push(LinkId(id));
+                    columns.capacities.push(constraints.capacities[id as usize]);
+                }
+                columns.links.push(*local);
+                columns.shares.push(constraints.shares[k]);
             }
-            self.columns.start.push(self.columns.links.len() as u32);
-            self.columns.weights.push(table.weight[bundle]);
-            self.columns.caps.push(table.cap[bundle]);
+            columns.start.push(columns.links.len() as u32);
+            columns.weights.push(table.weight[bundle]);
+            columns.caps.push(table.cap[bundle]);
         }
+        self.constraints = Some(constraints);
         let columns = &mut self.columns;
         let problem = Problem {
             start: &columns.start,

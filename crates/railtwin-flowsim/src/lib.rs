@@ -5,6 +5,7 @@
 //! * [`conflict`]: which patterns share links.
 //! * [`component`]: rates of patterns that share links, and the course of one alone.
 //! * [`flight`]: patterns in flight; [`order`]: operations that wait; [`ledger`]: what links carried.
+//! * [`reduce`]: links that can bind.
 //! * [`engine`]: the event loop.
 //!
 //! ```
@@ -26,5 +27,6 @@ pub mod flight;
 pub mod ledger;
 pub mod max_min;
 pub mod order;
+pub mod reduce;
 
 pub use engine::{FlowEngine, Shortcuts};

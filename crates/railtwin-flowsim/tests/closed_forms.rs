@@ -42,7 +42,17 @@ fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
         pxn: true,
         convergence: SimTime::ZERO,
     };
-    Case { name: "test".into(), seed: 1, fabric, work, placements, routing, caps: vec![], faults: vec![] }
+    Case {
+        name: "test".into(),
+        seed: 1,
+        fabric,
+        work,
+        placements,
+        routing,
+        pace: railtwin_engine::Pace::Bundle,
+        caps: vec![],
+        faults: vec![],
+    }
 }
 
 /// One leaf, `hosts` hosts of `gpus` GPUs, NICs of one 400 Gbps port, no delays.

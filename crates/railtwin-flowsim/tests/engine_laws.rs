@@ -108,7 +108,17 @@ impl Draw {
             convergence: SimTime::from_ns(100_000),
         };
         let name = "drawn".into();
-        Case { name, seed: self.seed, fabric, work, placements, routing, caps: vec![], faults: vec![] }
+        Case {
+            name,
+            seed: self.seed,
+            fabric,
+            work,
+            placements,
+            routing,
+            pace: railtwin_engine::Pace::Bundle,
+            caps: vec![],
+            faults: vec![],
+        }
     }
 }
 

@@ -45,6 +45,11 @@ static RUN: Table = Table {
     keys: &[
         key("replicates", Kind::Whole(1, 100_000), "Draws of the hash seeds; default 1."),
         key("steps", Kind::Whole(1, 100_000), "Training steps in each replicate; default 1."),
+        key(
+            "pace",
+            Kind::Choice(&["bundle", "class"]),
+            "What moves in lock step; default class for training, bundle for collectives.",
+        ),
     ],
     ..Table::EMPTY
 };

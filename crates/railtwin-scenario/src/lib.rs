@@ -66,6 +66,6 @@ pub use job::{
 pub use json_schema::json_schema;
 pub use resolve::{Reader, Source};
 pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};
-pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, GainSpec, RunSpec, SCHEMA, Scenario};
+pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand};

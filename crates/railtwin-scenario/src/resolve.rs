@@ -8,7 +8,7 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::resolve_job::Planner;
 use crate::{
-    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario,
+    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario,
     ScenarioError, Seeds, Split,
 };
 
@@ -41,6 +41,17 @@ impl Scenario {
                 preset.build().map_err(|error| source.error("fabric", error.to_string(), None))
             }
             FabricSpec::Lingjun(spec) => crate::resolve_lingjun::fabric(spec, source, read),
+        }
+    }
+
+    /// What moves in lock step: as written, else rank classes for training and bundles for collectives.
+    fn pace(&self) -> railtwin_engine::Pace {
+        let training = self.jobs.iter().any(|job| matches!(job.work, crate::Work::Workload(_)));
+        match self.run.pace {
+            Some(Pace::Bundle) => railtwin_engine::Pace::Bundle,
+            Some(Pace::Class) => railtwin_engine::Pace::Class,
+            None if training => railtwin_engine::Pace::Class,
+            None => railtwin_engine::Pace::Bundle,
         }
     }
 
@@ -84,6 +95,7 @@ impl Scenario {
             work,
             placements,
             routing: routing(&self.routing),
+            pace: self.pace(),
             caps: self.caps.iter().map(cap).collect(),
             faults,
             fabric,

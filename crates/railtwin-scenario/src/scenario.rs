@@ -122,11 +122,24 @@ pub struct RunSpec {
     pub replicates: u32,
     /// Training steps of a job in each replicate.
     pub steps: u32,
+    /// What moves in lock step; none = rank classes for training, bundles for collectives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
+}
+
+/// What moves in lock step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// A channel of a ring, or one free exchange.
+    Bundle,
+    /// All communicators of a rank class that run the same operation.
+    Class,
 }
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { replicates: 1, steps: 1 }
+        Self { replicates: 1, steps: 1, pace: None }
     }
 }
 

@@ -1,0 +1,126 @@
+//! Links that say the same, said once: the max-min problem on the constraints that can bind.
+//!
+//! Two links crossed by the same bundles in the same proportions, relative to capacity, are one constraint. One
+//! whose every share is no greater than another's over the same bundles can never be full before it. Leaving
+//! such links out changes no rate: they hold whenever the others do. Capacities become 1, shares are relative;
+//! a link without capacity keeps 0.
+use std::collections::HashMap;
+
+use railtwin_engine::BundleTable;
+use railtwin_units::stream::mix;
+
+/// The constraints of a table under given capacities.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Constraints {
+    /// CSR: constraints of bundle `b` are `start[b]..start[b + 1]`.
+    pub start: Vec<u32>,
+    /// Constraint ids, ascending within a bundle.
+    pub ids: Vec<u32>,
+    /// Shares relative to capacity.
+    pub shares: Vec<f64>,
+    /// 1, or 0 for links without capacity, by constraint.
+    pub capacities: Vec<f64>,
+}
+
+/// Rows over the same bundles.
+#[derive(Default)]
+struct Family {
+    /// Row numbers in `rows` that none of the others makes needless.
+    kept: Vec<usize>,
+}
+
+impl Constraints {
+    /// Finds the constraints of `table`; `capacities` in bytes per second by link id.
+    pub fn of(table: &BundleTable, capacities: &[f64]) -> Self {
+        let rows = rows(table, capacities);
+        // Families are looked up, never iterated: the order of rows is that of links.
+        let mut families: HashMap<u64, Family> = HashMap::new();
+        let mut kept = vec![false; rows.len()];
+        for (number, row) in rows.iter().enumerate() {
+            let support = row.iter().fold(row.len() as u64, |sum, &(bundle, _)| mix(sum ^ u64::from(bundle)));
+            let family = families.entry(support).or_default();
+            let same = |other: usize| rows[other].iter().map(|e| e.0).eq(row.iter().map(|e| e.0));
+            let least = |a: usize, b: &[(u32, f64)]| rows[a].iter().zip(b).all(|(a, b)| a.1 <= b.1);
+            let covers = |a: usize, b: &[(u32, f64)]| rows[a].iter().zip(b).all(|(a, b)| a.1 >= b.1);
+            if family.kept.iter().any(|&other| same(other) && covers(other, row)) {
+                continue;
+            }
+            family.kept.retain(|&other| {
+                let needless = same(other) && least(other, row);
+                kept[other] &= !needless;
+                !needless
+            });
+            family.kept.push(number);
+            kept[number] = true;
+        }
+        let rows = rows.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row);
+        Self::of_rows(table.bundles(), &rows.collect::<Vec<_>>())
+    }
+
+    fn of_rows(bundles: usize, rows: &[Vec<(u32, f64)>]) -> Self {
+        let mut start = vec![0_u32; bundles + 1];
+        for &(bundle, _) in rows.iter().flatten() {
+            start[bundle as usize + 1] += 1;
+        }
+        for bundle in 0..bundles {
+            start[bundle + 1] += start[bundle];
+        }
+        let mut fill = start.clone();
+        let (mut ids, mut shares) = (vec![0; start[bundles] as usize], vec![0.0; start[bundles] as usize]);
+        for (id, row) in rows.iter().enumerate() {
+            for &(bundle, share) in row {
+                let at = &mut fill[bundle as usize];
+                ids[*at as usize] = id as u32;
+                shares[*at as usize] = if share.is_finite() { share } else { 1.0 };
+                *at += 1;
+            }
+        }
+        let open = |row: &Vec<(u32, f64)>| f64::from(u8::from(row[0].1.is_finite()));
+        Self { start, ids, shares, capacities: rows.iter().map(open).collect() }
+    }
+}
+
+/// For each used link its bundles with their shares relative to capacity; infinite without capacity.
+fn rows(table: &BundleTable, capacities: &[f64]) -> Vec<Vec<(u32, f64)>> {
+    let mut row_of = vec![u32::MAX; capacities.len()];
+    let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
+    for bundle in 0..table.bundles() {
+        for (link, share) in table.links_of(bundle) {
+            let row = &mut row_of[link.index()];
+            if *row == u32::MAX {
+                *row = rows.len() as u32;
+                rows.push(Vec::new());
+            }
+            rows[*row as usize].push((bundle as u32, share / capacities[link.index()]));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_engine::BundleWriter;
+    use railtwin_engine::bundles::Strand;
+    use railtwin_fabric::LinkId;
+    use railtwin_units::SimTime;
+
+    #[test]
+    fn needless_links_go_and_dead_ones_stay() {
+        let mut writer = BundleWriter::new(false);
+        let strand = |links: &[u32]| Strand {
+            edge: 0,
+            amount: 1.0,
+            of: 1,
+            links: links.iter().map(|&l| LinkId(l)).collect(),
+        };
+        writer.push(1.0, f64::INFINITY, &[strand(&[0, 1, 2, 4])]);
+        writer.push(1.0, f64::INFINITY, &[strand(&[1, 2, 3])]);
+        writer.close_pattern(SimTime::ZERO);
+        // Link 0: wide, first bundle alone. Links 1 and 2: both bundles, 2 the narrower. Link 4: dead.
+        let constraints = Constraints::of(&writer.finish(), &[8.0, 4.0, 2.0, 1.0, 0.0]);
+        assert_eq!(constraints.capacities.iter().filter(|&&c| c == 0.0).count(), 1);
+        assert_eq!(constraints.capacities.len(), 3, "{constraints:?}");
+        assert_eq!(constraints.shares, [0.5, 1.0, 0.5, 1.0]);
+    }
+}
