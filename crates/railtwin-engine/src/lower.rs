@@ -16,11 +16,11 @@ use crate::case::{Balancer, Case, Pace, Split};
 use crate::disjoint::DisjointPorts;
 
 /// One queue pair's path.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct FlowPath {
     /// Pattern over the whole case.
     pub pattern: u32,
-    /// Bundle in the case's table.
+    /// Bundle, counted over the case before rank classes join them.
     pub bundle: u32,
     /// Source NIC.
     pub source: DeviceId,
@@ -32,6 +32,8 @@ pub struct FlowPath {
     pub queue_pair: u32,
     /// Port of the target NIC that the flow landed on.
     pub landed_port: u32,
+    /// Bytes of the queue pair for each byte of the operation, under a static split.
+    pub share: f64,
     /// Links from NIC to NIC.
     pub links: Vec<LinkId>,
 }
@@ -213,6 +215,7 @@ impl<'a> Lowering<'a> {
                         );
                         for path in &mut paths[before..] {
                             (path.pattern, path.bundle) = (pattern as u32, row as u32);
+                            path.share *= bundle.volume;
                         }
                         if !flows {
                             paths.clear();
@@ -270,6 +273,7 @@ impl<'a> Lowering<'a> {
                 source_port,
                 queue_pair,
                 landed_port: landed.port_index,
+                share: amount / f64::from(count),
                 links: links[1..links.len() - 1].to_vec(),
             });
             sink.strands.push(Strand { edge: sink.edge, amount, of: count, links });

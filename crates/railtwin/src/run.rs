@@ -96,7 +96,7 @@ impl Run {
             tables::incidents(case, log),
         ];
         if self.flows.len() <= FLOWS_MAX {
-            all.push(tables::flows(case, log, &self.table.volume, &self.flows));
+            all.push(tables::flows(case, log, &self.flows));
         }
         all
     }

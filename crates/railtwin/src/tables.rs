@@ -90,21 +90,14 @@ pub fn operations(case: &Case, log: &RunLog, rows: std::ops::Range<usize>) -> Ta
 }
 
 /// The path of every queue pair of the chosen replicate, before any fault.
-pub fn flows(case: &Case, log: &RunLog, volumes: &[f64], flows: &[FlowPath]) -> Table {
+pub fn flows(case: &Case, log: &RunLog, flows: &[FlowPath]) -> Table {
     let fabric = &case.fabric;
     let mut name_of = std::collections::BTreeMap::new();
     for device in flows.iter().flat_map(|flow| [flow.source, flow.target]) {
         name_of.entry(device).or_insert_with(|| fabric.device_name(device));
     }
-    let mut pairs = std::collections::BTreeMap::new();
-    for flow in flows {
-        *pairs.entry((flow.bundle, flow.source, flow.target)).or_insert(0_u32) += 1;
-    }
     // A static split hands every queue pair of an edge the same.
-    let bytes = |flow: &FlowPath| {
-        let whole = log.pattern_bytes[flow.pattern as usize] * volumes[flow.bundle as usize];
-        (whole / f64::from(pairs[&(flow.bundle, flow.source, flow.target)])).round() as u64
-    };
+    let bytes = |flow: &FlowPath| (log.pattern_bytes[flow.pattern as usize] * flow.share).round() as u64;
     Table::new(
         "flows",
         vec![
