@@ -29,13 +29,13 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "exposed",
-        row: "one axis of one job, over the run",
+        row: "one axis of one job, mean over its lanes in the chosen replicate",
         columns: &[
             ("job", "text", "job name"),
-            ("axis", "text", "compute, tp, pp, dp, ep, dp-ep, idle"),
-            ("exposed_ps", "u64", "time in which the job's critical lane waited for this axis alone"),
-            ("busy_ps", "u64", "time in which any operation of the axis ran on that lane"),
-            ("bytes", "u64", "bytes handed to the axis' collectives on that lane"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, idle"),
+            ("exposed_ps", "u64", "time that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, other, pp ran"),
+            ("busy_ps", "u64", "time in which any operation of the axis ran"),
+            ("bytes", "u64", "bytes handed to the axis' collectives"),
         ],
     },
     TableDoc {
@@ -44,7 +44,7 @@ pub const TABLES: &[TableDoc] = &[
         columns: &[
             ("job", "text", "job name"),
             ("lane", "text", "rank class, such as a pipeline stage"),
-            ("axis", "text", "compute, tp, pp, dp, ep, dp-ep"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep"),
             ("kind", "text", "compute, all-reduce, all-gather, reduce-scatter, all-to-all, send-receive"),
             ("name", "text", "name in the workload"),
             ("start_ps", "u64", "start"),

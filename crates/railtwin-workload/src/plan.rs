@@ -45,7 +45,7 @@ impl Axis {
             Self::Pp => "pp",
             Self::Dp => "dp",
             Self::Ep => "ep",
-            Self::DpEp => "dp-ep",
+            Self::DpEp => "dp_ep",
             Self::Other => "other",
         }
     }

@@ -1,7 +1,7 @@
 //! Where the time of a step goes: computation, communication that nothing hides, waiting.
 //!
 //! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
-//! communication in flight on that lane (tp, ep, dp, dp-ep in this order); else to pp while a message for the
+//! communication in flight on that lane (tp, ep, dp, dp_ep in this order); else to pp while a message for the
 //! lane is on its way; else it is idle, the pipeline's bubble. Times are means over the lanes of a job, so the
 //! parts add up to the job's duration.
 use railtwin_engine::{OperationTimes, WorkGraph};

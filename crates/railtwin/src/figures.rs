@@ -74,8 +74,6 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let training = case.work.jobs.iter().any(|job| job.plan.lanes.len() > 1 || job.plan.flops.is_some());
     let note = "median over replicates of the hash seeds";
     figures.push(figure("step_time", quantile(&steps, 0.5), "s", note));
-    figures.push(figure("step_time_p5", quantile(&steps, 0.05), "s", "5th percentile over replicates"));
-    figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
     if let (Some(job), Some(step)) = (case.work.jobs.first(), quantile(&steps, 0.5)) {
         if let Some(tokens) = job.plan.tokens {
             figures.push(figure("tokens_per_s", Some(tokens as f64 / step), "1/s", ""));
@@ -96,6 +94,8 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
         }
     }
     busbw(simulation, &mut figures);
+    figures.push(figure("step_time_p5", quantile(&steps, 0.05), "s", "5th percentile over replicates"));
+    figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
     figures.push(figure("worst_link_utilization", Some(worst), "ratio", "mean over the run, most used link"));
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);

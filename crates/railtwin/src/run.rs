@@ -59,7 +59,8 @@ impl Run {
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         if !case.work.jobs.is_empty() {
             let done = simulate(case, &engine, resolved.scenario.run.replicates, progress);
-            info.figures.extend(figures::of_simulation(case, &done));
+            let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
+            info.figures.extend(of_fabric);
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);
             info.counters.insert("max_min_bundles".into(), done.log.solved_bundles);
