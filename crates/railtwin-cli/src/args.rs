@@ -2,6 +2,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::design::DesignArgs;
+use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
@@ -20,6 +21,8 @@ pub enum Verb {
     Design(DesignArgs),
     /// Simulate a scenario and write its run folder and report
     Run(RunArgs),
+    /// Print the figures of the papers beside ours
+    Reproduce(ReproduceArgs),
     /// Print the JSON Schema of a scenario
     Schema,
 }

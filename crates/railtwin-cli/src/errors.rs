@@ -48,6 +48,10 @@ impl CliError {
     /// An error of the façade; `text` is the scenario's, for its places.
     pub(crate) fn of(error: railtwin::Error, text: &str) -> Self {
         match error {
+            // Without the text the place cannot be drawn; the message names file, line and column.
+            railtwin::Error::Scenario(error) if text.is_empty() => {
+                Self::Input { message: error.to_string(), help: None }
+            }
             railtwin::Error::Scenario(error) => Self::Scenario { error, text: text.to_owned() },
             railtwin::Error::Store(error) => Self::Folder(error.to_string()),
             other => Self::Input { message: other.to_string(), help: None },

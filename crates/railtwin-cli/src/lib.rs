@@ -11,6 +11,7 @@ pub mod args;
 mod design;
 mod errors;
 mod meter;
+mod reproduce;
 mod run;
 mod schema;
 mod table;
@@ -46,6 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
         Ok(args) => match &args.verb {
             Verb::Design(args) => design::run(args, streams),
             Verb::Run(args) => run::run(args, streams),
+            Verb::Reproduce(args) => reproduce::run(args, streams),
             Verb::Schema => schema::run(streams),
         },
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

@@ -33,7 +33,11 @@ pub const TABLES: &[TableDoc] = &[
         columns: &[
             ("job", "text", "job name"),
             ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, idle"),
-            ("exposed_ps", "u64", "time that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, other, pp ran"),
+            (
+                "exposed_ps",
+                "u64",
+                "time that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, other, pp ran",
+            ),
             ("busy_ps", "u64", "time in which any operation of the axis ran"),
             ("bytes", "u64", "bytes handed to the axis' collectives"),
         ],

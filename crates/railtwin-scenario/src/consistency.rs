@@ -6,7 +6,7 @@ use railtwin_routing::Fields;
 
 use crate::error::Problem;
 use crate::expect::Bounds;
-use crate::job::{JobSize, JobSpec, Placement, Work};
+use crate::job::{JobSize, JobSpec, Placement};
 use crate::scenario::{FaultKind, FaultSpec, Scenario};
 use crate::tree::{Node, steps};
 
@@ -78,9 +78,6 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
             let message = format!("hosts = {size}, but the placement has {} hosts", hosts.len());
             return Some(("hosts", (message, "leave `hosts` away: the placement says it")));
         }
-    } else if matches!(job.work, Work::Collective(_)) && job.size.is_none() {
-        let message = "a collective does not say the size of its job".to_owned();
-        return Some(("collective", (message, "write hosts = 2, or gpus = 16")));
     }
     None
 }

@@ -8,7 +8,8 @@ use railtwin_workload::{Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder
 
 use crate::resolve::{Reader, Source, ranks};
 use crate::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSpec, Per, RecipeSpec, ScenarioError, Work, Workload,
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, ScenarioError,
+    Work, Workload,
 };
 
 /// Makes the plans of a scenario's jobs.
@@ -102,8 +103,12 @@ impl Planner<'_> {
     }
 
     fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
-        let ranks = ranks(self.fabric, job.size)
-            .ok_or_else(|| self.error(row, "collective", "the job's size is missing: write hosts or gpus"))?;
+        // Without a size the job takes the hosts that its placement names, else every active GPU.
+        let active = || -> u32 {
+            let hosts = self.fabric.hosts().iter().filter(|host| !host.spare);
+            hosts.map(|host| self.fabric.host_models()[host.model as usize].gpus).sum()
+        };
+        let ranks = ranks(self.fabric, job.size.or(named(job))).unwrap_or_else(active);
         let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
         let kind = spec.kind.into();
         let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);
@@ -134,6 +139,14 @@ impl Planner<'_> {
             last = vec![builder.push(Operation { lane: 0, name, axis, work }, &last)];
         }
         Ok(builder.finish())
+    }
+}
+
+/// The size that a list of hosts gives.
+fn named(job: &JobSpec) -> Option<JobSize> {
+    match &job.placement {
+        Placement::Hosts(hosts) => Some(JobSize::Hosts(hosts.len() as u32)),
+        _ => None,
     }
 }
 

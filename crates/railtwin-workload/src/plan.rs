@@ -112,6 +112,8 @@ pub struct Plan {
     pub flops: Option<f64>,
     /// Tokens of a step; none where the workload does not say.
     pub tokens: Option<u64>,
+    /// Bytes of a step by axis as HPN table 3 counts them, where the workload says.
+    pub volumes: Vec<(Axis, u64)>,
     /// What a reader of the result should know.
     pub notes: Vec<String>,
 }
@@ -155,6 +157,7 @@ impl PlanBuilder {
             dependencies: Vec::new(),
             flops: None,
             tokens: None,
+            volumes: Vec::new(),
             notes: Vec::new(),
         };
         Self { plan, codes: std::collections::BTreeMap::new() }

@@ -154,6 +154,8 @@ impl Training {
         let mut plan = step.plan()?;
         plan.flops = Some(self.model.step_flops(self.tokens()));
         plan.tokens = Some(self.tokens());
+        let volumes = self.volumes();
+        plan.volumes = vec![(Axis::Dp, volumes.dp), (Axis::Pp, volumes.pp), (Axis::Tp, volumes.tp)];
         Ok(plan)
     }
 

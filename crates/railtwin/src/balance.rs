@@ -1,7 +1,8 @@
-//! How evenly flows spread over the uplinks of leaves: Meta's max-mean ratio (Meta RoCE section 4.1.1).
+//! How evenly flows spread over the uplinks of leaves: Meta's max-mean ratio (Meta RoCE section 4.1.1); and the
+//! paths that are left when a spine is lost (HPN section 6.1).
 use railtwin_engine::lower::{FlowPath, Lowering};
-use railtwin_fabric::{Fabric, LinkId, PortRole};
-use railtwin_routing::{LinkMask, max_mean_ratio};
+use railtwin_fabric::{Fabric, HostId, LinkId, PortRole};
+use railtwin_routing::{Forwarding, LinkMask, NicPort, Routing, max_mean_ratio};
 use railtwin_store::Figure;
 
 use crate::figures::quantile;
@@ -32,6 +33,22 @@ pub fn leaf_uplinks(resolved: &Resolved, flows: &[FlowPath]) -> Option<Figure> {
     figure.note = format!("flows of the most loaded uplink over the mean, {} leaves and draws", ratios.len());
     (figure.low, figure.high) = (quantile(&ratios, 0.05), quantile(&ratios, 0.95));
     Some(figure)
+}
+
+/// Paths from a NIC port of the first host to a host of another segment with the first spine gone.
+pub fn paths_after_spine_loss(resolved: &Resolved) -> Option<Figure> {
+    let (case, fabric) = (&resolved.case, &*resolved.case.fabric);
+    let first = fabric.hosts().first()?;
+    let other = fabric.hosts().iter().position(|h| h.pod == first.pod && h.segment != first.segment)?;
+    let (spine, _) = fabric.switches().iter().find(|(_, place)| place.tier == 2)?;
+    let mut mask = LinkMask::none(fabric);
+    mask.set_device(fabric, *spine, true);
+    let forwarding = Forwarding::new(fabric, &mask);
+    let routing = Routing { fabric, forwarding: &forwarding, ecmp: &case.routing.ecmp };
+    let source = NicPort { nic: fabric.nic(HostId(0), 0), port: 0 };
+    let target = fabric.nic(HostId::from_index(other), 0);
+    let paths = routing.count_paths(source, target).unwrap_or(0);
+    Some(Figure::new("paths_after_spine_loss", paths as f64, "count"))
 }
 
 /// One ratio for each leaf with flows on its uplinks.

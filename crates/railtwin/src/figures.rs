@@ -39,6 +39,21 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     count("leaves_per_host", report.leaves_per_host.into());
     count("spines_per_plane", report.spines_per_plane.into());
     count("path_choices", report.path_choices.into());
+    // Search spaces of HPN table 1 over ours.
+    for (name, space) in
+        [("superpod", 32.0 * 32.0 * 4.0), ("jupiter", 8.0 * 256.0), ("fat_tree", 48.0 * 48.0)]
+    {
+        count(&format!("{name}_over_path_choices"), space / f64::from(report.path_choices.max(1)));
+    }
+    count(
+        "leaf_sets_per_segment",
+        f64::from(report.gpus_per_segment) / f64::from(report.gpus_per_leaf_set.max(1)),
+    );
+    if let Some(spine) = report.tiers.get(1) {
+        // Down ports over those of a spine with as many down as up, less one (HPN section 6.2).
+        let even = f64::from(spine.down_ports + spine.up_ports) / 2.0;
+        count("spine_ports_released", f64::from(spine.down_ports) / even - 1.0);
+    }
     count("cables_access", report.cables_access.into());
     count("cables_leaf_spine", report.cables_leaf_spine.into());
     count("cables_spine_core", report.cables_spine_core.into());
@@ -86,6 +101,10 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
             let note = "model FLOPs over peak FLOPs of the job's GPUs in a step";
             figures.push(figure("mfu", Some(flops / (peak * step)), "ratio", note));
         }
+    }
+    for (axis, bytes) in case.work.jobs.first().map_or(&[][..], |job| &job.plan.volumes) {
+        let name = format!("volume_{}", axis.name());
+        figures.push(figure(name, Some(*bytes as f64), "bytes", "as HPN table 3 counts it"));
     }
     if training {
         for part in &simulation.replicates[simulation.chosen as usize].exposed {

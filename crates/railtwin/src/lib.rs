@@ -37,6 +37,7 @@ pub mod links;
 pub mod map;
 pub mod question;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod simulate;
 pub mod tables;

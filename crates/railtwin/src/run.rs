@@ -55,6 +55,7 @@ impl Run {
         let design = DesignReport::of(&case.fabric);
         info.facts = facts(&design, &resolved);
         info.figures = figures::of_design(&design);
+        info.figures.extend(crate::balance::paths_after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         if !case.work.jobs.is_empty() {

@@ -1,0 +1,222 @@
+//! The reproduction table: figures that the papers print, beside ours.
+//!
+//! Rows stand in `rows.toml`; their scenarios in `scenarios/papers/` of the repository, embedded here, so that
+//! `railtwin run scenarios/papers/<name>.toml --json` prints the same values.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use railtwin_store::Figure;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::gain::gains;
+use crate::question::Question;
+use crate::run::Run;
+
+include!(concat!(env!("OUT_DIR"), "/papers.rs"));
+
+/// Rows of the table as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    row: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    id: String,
+    kind: Kind,
+    scenario: String,
+    #[serde(default)]
+    full_replicates: Option<u32>,
+    #[serde(default)]
+    fitted: BTreeMap<String, toml::Value>,
+    figures: Vec<Wanted>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    figure: String,
+    paper: f64,
+    #[serde(default)]
+    low: Option<f64>,
+    #[serde(default)]
+    high: Option<f64>,
+    #[serde(default)]
+    skipped: Option<String>,
+}
+
+/// How a figure comes about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Counted on the built graph or computed from a plan.
+    Arithmetic,
+    /// From routes, without time.
+    Analytic,
+    /// From runs.
+    Simulated,
+    /// From a controller's decisions.
+    Controller,
+}
+
+/// One figure beside the paper's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reproduced {
+    /// Id in the fidelity catalogue.
+    pub id: String,
+    /// Figure as the run calls it.
+    pub figure: String,
+    /// How it comes about.
+    pub kind: Kind,
+    /// The scenario's file in the repository.
+    pub scenario: String,
+    /// What the paper prints.
+    pub paper: f64,
+    /// What came out; null where the run has no such figure.
+    pub ours: Option<f64>,
+    /// Least that counts as met; null = open.
+    pub low: Option<f64>,
+    /// Most that counts as met; null = open.
+    pub high: Option<f64>,
+    /// Whether ours lies within.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<bool>,
+    /// Why the paper's figure cannot be derived, where the catalogue says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Parameters that the paper leaves open and we chose.
+    pub fitted: BTreeMap<String, serde_json::Value>,
+    /// Wall seconds of the scenario; filled in by who has a clock.
+    pub seconds: f64,
+}
+
+/// Ids of the table in its order, each once.
+pub fn ids() -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for row in rows() {
+        if !ids.contains(&row.id) {
+            ids.push(row.id);
+        }
+    }
+    ids
+}
+
+fn rows() -> Vec<Row> {
+    let rows: Rows = toml::from_str(include_str!("rows.toml")).expect("a test reads the table");
+    rows.row
+}
+
+/// Reproduces the rows with `wanted` ids (all when empty). `full` takes the papers' length; `clock` gives wall
+/// seconds; `progress` hears of each scenario before it runs.
+///
+/// # Errors
+/// [`Error::Argument`] for an id that the table does not have.
+pub fn reproduce(
+    wanted: &[String],
+    full: bool,
+    clock: &dyn Fn() -> f64,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Reproduced>, Error> {
+    if let Some(unknown) = wanted.iter().find(|id| !ids().contains(id)) {
+        let known = ids().join(", ");
+        return Err(Error::Argument(format!("no row {unknown:?}; write some of: {known}")));
+    }
+    let mut figures_of: BTreeMap<String, (Vec<Figure>, f64)> = BTreeMap::new();
+    let mut table = Vec::new();
+    for row in rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)) {
+        if !figures_of.contains_key(&row.scenario) {
+            progress(&row.scenario);
+            let start = clock();
+            let figures = figures(&row.scenario, row.full_replicates.filter(|_| full))?;
+            figures_of.insert(row.scenario.clone(), (figures, clock() - start));
+        }
+        let (figures, seconds) = &figures_of[&row.scenario];
+        table.extend(row.figures.iter().map(|wanted| reproduced(&row, wanted, figures, *seconds)));
+    }
+    Ok(table)
+}
+
+/// All figures of a scenario of the papers: those of its only point, or the gains of its sweep.
+fn figures(name: &str, replicates: Option<u32>) -> Result<Vec<Figure>, Error> {
+    let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
+    let question = Question::of_text(&format!("scenarios/papers/{name}.toml"), text, Path::new("."));
+    let mut runs = Vec::new();
+    for mut point in question.points()? {
+        if let Some(replicates) = replicates {
+            point.scenario.run.replicates = replicates;
+        }
+        let run = Run::of(question.resolve(&point.scenario)?, &|| ());
+        runs.push((point.label, run.info.figures, point.scenario.gain));
+    }
+    let gain = runs.first().and_then(|(_, _, gain)| gain.clone());
+    Ok(match (gain, runs.len()) {
+        (Some(gain), _) => {
+            let points: Vec<_> = runs.iter().map(|(label, f, _)| (label.as_slice(), f.as_slice())).collect();
+            gains(&gain, &points)
+        }
+        (None, _) => runs.pop().map(|(_, figures, _)| figures).unwrap_or_default(),
+    })
+}
+
+fn reproduced(row: &Row, wanted: &Wanted, figures: &[Figure], seconds: f64) -> Reproduced {
+    let ours = figures.iter().find(|figure| figure.name == wanted.figure).and_then(|figure| figure.value);
+    let exact = wanted.low.is_none() && wanted.high.is_none();
+    let low = wanted.low.or(exact.then_some(wanted.paper));
+    let high = wanted.high.or(exact.then_some(wanted.paper));
+    let met =
+        ours.is_some_and(|ours| low.is_none_or(|low| ours >= low) && high.is_none_or(|high| ours <= high));
+    let json = |value: &toml::Value| serde_json::to_value(value).unwrap_or(serde_json::Value::Null);
+    Reproduced {
+        id: row.id.clone(),
+        figure: wanted.figure.clone(),
+        kind: row.kind,
+        scenario: format!("scenarios/papers/{}.toml", row.scenario),
+        paper: wanted.paper,
+        ours,
+        low,
+        high,
+        met: wanted.skipped.is_none().then_some(met),
+        skipped: wanted.skipped.clone(),
+        fitted: row.fitted.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
+        seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_a_scenario_that_resolves() {
+        for row in rows() {
+            let text = PAPERS.iter().find(|(name, _)| *name == row.scenario);
+            let (name, text) = text.unwrap_or_else(|| panic!("{} names {}", row.id, row.scenario));
+            let question = Question::of_text(name, text, Path::new("."));
+            for point in question.points().unwrap() {
+                question.resolve(&point.scenario).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn exact_rows_are_exact() {
+        let ids: Vec<String> =
+            ["QH10", "QH11", "QH12", "QH13", "QH15", "QH16", "QH29", "QH35", "QH36", "QH37", "QH38"]
+                .map(str::to_owned)
+                .to_vec();
+        for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
+            assert_ne!(row.met, Some(false), "{row:?}");
+            assert_eq!(row.met.is_none(), row.skipped.is_some());
+        }
+    }
+
+    #[test]
+    fn an_unknown_id_names_those_that_exist() {
+        let error = reproduce(&["QX99".to_owned()], false, &|| 0.0, &|_| ()).unwrap_err();
+        assert!(error.to_string().contains("QH10"), "{error}");
+    }
+}
