@@ -7,7 +7,7 @@ use railtwin_routing::{
 };
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{
-    Collective, Edge, HostLayout, Member, Pattern, Shape, collective, direct, nvls, ring, shape,
+    Collective, Edge, HostLayout, Member, Pattern, Shape, collective, direct, nvls, nvls_tree, ring, shape,
 };
 use rayon::prelude::*;
 
@@ -106,6 +106,7 @@ impl<'a> Lowering<'a> {
                 (Collective::SendReceive, _) => direct::pairs(&members, &layout),
                 (kind, collective::Algorithm::Ring) => ring::ring(kind, &members, &layout),
                 (_, collective::Algorithm::Nvls) => nvls::nvls(&members, &layout),
+                (_, collective::Algorithm::NvlsTree) => nvls_tree::nvls_tree(&members, &layout),
                 (kind, collective::Algorithm::Direct) => direct::direct(kind, &members, &layout),
             };
             let first_edge = all.edges.len() as u32;

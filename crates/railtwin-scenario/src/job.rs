@@ -178,6 +178,8 @@ pub enum Algorithm {
     Ring,
     /// Reduced in the NVSwitches of a host, in a ring between hosts.
     Nvls,
+    /// Reduced in the NVSwitches of a host, in double binary trees between hosts.
+    NvlsTree,
     /// From each rank straight to each other.
     Direct,
 }

@@ -168,6 +168,7 @@ impl From<Algorithm> for railtwin_workload::Algorithm {
         match algorithm {
             Algorithm::Ring => Self::Ring,
             Algorithm::Nvls => Self::Nvls,
+            Algorithm::NvlsTree => Self::NvlsTree,
             Algorithm::Direct => Self::Direct,
         }
     }

@@ -54,19 +54,22 @@ pub enum Algorithm {
     Ring,
     /// Reduction in the NVSwitch, then a ring among hosts on each rail.
     Nvls,
+    /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
+    NvlsTree,
     /// Every rank to every other at once.
     Direct,
 }
 
 impl Algorithm {
     /// All algorithms.
-    pub const ALL: [Algorithm; 3] = [Self::Ring, Self::Nvls, Self::Direct];
+    pub const ALL: [Algorithm; 4] = [Self::Ring, Self::Nvls, Self::NvlsTree, Self::Direct];
 
     /// The name in scenarios and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
             Self::Nvls => "nvls",
+            Self::NvlsTree => "nvls-tree",
             Self::Direct => "direct",
         }
     }
@@ -91,12 +94,12 @@ impl Algorithm {
     pub fn check(self, collective: Collective) -> Result<(), WorkloadError> {
         let able = match self {
             Self::Ring => !matches!(collective, Collective::AllToAll | Collective::SendReceive),
-            Self::Nvls => collective == Collective::AllReduce,
+            Self::Nvls | Self::NvlsTree => collective == Collective::AllReduce,
             Self::Direct => collective != Collective::Broadcast,
         };
         let accepted = match self {
             Self::Ring => "a ring carries out all-reduce, all-gather, reduce-scatter and broadcast",
-            Self::Nvls => "nvls carries out all-reduce",
+            Self::Nvls | Self::NvlsTree => "nvls and nvls-tree carry out all-reduce",
             Self::Direct => "direct carries out all but broadcast",
         };
         if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }

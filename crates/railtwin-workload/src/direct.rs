@@ -71,6 +71,7 @@ pub fn pairs(members: &[Member], layout: &HostLayout) -> Shape {
 mod tests {
     use super::*;
     use crate::nvls::nvls;
+    use crate::nvls_tree::nvls_tree;
     use crate::ring::ring;
     use proptest::prelude::*;
 
@@ -129,6 +130,12 @@ mod tests {
                 // Reduced inside first: each host sends what one rank of H would.
                 prop_assert!(bytes <= bus_factor(Collective::AllReduce, hosts * gpus) + 1e-9);
                 prop_assert!((bytes - bus_factor(Collective::AllReduce, hosts)).abs() < 1e-9);
+            }
+            let tree = nvls_tree(&m, &layout(gpus, true));
+            if gpus > 1 {
+                // Every edge of a tree carries half of a rail's share each way.
+                let all: f64 = leaving(&tree, hosts).iter().sum();
+                prop_assert!((all - 2.0 * f64::from(hosts - 1)).abs() < 1e-9);
             }
             let share: f64 = shape.bundles.iter().map(|b| b.bus_share).sum();
             prop_assert!(share <= 1.0 + 1e-9);

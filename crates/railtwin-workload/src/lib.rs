@@ -1,8 +1,8 @@
 //! What a job does in a step, without a fabric: ranks, communicators, operations, transfers.
 //!
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
-//! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`direct`]
-//!   make them from ranks whose host, GPU and NIC are plain data.
+//! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
+//!   over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
@@ -16,6 +16,7 @@ pub mod collective;
 pub mod direct;
 pub mod error;
 pub mod nvls;
+pub mod nvls_tree;
 pub mod pipeline;
 pub mod plan;
 pub mod ranks;
@@ -23,6 +24,7 @@ pub mod recipe;
 pub mod ring;
 pub mod shape;
 pub mod train;
+pub mod tree;
 
 pub use collective::{Algorithm, Collective};
 pub use error::WorkloadError;
