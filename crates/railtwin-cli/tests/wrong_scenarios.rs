@@ -60,8 +60,8 @@ fn wrong_scenarios() -> Vec<(&'static str, String, Vec<&'static str>)> {
         ),
         (
             "collective and algorithm that do not go together",
-            swap("\"64 MiB\"", "\"64 MiB\", algorithm = \"direct\""),
-            vec!["wrong.toml:9", "direct", "all-reduce"],
+            swap("\"64 MiB\"", "\"64 MiB\", algorithm = \"ring\"").replace("all-reduce", "all-to-all"),
+            vec!["wrong.toml:9", "ring", "all-to-all"],
         ),
         (
             "unknown recipe",
