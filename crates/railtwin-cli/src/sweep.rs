@@ -67,7 +67,7 @@ pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> 
     let folder = args.out.join(name);
     let mut index = index_of(&folder, name, &points, args.force)?;
     let base = args.scenario.parent().filter(|base| !base.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (seconds, failures) = run_pending(&mut index, &points, base, call, args.jobs)?;
+    let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, args.jobs)?;
     let done = done_points(&index, points, &seconds)?;
     if args.json {
         let mut value = json_of(&question, &done)?;
@@ -120,14 +120,23 @@ fn index_of(folder: &Path, name: &str, points: &[SweptPoint], force: bool) -> Re
     SweepIndex::resume(folder, name, index.cases().to_vec()).map_err(fail)
 }
 
-/// Runs what is not complete. Returns wall seconds and failures, both by run id.
+/// What became of the points that were run, by run id.
+#[derive(Default)]
+struct Ended {
+    /// Wall seconds of those that are complete.
+    seconds: BTreeMap<String, f64>,
+    /// Why the others are not.
+    failures: BTreeMap<String, String>,
+}
+
+/// Runs what is not complete.
 fn run_pending(
     index: &mut SweepIndex,
     points: &[SweptPoint],
     base: &Path,
     call: &OsStr,
     jobs: Option<u32>,
-) -> Result<(BTreeMap<String, f64>, BTreeMap<String, String>), CliError> {
+) -> Result<Ended, CliError> {
     let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
     let task = |case: &SweepCase| Task {
         run_id: case.run_id.clone(),
@@ -140,7 +149,7 @@ fn run_pending(
     for case in index.cases().iter().filter(|case| case.status == Status::Complete) {
         meter.skip(replicates(&case.run_id));
     }
-    let (mut seconds, mut failures, mut written) = (BTreeMap::new(), BTreeMap::new(), Ok(()));
+    let (mut ended, mut written) = (Ended::default(), Ok(()));
     let (total, program) = (tasks.len(), program(call)?);
     let mut note = |index: &mut SweepIndex, id: &str, status| {
         // Later points still run: their folders, not the index, are the truth.
@@ -153,17 +162,17 @@ fn run_pending(
         Report::Tick => meter.tick(),
         Report::Ended(id, Ok(wall)) => {
             note(index, &id, Status::Complete);
-            seconds.insert(id, wall);
-            meter.say(format!("({} of {total} points done)", seconds.len()));
+            ended.seconds.insert(id, wall);
+            meter.say(format!("({} of {total} points done)", ended.seconds.len()));
         }
         Report::Ended(id, Err(reason)) => {
             note(index, &id, Status::Interrupted);
             let label = crate::run::label_text(&by_id[id.as_str()].label);
-            failures.insert(id, format!("{label}: {reason}"));
+            ended.failures.insert(id, format!("{label}: {reason}"));
         }
     });
     meter.finish();
-    written.map(|()| (seconds, failures))
+    written.map(|()| ended)
 }
 
 /// The points that are complete, from their run folders.
