@@ -1,9 +1,14 @@
 //! The arguments of the command.
 use clap::{Parser, Subcommand};
 
+use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
+use crate::import::ImportArgs;
+use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
+use crate::run_point::RunPointArgs;
+use crate::sweep::SweepArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
 #[derive(Parser, Debug)]
@@ -23,6 +28,17 @@ pub enum Verb {
     Run(RunArgs),
     /// Print the figures of the papers beside ours
     Reproduce(ReproduceArgs),
+    /// Simulate all points of a scenario in processes side by side; takes up where it was interrupted
+    Sweep(SweepArgs),
+    /// Hold two run folders against each other: figures, tables and a page with both
+    Compare(CompareArgs),
+    /// Write the report of a run folder again, with the page of this program
+    Report(ReportArgs),
+    /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
+    Import(ImportArgs),
     /// Print the JSON Schema of a scenario
     Schema,
+    /// Simulates one point of a sweep, which stands on standard input
+    #[command(hide = true)]
+    RunPoint(RunPointArgs),
 }

@@ -192,9 +192,14 @@ fn write_text(designs: &[Design], out: &mut dyn Write) -> Result<(), CliError> {
         for (path, value) in &design.label {
             writeln!(out, "{path} = {value}")?;
         }
-        write!(out, "{}\n{}", counts(&design.report).text(), tiers(&design.report.tiers).text())?;
+        write!(out, "{}", text_of(&design.report))?;
     }
     Ok(())
+}
+
+/// A report for people: the counts, then the tiers.
+pub(crate) fn text_of(report: &DesignReport) -> String {
+    format!("{}\n{}", counts(report).text(), tiers(&report.tiers).text())
 }
 
 fn counts(report: &DesignReport) -> TextTable {

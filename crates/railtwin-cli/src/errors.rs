@@ -4,6 +4,9 @@ use std::io::{self, ErrorKind, Write};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use railtwin_scenario::{Problem, ScenarioError};
+use railtwin_store::StoreError;
+
+use crate::run::label_text;
 
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +34,19 @@ pub enum CliError {
     /// Figures are not what the scenario expects.
     #[error("not as expected: {}", .0.join("; "))]
     Unexpected(Vec<String>),
-    /// A run folder cannot be read or written.
+    /// A run folder cannot be written.
     #[error("{0}")]
     Folder(String),
+    /// Points of a sweep that did not come to their end.
+    #[error("{failed} of {points} points failed: {}", .reasons.join("; "))]
+    Points {
+        /// How many failed.
+        failed: usize,
+        /// How many there are.
+        points: usize,
+        /// The first of them with what they said.
+        reasons: Vec<String>,
+    },
     /// A stream or file cannot be written.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
@@ -52,9 +65,41 @@ impl CliError {
             railtwin::Error::Scenario(error) if text.is_empty() => {
                 Self::Input { message: error.to_string(), help: None }
             }
-            railtwin::Error::Scenario(error) => Self::Scenario { error, text: text.to_owned() },
-            railtwin::Error::Store(error) => Self::Folder(error.to_string()),
+            railtwin::Error::Scenario(mut error) => {
+                // Errors of fabrics, jobs and files say the remedy in their last words.
+                for problem in error.problems.iter_mut().filter(|problem| problem.hint.is_none()) {
+                    if let Some((message, hint)) = problem.message.clone().rsplit_once("; ") {
+                        (problem.message, problem.hint) = (message.to_owned(), Some(hint.to_owned()));
+                    }
+                }
+                Self::Scenario { error, text: text.to_owned() }
+            }
+            railtwin::Error::Store(error @ StoreError::Io { .. }) => Self::Folder(error.to_string()),
+            railtwin::Error::Store(error) => Self::unreadable(&error),
+            railtwin::Error::File { path, problem } => {
+                Self::input(format!("cannot read {path}: {problem}"), "name a scenario file")
+            }
             other => Self::Input { message: other.to_string(), help: None },
+        }
+    }
+
+    /// The same of one point of a sweep: each problem names the point.
+    pub(crate) fn of_point(error: railtwin::Error, text: &str, label: &[(String, String)]) -> Self {
+        let mut shown = Self::of(error, text);
+        if let (Self::Scenario { error, .. }, false) = (&mut shown, label.is_empty()) {
+            for problem in &mut error.problems {
+                problem.message.push_str(&format!(", at {}", label_text(label)));
+            }
+        }
+        shown
+    }
+
+    /// A run folder, or a file of one, that was to be read and cannot be.
+    pub(crate) fn unreadable(error: &StoreError) -> Self {
+        let text = error.to_string();
+        match text.rsplit_once("; ") {
+            Some((message, help)) => Self::input(message, help),
+            None => Self::Input { message: text, help: None },
         }
     }
 
@@ -62,7 +107,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Call(_) | Self::Input { .. } | Self::Scenario { .. } => 2,
-            Self::Unexpected(_) | Self::Folder(_) | Self::Write(_) => 1,
+            Self::Unexpected(_) | Self::Folder(_) | Self::Points { .. } | Self::Write(_) => 1,
         }
     }
 
@@ -87,6 +132,10 @@ impl CliError {
             Self::Input { help, .. } => {
                 let message = self.to_string();
                 write!(out, "{}", drawn(&Shown::plain(message, help.clone())))
+            }
+            Self::Points { .. } => {
+                let help = "the points that are done are kept: the same command runs the others again";
+                write!(out, "{}", drawn(&Shown::plain(self.to_string(), Some(help.to_owned()))))
             }
             Self::Unexpected(_) | Self::Folder(_) | Self::Write(_) => {
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), None)))

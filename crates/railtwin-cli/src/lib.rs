@@ -8,12 +8,20 @@
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
 
 pub mod args;
+mod compare;
 mod design;
 mod errors;
+mod import;
+mod import_facts;
+mod import_scenario;
 mod meter;
+mod report;
 mod reproduce;
 mod run;
+mod run_point;
 mod schema;
+mod sweep;
+mod sweep_processes;
 mod table;
 mod units;
 
@@ -43,11 +51,17 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Runs the command on given streams and returns its exit status. `args` begins with the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> u8 {
-    let outcome = match Args::try_parse_from(args) {
+    let call: Vec<OsString> = args.into_iter().collect();
+    let outcome = match Args::try_parse_from(&call) {
         Ok(args) => match &args.verb {
             Verb::Design(args) => design::run(args, streams),
             Verb::Run(args) => run::run(args, streams),
             Verb::Reproduce(args) => reproduce::run(args, streams),
+            Verb::Sweep(args) => sweep::run(args, &call[0], streams),
+            Verb::Compare(args) => compare::run(args, streams),
+            Verb::Report(args) => report::run(args, streams),
+            Verb::Import(args) => import::run(args, streams),
+            Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Schema => schema::run(streams),
         },
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

@@ -1,8 +1,5 @@
 //! Progress on a terminal, and what the process used.
-use std::io::Write;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use railtwin::Resolved;
 
 /// A bar over all replicates of all points; silent where standard error is no terminal.
 pub(crate) struct Meter {
@@ -10,23 +7,27 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(points: &[Resolved]) -> Self {
-        let total: u64 = points.iter().map(|point| u64::from(point.scenario.run.replicates)).sum();
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} replicates, {eta} left");
+    pub(crate) fn new(replicates: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(replicates), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} replicates, {eta} left {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
+    }
+
+    /// Says something beside the bar.
+    pub(crate) fn say(&self, words: String) {
+        self.bar.set_message(words);
     }
 
     pub(crate) fn tick(&self) {
         self.bar.inc(1);
     }
 
-    pub(crate) fn skip(&mut self, replicates: u32) {
+    pub(crate) fn skip(&self, replicates: u32) {
         self.bar.inc(u64::from(replicates));
     }
 
-    pub(crate) fn finish(self, _notes: &mut dyn Write) {
+    pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Point {
 pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let out = (!args.no_folder).then_some(args.out.as_path());
-    let points = run_points(&question, out, args.force, streams.notes)?;
+    let points = run_points(&question, out, args.force)?;
     if args.json {
         let value = json_of(&question, &points)?;
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
@@ -56,27 +56,28 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     if missed.is_empty() { Ok(()) } else { Err(CliError::Unexpected(missed)) }
 }
 
-/// Runs all points; complete run folders are taken as they are unless `force`.
+/// Runs all points one after another; complete run folders are taken as they are unless `force`.
 pub(crate) fn run_points(
     question: &Question,
     out: Option<&Path>,
     force: bool,
-    notes: &mut dyn Write,
 ) -> Result<Vec<Point>, CliError> {
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
     // Resolve all before anything runs: a wrong point costs no time and leaves no folder.
     let resolved: Vec<_> = points
         .iter()
-        .map(|point| question.resolve(&point.scenario))
-        .collect::<Result<_, _>>()
-        .map_err(wrong)?;
-    let mut meter = Meter::new(&resolved);
+        .map(|point| {
+            let resolved = question.resolve(&point.scenario);
+            resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))
+        })
+        .collect::<Result<_, _>>()?;
+    let meter = Meter::new(resolved.iter().map(|point| u64::from(point.scenario.run.replicates)).sum());
     let mut done = Vec::new();
     for (point, resolved) in points.into_iter().zip(resolved) {
-        done.push(run_point(point.label, resolved, out, force, &mut meter).map_err(wrong)?);
+        done.push(run_point(point.label, resolved, out, force, &meter).map_err(wrong)?);
     }
-    meter.finish(notes);
+    meter.finish();
     Ok(done)
 }
 
@@ -85,7 +86,7 @@ fn run_point(
     resolved: Resolved,
     out: Option<&Path>,
     force: bool,
-    meter: &mut Meter,
+    meter: &Meter,
 ) -> Result<Point, railtwin::Error> {
     let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(&resolved));
     let path = out.map(|out| out.join(name));
@@ -100,17 +101,20 @@ fn run_point(
         }
         folder.remove()?;
     }
+    // Made before the simulation, so that readers find it, and a place that cannot be written costs no time.
+    let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
     let start = Instant::now();
     let run = Run::of(resolved, &|| meter.tick());
     let seconds = start.elapsed().as_secs_f64();
-    if let Some(path) = &path {
-        run.write(path)?;
+    if let Some(folder) = &folder {
+        run.write_into(folder)?;
     }
     let unexpected = run.unexpected();
     Ok(Point { label, folder: path, info: run.info, unexpected, seconds: Some(seconds) })
 }
 
-fn missed(point: &Point) -> Vec<String> {
+/// What is not as the scenario expects, in words.
+pub(crate) fn missed(point: &Point) -> Vec<String> {
     let words = |miss: &railtwin::Unexpected| {
         let value = miss.value.map_or("missing".to_owned(), |value| format!("{value}"));
         format!("{} is {value}, expected {}", miss.figure, miss.expected)
@@ -124,7 +128,7 @@ pub(crate) fn label_text(label: &[(String, String)]) -> String {
 }
 
 /// One object: `figures` of the only point, or of all points by label, with the gains of the scenario.
-fn json_of(question: &Question, points: &[Point]) -> Result<Value, CliError> {
+pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, CliError> {
     let object = |figures: &[railtwin_store::Figure]| -> Map<String, Value> {
         figures.iter().map(|figure| (figure.name.clone(), json!(figure.value))).collect()
     };
@@ -152,7 +156,11 @@ fn json_of(question: &Question, points: &[Point]) -> Result<Value, CliError> {
     Ok(json!({ "figures": figures, "runs": runs }))
 }
 
-fn answers(question: &Question, points: &[Point]) -> Result<Vec<railtwin_store::Figure>, CliError> {
+/// The gains that the scenario asks for.
+pub(crate) fn answers(
+    question: &Question,
+    points: &[Point],
+) -> Result<Vec<railtwin_store::Figure>, CliError> {
     let rows: Vec<_> =
         points.iter().map(|point| (point.label.as_slice(), point.info.figures.as_slice())).collect();
     let wanted = question.points().map_err(|error| CliError::of(error, &question.text))?;

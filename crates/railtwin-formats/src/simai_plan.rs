@@ -96,7 +96,7 @@ impl SimaiWorkload {
     fn parallelism(&self, source_name: &str) -> Result<Parallelism, FormatError> {
         let model = self.tp * self.pp;
         let all = self.all_gpus.unwrap_or(model * self.ep);
-        if all % model != 0 || all == 0 {
+        if !all.is_multiple_of(model) || all == 0 {
             let problem = format!("{all} GPUs are not a multiple of tp {} × pp {}", self.tp, self.pp);
             return Err(FormatError::new("SimAI workload", source_name, problem, "write all_gpus to fit"));
         }
@@ -110,7 +110,7 @@ impl SimaiWorkload {
         let micro_batches = parts.micro_batches.len() as u32;
         let fits = self.pp > 1
             && micro_batches.is_multiple_of(self.pp)
-            && parts.micro_batches.iter().all(|rows| body(rows).len() as u32 % self.vpp == 0);
+            && parts.micro_batches.iter().all(|rows| (body(rows).len() as u32).is_multiple_of(self.vpp));
         if !fits && self.vpp > 1 && self.pp > 1 {
             notes.push(format!("vpp {} does not divide the rows of a stage: not interleaved", self.vpp));
         }

@@ -20,6 +20,9 @@ pub enum Error {
         /// What the system says.
         problem: String,
     },
+    /// A page whose data cannot be read.
+    #[error("not a report of railtwin: {0}")]
+    Report(String),
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),

@@ -5,6 +5,7 @@ use railtwin_workload::OperationId;
 use serde_json::{Value, json};
 
 use crate::columns::PageTable;
+use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::map::Map;
 use crate::simulate::{Simulation, mean_step};
@@ -13,6 +14,8 @@ use crate::simulate::{Simulation, mean_step};
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
 /// The line that the data replaces.
 const SLOT: &str = "<script id=\"railtwin-data\" type=\"application/json\">null</script>";
+/// Version of the payload that pages carry (docs/reference/report-payload.md).
+const SCHEMA: u64 = 1;
 /// Spans closer than this share of the run are drawn as one.
 const FINEST: f64 = 1.0 / 4_000.0;
 /// Spans that a page draws at most.
@@ -206,12 +209,97 @@ fn incidents(case: &Case, log: &RunLog) -> Value {
 /// The page with one or two runs in it; of two the second carries the headline of both.
 pub fn page(title: &str, runs: &[Value]) -> String {
     let generator = concat!("railtwin ", env!("CARGO_PKG_VERSION"));
-    let payload = json!({ "schema": 1, "title": title, "generator": generator, "runs": runs });
+    let payload = json!({ "schema": SCHEMA, "title": title, "generator": generator, "runs": runs });
     let text = payload.to_string().replace('<', "\\u003c");
     PAGE.replacen(SLOT, &SLOT.replace("null", &text), 1)
+}
+
+/// What a page carries.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Payload {
+    /// Title of the page.
+    pub title: String,
+    /// One or two runs, as [`run_payload`] makes them.
+    pub runs: Vec<Value>,
+}
+
+/// What [`page`] put into a page, whatever version of the page it was.
+///
+/// # Errors
+/// [`Error::Report`] for a text that is no report, a page without data, data that is cut off or damaged, and data
+/// of another version.
+pub fn payload_of(page_text: &str) -> Result<Payload, Error> {
+    let wrong = |problem: &str| Error::Report(problem.to_owned());
+    let (open, close) = SLOT.split_once("null").expect("the slot holds null");
+    // The payload has no `<`, so the first closing tag ends it.
+    let (_, rest) = page_text.split_once(open).ok_or_else(|| wrong("it has no data element of a report"))?;
+    let (text, _) = rest.split_once(close).ok_or_else(|| wrong("its data is cut off"))?;
+    let mut payload: Value = serde_json::from_str(text)
+        .map_err(|error| Error::Report(format!("its data is damaged: {error} of the data")))?;
+    if payload.is_null() {
+        return Err(wrong("it is the empty page, without data"));
+    }
+    match payload["schema"].as_u64() {
+        Some(SCHEMA) => {}
+        Some(other) => {
+            let problem = format!("its data has schema {other}, and this railtwin reads {SCHEMA}");
+            return Err(Error::Report(problem));
+        }
+        None => return Err(wrong("its data has no schema")),
+    }
+    let title = payload["title"].as_str().ok_or_else(|| wrong("its data has no title"))?.to_owned();
+    let Value::Array(runs) = payload["runs"].take() else { return Err(wrong("its data has no runs")) };
+    let shown = |run: &Value| run["name"].is_string() && run["figures"].is_array();
+    if !(1..=2).contains(&runs.len()) || !runs.iter().all(shown) {
+        return Err(wrong("its data does not have one or two runs with name and figures"));
+    }
+    Ok(Payload { title, runs })
 }
 
 /// Whether the page was built into this program; otherwise reports hold the stand-in.
 pub fn has_page() -> bool {
     !PAGE.contains("railtwin-stand-in")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn problem(text: &str) -> String {
+        payload_of(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_page_gives_back_what_was_put_in() {
+        let run = json!({ "name": "</script><b>", "figures": [{ "value": 0.1 }], "headline": "a < b" });
+        let text = page("A & \"B\"", &[run.clone(), run.clone()]);
+        let payload = payload_of(&text).unwrap();
+        assert_eq!(payload, Payload { title: "A & \"B\"".to_owned(), runs: vec![run.clone(), run] });
+        assert_eq!(page(&payload.title, &payload.runs), text);
+    }
+
+    #[test]
+    fn what_is_no_report_is_said() {
+        assert!(problem("<html></html>").contains("no data element"));
+        assert!(problem(PAGE).contains("without data"));
+        let whole = page("t", &[json!({ "name": "n", "figures": [] })]);
+        let end = whole.find("\"name\"").unwrap();
+        assert!(problem(&whole[..end]).contains("cut off"));
+        assert!(problem(&whole.replace("\"name\"", "name")).contains("damaged"));
+        assert!(problem(&whole.replace("\"schema\":1", "\"schema\":9")).contains("schema 9"));
+        assert!(problem(&whole.replace("\"figures\":[]", "\"figures\":1")).contains("one or two runs"));
+        assert!(problem(&page("t", &[])).contains("one or two runs"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".*", cut in 0_usize..2_000) {
+            let _ = payload_of(&text);
+            let whole = page(&text, &[json!({ "name": text, "figures": [] })]);
+            prop_assert_eq!(&payload_of(&whole).unwrap().title, &text);
+            let (at, _) = whole.char_indices().rev().nth(cut).unwrap_or((0, ' '));
+            let _ = payload_of(&whole[..at]);
+        }
+    }
 }

@@ -51,9 +51,8 @@ impl Run {
     pub fn of(resolved: Resolved, progress: &(dyn Fn() + Sync)) -> Self {
         let case = &resolved.case;
         let engine = FlowEngine::default();
-        let mut info = starting_info(&resolved, engine.name());
         let design = DesignReport::of(&case.fabric);
-        info.facts = facts(&design, &resolved);
+        let mut info = starting_info(&resolved, engine.name(), &design);
         info.figures = figures::of_design(&design);
         info.figures.extend(crate::balance::paths_after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
@@ -117,14 +116,21 @@ impl Run {
         }))
     }
 
-    /// Writes the run folder: tables first, the report, then the information that it is complete.
+    /// Writes a new run folder: [`begin`] and [`Run::write_into`].
     ///
     /// # Errors
     /// [`Error::Store`] naming what could not be written.
     pub fn write(&self, path: &Path) -> Result<RunFolder, Error> {
-        let fabric = fabric_text(&self.info);
-        let running = RunInfo { status: Status::Running, ..self.info.clone() };
-        let folder = RunFolder::create(path, &running, &self.resolved.scenario.to_toml(), &fabric)?;
+        let folder = begin(&self.resolved, path)?;
+        self.write_into(&folder)?;
+        Ok(folder)
+    }
+
+    /// Fills a run folder that [`begin`] made: tables first, the report, then the information that it is complete.
+    ///
+    /// # Errors
+    /// [`Error::Store`] naming what could not be written.
+    pub fn write_into(&self, folder: &RunFolder) -> Result<(), Error> {
         if let Some(simulation) = &self.simulation {
             let (case, log) = (&self.resolved.case, &simulation.log);
             let mut operations = folder.table_writer("operations")?;
@@ -142,7 +148,7 @@ impl Run {
             }
         }
         folder.write_info(&self.info)?;
-        Ok(folder)
+        Ok(())
     }
 
     /// Figures that are not what the scenario expects.
@@ -179,15 +185,27 @@ fn in_words(bounds: &Bounds) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// Makes the run folder of a point that is about to be simulated, for readers to find: status running, with the
+/// facts of its fabric and without tables.
+///
+/// # Errors
+/// [`Error::Store`]: there is something at `path`, or it cannot be written.
+pub fn begin(resolved: &Resolved, path: &Path) -> Result<RunFolder, Error> {
+    let design = DesignReport::of(&resolved.case.fabric);
+    let info = starting_info(resolved, FlowEngine::default().name(), &design);
+    Ok(RunFolder::create(path, &info, &resolved.scenario.to_toml(), &fabric_text(&info))?)
+}
+
 /// `run.json` of a run that begins.
-fn starting_info(resolved: &Resolved, engine: &str) -> RunInfo {
-    let id = run_id(&resolved.case_text, engine, env!("CARGO_PKG_VERSION"));
-    RunInfo::starting(&id, &resolved.case_hash, &resolved.scenario.name, engine, resolved.scenario.seed)
+fn starting_info(resolved: &Resolved, engine: &str, design: &DesignReport) -> RunInfo {
+    let (id, scenario) = (id_of(resolved), &resolved.scenario);
+    let info = RunInfo::starting(&id, &resolved.case_hash, &scenario.name, engine, scenario.seed);
+    RunInfo { facts: facts(design, resolved), ..info }
 }
 
 /// The id that a point's run will have.
 pub fn id_of(resolved: &Resolved) -> String {
-    starting_info(resolved, FlowEngine::default().name()).run_id
+    run_id(&resolved.case_text, FlowEngine::default().name(), env!("CARGO_PKG_VERSION"))
 }
 
 fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeMap<String, String> {
@@ -221,4 +239,37 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
 fn fabric_text(info: &RunInfo) -> String {
     let line = |(name, value): (&String, &String)| format!("{:?} = {value:?}\n", name);
     info.facts.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Question;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn a_run_folder_can_be_read_while_its_run_goes_on() {
+        let text = "schema = 1\nname = \"a\"\nrun = { replicates = 3 }\nfabric = { preset = \"fat-tree\", k = 4 }\n\
+                    job = [{ gpus = 4, collective = { kind = \"all-reduce\", bytes = \"1 MB\" } }]\n";
+        let question = Question::of_text("a.toml", text, Path::new("."));
+        let point = question.points().unwrap().remove(0);
+        let resolved = question.resolve(&point.scenario).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs").join("a");
+        let written = begin(&resolved, &path).unwrap();
+        let heard = AtomicU32::new(0);
+        let run = Run::of(resolved, &|| {
+            let folder = RunFolder::open(&path).unwrap();
+            let info = folder.info().unwrap();
+            assert_eq!((info.status, folder.table_names().unwrap().len()), (Status::Running, 0));
+            assert!(info.facts.contains_key("leaf switches"));
+            heard.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(heard.into_inner(), 3);
+        run.write_into(&written).unwrap();
+        let info = written.info().unwrap();
+        assert_eq!(info, run.info);
+        assert_eq!((info.status, written.table("steps").unwrap().rows()), (Status::Complete, 3));
+        assert!(begin(&run.resolved, &path).is_err(), "a folder that is there is not overwritten");
+    }
 }

@@ -1,0 +1,172 @@
+//! `railtwin compare`: two run folders against each other, as tables and as a page with both.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use railtwin::report::{comparison_headline, page};
+use railtwin_store::compare::{Comparison, FigureComparison, Side, TableComparison};
+use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
+use serde_json::json;
+
+use crate::report::{note_stand_in, payload, write_page};
+use crate::table::TextTable;
+use crate::{CliError, Streams, units};
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The run folder that is compared with
+    #[arg(value_name = "RUN_A")]
+    left: PathBuf,
+    /// The run folder that is compared
+    #[arg(value_name = "RUN_B")]
+    right: PathBuf,
+    /// Where the page with both runs goes; default compare-<a>-<b>.html in the current folder
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let unreadable = |error: StoreError| CliError::unreadable(&error);
+    let open = |path: &Path| {
+        let folder = RunFolder::open(path)?;
+        let info = folder.info()?;
+        Ok((folder, info))
+    };
+    let (left, left_info) = open(&args.left).map_err(unreadable)?;
+    let (right, right_info) = open(&args.right).map_err(unreadable)?;
+    let comparison = railtwin_store::compare(&left, &right).map_err(unreadable)?;
+    let infos = [&left_info, &right_info];
+    let headline = comparison_headline(infos);
+    let text = both_on_a_page(args, infos, headline.as_deref(), streams)?;
+    let path = match &text {
+        Some(text) => {
+            let path = args.report.clone().unwrap_or_else(|| default_path(&args.left, &args.right));
+            write_page(&path, text)?;
+            Some(path)
+        }
+        None => None,
+    };
+    if args.json {
+        let mut value = serde_json::to_value(&comparison).expect("text and numbers are JSON");
+        value["headline"] = json!(headline);
+        value["same_results"] = json!(comparison.same_results());
+        value["report"] = json!(path);
+        writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
+    } else {
+        write_text(&comparison, headline.as_deref(), path.as_deref(), streams.out)?;
+    }
+    Ok(())
+}
+
+/// The page with both runs; none where a run has no report and no page was asked for.
+fn both_on_a_page(
+    args: &CompareArgs,
+    infos: [&RunInfo; 2],
+    headline: Option<&str>,
+    streams: &mut Streams<'_>,
+) -> Result<Option<String>, CliError> {
+    let mut runs = Vec::new();
+    for folder in [&args.left, &args.right] {
+        let run = payload(folder)?.and_then(|payload| payload.runs.into_iter().next());
+        let Some(run) = run else {
+            let message = format!("no page of both: {} has no report.html", folder.display());
+            if args.report.is_some() {
+                let help = "leave --report away, or run the scenario again: a run with jobs gets a report";
+                return Err(CliError::input(message, help));
+            }
+            writeln!(streams.notes, "{message}")?;
+            return Ok(None);
+        };
+        runs.push(run);
+    }
+    if let Some(headline) = headline {
+        runs[1]["headline"] = json!(headline);
+    }
+    note_stand_in(streams)?;
+    Ok(Some(page(&format!("{} and {}", infos[0].name, infos[1].name), &runs)))
+}
+
+fn default_path(left: &Path, right: &Path) -> PathBuf {
+    let name = |path: &Path| {
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        whole.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    PathBuf::from(format!("compare-{}-{}.html", name(left), name(right)))
+}
+
+fn write_text(
+    comparison: &Comparison,
+    headline: Option<&str>,
+    page: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    for (letter, side) in [("A", &comparison.left), ("B", &comparison.right)] {
+        writeln!(out, "{letter}  {}", side_text(side))?;
+    }
+    if let Some(headline) = headline {
+        writeln!(out, "{headline}")?;
+    }
+    let mut figures = TextTable::default();
+    figures.row(["figure", "A", "B", "B - A", "B / A"].map(str::to_owned));
+    for figure in &comparison.figures {
+        figures.row(figure_row(figure));
+    }
+    write!(out, "\n{}\n", figures.text())?;
+    let mut tables = TextTable::default();
+    tables.row(["table", "rows in A", "rows in B", ""].map(str::to_owned));
+    for table in &comparison.tables {
+        tables.row(table_row(table));
+    }
+    match comparison.tables.is_empty() {
+        true => writeln!(out, "neither run has tables")?,
+        false => write!(out, "{}", tables.text())?,
+    }
+    if comparison.same_results() {
+        writeln!(out, "all figures and tables are the same")?;
+    }
+    if let Some(page) = page {
+        writeln!(out, "report  {}", page.display())?;
+    }
+    Ok(())
+}
+
+fn side_text(side: &Side) -> String {
+    let state = match side.status {
+        Status::Complete => String::new(),
+        Status::Waiting | Status::Running => ", still running".to_owned(),
+        Status::Interrupted => ", interrupted".to_owned(),
+    };
+    format!("{} {} ({} engine, railtwin {}{state})", side.name, side.run_id, side.engine, side.version)
+}
+
+fn figure_row(figure: &FigureComparison) -> [String; 5] {
+    let unit = &figure.unit;
+    let right_unit = figure.right_unit.as_ref().unwrap_or(unit);
+    [
+        figure.name.clone(),
+        units::shown(figure.left, unit),
+        units::shown(figure.right, right_unit),
+        match figure.difference {
+            Some(0.0) if figure.same => "same".to_owned(),
+            difference => units::shown(difference, unit),
+        },
+        figure.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.4}")),
+    ]
+}
+
+fn table_row(table: &TableComparison) -> [String; 4] {
+    let rows = |rows: Option<usize>| rows.map_or_else(|| "–".to_owned(), |rows| rows.to_string());
+    let verdict = match (&table.difference, table.equal) {
+        (_, true) => "equal".to_owned(),
+        (Some(first), false) => {
+            let place = first.row.map_or_else(|| "columns".to_owned(), |row| format!("row {row}"));
+            format!("differ first in {place}, {}: {} | {}", first.column, first.left, first.right)
+        }
+        (None, false) => format!("only in {}", if table.rows_left.is_some() { "A" } else { "B" }),
+    };
+    [table.name.clone(), rows(table.rows_left), rows(table.rows_right), verdict]
+}

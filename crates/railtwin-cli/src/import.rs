@@ -1,0 +1,228 @@
+//! `railtwin import`: what a file of another project holds, in our words, and a scenario around it.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use railtwin_formats::{ChakraTrace, FormatError, LingjunTopology, SimaiPolicy, SimaiWorkload};
+use serde_json::{Map, Value, json};
+
+use crate::import_facts::{Facts, of_chakra, of_lingjun, of_simai};
+use crate::import_scenario::{Around, write_scenario};
+use crate::table::TextTable;
+use crate::{CliError, Streams};
+
+/// Arguments of `import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// A file, the Chakra traces of all ranks, or their common name without .<rank>.et
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The format; default by content and name
+    #[arg(long = "as", value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Write a scenario that runs what the file holds
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    /// Write the scenario although there is a file of its name
+    #[arg(long)]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A format that can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// SimAI (AICB) workload text
+    Simai,
+    /// Chakra execution traces, one file for each rank
+    Chakra,
+    /// Topology of the Lingjun 2023 data set
+    Lingjun,
+}
+
+/// What would be accepted, for errors.
+const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), \
+                        and the topo.csv of Lingjun (lingjun); --as says which";
+
+/// A file and its bytes.
+type Read = (PathBuf, Vec<u8>);
+
+pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let files = read_all(&args.files)?;
+    let format = match args.format {
+        Some(format) => format,
+        None => detected(&files)?,
+    };
+    let (facts, around) = match format {
+        Format::Simai => simai(only(&files, "SimAI workload")?)?,
+        Format::Chakra => chakra(files)?,
+        Format::Lingjun => lingjun(only(&files, "Lingjun topology")?)?,
+    };
+    if let Some(path) = &args.scenario {
+        write_scenario(path, &around, args.force)?;
+    }
+    match args.json {
+        true => write_json(&facts, args.scenario.as_deref(), streams.out),
+        false => write_text(&facts, args.scenario.as_deref(), streams.out),
+    }
+}
+
+/// Reads the files; a name that is none stands for the traces of all its ranks.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Read>, CliError> {
+    let refuse = |path: &Path, error: std::io::Error| {
+        CliError::input(format!("cannot read {}: {error}", path.display()), ACCEPTED)
+    };
+    let mut files = Vec::new();
+    for path in paths {
+        match std::fs::read(path) {
+            Ok(bytes) => files.push((path.clone(), bytes)),
+            Err(error) => {
+                let before = files.len();
+                for rank in 0.. {
+                    let path = trace_path(path, rank);
+                    let Ok(bytes) = std::fs::read(&path) else { break };
+                    files.push((path, bytes));
+                }
+                if files.len() == before {
+                    return Err(refuse(path, error));
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn trace_path(prefix: &Path, rank: u32) -> PathBuf {
+    let mut path = prefix.as_os_str().to_owned();
+    path.push(format!(".{rank}.et"));
+    path.into()
+}
+
+/// Common name and rank of a trace by its file name, `<name>.<rank>.et`.
+fn trace_name(path: &Path) -> Option<(PathBuf, u32)> {
+    let name = path.to_str()?.strip_suffix(".et")?;
+    let (prefix, rank) = name.rsplit_once('.')?;
+    Some((prefix.into(), rank.parse().ok()?))
+}
+
+fn detected(files: &[Read]) -> Result<Format, CliError> {
+    let format_of = |(path, bytes): &Read| {
+        let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let first = String::from_utf8_lossy(first);
+        let columns: Vec<&str> =
+            first.trim_start_matches('\u{feff}').trim().split(',').map(str::trim).collect();
+        let policy = columns[0].split_whitespace().next().and_then(SimaiPolicy::from_name);
+        if policy.is_some() {
+            Some(Format::Simai)
+        } else if ["DSW", "PSW", "ASW"].iter().all(|name| columns.contains(name)) {
+            Some(Format::Lingjun)
+        } else if path.extension().is_some_and(|extension| extension == "et") {
+            Some(Format::Chakra)
+        } else {
+            None
+        }
+    };
+    let first = format_of(&files[0]);
+    for file in files {
+        let format = format_of(file);
+        if format.is_none() || format != first {
+            let what = if format.is_none() { "is of no known format" } else { "is of another format" };
+            return Err(CliError::input(format!("{} {what}", file.0.display()), ACCEPTED));
+        }
+    }
+    Ok(first.expect("the first file was looked at"))
+}
+
+fn only<'a>(files: &'a [Read], what: &str) -> Result<&'a Read, CliError> {
+    match files {
+        [file] => Ok(file),
+        _ => Err(CliError::input(format!("{} files for one {what}", files.len()), "name one file at a time")),
+    }
+}
+
+fn wrong(error: &FormatError) -> CliError {
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((message, help)) => CliError::input(message, help),
+        None => CliError::Input { message: text, help: None },
+    }
+}
+
+fn simai((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+    let name = path.display().to_string();
+    let workload = SimaiWorkload::parse(&name, bytes).map_err(|error| wrong(&error))?;
+    let plan = workload.plan(&name, None).map_err(|error| wrong(&error))?;
+    let around = Around::Workload { key: "simai", path: path.clone(), file: path.clone(), ranks: plan.ranks };
+    Ok((of_simai(&name, &workload, &plan), around))
+}
+
+fn chakra(files: Vec<Read>) -> Result<(Facts, Around), CliError> {
+    let mut ranks = Vec::new();
+    for (path, bytes) in files {
+        let (prefix, rank) = trace_name(&path).ok_or_else(|| {
+            let message = format!("{} is not named <name>.<rank>.et", path.display());
+            CliError::input(message, "the rank of a trace stands in its name only, so name it so")
+        })?;
+        let trace =
+            ChakraTrace::decode(&path.display().to_string(), &bytes).map_err(|error| wrong(&error))?;
+        ranks.push((rank, prefix, path, trace));
+    }
+    ranks.sort_by_key(|(rank, ..)| *rank);
+    for (expected, (rank, prefix, path, _)) in ranks.iter().enumerate() {
+        let first = &ranks[0].1;
+        if *rank as usize != expected || prefix != first {
+            let message =
+                format!("{} stands where rank {expected} of {} should", path.display(), first.display());
+            let help = "name the traces of all ranks of one job from 0 on, or their common name";
+            return Err(CliError::input(message, help));
+        }
+    }
+    let (prefix, file) = (ranks[0].1.clone(), ranks[0].2.clone());
+    let traces: Vec<ChakraTrace> = ranks.into_iter().map(|(.., trace)| trace).collect();
+    let name = prefix.display().to_string();
+    let plan =
+        railtwin_formats::plan_of_chakra(&name, &traces, &Default::default()).map_err(|e| wrong(&e))?;
+    let facts = of_chakra(&name, &traces, &plan);
+    Ok((facts, Around::Workload { key: "chakra", path: prefix, file, ranks: plan.ranks }))
+}
+
+fn lingjun((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+    let name = path.display().to_string();
+    let topology = LingjunTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
+    let hosts = topology.hosts.len() as u32;
+    Ok((of_lingjun(&name, &topology)?, Around::Fabric { path: path.clone(), hosts }))
+}
+
+fn write_json(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Result<(), CliError> {
+    let values: Map<String, Value> =
+        facts.rows.iter().map(|fact| (fact.key.clone(), fact.value.clone())).collect();
+    let mut value = json!({
+        "format": facts.format, "file": facts.file, "facts": values, "notes": facts.notes, "scenario": scenario,
+    });
+    if let Some(design) = &facts.design {
+        value["design"] = json!(design);
+    }
+    Ok(writeln!(out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?)
+}
+
+fn write_text(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut table = TextTable::default();
+    table.row(["format".to_owned(), facts.format.to_owned()]);
+    for fact in &facts.rows {
+        table.row([fact.name.clone(), fact.shown.clone()]);
+    }
+    writeln!(out, "{}", facts.file)?;
+    write!(out, "{}", table.text())?;
+    if let Some(design) = &facts.design {
+        write!(out, "\n{}", crate::design::text_of(design))?;
+    }
+    for note in &facts.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    if let Some(scenario) = scenario {
+        writeln!(out, "scenario  {}", scenario.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! What imported files hold: names and counts in our words, for people and as JSON.
+use std::collections::BTreeMap;
+
+use railtwin_fabric::design::DesignReport;
+use railtwin_formats::{
+    ChakraTrace, CommType, Group, LingjunDesign, LingjunTopology, NodeKind, SimaiCollective, SimaiWorkload,
+};
+use railtwin_workload::{Plan, Work};
+use serde_json::{Value, json};
+
+use crate::{CliError, units};
+
+/// What a file holds.
+pub(crate) struct Facts {
+    /// Name of the format.
+    pub(crate) format: &'static str,
+    /// The file, or the common name of several.
+    pub(crate) file: String,
+    pub(crate) rows: Vec<Fact>,
+    /// What was odd in it, and how it is read.
+    pub(crate) notes: Vec<String>,
+    /// Of a fabric.
+    pub(crate) design: Option<DesignReport>,
+}
+
+/// One line.
+pub(crate) struct Fact {
+    /// Name in JSON.
+    pub(crate) key: String,
+    /// Name for people.
+    pub(crate) name: String,
+    pub(crate) shown: String,
+    pub(crate) value: Value,
+}
+
+impl Facts {
+    fn new(format: &'static str, file: &str) -> Self {
+        Self { format, file: file.to_owned(), rows: Vec::new(), notes: Vec::new(), design: None }
+    }
+
+    fn push(&mut self, key: &str, name: &str, shown: String, value: Value) {
+        self.rows.push(Fact { key: key.to_owned(), name: name.to_owned(), shown, value });
+    }
+
+    fn count(&mut self, key: &str, name: &str, count: impl Into<u64>) {
+        let count = count.into();
+        self.push(key, name, count.to_string(), json!(count));
+    }
+
+    /// Seconds of computation.
+    fn seconds(&mut self, key: &str, name: &str, seconds: f64) {
+        self.push(key, name, units::shown(Some(seconds), "s"), json!(seconds));
+    }
+
+    fn bytes(&mut self, key: &str, name: &str, bytes: u64) {
+        self.push(key, name, units::shown(Some(bytes as f64), "bytes"), json!(bytes));
+    }
+}
+
+/// Facts of a SimAI workload and the plan that we make of it.
+pub(crate) fn of_simai(file: &str, workload: &SimaiWorkload, plan: &Plan) -> Facts {
+    let mut facts = Facts::new("simai", file);
+    facts.push("policy", "policy", workload.policy.to_string(), json!(workload.policy.as_str()));
+    facts.count("gpus", "GPUs", plan.ranks);
+    let model = workload.tp * workload.pp;
+    for (axis, size) in
+        [("tp", workload.tp), ("pp", workload.pp), ("ep", workload.ep), ("dp", plan.ranks / model)]
+    {
+        facts.count(axis, axis, size);
+    }
+    facts.count("micro_batches", "micro-batches", workload.ga);
+    facts.count("rows", "rows (layers of one pipeline stage, unrolled)", workload.layers.len() as u64);
+    facts.seconds("compute_s", "computation of all rows", workload.compute().seconds());
+    let mut bytes: BTreeMap<Group, u64> = BTreeMap::new();
+    for layer in &workload.layers {
+        for phase in [layer.forward, layer.input_gradient, layer.weight_gradient] {
+            if let Some(SimaiCollective { group, .. }) = phase.collective {
+                let sum = bytes.entry(group).or_default();
+                *sum = sum.saturating_add(phase.bytes);
+            }
+        }
+    }
+    for (group, bytes) in bytes {
+        let (key, name) = match group {
+            Group::Tp => ("tp", "tp"),
+            Group::Dp => ("dp", "dp"),
+            Group::Ep => ("ep", "ep"),
+            Group::DpEp => ("dp_ep", "dp-ep"),
+        };
+        facts.bytes(&format!("bytes_{key}"), &format!("collectives of all rows, {name}"), bytes);
+    }
+    if workload.pp > 1 {
+        facts.bytes("bytes_pp", "between stages, for a micro-batch", workload.pp_comm_bytes);
+    }
+    of_plan(&mut facts, plan);
+    facts
+}
+
+/// Facts of the Chakra traces of all ranks.
+pub(crate) fn of_chakra(file: &str, traces: &[ChakraTrace], plan: &Plan) -> Facts {
+    let mut facts = Facts::new("chakra", file);
+    let versions: std::collections::BTreeSet<&str> =
+        traces.iter().map(|trace| trace.version.as_str()).collect();
+    let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
+    if !versions.is_empty() {
+        facts.push("version", "schema", versions.join(", "), json!(versions));
+    }
+    facts.count("ranks", "ranks", traces.len() as u64);
+    let nodes = || traces.iter().flat_map(|trace| &trace.nodes);
+    facts.count("nodes", "nodes", nodes().count() as u64);
+    let of_kind = |kind: NodeKind| nodes().filter(move |node| node.kind == kind).count() as u64;
+    facts.count("compute_nodes", "compute nodes", of_kind(NodeKind::Compute));
+    facts.count("send_nodes", "sends", of_kind(NodeKind::Send));
+    for kind in CommType::ALL {
+        let collectives =
+            || nodes().filter(|node| node.comm_type() == Some(kind) && node.kind == NodeKind::Collective);
+        let name = comm_name(kind);
+        if collectives().next().is_some() {
+            facts.count(
+                &format!("{}_nodes", name.replace('-', "_")),
+                &format!("{name} nodes"),
+                collectives().count() as u64,
+            );
+            let bytes = collectives().filter_map(|node| node.comm_size()).fold(0, u64::saturating_add);
+            facts.bytes(&format!("{}_bytes", name.replace('-', "_")), &format!("{name}, all ranks"), bytes);
+        }
+    }
+    of_plan(&mut facts, plan);
+    facts
+}
+
+fn comm_name(kind: CommType) -> &'static str {
+    match kind {
+        CommType::AllReduce => "all-reduce",
+        CommType::Reduce => "reduce",
+        CommType::AllGather => "all-gather",
+        CommType::Gather => "gather",
+        CommType::Scatter => "scatter",
+        CommType::Broadcast => "broadcast",
+        CommType::AllToAll => "all-to-all",
+        CommType::ReduceScatter => "reduce-scatter",
+        CommType::ReduceScatterBlock => "reduce-scatter-block",
+        CommType::Barrier => "barrier",
+    }
+}
+
+/// The step that we make of the file, and what we had to decide for it.
+fn of_plan(facts: &mut Facts, plan: &Plan) {
+    let compute: f64 = (0..plan.lanes.len() as u32).map(|lane| plan.compute_of_lane(lane).seconds()).sum();
+    let computing = plan.operations.iter().filter(|o| matches!(o.work, Work::Compute(_))).count();
+    facts.count("operations", "operations of a step", plan.operations.len() as u64);
+    facts.count("communications", "of these communication", (plan.operations.len() - computing) as u64);
+    facts.count("lanes", "lanes", plan.lanes.len() as u64);
+    facts.seconds(
+        "compute_per_lane_s",
+        "computation of a lane, mean",
+        compute / plan.lanes.len().max(1) as f64,
+    );
+    facts.notes.extend(plan.notes.iter().cloned());
+}
+
+/// Facts of a Lingjun topology and of the fabric that we build of it.
+pub(crate) fn of_lingjun(file: &str, topology: &LingjunTopology) -> Result<Facts, CliError> {
+    let mut facts = Facts::new("lingjun", file);
+    facts.count("core_groups", "core groups (DSW)", topology.core_groups.len() as u64);
+    facts.count("spine_groups", "spine groups (PSW)", topology.spine_groups.len() as u64);
+    facts.count("leaves", "leaves (ASW)", topology.leaves.len() as u64);
+    facts.count("hosts", "hosts", topology.hosts.len() as u64);
+    let fabric = topology.fabric(&LingjunDesign::default()).map_err(|error| {
+        CliError::input(format!("{file}: {error}"), "mend the file: no fabric can be built of it")
+    })?;
+    facts.design = Some(DesignReport::of(&fabric));
+    let words =
+        "the file says which host hangs where; host model, spines, cores and capacities are our design";
+    facts.notes.push(words.to_owned());
+    Ok(facts)
+}

@@ -1,0 +1,77 @@
+//! `railtwin run-point`: one point of a sweep in a process of its own; `railtwin sweep` starts these.
+//!
+//! Standard input brings the point's scenario and a zero byte, then stays open: when it closes, the sweep is gone
+//! and this process ends too. Standard output has one line for each replicate that is done.
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+
+use clap::Args;
+use railtwin::{Question, Run};
+use railtwin_store::RunFolder;
+
+use crate::{CliError, Streams};
+
+/// Arguments of `run-point`.
+#[derive(Args, Debug)]
+pub struct RunPointArgs {
+    /// The run folder
+    #[arg(long, value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Folder that paths in the scenario are relative to
+    #[arg(long, value_name = "FOLDER")]
+    base: PathBuf,
+    /// The id that the run must have
+    #[arg(long, value_name = "ID")]
+    run_id: String,
+}
+
+/// What ends the scenario on standard input.
+pub(crate) const END_OF_TEXT: u8 = 0;
+/// Exit status when the sweep is gone: as of a command that Ctrl-C ended.
+const ABANDONED: i32 = 130;
+
+pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let text = scenario_of_input()?;
+    std::thread::spawn(end_with_the_sweep);
+    let question = Question::of_text("the point", &text, &args.base);
+    let wrong = |error| CliError::of(error, &text);
+    let point = question.points().map_err(wrong)?.remove(0);
+    let resolved = question.resolve(&point.scenario).map_err(wrong)?;
+    if railtwin::run::id_of(&resolved) != args.run_id {
+        let help = "let the files rest while the sweep runs, and run the same command again";
+        return Err(CliError::input("a file that the scenario names has changed meanwhile", help));
+    }
+    let store = |error| CliError::of(railtwin::Error::Store(error), &text);
+    if let Some(folder) = RunFolder::find(&args.folder).map_err(store)? {
+        folder.remove().map_err(store)?;
+    }
+    let folder = railtwin::run::begin(&resolved, &args.folder).map_err(wrong)?;
+    let (ticks, ticked) = channel();
+    std::thread::scope(|scope| {
+        // When nobody listens any more this process is about to end.
+        let tick = move || ticks.send(()).unwrap_or(());
+        let run = scope.spawn(move || Run::of(resolved, &tick));
+        for () in ticked {
+            writeln!(streams.out)?;
+            streams.out.flush()?;
+        }
+        let run = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        run.write_into(&folder).map_err(wrong)
+    })
+}
+
+fn scenario_of_input() -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_until(END_OF_TEXT, &mut bytes)?;
+    let text = String::from_utf8(bytes).ok().and_then(|text| text.strip_suffix('\0').map(str::to_owned));
+    let help = "this verb is a part of `railtwin sweep`: call that one";
+    text.ok_or_else(|| CliError::input("standard input does not hold a scenario and a zero byte", help))
+}
+
+/// Ends the process when the sweep closes its end, however the sweep ended.
+fn end_with_the_sweep() {
+    // Nothing comes; an error too means that nobody is there.
+    let _ = std::io::stdin().lock().read(&mut [0]);
+    std::process::exit(ABANDONED);
+}

@@ -1,0 +1,149 @@
+//! `railtwin sweep`: points in processes, what is kept when one crashes or the whole is killed.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
+
+mod harness;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use harness::{PROGRAM, folder_of, railtwin, railtwin_as, shown, small, written};
+use railtwin_store::{RunFolder, Status, SweepIndex};
+
+/// Four points and a gain.
+const AXES: &str = "[run]\nreplicates = 2\n\n[routing]\nbalancer = [\"ecmp\", \"disjoint\"]\nqueue_pairs = [1, 2]\n\n\
+                    [gain]\nfigure = \"busbw_mean\"\naxis = \"routing.balancer\"\nover = \"ecmp\"\n";
+
+#[test]
+fn all_points_run_and_only_what_is_missing_runs_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "four.toml", &small("four", AXES));
+    let runs = folder.path().join("runs");
+    let out = shown(&runs);
+    let call = ["sweep", &scenario, "--out", &out, "--jobs", "2", "--json"];
+    let first = railtwin(&call).json();
+    assert_eq!(first["runs"].as_array().unwrap().len(), 4);
+    assert!(first["runs"].as_array().unwrap().iter().all(|run| run["wall_s"].is_number()));
+    assert!(first["figures"]["gain_mean"].as_f64().unwrap() >= 0.0);
+    assert_eq!(first["runs"][3]["label"]["routing.balancer"], "disjoint");
+    // The same figures as in one process.
+    let plain = railtwin(&["run", &scenario, "--no-folder", "--json"]).json();
+    for point in 0..4 {
+        assert_eq!(first["runs"][point]["figures"], plain["runs"][point]["figures"]);
+        assert_eq!(first["runs"][point]["run_id"], plain["runs"][point]["run_id"]);
+    }
+
+    // One is cut off, one is gone: these two run again.
+    let cut_off = RunFolder::open(&folder_of(&first, 1)).unwrap();
+    let mut info = cut_off.info().unwrap();
+    info.status = Status::Running;
+    cut_off.write_info(&info).unwrap();
+    RunFolder::open(&folder_of(&first, 2)).unwrap().remove().unwrap();
+    let again = railtwin(&call).json();
+    let ran: Vec<bool> = (0..4).map(|point| again["runs"][point]["wall_s"].is_number()).collect();
+    assert_eq!(ran, [false, true, true, false]);
+    assert_eq!(again["figures"], first["figures"]);
+
+    let text = railtwin(&call[..6]);
+    let lines: Vec<&str> = text.out.lines().collect();
+    assert!(lines[0].contains("routing.balancer") && lines[0].contains("busbw_mean"), "{}", text.out);
+    assert!(lines[4].starts_with("disjoint") && lines[5].starts_with("gain_min"), "{}", text.out);
+    assert!(text.out.contains("(0 run now, 4 taken as they were)") && text.notes.is_empty());
+    let forced = railtwin(&[&call[..], &["--force"]].concat()).json();
+    assert!(forced["runs"].as_array().unwrap().iter().all(|run| run["wall_s"].is_number()));
+}
+
+#[test]
+fn a_wrong_point_is_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = small("wrong", "").replace("hosts = 2", "hosts = [2, 4, 100_000]");
+    let scenario = written(folder.path(), "wrong.toml", &text);
+    let runs = folder.path().join("runs");
+    for verb in ["sweep", "run"] {
+        railtwin(&[verb, &scenario, "--out", &shown(&runs)]).assert_refused(&[
+            "wrong.toml:7",
+            "at job.hosts=100000",
+            "make the job smaller",
+        ]);
+    }
+    assert!(!runs.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_crash_loses_its_point_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "four.toml", &small("four", AXES));
+    let runs = shown(&folder.path().join("runs"));
+    let plain = railtwin(&["run", &scenario, "--no-folder", "--json"]).json();
+    let doomed = plain["runs"][1]["run_id"].as_str().unwrap();
+    let script = format!("#!/bin/sh\ncase \"$*\" in *{doomed}*) kill -9 $$;; esac\nexec {PROGRAM} \"$@\"\n");
+    let program = written(folder.path(), "crashing", &script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let crashed = railtwin_as(&program, &["sweep", &scenario, "--out", &runs]);
+    assert_eq!(crashed.status, 1);
+    for words in ["1 of 4 points failed", "queue_pairs=2", "signal"] {
+        assert!(crashed.notes.contains(words), "{words}:\n{}", crashed.notes);
+    }
+    assert!(crashed.out.contains("(3 run now"), "{}", crashed.out);
+    let mended = railtwin(&["sweep", &scenario, "--out", &runs, "--json"]).json();
+    let ran = |point: usize| mended["runs"][point]["wall_s"].is_number();
+    assert_eq!([0, 1, 2, 3].map(ran), [false, true, false, false]);
+}
+
+/// Waits until something holds.
+fn until(what: &str, holds: &dyn Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn statuses(sweep: &Path) -> Vec<Status> {
+    let index = SweepIndex::open(sweep);
+    index.map_or_else(|_| Vec::new(), |index| index.cases().iter().map(|case| case.status).collect())
+}
+
+#[cfg(target_os = "linux")]
+fn processes_of(sweep: &Path) -> usize {
+    let sweep = shown(sweep);
+    let lines = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let line = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&line).into_owned())
+    });
+    lines.filter(|line| line.contains("run-point") && line.contains(&sweep)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_sweep_leaves_no_process_and_is_taken_up() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first point is over at once, the second would take minutes.
+    let text = small("long", "[run]\nreplicates = [1, 100_000]\n");
+    let scenario = written(folder.path(), "long.toml", &text);
+    let runs = folder.path().join("runs");
+    let sweep = runs.join("long");
+    let mut child = Command::new(PROGRAM)
+        .args(["sweep", &scenario, "--out", &shown(&runs), "--jobs", "1"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the second point runs", &|| statuses(&sweep) == [Status::Complete, Status::Running]);
+    until("its run folder can be read", &|| {
+        let index = SweepIndex::open(&sweep).unwrap();
+        let run = RunFolder::find(&index.run_path(&index.cases()[1]));
+        run.is_ok_and(|run| run.is_some_and(|run| run.info().unwrap().status == Status::Running))
+    });
+    assert_eq!(processes_of(&sweep), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the process of the point ends", &|| processes_of(&sweep) == 0);
+
+    let shorter = text.replace("100_000", "2");
+    std::fs::write(&scenario, shorter).unwrap();
+    let again = railtwin(&["sweep", &scenario, "--out", &shown(&runs), "--json"]).json();
+    let ran: Vec<bool> = (0..2).map(|point| again["runs"][point]["wall_s"].is_number()).collect();
+    assert_eq!(ran, [false, true]);
+}
