@@ -8,6 +8,19 @@ import pandas
 import polars
 import pyarrow
 
+__all__ = [
+    "Figure",
+    "Run",
+    "Table",
+    "__version__",
+    "design",
+    "open_folder",
+    "run_command",
+    "run_one",
+    "run_sweep",
+    "schema",
+]
+
 __version__: str
 
 @final

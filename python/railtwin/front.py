@@ -24,7 +24,8 @@ def run(
     """Run a scenario.
 
     With `folder` the run is written there; if a complete run of the same case is there already, it is taken
-    as it is. Ctrl-C ends the call at once and the simulation after the replicates that are under way.
+    as it is. Ctrl-C ends the call at once; the simulation behind it breaks off soon after,
+    between replicates.
 
     >>> import railtwin as rt
     >>> run = rt.run('''

@@ -52,8 +52,8 @@ impl Progress {
 /// Does `work` in a thread. `callback`, if any, is called with parts done and parts in all.
 ///
 /// # Errors
-/// What a signal's handler or the callback raises, with the work abandoned: it stops after the replicates that
-/// are under way. `InternalError` when the work panics.
+/// What a signal's handler or the callback raises, with the work abandoned: it breaks off between
+/// replicates, soon but not at once, as each thread learns of it at the end of one. `InternalError` when the work panics.
 pub(crate) fn watch<T: Send + 'static>(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
