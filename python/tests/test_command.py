@@ -1,5 +1,6 @@
 # The wheel's command is the command: same text, same exit status.
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -43,3 +44,18 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+def test_ctrl_c_is_status_130(text, tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(text.replace("replicates = 3", "replicates = 100_000"))
+    code = (
+        "import os, signal, sys, threading, railtwin\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        f"sys.exit(railtwin.main(['run', {str(path)!r}, '--out', {str(tmp_path / 'runs')!r}]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert not (tmp_path / "runs").exists()
