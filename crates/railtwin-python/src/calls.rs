@@ -1,0 +1,155 @@
+//! The calls of the module: run, sweep, open, design, schema.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use pyo3::types::PyMapping;
+use railtwin::Resolved;
+use railtwin_fabric::design::DesignReport;
+use railtwin_store::{RunFolder, Status};
+
+use crate::run::Run;
+use crate::scenario::{Asked, Placed, only_point, points};
+use crate::watch::{Progress, watch};
+use crate::{convert, errors};
+
+type Label = BTreeMap<String, String>;
+
+/// Runs a scenario that is one point. With a folder, a complete run of the same case in it is taken as it is.
+#[pyfunction]
+pub(crate) fn run_one(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    folder: Option<PathBuf>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Run> {
+    let asked = Asked::of(scenario)?;
+    let run = watch(py, progress, move |progress| {
+        let resolved = only_point(asked)?;
+        progress.expect(replicates(&resolved));
+        run_point(Label::new(), resolved, folder, progress)
+    })?;
+    run.map_err(|placed| placed.raise(py))
+}
+
+/// Runs all points of a scenario; with a folder, each in a run folder within it, named as the command names it.
+#[pyfunction]
+pub(crate) fn run_sweep(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    folder: Option<PathBuf>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<Run>> {
+    let asked = Asked::of(scenario)?;
+    let runs = watch(py, progress, move |progress| {
+        let points = points(asked)?;
+        progress.expect(points.iter().map(|(_, resolved)| replicates(resolved)).sum());
+        let run = |(point, resolved): (railtwin_scenario::SweepPoint, Resolved)| {
+            let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(&resolved));
+            let path = folder.as_ref().map(|folder| folder.join(name));
+            run_point(point.label.into_iter().collect(), resolved, path, progress)
+        };
+        points.into_iter().map(run).collect::<Result<Vec<_>, Placed>>()
+    })?;
+    runs.map_err(|placed| placed.raise(py))
+}
+
+fn replicates(resolved: &Resolved) -> u64 {
+    match resolved.case.work.jobs.is_empty() {
+        true => 0,
+        false => resolved.scenario.run.replicates.into(),
+    }
+}
+
+fn run_point(
+    label: Label,
+    resolved: Resolved,
+    path: Option<PathBuf>,
+    progress: &Progress,
+) -> Result<Run, Placed> {
+    if let Some(path) = &path
+        && let Some(done) = complete_run(path, &resolved)?
+    {
+        progress.advance(replicates(&resolved));
+        return Ok(Run::of_folder(done, label)?);
+    }
+    let run = railtwin::Run::of(resolved, &|| progress.advance(1));
+    if let Some(path) = &path {
+        run.write(path)?;
+    }
+    Ok(Run::of_memory(run, label, path))
+}
+
+/// The complete run of this very case at `path`, if it is there. An unfinished one makes room; any other is
+/// left alone, and in the way.
+fn complete_run(path: &Path, resolved: &Resolved) -> Result<Option<RunFolder>, railtwin::Error> {
+    let Some(folder) = RunFolder::find(path)? else { return Ok(None) };
+    let info = folder.info()?;
+    if info.run_id != railtwin::run::id_of(resolved) {
+        return Err(railtwin_store::StoreError::Exists { path: path.to_owned() }.into());
+    }
+    if info.status == Status::Complete {
+        return Ok(Some(folder));
+    }
+    folder.remove()?;
+    Ok(None)
+}
+
+/// Opens a run folder.
+#[pyfunction]
+pub(crate) fn open_folder(py: Python<'_>, folder: PathBuf) -> PyResult<Run> {
+    let run = RunFolder::open(&folder).map_err(railtwin::Error::from);
+    let run = run.and_then(|folder| Run::of_folder(folder, Label::new()));
+    run.map_err(|error| errors::of(py, &error, ""))
+}
+
+/// Counts what a fabric consists of: a preset with settings, or a scenario's fabric.
+#[pyfunction]
+pub(crate) fn design(
+    py: Python<'_>,
+    what: &Bound<'_, PyAny>,
+    settings: Option<&Bound<'_, PyMapping>>,
+) -> PyResult<Py<PyAny>> {
+    let preset = what.extract::<String>().ok().filter(|name| is_preset_name(name));
+    let asked = match (preset, settings) {
+        (Some(preset), settings) => {
+            let mut fabric = toml::Table::new();
+            fabric.insert("preset".into(), preset.into());
+            if let Some(settings) = settings {
+                fabric.extend(convert::toml_table(settings, "fabric")?);
+            }
+            let mut table = toml::Table::new();
+            table.insert("schema".into(), i64::from(railtwin_scenario::SCHEMA).into());
+            table.insert("name".into(), "design".into());
+            table.insert("fabric".into(), fabric.into());
+            Asked::of_table(py, &table)?
+        }
+        (None, Some(settings)) if !settings.is_empty()? => {
+            let hint = "change [fabric] of the scenario";
+            return Err(errors::argument(
+                py,
+                "settings go with a preset; the scenario says its fabric",
+                hint,
+            ));
+        }
+        (None, _) => Asked::of(what)?,
+    };
+    let report = watch(py, None, move |_| {
+        let resolved = only_point(asked)?;
+        Ok::<_, Placed>(DesignReport::of(&resolved.case.fabric))
+    })?;
+    let report = report.map_err(|placed| placed.raise(py))?;
+    let report = serde_json::to_value(&report).map_err(|error| errors::internal(py, &error.to_string()))?;
+    convert::python_of(py, &report)
+}
+
+/// A bare word is a preset's name; a path to a scenario has a dot or a separator, a text has line breaks.
+fn is_preset_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// The JSON Schema of a scenario.
+#[pyfunction]
+pub(crate) fn schema(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    convert::python_of(py, &railtwin_scenario::json_schema())
+}

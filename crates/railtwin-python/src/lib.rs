@@ -1,0 +1,41 @@
+//! `railtwin._native`: the façade as a Python module.
+//!
+//! It converts and forwards; what a network does is decided in the crates below, and what a call looks like to
+//! Python stands in `python/railtwin`.
+//!
+//! * [`scenario`]: a path, a text or a dictionary becomes a question.
+//! * [`calls`]: run, sweep, open, design, schema.
+//! * [`run`]: a run, its figures and its tables.
+//! * [`table`]: tables by the Arrow C data interface, without copying.
+//! * [`watch`]: long calls, off the interpreter, that hear Ctrl-C and tell how far they are.
+//! * [`errors`]: errors of the façade as classes under `railtwin.Error`.
+//! * [`command`]: the `railtwin` command on Python's streams.
+#![allow(clippy::disallowed_methods, reason = "a door: files are touched here")]
+
+mod calls;
+mod command;
+mod convert;
+mod errors;
+mod run;
+mod scenario;
+mod shown;
+mod table;
+mod watch;
+
+/// The module.
+#[pyo3::pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use crate::calls::{design, open_folder, run_one, run_sweep, schema};
+    #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
+    use crate::run::{Figure, Run};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    /// Version of the module.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python expects")]
+    const __version__: &str = railtwin::VERSION;
+}

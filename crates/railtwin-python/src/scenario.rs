@@ -1,0 +1,101 @@
+//! What Python hands over as a scenario: a path, a TOML text, or a dictionary of the same structure.
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+use railtwin::{Question, Resolved};
+use railtwin_scenario::SweepPoint;
+
+use crate::{convert, errors};
+
+/// Name that errors show for a text.
+const OF_TEXT: &str = "<text>";
+/// Name that errors show for a dictionary; places are those in the TOML that it stands for.
+const OF_DICT: &str = "<dict>";
+
+/// A scenario as Python says it. Text with a line break is TOML (no scenario fits on one line); other text is a
+/// path. Paths in a text or dictionary are relative to the current folder.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Path(PathBuf),
+    Text { name: &'static str, text: String },
+}
+
+impl Asked {
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            let text = text.to_cow()?.into_owned();
+            return Ok(match text.contains('\n') {
+                true => Self::Text { name: OF_TEXT, text },
+                false => Self::Path(text.into()),
+            });
+        }
+        if let Ok(mapping) = value.cast::<PyMapping>() {
+            return Self::of_table(value.py(), &convert::toml_table(mapping, "")?);
+        }
+        match value.extract::<PathBuf>() {
+            Ok(path) => Ok(Self::Path(path)),
+            Err(_) => {
+                let message = format!("{} is no scenario", value.repr()?);
+                Err(errors::argument(value.py(), &message, "give a path, a TOML text or a dictionary"))
+            }
+        }
+    }
+
+    /// A table as the text that stands for it.
+    pub(crate) fn of_table(py: Python<'_>, table: &toml::Table) -> PyResult<Self> {
+        match toml::to_string(table) {
+            Ok(text) => Ok(Self::Text { name: OF_DICT, text }),
+            Err(error) => Err(errors::argument(py, &format!("the dictionary is no TOML: {error}"), "")),
+        }
+    }
+
+    /// Reads the file, if it is one.
+    pub(crate) fn question(self) -> Result<Question, railtwin::Error> {
+        match self {
+            Self::Path(path) => Question::read(&path),
+            Self::Text { name, text } => Ok(Question::of_text(name, &text, Path::new(""))),
+        }
+    }
+}
+
+/// An error, and the text that its places are in.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) error: railtwin::Error,
+    pub(crate) text: String,
+}
+
+impl Placed {
+    pub(crate) fn raise(&self, py: Python<'_>) -> PyErr {
+        errors::of(py, &self.error, &self.text)
+    }
+}
+
+impl From<railtwin::Error> for Placed {
+    fn from(error: railtwin::Error) -> Self {
+        Self { error, text: String::new() }
+    }
+}
+
+/// The points of a question, each resolved before anything runs: a wrong point costs no time and leaves no folder.
+pub(crate) fn points(asked: Asked) -> Result<Vec<(SweepPoint, Resolved)>, Placed> {
+    let question = asked.question()?;
+    let placed = |error| Placed { error, text: question.text.clone() };
+    let points = question.points().map_err(placed)?;
+    let resolve = |point: SweepPoint| question.resolve(&point.scenario).map(|resolved| (point, resolved));
+    points.into_iter().map(resolve).collect::<Result<_, _>>().map_err(placed)
+}
+
+/// The only point of a question.
+pub(crate) fn only_point(asked: Asked) -> Result<Resolved, Placed> {
+    let question = asked.question()?;
+    let placed = |error| Placed { error, text: question.text.clone() };
+    let mut points = question.points().map_err(placed)?;
+    let count = points.len();
+    let (Some(point), true) = (points.pop(), count == 1) else {
+        let message = format!("{} is a sweep of {count} points; sweep runs them all", question.file);
+        return Err(railtwin::Error::Argument(message).into());
+    };
+    question.resolve(&point.scenario).map_err(placed)
+}

@@ -1,0 +1,53 @@
+# The public names of railtwin.
+"""Twin of a GPU training cluster's network: design a fabric, simulate training on it, read the results.
+
+A scenario says the question: a path, a TOML text, or a dictionary of the same structure.
+
+>>> import railtwin as rt
+>>> run = rt.run({
+...     "schema": 1,
+...     "name": "ring-of-two",
+...     "fabric": {"preset": "fat-tree", "k": 4},
+...     "job": [{"gpus": 2, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}],
+... })
+>>> round(run.figures["busbw_mean"] / 400e9, 3)
+1.0
+"""
+
+from railtwin._native import Figure, Run, Table, __version__
+from railtwin.console import main
+from railtwin.errors import (
+    ArgumentError,
+    Error,
+    FileError,
+    FolderError,
+    InternalError,
+    MissingPackageError,
+    Problem,
+    ScenarioError,
+)
+from railtwin.front import design, open, run, schema, sweep
+
+version = __version__
+
+__all__ = [
+    "ArgumentError",
+    "Error",
+    "Figure",
+    "FileError",
+    "FolderError",
+    "InternalError",
+    "MissingPackageError",
+    "Problem",
+    "Run",
+    "ScenarioError",
+    "Table",
+    "__version__",
+    "design",
+    "main",
+    "open",
+    "run",
+    "schema",
+    "sweep",
+    "version",
+]

@@ -1,0 +1,109 @@
+# The calls of railtwin, as Python sees them.
+"""The calls: run, sweep, open, design, schema."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from railtwin import _native
+
+Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+"""A path, a TOML text (it has line breaks), or a dictionary of the same structure.
+
+Quantities are text with units, such as `"400 Gbps"`. Paths within a text or dictionary are relative to the
+current folder; within a file, to the file's folder.
+"""
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with replicates done and replicates in all."""
+
+
+def run(
+    scenario: Scenario, *, folder: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> _native.Run:
+    """Run a scenario.
+
+    With `folder` the run is written there; if a complete run of the same case is there already, it is taken
+    as it is. Ctrl-C ends the call at once; the simulation behind it breaks off soon after,
+    between replicates.
+
+    >>> import railtwin as rt
+    >>> run = rt.run('''
+    ... schema = 1
+    ... name = "ring-of-two"
+    ... [fabric]
+    ... preset = "fat-tree"
+    ... k = 4
+    ... [[job]]
+    ... gpus = 2
+    ... collective = { kind = "all-reduce", bytes = "1 GB" }
+    ... ''')
+    >>> run.figure("step_time").unit
+    's'
+
+    Raises `ScenarioError`, `FileError`, `FolderError`, and `ArgumentError` for a sweep.
+    """
+    return _native.run_one(scenario, folder, progress)
+
+
+def sweep(
+    scenario: Scenario, *, folder: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> list[_native.Run]:
+    """Run every point of a scenario in which a list stands where one value is wanted.
+
+    With `folder` each point has a run folder in it, named by scenario and run id, and a sweep that was broken
+    off goes on where it was.
+
+    >>> import railtwin as rt
+    >>> runs = rt.sweep({
+    ...     "schema": 1,
+    ...     "name": "sizes",
+    ...     "fabric": {"preset": "fat-tree", "k": 4},
+    ...     "job": [{"gpus": [2, 4], "collective": {"kind": "all-reduce", "bytes": "1 GB"}}],
+    ... })
+    >>> [run.label for run in runs]
+    [{'job.gpus': '2'}, {'job.gpus': '4'}]
+
+    Raises `ScenarioError`, `FileError`, `FolderError`.
+    """
+    return _native.run_sweep(scenario, folder, progress)
+
+
+def open(folder: str | os.PathLike[str]) -> _native.Run:
+    """Open a run folder; its tables are read when they are asked for.
+
+    >>> import pathlib, tempfile
+    >>> import railtwin as rt
+    >>> folder = pathlib.Path(tempfile.mkdtemp()) / "two"
+    >>> done = rt.run({"schema": 1, "name": "two", "fabric": {"preset": "fat-tree", "k": 4},
+    ...     "job": [{"gpus": 2, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}]}, folder=folder)
+    >>> rt.open(folder).tables
+    ['exposed', 'flows', 'incidents', 'links', 'operations', 'steps']
+
+    Raises `FolderError`.
+    """
+    return _native.open_folder(folder)
+
+
+def design(preset_or_scenario: Scenario, *, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Count what a fabric consists of: switches, cables, ports, oversubscription.
+
+    A bare word is a preset (hpn, dcn-plus, leaf-spine, fat-tree); `settings` are keys of `[fabric]`.
+
+    >>> import railtwin as rt
+    >>> rt.design("hpn", settings={"segments": 2})["gpus_active"]
+    2048
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.design(preset_or_scenario, settings)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a scenario.
+
+    >>> import railtwin as rt
+    >>> rt.schema()["title"]
+    'railtwin scenario'
+    """
+    return _native.schema()
