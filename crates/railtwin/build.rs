@@ -1,9 +1,9 @@
 //! Puts the built page into the program, or the committed stand-in where it has not been built; and the
 //! scenarios of the reproduction table.
+#![allow(clippy::disallowed_methods, reason = "a build script reads the repository")]
 use std::path::Path;
 use std::{env, fs};
 
-#[allow(clippy::disallowed_methods, reason = "a build script puts a file where the compiler finds it")]
 fn main() {
     let built = Path::new("../../web/dist/report.html");
     let stand_in = Path::new("src/stand_in.html");

@@ -1,7 +1,7 @@
 //! The scenario: the one way to say a question.
 //!
-//! Text in, types out; no file is touched here, a reader argument brings what a scenario names. The text is strict TOML: what is not known is an error that
-//! names the place and what would be accepted.
+//! Text in, types out; no file is touched here, a reader argument brings what a scenario names.
+//! The text is strict TOML: what is not known is an error that names the place and what would be accepted.
 //!
 //! * [`Scenario`]: the question as types; [`Scenario::parse`] and [`Scenario::to_toml`].
 //! * [`Scenario::resolve`]: the immutable case that engines run.

@@ -113,7 +113,7 @@ impl Planner<'_> {
         let kind = spec.kind.into();
         let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);
         algorithm.check(kind).map_err(|error| self.error(row, "collective.algorithm", error.to_string()))?;
-        if spec.per == Per::Rail && ranks % gpus != 0 {
+        if spec.per == Per::Rail && !ranks.is_multiple_of(gpus) {
             let message =
                 format!("one communicator per rail needs whole hosts of {gpus} GPUs, not {ranks} GPUs");
             return Err(self.error(row, "collective.per", message));

@@ -57,7 +57,8 @@ A run that was interrupted keeps its parts.
 ";
 
 const PARQUET: &str = "\
-`u64` is INT64 and `u32` is INT32, both with the unsigned integer type; `f64` is DOUBLE; `text` is BYTE_ARRAY with the string type, coded by a dictionary.
+`u64` is INT64 and `u32` is INT32, both with the unsigned integer type; `f64` is DOUBLE.
+`text` is BYTE_ARRAY with the string type, coded by a dictionary.
 No value is null.
 Pages are compressed by Snappy.
 The metadata of each file has the keys `railtwin.schema`, `railtwin.table` and `railtwin.sha256`.

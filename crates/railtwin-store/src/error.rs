@@ -34,7 +34,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file was written by a newer railtwin.
-    #[error("{}: has schema {found}, and this railtwin knows up to {known}; use the railtwin that wrote it, or a newer one", path.display())]
+    #[error("{}: has schema {found}, and this railtwin knows up to {known}; use the one that wrote it, or a newer", path.display())]
     NewerSchema {
         /// The file.
         path: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
-//! * [`sweep`]: all points of a question, resumable.
+//! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
 //!

@@ -38,7 +38,7 @@ pub fn simulate(case: &Case, engine: &dyn Engine, count: u32, progress: &(dyn Fn
         progress();
         short
     };
-    let replicates: Vec<Replicate> = (0..count).into_par_iter().map(run).collect();
+    let replicates: Vec<Replicate> = (0..count).into_par_iter().map(run).panic_fuse().collect();
     let step = |replicate: &Replicate| mean_step(replicate, 0).unwrap_or(f64::INFINITY);
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_by(|&a, &b| {

@@ -77,7 +77,8 @@ export class SvgPen implements Pen {
   }
   strokeRect(x: number, y: number, w: number, h: number): void {
     this.parts.push(
-      `<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" fill="none" stroke="${String(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}"${this.alpha()}/>`,
+      `<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" fill="none"` +
+        ` stroke="${String(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}"${this.alpha()}/>`,
     );
   }
   beginPath(): void {
@@ -106,7 +107,9 @@ export class SvgPen implements Pen {
   fillText(text: string, x: number, y: number): void {
     const [, weight = "400", size = "11"] = /^(\d+) ([\d.]+)px/.exec(this.font) ?? [];
     this.parts.push(
-      `<text x="${short(x)}" y="${short(y)}" font-size="${size}" font-weight="${weight}" fill="${String(this.fillStyle)}" text-anchor="${ANCHORS[this.textAlign] ?? "start"}" dominant-baseline="${BASELINES[this.textBaseline] ?? "auto"}"${this.alpha()}>${escaped(text)}</text>`,
+      `<text x="${short(x)}" y="${short(y)}" font-size="${size}" font-weight="${weight}"` +
+        ` fill="${String(this.fillStyle)}" text-anchor="${ANCHORS[this.textAlign] ?? "start"}"` +
+        ` dominant-baseline="${BASELINES[this.textBaseline] ?? "auto"}"${this.alpha()}>${escaped(text)}</text>`,
     );
   }
   measureText(text: string): TextMetrics {
@@ -144,7 +147,8 @@ export class SvgPen implements Pen {
   /** The whole picture as an SVG file. */
   file(width: number, height: number, page: string): string {
     return (
-      `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Inter, Helvetica, Arial, sans-serif">` +
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"` +
+      ` viewBox="0 0 ${width} ${height}" font-family="Inter, Helvetica, Arial, sans-serif">` +
       `<rect width="100%" height="100%" fill="${page}"/>${this.parts.join("")}</svg>`
     );
   }

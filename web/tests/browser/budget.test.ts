@@ -71,7 +71,8 @@ describe.skipIf(missing !== null)("budgets", () => {
         picture: performance.getEntriesByName("railtwin:first-picture")[0]?.startTime ?? Infinity,
       }));
       console.log(
-        `${name} (${megabytes.toFixed(1)} MB) ${view}: decoded at ${at.decoded.toFixed(0)} ms, first picture at ${at.picture.toFixed(0)} ms`,
+        `${name} (${megabytes.toFixed(1)} MB) ${view}: decoded at ${at.decoded.toFixed(0)} ms,` +
+          ` first picture at ${at.picture.toFixed(0)} ms`,
       );
       expect(at.picture).toBeLessThan(FIRST_PICTURE_MS);
       expect(problems).toEqual([]);

@@ -100,7 +100,9 @@ export function exposedOption(
         if (!row) return "";
         const lines = row.runs.map((entry, i) =>
           entry
-            ? `${runs[i]?.name ?? ""}: ${time(entry.exposed_ps)} exposed (${percent(entry.busy_ps > 0 ? entry.exposed_ps / entry.busy_ps : 0)}), ${time(entry.busy_ps)} busy${entry.bytes > 0 ? `, ${bytes(entry.bytes)}` : ""}`
+            ? `${runs[i]?.name ?? ""}: ${time(entry.exposed_ps)} exposed` +
+              ` (${percent(entry.busy_ps > 0 ? entry.exposed_ps / entry.busy_ps : 0)}),` +
+              ` ${time(entry.busy_ps)} busy${entry.bytes > 0 ? `, ${bytes(entry.bytes)}` : ""}`
             : `${runs[i]?.name ?? ""}: not used`,
         );
         return [`<b>${axisLabel(row.axis)}</b>`, ...lines].join("<br>");
