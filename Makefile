@@ -16,7 +16,7 @@ endif
 
 WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) \
 	$(wildcard web/*.json web/*.ts web/*.js web/*.html web/.npmrc schemas/*)
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' 2>/dev/null) Cargo.toml Cargo.lock
+RUST_SOURCES := $(wildcard scenarios/papers/*.toml) $(shell find crates -name '*.rs' -o -name '*.toml' 2>/dev/null) Cargo.toml Cargo.lock
 
 # The parts that are there. The page comes before the command, which embeds it.
 PAGE := $(if $(wildcard web/package.json),web/dist/report.html)

@@ -24,6 +24,9 @@ pub struct CompareArgs {
     /// Where the page with both runs goes; default compare-<a>-<b>.html in the current folder
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Only the figures of what ran, without those of the fabrics and without tables
+    #[arg(long)]
+    brief: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +60,7 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
         value["report"] = json!(path);
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
     } else {
-        write_text(&comparison, headline.as_deref(), path.as_deref(), streams.out)?;
+        write_text(&comparison, headline.as_deref(), path.as_deref(), args.brief, streams.out)?;
     }
     Ok(())
 }
@@ -102,6 +105,7 @@ fn write_text(
     comparison: &Comparison,
     headline: Option<&str>,
     page: Option<&Path>,
+    brief: bool,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     for (letter, side) in [("A", &comparison.left), ("B", &comparison.right)] {
@@ -112,10 +116,20 @@ fn write_text(
     }
     let mut figures = TextTable::default();
     figures.row(["figure", "A", "B", "B - A", "B / A"].map(str::to_owned));
-    for figure in &comparison.figures {
+    for figure in comparison.figures.iter().filter(|figure| !brief || crate::run::is_of_run(&figure.name)) {
         figures.row(figure_row(figure));
     }
     write!(out, "\n{}\n", figures.text())?;
+    if !brief {
+        write_tables(comparison, out)?;
+    }
+    if let Some(page) = page {
+        writeln!(out, "report  {}", page.display())?;
+    }
+    Ok(())
+}
+
+fn write_tables(comparison: &Comparison, out: &mut dyn Write) -> Result<(), CliError> {
     let mut tables = TextTable::default();
     tables.row(["table", "rows in A", "rows in B", ""].map(str::to_owned));
     for table in &comparison.tables {
@@ -127,9 +141,6 @@ fn write_text(
     }
     if comparison.same_results() {
         writeln!(out, "all figures and tables are the same")?;
-    }
-    if let Some(page) = page {
-        writeln!(out, "report  {}", page.display())?;
     }
     Ok(())
 }
