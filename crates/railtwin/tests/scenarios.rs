@@ -37,9 +37,11 @@ fn broken(folder: &str) -> Vec<String> {
                 Err(error) => broken.push(format!("{name}: {error}")),
                 Ok(resolved) => {
                     let run = Run::of(resolved, &|| ());
-                    broken.extend(run.unexpected().iter().map(|u| {
-                        format!("{name}: {} is {:?}, expected {}", u.figure, u.value, u.expected)
-                    }));
+                    broken.extend(
+                        run.unexpected().iter().map(|u| {
+                            format!("{name}: {} is {:?}, expected {}", u.figure, u.value, u.expected)
+                        }),
+                    );
                 }
             }
         }
