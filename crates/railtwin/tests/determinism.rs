@@ -1,5 +1,6 @@
 //! The same scenario gives the same run, whatever the threads; another seed gives another; both paces agree
 //! where they have to.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 use std::path::Path;
 
 use railtwin::{Question, Run};
