@@ -44,6 +44,10 @@ check: need-lint $(PYTHON_TOOLS) $(if $(PAGE),web/node_modules/.package-lock.jso
 fix: need-lint $(PYTHON_TOOLS) $(if $(PAGE),web/node_modules/.package-lock.json) ## mend what a machine can
 	@scripts/fix
 
+.PHONY: golden
+golden: need ## write the agreed figures in golden/ anew, printing old, new and change
+	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test golden -- --nocapture key_figures
+
 .PHONY: setup
 setup: need-all $(COMMAND) $(MODULE) ## build everything without running it
 

@@ -355,4 +355,27 @@ impl Fabric {
     pub fn link_from(&self, cable: CableId, port: PortId) -> LinkId {
         if self.cable_ports[cable.index()][0] == port { cable.forward() } else { cable.backward() }
     }
+
+    /// Bytes that the columns hold in memory, spare capacity included; names of host models are left out.
+    pub fn memory_bytes(&self) -> usize {
+        fn of<T>(column: &Vec<T>) -> usize {
+            column.capacity() * size_of::<T>()
+        }
+        of(&self.host_models)
+            + of(&self.hosts)
+            + of(&self.device_kind)
+            + of(&self.device_owner)
+            + of(&self.device_first_port)
+            + of(&self.switches)
+            + of(&self.port_device)
+            + of(&self.port_capacity)
+            + of(&self.port_role)
+            + of(&self.port_cable)
+            + of(&self.cable_ports)
+            + of(&self.cable_class)
+            + of(&self.cable_capacity)
+            + of(&self.cable_delay)
+            + of(&self.adjacency_start)
+            + of(&self.adjacency)
+    }
 }

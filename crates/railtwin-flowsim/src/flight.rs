@@ -427,8 +427,14 @@ impl Flight {
     }
 
     /// Takes new paths: bytes left stay, components form anew.
-    pub fn reroute(&mut self, now: SimTime, table: BundleTable) {
+    pub fn reroute(&mut self, now: SimTime, mut table: BundleTable) {
         assert_eq!(table.bundles(), self.table.bundles(), "routes change, bundles do not");
+        // What has no path any more may have sent its last byte over the old one: that byte's latency stays.
+        for bundle in std::mem::take(&mut table.stranded) {
+            let pattern = table.pattern_start.partition_point(|&start| start <= bundle) - 1;
+            table.latency[pattern] = table.latency[pattern].max(self.table.latency[pattern]);
+            table.stranded.push(bundle);
+        }
         for row in 0..self.components.len() as u32 {
             if !self.components[row as usize].patterns.is_empty() {
                 self.bring_up_to(now, row);

@@ -2,6 +2,7 @@
 use railtwin_engine::Case;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::Figure;
+use railtwin_workload::{Operation, Work};
 
 use crate::exposed::axis_name;
 use crate::simulate::{Simulation, mean_step};
@@ -86,7 +87,8 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, 0)).collect();
     steps.sort_by(f64::total_cmp);
-    let training = case.work.jobs.iter().any(|job| job.plan.lanes.len() > 1 || job.plan.flops.is_some());
+    let computes = |operation: &Operation| matches!(operation.work, Work::Compute(_));
+    let training = case.work.jobs.iter().any(|job| job.plan.operations.iter().any(computes));
     let note = "median over replicates of the hash seeds";
     figures.push(figure("step_time", quantile(&steps, 0.5), "s", note));
     if let (Some(job), Some(step)) = (case.work.jobs.first(), quantile(&steps, 0.5)) {
