@@ -16,11 +16,13 @@ export interface ClassDistribution {
   sorted: Float32Array;
 }
 
-/** Nearest-rank quantile of ascending values; NaN when there are none. */
+/** Quantile of ascending values by linear interpolation, as the program's own figures; NaN when there are none. */
 export function quantile(sorted: ArrayLike<number>, part: number): number {
   if (sorted.length === 0) return Number.NaN;
-  const rank = Math.ceil(part * sorted.length) - 1;
-  return sorted[Math.min(Math.max(rank, 0), sorted.length - 1)] ?? Number.NaN;
+  const at = Math.min(Math.max(part, 0), 1) * (sorted.length - 1);
+  const low = sorted[Math.floor(at)] ?? Number.NaN;
+  const high = sorted[Math.ceil(at)] ?? Number.NaN;
+  return low + (high - low) * (at - Math.floor(at));
 }
 
 /** One distribution per entry of LINK_CLASSES; empty classes have 0 links. */

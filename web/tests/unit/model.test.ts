@@ -200,7 +200,8 @@ describe("figures", () => {
 describe("distributions", () => {
   const sorted = Float32Array.of(0, 0.1, 0.2, 0.2, 1);
   it("give nearest-rank quantiles", () => {
-    expect(quantile([1, 2, 3, 4], 0.5)).toBe(2);
+    expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
+    expect(quantile([1, 2, 4], 0.75)).toBe(3);
     expect(quantile([1, 2, 3, 4], 1)).toBe(4);
     expect(quantile([], 0.5)).toBeNaN();
   });
