@@ -2,28 +2,28 @@
 import type { WireColumn, WirePayload, WireRun, WireTable } from "../src/api/payload";
 
 export interface SampleFabric {
-  devices: object[];
-  cables: object[];
+    devices: object[];
+    cables: object[];
 }
 export interface RunOptions {
-  name: string;
-  fabric_name: string;
-  description: string;
-  step_ms: number;
-  level: number;
-  luck: number;
-  headline: string;
-  seed?: number;
-  stages?: number;
-  microbatches?: number;
-  layers?: number;
-  warnings?: string[];
-  bins?: number;
-  every?: number;
-  ep?: boolean;
-  hot?: boolean;
-  incidents?: object[];
-  spread?: number;
+    name: string;
+    fabric_name: string;
+    description: string;
+    step_ms: number;
+    level: number;
+    luck: number;
+    headline: string;
+    seed?: number;
+    stages?: number;
+    microbatches?: number;
+    layers?: number;
+    warnings?: string[];
+    bins?: number;
+    every?: number;
+    ep?: boolean;
+    hot?: boolean;
+    incidents?: object[];
+    spread?: number;
 }
 export function random(seed: number): () => number;
 export function numbers(type: "f64" | "f32" | "u32" | "u8", values: Iterable<number>): WireColumn;
