@@ -104,7 +104,7 @@ fn run_point(
     // Made before the simulation, so that readers find it, and a place that cannot be written costs no time.
     let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
     let start = Instant::now();
-    let run = Run::of(resolved, &|| meter.tick());
+    let run = Run::of_into(resolved, folder.as_ref(), &|| meter.tick())?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(folder) = &folder {
         run.write_into(folder)?;

@@ -51,13 +51,14 @@ pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), 
     std::thread::scope(|scope| {
         // When nobody listens any more this process is about to end.
         let tick = move || ticks.send(()).unwrap_or(());
-        let run = scope.spawn(move || Run::of(resolved, &tick));
+        let into = &folder;
+        let run = scope.spawn(move || Run::of_into(resolved, Some(into), &tick));
         for () in ticked {
             writeln!(streams.out)?;
             streams.out.flush()?;
         }
         let run = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        run.write_into(&folder).map_err(wrong)
+        run.and_then(|run| run.write_into(&folder)).map_err(wrong)
     })
 }
 

@@ -49,6 +49,18 @@ pub struct Unexpected {
 impl Run {
     /// Runs a resolved point. `progress` hears of each replicate that is done.
     pub fn of(resolved: Resolved, progress: &(dyn Fn() + Sync)) -> Self {
+        Self::of_into(resolved, None, progress).expect("without a folder nothing is written that could fail")
+    }
+
+    /// Runs a resolved point whose folder [`begin`] made: its `steps` can be read while the run goes on.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the steps cannot be written.
+    pub fn of_into(
+        resolved: Resolved,
+        folder: Option<&RunFolder>,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Self, Error> {
         let case = &resolved.case;
         let engine = FlowEngine::default();
         let design = DesignReport::of(&case.fabric);
@@ -58,7 +70,18 @@ impl Run {
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         if !case.work.jobs.is_empty() {
-            let done = simulate(case, &engine, resolved.scenario.run.replicates, progress);
+            let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
+            let count = resolved.scenario.run.replicates;
+            let done = simulate(case, &engine, count, progress, &mut |first, batch| {
+                if let Some(steps) = &mut steps {
+                    steps.append(&tables::steps(case, first, batch))?;
+                    steps.flush()?;
+                }
+                Ok(())
+            })?;
+            if let Some(steps) = steps {
+                steps.finish()?;
+            }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(of_fabric);
             info.counters.insert("events".into(), done.log.events);
@@ -77,7 +100,7 @@ impl Run {
             simulation = Some(done);
         }
         info.status = Status::Complete;
-        Self { resolved, info, simulation, table, flows }
+        Ok(Self { resolved, info, simulation, table, flows })
     }
 
     /// A figure's value by name.
@@ -90,7 +113,7 @@ impl Run {
         let Some(simulation) = &self.simulation else { return Vec::new() };
         let (case, log) = (&self.resolved.case, &simulation.log);
         let mut all = vec![
-            tables::steps(case, simulation),
+            tables::steps(case, 0, &simulation.replicates),
             tables::exposed_table(case, log),
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
@@ -140,7 +163,9 @@ impl Run {
                 operations.flush()?;
             }
             operations.finish()?;
-            for table in self.tables().iter().filter(|table| table.name != "operations") {
+            // Operations went in parts just now, steps while the run went on.
+            let there = folder.table_names()?;
+            for table in self.tables().iter().filter(|table| !there.contains(&table.name)) {
                 folder.write_table(table)?;
             }
             if let Some(payload) = self.payload() {

@@ -3,6 +3,8 @@ use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_units::SimTime;
 use rayon::prelude::*;
 
+use crate::error::Error;
+
 /// One replicate in short.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replicate {
@@ -29,16 +31,35 @@ pub struct Simulation {
     pub log: RunLog,
 }
 
-/// Runs `count` replicates side by side; `progress` hears of each that is done. The result does not depend
-/// on the number of threads.
-pub fn simulate(case: &Case, engine: &dyn Engine, count: u32, progress: &(dyn Fn() + Sync)) -> Simulation {
+/// Replicates that run before their steps are handed on.
+const BATCH: u32 = 8;
+
+/// Runs `count` replicates side by side; `progress` hears of each that is done, `done` gets them in order, some
+/// at a time. The result does not depend on the number of threads.
+///
+/// # Errors
+/// What `done` returns; no more replicates start then.
+pub fn simulate(
+    case: &Case,
+    engine: &dyn Engine,
+    count: u32,
+    progress: &(dyn Fn() + Sync),
+    done: &mut dyn FnMut(u32, &[Replicate]) -> Result<(), Error>,
+) -> Result<Simulation, Error> {
     let run = |replicate: u32| {
         let log = engine.run(case, replicate);
         let short = shorten(case, &log);
         progress();
         short
     };
-    let replicates: Vec<Replicate> = (0..count).into_par_iter().map(run).panic_fuse().collect();
+    let mut replicates: Vec<Replicate> = Vec::with_capacity(count as usize);
+    while (replicates.len() as u32) < count {
+        let first = replicates.len() as u32;
+        let batch: Vec<Replicate> =
+            (first..count.min(first + BATCH)).into_par_iter().map(run).panic_fuse().collect();
+        done(first, &batch)?;
+        replicates.extend(batch);
+    }
     let step = |replicate: &Replicate| mean_step(replicate, 0).unwrap_or(f64::INFINITY);
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_by(|&a, &b| {
@@ -47,7 +68,7 @@ pub fn simulate(case: &Case, engine: &dyn Engine, count: u32, progress: &(dyn Fn
     let chosen = order.get((count as usize).saturating_sub(1) / 2).copied().unwrap_or(0);
     // Run again rather than kept: twenty logs of a large job would fill the memory.
     let log = engine.run(case, chosen);
-    Simulation { replicates, chosen, log }
+    Ok(Simulation { replicates, chosen, log })
 }
 
 /// Mean duration of a job's steps in seconds; none when it has no finished step.

@@ -8,15 +8,13 @@ use railtwin_workload::{OperationId, Work};
 
 use crate::exposed::{axis_name, exposed};
 use crate::links::{network_cables, utilization};
-use crate::simulate::Simulation;
+use crate::simulate::Replicate;
 
-/// Steps of all jobs in all replicates.
-pub fn steps(case: &Case, simulation: &Simulation) -> Table {
-    let rows: Vec<_> = simulation
-        .replicates
-        .iter()
-        .enumerate()
-        .flat_map(|(r, replicate)| replicate.steps.iter().map(move |step| (r as u32, step)))
+/// Steps of all jobs in `replicates`, the first of which has number `first`.
+pub fn steps(case: &Case, first: u32, replicates: &[Replicate]) -> Table {
+    let rows: Vec<_> = (first..)
+        .zip(replicates)
+        .flat_map(|(number, replicate)| replicate.steps.iter().map(move |step| (number, step)))
         .collect();
     let job = |(_, step): &(u32, &(usize, u32, SimTime, SimTime))| case.work.jobs[step.0].name.as_str();
     Table::new(

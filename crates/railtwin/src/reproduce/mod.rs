@@ -215,6 +215,13 @@ mod tests {
     }
 
     #[test]
+    fn hashing_spreads_flows_as_the_paper_says() {
+        for row in reproduce(&["QM03".to_owned()], false, &|| 0.0, &|_| ()).unwrap() {
+            assert_eq!(row.met, Some(true), "{row:?}");
+        }
+    }
+
+    #[test]
     fn an_unknown_id_names_those_that_exist() {
         let error = reproduce(&["QX99".to_owned()], false, &|| 0.0, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("QH10"), "{error}");
