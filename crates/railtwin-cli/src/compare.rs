@@ -116,7 +116,9 @@ fn write_text(
     }
     let mut figures = TextTable::default();
     figures.row(["figure", "A", "B", "B - A", "B / A"].map(str::to_owned));
-    for figure in comparison.figures.iter().filter(|figure| !brief || crate::run::is_of_run(&figure.name)) {
+    for figure in
+        comparison.figures.iter().filter(|figure| !brief || railtwin::figures::is_of_run(&figure.name))
+    {
         figures.row(figure_row(figure));
     }
     write!(out, "\n{}\n", figures.text())?;

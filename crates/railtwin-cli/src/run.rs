@@ -175,7 +175,7 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
         }
         let mut table = TextTable::default();
         let has_jobs = point.info.figure("step_time").is_some();
-        let design = |name: &str| has_jobs && !is_of_run(name);
+        let design = |name: &str| has_jobs && !railtwin::figures::is_of_run(name);
         for figure in point.info.figures.iter().filter(|figure| !design(&figure.name)) {
             table.row([figure.name.clone(), units::shown(figure.value, &figure.unit)]);
         }
@@ -193,13 +193,4 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
         writeln!(out, "simulated in {seconds:.1} s, {memory} at the peak")?;
     }
     Ok(())
-}
-
-/// Figures of a simulation; the others count the fabric.
-const RUN_FIGURES: [&str; 8] =
-    ["step_time", "tokens", "mfu", "exposed", "busbw", "worst_link", "operations_unfinished", "leaf_uplink"];
-
-/// Whether a figure tells what ran rather than what the fabric is.
-pub(crate) fn is_of_run(name: &str) -> bool {
-    RUN_FIGURES.iter().any(|known| name.starts_with(known))
 }

@@ -102,9 +102,10 @@ impl Run {
     }
 
     /// Figures of the simulation; those of the fabric where nothing was simulated.
-    fn key_figures(&self) -> &[railtwin_store::Figure] {
-        let figures = &self.info.figures;
-        &figures[figures.iter().position(|figure| figure.name == "step_time").unwrap_or(0)..]
+    fn key_figures(&self) -> Vec<&railtwin_store::Figure> {
+        let ran = self.info.figure("step_time").is_some();
+        let shown = |name: &str| !ran || railtwin::figures::is_of_run(name);
+        self.info.figures.iter().filter(|figure| shown(&figure.name)).collect()
     }
 
     fn scenario_text(&self, py: Python<'_>) -> PyResult<String> {

@@ -22,6 +22,24 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
     figure
 }
 
+/// First words of the figures of a simulation; the others count the fabric.
+const OF_RUN: [&str; 9] = [
+    "step_time",
+    "tokens",
+    "mfu",
+    "volume",
+    "exposed",
+    "busbw",
+    "worst_link",
+    "operations_unfinished",
+    "leaf_uplink_",
+];
+
+/// Whether a figure tells what ran rather than what the fabric is.
+pub fn is_of_run(name: &str) -> bool {
+    OF_RUN.iter().any(|known| name.starts_with(known))
+}
+
 /// Figures of a fabric, counted on the built graph.
 pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     let mut figures = Vec::new();
