@@ -102,10 +102,9 @@ impl Run {
     }
 
     /// Figures of the simulation; those of the fabric where nothing was simulated.
-    fn key_figures(&self) -> Vec<&railtwin_store::Figure> {
+    fn key_figures(&self) -> impl Iterator<Item = &railtwin_store::Figure> {
         let ran = self.info.figure("step_time").is_some();
-        let shown = |name: &str| !ran || railtwin::figures::is_of_run(name);
-        self.info.figures.iter().filter(|figure| shown(&figure.name)).collect()
+        self.info.figures.iter().filter(move |figure| !ran || railtwin::figures::is_of_run(&figure.name))
     }
 
     fn scenario_text(&self, py: Python<'_>) -> PyResult<String> {
@@ -279,10 +278,9 @@ impl Run {
     fn __repr__(&self) -> String {
         let head = format!("Run({:?}, {} engine, {})", self.info.name, self.info.engine, self.info.run_id);
         let label = self.label.iter().map(|(axis, value)| format!("\n  {axis} = {value}"));
-        let width = self.key_figures().iter().map(|figure| figure.name.len()).max().unwrap_or(0);
+        let width = self.key_figures().map(|figure| figure.name.len()).max().unwrap_or(0);
         let figures = self
             .key_figures()
-            .iter()
             .map(|figure| format!("\n  {:<width$}  {}", figure.name, shown(figure.value, &figure.unit)));
         let warnings = self.info.warnings.iter().map(|warning| format!("\n  warning: {warning}"));
         std::iter::once(head).chain(label).chain(figures).chain(warnings).collect()
@@ -295,7 +293,7 @@ impl Run {
             let note = html(&figure.note);
             format!("<tr><th>{name}</th><td>{value}</td><td>{note}</td></tr>")
         };
-        let rows: String = self.key_figures().iter().map(row).collect();
+        let rows: String = self.key_figures().map(row).collect();
         let warnings: String =
             self.info.warnings.iter().map(|warning| format!("<p>warning: {}</p>", html(warning))).collect();
         format!(
