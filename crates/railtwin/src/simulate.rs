@@ -34,6 +34,9 @@ pub struct Simulation {
 /// Replicates that run before their steps are handed on.
 const BATCH: u32 = 8;
 
+/// What replicates are handed to: the number of the first, and they in order.
+pub type Handed<'a> = dyn FnMut(u32, &[Replicate]) -> Result<(), Error> + 'a;
+
 /// Runs `count` replicates side by side; `progress` hears of each that is done, `done` gets them in order, some
 /// at a time. The result does not depend on the number of threads.
 ///
@@ -44,7 +47,7 @@ pub fn simulate(
     engine: &dyn Engine,
     count: u32,
     progress: &(dyn Fn() + Sync),
-    done: &mut dyn FnMut(u32, &[Replicate]) -> Result<(), Error>,
+    done: &mut Handed<'_>,
 ) -> Result<Simulation, Error> {
     let run = |replicate: u32| {
         let log = engine.run(case, replicate);
