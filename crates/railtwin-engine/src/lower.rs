@@ -153,7 +153,7 @@ impl<'a> Lowering<'a> {
     /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path.
     pub fn table(&self, mask: &LinkMask, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let forwarding = Forwarding::new(&self.case.fabric, mask);
-        let routing = Routing { fabric: &self.case.fabric, forwarding: &forwarding, ecmp: &self.ecmp };
+        let routing = Routing::new(&self.case.fabric, &forwarding, &self.ecmp);
         let disjoint = match self.case.routing.balancer {
             Balancer::Ecmp => None,
             Balancer::Disjoint => Some(DisjointPorts::choose(&routing, self.network_connections())),

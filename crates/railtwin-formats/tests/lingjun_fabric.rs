@@ -110,7 +110,7 @@ fn hosts_of_all_pods_and_leaves_reach_each_other() {
     let fabric = build(&published());
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
-    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+    let routing = Routing::new(&fabric, &forwarding, &ecmp);
     let mut lengths = BTreeSet::new();
     for source in (0..847).step_by(41) {
         for target in (0..847).step_by(29).filter(|&target| target != source) {
@@ -174,7 +174,7 @@ fn core_groups_join_only_their_own_pods() {
     assert_eq!(of_tier(&fabric, 3).len(), 64);
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
-    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+    let routing = Routing::new(&fabric, &forwarding, &ecmp);
     let reach = |source: u32, target: u32| {
         let (nic, target) = (fabric.nic(HostId(source), 0), fabric.nic(HostId(target), 0));
         let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0xC000));

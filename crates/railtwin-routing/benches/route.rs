@@ -25,7 +25,7 @@ fn routes(c: &mut Criterion) {
     for (name, fabric) in fabrics() {
         let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
         let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
-        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+        let routing = Routing::new(&fabric, &forwarding, &ecmp);
         let hosts = fabric.hosts().len() as u32;
         let flows: Vec<_> = (0..FLOWS)
             .map(|flow| {

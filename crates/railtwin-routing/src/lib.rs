@@ -33,7 +33,7 @@
 //! let fabric = Hpn { segments: Some(2), ..Hpn::default() }.build()?;
 //! let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
 //! let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
-//! let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+//! let routing = Routing::new(&fabric, &forwarding, &ecmp);
 //!
 //! // From port 0 of a NIC to the same rail of another segment: NIC, leaf, spine, leaf, NIC.
 //! let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(136), 0));

@@ -89,6 +89,11 @@ pub(crate) enum Choice<'a> {
 }
 
 impl<'a> Routing<'a> {
+    /// Paths by the hashes of `ecmp` over the tables of `forwarding`, both made for `fabric`.
+    pub const fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, ecmp: &'a EcmpConfig) -> Self {
+        Self { fabric, forwarding, ecmp }
+    }
+
     /// Appends the links that a packet with `key` takes from `source` to `target_nic`: access
     /// link, links between switches, access link. No memory is allocated beyond `out`. The key's
     /// ingress port is set anew at each switch. `target_nic` may be the source itself; the packet

@@ -16,7 +16,7 @@ fn healthy(fabric: &Fabric) -> Forwarding {
 }
 
 fn with<'a>(fabric: &'a Fabric, forwarding: &'a Forwarding, ecmp: &'a EcmpConfig) -> Routing<'a> {
-    Routing { fabric, forwarding, ecmp }
+    Routing::new(fabric, forwarding, ecmp)
 }
 
 /// Planes of the switches on all paths between the ports of two NICs, by source port.

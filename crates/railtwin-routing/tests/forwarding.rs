@@ -62,7 +62,7 @@ proptest! {
         pairs in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index, u16)>(), 32),
     ) {
         let forwarding = Forwarding::new(&fabric, &mask);
-        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+        let routing = Routing::new(&fabric, &forwarding, &ecmp);
         let nics = nics(&fabric);
         for (source, target, source_port) in pairs {
             let (nic, target) = (*source.get(&nics), *target.get(&nics));

@@ -54,7 +54,7 @@ fn hpn_has_sixty_disjoint_paths_and_fifty_nine_without_a_spine() {
     let mut mask = LinkMask::none(&fabric);
     for expected in [60, 59] {
         let forwarding = Forwarding::new(&fabric, &mask);
-        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+        let routing = Routing::new(&fabric, &forwarding, &ecmp);
         for port in 0..2 {
             let source = NicPort { nic, port };
             let find = |count| routing.disjoint_source_ports(source, target, &key, count, &Avoid::default());
@@ -80,7 +80,7 @@ fn dcn_plus_uses_every_uplink_of_the_leaf() {
     let fabric = dcn.build().expect("one pod of dcn-plus");
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = crc32(Seeds::PerTier);
-    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+    let routing = Routing::new(&fabric, &forwarding, &ecmp);
     let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(20), 0));
     let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
     let source = NicPort { nic, port: 0 };
@@ -100,7 +100,7 @@ fn dead_and_busy_links_are_avoided() {
     let fabric = Hpn::default().build().expect("default preset");
     let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
     let ecmp = crc32(Seeds::PerSwitch);
-    let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+    let routing = Routing::new(&fabric, &forwarding, &ecmp);
     let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(200), 0));
     let source = NicPort { nic, port: 1 };
     let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
@@ -145,7 +145,7 @@ proptest! {
         target: prop::sample::Index, qp: u32,
     ) {
         let forwarding = Forwarding::new(&fabric, &mask);
-        let routing = Routing { fabric: &fabric, forwarding: &forwarding, ecmp: &ecmp };
+        let routing = Routing::new(&fabric, &forwarding, &ecmp);
         let nics = nics(&fabric);
         let (nic, target) = (*source.get(&nics), *target.get(&nics));
         let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0)).with_target_qp(qp);

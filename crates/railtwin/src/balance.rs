@@ -44,7 +44,7 @@ pub fn paths_after_spine_loss(resolved: &Resolved) -> Option<Figure> {
     let mut mask = LinkMask::none(fabric);
     mask.set_device(fabric, *spine, true);
     let forwarding = Forwarding::new(fabric, &mask);
-    let routing = Routing { fabric, forwarding: &forwarding, ecmp: &case.routing.ecmp };
+    let routing = Routing::new(fabric, &forwarding, &case.routing.ecmp);
     let source = NicPort { nic: fabric.nic(HostId(0), 0), port: 0 };
     let target = fabric.nic(HostId::from_index(other), 0);
     let paths = routing.count_paths(source, target).unwrap_or(0);
