@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use railtwin_fabric::{DeviceId, LinkId};
 
 use crate::five_tuple::HashKey;
-use crate::hash::{HashSpec, bucket_of};
 use crate::mask::LinkMask;
 use crate::matching::disjoint_subset;
 use crate::route::{Choice, Landed, NicPort, NoRoute, Routing};
+use crate::selection::Hashed;
 use crate::solve::PortSolver;
 use crate::source_port::{FIRST_PORT, LAST_PORT};
 
@@ -129,7 +129,7 @@ impl Replay<'_, '_> {
         let by_link: BTreeMap<LinkId, Vec<u16>> = match choice {
             None => return Err(self.routing.unreachable(switch, self.target)),
             Some(Choice::Only(link)) => BTreeMap::from([(link, ports)]),
-            Some(Choice::ByHash(spec, group)) => self.split(&spec, group, arrival, ports),
+            Some(Choice::ByHash(hashed)) => self.split(&hashed, arrival, ports),
         };
         for (link, ports) in by_link {
             path.push(link);
@@ -143,25 +143,18 @@ impl Replay<'_, '_> {
         Ok(())
     }
 
-    /// Sorts ports by the member of `group` that they take, each list ascending.
-    fn split(
-        &self,
-        spec: &HashSpec,
-        group: &[LinkId],
-        arrival: LinkId,
-        ports: Vec<u16>,
-    ) -> BTreeMap<LinkId, Vec<u16>> {
+    /// Sorts ports by the member of the group that they take, each list ascending.
+    fn split(&self, hashed: &Hashed<'_>, arrival: LinkId, ports: Vec<u16>) -> BTreeMap<LinkId, Vec<u16>> {
         let key = self.key.with_ingress_port(self.routing.ingress_port(arrival));
-        let solver = (ports.len() >= SOLVER_PAYS).then(|| PortSolver::new(spec, &key));
-        let mut lists = vec![Vec::new(); group.len()];
+        let solver = (ports.len() >= SOLVER_PAYS).then(|| PortSolver::new(&hashed.spec, &key));
+        let mut lists: BTreeMap<LinkId, Vec<u16>> = BTreeMap::new();
         for port in ports {
             let hash = match &solver {
                 Some(solver) => solver.hash(port),
-                None => spec.hash(&key.with_source_port(port)),
+                None => hashed.spec.hash(&key.with_source_port(port)),
             };
-            lists[bucket_of(hash, group.len())].push(port);
+            lists.entry(hashed.link(hash)).or_default().push(port);
         }
-        let taken = group.iter().copied().zip(lists);
-        taken.filter(|(_, ports)| !ports.is_empty()).collect()
+        lists
     }
 }

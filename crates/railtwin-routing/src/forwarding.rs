@@ -116,6 +116,12 @@ impl Forwarding {
         }
     }
 
+    /// The live links up out of a switch, in order of ports.
+    #[inline]
+    pub fn uplinks(&self, switch_row: u32) -> &[LinkId] {
+        self.switches.up.get(switch_row as usize)
+    }
+
     /// Whether a switch has the target's NICs on links of its own.
     #[inline]
     pub fn delivers(&self, switch_row: u32, target: TargetId) -> bool {

@@ -68,8 +68,10 @@ mod matching;
 pub mod paths;
 pub mod route;
 mod seed_mix;
+pub mod selection;
 pub mod solve;
 pub mod source_port;
+mod spread;
 mod toeplitz;
 
 pub use balance::max_mean_ratio;
@@ -83,6 +85,7 @@ pub use hash::{HashFunction, HashSpec};
 pub use mask::LinkMask;
 pub use paths::Paths;
 pub use route::{Landed, NicPort, NoRoute, Routing, nic_ip};
+pub use selection::{DestinationOrder, Selection};
 pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
 pub use source_port::{QueuePairNumbers, connect, roce_source_port};
 pub use toeplitz::{RSS_KEY, toeplitz};

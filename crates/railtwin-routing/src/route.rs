@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::ecmp::EcmpConfig;
 use crate::five_tuple::HashKey;
 use crate::forwarding::Forwarding;
-use crate::hash::HashSpec;
+use crate::selection::{Hashed, Selection, slice_of};
 
 /// IPv4 address of a NIC, in host order: 10.0.0.0/8 with device number + 1 in the low 24 bits.
 /// All ports of a NIC share it (HPN section 5.1), whichever leaves they go to.
@@ -77,6 +77,12 @@ pub struct Routing<'a> {
     pub forwarding: &'a Forwarding,
     /// How switches choose.
     pub ecmp: &'a EcmpConfig,
+    /// What they choose by.
+    pub selection: Selection<'a>,
+    /// Tables of the fabric without faults: what slices and destinations are counted over.
+    pub whole: Option<&'a Forwarding>,
+    /// Whether hashing counts over them too: a dead member's flows move, all others stay.
+    pub resilient: bool,
 }
 
 /// What a switch does with a packet.
@@ -85,13 +91,25 @@ pub(crate) enum Choice<'a> {
     /// One way, whatever the key.
     Only(LinkId),
     /// One member of a group by hash.
-    ByHash(HashSpec, &'a [LinkId]),
+    ByHash(Hashed<'a>),
 }
 
 impl<'a> Routing<'a> {
     /// Paths by the hashes of `ecmp` over the tables of `forwarding`, both made for `fabric`.
     pub const fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, ecmp: &'a EcmpConfig) -> Self {
-        Self { fabric, forwarding, ecmp }
+        Self { fabric, forwarding, ecmp, selection: Selection::Hash, whole: None, resilient: false }
+    }
+
+    /// The same with another way to choose; `whole` are the tables without faults.
+    pub const fn with_selection(mut self, selection: Selection<'a>, whole: &'a Forwarding) -> Self {
+        (self.selection, self.whole) = (selection, Some(whole));
+        self
+    }
+
+    /// The same with resilient hashing; `whole` are the tables without faults.
+    pub const fn with_resilience(mut self, whole: &'a Forwarding) -> Self {
+        (self.resilient, self.whole) = (true, Some(whole));
+        self
     }
 
     /// Appends the links that a packet with `key` takes from `source` to `target_nic`: access
@@ -108,8 +126,24 @@ impl<'a> Routing<'a> {
         key: &HashKey,
         out: &mut Vec<LinkId>,
     ) -> Result<Landed, NoRoute> {
+        self.route_by(source, target_nic, key, out, |_, _| None)
+    }
+
+    /// As [`Self::route`], but `pick` is asked first wherever a switch has several links: with the row of the
+    /// switch and the links; where it gives none the switch chooses.
+    ///
+    /// # Errors
+    /// [`NoRoute`]; `out` is then as before.
+    pub fn route_by(
+        &self,
+        source: NicPort,
+        target_nic: DeviceId,
+        key: &HashKey,
+        out: &mut Vec<LinkId>,
+        pick: impl FnMut(u32, &[LinkId]) -> Option<LinkId>,
+    ) -> Result<Landed, NoRoute> {
         let before = out.len();
-        let landed = self.walk(source, target_nic, key, out);
+        let landed = self.walk(source, target_nic, key, out, pick);
         if landed.is_err() {
             out.truncate(before);
         }
@@ -122,6 +156,7 @@ impl<'a> Routing<'a> {
         target_nic: DeviceId,
         key: &HashKey,
         out: &mut Vec<LinkId>,
+        mut pick: impl FnMut(u32, &[LinkId]) -> Option<LinkId>,
     ) -> Result<Landed, NoRoute> {
         let (mut switch, mut link) = self.enter(source, target_nic)?;
         out.push(link);
@@ -129,10 +164,10 @@ impl<'a> Routing<'a> {
             link = match self.choose(switch, link, target_nic) {
                 None => return Err(self.unreachable(switch, target_nic)),
                 Some(Choice::Only(only)) => only,
-                Some(Choice::ByHash(spec, group)) => {
+                Some(Choice::ByHash(hashed)) => pick(switch, hashed.live).unwrap_or_else(|| {
                     let key = key.with_ingress_port(self.ingress_port(link));
-                    group[spec.bucket(&key, group.len())]
-                }
+                    hashed.link(hashed.spec.hash(&key))
+                }),
             };
             out.push(link);
             match self.fabric.switch_row(self.fabric.target(link)) {
@@ -176,8 +211,35 @@ impl<'a> Routing<'a> {
                 return Some(Choice::Only(link));
             }
         }
+        let full = self.numbered(switch, target_nic, group);
+        if let Some(link) = self.selected(switch, target_nic, full).filter(|link| group.contains(link)) {
+            return Some(Choice::Only(link));
+        }
         let (_, place) = &self.fabric.switches()[switch as usize];
-        Some(Choice::ByHash(self.ecmp.spec_at(place, switch), group))
+        let full = if self.resilient { full } else { group };
+        Some(Choice::ByHash(Hashed { spec: self.ecmp.spec_at(place, switch), full, live: group }))
+    }
+
+    /// The members of a group by their numbers: those without faults where they are known.
+    fn numbered(&self, switch: u32, target_nic: DeviceId, live: &'a [LinkId]) -> &'a [LinkId] {
+        match self.whole.map(|whole| whole.next_links(switch, target_nic)) {
+            Some(full) if live.iter().all(|link| full.contains(link)) => full,
+            _ => live,
+        }
+    }
+
+    /// The member that the switch wants whatever the hash.
+    fn selected(&self, switch: u32, target_nic: DeviceId, full: &[LinkId]) -> Option<LinkId> {
+        let tier = self.fabric.switches()[switch as usize].1.tier;
+        match self.selection {
+            Selection::Hash => None,
+            Selection::Slice if tier > 1 => None,
+            Selection::Slice => {
+                let slice = slice_of(self.fabric, self.forwarding, target_nic)?;
+                Some(full[slice as usize % full.len()])
+            }
+            Selection::DModK(order) => Some(full[order.member(tier, target_nic, full.len())]),
+        }
     }
 
     /// Number of the port by which a link enters its device.
