@@ -118,6 +118,9 @@ pub struct Strand {
     pub of: u32,
     /// The path.
     pub links: Vec<LinkId>,
+    /// Share of the queue pair's bytes on each link; empty when every one is 1. A dynamic split knows whole
+    /// paths only, so a table that keeps its strands has none.
+    pub parts: Vec<f64>,
 }
 
 /// Grows a table bundle by bundle.
@@ -152,7 +155,9 @@ impl BundleWriter {
         self.scratch.clear();
         for strand in strands {
             let share = strand.amount / f64::from(strand.of);
-            self.scratch.extend(strand.links.iter().map(|&link| (link, share)));
+            let part = |row: usize| strand.parts.get(row).copied().unwrap_or(1.0);
+            let links = strand.links.iter().enumerate();
+            self.scratch.extend(links.map(|(row, &link)| (link, share * part(row))));
         }
         self.scratch.sort_by_key(|(link, _)| *link);
         for &(link, share) in &self.scratch {
@@ -235,7 +240,7 @@ mod tests {
     use super::*;
 
     fn strand(edge: u32, of: u32, links: &[u32]) -> Strand {
-        Strand { edge, amount: 1.0, of, links: links.iter().map(|&l| LinkId(l)).collect() }
+        Strand { edge, amount: 1.0, of, links: links.iter().map(|&l| LinkId(l)).collect(), parts: Vec::new() }
     }
 
     #[test]

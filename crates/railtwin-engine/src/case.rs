@@ -20,13 +20,53 @@ pub enum Split {
     Dynamic,
 }
 
-/// How the source ports of a connection are chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Who picks the path of a queue pair, and how.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Balancer {
-    /// As NCCL and Linux make them: from the two queue-pair numbers.
+    /// Switches by hash; source ports as NCCL and Linux make them from the two queue-pair numbers.
     Ecmp,
-    /// Those that reach link-disjoint paths (HPN appendix B).
+    /// The same with the destination queue pair in the hash (E-ECMP, Meta RoCE section 4.2.2).
+    EEcmp,
+    /// Leaves by the destination's slice (path pinning, Meta RoCE section 4.1.2).
+    Pinned,
+    /// Leaves by load when a queue pair starts (flowlet switching, Meta RoCE section 4.5).
+    Flowlet,
+    /// Switches, every packet in turn to each link of the group.
+    Spray,
+    /// Switches, every packet to the least loaded link of the group.
+    Adaptive,
+    /// Switches by the destination's number modulo the links (D-mod-K).
+    DModK,
+    /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
+    MultipathEcn,
+    /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
     Disjoint,
+}
+
+impl Balancer {
+    /// Whether it splits messages by what queue pairs can carry, whatever the case says.
+    pub const fn is_dynamic(self) -> bool {
+        matches!(self, Self::MultipathEcn)
+    }
+
+    /// Whether it sends the packets of one queue pair over several paths.
+    pub const fn is_spread(self) -> bool {
+        matches!(self, Self::Spray | Self::Adaptive)
+    }
+}
+
+/// When who planned paths plans again after a fault or a repair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replan {
+    /// Never: what was planned stays, switches route around what is dead.
+    Never,
+    /// As soon as routes have converged.
+    AtOnce,
+    /// So long after routes have converged.
+    After(SimTime),
+    /// At the next whole multiple of a period.
+    Every(SimTime),
 }
 
 /// What moves in lock step.
@@ -50,10 +90,21 @@ pub struct RoutingCase {
     pub queue_pairs: u32,
     /// How messages are spread over queue pairs.
     pub split: Split,
+    /// Whether ECMP groups keep the numbers of their members, so that only a dead member's flows move.
+    pub resilient: bool,
+    /// When planned paths are planned again.
+    pub replan: Replan,
     /// Whether messages for another rail first cross NVLink to its GPU (NCCL's PXN).
     pub pxn: bool,
     /// Time from a fault until routes avoid it; flows over the dead link stand still meanwhile.
     pub convergence: SimTime,
+}
+
+impl RoutingCase {
+    /// Whether each queue pair carries what it can.
+    pub fn is_dynamic(&self) -> bool {
+        (self.split == Split::Dynamic || self.balancer.is_dynamic()) && !self.balancer.is_spread()
+    }
 }
 
 /// A limit that belongs to host, collective and algorithm, given as bus bandwidth (C4 section IV-B2).

@@ -3,10 +3,12 @@
 //! * [`graph`]: the operations of all jobs of a case as one graph.
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
+//! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`fault`]: cables that go down and come back while a run goes on.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
+pub mod choose;
 pub mod disjoint;
 pub mod fault;
 pub mod graph;
@@ -14,7 +16,8 @@ pub mod lower;
 pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, RoutingCase, Split};
+pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Replan, RoutingCase, Split};
+pub use choose::View;
 pub use fault::{Fault, FaultKind};
 pub use graph::{JobGraph, WorkGraph};
 pub use run_log::{Incident, OperationTimes, RunLog};

@@ -2,9 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId, PortRole};
-use railtwin_routing::{
-    FiveTuple, Forwarding, HashKey, LinkMask, NicPort, QueuePairNumbers, Routing, nic_ip, roce_source_port,
-};
+use railtwin_routing::{LinkMask, QueuePairNumbers};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{
     Collective, Edge, HostLayout, Member, Pattern, Shape, collective, direct, nvls, nvls_tree, ring, shape,
@@ -12,8 +10,8 @@ use railtwin_workload::{
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter, Strand};
-use crate::case::{Balancer, Case, Pace, Split};
-use crate::disjoint::DisjointPorts;
+use crate::case::{Case, Pace, Replan};
+use crate::choose::{Chooser, ChosenPaths, Connection, View};
 
 /// One queue pair's path.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,8 +36,8 @@ pub struct FlowPath {
     pub links: Vec<LinkId>,
 }
 
-/// A connection between two NICs for one communicator: its queue pairs' numbers at both ends.
-type Connection = (DeviceId, DeviceId, u32);
+/// What tells connections apart: the NICs and the communicator.
+type Ends = (DeviceId, DeviceId, u32);
 
 /// The patterns of a case as shapes, with the connections that they open: made once per replicate, lowered
 /// again after every fault.
@@ -47,12 +45,15 @@ type Connection = (DeviceId, DeviceId, u32);
 pub struct Lowering<'a> {
     case: &'a Case,
     ecmp: railtwin_routing::EcmpConfig,
+    draw: u64,
     shapes: Vec<(Shape, f64)>,
-    /// First queue pair of each connection in `queue_pairs`.
-    connections: BTreeMap<Connection, u32>,
+    /// In the order in which they were opened.
+    connections: Vec<Connection>,
+    row_of: BTreeMap<Ends, u32>,
     queue_pairs: Vec<(u32, u32)>,
     /// Communicator set of each pattern: patterns over the same ranks share connections.
     group_of: Vec<u32>,
+    job_of: Vec<u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -65,10 +66,13 @@ impl<'a> Lowering<'a> {
         let mut lowering = Self {
             case,
             ecmp,
+            draw,
             shapes: Vec::new(),
-            connections: BTreeMap::new(),
+            connections: Vec::new(),
+            row_of: BTreeMap::new(),
             queue_pairs: Vec::new(),
             group_of: Vec::new(),
+            job_of: Vec::new(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -76,10 +80,11 @@ impl<'a> Lowering<'a> {
                 let next = groups.len() as u32;
                 let group = *groups.entry((job, &pattern.communicators)).or_insert(next);
                 lowering.group_of.push(group);
+                lowering.job_of.push(job as u32);
                 lowering.shapes.push(lowering.shape(job, pattern));
             }
         }
-        lowering.connect(draw);
+        lowering.connect();
         lowering
     }
 
@@ -124,7 +129,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Opens connections in order of patterns, bundles and edges; NICs hand out numbers one after the other.
-    fn connect(&mut self, draw: u64) {
+    fn connect(&mut self) {
+        let draw = self.draw;
         let fabric = &*self.case.fabric;
         let mut numbers: BTreeMap<DeviceId, QueuePairNumbers> = BTreeMap::new();
         for (pattern, (shape, _)) in self.shapes.iter().enumerate() {
@@ -132,12 +138,16 @@ impl<'a> Lowering<'a> {
                 let Some((source, target)) = ends(fabric, edge) else {
                     continue;
                 };
-                let count = self.case.routing.queue_pairs * ports_of(fabric, source);
                 let key = (source, target, self.group_of[pattern]);
-                if self.connections.contains_key(&key) {
+                if self.row_of.contains_key(&key) {
                     continue;
                 }
-                self.connections.insert(key, self.queue_pairs.len() as u32);
+                self.row_of.insert(key, self.connections.len() as u32);
+                let ports = ports_of(fabric, source);
+                let count = self.case.routing.queue_pairs * ports;
+                let first = self.queue_pairs.len() as u32;
+                let job = self.job_of[pattern];
+                self.connections.push(Connection { job, source, target, first, count, ports });
                 let number = |nic: DeviceId, numbers: &mut BTreeMap<DeviceId, QueuePairNumbers>| {
                     let fresh = || QueuePairNumbers::from_stream(stream::mix(draw ^ u64::from(nic.0)));
                     numbers.entry(nic).or_insert_with(fresh).allocate()
@@ -150,18 +160,24 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path.
+    /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path. What is
+    /// planned was planned knowing the mask, or never again since the start.
     pub fn table(&self, mask: &LinkMask, flows: bool) -> (BundleTable, Vec<FlowPath>) {
-        let forwarding = Forwarding::new(&self.case.fabric, mask);
-        let routing = Routing::new(&self.case.fabric, &forwarding, &self.ecmp);
-        let disjoint = match self.case.routing.balancer {
-            Balancer::Ecmp => None,
-            Balancer::Disjoint => Some(DisjointPorts::choose(&routing, self.network_connections())),
-        };
-        let dynamic = self.case.routing.split == Split::Dynamic;
+        let none = LinkMask::none(&self.case.fabric);
+        let planned = if self.case.routing.replan == Replan::Never { &none } else { mask };
+        self.table_of(View { mask, planned }, flows)
+    }
+
+    /// The same where hosts and switches know more than who planned.
+    pub fn table_of(&self, view: View<'_>, flows: bool) -> (BundleTable, Vec<FlowPath>) {
+        let (case, fabric) = (&self.case.routing, &*self.case.fabric);
+        let chooser =
+            Chooser::new(fabric, case, self.ecmp, self.draw, self.connections.clone(), &self.queue_pairs);
+        let chosen = chooser.choose(view);
+        let dynamic = case.is_dynamic();
         let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())
             .into_par_iter()
-            .map(|pattern| self.pattern(pattern, &routing, disjoint.as_ref(), dynamic, flows))
+            .map(|pattern| self.pattern(pattern, &chosen, dynamic, flows))
             .collect();
         let mut writer = BundleWriter::new(dynamic);
         let mut paths = Vec::new();
@@ -177,45 +193,32 @@ impl<'a> Lowering<'a> {
         (if by_class { table.by_class() } else { table }, paths)
     }
 
-    /// Every connection with its number of queue pairs, in the order of their keys.
-    fn network_connections(&self) -> Vec<(DeviceId, DeviceId, u32, u32)> {
-        let ports = |source: DeviceId| ports_of(&self.case.fabric, source);
-        let all = self.connections.iter();
-        all.map(|(&(s, t, _), &first)| (s, t, first, self.case.routing.queue_pairs * ports(s))).collect()
-    }
-
     fn pattern(
         &self,
         pattern: usize,
-        routing: &Routing<'_>,
-        disjoint: Option<&DisjointPorts>,
+        chosen: &ChosenPaths,
         dynamic: bool,
         flows: bool,
     ) -> (BundleTable, Vec<FlowPath>) {
         let (shape, busbw) = &self.shapes[pattern];
+        let fabric = &*self.case.fabric;
         let mut writer = BundleWriter::new(dynamic);
         let mut paths = Vec::new();
         let mut latency = SimTime::ZERO;
-        for (row, bundle) in shape.bundles.iter().enumerate() {
+        for (bundle, row_of_bundle) in shape.bundles.iter().zip(0..) {
             let mut strands = Vec::new();
             let mut routed = true;
             for (index, edge) in shape.edges_of(bundle).iter().enumerate() {
                 let mut sink = PathSink { strands: &mut strands, edge: index as u32 };
-                routed &= match ends(routing.fabric, edge) {
-                    None => sink.inside(routing.fabric, edge),
+                routed &= match ends(fabric, edge) {
+                    None => sink.inside(fabric, edge),
                     Some((source, target)) => {
-                        let first = self.connections[&(source, target, self.group_of[pattern])];
+                        let row = self.row_of[&(source, target, self.group_of[pattern])];
+                        let connection = &self.connections[row as usize];
                         let before = paths.len();
-                        let found = self.network(
-                            routing,
-                            disjoint,
-                            (source, target, first),
-                            edge,
-                            &mut sink,
-                            &mut paths,
-                        );
+                        let found = network(fabric, connection, chosen, edge, &mut sink, &mut paths);
                         for path in &mut paths[before..] {
-                            (path.pattern, path.bundle) = (pattern as u32, row as u32);
+                            (path.pattern, path.bundle) = (pattern as u32, row_of_bundle);
                             path.share *= bundle.volume;
                         }
                         if !flows {
@@ -228,59 +231,50 @@ impl<'a> Lowering<'a> {
             if !routed {
                 strands.clear();
             }
-            let delay = strands.iter().map(|s| path_delay(routing.fabric, &s.links)).max();
+            let delay = strands.iter().map(|s| path_delay(fabric, s)).max();
             latency = latency.max(delay.unwrap_or(SimTime::ZERO) * u64::from(bundle.stages));
             writer.push(bundle.volume, busbw * bundle.bus_share, &strands);
         }
         writer.close_pattern(latency);
         (writer.finish(), paths)
     }
+}
 
-    /// The queue pairs of one edge between NICs; false where one has no route.
-    fn network(
-        &self,
-        routing: &Routing<'_>,
-        disjoint: Option<&DisjointPorts>,
-        (source, target, first): (DeviceId, DeviceId, u32),
-        edge: &Edge,
-        sink: &mut PathSink<'_>,
-        paths: &mut Vec<FlowPath>,
-    ) -> bool {
-        let fabric = routing.fabric;
-        let Edge::Network { amount, .. } = *edge else {
-            return true;
-        };
-        let ports = ports_of(fabric, source);
-        let count = self.case.routing.queue_pairs * ports;
-        for queue_pair in 0..count {
-            let (local, remote) = self.queue_pairs[(first + queue_pair) as usize];
-            let chosen = disjoint.and_then(|ports| ports.port(first + queue_pair));
-            let source_port = chosen.unwrap_or_else(|| roce_source_port(local, remote));
-            let tuple = FiveTuple::roce(nic_ip(source), nic_ip(target), source_port);
-            let key = HashKey::of(tuple).with_target_qp(remote);
-            let mut links = vec![pcie(fabric, source)];
-            // The bond moves a queue pair to the next port when its own leads nowhere (HPN section 4).
-            let landed = (0..ports).find_map(|turn| {
-                let port = (queue_pair + turn) % ports;
-                routing.route(NicPort { nic: source, port }, target, &key, &mut links).ok()
-            });
-            let Some(landed) = landed else { return false };
-            links.push(pcie(fabric, target).reverse());
-            paths.push(FlowPath {
-                pattern: 0,
-                bundle: 0,
-                source,
-                target,
-                source_port,
-                queue_pair,
-                landed_port: landed.port_index,
-                share: amount / f64::from(count),
-                links: links[1..links.len() - 1].to_vec(),
-            });
-            sink.strands.push(Strand { edge: sink.edge, amount, of: count, links });
+/// The queue pairs of one edge between NICs; false where one has no route.
+fn network(
+    fabric: &Fabric,
+    connection: &Connection,
+    chosen: &ChosenPaths,
+    edge: &Edge,
+    sink: &mut PathSink<'_>,
+    paths: &mut Vec<FlowPath>,
+) -> bool {
+    let Edge::Network { amount, .. } = *edge else {
+        return true;
+    };
+    let Connection { source, target, first, count, .. } = *connection;
+    let (entry, exit) = (pcie(fabric, source), pcie(fabric, target).reverse());
+    for queue_pair in 0..count {
+        let path = chosen.path(first + queue_pair);
+        if path.links.is_empty() {
+            return false;
         }
-        true
+        let links = [&[entry], path.links, &[exit]].concat();
+        let parts = if path.parts.is_empty() { Vec::new() } else { [&[1.0], path.parts, &[1.0]].concat() };
+        paths.push(FlowPath {
+            pattern: 0,
+            bundle: 0,
+            source,
+            target,
+            source_port: path.source_port,
+            queue_pair,
+            landed_port: path.landed_port,
+            share: amount / f64::from(count),
+            links: path.links.to_vec(),
+        });
+        sink.strands.push(Strand { edge: sink.edge, amount, of: count, links, parts });
     }
+    true
 }
 
 /// Where the strands of one edge go.
@@ -303,7 +297,7 @@ impl PathSink<'_> {
             }
             Edge::Network { .. } => return true,
         };
-        self.strands.push(Strand { edge: self.edge, amount, of: 1, links });
+        self.strands.push(Strand { edge: self.edge, amount, of: 1, links, parts: Vec::new() });
         true
     }
 }
@@ -335,14 +329,16 @@ fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
     fabric.cable_at(port).expect("hosts are cabled inside").forward()
 }
 
-/// Propagation and switch latency of a path; serialisation is in the rates.
-fn path_delay(fabric: &Fabric, links: &[LinkId]) -> SimTime {
-    let mut delay = SimTime::ZERO;
-    for &link in links {
-        delay += fabric.delay(link);
-        if fabric.place(fabric.target(link)).is_some() {
-            delay += fabric.switch_latency();
-        }
+/// Propagation and switch latency of a path; serialisation is in the rates. Packets spread over many paths
+/// take the mean, each link as often as they cross it.
+fn path_delay(fabric: &Fabric, strand: &Strand) -> SimTime {
+    let hop = |link: LinkId| {
+        let switch = fabric.place(fabric.target(link)).is_some();
+        fabric.delay(link) + if switch { fabric.switch_latency() } else { SimTime::ZERO }
+    };
+    if strand.parts.is_empty() {
+        return strand.links.iter().map(|&link| hop(link)).fold(SimTime::ZERO, |sum, delay| sum + delay);
     }
-    delay
+    let shares = strand.links.iter().zip(&strand.parts);
+    SimTime::from_seconds(shares.map(|(&link, part)| hop(link).seconds() * part).sum())
 }

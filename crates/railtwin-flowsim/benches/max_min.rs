@@ -94,6 +94,8 @@ fn all_to_all(fabric: Fabric) -> Case {
         ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
         queue_pairs: 1,
         split: Split::Static,
+        resilient: false,
+        replan: railtwin_engine::Replan::AtOnce,
         pxn: true,
         convergence: SimTime::ZERO,
     };

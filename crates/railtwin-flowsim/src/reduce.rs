@@ -113,6 +113,7 @@ mod tests {
             amount: 1.0,
             of: 1,
             links: links.iter().map(|&l| LinkId(l)).collect(),
+            parts: Vec::new(),
         };
         writer.push(1.0, f64::INFINITY, &[strand(&[0, 1, 2, 4])]);
         writer.push(1.0, f64::INFINITY, &[strand(&[1, 2, 3])]);

@@ -87,7 +87,11 @@ fn store_and_forward(path: &[LinkId], bytes: u64) -> (BundleTable, WorkGraph) {
     let name = builder.name("hop");
     let mut before = Vec::new();
     for &link in path {
-        writer.push(1.0, f64::INFINITY, &[Strand { edge: 0, amount: 1.0, of: 1, links: vec![link] }]);
+        writer.push(
+            1.0,
+            f64::INFINITY,
+            &[Strand { edge: 0, amount: 1.0, of: 1, links: vec![link], parts: Vec::new() }],
+        );
         writer.close_pattern(LATENCY);
         let pattern = builder.pattern(Pattern {
             axis: Axis::Other,

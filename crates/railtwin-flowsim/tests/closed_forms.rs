@@ -39,6 +39,8 @@ fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
         ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
         queue_pairs: 1,
         split: Split::Static,
+        resilient: false,
+        replan: railtwin_engine::Replan::AtOnce,
         pxn: true,
         convergence: SimTime::ZERO,
     };

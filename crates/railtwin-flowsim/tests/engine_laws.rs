@@ -104,6 +104,8 @@ impl Draw {
             ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if self.dynamic { Split::Dynamic } else { Split::Static },
+            resilient: false,
+            replan: railtwin_engine::Replan::AtOnce,
             pxn: self.pxn,
             convergence: SimTime::from_ns(100_000),
         };

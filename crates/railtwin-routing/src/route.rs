@@ -212,7 +212,9 @@ impl<'a> Routing<'a> {
             }
         }
         let full = self.numbered(switch, target_nic, group);
-        if let Some(link) = self.selected(switch, target_nic, full).filter(|link| group.contains(link)) {
+        if let Some(link) =
+            self.selected(switch, arrival, target_nic, full).filter(|link| group.contains(link))
+        {
             return Some(Choice::Only(link));
         }
         let (_, place) = &self.fabric.switches()[switch as usize];
@@ -229,7 +231,13 @@ impl<'a> Routing<'a> {
     }
 
     /// The member that the switch wants whatever the hash.
-    fn selected(&self, switch: u32, target_nic: DeviceId, full: &[LinkId]) -> Option<LinkId> {
+    fn selected(
+        &self,
+        switch: u32,
+        arrival: LinkId,
+        target_nic: DeviceId,
+        full: &[LinkId],
+    ) -> Option<LinkId> {
         let tier = self.fabric.switches()[switch as usize].1.tier;
         match self.selection {
             Selection::Hash => None,
@@ -238,6 +246,7 @@ impl<'a> Routing<'a> {
                 let slice = slice_of(self.fabric, self.forwarding, target_nic)?;
                 Some(full[slice as usize % full.len()])
             }
+            Selection::Entries(entries) => entries.lookup(arrival, target_nic),
             Selection::DModK(order) => Some(full[order.member(tier, target_nic, full.len())]),
         }
     }

@@ -3,6 +3,7 @@
 
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 
+use crate::entries::EntryTable;
 use crate::forwarding::Forwarding;
 use crate::hash::{HashSpec, bucket_of};
 
@@ -18,6 +19,8 @@ pub enum Selection<'a> {
     Slice,
     /// The destination modulo the number of links, at every switch (D-mod-K on fat trees).
     DModK(&'a DestinationOrder),
+    /// What an exact-match entry of the leaf says (traffic engineering, Meta RoCE section 4.3.2).
+    Entries(&'a EntryTable),
 }
 
 /// Destinations counted along the leaves, and the number of links up at each tier.

@@ -3,10 +3,12 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use railtwin_routing::Fields;
+use railtwin_units::SimTime;
 
 use crate::error::Problem;
 use crate::expect::Bounds;
 use crate::job::{JobSize, JobSpec, Placement};
+use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::{FaultKind, FaultSpec, Scenario};
 use crate::tree::{Node, steps};
 
@@ -51,6 +53,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
             report(format!("fault.{index}.until"), trouble);
         }
     }
+    if let Some(trouble) = trouble_of_replan(&scenario.routing) {
+        report("routing.replan_time".to_owned(), trouble);
+    }
     for (figure, bounds) in &scenario.expect {
         if let Some((key, trouble)) = trouble_of_bounds(bounds) {
             report(format!("expect.{figure}.{key}"), trouble);
@@ -93,6 +98,19 @@ fn trouble_of_fault(fault: &FaultSpec) -> Option<Trouble> {
         return Some((message, "write a later time"));
     }
     None
+}
+
+fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
+    match (routing.replan, routing.replan_time) {
+        (Some(Replan::Never), Some(time)) => {
+            let message = format!("a plan {time} after convergence, but replan = \"never\"");
+            Some((message, "leave `replan_time` away, or write replan = \"once\""))
+        }
+        (Some(Replan::Every), Some(SimTime::ZERO)) => {
+            Some(("plans at every multiple of 0 s".to_owned(), "write a period such as \"30 s\""))
+        }
+        _ => None,
+    }
 }
 
 fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Trouble)> {

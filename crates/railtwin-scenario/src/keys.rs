@@ -59,7 +59,7 @@ static ROUTING: Table = Table {
     keys: &[
         key(
             "balancer",
-            Kind::Choice(&["ecmp", "disjoint"]),
+            Kind::Choice(&crate::Balancer::NAMES),
             "Who picks the path of a queue pair; default ecmp.",
         ),
         key(
@@ -78,6 +78,21 @@ static ROUTING: Table = Table {
             "split",
             Kind::Choice(&["static", "dynamic"]),
             "How a message is split over queue pairs; default static.",
+        ),
+        key(
+            "resilient",
+            Kind::Bool,
+            "Whether ECMP groups keep their members' numbers, so that only a dead member's flows move; default false.",
+        ),
+        key(
+            "replan",
+            Kind::Choice(&["never", "once", "every"]),
+            "When planned paths are planned again after a fault; default once, for te every.",
+        ),
+        key(
+            "replan_time",
+            Kind::Time,
+            "Time from convergence to the new plan, or the period of plans (default 30 s).",
         ),
         key(
             "core_per_port",

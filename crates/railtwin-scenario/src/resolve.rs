@@ -8,7 +8,7 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::resolve_job::Planner;
 use crate::{
-    Balancer, FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario,
+    FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario,
     ScenarioError, Seeds, Split,
 };
 
@@ -130,16 +130,15 @@ fn routing(spec: &RoutingSpec) -> RoutingCase {
     };
     let ecmp = EcmpConfig::new(hash, seeds);
     RoutingCase {
-        balancer: match spec.balancer {
-            Balancer::Ecmp => railtwin_engine::Balancer::Ecmp,
-            Balancer::Disjoint => railtwin_engine::Balancer::Disjoint,
-        },
+        balancer: spec.balancer.into(),
         ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
         queue_pairs: spec.queue_pairs,
         split: match spec.split {
             Split::Static => railtwin_engine::Split::Static,
             Split::Dynamic => railtwin_engine::Split::Dynamic,
         },
+        resilient: spec.resilient,
+        replan: spec.replan(),
         pxn: spec.pxn,
         convergence: spec.convergence,
     }

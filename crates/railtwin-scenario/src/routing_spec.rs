@@ -21,6 +21,14 @@ pub struct RoutingSpec {
     pub queue_pairs: u32,
     /// How a message is split over the queue pairs of its connection.
     pub split: Split,
+    /// Whether ECMP groups keep their members' numbers, so that only a dead member's flows move.
+    pub resilient: bool,
+    /// When who planned paths plans again after a fault or a repair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replan: Option<Replan>,
+    /// Time from convergence to the new plan, or the period of plans.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::exact::write_option")]
+    pub replan_time: Option<SimTime>,
     /// Whether core switches hash the port of arrival only (HPN section 7).
     pub core_per_port: bool,
     /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
@@ -39,11 +47,43 @@ impl Default for RoutingSpec {
             seeds: Seeds::PerSwitch,
             queue_pairs: 1,
             split: Split::Static,
+            resilient: false,
+            replan: None,
+            replan_time: None,
             core_per_port: false,
             pxn: true,
             convergence: SimTime::ZERO,
         }
     }
+}
+
+impl RoutingSpec {
+    /// When planned paths are planned again: as written, else as the balancer does it.
+    pub fn replan(&self) -> railtwin_engine::Replan {
+        use railtwin_engine::Replan as Plan;
+        let time = self.replan_time.unwrap_or(SimTime::ZERO);
+        match self.replan {
+            Some(Replan::Never) => Plan::Never,
+            Some(Replan::Every) => Plan::Every(self.replan_time.unwrap_or(PERIOD)),
+            Some(Replan::Once) | None if time > SimTime::ZERO => Plan::After(time),
+            Some(Replan::Once) | None => Plan::AtOnce,
+        }
+    }
+}
+
+/// How often traffic engineering plans (Meta RoCE section 4.3.1).
+const PERIOD: SimTime = SimTime::from_ns(30_000_000_000);
+
+/// When who planned paths plans again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replan {
+    /// Never: switches route around what is dead.
+    Never,
+    /// Once for each change, `replan_time` after routes have converged.
+    Once,
+    /// At whole multiples of `replan_time`.
+    Every,
 }
 
 /// Who picks the path of a queue pair.
@@ -53,8 +93,44 @@ impl Default for RoutingSpec {
 pub enum Balancer {
     /// The switches, by hash.
     Ecmp,
+    /// The switches, by hash with the destination queue pair in it (Meta RoCE section 4.2.2).
+    EEcmp,
+    /// The leaves, by the destination's slice (Meta RoCE section 4.1.2).
+    Pinned,
+    /// The leaves, by load when a queue pair starts (Meta RoCE section 4.5).
+    Flowlet,
+    /// The switches, packet by packet in turn.
+    Spray,
+    /// The switches, packet by packet to the least loaded link.
+    Adaptive,
+    /// The switches, by destination modulo links.
+    DModK,
+    /// The host, by source ports at random and to each path what it carries.
+    MultipathEcn,
     /// The host, by source ports that give disjoint paths (HPN section 6.2).
     Disjoint,
+}
+
+impl Balancer {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 9] =
+        ["ecmp", "e-ecmp", "pinned", "flowlet", "spray", "adaptive", "d-mod-k", "multipath-ecn", "disjoint"];
+}
+
+impl From<Balancer> for railtwin_engine::Balancer {
+    fn from(balancer: Balancer) -> Self {
+        match balancer {
+            Balancer::Ecmp => Self::Ecmp,
+            Balancer::EEcmp => Self::EEcmp,
+            Balancer::Pinned => Self::Pinned,
+            Balancer::Flowlet => Self::Flowlet,
+            Balancer::Spray => Self::Spray,
+            Balancer::Adaptive => Self::Adaptive,
+            Balancer::DModK => Self::DModK,
+            Balancer::MultipathEcn => Self::MultipathEcn,
+            Balancer::Disjoint => Self::Disjoint,
+        }
+    }
 }
 
 /// Which switches share a hash seed.

@@ -1,0 +1,323 @@
+//! The path of every queue pair of a case: what the balancer makes of the fabric under a mask of dead links.
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
+use railtwin_routing::{
+    DestinationOrder, EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing,
+    Selection, nic_ip, roce_source_port,
+};
+use railtwin_units::stream;
+use rayon::prelude::*;
+
+use crate::case::{Balancer, RoutingCase};
+use crate::disjoint::DisjointPorts;
+
+/// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
+const ADAPTIVE_PARTS: u32 = 64;
+/// Connections that one task routes.
+const CHUNK: usize = 256;
+
+/// A connection between two NICs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Connection {
+    /// Job that opened it.
+    pub job: u32,
+    /// Source NIC.
+    pub source: DeviceId,
+    /// Target NIC.
+    pub target: DeviceId,
+    /// First of its queue pairs.
+    pub first: u32,
+    /// Number of its queue pairs; queue pair `q` leaves by port `q mod ports` of the NIC.
+    pub count: u32,
+    /// Backend ports of the source NIC.
+    pub ports: u32,
+}
+
+/// What decides paths at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Links that switches and hosts route around.
+    pub mask: &'a LinkMask,
+    /// Links that the controller knew to be dead when it last planned.
+    pub planned: &'a LinkMask,
+}
+
+/// The paths of all queue pairs, as columns.
+#[derive(Clone, Debug, Default)]
+pub struct ChosenPaths {
+    /// CSR: links of queue pair `q` are `start[q]..start[q + 1]`; none without a route.
+    start: Vec<u32>,
+    links: Vec<LinkId>,
+    /// Share of the queue pair's bytes on each link; empty when every one is 1.
+    parts: Vec<f64>,
+    source_port: Vec<u16>,
+    landed: Vec<u8>,
+}
+
+/// One queue pair's path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ChosenPath<'a> {
+    /// Links between NICs; empty without a route.
+    pub links: &'a [LinkId],
+    /// Share of the bytes on each link; empty when every one is 1.
+    pub parts: &'a [f64],
+    /// UDP source port.
+    pub source_port: u16,
+    /// Port of the target NIC that it lands on, the first where it lands on several.
+    pub landed_port: u32,
+}
+
+impl ChosenPaths {
+    /// The path of queue pair `queue_pair`.
+    pub fn path(&self, queue_pair: u32) -> ChosenPath<'_> {
+        let q = queue_pair as usize;
+        let range = self.start[q] as usize..self.start[q + 1] as usize;
+        ChosenPath {
+            links: &self.links[range.clone()],
+            parts: if self.parts.is_empty() { &[] } else { &self.parts[range] },
+            source_port: self.source_port[q],
+            landed_port: u32::from(self.landed[q]),
+        }
+    }
+
+    fn push(&mut self, source_port: u16, landed: u32) {
+        self.start.push(u32::try_from(self.links.len()).expect("links of all paths fit 32 bits"));
+        self.source_port.push(source_port);
+        self.landed.push(landed as u8);
+    }
+
+    fn append(&mut self, other: &Self) {
+        let base = self.links.len() as u32;
+        self.start.extend(other.start[1..].iter().map(|end| base + end));
+        self.links.extend_from_slice(&other.links);
+        self.parts.extend_from_slice(&other.parts);
+        self.source_port.extend_from_slice(&other.source_port);
+        self.landed.extend_from_slice(&other.landed);
+    }
+
+    fn empty() -> Self {
+        Self { start: vec![0], ..Self::default() }
+    }
+}
+
+/// Chooses paths for the connections of one replicate.
+#[derive(Debug)]
+pub struct Chooser<'a> {
+    fabric: &'a Fabric,
+    case: &'a RoutingCase,
+    ecmp: EcmpConfig,
+    draw: u64,
+    connections: Vec<Connection>,
+    queue_pairs: &'a [(u32, u32)],
+    whole: OnceLock<Forwarding>,
+    order: OnceLock<DestinationOrder>,
+}
+
+impl<'a> Chooser<'a> {
+    /// A chooser for the connections of a replicate, in the order in which they were opened. `queue_pairs`
+    /// holds the numbers at both ends; `draw` is the replicate's own.
+    pub fn new(
+        fabric: &'a Fabric,
+        case: &'a RoutingCase,
+        mut ecmp: EcmpConfig,
+        draw: u64,
+        connections: Vec<Connection>,
+        queue_pairs: &'a [(u32, u32)],
+    ) -> Self {
+        if case.balancer == Balancer::EEcmp {
+            ecmp.spec = ecmp.spec.with_fields(ecmp.spec.fields | Fields::TARGET_QP);
+        }
+        let (whole, order) = (OnceLock::new(), OnceLock::new());
+        Self { fabric, case, ecmp, draw, connections, queue_pairs, whole, order }
+    }
+
+    /// The tables of the fabric without faults.
+    fn whole(&self) -> &Forwarding {
+        self.whole.get_or_init(|| Forwarding::new(self.fabric, &LinkMask::none(self.fabric)))
+    }
+
+    /// The paths of all queue pairs.
+    pub fn choose(&self, view: View<'_>) -> ChosenPaths {
+        let forwarding = Forwarding::new(self.fabric, view.mask);
+        let mut routing = Routing::new(self.fabric, &forwarding, &self.ecmp);
+        if self.case.resilient {
+            routing = routing.with_resilience(self.whole());
+        }
+        match self.case.balancer {
+            Balancer::Ecmp | Balancer::EEcmp | Balancer::MultipathEcn => self.routed(&routing, None),
+            Balancer::Pinned => self.routed(&routing.with_selection(Selection::Slice, self.whole()), None),
+            Balancer::DModK => {
+                let order = self.order.get_or_init(|| DestinationOrder::new(self.fabric, self.whole()));
+                self.routed(&routing.with_selection(Selection::DModK(order), self.whole()), None)
+            }
+            Balancer::Disjoint => {
+                let ports = self.disjoint(&routing, view);
+                self.routed(&routing, Some(&ports))
+            }
+            Balancer::Spray => self.sprayed(&routing),
+            Balancer::Flowlet => self.first_picks(&routing),
+            Balancer::Adaptive => self.adaptive(&routing),
+        }
+    }
+
+    fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> DisjointPorts {
+        let wanted = || self.connections.iter().map(|c| (c.source, c.target, c.first, c.count)).collect();
+        if view.planned == view.mask {
+            return DisjointPorts::choose(routing, wanted());
+        }
+        let known = Forwarding::new(self.fabric, view.planned);
+        DisjointPorts::choose(&Routing::new(self.fabric, &known, &self.ecmp), wanted())
+    }
+
+    /// One path each, as switches choose for the packets of a queue pair.
+    fn routed(&self, routing: &Routing<'_>, ports: Option<&DisjointPorts>) -> ChosenPaths {
+        self.in_parallel(|connection, queue_pair, out| {
+            let source_port = ports
+                .and_then(|ports| ports.port(connection.first + queue_pair))
+                .unwrap_or_else(|| self.source_port(connection.first + queue_pair));
+            let key = self.key(connection, queue_pair, source_port);
+            let landed = turns(connection, queue_pair).find_map(|port| {
+                let from = NicPort { nic: connection.source, port };
+                routing.route(from, connection.target, &key, &mut out.links).ok()
+            });
+            out.push(source_port, landed.map_or(0, |landed| landed.port_index));
+        })
+    }
+
+    /// All paths at once, evenly at every switch.
+    fn sprayed(&self, routing: &Routing<'_>) -> ChosenPaths {
+        self.in_parallel(|connection, queue_pair, out| {
+            let spread = turns(connection, queue_pair).find_map(|port| {
+                routing.spread(NicPort { nic: connection.source, port }, connection.target).ok()
+            });
+            for (link, part) in spread.into_iter().flatten() {
+                out.links.push(link);
+                out.parts.push(part);
+            }
+            out.push(self.source_port(connection.first + queue_pair), 0);
+        })
+    }
+
+    /// Each queue pair once to the least loaded uplink of its leaf at the time it starts, and by hash beyond
+    /// (flowlet switching with gaps that never come, Meta RoCE section 4.5). Load counts queue pairs.
+    fn first_picks(&self, routing: &Routing<'_>) -> ChosenPaths {
+        let mut load = vec![0_u32; self.fabric.link_count()];
+        self.in_turn(|connection, queue_pair, out| {
+            let row = connection.first + queue_pair;
+            let source_port = self.source_port(row);
+            let key = self.key(connection, queue_pair, source_port);
+            let before = out.links.len();
+            let landed = turns(connection, queue_pair).find_map(|port| {
+                let from = NicPort { nic: connection.source, port };
+                let least = |switch: u32, group: &[LinkId]| {
+                    let leaf = self.fabric.switches()[switch as usize].1.tier == 1;
+                    leaf.then(|| least_loaded(group, self.draw ^ u64::from(row), |link| load[link.index()]))
+                };
+                routing.route_by(from, connection.target, &key, &mut out.links, least).ok()
+            });
+            for link in &out.links[before..] {
+                load[link.index()] += 1;
+            }
+            out.push(source_port, landed.map_or(0, |landed| landed.port_index));
+        })
+    }
+
+    /// Each queue pair in many parts, every switch sending each part where least was sent before per capacity
+    /// of the link: what adaptive routing comes to when queues tell switches what they sent.
+    fn adaptive(&self, routing: &Routing<'_>) -> ChosenPaths {
+        let capacity = |link: LinkId| self.fabric.capacity(link).bits_per_s().max(1) as f64;
+        let mut load = vec![0.0_f64; self.fabric.link_count()];
+        let mut path = Vec::new();
+        let mut spread = BTreeMap::new();
+        self.in_turn(|connection, queue_pair, out| {
+            let row = connection.first + queue_pair;
+            let source_port = self.source_port(row);
+            let key = self.key(connection, queue_pair, source_port);
+            spread.clear();
+            for part in 0..ADAPTIVE_PARTS {
+                path.clear();
+                let salt = stream::mix(self.draw ^ u64::from(row)) ^ u64::from(part);
+                let found = turns(connection, queue_pair).any(|port| {
+                    let from = NicPort { nic: connection.source, port };
+                    let least =
+                        |_, group: &[LinkId]| Some(least_loaded(group, salt, |link| load[link.index()]));
+                    routing.route_by(from, connection.target, &key, &mut path, least).is_ok()
+                });
+                if !found {
+                    break;
+                }
+                for &link in &path {
+                    load[link.index()] += 1.0 / capacity(link);
+                    *spread.entry(link).or_insert(0.0) += 1.0 / f64::from(ADAPTIVE_PARTS);
+                }
+            }
+            for (&link, &part) in &spread {
+                out.links.push(link);
+                out.parts.push(part);
+            }
+            out.push(source_port, 0);
+        })
+    }
+
+    /// The source port that hosts give a queue pair: from its numbers, or by lot for host multipath.
+    fn source_port(&self, row: u32) -> u16 {
+        if self.case.balancer == Balancer::MultipathEcn {
+            return 0xC000 | (stream::mix(self.draw ^ stream::mix(u64::from(row))) & 0x3FFF) as u16;
+        }
+        let (local, remote) = self.queue_pairs[row as usize];
+        roce_source_port(local, remote)
+    }
+
+    fn key(&self, connection: &Connection, queue_pair: u32, source_port: u16) -> HashKey {
+        let (_, remote) = self.queue_pairs[(connection.first + queue_pair) as usize];
+        let tuple = FiveTuple::roce(nic_ip(connection.source), nic_ip(connection.target), source_port);
+        HashKey::of(tuple).with_target_qp(remote)
+    }
+
+    fn in_parallel(&self, one: impl Fn(&Connection, u32, &mut ChosenPaths) + Sync) -> ChosenPaths {
+        let parts: Vec<ChosenPaths> = self
+            .connections
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut out = ChosenPaths::empty();
+                for connection in chunk {
+                    (0..connection.count).for_each(|queue_pair| one(connection, queue_pair, &mut out));
+                }
+                out
+            })
+            .collect();
+        let mut all = ChosenPaths::empty();
+        parts.iter().for_each(|part| all.append(part));
+        all
+    }
+
+    fn in_turn(&self, mut one: impl FnMut(&Connection, u32, &mut ChosenPaths)) -> ChosenPaths {
+        let mut out = ChosenPaths::empty();
+        for connection in &self.connections {
+            (0..connection.count).for_each(|queue_pair| one(connection, queue_pair, &mut out));
+        }
+        out
+    }
+}
+
+/// Ports of the source NIC in the order in which a queue pair tries them: its own, and when that leads nowhere
+/// the bond moves it to the next (HPN section 4).
+fn turns(connection: &Connection, queue_pair: u32) -> impl Iterator<Item = u32> + use<> {
+    let ports = connection.ports;
+    (0..ports).map(move |turn| (queue_pair + turn) % ports)
+}
+
+/// The link of a group with the least load; of several one by `salt`.
+fn least_loaded<L: PartialOrd>(group: &[LinkId], salt: u64, load: impl Fn(LinkId) -> L) -> LinkId {
+    let first = (stream::mix(salt) % group.len() as u64) as usize;
+    let mut best = group[first];
+    for step in 1..group.len() {
+        let link = group[(first + step) % group.len()];
+        if load(link) < load(best) {
+            best = link;
+        }
+    }
+    best
+}
