@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use railtwin_store::Figure;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::gain::gains;
 use crate::question::Question;
 use crate::run::Run;
+
+mod pick;
+use pick::{Picked, Point};
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
@@ -39,6 +41,8 @@ struct Row {
 #[serde(deny_unknown_fields)]
 struct Wanted {
     figure: String,
+    #[serde(default)]
+    from: Picked,
     paper: f64,
     #[serde(default)]
     low: Option<f64>,
@@ -124,13 +128,13 @@ pub fn reproduce(
         let known = ids().join(", ");
         return Err(Error::Argument(format!("no row {unknown:?}; write some of: {known}")));
     }
-    let mut figures_of: BTreeMap<String, (Vec<Figure>, f64)> = BTreeMap::new();
+    let mut figures_of: BTreeMap<String, (Vec<Point>, f64)> = BTreeMap::new();
     let mut table = Vec::new();
     for row in rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)) {
         if !figures_of.contains_key(&row.scenario) {
             progress(&row.scenario);
             let start = clock();
-            let figures = figures(&row.scenario, row.full_replicates.filter(|_| full))?;
+            let figures = points(&row.scenario, row.full_replicates.filter(|_| full))?;
             figures_of.insert(row.scenario.clone(), (figures, clock() - start));
         }
         let (figures, seconds) = &figures_of[&row.scenario];
@@ -139,31 +143,32 @@ pub fn reproduce(
     Ok(table)
 }
 
-/// All figures of a scenario of the papers: those of its only point, or the gains of its sweep.
-fn figures(name: &str, replicates: Option<u32>) -> Result<Vec<Figure>, Error> {
+/// The points of a scenario of the papers with their figures; the gains of its sweep stand in a point without
+/// labels.
+fn points(name: &str, replicates: Option<u32>) -> Result<Vec<Point>, Error> {
     let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
     let question = Question::of_text(&format!("scenarios/papers/{name}.toml"), text, Path::new("."));
-    let mut runs = Vec::new();
+    let mut points = Vec::new();
+    let mut gain = None;
     for mut point in question.points()? {
         if let Some(replicates) = replicates {
             point.scenario.run.replicates = replicates;
         }
         let run = Run::of(question.resolve(&point.scenario)?, &|| ());
-        runs.push((point.label, run.info.figures, point.scenario.gain));
+        points.push(Point { label: point.label, figures: run.info.figures });
+        gain = point.scenario.gain;
     }
-    let gain = runs.first().and_then(|(_, _, gain)| gain.clone());
-    Ok(match (gain, runs.len()) {
-        (Some(gain), _) => {
-            let points: Vec<_> = runs.iter().map(|(label, f, _)| (label.as_slice(), f.as_slice())).collect();
-            gains(&gain, &points)
-        }
-        (None, _) => runs.pop().map(|(_, figures, _)| figures).unwrap_or_default(),
-    })
+    if let Some(gain) = gain {
+        let all: Vec<_> = points.iter().map(|p| (p.label.as_slice(), p.figures.as_slice())).collect();
+        let figures = gains(&gain, &all);
+        points.push(Point { label: Vec::new(), figures });
+    }
+    Ok(points)
 }
 
-fn reproduced(row: &Row, wanted: &Wanted, figures: &[Figure], seconds: f64) -> Reproduced {
-    let ours = figures.iter().find(|figure| figure.name == wanted.figure).and_then(|figure| figure.value);
+fn reproduced(row: &Row, wanted: &Wanted, points: &[Point], seconds: f64) -> Reproduced {
+    let ours = wanted.from.value(&wanted.figure, points);
     let exact = wanted.low.is_none() && wanted.high.is_none();
     let low = wanted.low.or(exact.then_some(wanted.paper));
     let high = wanted.high.or(exact.then_some(wanted.paper));
@@ -172,7 +177,7 @@ fn reproduced(row: &Row, wanted: &Wanted, figures: &[Figure], seconds: f64) -> R
     let json = |value: &toml::Value| serde_json::to_value(value).unwrap_or(serde_json::Value::Null);
     Reproduced {
         id: row.id.clone(),
-        figure: wanted.figure.clone(),
+        figure: wanted.from.name(&wanted.figure),
         kind: row.kind,
         scenario: format!("scenarios/papers/{}.toml", row.scenario),
         paper: wanted.paper,

@@ -1,0 +1,155 @@
+//! Which points of a sweep a figure of the reproduction table is taken from, and over which others.
+use std::collections::BTreeMap;
+
+use railtwin_store::Figure;
+use serde::Deserialize;
+
+/// A point of a sweep with its figures.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What was chosen on each axis.
+    pub label: Vec<(String, String)>,
+    /// What came out.
+    pub figures: Vec<Figure>,
+}
+
+/// How several points become one figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Take {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The least.
+    Min,
+    /// The most.
+    Max,
+}
+
+/// Where a figure is taken: at the points whose labels end in the keys of `at` with its values; as it stands,
+/// or as a share of the same figure at the same point but for `of`, or that less one for `over`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Picked {
+    at: BTreeMap<String, String>,
+    of: BTreeMap<String, String>,
+    over: BTreeMap<String, String>,
+    /// Figure of the other point, where it is another one.
+    base: Option<String>,
+    take: Take,
+}
+
+impl Picked {
+    /// The value; none where a point lacks the figure or no point fits.
+    pub fn value(&self, figure: &str, points: &[Point]) -> Option<f64> {
+        let fits: Vec<&Point> = points.iter().filter(|point| point.has(&self.at)).collect();
+        // Figures of the whole sweep stand in one point: do not ask the others for them.
+        let known: Vec<&Point> = fits.into_iter().filter(|point| point.value(figure).is_some()).collect();
+        let values: Option<Vec<f64>> = known.iter().map(|point| self.one(figure, point, points)).collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(match self.take {
+            Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Take::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Take::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+
+    fn one(&self, figure: &str, point: &Point, points: &[Point]) -> Option<f64> {
+        let ours = point.value(figure)?;
+        let base = self.base.as_deref().unwrap_or(figure);
+        let against = |other: &BTreeMap<String, String>| {
+            let same = |p: &&Point| p.has(other) && p.same_but(point, other);
+            points.iter().find(same).and_then(|p| p.value(base))
+        };
+        match (self.of.is_empty(), self.over.is_empty(), &self.base) {
+            (true, true, None) => Some(ours),
+            (true, true, Some(base)) => Some(ours / point.value(base)?),
+            (false, _, _) => Some(ours / against(&self.of)?),
+            (true, false, _) => Some(ours / against(&self.over)? - 1.0),
+        }
+    }
+
+    /// The figure with where it is taken, for people.
+    pub fn name(&self, figure: &str) -> String {
+        let words = |map: &BTreeMap<String, String>| {
+            let pairs: Vec<String> = map.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            pairs.join(" ")
+        };
+        let mut name = match self.take {
+            Take::Mean => figure.to_owned(),
+            Take::Min => format!("least {figure}"),
+            Take::Max => format!("most {figure}"),
+        };
+        if !self.at.is_empty() {
+            name = format!("{name}[{}]", words(&self.at));
+        }
+        if let Some(base) = &self.base {
+            name = format!("{name} / {base}");
+        }
+        if !self.of.is_empty() {
+            name = format!("{name} / [{}]", words(&self.of));
+        }
+        if !self.over.is_empty() {
+            name = format!("{name} over [{}]", words(&self.over));
+        }
+        name
+    }
+}
+
+impl Point {
+    fn value(&self, figure: &str) -> Option<f64> {
+        self.figures.iter().find(|known| known.name == figure).and_then(|known| known.value)
+    }
+
+    fn on(&self, key: &str) -> Option<&str> {
+        let named =
+            |path: &str| path == key || path.strip_suffix(key).is_some_and(|head| head.ends_with('.'));
+        self.label.iter().find(|(path, _)| named(path)).map(|(_, value)| value.as_str())
+    }
+
+    fn has(&self, wanted: &BTreeMap<String, String>) -> bool {
+        wanted.iter().all(|(key, value)| self.on(key) == Some(value))
+    }
+
+    /// Whether the labels agree on all axes that `but` does not name.
+    fn same_but(&self, other: &Self, but: &BTreeMap<String, String>) -> bool {
+        let free = |path: &str| but.keys().any(|key| path == key || path.ends_with(&format!(".{key}")));
+        let rest = |point: &'_ Self| -> Vec<(String, String)> {
+            point.label.iter().filter(|(path, _)| !free(path)).cloned().collect()
+        };
+        rest(self) == rest(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(balancer: &str, hosts: &str, value: f64) -> Point {
+        let label = vec![("routing.balancer".into(), balancer.into()), ("job.hosts".into(), hosts.into())];
+        Point { label, figures: vec![Figure::new("busbw_mean", value, "bits_per_s")] }
+    }
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+    }
+
+    #[test]
+    fn figures_are_taken_at_points_and_over_others() {
+        let points = [
+            point("c4p", "2", 30.0),
+            point("c4p", "4", 40.0),
+            point("ecmp", "2", 20.0),
+            point("ecmp", "4", 20.0),
+        ];
+        let c4p = map(&[("balancer", "c4p")]);
+        let mean = Picked { at: c4p.clone(), ..Picked::default() };
+        assert_eq!(mean.value("busbw_mean", &points), Some(35.0));
+        let gain = Picked { at: c4p.clone(), over: map(&[("balancer", "ecmp")]), ..Picked::default() };
+        assert_eq!(gain.value("busbw_mean", &points), Some(0.75));
+        let most = Picked { take: Take::Max, of: map(&[("balancer", "ecmp")]), at: c4p, ..Picked::default() };
+        assert_eq!(most.value("busbw_mean", &points), Some(2.0));
+        assert_eq!(most.value("busbw", &points), None);
+        assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
+    }
+}
