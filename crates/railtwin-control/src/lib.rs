@@ -1,6 +1,8 @@
 //! Decisions, pure and deterministic: the same state gives the same answer, on a simulated and on a live cluster.
 //!
 //! * [`placement`]: which GPU each rank of a job gets.
+//! * [`paths`]: which path each queue pair takes, and by which source port.
+pub mod paths;
 pub mod placement;
 
 pub use placement::{Place, PlacementError, PlacementPolicy, Placer};

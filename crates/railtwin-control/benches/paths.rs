@@ -1,0 +1,100 @@
+//! Path allocation of a full pod against its bars: a million queue pairs a second, a re-plan in 50 ms.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator};
+use railtwin_fabric::preset::Hpn;
+use railtwin_fabric::{CableClass, Fabric, HostId};
+use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, NicPort, Seeds};
+
+const QUEUE_PAIRS: [u32; 4] = [2, 3, 4, 5];
+const RATE_BAR: f64 = 1e6;
+const REPLAN_BAR: Duration = Duration::from_millis(50);
+
+/// Every port of every NIC to the same rail of the next segment.
+fn ring(fabric: &Fabric) -> Vec<Demand<'static>> {
+    let hosts = fabric.hosts().len() as u32;
+    let per_segment = 136;
+    let mut demands = Vec::new();
+    for host in (0..hosts).filter(|&host| !fabric.hosts()[host as usize].spare) {
+        for rail in 0..8 {
+            for port in 0..2 {
+                let source = NicPort { nic: fabric.nic(HostId(host), rail), port };
+                let target = fabric.nic(HostId((host + per_segment) % hosts), rail);
+                demands.push(Demand { source, target, queue_pairs: &QUEUE_PAIRS, weight: 1 });
+            }
+        }
+    }
+    demands
+}
+
+fn allocation(c: &mut Criterion) {
+    let mut group = c.benchmark_group("paths");
+    group.sample_size(10);
+    for (name, planes, seeds) in [
+        ("hpn", true, Seeds::PerTier),
+        ("hpn/seed-per-switch", true, Seeds::PerSwitch),
+        ("hpn/no-planes", false, Seeds::PerTier),
+    ] {
+        let fabric = Hpn { planes, ..Hpn::default() }.build().expect("default preset");
+        let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), seeds);
+        let demands = ring(&fabric);
+        let count = demands.len() * QUEUE_PAIRS.len();
+        group.throughput(Throughput::Elements(count as u64));
+        let mut best = Duration::MAX;
+        let fresh = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+        group.bench_function(format!("allocate/{name}"), |b| {
+            b.iter_batched(
+                || fresh.clone(),
+                |mut allocator| {
+                    let start = Instant::now();
+                    black_box(allocator.allocate(JobId(0), &demands));
+                    best = best.min(start.elapsed());
+                    allocator
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        let rate = count as f64 / best.as_secs_f64();
+        println!("allocate/{name}: {count} queue pairs at {:.2} of the bar of 1M/s", rate / RATE_BAR);
+        if name == "hpn" {
+            replan(&mut group, &fabric, fresh, &demands);
+        }
+    }
+    group.finish();
+}
+
+fn replan(
+    group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
+    fabric: &Fabric,
+    mut allocator: PathAllocator<'_>,
+    demands: &[Demand<'_>],
+) {
+    allocator.allocate(JobId(0), demands);
+    let mut cables = fabric.cables();
+    let cable = cables.find(|&cable| fabric.cable_class(cable) == CableClass::LeafSpine);
+    let cable = cable.expect("a pod has spines");
+    let (mut best, mut moved, mut ported) = (Duration::MAX, 0, 0);
+    group.bench_function("replan/hpn", |b| {
+        b.iter_batched(
+            || allocator.clone(),
+            |mut allocator| {
+                let start = Instant::now();
+                let plan = allocator.replan_cable(cable, LinkState::Down);
+                best = best.min(start.elapsed());
+                (moved, ported) = (plan.moved.len(), plan.ported.len());
+                allocator
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let ratio = REPLAN_BAR.as_secs_f64() / best.as_secs_f64();
+    println!("replan/hpn: {moved} moved, {ported} with a new source port, {ratio:.2} of the bar of 50 ms");
+    let uses = |given: &Assignment| given.path.links().iter().any(|link| link.cable() == cable);
+    assert_eq!(allocator.assignments(JobId(0)).filter(|given| uses(given)).count(), moved);
+}
+
+criterion_group!(benches, allocation);
+criterion_main!(benches);

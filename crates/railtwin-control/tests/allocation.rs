@@ -1,0 +1,163 @@
+//! Paths by replay: every source port takes the path that it was given for, on every fabric and hash.
+
+mod fabrics;
+
+use fabrics::*;
+use proptest::prelude::*;
+use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};
+use railtwin_fabric::LinkId;
+use railtwin_routing::{LinkMask, NicPort, Routing, Seeds};
+
+/// Most used link and sum of uses, before the assignment was made.
+fn burden(uses: &[u64], between: &[LinkId]) -> (u64, u64) {
+    let uses = || between.iter().map(|link| uses[link.index()]);
+    (uses().max().unwrap_or(0), uses().sum())
+}
+
+/// Least burden of all paths that land on `landing`.
+fn least(
+    routing: &Routing<'_>,
+    uses: &[u64],
+    given: &Assignment,
+    landing: Option<u32>,
+) -> Option<(u64, u64)> {
+    let paths = routing.paths(given.source, given.target).ok()?;
+    let lands = |path: &Vec<LinkId>| {
+        let last = path[path.len() - 1].reverse();
+        let accesses = routing.forwarding.accesses(given.target).iter();
+        landing.is_none_or(|port| accesses.clone().any(|access| access.link == last && access.port == port))
+    };
+    paths.filter(lands).map(|path| burden(uses, &path[1..path.len() - 1])).min()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(160))]
+
+    #[test]
+    fn paths_are_the_least_used_and_their_ports_take_them(
+        fabric in any_fabric(), ecmp in any_ecmp(), share in 0.0..0.3, seed: u64, drawn in any_demands(12),
+    ) {
+        let mask = masked(&fabric, share, seed);
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &mask);
+        let demands = demands(&fabric, &drawn);
+        let mut uses = vec![0u64; fabric.link_count()];
+        for given in allocator.allocate(JobId(3), &demands) {
+            let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+            // Per-port cores narrow the paths that hashes could choose.
+            let own = least(&routing, &uses, &given, Some(given.source.port));
+            let found = burden(&uses, given.path.beyond_access());
+            match given.reason {
+                Reason::LeastUsed if ecmp.core_per_port => {
+                    prop_assert!(own.is_some_and(|own| found >= own));
+                }
+                Reason::LeastUsed => prop_assert_eq!(Some(found.0), own.map(|own| own.0)),
+                Reason::NoPortReaches => prop_assert!(own.is_some_and(|own| found >= own)),
+                Reason::OtherPort if !ecmp.core_per_port => {
+                    prop_assert!(given.landed != Some(given.source.port));
+                }
+                Reason::OtherPort => prop_assert!(given.landed != Some(given.source.port)),
+                Reason::Stranded => prop_assert!(given.path.links().is_empty()),
+                Reason::OverFaulty => prop_assert!(false, "nothing is faulty"),
+            }
+            for link in given.path.links() {
+                uses[link.index()] += u64::from(given.weight);
+            }
+        }
+        assert_sound(&fabric, &ecmp, &allocator);
+        allocator.release(JobId(3));
+        assert_sound(&fabric, &ecmp, &allocator);
+        prop_assert!(allocator.jobs().next().is_none());
+    }
+
+    #[test]
+    fn what_has_gone_leaves_no_trace(
+        fabric in any_fabric(), ecmp in any_ecmp(), first in any_demands(8), second in any_demands(8),
+    ) {
+        let mask = LinkMask::none(&fabric);
+        let mut fresh = PathAllocator::new(&fabric, ecmp, &mask);
+        let mut used = fresh.clone();
+        used.allocate(JobId(9), &demands(&fabric, &first));
+        used.allocate(JobId(1), &demands(&fabric, &second));
+        prop_assert!(used.release(JobId(9)) > 0);
+        used.release(JobId(1));
+        let wanted = demands(&fabric, &second);
+        prop_assert_eq!(fresh.allocate(JobId(1), &wanted), used.allocate(JobId(2), &wanted));
+    }
+
+    #[test]
+    fn a_dead_link_moves_only_what_crossed_it(
+        fabric in any_fabric(), ecmp in any_ecmp(), drawn in any_demands(16),
+        dying in prop::collection::vec((any::<prop::sample::Index>(), 0u8..3), 1..4),
+    ) {
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+        allocator.allocate(JobId(0), &demands(&fabric, &drawn));
+        let cables = backend(&fabric);
+        for (cable, state) in dying {
+            let cable = *cable.get(&cables);
+            let state = [LinkState::Up, LinkState::Down, LinkState::Faulty][usize::from(state)];
+            let before = all(&allocator);
+            let replan = allocator.replan_cable(cable, state);
+            assert_sound(&fabric, &ecmp, &allocator);
+            let mut after = before.clone();
+            for one in replan.moved.iter().chain(&replan.ported).chain(&replan.stranded) {
+                prop_assert_eq!(after[one.index].1, one.before);
+                after[one.index].1 = one.after;
+            }
+            // A reason may change where path and port stay.
+            let ways = |all: &[(JobId, Assignment)]| -> Vec<_> {
+                all.iter().map(|(_, given)| (given.path, given.source_port, given.landed)).collect()
+            };
+            prop_assert_eq!(ways(&after), ways(&all(&allocator)), "every change is told");
+            for one in &replan.ported {
+                prop_assert_eq!(one.before.path, one.after.path);
+            }
+            for one in &replan.moved {
+                let crossed = one.before.path.links().iter().any(|link| link.cable() == cable);
+                let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+                // What else may move was stranded, or no port leads along its path any more.
+                let reachable = routing.paths_by_source_port(one.before.source, one.before.target, &key_of(&one.before));
+                let lost = !reachable.unwrap().iter().any(|path| path.links == one.before.path.links());
+                prop_assert!(crossed || lost, "{one:?}");
+                prop_assert!(state != LinkState::Up || lost || one.before.landed.is_none());
+            }
+            for (_, given) in all(&allocator) {
+                let crosses = given.path.links().iter().any(|link| link.cable() == cable);
+                prop_assert!(!crosses || state == LinkState::Up || given.reason == Reason::OverFaulty);
+            }
+        }
+    }
+}
+
+/// C4 section III-B: left ports to left ports, and a leaf's servers over all spines alike.
+#[test]
+fn left_ports_stay_left_and_spines_carry_alike() {
+    for seeds in [Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch] {
+        for planes in [true, false] {
+            let fabric = hpn(1, 3, 16, 8, planes);
+            let ecmp = crc32(seeds);
+            let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+            let hosts = fabric.hosts().len() as u32;
+            for host in 0..hosts {
+                for (rail, port) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let source = NicPort { nic: fabric.nic(railtwin_fabric::HostId(host), rail), port };
+                    let target = fabric.nic(railtwin_fabric::HostId((host + 16) % hosts), rail);
+                    let demand = Demand { source, target, queue_pairs: &[2, 3], weight: 1 };
+                    for given in allocator.allocate(JobId(host), &[demand]) {
+                        assert_eq!(given.landed, Some(port));
+                    }
+                }
+            }
+            assert_sound(&fabric, &ecmp, &allocator);
+            // 16 hosts, two queue pairs a port, eight spines: four on each uplink of a leaf.
+            let polarised = seeds == Seeds::Shared && !planes;
+            for cable in backend(&fabric) {
+                if fabric.cable_class(cable) == railtwin_fabric::CableClass::LeafSpine && !polarised {
+                    let both = [cable.forward(), cable.backward()].map(|link| allocator.crossings(link));
+                    assert_eq!(both, [4, 4], "{seeds:?} {planes}");
+                }
+            }
+            let reasons: Vec<Reason> = all(&allocator).iter().map(|(_, given)| given.reason).collect();
+            assert_eq!(reasons.contains(&Reason::NoPortReaches), polarised);
+        }
+    }
+}
