@@ -2,7 +2,9 @@
 //!
 //! * [`placement`]: which GPU each rank of a job gets.
 //! * [`paths`]: which path each queue pair takes, and by which source port.
+//! * [`te`]: Meta's traffic engineering: which uplink each flow of a leaf takes.
 pub mod paths;
 pub mod placement;
+pub mod te;
 
 pub use placement::{Place, PlacementError, PlacementPolicy, Placer};

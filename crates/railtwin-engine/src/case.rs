@@ -38,13 +38,32 @@ pub enum Balancer {
     Adaptive,
     /// Switches by the destination's number modulo the links (D-mod-K).
     DModK,
+    /// Leaves by entries of a central controller, with E-ECMP behind them (Meta RoCE section 4.3).
+    Te,
     /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
     MultipathEcn,
     /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
     Disjoint,
+    /// A controller for all jobs: source ports that reach the least used paths (C4P, C4 section III-B).
+    C4p,
 }
 
 impl Balancer {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Ecmp,
+        Self::EEcmp,
+        Self::Pinned,
+        Self::Flowlet,
+        Self::Spray,
+        Self::Adaptive,
+        Self::DModK,
+        Self::Te,
+        Self::MultipathEcn,
+        Self::Disjoint,
+        Self::C4p,
+    ];
+
     /// Whether it splits messages by what queue pairs can carry, whatever the case says.
     pub const fn is_dynamic(self) -> bool {
         matches!(self, Self::MultipathEcn)

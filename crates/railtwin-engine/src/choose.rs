@@ -11,7 +11,7 @@ use railtwin_units::stream;
 use rayon::prelude::*;
 
 use crate::case::{Balancer, RoutingCase};
-use crate::disjoint::DisjointPorts;
+use crate::plan::{self, SteeredPorts};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
 const ADAPTIVE_PARTS: u32 = 64;
@@ -33,6 +33,8 @@ pub struct Connection {
     pub count: u32,
     /// Backend ports of the source NIC.
     pub ports: u32,
+    /// Bytes that a step of the job sends over it.
+    pub bytes: f64,
 }
 
 /// What decides paths at one moment.
@@ -126,7 +128,7 @@ impl<'a> Chooser<'a> {
         connections: Vec<Connection>,
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
-        if case.balancer == Balancer::EEcmp {
+        if matches!(case.balancer, Balancer::EEcmp | Balancer::Te) {
             ecmp.spec = ecmp.spec.with_fields(ecmp.spec.fields | Fields::TARGET_QP);
         }
         let (whole, order) = (OnceLock::new(), OnceLock::new());
@@ -156,23 +158,36 @@ impl<'a> Chooser<'a> {
                 let ports = self.disjoint(&routing, view);
                 self.routed(&routing, Some(&ports))
             }
+            Balancer::C4p => {
+                let ports = plan::least_used(
+                    self.fabric,
+                    self.ecmp,
+                    &self.connections,
+                    self.queue_pairs,
+                    view.planned,
+                );
+                self.routed(&routing, Some(&ports))
+            }
+            Balancer::Te => {
+                let entries = plan::entries(self.fabric, &self.connections, view.planned);
+                self.routed(&routing.with_selection(Selection::Entries(&entries), self.whole()), None)
+            }
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),
             Balancer::Adaptive => self.adaptive(&routing),
         }
     }
 
-    fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> DisjointPorts {
-        let wanted = || self.connections.iter().map(|c| (c.source, c.target, c.first, c.count)).collect();
+    fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> SteeredPorts {
         if view.planned == view.mask {
-            return DisjointPorts::choose(routing, wanted());
+            return plan::disjoint(routing, &self.connections);
         }
         let known = Forwarding::new(self.fabric, view.planned);
-        DisjointPorts::choose(&Routing::new(self.fabric, &known, &self.ecmp), wanted())
+        plan::disjoint(&Routing::new(self.fabric, &known, &self.ecmp), &self.connections)
     }
 
     /// One path each, as switches choose for the packets of a queue pair.
-    fn routed(&self, routing: &Routing<'_>, ports: Option<&DisjointPorts>) -> ChosenPaths {
+    fn routed(&self, routing: &Routing<'_>, ports: Option<&SteeredPorts>) -> ChosenPaths {
         self.in_parallel(|connection, queue_pair, out| {
             let source_port = ports
                 .and_then(|ports| ports.port(connection.first + queue_pair))

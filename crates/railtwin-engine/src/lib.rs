@@ -4,15 +4,16 @@
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
 //! * [`choose`]: the path of every queue pair, by balancer.
+//! * [`plan`]: what hosts and controllers plan for it.
 //! * [`fault`]: cables that go down and come back while a run goes on.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
 pub mod choose;
-pub mod disjoint;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+pub mod plan;
 pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};

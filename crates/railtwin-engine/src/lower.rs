@@ -85,6 +85,7 @@ impl<'a> Lowering<'a> {
             }
         }
         lowering.connect();
+        lowering.weigh();
         lowering
     }
 
@@ -147,7 +148,8 @@ impl<'a> Lowering<'a> {
                 let count = self.case.routing.queue_pairs * ports;
                 let first = self.queue_pairs.len() as u32;
                 let job = self.job_of[pattern];
-                self.connections.push(Connection { job, source, target, first, count, ports });
+                let bytes = 0.0;
+                self.connections.push(Connection { job, source, target, first, count, ports, bytes });
                 let number = |nic: DeviceId, numbers: &mut BTreeMap<DeviceId, QueuePairNumbers>| {
                     let fresh = || QueuePairNumbers::from_stream(stream::mix(draw ^ u64::from(nic.0)));
                     numbers.entry(nic).or_insert_with(fresh).allocate()
@@ -155,6 +157,25 @@ impl<'a> Lowering<'a> {
                 for _ in 0..count {
                     let pair = (number(source, &mut numbers), number(target, &mut numbers));
                     self.queue_pairs.push(pair);
+                }
+            }
+        }
+    }
+
+    /// Adds up what a step sends over each connection.
+    fn weigh(&mut self) {
+        let fabric = &*self.case.fabric;
+        let patterns = self.case.work.jobs.iter().flat_map(|job| job.plan.bytes_by_pattern());
+        for (pattern, bytes) in patterns.enumerate() {
+            let shape = &self.shapes[pattern].0;
+            for bundle in &shape.bundles {
+                for edge in shape.edges_of(bundle) {
+                    let (Some((source, target)), Edge::Network { amount, .. }) = (ends(fabric, edge), *edge)
+                    else {
+                        continue;
+                    };
+                    let row = self.row_of[&(source, target, self.group_of[pattern])];
+                    self.connections[row as usize].bytes += bytes * bundle.volume * amount;
                 }
             }
         }

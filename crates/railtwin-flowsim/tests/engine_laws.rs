@@ -24,23 +24,24 @@ struct Draw {
     queue_pairs: u32,
     dynamic: bool,
     pxn: bool,
-    disjoint: bool,
+    balancer: Balancer,
     steps: u32,
 }
 
 fn draws() -> impl Strategy<Value = Draw> {
     let operation = (0usize..6, 0usize..3, 1u64..200_000_000, prop::bool::ANY);
     let job = (1u32..=3, prop::collection::vec(operation, 1..5));
-    let flags = (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY);
+    let balancer = prop::sample::select(Balancer::ALL.to_vec());
+    let flags = (prop::bool::ANY, prop::bool::ANY, balancer);
     let fields = (0u8..4, prop::collection::vec(job, 1..4), any::<u64>(), 1u32..4, flags, 1u32..3);
-    fields.prop_map(|(fabric, jobs, seed, queue_pairs, (dynamic, pxn, disjoint), steps)| Draw {
+    fields.prop_map(|(fabric, jobs, seed, queue_pairs, (dynamic, pxn, balancer), steps)| Draw {
         fabric,
         jobs,
         seed,
         queue_pairs,
         dynamic,
         pxn,
-        disjoint,
+        balancer,
         steps,
     })
 }
@@ -100,7 +101,7 @@ impl Draw {
             work.push(format!("job-{row}"), SimTime::from_ns(7 * row as u64), builder.finish(), self.steps);
         }
         let routing = RoutingCase {
-            balancer: if self.disjoint { Balancer::Disjoint } else { Balancer::Ecmp },
+            balancer: self.balancer,
             ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if self.dynamic { Split::Dynamic } else { Split::Static },
@@ -317,8 +318,16 @@ fn a_fault_at_the_moment_of_the_end_loses_nothing() {
         [false, true].into_iter().flat_map(move |alone| (1..3).map(move |jobs| (dynamic, alone, jobs)))
     }) {
         let jobs = vec![(2, vec![(0, 0, 100_000_000, false)]); jobs];
-        let draw =
-            Draw { fabric: 3, jobs, seed: 5, queue_pairs: 1, dynamic, pxn: true, disjoint: false, steps: 1 };
+        let draw = Draw {
+            fabric: 3,
+            jobs,
+            seed: 5,
+            queue_pairs: 1,
+            dynamic,
+            pxn: true,
+            balancer: Balancer::Ecmp,
+            steps: 1,
+        };
         let mut case = draw.case();
         let engine = FlowEngine { shortcuts: Shortcuts { alone, remember: true } };
         let table = Lowering::new(&case, 1).table(&LinkMask::none(&case.fabric), false).0;
@@ -352,7 +361,7 @@ fn a_fault_changes_the_course_of_later_operations() {
         queue_pairs: 1,
         dynamic: true,
         pxn: true,
-        disjoint: false,
+        balancer: Balancer::Ecmp,
         steps: 5,
     };
     let mut case = draw.case();
@@ -382,7 +391,7 @@ fn a_communicator_runs_in_the_order_of_the_plan() {
         queue_pairs: 1,
         dynamic: false,
         pxn: true,
-        disjoint: false,
+        balancer: Balancer::Ecmp,
         steps: 1,
     };
     let mut case = draw.case();

@@ -65,6 +65,7 @@ impl RoutingSpec {
         match self.replan {
             Some(Replan::Never) => Plan::Never,
             Some(Replan::Every) => Plan::Every(self.replan_time.unwrap_or(PERIOD)),
+            None if self.balancer == Balancer::Te => Plan::Every(self.replan_time.unwrap_or(PERIOD)),
             Some(Replan::Once) | None if time > SimTime::ZERO => Plan::After(time),
             Some(Replan::Once) | None => Plan::AtOnce,
         }
@@ -105,16 +106,45 @@ pub enum Balancer {
     Adaptive,
     /// The switches, by destination modulo links.
     DModK,
+    /// The leaves, by entries of a central controller (Meta RoCE section 4.3).
+    Te,
     /// The host, by source ports at random and to each path what it carries.
     MultipathEcn,
     /// The host, by source ports that give disjoint paths (HPN section 6.2).
     Disjoint,
+    /// A controller of all jobs, by source ports that reach the least used paths (C4 section III-B).
+    C4p,
 }
 
 impl Balancer {
+    /// All of them, in the order of [`Self::NAMES`].
+    pub const ALL: [Self; 11] = [
+        Self::Ecmp,
+        Self::EEcmp,
+        Self::Pinned,
+        Self::Flowlet,
+        Self::Spray,
+        Self::Adaptive,
+        Self::DModK,
+        Self::Te,
+        Self::MultipathEcn,
+        Self::Disjoint,
+        Self::C4p,
+    ];
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 9] =
-        ["ecmp", "e-ecmp", "pinned", "flowlet", "spray", "adaptive", "d-mod-k", "multipath-ecn", "disjoint"];
+    pub const NAMES: [&'static str; 11] = [
+        "ecmp",
+        "e-ecmp",
+        "pinned",
+        "flowlet",
+        "spray",
+        "adaptive",
+        "d-mod-k",
+        "te",
+        "multipath-ecn",
+        "disjoint",
+        "c4p",
+    ];
 }
 
 impl From<Balancer> for railtwin_engine::Balancer {
@@ -128,7 +158,9 @@ impl From<Balancer> for railtwin_engine::Balancer {
             Balancer::Adaptive => Self::Adaptive,
             Balancer::DModK => Self::DModK,
             Balancer::MultipathEcn => Self::MultipathEcn,
+            Balancer::Te => Self::Te,
             Balancer::Disjoint => Self::Disjoint,
+            Balancer::C4p => Self::C4p,
         }
     }
 }

@@ -8,8 +8,8 @@ use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec, FabricSpec,
     FatTreeSpec, FaultKind, FaultSpec, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per,
-    Placement, PresetSpec, RecipeSpec, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2,
-    Work, Workload, expand,
+    Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split,
+    Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -126,22 +126,34 @@ fn fabric() -> impl Strategy<Value = FabricSpec> {
 
 fn routing() -> impl Strategy<Value = RoutingSpec> {
     let names = prop::sample::subsequence(Fields::NAMES.to_vec(), 1..=7);
-    let balancer = prop::sample::select(vec![Balancer::Ecmp, Balancer::Disjoint]);
+    let balancer = prop::sample::select(Balancer::ALL.to_vec());
     let hash = prop::sample::select(HashFunction::ALL.to_vec());
     let seeds = prop::sample::select(vec![Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch]);
     let split = prop::sample::select(vec![Split::Static, Split::Dynamic]);
-    let flags = (any::<bool>(), any::<bool>(), 0u64..1 << 53);
-    (balancer, hash, names, seeds, 1u32..=1024, split, flags).prop_map(
-        |(balancer, hash, names, seeds, queue_pairs, split, (core_per_port, pxn, convergence))| RoutingSpec {
-            balancer,
-            hash,
-            fields: Fields::from_names(names).unwrap(),
-            seeds,
-            queue_pairs,
-            split,
-            core_per_port,
-            pxn,
-            convergence: SimTime::from_ps(convergence),
+    let flags = (any::<bool>(), any::<bool>(), 0u64..1 << 53, any::<bool>());
+    let replan = prop::sample::select(vec![
+        (None, None),
+        (Some(Replan::Never), None),
+        (Some(Replan::Once), Some(SimTime::from_ps(7))),
+        (Some(Replan::Every), Some(SimTime::from_ps(1 << 40))),
+    ]);
+    (balancer, hash, names, seeds, 1u32..=1024, split, flags, replan).prop_map(
+        |(balancer, hash, names, seeds, queue_pairs, split, flags, (replan, replan_time))| {
+            let (core_per_port, pxn, convergence, resilient) = flags;
+            RoutingSpec {
+                balancer,
+                hash,
+                fields: Fields::from_names(names).unwrap(),
+                seeds,
+                queue_pairs,
+                split,
+                core_per_port,
+                pxn,
+                convergence: SimTime::from_ps(convergence),
+                resilient,
+                replan,
+                replan_time,
+            }
         },
     )
 }

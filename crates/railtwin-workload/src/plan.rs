@@ -119,6 +119,17 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Bytes that all operations of a step ask of each pattern together.
+    pub fn bytes_by_pattern(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.patterns.len()];
+        for operation in &self.operations {
+            if let Work::Communicate { pattern, bytes } = operation.work {
+                sums[pattern.index()] += bytes as f64;
+            }
+        }
+        sums
+    }
+
     /// The operations that `operation` waits for.
     pub fn dependencies_of(&self, operation: OperationId) -> &[OperationId] {
         let start = self.dependency_start[operation.index()] as usize;

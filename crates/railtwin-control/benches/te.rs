@@ -1,0 +1,88 @@
+//! One run of traffic engineering for 24K GPUs against the bar of one second.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, changes};
+use railtwin_fabric::preset::LeafSpine;
+use railtwin_fabric::{Fabric, HostId, HostModel};
+use railtwin_routing::{EntryTable, Forwarding, LinkMask, NicPort, Prefixes};
+use railtwin_units::{Rate, stream};
+use rand::RngExt;
+
+const BAR_SECONDS: f64 = 1.0;
+const LEAVES: u32 = 1536;
+const GPUS: u32 = LEAVES * 16;
+/// GPUs of a job, on as many leaves as sixteen each make.
+const JOB: u32 = 128;
+
+/// 24,576 GPUs: two hosts of eight 400G NICs under a leaf, 18 uplinks (1:1.125, Meta RoCE section 6.2).
+fn fabric() -> Fabric {
+    let mut host = HostModel::hgx_h100();
+    host.nic.ports = 1;
+    host.nic.port_capacity = Rate::from_gbps(400);
+    let preset = LeafSpine { host, leaves: LEAVES, hosts_per_leaf: 2, uplinks: 18, ..LeafSpine::default() };
+    preset.build().expect("valid")
+}
+
+/// Jobs of 128 GPUs on shuffled hosts, so that racks are shared; each GPU sends to the same rail of
+/// `peers` other hosts of its job, at line rate in all.
+fn matrix(fabric: &Fabric, peers: u32) -> TrafficMatrix {
+    let mut hosts: Vec<u32> = (0..GPUS / 8).collect();
+    let mut random = stream::named(7, "bench");
+    for last in (1..hosts.len()).rev() {
+        hosts.swap(last, random.random_range(0..=last));
+    }
+    let rate = Rate::from_bits_per_s(400_000_000_000 / u64::from(peers));
+    let mut demands = Vec::new();
+    for job in hosts.chunks((JOB / 8) as usize) {
+        for (row, &host) in job.iter().enumerate() {
+            for (nic, step) in (0..8).flat_map(|nic| (1..=peers).map(move |step| (nic, step))) {
+                let peer = job[(row + step as usize) % job.len()];
+                let source = NicPort { nic: fabric.nic(HostId(host), nic), port: 0 };
+                demands.push(Demand { source, target: fabric.nic(HostId(peer), nic), rate });
+            }
+        }
+    }
+    demands.into_iter().collect()
+}
+
+fn report(name: &str, fabric: &Fabric, seconds: f64, placement: &FlowPlacement) {
+    let entries = placement.entries().count();
+    println!(
+        "te/{name}: {entries} entries, fullest link {:.3}, {:.0} ms a run, {:.2} of the {BAR_SECONDS} s bar for {GPUS} GPUs",
+        placement.max_utilization(fabric),
+        seconds * 1e3,
+        seconds / BAR_SECONDS,
+    );
+}
+
+#[allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
+fn runs(c: &mut Criterion) {
+    let fabric = fabric();
+    let mask = LinkMask::none(&fabric);
+    let engine = Engine::new(Prefixes::by_leaf_set(&fabric), EngineOptions::default());
+    let mut group = c.benchmark_group("te");
+    group.sample_size(10);
+    for (name, peers) in [("ring", 1), ("all-to-all", JOB / 8 - 1)] {
+        let matrix = matrix(&fabric, peers);
+        // As after a link changed: tables are made anew.
+        let run = |previous: Option<&FlowPlacement>| {
+            let forwarding = Forwarding::new(&fabric, &mask);
+            engine.place(&fabric, &forwarding, &matrix, previous)
+        };
+        let start = Instant::now();
+        let placement = run(None);
+        report(name, &fabric, start.elapsed().as_secs_f64(), &placement);
+        group.bench_function(format!("{name}/cold"), |b| b.iter(|| black_box(run(None))));
+        group.bench_function(format!("{name}/kept"), |b| b.iter(|| black_box(run(Some(&placement)))));
+        let intended = placement.intended(engine.prefixes());
+        let empty = EntryTable::new(engine.prefixes().clone());
+        group.bench_function(format!("{name}/diff"), |b| b.iter(|| black_box(changes(&empty, &intended))));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, runs);
+criterion_main!(benches);

@@ -1,0 +1,30 @@
+//! Meta's centralised traffic engineering (Meta RoCE section 4.3): who sends how much over what is
+//! alive, which uplink each flow should take, and how the leaves learn it.
+//!
+//! * [`collector`]: the static fabric and a feed of link states make the topology of now.
+//! * [`matrix`]: who wants to send how much to whom.
+//! * [`engine`]: constrained shortest path first, largest flow first; [`repair`](engine) moves flows
+//!   aside where a link is too full.
+//! * [`programmer`]: what to write so that the leaves hold what is intended, and again if a write fails.
+//! * [`controller`]: all of it every period, 30 s by default; time is an argument.
+//! * [`zone`]: which flows get entries at all.
+//!
+//! Between two runs, and for flows without an entry, routes of BGP and the hash of ECMP decide.
+pub mod collector;
+pub mod controller;
+pub mod engine;
+mod flows;
+pub mod matrix;
+pub mod outcome;
+pub mod programmer;
+mod repair;
+mod spread;
+pub mod zone;
+
+pub use collector::{Applied, Collector, LinkReport, Subject};
+pub use controller::{Tick, Timing, TrafficEngineering};
+pub use engine::{Engine, EngineOptions};
+pub use matrix::{Demand, MatrixError, TrafficMatrix};
+pub use outcome::{FlowPlacement, PlacedFlow};
+pub use programmer::{Change, Driver, MemoryDriver, Programmed, Programmer, WriteError, changes};
+pub use zone::{Scheme, ZonePolicy};

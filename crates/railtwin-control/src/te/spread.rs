@@ -1,0 +1,164 @@
+//! Which links a flow loads beyond its leaf, and how full they are.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_routing::{Forwarding, TargetId};
+
+use crate::te::flows::{Flow, Flows};
+
+/// Loads within this share of the capacity above it still fit: rounding of sums.
+pub(crate) const SLACK: f64 = 1e-9;
+
+/// For each switch that a flow may enter next and each target, the parts of the flow on the links
+/// from there on. Switches beyond the leaf have no entries and hash, so each member of a group
+/// gets an equal part.
+#[derive(Debug)]
+pub(crate) struct Spread<'a> {
+    fabric: &'a Fabric,
+    forwarding: &'a Forwarding,
+    /// By target, then switch row.
+    known: Vec<BTreeMap<u32, Range<u32>>>,
+    links: Vec<(LinkId, f64)>,
+}
+
+impl<'a> Spread<'a> {
+    /// Works out all that `flows` may need.
+    pub(crate) fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, flows: &Flows) -> Self {
+        let known = vec![BTreeMap::new(); forwarding.target_count()];
+        let mut spread = Self { fabric, forwarding, known, links: Vec::new() };
+        let targets = |flow| flows.parts(flow).iter().map(|part: &super::flows::Part| part.target);
+        let mut pairs: Vec<(u32, TargetId)> =
+            flows.list.iter().flat_map(|flow| targets(flow).map(|target| (flow.leaf, target))).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        for (leaf, target) in pairs {
+            for &link in forwarding.group(leaf, target) {
+                spread.learn(spread.row_beyond(link), target);
+            }
+        }
+        spread
+    }
+
+    /// Row of the switch that a link between switches enters.
+    pub(crate) fn row_beyond(&self, link: LinkId) -> u32 {
+        self.fabric.switch_row(self.fabric.target(link)).expect("groups lead to switches")
+    }
+
+    /// The uplinks that an entry of the flow may name, in order of ports.
+    pub(crate) fn candidates(&self, flows: &Flows, flow: &Flow) -> &'a [LinkId] {
+        self.forwarding.group(flow.leaf, flows.main_target(flow))
+    }
+
+    fn learn(&mut self, row: u32, target: TargetId) -> Range<u32> {
+        if let Some(range) = self.known[target.index()].get(&row) {
+            return range.clone();
+        }
+        let group = self.forwarding.group(row, target);
+        let part = 1.0 / group.len() as f64;
+        let mut found = Vec::new();
+        for &link in group {
+            found.push((link, part));
+            let beyond = self.learn(self.row_beyond(link), target);
+            let beyond = &self.links[beyond.start as usize..beyond.end as usize];
+            found.extend(beyond.iter().map(|&(link, share)| (link, share * part)));
+        }
+        merge(&mut found);
+        let start = self.links.len() as u32;
+        self.links.extend(found);
+        let range = start..self.links.len() as u32;
+        self.known[target.index()].insert(row, range.clone());
+        range
+    }
+
+    fn beyond(&self, link: LinkId, target: TargetId) -> &[(LinkId, f64)] {
+        let range = &self.known[target.index()][&self.row_beyond(link)];
+        &self.links[range.start as usize..range.end as usize]
+    }
+
+    /// Fills `out` with the links between switches that `flow` loads and by how many bits per
+    /// second, if its entry names `next`. Parts that `next` does not serve, or all of them without
+    /// an entry, are spread over their groups. The uplink comes first for a flow of one part.
+    pub(crate) fn loads(
+        &self,
+        flows: &Flows,
+        flow: &Flow,
+        next: Option<LinkId>,
+        out: &mut Vec<(LinkId, f64)>,
+    ) {
+        out.clear();
+        let parts = flows.parts(flow);
+        for part in parts {
+            let group = self.forwarding.group(flow.leaf, part.target);
+            match next.filter(|next| parts.len() == 1 || group.contains(next)) {
+                Some(next) => self.add(next, part.target, part.rate, out),
+                None => {
+                    let rate = part.rate / group.len() as f64;
+                    group.iter().for_each(|&link| self.add(link, part.target, rate, out));
+                }
+            }
+        }
+        if parts.len() > 1 || next.is_none() {
+            merge(out);
+        }
+    }
+
+    fn add(&self, uplink: LinkId, target: TargetId, rate: f64, out: &mut Vec<(LinkId, f64)>) {
+        out.push((uplink, rate));
+        out.extend(self.beyond(uplink, target).iter().map(|&(link, share)| (link, rate * share)));
+    }
+}
+
+/// Puts links in order, each once.
+fn merge(links: &mut Vec<(LinkId, f64)>) {
+    links.sort_by_key(|&(link, _)| link);
+    links.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+}
+
+/// How full links are.
+#[derive(Debug)]
+pub(crate) struct Loads<'a> {
+    fabric: &'a Fabric,
+    /// By link: bits per second.
+    pub(crate) by_link: Vec<f64>,
+}
+
+impl<'a> Loads<'a> {
+    pub(crate) fn new(fabric: &'a Fabric) -> Self {
+        Self { fabric, by_link: vec![0.0; fabric.link_count()] }
+    }
+
+    pub(crate) fn add(&mut self, links: &[(LinkId, f64)]) {
+        links.iter().for_each(|&(link, rate)| self.by_link[link.index()] += rate);
+    }
+
+    pub(crate) fn subtract(&mut self, links: &[(LinkId, f64)]) {
+        links.iter().for_each(|&(link, rate)| self.by_link[link.index()] -= rate);
+    }
+
+    /// Load ÷ capacity with `rate` more bits per second.
+    #[inline]
+    pub(crate) fn with(&self, link: LinkId, rate: f64) -> f64 {
+        (self.by_link[link.index()] + rate) / self.fabric.capacity(link).bits_per_s() as f64
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self, link: LinkId) -> bool {
+        self.with(link, 0.0) > 1.0 + SLACK
+    }
+
+    /// How full the fullest of `links` would be with what they add, then how full they would be
+    /// together: what to keep least, in this order.
+    #[inline]
+    pub(crate) fn cost(&self, links: &[(LinkId, f64)]) -> (f64, f64) {
+        let utilization = links.iter().map(|&(link, rate)| self.with(link, rate));
+        utilization.fold((0.0, 0.0), |(most, sum), next| (next.max(most), sum + next))
+    }
+}

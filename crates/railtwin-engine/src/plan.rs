@@ -1,0 +1,137 @@
+//! What hosts and controllers plan for the connections of a case: source ports that reach chosen paths, or
+//! entries of leaves.
+use railtwin_control::paths::{self, JobId, PathAllocator, Reason};
+use railtwin_control::te::{Demand, Engine, EngineOptions, TrafficMatrix};
+use railtwin_fabric::Fabric;
+use railtwin_routing::{
+    Avoid, EcmpConfig, EntryTable, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Prefixes, Routing,
+    nic_ip,
+};
+use railtwin_units::Rate;
+
+use crate::choose::Connection;
+
+/// The source port of every queue pair, by queue-pair index; none where there is no live path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SteeredPorts {
+    ports: Vec<Option<u16>>,
+}
+
+impl SteeredPorts {
+    fn none(connections: &[Connection]) -> Self {
+        let total = connections.iter().map(|c| c.first + c.count).max().unwrap_or(0);
+        Self { ports: vec![None; total as usize] }
+    }
+
+    /// The source port of a queue pair.
+    pub fn port(&self, queue_pair: u32) -> Option<u16> {
+        self.ports.get(queue_pair as usize).copied().flatten()
+    }
+}
+
+/// Queue pairs of a connection that leave by a port of its NIC.
+fn by_port(connection: &Connection, port: u32) -> impl Iterator<Item = u32> + use<> {
+    let first = connection.first;
+    (port..connection.count).step_by(connection.ports as usize).map(move |queue_pair| first + queue_pair)
+}
+
+/// Every host by itself (HPN appendix B): the queue pairs of one NIC port get pairwise disjoint paths, links
+/// that the connections before use least first.
+pub fn disjoint(routing: &Routing<'_>, connections: &[Connection]) -> SteeredPorts {
+    let mut steered = SteeredPorts::none(connections);
+    let mut busy = vec![0_u32; routing.fabric.link_count()];
+    for connection in connections {
+        for port in 0..connection.ports {
+            let wanted = by_port(connection, port);
+            let tuple = FiveTuple::roce(nic_ip(connection.source), nic_ip(connection.target), 0);
+            let avoid = Avoid { dead: None, busy: &busy };
+            let from = NicPort { nic: connection.source, port };
+            let count = wanted.size_hint().0;
+            let key = HashKey::of(tuple);
+            let paths = routing.disjoint_source_ports(from, connection.target, &key, count, &avoid);
+            let Ok(paths) = paths else { continue };
+            for (turn, queue_pair) in wanted.enumerate() {
+                let Some(path) = paths.get(turn % paths.len().max(1)) else {
+                    continue;
+                };
+                steered.ports[queue_pair as usize] = Some(path.source_port);
+                for link in path.beyond_access() {
+                    busy[link.index()] += 1;
+                }
+            }
+        }
+    }
+    steered
+}
+
+/// One controller for all jobs (C4P, C4 section III-B): planned on the whole fabric, job after job, then as
+/// little moved as the links that it knows to be dead ask for.
+pub fn least_used(
+    fabric: &Fabric,
+    ecmp: EcmpConfig,
+    connections: &[Connection],
+    numbers: &[(u32, u32)],
+    known: &LinkMask,
+) -> SteeredPorts {
+    let mut allocator = PathAllocator::new(fabric, ecmp, &LinkMask::none(fabric));
+    let mut rows: Vec<(JobId, Vec<u32>)> = Vec::new();
+    let mut targets = Vec::new();
+    for connection in connections {
+        let job = JobId(connection.job);
+        if rows.last().is_none_or(|(last, _)| *last != job) {
+            rows.push((job, Vec::new()));
+        }
+        let (_, rows) = rows.last_mut().expect("a job was just pushed");
+        for port in 0..connection.ports {
+            targets.clear();
+            for queue_pair in by_port(connection, port) {
+                rows.push(queue_pair);
+                targets.push(numbers[queue_pair as usize].1);
+            }
+            let source = NicPort { nic: connection.source, port };
+            let demand =
+                paths::Demand { source, target: connection.target, queue_pairs: &targets, weight: 1 };
+            allocator.allocate(job, &[demand]);
+        }
+    }
+    let dead: Vec<_> = known.down_links().map(|link| (link, paths::LinkState::Down)).collect();
+    if !dead.is_empty() {
+        allocator.replan(&dead);
+    }
+    let mut steered = SteeredPorts::none(connections);
+    for (job, rows) in rows {
+        for (queue_pair, given) in rows.into_iter().zip(allocator.assignments(job)) {
+            let alive = given.reason != Reason::Stranded;
+            steered.ports[queue_pair as usize] = alive.then_some(given.source_port);
+        }
+    }
+    steered
+}
+
+/// Traffic engineering over the links that it knows to be alive (Meta RoCE section 4.3). The demand of a
+/// connection is what it sends in a step, on the scale at which the busiest NIC port sends at line rate.
+pub fn entries(fabric: &Fabric, connections: &[Connection], known: &LinkMask) -> EntryTable {
+    let forwarding = Forwarding::new(fabric, known);
+    let mut sent = std::collections::BTreeMap::new();
+    for connection in connections {
+        for port in 0..connection.ports {
+            *sent.entry((connection.source, port)).or_insert(0.0) +=
+                connection.bytes / f64::from(connection.ports);
+        }
+    }
+    let busiest = sent.values().copied().fold(0.0, f64::max);
+    let demands = connections.iter().flat_map(|connection| {
+        let forwarding = &forwarding;
+        (0..connection.ports).filter_map(move |port| {
+            let access = forwarding.access(connection.source, port)?;
+            let line = fabric.capacity(access.link).bits_per_s() as f64;
+            let share = connection.bytes / f64::from(connection.ports) / busiest;
+            let source = NicPort { nic: connection.source, port };
+            let rate = Rate::from_bits_per_s((line * share).round() as u64);
+            Some(Demand { source, target: connection.target, rate })
+        })
+    });
+    let engine = Engine::new(Prefixes::by_leaf_set(fabric), EngineOptions::default());
+    let matrix: TrafficMatrix = demands.collect();
+    engine.place(fabric, &forwarding, &matrix, None).intended(engine.prefixes())
+}
