@@ -176,6 +176,8 @@ pub enum CollectiveKind {
 pub enum Algorithm {
     /// In a ring.
     Ring,
+    /// In double binary trees between hosts, in a chain inside each.
+    Tree,
     /// Reduced in the NVSwitches of a host, in a ring between hosts.
     Nvls,
     /// Reduced in the NVSwitches of a host, in double binary trees between hosts.

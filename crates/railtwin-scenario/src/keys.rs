@@ -172,7 +172,7 @@ const RECIPE: &[Key] = &[
 
 const COLLECTIVES: Kind =
     Kind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"]);
-const ALGORITHMS: Kind = Kind::Choice(&["ring", "nvls", "nvls-tree", "direct"]);
+const ALGORITHMS: Kind = Kind::Choice(&["ring", "tree", "nvls", "nvls-tree", "direct"]);
 
 static COLLECTIVE: Table = Table {
     title: "`collective`",

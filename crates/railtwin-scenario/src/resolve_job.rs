@@ -167,6 +167,7 @@ impl From<Algorithm> for railtwin_workload::Algorithm {
     fn from(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Ring => Self::Ring,
+            Algorithm::Tree => Self::Tree,
             Algorithm::Nvls => Self::Nvls,
             Algorithm::NvlsTree => Self::NvlsTree,
             Algorithm::Direct => Self::Direct,

@@ -7,9 +7,9 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec, FabricSpec,
-    FatTreeSpec, FaultKind, FaultSpec, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per,
-    Placement, PresetSpec, RecipeSpec, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2,
-    Work, Workload, expand,
+    FatTreeSpec, FaultKind, FaultSpec, HostCaps, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec,
+    LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText,
+    Split, Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -28,10 +28,13 @@ fn text() -> impl Strategy<Value = String> {
 fn host() -> impl Strategy<Value = HostSpec> {
     let model = of(prop::sample::select(HostModel::NAMES.to_vec()).prop_map(str::to_owned));
     let counts = (of(1u32..=1024), of(1u32..=1024), of(1u32..=64));
-    (model, counts, of(rate()), of(rate()), of(rate())).prop_map(|(model, counts, port, nvlink, pcie)| {
-        let (gpus, nics, nic_ports) = counts;
-        HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie }
-    })
+    let caps = of(prop::sample::select(vec![HostCaps::None, HostCaps::Measured]));
+    (model, counts, of(rate()), of(rate()), of(rate()), caps).prop_map(
+        |(model, counts, port, nvlink, pcie, caps)| {
+            let (gpus, nics, nic_ports) = counts;
+            HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie, caps }
+        },
+    )
 }
 
 fn hpn() -> impl Strategy<Value = PresetSpec> {
@@ -152,7 +155,13 @@ fn kind() -> impl Strategy<Value = CollectiveKind> {
 }
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {
-    prop::sample::select(vec![Algorithm::Ring, Algorithm::Nvls, Algorithm::Direct])
+    prop::sample::select(vec![
+        Algorithm::Ring,
+        Algorithm::Tree,
+        Algorithm::Nvls,
+        Algorithm::NvlsTree,
+        Algorithm::Direct,
+    ])
 }
 
 fn work() -> impl Strategy<Value = Work> {
