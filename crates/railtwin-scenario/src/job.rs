@@ -127,6 +127,9 @@ pub struct RecipeSpec {
     /// Virtual pipeline stages per GPU of interleaved 1F1B; 1 = not interleaved.
     #[serde(default = "one")]
     pub interleave: u32,
+    /// Stage of ZeRO: what data parallel ranks hold in parts; 0 = nothing.
+    #[serde(default)]
+    pub zero: u32,
 }
 
 fn half() -> f64 {

@@ -172,9 +172,9 @@ fn work() -> impl Strategy<Value = Work> {
         },
     );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
-    let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024);
+    let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024, 0u32..=3);
     let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp), batches)| {
-        let (micro_batches, micro_batch, efficiency, interleave) = batches;
+        let (micro_batches, micro_batch, efficiency, interleave, zero) = batches;
         Work::Workload(Workload::Recipe(RecipeSpec {
             recipe,
             tp,
@@ -184,6 +184,7 @@ fn work() -> impl Strategy<Value = Work> {
             micro_batch,
             efficiency,
             interleave,
+            zero,
         }))
     });
     let simai = (text(), of(1u32..=1024))

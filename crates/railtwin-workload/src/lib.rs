@@ -6,7 +6,7 @@
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
-//! * [`train`]: a training step from what one layer does; [`recipe`]: models by name.
+//! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
 //! ```
 //! use railtwin_workload::{Collective, collective::bus_factor};
@@ -16,6 +16,7 @@ pub mod chain_tree;
 pub mod collective;
 pub mod direct;
 pub mod error;
+pub mod models;
 pub mod nvls;
 pub mod nvls_tree;
 pub mod pipeline;
