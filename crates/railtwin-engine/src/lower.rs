@@ -5,7 +5,8 @@ use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId, PortRole};
 use railtwin_routing::{LinkMask, QueuePairNumbers};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{
-    Collective, Edge, HostLayout, Member, Pattern, Shape, collective, direct, nvls, nvls_tree, ring, shape,
+    Collective, Edge, HostLayout, Member, Pattern, Shape, chain_tree, collective, direct, nvls, nvls_tree,
+    ring, shape,
 };
 use rayon::prelude::*;
 
@@ -111,6 +112,7 @@ impl<'a> Lowering<'a> {
             let one = match (pattern.collective, pattern.algorithm) {
                 (Collective::SendReceive, _) => direct::pairs(&members, &layout),
                 (kind, collective::Algorithm::Ring) => ring::ring(kind, &members, &layout),
+                (_, collective::Algorithm::Tree) => chain_tree::chain_tree(&members, &layout),
                 (_, collective::Algorithm::Nvls) => nvls::nvls(&members, &layout),
                 (_, collective::Algorithm::NvlsTree) => nvls_tree::nvls_tree(&members, &layout),
                 (kind, collective::Algorithm::Direct) => direct::direct(kind, &members, &layout),

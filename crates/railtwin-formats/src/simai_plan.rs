@@ -122,7 +122,13 @@ impl SimaiWorkload {
         let time = SimTime::from_ns(self.layers.iter().map(|layer| layer.update_ns).sum());
         let forward = StepPhase { compute: time, collective: None };
         let none = StepPhase::default();
-        Row { name: "weight_update".into(), forward, input_gradient: none, weight_gradient: none }
+        Row {
+            name: "weight_update".into(),
+            forward,
+            input_gradient: none,
+            weight_gradient: none,
+            shards: None,
+        }
     }
 }
 
@@ -177,6 +183,7 @@ fn row(layer: &SimaiLayer) -> Row {
         forward: phase(layer.forward),
         input_gradient: phase(layer.input_gradient),
         weight_gradient: phase(layer.weight_gradient),
+        shards: None,
     }
 }
 

@@ -19,6 +19,19 @@ pub enum FabricSpec {
     Lingjun(LingjunSpec),
 }
 
+impl FabricSpec {
+    /// What is changed in the host model; none where the fabric has no such table.
+    pub fn host(&self) -> Option<&HostSpec> {
+        match self {
+            Self::Preset(PresetSpec::Hpn(spec)) => Some(&spec.host),
+            Self::Preset(PresetSpec::DcnPlus(spec)) => Some(&spec.host),
+            Self::Preset(PresetSpec::LeafSpine(spec)) => Some(&spec.host),
+            Self::Preset(PresetSpec::FatTree(_)) => None,
+            Self::Lingjun(spec) => Some(&spec.host),
+        }
+    }
+}
+
 /// A fabric of the `lingjun` data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LingjunSpec {

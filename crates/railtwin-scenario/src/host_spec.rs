@@ -30,6 +30,19 @@ pub struct HostSpec {
     /// PCIe capacity between a GPU and its NIC in one direction.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub pcie: Option<Rate>,
+    /// Where the intra-host caps of collectives come from; none = from `[[cap]]` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caps: Option<HostCaps>,
+}
+
+/// Where the intra-host caps of collectives come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostCaps {
+    /// From `[[cap]]` alone.
+    None,
+    /// From what is known of the host model, where `[[cap]]` does not say otherwise.
+    Measured,
 }
 
 impl HostSpec {

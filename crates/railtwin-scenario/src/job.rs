@@ -127,6 +127,9 @@ pub struct RecipeSpec {
     /// Virtual pipeline stages per GPU of interleaved 1F1B; 1 = not interleaved.
     #[serde(default = "one")]
     pub interleave: u32,
+    /// Stage of ZeRO: what data parallel ranks hold in parts; 0 = nothing.
+    #[serde(default)]
+    pub zero: u32,
 }
 
 fn half() -> f64 {
@@ -176,6 +179,8 @@ pub enum CollectiveKind {
 pub enum Algorithm {
     /// In a ring.
     Ring,
+    /// In double binary trees between hosts, in a chain inside each.
+    Tree,
     /// Reduced in the NVSwitches of a host, in a ring between hosts.
     Nvls,
     /// Reduced in the NVSwitches of a host, in double binary trees between hosts.

@@ -183,11 +183,16 @@ const RECIPE: &[Key] = &[
         "Share of the GPU's peak that computation reaches; default 0.5.",
     ),
     key("interleave", Kind::Whole(1, 1024), "Virtual pipeline stages per GPU; default 1."),
+    key(
+        "zero",
+        Kind::Whole(0, 3),
+        "Stage of ZeRO, what data parallel ranks hold in parts; default 0, nothing.",
+    ),
 ];
 
 const COLLECTIVES: Kind =
     Kind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"]);
-const ALGORITHMS: Kind = Kind::Choice(&["ring", "nvls", "nvls-tree", "direct"]);
+const ALGORITHMS: Kind = Kind::Choice(&["ring", "tree", "nvls", "nvls-tree", "direct"]);
 
 static COLLECTIVE: Table = Table {
     title: "`collective`",

@@ -89,6 +89,11 @@ static HOST: Table = Table {
         key("nic_port_capacity", RATE, "Capacity of a port of a backend NIC."),
         key("nvlink", Kind::Rate { zero: true }, "NVLink capacity of a GPU in one direction; zero = none."),
         key("pcie", RATE, "PCIe capacity between a GPU and its NIC in one direction."),
+        key(
+            "caps",
+            Kind::Choice(&["none", "measured"]),
+            "Whether collectives are held to what hosts of the model achieve; default none.",
+        ),
     ],
     ..Table::EMPTY
 };

@@ -36,6 +36,7 @@ mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
+mod host_caps;
 mod host_spec;
 mod job;
 mod json_schema;
@@ -43,6 +44,7 @@ mod keys;
 mod keys_fabric;
 mod parse;
 mod resolve;
+mod resolve_caps;
 mod resolve_job;
 mod resolve_lingjun;
 mod routing_spec;
@@ -59,7 +61,7 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
-pub use host_spec::HostSpec;
+pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
 };

@@ -96,7 +96,7 @@ impl Scenario {
             placements,
             routing: routing(&self.routing),
             pace: self.pace(),
-            caps: self.caps.iter().map(cap).collect(),
+            caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
             faults,
             fabric,
         })

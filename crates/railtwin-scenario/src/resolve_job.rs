@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use railtwin_fabric::Fabric;
 use railtwin_formats::SimaiWorkload;
-use railtwin_workload::recipe::{MODELS, Training, Transformer};
+use railtwin_workload::models::{MODELS, Transformer};
+use railtwin_workload::recipe::Training;
 use railtwin_workload::{Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork};
 
 use crate::resolve::{Reader, Source, ranks};
@@ -93,6 +94,7 @@ impl Planner<'_> {
             micro_batches: spec.micro_batches,
             micro_batch: spec.micro_batch,
             interleave: spec.interleave,
+            zero: spec.zero,
             gpu_flops: flops as f64,
             efficiency: spec.efficiency,
         };
@@ -167,6 +169,7 @@ impl From<Algorithm> for railtwin_workload::Algorithm {
     fn from(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Ring => Self::Ring,
+            Algorithm::Tree => Self::Tree,
             Algorithm::Nvls => Self::Nvls,
             Algorithm::NvlsTree => Self::NvlsTree,
             Algorithm::Direct => Self::Direct,

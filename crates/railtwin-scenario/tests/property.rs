@@ -7,9 +7,9 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec, FabricSpec,
-    FatTreeSpec, FaultKind, FaultSpec, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per,
-    Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split,
-    Tier2, Work, Workload, expand,
+    FatTreeSpec, FaultKind, FaultSpec, HostCaps, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec,
+    LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds,
+    SettingsText, Split, Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -28,10 +28,13 @@ fn text() -> impl Strategy<Value = String> {
 fn host() -> impl Strategy<Value = HostSpec> {
     let model = of(prop::sample::select(HostModel::NAMES.to_vec()).prop_map(str::to_owned));
     let counts = (of(1u32..=1024), of(1u32..=1024), of(1u32..=64));
-    (model, counts, of(rate()), of(rate()), of(rate())).prop_map(|(model, counts, port, nvlink, pcie)| {
-        let (gpus, nics, nic_ports) = counts;
-        HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie }
-    })
+    let caps = of(prop::sample::select(vec![HostCaps::None, HostCaps::Measured]));
+    (model, counts, of(rate()), of(rate()), of(rate()), caps).prop_map(
+        |(model, counts, port, nvlink, pcie, caps)| {
+            let (gpus, nics, nic_ports) = counts;
+            HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie, caps }
+        },
+    )
 }
 
 fn hpn() -> impl Strategy<Value = PresetSpec> {
@@ -164,7 +167,13 @@ fn kind() -> impl Strategy<Value = CollectiveKind> {
 }
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {
-    prop::sample::select(vec![Algorithm::Ring, Algorithm::Nvls, Algorithm::Direct])
+    prop::sample::select(vec![
+        Algorithm::Ring,
+        Algorithm::Tree,
+        Algorithm::Nvls,
+        Algorithm::NvlsTree,
+        Algorithm::Direct,
+    ])
 }
 
 fn work() -> impl Strategy<Value = Work> {
@@ -175,9 +184,9 @@ fn work() -> impl Strategy<Value = Work> {
         },
     );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
-    let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024);
+    let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024, 0u32..=3);
     let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp), batches)| {
-        let (micro_batches, micro_batch, efficiency, interleave) = batches;
+        let (micro_batches, micro_batch, efficiency, interleave, zero) = batches;
         Work::Workload(Workload::Recipe(RecipeSpec {
             recipe,
             tp,
@@ -187,6 +196,7 @@ fn work() -> impl Strategy<Value = Work> {
             micro_batch,
             efficiency,
             interleave,
+            zero,
         }))
     });
     let simai = (text(), of(1u32..=1024))

@@ -52,6 +52,8 @@ impl Collective {
 pub enum Algorithm {
     /// Rings through all ranks, one channel for each NIC of a host.
     Ring,
+    /// Double binary trees among hosts, a chain inside each, one channel for each NIC of a host.
+    Tree,
     /// Reduction in the NVSwitch, then a ring among hosts on each rail.
     Nvls,
     /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
@@ -62,12 +64,13 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms.
-    pub const ALL: [Algorithm; 4] = [Self::Ring, Self::Nvls, Self::NvlsTree, Self::Direct];
+    pub const ALL: [Algorithm; 5] = [Self::Ring, Self::Tree, Self::Nvls, Self::NvlsTree, Self::Direct];
 
     /// The name in scenarios and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
+            Self::Tree => "tree",
             Self::Nvls => "nvls",
             Self::NvlsTree => "nvls-tree",
             Self::Direct => "direct",
@@ -94,12 +97,12 @@ impl Algorithm {
     pub fn check(self, collective: Collective) -> Result<(), WorkloadError> {
         let able = match self {
             Self::Ring => !matches!(collective, Collective::AllToAll | Collective::SendReceive),
-            Self::Nvls | Self::NvlsTree => collective == Collective::AllReduce,
+            Self::Tree | Self::Nvls | Self::NvlsTree => collective == Collective::AllReduce,
             Self::Direct => collective != Collective::Broadcast,
         };
         let accepted = match self {
             Self::Ring => "a ring carries out all-reduce, all-gather, reduce-scatter and broadcast",
-            Self::Nvls | Self::NvlsTree => "nvls and nvls-tree carry out all-reduce",
+            Self::Tree | Self::Nvls | Self::NvlsTree => "tree, nvls and nvls-tree carry out all-reduce",
             Self::Direct => "direct carries out all but broadcast",
         };
         if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }
@@ -120,4 +123,43 @@ pub fn bus_factor(collective: Collective, ranks: u32) -> f64 {
 /// Bus bandwidth in bytes per second of an operation of `bytes` over `ranks` that took `seconds`.
 pub fn busbw(collective: Collective, ranks: u32, bytes: u64, seconds: f64) -> f64 {
     bytes as f64 / seconds * bus_factor(collective, ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bus over algorithm bandwidth as the sources of nccl-tests compute it, n ranks.
+    #[test]
+    fn bus_bandwidth_is_that_of_nccl_tests() {
+        for n in [1_u32, 2, 8, 448] {
+            let ranks = f64::from(n);
+            let expected = [
+                (Collective::AllReduce, 2.0 * (ranks - 1.0) / ranks),
+                (Collective::AllGather, (ranks - 1.0) / ranks),
+                (Collective::ReduceScatter, (ranks - 1.0) / ranks),
+                (Collective::AllToAll, (ranks - 1.0) / ranks),
+                (Collective::Broadcast, 1.0),
+                (Collective::SendReceive, 1.0),
+            ];
+            assert_eq!(expected.map(|(collective, _)| collective), Collective::ALL);
+            for (collective, factor) in expected {
+                assert_eq!(bus_factor(collective, n), factor, "{} over {n}", collective.name());
+                // 4 GB in 20 ms are an algorithm bandwidth of 200 GB/s, whatever carries them out.
+                let ours = busbw(collective, n, 4_000_000_000, 0.02);
+                assert!((ours - 200e9 * factor).abs() < 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn an_algorithm_says_what_it_cannot_carry_out() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(Algorithm::named(algorithm.name()), Some(algorithm));
+            let able = Collective::ALL.into_iter().filter(|&c| algorithm.check(c).is_ok()).count();
+            assert!((1..Collective::ALL.len()).contains(&able), "{}", algorithm.name());
+        }
+        let error = Algorithm::Tree.check(Collective::AllGather).unwrap_err().to_string();
+        assert!(error.contains("carry out all-reduce"), "{error}");
+    }
 }

@@ -2,19 +2,21 @@
 //!
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
-//!   over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
+//!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
-//! * [`train`]: a training step from what one layer does; [`recipe`]: models by name.
+//! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
 //! ```
 //! use railtwin_workload::{Collective, collective::bus_factor};
 //! assert_eq!(bus_factor(Collective::AllReduce, 8), 1.75);
 //! ```
+pub mod chain_tree;
 pub mod collective;
 pub mod direct;
 pub mod error;
+pub mod models;
 pub mod nvls;
 pub mod nvls_tree;
 pub mod pipeline;

@@ -1,69 +1,18 @@
-//! Models by name: what a transformer computes and communicates in a step, from its sizes.
+//! Recipes: what training a transformer computes and communicates in a step, from its sizes.
 use std::collections::BTreeMap;
 
 use railtwin_units::SimTime;
 
 use crate::collective::Collective;
 use crate::error::WorkloadError;
+use crate::models::Transformer;
 use crate::pipeline::Pipeline;
 use crate::plan::{Axis, Plan};
 use crate::ranks::Parallelism;
-use crate::train::{Phase, PhaseCollective, Row, TrainingStep};
-
-/// Sizes of a transformer.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Transformer {
-    /// Name in scenarios.
-    pub name: &'static str,
-    /// Layers.
-    pub layers: u32,
-    /// Hidden size.
-    pub hidden: u64,
-    /// Tokens of a sequence.
-    pub sequence: u64,
-    /// Vocabulary.
-    pub vocabulary: u64,
-    /// Parameters as the model's authors count them.
-    pub parameters: f64,
-}
-
-/// GPT-3 175B (Brown et al. 2020, table 2.1) with its sequence of 2048 tokens.
-pub const GPT3_175B: Transformer = Transformer {
-    name: "gpt3-175b",
-    layers: 96,
-    hidden: 12_288,
-    sequence: 2_048,
-    vocabulary: 51_200,
-    parameters: 175e9,
-};
-
-/// Models that [`Transformer::named`] knows.
-pub const MODELS: [Transformer; 1] = [GPT3_175B];
+use crate::train::{Phase, PhaseCollective, Row, Shards, TrainingStep};
 
 /// Bytes of one number in half precision.
 const HALF: u64 = 2;
-
-impl Transformer {
-    /// The model called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        MODELS.into_iter().find(|model| model.name == name)
-    }
-
-    /// Floating point operations of one layer's forward pass over `tokens` tokens:
-    /// 24 b s h² (1 + s / 6h), Narayanan et al. 2021, appendix.
-    pub fn layer_flops(&self, tokens: u64) -> f64 {
-        let (h, s) = (self.hidden as f64, self.sequence as f64);
-        24.0 * tokens as f64 * h * h * (1.0 + s / (6.0 * h))
-    }
-
-    /// Floating point operations of a step over `tokens` tokens, without recomputation:
-    /// 72 b s l h² (1 + s / 6h + V / 12lh), three times the forward pass.
-    pub fn step_flops(&self, tokens: u64) -> f64 {
-        let (h, l) = (self.hidden as f64, f64::from(self.layers));
-        let logits = 6.0 * tokens as f64 * h * self.vocabulary as f64;
-        3.0 * self.layer_flops(tokens) * l + logits
-    }
-}
 
 /// How a job trains a transformer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -78,6 +27,9 @@ pub struct Training {
     pub micro_batch: u32,
     /// Model chunks of a stage; 1 = not interleaved.
     pub interleave: u32,
+    /// Stage of ZeRO, what data parallel ranks hold in parts: 0 nothing, 1 the optimizer's state, 2 also
+    /// gradients, 3 also weights (Rajbhandari et al. 2020).
+    pub zero: u32,
     /// Peak of one GPU, FLOP per second.
     pub gpu_flops: f64,
     /// Share of that peak that computation reaches, 0..1.
@@ -105,6 +57,31 @@ impl Training {
             pp: activation / u64::from(p.tp),
             tp: activation * u64::from(self.model.layers / p.pp),
         }
+    }
+
+    /// Bytes that the data parallel axis hands to each kind of collective in a step: all-reduce, reduce-scatter
+    /// and all-gather of what [`Volumes::dp`] counts once. With m micro-batches:
+    ///
+    /// | stage | all-reduce | reduce-scatter | all-gather |
+    /// | --- | --- | --- | --- |
+    /// | 0 | 1 | | |
+    /// | 1 | | 1 | 1 |
+    /// | 2 | | m | 1 |
+    /// | 3 | | m | 2 m |
+    ///
+    /// For m = 1 these are ZeRO's 2 Ψ, 2 Ψ, 2 Ψ and 3 Ψ (Rajbhandari et al. 2020, section 7): a ring sends an
+    /// all-reduce twice and the others once.
+    pub fn data_parallel_bytes(&self) -> [(Collective, u64); 3] {
+        let (dp, m) = (self.volumes().dp, u64::from(self.micro_batches));
+        let [reduce, scatter, gather] = match self.zero {
+            _ if self.parallelism.dp == 1 => [0, 0, 0],
+            0 => [1, 0, 0],
+            1 => [0, 1, 1],
+            2 => [0, m, 1],
+            _ => [0, m, 2 * m],
+        };
+        let kinds = [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather];
+        [(kinds[0], reduce * dp), (kinds[1], scatter * dp), (kinds[2], gather * dp)]
     }
 
     /// Bytes of one micro-batch's activations between layers.
@@ -135,6 +112,9 @@ impl Training {
         if self.micro_batch == 0 {
             return Err(WorkloadError::new("micro_batch", 0, "write a whole number from 1 up"));
         }
+        if self.zero > 3 {
+            return Err(WorkloadError::new("zero", self.zero, "ZeRO has the stages 0, 1, 2 and 3"));
+        }
         let chunks = p.pp * self.interleave.max(1);
         if !self.model.layers.is_multiple_of(chunks) {
             let accepted = format!("pp × interleave must divide the model's {} layers", self.model.layers);
@@ -148,7 +128,7 @@ impl Training {
             segments: vec![self.layers(self.model.layers / chunks), vec![self.logits()]],
             segments_of: self.segments_of(pipeline),
             stage_bytes: self.volumes().pp,
-            closing: vec![self.gradients()],
+            closing: self.closing(),
             algorithms: BTreeMap::new(),
         };
         let mut plan = step.plan()?;
@@ -171,7 +151,7 @@ impl Training {
         SimTime::from_seconds(flops / rate)
     }
 
-    /// Attention and MLP of `count` layers: a third and two thirds of the products of a layer, each ended by
+    /// Attention and MLP of `count` layers, which share a layer's products as their weights do, each ended by
     /// an all-reduce of the activations forward, and of their gradients backward.
     fn layers(&self, count: u32) -> Vec<Row> {
         let tokens = u64::from(self.micro_batch) * self.model.sequence;
@@ -181,38 +161,68 @@ impl Training {
             collective: Collective::AllReduce,
             bytes: self.activation_bytes(),
         });
-        let half = |name: &str, share: f64| {
+        let half = |name: &str, share: f64, shards: Shards| {
             let compute = self.time(flops * share);
             Row {
                 name: name.to_owned(),
                 forward: Phase { compute, collective },
                 input_gradient: Phase { compute, collective },
                 weight_gradient: Phase { compute, collective: None },
+                shards: self.sharded().then_some(shards),
             }
         };
-        let layer = [half("attention", 1.0 / 3.0), half("mlp", 2.0 / 3.0)];
+        // A layer's weights are gathered together: for its first half forward, for its second backward.
+        let bytes = self.volumes().dp as f64 / f64::from(self.model.layers / self.parallelism.pp);
+        let gradients = bytes.round() as u64;
+        let weights = if self.zero == 3 { gradients } else { 0 };
+        let attention = self.model.attention_share();
+        let layer = [
+            half("attention", attention, Shards { forward: weights, backward: 0, gradients }),
+            half("mlp", 1.0 - attention, Shards { forward: 0, backward: weights, gradients: 0 }),
+        ];
         (0..count).flat_map(|_| layer.clone()).collect()
+    }
+
+    /// Whether ranks hold gradients in parts.
+    fn sharded(&self) -> bool {
+        self.parallelism.dp > 1 && self.zero >= 2
     }
 
     fn logits(&self) -> Row {
         let tokens = u64::from(self.micro_batch) * self.model.sequence;
         let flops = 2.0 * tokens as f64 * self.model.hidden as f64 * self.model.vocabulary as f64;
         let phase = Phase { compute: self.time(flops), collective: None };
-        Row { name: "logits".to_owned(), forward: phase, input_gradient: phase, weight_gradient: phase }
+        Row {
+            name: "logits".to_owned(),
+            forward: phase,
+            input_gradient: phase,
+            weight_gradient: phase,
+            shards: None,
+        }
     }
 
-    /// The all-reduce of the gradients after the last backward pass.
-    fn gradients(&self) -> Row {
-        let collective = (self.parallelism.dp > 1).then(|| PhaseCollective {
-            axis: Axis::Dp,
-            collective: Collective::AllReduce,
-            bytes: self.volumes().dp,
-        });
-        Row {
-            name: "gradients".to_owned(),
-            forward: Phase::default(),
-            input_gradient: Phase::default(),
-            weight_gradient: Phase { compute: SimTime::ZERO, collective },
+    /// What follows the last backward pass: the gradients where they are not scattered in it, then the weights
+    /// that the optimizer changed where they are not gathered in the passes.
+    fn closing(&self) -> Vec<Row> {
+        let bytes = self.volumes().dp;
+        let row = |name: &str, collective| {
+            let collective = PhaseCollective { axis: Axis::Dp, collective, bytes };
+            let phase = Phase { compute: SimTime::ZERO, collective: Some(collective) };
+            Row {
+                name: name.to_owned(),
+                forward: Phase::default(),
+                input_gradient: Phase::default(),
+                weight_gradient: phase,
+                shards: None,
+            }
+        };
+        let weights = || row("weights", Collective::AllGather);
+        match self.zero {
+            _ if self.parallelism.dp == 1 => vec![],
+            0 => vec![row("gradients", Collective::AllReduce)],
+            1 => vec![row("gradients", Collective::ReduceScatter), weights()],
+            2 => vec![weights()],
+            _ => vec![],
         }
     }
 }
@@ -220,6 +230,8 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::{GPT3_175B, LLAMA_7B, MODELS};
+    use crate::plan::Work;
 
     fn training(parallelism: Parallelism) -> Training {
         Training {
@@ -228,6 +240,7 @@ mod tests {
             micro_batches: 16,
             micro_batch: 1,
             interleave: 1,
+            zero: 0,
             gpu_flops: 989.5e12,
             efficiency: 0.5,
         }
@@ -248,6 +261,60 @@ mod tests {
         let seconds: f64 = (0..8).map(|lane| plan.compute_of_lane(lane).seconds()).sum();
         let rate = training.gpu_flops * training.efficiency * 8.0 * 2.0;
         assert!((seconds * rate / plan.flops.unwrap() - 1.0).abs() < 1e-6);
+    }
+
+    /// Bytes of the data parallel axis of one lane of a plan.
+    fn bytes_of(plan: &Plan, kind: Collective) -> f64 {
+        let dp = plan.operations.iter().filter(|o| o.axis == Axis::Dp && o.lane == 0);
+        let bytes = dp.filter_map(|operation| match operation.work {
+            Work::Communicate { pattern, bytes } => {
+                (plan.patterns[pattern.index()].collective == kind).then_some(bytes as f64)
+            }
+            Work::Compute(_) => None,
+        });
+        bytes.sum()
+    }
+
+    #[test]
+    fn zero_moves_what_its_formula_says() {
+        for (pp, interleave) in [(1, 1), (2, 2)] {
+            for (zero, times) in [(0, 2), (1, 2), (2, 5), (3, 12)] {
+                let parallelism = Parallelism { tp: 2, pp, dp: 8, ep: 1 };
+                let training =
+                    Training { model: LLAMA_7B, micro_batches: 4, zero, interleave, ..training(parallelism) };
+                let plan = training.plan().unwrap();
+                let mut sent = 0.0;
+                for (kind, expected) in training.data_parallel_bytes() {
+                    let bytes = bytes_of(&plan, kind);
+                    assert!((bytes - expected as f64).abs() <= 1e-6 * bytes, "zero {zero}, {}", kind.name());
+                    sent += bytes * crate::collective::bus_factor(kind, 8) / (7.0 / 8.0);
+                }
+                // Ψ in half precision for each time that a ring sends it.
+                let psi = 6.7e9 / (2.0 * f64::from(pp)) * 2.0;
+                assert!((sent / (f64::from(times) * psi) - 1.0).abs() < 1e-6, "zero {zero}: {sent}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_replica_has_nothing_to_share() {
+        for zero in 0..=3 {
+            let training = Training { zero, ..training(Parallelism { tp: 8, pp: 8, dp: 1, ep: 1 }) };
+            assert!(training.plan().unwrap().operations.iter().all(|o| o.axis != Axis::Dp));
+        }
+        let none = Training { zero: 4, ..training(Parallelism { tp: 8, pp: 8, dp: 2, ep: 1 }) };
+        assert!(none.plan().unwrap_err().to_string().contains("zero = 4"));
+    }
+
+    #[test]
+    fn every_model_makes_a_plan_that_does_its_work() {
+        for model in MODELS {
+            let training = Training { model, ..training(Parallelism { tp: 8, pp: 2, dp: 2, ep: 1 }) };
+            let plan = training.plan().unwrap();
+            let seconds: f64 = (0..2).map(|lane| plan.compute_of_lane(lane).seconds()).sum();
+            let rate = training.gpu_flops * training.efficiency * 8.0 * 2.0;
+            assert!((seconds * rate / plan.flops.unwrap() - 1.0).abs() < 1e-6, "{}", model.name);
+        }
     }
 
     #[test]

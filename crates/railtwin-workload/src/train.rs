@@ -41,6 +41,19 @@ pub struct Row {
     pub input_gradient: Phase,
     /// Gradient of the weights: overlaps with the collective of the input gradient.
     pub weight_gradient: Phase,
+    /// What data parallel ranks hold in parts; none where each holds the row whole.
+    pub shards: Option<Shards>,
+}
+
+/// A row of which each data parallel rank holds a part (ZeRO stages 2 and 3, Rajbhandari et al. 2020).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shards {
+    /// Bytes of weights gathered before the row runs forward; 0 = nothing to gather.
+    pub forward: u64,
+    /// Bytes of weights gathered before the row runs backward.
+    pub backward: u64,
+    /// Bytes of gradients scattered after the row ran backward.
+    pub gradients: u64,
 }
 
 /// A training step of one job.
@@ -77,9 +90,13 @@ impl TrainingStep {
             patterns: BTreeMap::new(),
             sends: BTreeMap::new(),
             last: vec![Vec::new(); self.pipeline.stages as usize],
+            begun: vec![Vec::new(); self.pipeline.stages as usize],
+            scatters: vec![None; self.pipeline.stages as usize],
         };
         writer.passes();
         for stage in 0..self.pipeline.stages {
+            let scatter = writer.scatters[stage as usize];
+            writer.last[stage as usize].extend(scatter);
             for row in &self.closing {
                 writer.backward(stage, row);
                 writer.forward(stage, row);
@@ -103,6 +120,10 @@ struct Writer<'a> {
     sends: BTreeMap<(u32, Pass), OperationId>,
     /// What the next operation of a stage waits for.
     last: Vec<Vec<OperationId>>,
+    /// What the latest row with gathered weights waited for: the next are gathered from then on.
+    begun: Vec<Vec<OperationId>>,
+    /// The latest scatter of gradients of a stage.
+    scatters: Vec<Option<OperationId>>,
 }
 
 impl Writer<'_> {
@@ -165,18 +186,42 @@ impl Writer<'_> {
         self.sends.insert((stage, pass), send);
     }
 
+    /// Gathers weights for a row while what the last weights were gathered for still computes.
+    fn gather(&mut self, stage: u32, row: &Row, bytes: u64) {
+        let gathered = PhaseCollective { axis: Axis::Dp, collective: Collective::AllGather, bytes };
+        let after = self.begun[stage as usize].clone();
+        if let Some(gather) = self.collective(stage, &row.name, Some(gathered), &after) {
+            self.last[stage as usize].push(gather);
+            self.begun[stage as usize] = self.last[stage as usize].clone();
+        }
+    }
+
+    /// Scatters the gradients of a row, after those before it; nothing but the end of the step waits for it.
+    fn scatter(&mut self, stage: u32, row: &Row, weight: &[OperationId]) {
+        let bytes = row.shards.map_or(0, |shards| shards.gradients);
+        let scattered = PhaseCollective { axis: Axis::Dp, collective: Collective::ReduceScatter, bytes };
+        let mut after = weight.to_vec();
+        after.extend(self.scatters[stage as usize]);
+        after.sort_unstable();
+        let scatter = self.collective(stage, &row.name, Some(scattered), &after);
+        self.scatters[stage as usize] = scatter.or(self.scatters[stage as usize]);
+    }
+
     fn forward(&mut self, stage: u32, row: &Row) {
+        self.gather(stage, row, row.shards.map_or(0, |shards| shards.forward));
         let compute = self.compute(stage, &row.name, row.forward.compute);
         let done = self.collective(stage, &row.name, row.forward.collective, &compute);
         self.last[stage as usize] = done.map_or(compute, |id| vec![id]);
     }
 
     fn backward(&mut self, stage: u32, row: &Row) {
+        self.gather(stage, row, row.shards.map_or(0, |shards| shards.backward));
         let input = self.compute(stage, &row.name, row.input_gradient.compute);
         let input_done = self.collective(stage, &row.name, row.input_gradient.collective, &input);
         self.last[stage as usize] = input;
         let weight = self.compute(stage, &row.name, row.weight_gradient.compute);
         let weight_done = self.collective(stage, &row.name, row.weight_gradient.collective, &weight);
+        self.scatter(stage, row, &weight);
         let mut ends: Vec<OperationId> = input_done.into_iter().chain(weight_done).collect();
         if weight_done.is_none() {
             ends.extend(&weight);
@@ -238,7 +283,13 @@ mod tests {
     fn row(compute_ns: u64) -> Row {
         let compute = SimTime::from_ns(compute_ns);
         let phase = Phase { compute, collective: None };
-        Row { name: "layer".into(), forward: phase, input_gradient: phase, weight_gradient: phase }
+        Row {
+            name: "layer".into(),
+            forward: phase,
+            input_gradient: phase,
+            weight_gradient: phase,
+            shards: None,
+        }
     }
 
     fn step(stages: u32, chunks: u32, micro_batches: u32) -> TrainingStep {
@@ -278,5 +329,32 @@ mod tests {
         let weight = find(Axis::Compute, all_reduce + 1);
         let ids = |i: usize| plan.dependencies_of(OperationId::from_index(i)).to_vec();
         assert_eq!(ids(weight), ids(all_reduce), "both follow the input gradient's computation");
+    }
+
+    #[test]
+    fn weights_are_gathered_while_the_row_before_computes_and_scatters_hold_nothing_up() {
+        let mut one = step(1, 1, 2);
+        let shards = Some(Shards { forward: 8, backward: 8, gradients: 8 });
+        one.segments = vec![vec![Row { shards, ..row(10) }, Row { shards, ..row(10) }]];
+        let plan = one.plan().unwrap();
+        let of = |i: usize| plan.operations[i];
+        let collective = |i: usize| match of(i).work {
+            Work::Communicate { pattern, .. } => Some(plan.patterns[pattern.index()].collective),
+            Work::Compute(_) => None,
+        };
+        let count = |kind| (0..plan.operations.len()).filter(|&i| collective(i) == Some(kind)).count();
+        // Two rows, two micro-batches, forward and backward.
+        assert_eq!((count(Collective::AllGather), count(Collective::ReduceScatter)), (8, 4));
+        let computes: Vec<usize> = (0..plan.operations.len()).filter(|&i| collective(i).is_none()).collect();
+        let waits = |i: usize| plan.dependencies_of(OperationId::from_index(i)).to_vec();
+        for &compute in &computes {
+            let waited = waits(compute);
+            assert!(waited.iter().all(|id| collective(id.index()) != Some(Collective::ReduceScatter)));
+        }
+        for gather in (0..plan.operations.len()).filter(|&i| collective(i) == Some(Collective::AllGather)) {
+            // Never for the computation of the row just before it.
+            let before = computes.iter().rev().find(|&&i| i < gather);
+            assert!(before.is_none_or(|&i| !waits(gather).contains(&OperationId::from_index(i))));
+        }
     }
 }

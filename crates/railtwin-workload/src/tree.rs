@@ -61,5 +61,24 @@ mod tests {
             let edges: usize = trees.iter().map(Vec::len).sum();
             prop_assert_eq!(edges as u32, 2 * (members - 1));
         }
+
+        #[test]
+        fn every_member_is_a_leaf_of_one_tree_and_inside_the_other(members in 2u32..200) {
+            let trees = double_binary_tree(members);
+            let inside = |tree: &Vec<(u32, u32)>, member| tree.iter().any(|edge| edge.1 == member);
+            let both = (0..members).filter(|&m| inside(&trees[0], m) && inside(&trees[1], m)).count();
+            let none = (0..members).filter(|&m| !inside(&trees[0], m) && !inside(&trees[1], m)).count();
+            // An odd number leaves one member inside both.
+            prop_assert_eq!((both as u32, none), (members % 2, 0));
+        }
+
+        #[test]
+        fn no_way_up_is_longer_than_the_logarithm_of_the_members(members in 2u32..2_000) {
+            let depth = members.next_power_of_two().trailing_zeros();
+            for member in 0..members {
+                let way = std::iter::successors(Some(member), |&at| parent(at, members)).count() as u32 - 1;
+                prop_assert!(way <= depth, "{} of {}", member, members);
+            }
+        }
     }
 }

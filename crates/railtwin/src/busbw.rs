@@ -1,8 +1,12 @@
 //! Bus bandwidth of jobs that run collectives and nothing else, as nccl-tests reports it.
-use railtwin_engine::{JobGraph, RunLog};
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_engine::{Case, JobGraph, RunLog};
 use railtwin_units::SimTime;
 use railtwin_workload::collective::busbw;
 use railtwin_workload::{OperationId, Work};
+
+use crate::simulate::{Replicate, Simulation};
 
 /// Bits per second of each finished operation of a job without computation; nothing for other jobs.
 pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f64> + 'a {
@@ -18,5 +22,58 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f6
         let seconds = end.since(log.times.start[id.index()]).seconds();
         let bits = 8.0 * busbw(pattern.collective, ranks, bytes, seconds);
         (end != SimTime::NEVER && seconds > 0.0).then_some(bits)
+    })
+}
+
+/// NICs over which one communicator of a job leaves a host: its own NIC for each rail, at most what a host has.
+fn nics(case: &Case, job: usize) -> f64 {
+    let places = &case.placements[job];
+    let patterns = case.work.jobs[job].plan.patterns.iter();
+    let most = patterns.flat_map(|pattern| &pattern.communicators).map(|ranks| {
+        let mut of_host: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for &rank in ranks {
+            let place = places[rank as usize];
+            let nic = case.fabric.host_model(place.host).nic_of_gpu(place.gpu);
+            of_host.entry(place.host.0).or_default().insert(nic);
+        }
+        of_host.values().map(BTreeSet::len).max().unwrap_or(1)
+    });
+    most.max().unwrap_or(1) as f64
+}
+
+/// What the jobs of a replicate reach for each NIC, and how far apart they are (C4 section IV-B2, figures 9 and 10).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PerNic {
+    /// The slowest job, bits per second.
+    pub min: f64,
+    /// Mean over jobs.
+    pub mean: f64,
+    /// The fastest job.
+    pub max: f64,
+    /// The fastest less the slowest.
+    pub spread: f64,
+}
+
+/// Bus bandwidth for each NIC, as the mean over replicates; none without jobs that run collectives alone.
+pub fn per_nic(case: &Case, simulation: &Simulation) -> Option<PerNic> {
+    let nics: Vec<f64> = (0..case.work.jobs.len()).map(|job| nics(case, job)).collect();
+    let of_replicate = |replicate: &Replicate| {
+        let mut of_job: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+        for &(job, bandwidth) in &replicate.busbw {
+            let (sum, count) = of_job.entry(job).or_default();
+            (*sum, *count) = (*sum + bandwidth / nics[job], *count + 1.0);
+        }
+        let jobs: Vec<f64> = of_job.values().map(|(sum, count)| sum / count).collect();
+        let min = jobs.iter().copied().reduce(f64::min)?;
+        let max = jobs.iter().copied().reduce(f64::max)?;
+        Some(PerNic { min, mean: jobs.iter().sum::<f64>() / jobs.len() as f64, max, spread: max - min })
+    };
+    let all: Vec<PerNic> = simulation.replicates.iter().filter_map(of_replicate).collect();
+    let mean = |of: fn(&PerNic) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+    (!all.is_empty()).then(|| PerNic {
+        min: mean(|r| r.min),
+        mean: mean(|r| r.mean),
+        max: mean(|r| r.max),
+        spread: mean(|r| r.spread),
     })
 }

@@ -133,6 +133,13 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
         }
     }
     busbw(simulation, &mut figures);
+    if let Some(jobs) = crate::busbw::per_nic(case, simulation) {
+        let note = "bus bandwidth for each NIC that a communicator uses in a host; over jobs, then mean over replicates";
+        let parts = [("min", jobs.min), ("mean", jobs.mean), ("max", jobs.max), ("spread", jobs.spread)];
+        for (name, value) in parts {
+            figures.push(figure(format!("busbw_per_nic_{name}"), Some(value), "bits_per_s", note));
+        }
+    }
     figures.push(figure("step_time_p5", quantile(&steps, 0.05), "s", "5th percentile over replicates"));
     figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;

@@ -1,0 +1,239 @@
+//! Shapes of transformers by name, and what follows from a shape: parameters and floating point operations.
+
+/// Sizes of a transformer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Transformer {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// Layers.
+    pub layers: u32,
+    /// Hidden size.
+    pub hidden: u64,
+    /// Inner size of the MLP.
+    pub ffn: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Heads of keys and values; fewer than `heads` with grouped queries.
+    pub kv_heads: u64,
+    /// Tokens of a sequence.
+    pub sequence: u64,
+    /// Vocabulary.
+    pub vocabulary: u64,
+    /// GPT's blocks or LLaMA's.
+    pub family: Family,
+    /// Parameters as the model's authors count them.
+    pub parameters: f64,
+}
+
+/// What a layer consists of beyond its sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// Two MLP matrices, biases, learned positions, one matrix for embedding and logits (Brown et al. 2020).
+    Gpt,
+    /// Three MLP matrices (SwiGLU), no biases, rotary positions, separate matrices for embedding and logits
+    /// (Touvron et al. 2023).
+    Llama,
+}
+
+/// GPT-3 175B (Brown et al. 2020, table 2.1) with its sequence of 2048 tokens; the vocabulary padded as Megatron does.
+pub const GPT3_175B: Transformer = Transformer {
+    name: "gpt3-175b",
+    layers: 96,
+    hidden: 12_288,
+    ffn: 49_152,
+    heads: 96,
+    kv_heads: 96,
+    sequence: 2_048,
+    vocabulary: 51_200,
+    family: Family::Gpt,
+    parameters: 175e9,
+};
+
+/// GPT 22B (Korthikanti et al. 2022, table 3).
+pub const GPT_22B: Transformer = Transformer {
+    name: "gpt-22b",
+    layers: 48,
+    hidden: 6_144,
+    ffn: 24_576,
+    heads: 64,
+    kv_heads: 64,
+    parameters: 22e9,
+    ..GPT3_175B
+};
+
+/// LLaMA 7B (Touvron et al. 2023, table 2).
+pub const LLAMA_7B: Transformer = Transformer {
+    name: "llama-7b",
+    layers: 32,
+    hidden: 4_096,
+    ffn: 11_008,
+    heads: 32,
+    kv_heads: 32,
+    sequence: 2_048,
+    vocabulary: 32_000,
+    family: Family::Llama,
+    parameters: 6.7e9,
+};
+
+/// LLaMA 13B (Touvron et al. 2023, table 2).
+pub const LLAMA_13B: Transformer = Transformer {
+    name: "llama-13b",
+    layers: 40,
+    hidden: 5_120,
+    ffn: 13_824,
+    heads: 40,
+    kv_heads: 40,
+    parameters: 13.0e9,
+    ..LLAMA_7B
+};
+
+/// LLaMA 65B (Touvron et al. 2023, table 2).
+pub const LLAMA_65B: Transformer = Transformer {
+    name: "llama-65b",
+    layers: 80,
+    hidden: 8_192,
+    ffn: 22_016,
+    heads: 64,
+    kv_heads: 64,
+    parameters: 65.2e9,
+    ..LLAMA_7B
+};
+
+/// Llama 3 8B (Llama team 2024, table 3) with the sequence of 8192 tokens that it is first trained on.
+/// The name rounds 8.03e9, the parameters that Meta publishes with the weights.
+pub const LLAMA3_8B: Transformer = Transformer {
+    name: "llama3-8b",
+    layers: 32,
+    hidden: 4_096,
+    ffn: 14_336,
+    heads: 32,
+    kv_heads: 8,
+    sequence: 8_192,
+    vocabulary: 128_256,
+    family: Family::Llama,
+    parameters: 8.03e9,
+};
+
+/// Llama 3 70B (Llama team 2024, table 3), 70.6e9 parameters.
+pub const LLAMA3_70B: Transformer = Transformer {
+    name: "llama3-70b",
+    layers: 80,
+    hidden: 8_192,
+    ffn: 28_672,
+    heads: 64,
+    parameters: 70.6e9,
+    ..LLAMA3_8B
+};
+
+/// Llama 3 405B (Llama team 2024, table 3).
+pub const LLAMA3_405B: Transformer = Transformer {
+    name: "llama3-405b",
+    layers: 126,
+    hidden: 16_384,
+    ffn: 53_248,
+    heads: 128,
+    parameters: 405e9,
+    ..LLAMA3_8B
+};
+
+/// Models that [`Transformer::named`] knows.
+pub const MODELS: [Transformer; 8] =
+    [GPT3_175B, GPT_22B, LLAMA_7B, LLAMA_13B, LLAMA_65B, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B];
+
+impl Transformer {
+    /// The model called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        MODELS.into_iter().find(|model| model.name == name)
+    }
+
+    /// Weights of a layer's attention matrices: queries and output h², keys and values h² · kv_heads / heads each.
+    pub fn attention_weights(&self) -> u64 {
+        2 * self.hidden * self.hidden + 2 * self.hidden * (self.hidden * self.kv_heads / self.heads)
+    }
+
+    /// Weights of a layer's MLP matrices.
+    pub fn mlp_weights(&self) -> u64 {
+        let matrices = match self.family {
+            Family::Gpt => 2,
+            Family::Llama => 3,
+        };
+        matrices * self.hidden * self.ffn
+    }
+
+    /// Share of a layer's products that its attention matrices have, 0..1; the MLP has the rest.
+    pub fn attention_share(&self) -> f64 {
+        self.attention_weights() as f64 / (self.attention_weights() + self.mlp_weights()) as f64
+    }
+
+    /// Parameters counted from the shape: matrices, biases, norms, embedding, positions, logits.
+    pub fn counted_parameters(&self) -> u64 {
+        let (h, matrices) = (self.hidden, self.attention_weights() + self.mlp_weights());
+        let layers = u64::from(self.layers);
+        match self.family {
+            // Biases of queries, keys, values, output and MLP; two norms of a gain and a bias each.
+            Family::Gpt => {
+                let rest = 4 * h + self.ffn + h + 4 * h;
+                layers * (matrices + rest) + (self.vocabulary + self.sequence + 2) * h
+            }
+            Family::Llama => layers * (matrices + 2 * h) + (2 * self.vocabulary + 1) * h,
+        }
+    }
+
+    /// Floating point operations of one layer's forward pass over `tokens` tokens: two for each weight and
+    /// token, and 4 s h for each token's scores and their product with the values. For GPT's shape this is
+    /// 24 b s h² (1 + s / 6h), Narayanan et al. 2021, appendix.
+    pub fn layer_flops(&self, tokens: u64) -> f64 {
+        let weights = (self.attention_weights() + self.mlp_weights()) as f64;
+        let scores = (2 * self.sequence * self.hidden) as f64;
+        2.0 * tokens as f64 * weights * (1.0 + scores / weights)
+    }
+
+    /// Floating point operations of a step over `tokens` tokens, without recomputation: three times the forward
+    /// pass of all layers and of the logits, 2 h V for each token. For GPT's shape this is
+    /// 72 b s l h² (1 + s / 6h + V / 12lh).
+    pub fn step_flops(&self, tokens: u64) -> f64 {
+        let logits = 6.0 * tokens as f64 * self.hidden as f64 * self.vocabulary as f64;
+        3.0 * self.layer_flops(tokens) * f64::from(self.layers) + logits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_the_parameters_that_their_authors_count() {
+        for model in MODELS {
+            let counted = model.counted_parameters() as f64;
+            assert!((counted / model.parameters - 1.0).abs() < 0.01, "{}: {counted}", model.name);
+            assert_eq!(Transformer::named(model.name), Some(model));
+            assert_eq!(model.hidden % model.heads, 0);
+            assert_eq!(model.heads % model.kv_heads, 0);
+        }
+        // To the last parameter where the weights are published.
+        assert_eq!(LLAMA_7B.counted_parameters(), 6_738_415_616);
+        assert_eq!(LLAMA_13B.counted_parameters(), 13_015_864_320);
+        assert_eq!(LLAMA3_8B.counted_parameters(), 8_030_261_248);
+        assert_eq!(LLAMA3_70B.counted_parameters(), 70_553_706_496);
+    }
+
+    #[test]
+    fn the_flops_of_gpt_are_narayanan_s() {
+        let (tokens, m) = (4_096_u64, GPT3_175B);
+        let (h, s, l, v) = (m.hidden as f64, m.sequence as f64, f64::from(m.layers), m.vocabulary as f64);
+        let layer = 24.0 * tokens as f64 * h * h * (1.0 + s / (6.0 * h));
+        assert!((m.layer_flops(tokens) / layer - 1.0).abs() < 1e-12);
+        let step = 72.0 * tokens as f64 * l * h * h * (1.0 + s / (6.0 * h) + v / (12.0 * l * h));
+        assert!((m.step_flops(tokens) / step - 1.0).abs() < 1e-12);
+        assert_eq!(m.attention_share(), 1.0 / 3.0);
+    }
+
+    #[test]
+    fn a_step_takes_six_flops_for_each_parameter_and_token_and_more_for_attention() {
+        for model in MODELS {
+            let tokens = model.sequence;
+            let ratio = model.step_flops(tokens) / (6.0 * model.parameters * tokens as f64);
+            assert!((0.95..1.35).contains(&ratio), "{}: {ratio}", model.name);
+        }
+    }
+}
