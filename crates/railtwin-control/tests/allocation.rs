@@ -161,3 +161,60 @@ fn left_ports_stay_left_and_spines_carry_alike() {
         }
     }
 }
+
+/// A repair moves nothing of itself; asked for, a few moves bring the link back into even use.
+#[test]
+fn a_repaired_link_fills_up_only_when_asked() {
+    let fabric = hpn(1, 2, 16, 8, true);
+    let ecmp = crc32(Seeds::PerTier);
+    let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+    let demand = |host: u32, port: u32| Demand {
+        source: NicPort { nic: fabric.nic(railtwin_fabric::HostId(host), 0), port },
+        target: fabric.nic(railtwin_fabric::HostId(host + 16), 0),
+        queue_pairs: &[2, 3],
+        weight: 1,
+    };
+    for host in 0..16 {
+        allocator.allocate(JobId(host), &[demand(host, 0), demand(host, 1)]);
+    }
+    let cable = allocator.assignments(JobId(0)).next().unwrap().path.links()[1].cable();
+    let dead = allocator.replan_cable(cable, LinkState::Down);
+    assert_eq!((dead.moved.len(), allocator.crossings(cable.forward())), (4, 0));
+    // The other 28 through the leaf's port, and nobody else, get a port for the path they have.
+    assert!(dead.ported.len() <= 28 && dead.ported.len() > 20, "{}", dead.ported.len());
+    let repaired = allocator.replan_cable(cable, LinkState::Up);
+    assert_eq!((repaired.moved.len(), allocator.crossings(cable.forward())), (0, 0));
+    let moves = allocator.rebalance(1);
+    assert_eq!((moves.len(), allocator.crossings(cable.forward())), (1, 1));
+    assert_eq!(allocator.rebalance(100).len(), 3);
+    assert_eq!(allocator.rebalance(100), []);
+    assert_eq!(allocator.crossings(cable.forward()), 4);
+    assert_sound(&fabric, &ecmp, &allocator);
+}
+
+proptest! {
+    #[test]
+    fn rebalancing_lowers_the_most_used_links_and_stays_sound(
+        fabric in any_fabric(), ecmp in any_ecmp(), drawn in any_demands(16), limit in 0usize..20,
+        dead in any::<prop::sample::Index>(),
+    ) {
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+        let cable = *dead.get(&backend(&fabric));
+        allocator.replan_cable(cable, LinkState::Down);
+        allocator.allocate(JobId(0), &demands(&fabric, &drawn));
+        allocator.replan_cable(cable, LinkState::Up);
+        let sorted = |allocator: &PathAllocator<'_>| {
+            let cables = fabric.cables().filter(|&cable| fabric.cable_class(cable) != railtwin_fabric::CableClass::Access);
+            let mut loads: Vec<u64> =
+                cables.flat_map(|cable| [cable.forward(), cable.backward()]).map(|link| allocator.load(link)).collect();
+            loads.sort_unstable_by_key(|&load| std::cmp::Reverse(load));
+            loads
+        };
+        let before = sorted(&allocator);
+        let moves = allocator.rebalance(limit);
+        prop_assert!(moves.len() <= limit);
+        prop_assert!(sorted(&allocator) <= before);
+        prop_assert!(moves.is_empty() || sorted(&allocator) < before);
+        assert_sound(&fabric, &ecmp, &allocator);
+    }
+}

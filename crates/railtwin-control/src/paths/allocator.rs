@@ -9,7 +9,8 @@ use railtwin_routing::{
 
 use super::assignment::{Assignment, Demand, JobId, Path, Reason};
 use super::catalogue::Catalogue;
-use super::search::{FAULTY, Flow, Found, Landing, Scratch};
+use super::flow::{FAULTY, Flow, Found, Landing};
+use super::search::Scratch;
 
 /// An assignment and the pair of leaves it runs between.
 #[derive(Clone, Copy, Debug)]

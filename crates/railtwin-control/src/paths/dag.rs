@@ -75,17 +75,20 @@ impl Node {
 }
 
 /// Nodes in order of distance, the source leaf first, so that every edge leads to a later node.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct PathDag {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
+    /// The way beyond each edge of the first node where that is one link to one leaf that all share: two tiers
+    /// with planes, and most others without parallel cables. Empty otherwise.
+    pub(super) single: Vec<LinkId>,
 }
 
 impl PathDag {
     /// The ways from the leaf in row `leaf` to the leaves that announce `target_nic`.
     pub(super) fn build(routing: &Routing<'_>, leaf: u32, target_nic: DeviceId, tables: &mut Tables) -> Self {
         let target = routing.forwarding.target_of(target_nic);
-        let mut build = Build { known: BTreeMap::new(), dag: Self { nodes: Vec::new(), edges: Vec::new() } };
+        let mut build = Build { known: BTreeMap::new(), dag: Self::default() };
         let mut arrivals = vec![LinkId(0)];
         build.node(leaf, NONE);
         let mut node = 0;
@@ -123,7 +126,19 @@ impl PathDag {
             }
             node += 1;
         }
+        build.dag.single = build.dag.only_ways().unwrap_or_default();
         build.dag
+    }
+
+    fn only_ways(&self) -> Option<Vec<LinkId>> {
+        let last = self.nodes.iter().position(|node| node.delivers)?;
+        let way = |edge: usize| match self.nodes[self.edges[edge].next as usize].edges() {
+            range if range.len() == 1 && self.edges[range.start].next as usize == last => {
+                Some(self.edges[range.start].link)
+            }
+            _ => None,
+        };
+        self.nodes[0].edges().map(way).collect()
     }
 }
 

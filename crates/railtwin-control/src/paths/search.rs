@@ -3,58 +3,16 @@
 //! The ways are a graph, too many to list where there are three tiers. Two passes over it from the far end give the
 //! least use that the most used link must have, and the least sum of uses under that bound. Then source ports are
 //! tried in order against the switches' hashes, each by a look-up and an exclusive or, until one walks such a way.
-use railtwin_fabric::{DeviceId, LinkId, NONE};
+use railtwin_fabric::{LinkId, NONE};
+use railtwin_routing::Fields;
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
-use railtwin_routing::{Fields, HashKey, NextHop, Routing};
 
 use super::assignment::Path;
-use super::dag::{Node, PathDag, Tables};
+use super::dag::PathDag;
+use super::flow::{Burden, Flow, Found, Landing};
 
 /// Ports tried for the least sum before any way with the least most-used link is good enough.
 const STRICT_PORTS: u16 = 1024;
-
-/// What a known fault adds to a link's use: more than all weights together (2^16 each, 2^32 queue pairs).
-pub(super) const FAULTY: u64 = 1 << 48;
-
-/// Most used link of a way, then the sum of uses; access links count for neither.
-pub(super) type Burden = (u64, u64);
-
-/// One queue pair at the first leaf.
-#[derive(Clone, Copy)]
-pub(super) struct Flow<'r, 'a> {
-    pub(super) routing: &'r Routing<'a>,
-    pub(super) tables: &'r Tables,
-    pub(super) dag: &'r PathDag,
-    /// Use of each link.
-    pub(super) cost: &'r [u64],
-    /// All but the source port and the ingress.
-    pub(super) key: HashKey,
-    /// The link into the first leaf.
-    pub(super) access: LinkId,
-    pub(super) target: DeviceId,
-}
-
-/// Which last links will do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Landing {
-    /// A sound one into this port of the target.
-    OnPort(u32),
-    /// A sound one.
-    OnSound,
-    /// Any.
-    Anywhere,
-}
-
-/// A source port and where it leads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) source_port: u16,
-    pub(super) path: Path,
-    pub(super) landed: u32,
-    pub(super) burden: Burden,
-    /// Whether no way at all has a less used most-used link.
-    pub(super) is_best: bool,
-}
 
 /// Memory that searches use again.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +23,8 @@ pub(super) struct Scratch {
     sum: Vec<u64>,
     /// By edge of the first node: whether it begins a best way.
     is_tight: Vec<bool>,
+    /// By edge of the first node, where that decides alone: the way's burden.
+    burdens: Vec<Burden>,
     /// By node: hash at the first source port, where `stamp` is `epoch`.
     base: Vec<u32>,
     stamp: Vec<u32>,
@@ -93,7 +53,7 @@ impl Scratch {
 
     /// The least burden of all ways that land as asked; none if there is none.
     fn optimum(&mut self, flow: &Flow<'_, '_>, landing: Landing) -> Option<Burden> {
-        let PathDag { nodes, edges } = flow.dag;
+        let PathDag { nodes, edges, .. } = flow.dag;
         for (index, node) in nodes.iter().enumerate().rev() {
             let through = edges[node.edges()].iter().map(|edge| {
                 let further = self.most[edge.next as usize];
@@ -159,7 +119,7 @@ impl Scratch {
         landing: Landing,
         allows: impl Fn(&Self, usize, usize, Burden) -> bool,
     ) -> Option<Found> {
-        let PathDag { nodes, edges } = flow.dag;
+        let PathDag { nodes, edges, .. } = flow.dag;
         let mut path = Path::of(&[flow.access]);
         let (mut index, mut burden, mut arrival) = (0, (0, 0), flow.access);
         while !nodes[index].delivers {
@@ -186,6 +146,11 @@ impl Scratch {
     /// The least used way that lands as asked and that some source port takes; none if there is no such way.
     pub(super) fn best(&mut self, flow: &Flow<'_, '_>, landing: Landing) -> Option<Found> {
         self.fit(flow.dag);
+        if !flow.dag.single.is_empty()
+            && let Some(found) = self.best_single(flow, landing)
+        {
+            return Some(found);
+        }
         let optimum = self.optimum(flow, landing)?;
         if let Some(found) = self.strict(flow, landing, optimum.0) {
             return Some(Found { is_best: true, ..found });
@@ -209,9 +174,44 @@ impl Scratch {
         best.map(|best| Found { is_best: best.burden.0 == optimum.0, ..best })
     }
 
+    /// As [`Self::best`] where the first switch alone decides, in one pass; none also if no port tried will do.
+    fn best_single(&mut self, flow: &Flow<'_, '_>, landing: Landing) -> Option<Found> {
+        let PathDag { nodes, edges, single } = flow.dag;
+        let last = nodes.iter().rfind(|node| node.delivers)?;
+        if !flow.offers(last, landing) {
+            return None;
+        }
+        let mut burdens = std::mem::take(&mut self.burdens);
+        burdens.clear();
+        let mut best = (u64::MAX, u64::MAX);
+        for (edge, down) in edges[nodes[0].edges()].iter().zip(single) {
+            let (up, down) = (flow.cost[edge.link.index()], flow.cost[down.index()]);
+            let burden = (up.max(down), up + down);
+            best = best.min(burden);
+            burdens.push(burden);
+        }
+        let mut found = None;
+        for port in FIRST_PORT..FIRST_PORT + STRICT_PORTS {
+            let member = self.edge(flow, 0, port, flow.access);
+            if burdens[member] != best {
+                continue;
+            }
+            let (up, down) = (edges[member].link, single[member]);
+            let Some(delivered) = flow.deliver(last, port, down) else { break };
+            if flow.fits(delivered, landing) {
+                let path = Path::of(&[flow.access, up, down, delivered]);
+                let landed = flow.landing(delivered);
+                found = Some(Found { source_port: port, path, landed, burden: best, is_best: true });
+                break;
+            }
+        }
+        self.burdens = burdens;
+        found
+    }
+
     /// The first of [`STRICT_PORTS`] ports that takes a way with the least burden, the most used link being `bound`.
     fn strict(&mut self, flow: &Flow<'_, '_>, landing: Landing, bound: u64) -> Option<Found> {
-        let PathDag { nodes, edges } = flow.dag;
+        let PathDag { nodes, edges, .. } = flow.dag;
         let first = nodes[0];
         let is_tight = |scratch: &Self, node: usize, edge: usize| {
             let (cost, further) =
@@ -244,7 +244,7 @@ impl Scratch {
     /// The lowest source port that takes `path`; none if the ways do not offer it or no port does.
     pub(super) fn port_for(&mut self, flow: &Flow<'_, '_>, path: &Path) -> Option<u16> {
         self.fit(flow.dag);
-        let PathDag { nodes, edges } = flow.dag;
+        let PathDag { nodes, edges, .. } = flow.dag;
         let mut links = path.links().iter();
         let mut arrival = links.next().filter(|&&link| link == flow.access).copied()?;
         let mut index = 0;
@@ -260,39 +260,5 @@ impl Scratch {
             wanted.iter().all(|&(node, edge, arrival)| self.edge(flow, node, port, arrival) == edge)
                 && flow.deliver(&nodes[index], port, arrival) == Some(last)
         })
-    }
-}
-
-impl Flow<'_, '_> {
-    /// Whether a leaf has a link to the target that ends on port `landing`.
-    fn offers(&self, node: &Node, landing: Landing) -> bool {
-        let links = self.routing.forwarding.next_links(node.row, self.target);
-        links.iter().any(|&link| self.fits(link, landing))
-    }
-
-    fn fits(&self, last: LinkId, landing: Landing) -> bool {
-        match landing {
-            Landing::OnPort(port) => self.cost[last.index()] < FAULTY && self.landing(last) == port,
-            Landing::OnSound => self.cost[last.index()] < FAULTY,
-            Landing::Anywhere => true,
-        }
-    }
-
-    /// The link by which a leaf hands a packet to the target.
-    fn deliver(&self, node: &Node, port: u16, arrival: LinkId) -> Option<LinkId> {
-        Some(match self.routing.next_hop(node.row, arrival, self.target)? {
-            NextHop::Only(link) => link,
-            NextHop::ByHash(spec, group) => {
-                let key = self.key.with_ingress_port(self.routing.arrival_port(arrival));
-                group[spec.bucket(&key.with_source_port(port), group.len())]
-            }
-        })
-    }
-
-    /// The port of the target that a last link enters.
-    fn landing(&self, last: LinkId) -> u32 {
-        let mut accesses = self.routing.forwarding.accesses(self.target).iter();
-        let access = accesses.find(|access| access.link == last.reverse());
-        access.expect("the last link is one of the target's access links").port
     }
 }
