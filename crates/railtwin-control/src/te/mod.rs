@@ -3,7 +3,7 @@
 //!
 //! * [`collector`]: the static fabric and a feed of link states make the topology of now.
 //! * [`matrix`]: who wants to send how much to whom.
-//! * [`engine`]: constrained shortest path first, largest flow first; [`repair`](engine) moves flows
+//! * [`engine`]: constrained shortest path first, largest flow first; then flows are moved
 //!   aside where a link is too full.
 //! * [`programmer`]: what to write so that the leaves hold what is intended, and again if a write fails.
 //! * [`controller`]: all of it every period, 30 s by default; time is an argument.
