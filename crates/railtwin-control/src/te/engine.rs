@@ -34,7 +34,7 @@ impl Default for EngineOptions {
             entries_per_leaf: 16 * 1024,
             policy: ZonePolicy::default(),
             keep_below: 1.0,
-            repair_moves: 1_000_000,
+            repair_moves: 100_000,
         }
     }
 }
