@@ -51,6 +51,13 @@ fn sixteen_flows_fill_sixteen_uplinks() {
     assert_eq!(placement.max_utilization(&fabric), 1.0);
     let uplinks: BTreeSet<_> = placement.entries().map(|entry| entry.next).collect();
     assert_eq!(uplinks.len(), 16);
+
+    // At four fifths of line rate all links in use are full to four fifths (section 4.4.2).
+    let ease = |demand: &Demand| Demand { rate: Rate::from_gbps(320), ..*demand };
+    let eased: TrafficMatrix = leaf_to_leaf(&fabric).demands().iter().map(ease).collect();
+    let placement = place(&fabric, &LinkMask::none(&fabric), &eased, EngineOptions::default());
+    let used: Vec<f64> = placement.load_bits_per_s.iter().copied().filter(|&load| load > 0.0).collect();
+    assert_eq!(used, [320e9; 32]);
 }
 
 /// Meta RoCE section 4.4.1: with less than 1:1 left, whole flows fare worse than split ones.
@@ -67,6 +74,11 @@ fn on_fourteen_uplinks_two_whole_flows_must_share_one() {
     assert_eq!(engineered.max_utilization(&fabric), 2.0, "half of line rate");
     let split = split.max_utilization(&fabric);
     assert!((1.0 / split - 14.0 / 16.0).abs() < 1e-9, "87.5 % at best, not {}", 1.0 / split);
+    // At half of line rate two flows share a link in full.
+    let ease = |demand: &Demand| Demand { rate: Rate::from_gbps(200), ..*demand };
+    let eased: TrafficMatrix = matrix.demands().iter().map(ease).collect();
+    assert_eq!(place(&fabric, &mask, &eased, EngineOptions::default()).max_utilization(&fabric), 1.0);
+
     // The reserve of two links in a leaf with eighteen uplinks (section 6.2) is what avoids that.
     let reserve = zone(4, 18);
     let mut mask = LinkMask::none(&reserve);

@@ -34,7 +34,7 @@ impl Default for EngineOptions {
             entries_per_leaf: 16 * 1024,
             policy: ZonePolicy::default(),
             keep_below: 1.0,
-            repair_moves: 1_000_000,
+            repair_moves: 100_000,
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct Engine {
 struct Run<'a> {
     flows: &'a Flows,
     spread: &'a Spread<'a>,
-    loads: Loads<'a>,
+    loads: Loads,
     /// By flow.
     next: Vec<Option<LinkId>>,
     scratch: Vec<(LinkId, f64)>,
@@ -176,7 +176,12 @@ impl<'a> Run<'a> {
     fn best(&mut self, flow: &Flow) -> LinkId {
         let candidates = self.spread.candidates(self.flows, flow);
         let mut best = (candidates[0], self.cost(flow, candidates[0]));
+        let whole = self.flows.parts(flow).len() == 1;
         for &candidate in &candidates[1..] {
+            // The uplink alone is worse: no need to look at what lies beyond.
+            if whole && self.loads.with(candidate, flow.rate) > best.1.0 {
+                continue;
+            }
             let cost = self.cost(flow, candidate);
             if cost < best.1 {
                 best = (candidate, cost);

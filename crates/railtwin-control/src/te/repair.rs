@@ -18,7 +18,7 @@ const CHAIN_MAX: usize = 256;
 pub(crate) struct Repair<'a, 'b> {
     flows: &'a Flows,
     spread: &'a Spread<'a>,
-    loads: &'b mut Loads<'a>,
+    loads: &'b mut Loads,
     next: &'b mut [Option<LinkId>],
     /// Flows with an entry, largest first.
     order: &'b [u32],
@@ -33,7 +33,7 @@ impl<'a, 'b> Repair<'a, 'b> {
     pub(crate) fn new(
         flows: &'a Flows,
         spread: &'a Spread<'a>,
-        loads: &'b mut Loads<'a>,
+        loads: &'b mut Loads,
         next: &'b mut [Option<LinkId>],
         order: &'b [u32],
     ) -> Self {

@@ -1,9 +1,8 @@
 //! Which links a flow loads beyond its leaf, and how full they are.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use railtwin_fabric::{Fabric, LinkId};
+use railtwin_fabric::{CableId, Fabric, LinkId, NONE};
 use railtwin_routing::{Forwarding, TargetId};
 
 use crate::te::flows::{Flow, Flows};
@@ -18,16 +17,24 @@ pub(crate) const SLACK: f64 = 1e-9;
 pub(crate) struct Spread<'a> {
     fabric: &'a Fabric,
     forwarding: &'a Forwarding,
-    /// By target, then switch row.
-    known: Vec<BTreeMap<u32, Range<u32>>>,
+    /// By link: number among the switches above the leaves of the one that it enters; [`NONE`] if
+    /// it enters a leaf or a NIC.
+    upper: Vec<u32>,
+    upper_count: usize,
+    /// By target, then number of the switch: a run of `links`, from `NONE` on until it is known.
+    /// Empty for targets that nobody sends to.
+    known: Vec<Vec<Range<u32>>>,
     links: Vec<(LinkId, f64)>,
 }
+
+const UNKNOWN: Range<u32> = NONE..NONE;
 
 impl<'a> Spread<'a> {
     /// Works out all that `flows` may need.
     pub(crate) fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, flows: &Flows) -> Self {
-        let known = vec![BTreeMap::new(); forwarding.target_count()];
-        let mut spread = Self { fabric, forwarding, known, links: Vec::new() };
+        let (upper, upper_count) = number_upper(fabric);
+        let known = vec![Vec::new(); forwarding.target_count()];
+        let mut spread = Self { fabric, forwarding, upper, upper_count, known, links: Vec::new() };
         let targets = |flow| flows.parts(flow).iter().map(|part: &super::flows::Part| part.target);
         let mut pairs: Vec<(u32, TargetId)> =
             flows.list.iter().flat_map(|flow| targets(flow).map(|target| (flow.leaf, target))).collect();
@@ -35,7 +42,7 @@ impl<'a> Spread<'a> {
         pairs.dedup();
         for (leaf, target) in pairs {
             for &link in forwarding.group(leaf, target) {
-                spread.learn(spread.row_beyond(link), target);
+                spread.learn(link, target);
             }
         }
         spread
@@ -51,16 +58,25 @@ impl<'a> Spread<'a> {
         self.forwarding.group(flow.leaf, flows.main_target(flow))
     }
 
-    fn learn(&mut self, row: u32, target: TargetId) -> Range<u32> {
-        if let Some(range) = self.known[target.index()].get(&row) {
-            return range.clone();
+    /// What lies beyond a link on the way to a target.
+    fn learn(&mut self, link: LinkId, target: TargetId) -> Range<u32> {
+        let number = self.upper[link.index()];
+        if number == NONE {
+            return 0..0;
         }
-        let group = self.forwarding.group(row, target);
+        if self.known[target.index()].is_empty() {
+            self.known[target.index()] = vec![UNKNOWN; self.upper_count];
+        }
+        let known = &self.known[target.index()][number as usize];
+        if *known != UNKNOWN {
+            return known.clone();
+        }
+        let group = self.forwarding.group(self.row_beyond(link), target);
         let part = 1.0 / group.len() as f64;
         let mut found = Vec::new();
         for &link in group {
             found.push((link, part));
-            let beyond = self.learn(self.row_beyond(link), target);
+            let beyond = self.learn(link, target);
             let beyond = &self.links[beyond.start as usize..beyond.end as usize];
             found.extend(beyond.iter().map(|&(link, share)| (link, share * part)));
         }
@@ -68,13 +84,19 @@ impl<'a> Spread<'a> {
         let start = self.links.len() as u32;
         self.links.extend(found);
         let range = start..self.links.len() as u32;
-        self.known[target.index()].insert(row, range.clone());
+        self.known[target.index()][number as usize] = range.clone();
         range
     }
 
+    #[inline]
     fn beyond(&self, link: LinkId, target: TargetId) -> &[(LinkId, f64)] {
-        let range = &self.known[target.index()][&self.row_beyond(link)];
-        &self.links[range.start as usize..range.end as usize]
+        match self.upper[link.index()] {
+            NONE => &[],
+            number => {
+                let range = &self.known[target.index()][number as usize];
+                &self.links[range.start as usize..range.end as usize]
+            }
+        }
     }
 
     /// Fills `out` with the links between switches that `flow` loads and by how many bits per
@@ -110,6 +132,20 @@ impl<'a> Spread<'a> {
     }
 }
 
+/// For each link the number of the switch above the leaves that it enters, and how many there are.
+fn number_upper(fabric: &Fabric) -> (Vec<u32>, usize) {
+    let mut upper = vec![NONE; fabric.link_count()];
+    let above = fabric.switches().iter().filter(|(_, place)| place.tier > 1);
+    let mut count = 0;
+    for &(device, _) in above {
+        for &(link, _) in fabric.neighbors(device) {
+            upper[link.reverse().index()] = count;
+        }
+        count += 1;
+    }
+    (upper, count as usize)
+}
+
 /// Puts links in order, each once.
 fn merge(links: &mut Vec<(LinkId, f64)>) {
     links.sort_by_key(|&(link, _)| link);
@@ -124,15 +160,17 @@ fn merge(links: &mut Vec<(LinkId, f64)>) {
 
 /// How full links are.
 #[derive(Debug)]
-pub(crate) struct Loads<'a> {
-    fabric: &'a Fabric,
+pub(crate) struct Loads {
+    /// By cable: bits per second.
+    capacity: Vec<f64>,
     /// By link: bits per second.
     pub(crate) by_link: Vec<f64>,
 }
 
-impl<'a> Loads<'a> {
-    pub(crate) fn new(fabric: &'a Fabric) -> Self {
-        Self { fabric, by_link: vec![0.0; fabric.link_count()] }
+impl Loads {
+    pub(crate) fn new(fabric: &Fabric) -> Self {
+        let capacity = |cable: CableId| fabric.capacity(cable.forward()).bits_per_s() as f64;
+        Self { capacity: fabric.cables().map(capacity).collect(), by_link: vec![0.0; fabric.link_count()] }
     }
 
     pub(crate) fn add(&mut self, links: &[(LinkId, f64)]) {
@@ -146,7 +184,7 @@ impl<'a> Loads<'a> {
     /// Load ÷ capacity with `rate` more bits per second.
     #[inline]
     pub(crate) fn with(&self, link: LinkId, rate: f64) -> f64 {
-        (self.by_link[link.index()] + rate) / self.fabric.capacity(link).bits_per_s() as f64
+        (self.by_link[link.index()] + rate) / self.capacity[link.cable().index()]
     }
 
     #[inline]
