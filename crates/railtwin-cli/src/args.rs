@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::import::ImportArgs;
+use crate::paths::PathsArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
@@ -34,6 +35,8 @@ pub enum Verb {
     Compare(CompareArgs),
     /// Write the report of a run folder again, with the page of this program
     Report(ReportArgs),
+    /// Give every queue pair of a list of demands its path and UDP source port
+    Paths(PathsArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
     /// Print the JSON Schema of a scenario

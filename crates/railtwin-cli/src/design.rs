@@ -148,7 +148,7 @@ fn build(preset: &PresetSpec, notes: &mut dyn Write) -> Result<Result<DesignRepo
 }
 
 /// A fabric that cannot be built, at the place of the key that is to blame.
-fn at_field(error: &FabricError, section: &str, file: &str, text: &str) -> ScenarioError {
+pub(crate) fn at_field(error: &FabricError, section: &str, file: &str, text: &str) -> ScenarioError {
     match error {
         FabricError::OutOfRange { field, value, accepted } => {
             let message = format!("`{field}` cannot be {value}");

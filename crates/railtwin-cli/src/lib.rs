@@ -15,6 +15,10 @@ mod import;
 mod import_facts;
 mod import_scenario;
 mod meter;
+mod paths;
+mod paths_demands;
+mod paths_rows;
+mod paths_table;
 mod report;
 mod reproduce;
 mod run;
@@ -60,6 +64,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Sweep(args) => sweep::run(args, &call[0], streams),
             Verb::Compare(args) => compare::run(args, streams),
             Verb::Report(args) => report::run(args, streams),
+            Verb::Paths(args) => paths::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Schema => schema::run(streams),

@@ -1,0 +1,145 @@
+//! `railtwin paths`: tables of paths, and what is refused.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test: files are written for the command to read"
+)]
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use harness::{Outcome, railtwin, shown, written};
+use railtwin_records::ColumnData;
+
+const HPN: &str = "schema = 1\nname = \"a\"\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\nspare_hosts = 0\n\
+                   spines = 8\n[routing]\nseeds = \"per-tier\"\n";
+
+/// Calls `paths` on a small HPN.
+fn paths(folder: &Path, demands: &str, more: &[&str]) -> Outcome {
+    let scenario = written(folder, "scenario.toml", HPN);
+    let demands = written(folder, "demands.csv", demands);
+    let mut args = vec!["paths", &scenario, &demands];
+    args.extend(more);
+    railtwin(&args)
+}
+
+/// The rows of a CSV, fields by column.
+fn rows(out: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = out.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
+}
+
+/// Queue pairs over each uplink of a leaf that is not the target's.
+fn uplinks(rows: &[BTreeMap<String, String>]) -> BTreeMap<String, usize> {
+    let mut uses = BTreeMap::new();
+    for row in rows {
+        let uplink = row["path"].split('>').nth(1).unwrap();
+        *uses.entry(uplink.to_owned()).or_insert(0) += 1;
+    }
+    uses
+}
+
+#[test]
+fn hosts_are_paired_rail_by_rail_and_spines_carry_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let demands = "source,target\nhost-0,host-4\nhost-1,host-5\nhost-2,host-6\nhost-3,host-7\n";
+    let c4p = paths(folder.path(), demands, &["--balancer", "c4p", "--queue-pairs", "4"]);
+    assert_eq!(c4p.status, 0, "{}", c4p.notes);
+    let table = rows(&c4p.out);
+    assert_eq!(table.len(), 4 * 8 * 2 * 4);
+    for row in &table {
+        assert_eq!(row["port"], row["landed_port"]);
+        assert_eq!((row["job"].as_str(), row["reason"].as_str()), ("job-0", "least-used"));
+        let port: u16 = row["source_port"].parse().unwrap();
+        assert!(port >= 0xC000);
+        let ends: Vec<&str> = row["path"].split('>').collect();
+        assert_eq!(ends.len(), 4);
+        assert_eq!(ends[0], format!("{}:port-{}", row["source"], row["port"]));
+        assert_eq!(ends[3], format!("{}:port-{}", row["target"], row["port"]));
+    }
+    // Sixteen queue pairs through a leaf with eight uplinks.
+    assert!(uplinks(&table).values().all(|&uses| uses == 2));
+    let hashed = paths(folder.path(), demands, &["--queue-pairs", "4"]);
+    assert!(uplinks(&rows(&hashed.out)).values().any(|&uses| uses > 2), "the scenario's balancer is ecmp");
+    let disjoint =
+        rows(&paths(folder.path(), demands, &["--balancer", "disjoint", "--queue-pairs", "9"]).out);
+    let shared = disjoint.iter().filter(|row| row["reason"] == "shared").count();
+    assert_eq!(shared, disjoint.len() / 9, "eight paths for nine queue pairs");
+}
+
+#[test]
+fn a_dead_cable_is_on_no_path_and_a_dead_end_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let demands =
+        "source,target,queue_pairs,job\nhost-0/nic-0,host-4/nic-0,8,left\nhost-1/nic-0,host-5/nic-0,,right\n";
+    for balancer in ["c4p", "disjoint", "ecmp"] {
+        let down = ["--balancer", balancer, "--down", "leaf-0:uplink-3", "--down", "host-1/nic-0:port-1"];
+        let outcome = paths(folder.path(), demands, &down);
+        assert_eq!(outcome.status, 0, "{}", outcome.notes);
+        let table = rows(&outcome.out);
+        assert_eq!(table.len(), 2 * 8 + 2);
+        assert!(!outcome.out.contains("leaf-0:uplink-3>"));
+        let stranded: Vec<_> = table.iter().filter(|row| row["reason"] == "stranded").collect();
+        assert_eq!(stranded.len(), 1);
+        assert_eq!((stranded[0]["job"].as_str(), stranded[0]["path"].as_str()), ("right", ""));
+    }
+}
+
+#[test]
+fn files_hold_what_the_stream_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let demands = "source,target\nhost-0,host-4\n";
+    let stream = paths(folder.path(), demands, &["--balancer", "c4p"]).out;
+    let csv = shown(&folder.path().join("table.csv"));
+    let parquet = shown(&folder.path().join("table.parquet"));
+    let to_csv = paths(folder.path(), demands, &["--balancer", "c4p", "--output", &csv]);
+    assert_eq!((to_csv.status, to_csv.out.as_str()), (0, ""));
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), stream);
+    assert_eq!(paths(folder.path(), demands, &["--balancer", "c4p", "--output", &parquet]).status, 0);
+    let bytes = std::fs::read(&parquet).unwrap();
+    let table = railtwin_store::parquet_read::decode(parquet.as_ref(), bytes.into()).unwrap();
+    let rows = rows(&stream);
+    assert_eq!(table.rows(), rows.len());
+    let Some(ColumnData::U32(ports)) = table.column("source_port") else { panic!("a column of numbers") };
+    let expected: Vec<u32> = rows.iter().map(|row| row["source_port"].parse().unwrap()).collect();
+    assert_eq!(*ports, expected);
+}
+
+#[test]
+fn wrong_input_is_one_error_and_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = "source,target\nhost-0,host-4\n";
+    let output = shown(&folder.path().join("table.csv"));
+    for (demands, more, words) in [
+        (
+            "source,target\nhost-0,host-99\n",
+            &[][..],
+            &["demands.csv:2", "\"host-99\"", "host-0 to host-7"][..],
+        ),
+        (
+            "source,target\nhost-0,host-4\nhost-0/nic-8,host-1/nic-0\n",
+            &[],
+            &["demands.csv:3", "host-0/nic-7"],
+        ),
+        ("source,target\nhost-0,host-4/nic-0\n", &[], &["demands.csv:2", "has 8 NICs, this has 1"]),
+        ("source,target,queue_pairs\nhost-0,host-4,x\n", &[], &["demands.csv:2", "\"x\"", "from 1 to 4096"]),
+        ("source\n", &[], &["demands.csv:1", "no column target"]),
+        (good, &["--queue-pairs", "0"], &["--queue-pairs", "\"0\"", "from 1 to 4096"]),
+        (good, &["--down", "leaf-99:uplink-0"], &["--down leaf-99:uplink-0", "no such cable"]),
+    ] {
+        let mut more = more.to_vec();
+        more.extend(["--output", &output]);
+        paths(folder.path(), demands, &more).assert_refused(words);
+        assert!(!Path::new(&output).exists());
+    }
+    let axes = written(folder.path(), "axes.toml", &HPN.replace("spines = 8", "spines = [4, 8]"));
+    let demands = written(folder.path(), "demands.csv", good);
+    railtwin(&["paths", &axes, &demands]).assert_refused(&["has 2 fabrics and routings"]);
+    let scenario = shown(&folder.path().join("scenario.toml"));
+    railtwin(&["paths", &scenario, "missing.csv"]).assert_refused(&["cannot read missing.csv"]);
+    let wrong = written(folder.path(), "wrong.toml", &HPN.replace("spines", "spins"));
+    railtwin(&["paths", &wrong, &demands]).assert_refused(&["unknown key `spins`", "did you mean `spines`?"]);
+}
