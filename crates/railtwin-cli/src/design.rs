@@ -14,7 +14,7 @@ use crate::{CliError, Streams};
 /// Arguments of `design`.
 #[derive(Args, Debug)]
 pub struct DesignArgs {
-    /// A preset (hpn, dcn-plus, leaf-spine, fat-tree) or a scenario file (*.toml)
+    /// A preset (hpn, dcn-plus, ai-zone, leaf-spine, fat-tree) or a scenario file (*.toml)
     #[arg(value_name = "PRESET|SCENARIO")]
     what: String,
     /// What tier 2 of hpn connects: any-to-any or rail-only

@@ -122,7 +122,7 @@ fn errors_show_the_place_in_the_file_and_the_remedy() {
 #[test]
 fn wrong_calls_have_status_2_and_print_no_data() {
     for (args, text) in [
-        (&["design", "hnp"][..], "presets are hpn, dcn-plus, leaf-spine, fat-tree"),
+        (&["design", "hnp"][..], "presets are hpn, dcn-plus, ai-zone, leaf-spine, fat-tree"),
         (&["design", "hpn", "--set", "colour=red"], "keys of preset `hpn` are pods, segments, hosts"),
         (&["design", "hpn", "--set", "spine=3"], "did you mean `spines`? keys of preset `hpn` are pods"),
         (&["design", "hpn", "--set", "spines"], "is no pair of key and value"),

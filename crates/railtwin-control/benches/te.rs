@@ -54,7 +54,8 @@ fn report(name: &str, fabric: &Fabric, seconds: f64, placement: &FlowPlacement) 
         |(&load, link): (&f64, u32)| (load - fabric.capacity(LinkId(link)).bits_per_s() as f64).max(0.0);
     let beyond: f64 = placement.load_bits_per_s.iter().zip(0..).map(over).sum();
     println!(
-        "te/{name}: {entries} entries, fullest link {:.3}, {:.2} % of the traffic beyond capacity, {:.0} ms a run, {:.2} of the {BAR_SECONDS} s bar for {GPUS} GPUs",
+        "te/{name}: {entries} entries, fullest link {:.3}, {:.2} % of the traffic beyond capacity, \
+         {:.0} ms a run, {:.2} of the {BAR_SECONDS} s bar for {GPUS} GPUs",
         placement.max_utilization(fabric),
         100.0 * beyond / placement.flows.iter().map(|flow| flow.rate_bits_per_s).sum::<f64>(),
         seconds * 1e3,

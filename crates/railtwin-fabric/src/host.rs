@@ -76,6 +76,21 @@ impl HostModel {
         }
     }
 
+    /// Meta's Grand Teton (Meta RoCE section 3.1): 8 × H100 on one NVSwitch, 8 NICs of one 400 Gbps
+    /// port, PCIe Gen5 x16.
+    pub fn grand_teton() -> Self {
+        Self {
+            name: "grand-teton".to_owned(),
+            nic: NicModel { ports: 1, port_capacity: Rate::from_gbps(400) },
+            ..Self::hgx_h100()
+        }
+    }
+
+    /// Meta's ZionEX (Meta RoCE section 3.1): 8 × A100, 8 NICs of one 200 Gbps port, PCIe Gen4 x16.
+    pub fn zion_ex() -> Self {
+        Self { name: "zion-ex".to_owned(), ..Self::hgx_a100() }
+    }
+
     /// One GPU behind one NIC port: the host of textbook fabrics.
     pub fn plain(port_capacity: Rate) -> Self {
         let nic = NicModel { ports: 1, port_capacity };
@@ -95,7 +110,8 @@ impl HostModel {
     }
 
     /// Names that [`HostModel::named`] knows.
-    pub const NAMES: [&'static str; 4] = ["hgx-h800", "hgx-h100", "hgx-a100", "plain"];
+    pub const NAMES: [&'static str; 6] =
+        ["hgx-h800", "hgx-h100", "hgx-a100", "grand-teton", "zion-ex", "plain"];
 
     /// A model by name.
     pub fn named(name: &str) -> Option<Self> {
@@ -103,6 +119,8 @@ impl HostModel {
             "hgx-h800" => Some(Self::hgx_h800()),
             "hgx-h100" => Some(Self::hgx_h100()),
             "hgx-a100" => Some(Self::hgx_a100()),
+            "grand-teton" => Some(Self::grand_teton()),
+            "zion-ex" => Some(Self::zion_ex()),
             "plain" => Some(Self::plain(Rate::from_gbps(400))),
             _ => None,
         }
@@ -165,6 +183,13 @@ mod tests {
             if gpus == nics {
                 assert!((0..gpus).all(|g| model.nic_of_gpu(g) == g && model.gpu_of_nic(g) == g));
             }
+        }
+    }
+
+    #[test]
+    fn models_go_by_their_names() {
+        for name in HostModel::NAMES {
+            assert_eq!(HostModel::named(name).map(|model| model.name).as_deref(), Some(name));
         }
     }
 

@@ -7,7 +7,7 @@
 //! * [`graph`]: the columns and their accessors.
 //! * [`builder`]: the only way to make a [`Fabric`].
 //! * [`host`]: host models.
-//! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, leaf-spine, fat-tree.
+//! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
 //!
 //! ```
@@ -15,6 +15,7 @@
 //! let fabric = Hpn::default().build().unwrap();
 //! assert_eq!(railtwin_fabric::design::DesignReport::of(&fabric).gpus_active, 15_360);
 //! ```
+mod ai_zone;
 pub mod builder;
 pub mod clos;
 pub mod connectivity;

@@ -1,19 +1,20 @@
 //! The presets: recipes that fill a [`ClosSpec`] with the counts of a known design.
 use railtwin_units::{Rate, SimTime};
 
+pub use crate::ai_zone::AiZone;
 use crate::clos::{ClosSpec, SpineGroups};
 use crate::error::FabricError;
 use crate::graph::Fabric;
 use crate::host::{HostModel, NicModel};
 
 /// 3 m of copper from NIC to leaf at 5 ns/m.
-const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
+pub(crate) const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
 /// 60 m of fibre from leaf to spine at 5 ns/m; HPN section 10 keeps all fibres of a pod under 100 m.
-const LEAF_SPINE_DELAY: SimTime = SimTime::from_ns(300);
+pub(crate) const LEAF_SPINE_DELAY: SimTime = SimTime::from_ns(300);
 /// 300 m of fibre between buildings at 5 ns/m.
-const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
+pub(crate) const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
 /// Port to port latency of a cut-through 51.2T-class chip.
-const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
+pub(crate) const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
 
 /// What tier 2 of [`Hpn`] connects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@ use railtwin_fabric::{Fabric, FabricError, HostModel};
 use railtwin_units::{Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
+use crate::ai_zone_spec::AiZoneSpec;
 use crate::exact;
 use crate::fabric_bounds::check_bounds;
 use crate::host_spec::HostSpec;
@@ -50,6 +51,8 @@ pub enum PresetSpec {
     Hpn(HpnSpec),
     /// Alibaba DCN+.
     DcnPlus(DcnPlusSpec),
+    /// Meta's AI zone.
+    AiZone(AiZoneSpec),
     /// Two tiers.
     LeafSpine(LeafSpineSpec),
     /// The k-ary fat-tree.
@@ -58,15 +61,16 @@ pub enum PresetSpec {
 
 impl PresetSpec {
     /// Names of the presets.
-    pub const NAMES: [&'static str; 4] = ["hpn", "dcn-plus", "leaf-spine", "fat-tree"];
+    pub const NAMES: [&'static str; 5] = ["hpn", "dcn-plus", "ai-zone", "leaf-spine", "fat-tree"];
 
     /// The preset's name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hpn(_) => Self::NAMES[0],
             Self::DcnPlus(_) => Self::NAMES[1],
-            Self::LeafSpine(_) => Self::NAMES[2],
-            Self::FatTree(_) => Self::NAMES[3],
+            Self::AiZone(_) => Self::NAMES[2],
+            Self::LeafSpine(_) => Self::NAMES[3],
+            Self::FatTree(_) => Self::NAMES[4],
         }
     }
 
@@ -78,6 +82,7 @@ impl PresetSpec {
         let spec = match self {
             Self::Hpn(spec) => spec.filled()?.spec(),
             Self::DcnPlus(spec) => spec.filled()?.spec(),
+            Self::AiZone(spec) => spec.filled()?.spec()?,
             Self::LeafSpine(spec) => spec.filled()?.spec()?,
             Self::FatTree(spec) => spec.filled()?.spec()?,
         };
@@ -94,7 +99,7 @@ impl PresetSpec {
     }
 }
 
-fn set<T: Copy>(slot: &mut T, value: Option<T>) {
+pub(crate) fn set<T: Copy>(slot: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *slot = value;
     }

@@ -20,6 +20,7 @@ pub(crate) static FABRIC: Table = Table {
     variants: &[
         Variant { key: "preset", value: Some("hpn"), keys: HPN },
         Variant { key: "preset", value: Some("dcn-plus"), keys: DCN_PLUS },
+        Variant { key: "preset", value: Some("ai-zone"), keys: AI_ZONE },
         Variant { key: "preset", value: Some("leaf-spine"), keys: LEAF_SPINE },
         Variant { key: "preset", value: Some("fat-tree"), keys: FAT_TREE },
         Variant { key: "lingjun", value: None, keys: &[HOST_KEY] },
@@ -37,6 +38,8 @@ const CORES: Key = key("cores", Kind::Whole(1, SWITCHES), "Cores (in a plane).")
 const SPINES: Key = key("spines", Kind::Whole(0, SWITCHES), "Spines (of a plane) in a pod.");
 const PARALLEL: Key =
     key("parallel", Kind::Whole(1, PORTS), "Parallel cables between a leaf and each spine.");
+const SPINE_UP: Key = key("spine_up", Kind::Whole(0, PORTS), "Ports of a spine towards the core.");
+const UPLINKS: Key = key("uplinks", Kind::Whole(1, PORTS), "Uplinks of a leaf, one to each spine.");
 const UPLINK: Key = key("uplink", RATE, "Capacity of leaf-spine and spine-core cables.");
 const CHIP: Key = key("chip", RATE, "Capacity of a switch chip.");
 
@@ -49,7 +52,7 @@ const HPN: &[Key] = &[
     key("dual_tor", Kind::Bool, "Whether a NIC reaches two leaves."),
     key("tier2", Kind::Choice(&["any-to-any", "rail-only"]), "What tier 2 connects."),
     SPINES,
-    key("spine_up", Kind::Whole(0, PORTS), "Ports of a spine towards the core."),
+    SPINE_UP,
     CORES,
     UPLINK,
     CHIP,
@@ -58,6 +61,8 @@ const HPN: &[Key] = &[
 
 const DCN_PLUS: &[Key] = &[PODS, SEGMENTS, HOSTS_KEY, SPINES, PARALLEL, CORES, UPLINK, CHIP, HOST_KEY];
 
+const AI_ZONE: &[Key] = &[PODS, SEGMENTS, HOSTS_KEY, UPLINKS, SPINE_UP, CORES, UPLINK, CHIP, HOST_KEY];
+
 const LEAF_SPINE: &[Key] = &[
     key("leaves", Kind::Whole(1, SWITCHES), "Leaves."),
     key(
@@ -65,7 +70,7 @@ const LEAF_SPINE: &[Key] = &[
         Kind::Whole(1, HOSTS),
         "Hosts under a leaf, or under a leaf pair with dual-port NICs.",
     ),
-    key("uplinks", Kind::Whole(1, PORTS), "Uplinks of a leaf, one to each spine."),
+    UPLINKS,
     PARALLEL,
     key("uplink_capacity", RATE, "Capacity of an uplink cable."),
     CHIP,

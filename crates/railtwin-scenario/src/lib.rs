@@ -29,6 +29,7 @@
     reason = "an error ends the reading: moving a few words more costs nothing"
 )]
 
+mod ai_zone_spec;
 mod check;
 mod consistency;
 mod error;
@@ -56,6 +57,7 @@ mod suggest;
 mod sweep;
 mod tree;
 
+pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
 pub use fabric_spec::{

@@ -137,6 +137,14 @@ fn presets_build_with_what_is_changed_in_them() {
     assert_eq!((report.planes, report.gpus_active), (16, 64));
     let dcn = preset("preset = \"dcn-plus\"\npods = 2");
     assert_eq!(DesignReport::of(&dcn.build().unwrap()).gpus_active, 1024);
+    let zone = preset(
+        "preset = \"ai-zone\"\npods = 2\nsegments = 4\nhosts = 1\nuplinks = 9\nspine_up = 2\ncores = 3\n\
+         uplink = \"200 Gbps\"\nhost.model = \"zion-ex\"",
+    );
+    let report = DesignReport::of(&zone.build().unwrap());
+    let switches: Vec<u32> = report.tiers.iter().map(|tier| tier.switches).collect();
+    assert_eq!((report.gpus_active, switches), (64, vec![8, 18, 3]));
+    assert_eq!((report.tiers[0].up_ports, report.tiers[0].up_capacity), (9, Rate::from_gbps(200)));
     let tree = preset("preset = \"fat-tree\"\nk = 4\ncapacity = \"100 Gbps\"");
     let report = DesignReport::of(&tree.build().unwrap());
     assert_eq!((report.gpus_active, report.host_backend), (16, Rate::from_gbps(100)));

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
-    Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec, FabricSpec,
-    FatTreeSpec, FaultKind, FaultSpec, HostCaps, HostSpec, HpnSpec, JobSize, JobSpec, LeafSpineSpec,
-    LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds,
-    SettingsText, Split, Tier2, Work, Workload, expand,
+    AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
+    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, HostCaps, HostSpec, HpnSpec, JobSize, JobSpec,
+    LeafSpineSpec, LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec,
+    Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -89,6 +89,17 @@ fn dcn_plus() -> impl Strategy<Value = PresetSpec> {
     )
 }
 
+fn ai_zone() -> impl Strategy<Value = PresetSpec> {
+    let counts = (of(1u32..=65_536), of(1u32..=65_536), of(1u32..=65_536));
+    let upper = (of(1u32..=4096), of(0u32..=4096), of(1u32..=65_536));
+    (counts, upper, of(rate()), of(rate()), host()).prop_map(
+        |((pods, segments, hosts), (uplinks, spine_up, cores), uplink, chip, host)| {
+            let spec = AiZoneSpec { pods, segments, hosts, uplinks, spine_up, cores, uplink, chip, host };
+            PresetSpec::AiZone(spec)
+        },
+    )
+}
+
 fn leaf_spine() -> impl Strategy<Value = PresetSpec> {
     let counts = (of(1u32..=65_536), of(1u32..=65_536), of(1u32..=4096), of(1u32..=4096));
     (counts, of(rate()), of(rate()), of(time()), of(time()), host()).prop_map(
@@ -118,7 +129,7 @@ fn leaf_spine() -> impl Strategy<Value = PresetSpec> {
 fn preset() -> impl Strategy<Value = PresetSpec> {
     let tree = (of(2u32..=256), of(rate()));
     let tree = tree.prop_map(|(k, capacity)| PresetSpec::FatTree(FatTreeSpec { k, capacity }));
-    prop_oneof![hpn(), dcn_plus(), leaf_spine(), tree]
+    prop_oneof![hpn(), dcn_plus(), ai_zone(), leaf_spine(), tree]
 }
 
 fn fabric() -> impl Strategy<Value = FabricSpec> {

@@ -1,0 +1,137 @@
+//! Meta's AI zone: racks under one leaf each, all of them on the same spines.
+use railtwin_units::Rate;
+
+use crate::clos::{ClosSpec, SpineGroups};
+use crate::error::FabricError;
+use crate::graph::Fabric;
+use crate::host::HostModel;
+use crate::preset::{ACCESS_DELAY, LEAF_SPINE_DELAY, SPINE_CORE_DELAY, SWITCH_LATENCY};
+
+/// Meta's AI zone (Meta RoCE section 3.3): a rack of hosts under one leaf (RTSW) that serves all
+/// their NICs, one cable from each leaf to each spine (CTSW), cores (ATSW) over several zones.
+///
+/// The number of uplinks is the stage of evolution (section 6.2): with 16 ports down, 16 are 1:1,
+/// 32 are 1:2 and 18 are 1:1.125, which leaves two links to lose.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AiZone {
+    /// Host model.
+    pub host: HostModel,
+    /// Zones.
+    pub pods: u32,
+    /// Racks in a zone. Eight have the 128 GPUs of the paper's benchmarks; it prints no size of a zone.
+    pub segments: u32,
+    /// Hosts in a rack. Two are what 16 uplinks at 1:1 (section 4.4.2) imply.
+    pub hosts: u32,
+    /// Uplinks of a leaf, one to each spine.
+    pub uplinks: u32,
+    /// Ports of a spine towards the core; zones are oversubscribed towards each other, by how much
+    /// is not printed.
+    pub spine_up: u32,
+    /// Cores; none = one for each spine of a zone.
+    pub cores: Option<u32>,
+    /// Capacity of leaf-spine and spine-core cables; none = that of a NIC port, so that ratios of
+    /// ports are ratios of capacity.
+    pub uplink: Option<Rate>,
+    /// Capacity of a switch chip; none = unchecked, as spines are modular.
+    pub chip: Option<Rate>,
+}
+
+impl Default for AiZone {
+    fn default() -> Self {
+        Self {
+            host: HostModel::grand_teton(),
+            pods: 1,
+            segments: 8,
+            hosts: 2,
+            uplinks: 18,
+            spine_up: 0,
+            cores: None,
+            uplink: None,
+            chip: None,
+        }
+    }
+}
+
+impl AiZone {
+    /// The spelled-out fabric.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfRange`] when several zones have nothing to meet over.
+    pub fn spec(&self) -> Result<ClosSpec, FabricError> {
+        if self.pods > 1 && self.spine_up == 0 {
+            let accepted = "several zones meet over cores: write a whole number from 1 up, at best up to the racks of a zone";
+            return Err(FabricError::range("spine_up", self.spine_up, accepted));
+        }
+        let uplink = self.uplink.unwrap_or(self.host.nic.port_capacity);
+        Ok(ClosSpec {
+            name: "ai-zone".to_owned(),
+            host: self.host.clone(),
+            pods: self.pods,
+            segments: self.segments,
+            hosts: self.hosts,
+            spare_hosts: 0,
+            rails_per_leaf: self.host.nics,
+            tors: 1,
+            groups: SpineGroups::Single,
+            spines: self.uplinks,
+            parallel: 1,
+            uplink,
+            spine_up: self.spine_up,
+            cores: self.cores.unwrap_or(self.uplinks),
+            core_link: uplink,
+            chip: self.chip,
+            access_delay: ACCESS_DELAY,
+            leaf_spine_delay: LEAF_SPINE_DELAY,
+            spine_core_delay: SPINE_CORE_DELAY,
+            switch_latency: SWITCH_LATENCY,
+        })
+    }
+
+    /// Builds the graph.
+    ///
+    /// # Errors
+    /// As [`AiZone::spec`] and [`ClosSpec::check`].
+    pub fn build(&self) -> Result<Fabric, FabricError> {
+        self.spec()?.build()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::DesignReport;
+
+    /// Meta RoCE section 6.2: the stages differ in uplinks alone.
+    #[test]
+    fn stages_have_the_ratios_of_the_paper() {
+        for (uplinks, ratio) in [(16, 1.0), (32, 0.5), (18, 1.0 / 1.125)] {
+            let report = DesignReport::of(&AiZone { uplinks, ..AiZone::default() }.build().unwrap());
+            let leaf = &report.tiers[0];
+            assert_eq!((leaf.switches, leaf.down_ports, leaf.up_ports), (8, 16, uplinks));
+            assert!((leaf.oversubscription.unwrap() - ratio).abs() < 1e-12);
+            assert_eq!((report.gpus_active, report.gpus_per_segment), (128, 16));
+            assert_eq!((report.tiers[1].switches, report.tiers[1].down_ports), (uplinks, 8));
+            assert_eq!((report.cables_access, report.cables_leaf_spine), (128, 8 * uplinks));
+            assert_eq!(report.path_choices, uplinks);
+        }
+    }
+
+    #[test]
+    fn the_first_generation_has_links_of_200_gbps() {
+        let zone = AiZone { host: HostModel::zion_ex(), uplinks: 16, ..AiZone::default() };
+        let report = DesignReport::of(&zone.build().unwrap());
+        assert_eq!(report.tiers[0].up_capacity, Rate::from_gbps(200));
+        assert_eq!(report.tiers[0].oversubscription, Some(1.0));
+        assert_eq!(report.host_backend, Rate::from_gbps(8 * 200));
+    }
+
+    #[test]
+    fn zones_meet_over_cores_with_less_than_they_have() {
+        let zones = AiZone { pods: 3, segments: 4, spine_up: 2, ..AiZone::default() };
+        let report = DesignReport::of(&zones.build().unwrap());
+        assert_eq!((report.pods, report.gpus_active, report.tiers[1].oversubscription), (3, 192, Some(2.0)));
+        assert_eq!((report.tiers[2].switches, report.tiers[2].down_ports), (18, 6));
+        let error = AiZone { pods: 2, ..AiZone::default() }.build().unwrap_err().to_string();
+        assert!(error.starts_with("spine_up = 0: several zones meet over cores"), "{error}");
+    }
+}
