@@ -134,7 +134,7 @@ pub fn by_tier(case: &Case, log: &RunLog, flows: &[u32]) -> Vec<TierBalance> {
 pub fn figures(balance: &[TierBalance]) -> Vec<Figure> {
     let figure = |of: &TierBalance| {
         let suffix = if of.by == "flows" { "_flows" } else { "" };
-        let mut figure = Figure::new(&format!("max_mean_ratio_{}{suffix}", of.place), of.mean, "");
+        let mut figure = Figure::new(&format!("max_mean_ratio_{}{suffix}", of.place), of.mean, "ratio");
         let (tier, way) = of.place.split_once('_').unwrap_or((of.place, ""));
         figure.note = format!(
             "{} on the most loaded {way} link over the mean, mean over {} {tier} switches, p5 to p95",
