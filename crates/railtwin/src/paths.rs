@@ -11,7 +11,7 @@ use crate::columns::{PageTable, u32_column};
 use crate::moves::{Epoch, Move, Moves};
 
 /// Flows that a page lists at most; about 100 bytes each.
-pub const FLOWS_MAX: usize = 20_000;
+pub const FLOWS_MAX: usize = 12_000;
 /// Moves that a page lists at most, over all epochs; their flows are among those listed.
 pub const MOVES_MAX: usize = 5_000;
 

@@ -56,6 +56,7 @@ export function evennessOption(
       nameGap: 26,
       splitNumber: 4,
       ...axisStyle(theme, true),
+      axisLine: { show: false },
       axisLabel: {
         color: theme.soft,
         fontSize: 11,
