@@ -1,5 +1,5 @@
 // Types of the payload generator, for tests in TypeScript.
-import type { WireColumn, WirePayload, WireRun, WireTable } from "../src/api/payload";
+import type { WireColumn, WireLists, WirePayload, WireRun, WireTable } from "../src/api/payload";
 
 export interface SampleFabric {
     devices: object[];
@@ -24,10 +24,19 @@ export interface RunOptions {
     hot?: boolean;
     incidents?: object[];
     spread?: number;
+    flows?: number;
+    total?: number;
+    fault?: [number, string][];
+    buckets?: number;
 }
 export function random(seed: number): () => number;
 export function numbers(type: "f64" | "f32" | "u32" | "u8", values: Iterable<number>): WireColumn;
 export function strings(values: string[]): WireColumn;
+export function lists(rows: number[][]): WireLists;
+export function progressSections(
+    duration_ps: number,
+    buckets: number,
+): Pick<WireRun, "jobs" | "steps" | "throughput">;
 export function table(rows: object[], types: Record<string, string>): WireTable;
 export function hpn(options: Record<string, number>): SampleFabric;
 export function dcnPlus(options: Record<string, number>): SampleFabric;

@@ -307,6 +307,170 @@ function linkBins(links, next, { bins, duration_ps, every }) {
     };
 }
 
+const FLOW_TYPES = {
+    job: "str",
+    operation: "str",
+    pattern: "u32",
+    source: "str",
+    target: "str",
+    source_host: "u32",
+    target_host: "u32",
+    queue_pair: "u32",
+    source_port: "u32",
+    landed_port: "u32",
+    bytes: "f64",
+};
+
+/** Lists of different lengths, as the payload has them. */
+export function lists(rows) {
+    const start = [0];
+    for (const row of rows) start.push(start[start.length - 1] + row.length);
+    return { start: numbers("u32", start), links: numbers("u32", rows.flat()) };
+}
+
+/** Flows between hosts two hops or four apart, each with a choice of the switch at the top of its path. A cable
+ * has its link up in row 2i of links, its link down in row 2i + 1. */
+function flowPaths(fabric, next, count) {
+    const above = fabric.devices.map(() => []);
+    const below = fabric.devices.map(() => []);
+    fabric.cables.forEach(({ low, high }, i) => {
+        above[low].push([high, i]);
+        below[high].push([low, i]);
+    });
+    const pick = (all) => all[Math.floor(next() * all.length)];
+    const hosts = fabric.devices.flatMap(({ kind }, row) => (kind === "host" ? [row] : []));
+    const flows = [];
+    for (let i = 0; hosts.length > 1 && flows.length < count; i++) {
+        const source = hosts[i % hosts.length];
+        const [leaf, out] = pick(above[source]);
+        const [spine, up] = pick(above[leaf]);
+        const [last, down] = pick(below[spine]);
+        const [target, into] = pick(below[last]);
+        if (target === source) continue;
+        const path =
+            last === leaf ? [2 * out, 2 * into + 1] : [2 * out, 2 * up, 2 * down + 1, 2 * into + 1];
+        flows.push({ source, target, leaf, last, path, out, into });
+    }
+    return { flows, above };
+}
+
+/** Flows, and what moved when the first uplink of a leaf died and came back: every flow over it, and back. */
+function flowSections(fabric, { seed, flows: count, total, fault }) {
+    const next = random(seed + 1000);
+    const { flows, above } = flowPaths(fabric, next, count);
+    const name = (row) => fabric.devices[row].name;
+    const rows = flows.map(({ source, target }, i) => ({
+        job: "train",
+        operation: i % 3 === 0 ? "ep all-to-all" : "dp_ep all-reduce",
+        pattern: i % 3 === 0 ? 0 : 1,
+        source: `${name(source)}/nic-${i % 8}`,
+        target: `${name(target)}/nic-${i % 8}`,
+        source_host: source,
+        target_host: target,
+        queue_pair: i % 4,
+        source_port: 49152 + Math.floor(next() * 16384),
+        landed_port: i % 2,
+        bytes: 1e6 * (1 + (i % 97)),
+    }));
+    const sections = {
+        flows: {
+            ...table(rows, FLOW_TYPES),
+            total: total ?? rows.length,
+            total_bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) * (total ? 2 : 1),
+            path: lists(flows.map(({ path }) => path)),
+        },
+    };
+    if (!fault) return sections;
+    const dead = flows.find(({ path }) => path.length === 4).path[1];
+    const moved = flows.flatMap((flow, row) => {
+        if (!flow.path.includes(dead)) return [];
+        for (const [spine, up] of above[flow.leaf]) {
+            const down = above[flow.last].find(([other]) => other === spine);
+            if (2 * up === dead || down === undefined) continue;
+            const after = [flow.path[0], 2 * up, 2 * down[1] + 1, flow.path[3]];
+            return [{ flow: row, before: flow.path, after }];
+        }
+        return [{ flow: row, before: flow.path, after: [] }];
+    });
+    const back = moved.map(({ flow, before, after }) => ({ flow, before: after, after: before }));
+    const all = [
+        ...moved.map((one) => ({ epoch: 1, ...one })),
+        ...back.map((one) => ({ epoch: 2, ...one })),
+    ];
+    const epoch = ([at_ps, what], changed) => ({
+        at_ps,
+        routes_ps: at_ps + 1e10,
+        what,
+        stayed: rows.length - changed.length,
+        moved: changed.length,
+        lost: 0,
+        found: 0,
+    });
+    sections.moves = {
+        ...table(all, { epoch: "u32", flow: "u32" }),
+        before: lists(all.map(({ before }) => before)),
+        after: lists(all.map(({ after }) => after)),
+        epochs: [epoch(fault[0], moved), epoch(fault[1], back)],
+        left_out: 0,
+    };
+    return sections;
+}
+
+/** Steps of two jobs, bytes in buckets of a fiftieth of the run. */
+export function progressSections(duration_ps, buckets) {
+    const steps = [0, 1].flatMap((job) =>
+        Array.from({ length: 6 - 2 * job }, (_, i) => ({
+            job,
+            first: i,
+            steps: 1,
+            start_ps: (i * duration_ps) / (6 - 2 * job),
+            end_ps: ((i + 1) * duration_ps) / (6 - 2 * job),
+        })),
+    );
+    const parts = Array.from({ length: 2 * buckets }, (_, i) => ({
+        job: i % 2,
+        start_s: (Math.floor(i / 2) * duration_ps) / 1e12 / buckets,
+        bytes: 1e9 * (1 + Math.sin(i / 9)),
+        steps: i % 16 === 0 ? 1 : 0,
+    }));
+    return {
+        jobs: ["train", "eval"],
+        steps: table(steps, {
+            job: "u32",
+            first: "u32",
+            steps: "u32",
+            start_ps: "f64",
+            end_ps: "f64",
+        }),
+        ...(buckets > 0
+            ? {
+                  throughput: table(parts, {
+                      job: "u32",
+                      start_s: "f64",
+                      bytes: "f64",
+                      steps: "f64",
+                  }),
+              }
+            : {}),
+    };
+}
+
+/** Max-mean ratios as a fabric of two tiers has them. */
+function balance(luck) {
+    return ["leaf_up", "spine_down"].flatMap((place, i) =>
+        ["bytes", "flows"].map((by, k) => ({
+            place,
+            by,
+            mean: 1 + luck * (0.4 + 0.1 * i + 0.05 * k),
+            low: 1 + luck * 0.2,
+            high: 1 + luck,
+            max: 1 + 1.5 * luck,
+            worst: i === 0 ? "leaf-0-0-r0p0" : "spine-0-0-0",
+            switches: 64,
+        })),
+    );
+}
+
 export function run(fabric, options) {
     const {
         name,
@@ -327,6 +491,10 @@ export function run(fabric, options) {
         hot = true,
         incidents = [],
         spread = 0.01,
+        flows = 0,
+        total,
+        fault,
+        buckets = 0,
     } = options;
     const next = random(seed);
     const duration_ps = step_ms * 1e9;
@@ -442,6 +610,9 @@ export function run(fabric, options) {
         ...(bins > 0 ? { link_bins: linkBins(links, next, { bins, duration_ps, every }) } : {}),
         timeline: table(spans, SPAN_TYPES),
         incidents: table(incidents, INCIDENT_TYPES),
+        balance: balance(luck),
+        ...(flows > 0 ? flowSections(fabric, { seed, flows, total, fault }) : {}),
+        ...(duration_ps > 0 ? progressSections(duration_ps, buckets) : {}),
     };
 }
 
@@ -466,13 +637,19 @@ export function smallReport() {
                 { at_ps: 1.1e12, device: "leaf-0-2-r3p1", what: "uplink 7 down" },
                 { at_ps: 2.4e12, device: "leaf-0-2-r3p1", what: "uplink 7 repaired" },
             ],
+            flows: 2048,
+            fault: [
+                [1.1e12, "uplink 7 down"],
+                [2.4e12, "uplink 7 repaired"],
+            ],
+            buckets: 50,
         }),
     ]);
 }
 
 /** A small comparison of two fabrics. */
 export function smallComparison() {
-    const shared = { description: "MoE training step on 512 GPUs" };
+    const shared = { description: "MoE training step on 512 GPUs", flows: 512 };
     return whole("HPN against DCN+, 512 GPUs", [
         run(dcnPlus({ segments: 4, hosts: 16 }), {
             ...shared,
@@ -526,7 +703,15 @@ export function sameFabricComparison() {
 
 /** The large comparison: 9 216 GPUs on 9 segments of HPN and on 72 segments of DCN+. */
 export function largeComparison() {
-    const load = { stages: 16, microbatches: 64, layers: 22, bins: 60 };
+    const load = {
+        stages: 16,
+        microbatches: 64,
+        layers: 22,
+        bins: 60,
+        flows: 12_000,
+        total: 69_000,
+        buckets: 200,
+    };
     return whole("HPN against DCN+, 9 216 GPUs", [
         run(dcnPlus({ segments: 72, hosts: 16, cores: 64 }), {
             ...load,

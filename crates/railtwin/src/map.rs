@@ -66,6 +66,15 @@ impl<'a> Map<'a> {
             .finish()
     }
 
+    /// Row of the page's table of links for each link, by id; none for links inside hosts.
+    pub fn link_rows(&self) -> Vec<u32> {
+        let mut rows = vec![NONE; self.case.fabric.link_count()];
+        for (index, row) in self.rows.values().enumerate() {
+            row.links.iter().for_each(|link| rows[link.index()] = index as u32);
+        }
+        rows
+    }
+
     /// The page's table of links.
     pub fn links(&self, flows: &[u32]) -> Value {
         let fabric = &self.case.fabric;

@@ -1,14 +1,20 @@
 //! The report: the page with the data of one or two runs in it.
+use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{BundleTable, Case, RunLog};
+use railtwin_records::Table;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
 use serde_json::{Value, json};
 
+use crate::balance::by_tier;
 use crate::columns::PageTable;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::map::Map;
+use crate::moves::Moves;
+use crate::paths::{Paths, words};
 use crate::simulate::{Simulation, mean_step};
+use crate::{balance, progress};
 
 /// The page as built by `npm run build`, or the stand-in that says how.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
@@ -32,6 +38,12 @@ pub struct ReportInput<'a> {
     pub table: &'a BundleTable,
     /// Queue pairs by link.
     pub flows: &'a [u32],
+    /// Every queue pair's path before any fault.
+    pub paths: &'a [FlowPath],
+    /// What incidents did to them.
+    pub moves: &'a Moves,
+    /// The run's table `throughput`, where it has one.
+    pub throughput: Option<&'a Table>,
     /// What stands in `run.json`.
     pub info: &'a railtwin_store::RunInfo,
     /// What the scenario says of itself.
@@ -63,6 +75,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         .collect();
     let facts: Vec<Value> =
         info.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let jobs: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
     let mut payload = json!({
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
@@ -70,7 +83,18 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
         "incidents": incidents(case, log),
+        "jobs": jobs, "steps": progress::steps(&simulation.replicates[simulation.chosen as usize]),
+        "balance": balance::page(case, &by_tier(case, log, input.flows)),
     });
+    let link_rows = map.link_rows();
+    let paths = Paths::new(case, log, input.paths, input.moves, &link_rows);
+    payload["flows"] = paths.flows();
+    if let Some(moves) = paths.moves() {
+        payload["moves"] = moves;
+    }
+    if let Some(throughput) = input.throughput.and_then(|table| progress::throughput(table, &jobs)) {
+        payload["throughput"] = throughput;
+    }
     if log.end > SimTime::ZERO {
         payload["link_bins"] = map.bins(input.table);
     }
@@ -197,12 +221,12 @@ fn incidents(case: &Case, log: &RunLog) -> Value {
     let fabric = &case.fabric;
     let device = |fault: &railtwin_engine::Fault| fabric.device_name(fabric.target(fault.cable.forward()));
     let devices: Vec<String> = log.incidents.iter().map(device).collect();
-    let what: Vec<String> =
-        log.incidents.iter().map(|f| format!("{} {}", fabric.cable_name(f.cable), f.kind.name())).collect();
+    let what: Vec<String> = log.incidents.iter().map(|fault| words(case, fault)).collect();
     PageTable::new(devices.len())
         .f64("at_ps", &log.incidents.iter().map(|fault| fault.at.ps() as f64).collect::<Vec<_>>())
         .text("device", devices.iter().map(String::as_str))
         .text("what", what.iter().map(String::as_str))
+        .text("kind", log.incidents.iter().map(|fault| fault.kind.name()))
         .finish()
 }
 

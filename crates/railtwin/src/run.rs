@@ -12,6 +12,7 @@ use railtwin_store::{Figure, RunFolder, RunInfo, Status, run_id};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
@@ -33,6 +34,7 @@ pub struct Run {
     pub simulation: Option<Simulation>,
     table: BundleTable,
     flows: Vec<FlowPath>,
+    moves: Moves,
 }
 
 /// A figure that is not what the scenario expects.
@@ -69,6 +71,7 @@ impl Run {
         info.figures.extend(crate::balance::paths_after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
+        let mut moves = Moves::default();
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
@@ -93,6 +96,9 @@ impl Run {
             if let Some(figure) = crate::balance::leaf_uplinks(&resolved, &flows) {
                 info.figures.push(figure);
             }
+            let balance = crate::balance::by_tier(case, &done.log, &tables::flows_by_link(case, &flows));
+            info.figures.extend(crate::balance::figures(&balance));
+            moves = Moves::of(case, &done.log, done.chosen, &flows);
             if flows.len() > FLOWS_MAX {
                 info.warnings
                     .push(format!("the flows table is left out: it would have {} rows", flows.len()));
@@ -100,12 +106,17 @@ impl Run {
             simulation = Some(done);
         }
         info.status = Status::Complete;
-        Ok(Self { resolved, info, simulation, table, flows })
+        Ok(Self { resolved, info, simulation, table, flows, moves })
     }
 
     /// A figure's value by name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.info.figure(name).and_then(|figure| figure.value)
+    }
+
+    /// What each incident of the chosen replicate did to paths.
+    pub fn moves(&self) -> &Moves {
+        &self.moves
     }
 
     /// All tables of the run, by name. `operations` is whole.
@@ -134,6 +145,9 @@ impl Run {
             simulation,
             table: &self.table,
             flows: &flows,
+            paths: &self.flows,
+            moves: &self.moves,
+            throughput: None,
             info: &self.info,
             description: self.resolved.scenario.description.as_deref().unwrap_or_default(),
         }))

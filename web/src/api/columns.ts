@@ -94,5 +94,6 @@ export function table(value: unknown, at: string) {
       );
     return decode(columns[name], rows, place);
   };
-  return { rows, column };
+  const has = (name: string): boolean => columns[name] !== undefined;
+  return { rows, column, has };
 }

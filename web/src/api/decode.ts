@@ -16,6 +16,14 @@ import {
   type Timeline,
 } from "./payload";
 import {
+  decodeBalance,
+  decodeFlows,
+  decodeMoves,
+  decodeSteps,
+  decodeThroughput,
+  optional,
+} from "./sections";
+import {
   count,
   fields,
   finite,
@@ -69,6 +77,12 @@ function decodeRun(value: unknown, at: string): Run {
   const links = decodeLinks(run["links"], devices.rows, `${at}.links`);
   const duration = finite(run, "duration_ps", at);
   if (duration < 0) refuse(`${at}.duration_ps`, duration, "0 or more");
+  const jobs = run["jobs"] === undefined ? [] : list(run, "jobs", at, textItem);
+  const section = <T>(key: string, decode: (value: unknown, place: string) => T): T | null =>
+    optional(run[key], `${at}.${key}`, decode);
+  const flows = section("flows", (flow, place) =>
+    decodeFlows(flow, devices.rows, links.rows, place),
+  );
   return {
     name: text(run, "name", at),
     fabric_name: text(run, "fabric_name", at),
@@ -86,12 +100,17 @@ function decodeRun(value: unknown, at: string): Run {
     facts: list(run, "facts", at, decodeFact),
     devices,
     links,
-    link_bins:
-      run["link_bins"] === undefined || run["link_bins"] === null
-        ? null
-        : decodeBins(run["link_bins"], links.rows, `${at}.link_bins`),
+    link_bins: section("link_bins", (bins, place) => decodeBins(bins, links.rows, place)),
     timeline: decodeTimeline(run["timeline"], `${at}.timeline`),
     incidents: decodeIncidents(run["incidents"], `${at}.incidents`),
+    jobs,
+    steps: section("steps", (steps, place) => decodeSteps(steps, jobs.length, place)),
+    throughput: section("throughput", (part, place) => decodeThroughput(part, jobs.length, place)),
+    flows,
+    moves: section("moves", (moves, place) =>
+      decodeMoves(moves, flows?.rows ?? 0, links.rows, place),
+    ),
+    balance: run["balance"] === undefined ? [] : list(run, "balance", at, decodeBalance),
   };
 }
 
@@ -199,11 +218,12 @@ function decodeTimeline(value: unknown, at: string): Timeline {
 }
 
 function decodeIncidents(value: unknown, at: string): Incidents {
-  const { rows, column } = table(value, at);
+  const { rows, column, has } = table(value, at);
   return {
     rows,
     at_ps: column("at_ps", f64),
     device: column("device", strings),
     what: column("what", strings),
+    kind: has("kind") ? column("kind", strings) : null,
   };
 }

@@ -57,6 +57,22 @@ export interface WireRun {
   link_bins?: WireBins;
   timeline: WireTable;
   incidents: WireTable;
+  jobs?: string[];
+  steps?: WireTable;
+  throughput?: WireTable;
+  flows?: WireTable & { total: number; total_bytes: number; path: WireLists };
+  moves?: WireTable & {
+    epochs: Epoch[];
+    left_out: number;
+    before: WireLists;
+    after: WireLists;
+  };
+  balance?: TierBalance[];
+}
+/** Lists of link rows: `start` has one entry more than there are lists. */
+export interface WireLists {
+  start: WireColumn;
+  links: WireColumn;
 }
 export interface WirePayload {
   schema: 1;
@@ -154,6 +170,92 @@ export interface Incidents {
   at_ps: Float64Array;
   device: Strings;
   what: Strings;
+  /** `down`, `up` or another word of the program; null in reports of older ones. */
+  kind: Strings | null;
+}
+/** Steps of the chosen replicate; a row may stand for several, one after the other. */
+export interface Steps {
+  rows: number;
+  /** Index into the run's jobs. */
+  job: Uint32Array;
+  first: Uint32Array;
+  steps: Uint32Array;
+  start_ps: Float64Array;
+  end_ps: Float64Array;
+}
+/** What each job moved in each bucket of time. */
+export interface Throughput {
+  rows: number;
+  /** Index into the run's jobs. */
+  job: Uint32Array;
+  start_s: Float64Array;
+  bytes: Float64Array;
+  steps: Float64Array;
+}
+/** Lists of link rows: list i is `links[start[i] .. start[i + 1]]`. */
+export interface LinkLists {
+  start: Uint32Array;
+  links: Uint32Array;
+}
+/** Queue pairs with their paths before any fault; of a large run, the largest. */
+export interface Flows {
+  rows: number;
+  job: Strings;
+  operation: Strings;
+  pattern: Uint32Array;
+  /** NICs by name, and the hosts that they stand in. */
+  source: Strings;
+  target: Strings;
+  source_host: Uint32Array;
+  target_host: Uint32Array;
+  queue_pair: Uint32Array;
+  source_port: Uint32Array;
+  landed_port: Uint32Array;
+  bytes: Float64Array;
+  path: LinkLists;
+  /** Of all queue pairs, listed here or not. */
+  total: number;
+  total_bytes: number;
+}
+/** The time from one change of routes to the next; counts are of all queue pairs. */
+export interface Epoch {
+  at_ps: Ps;
+  /** When routes have followed. */
+  routes_ps: Ps;
+  what: string;
+  stayed: number;
+  moved: number;
+  /** Left without a route. */
+  lost: number;
+  /** With a route again. */
+  found: number;
+}
+/** Flows whose path changed at the start of an epoch; of many, the largest. */
+export interface Moves {
+  rows: number;
+  /** From 1: `epochs[epoch - 1]`. */
+  epoch: Uint32Array;
+  /** Row of flows. */
+  flow: Uint32Array;
+  before: LinkLists;
+  after: LinkLists;
+  epochs: Epoch[];
+  /** Later changes of routes that were not looked at. */
+  left_out: number;
+}
+/** Max-mean ratio over the links of a switch, summed up over the switches of one tier. */
+export interface TierBalance {
+  /** `leaf_up`, `spine_up`, `spine_down` or `core_down`. */
+  place: string;
+  /** `bytes` or `flows`. */
+  by: string;
+  mean: number;
+  low: number;
+  high: number;
+  max: number;
+  /** Name of the switch with the largest ratio. */
+  worst: string;
+  switches: number;
 }
 export interface Run {
   name: string;
@@ -175,6 +277,12 @@ export interface Run {
   link_bins: LinkBins | null;
   timeline: Timeline;
   incidents: Incidents;
+  jobs: string[];
+  steps: Steps | null;
+  throughput: Throughput | null;
+  flows: Flows | null;
+  moves: Moves | null;
+  balance: TierBalance[];
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */
 export interface Payload {

@@ -20,8 +20,11 @@ export interface FigureRow {
 const KEY_ORDER = ["step_time", "tokens_per_s", "mfu", "worst_link_utilization"];
 const KEY_COUNT = 3;
 
-const LESS_IS_BETTER = /^(step_time|exposed|worst_link|jct|cct|fct|wall|memory|cost|power)/;
+const LESS_IS_BETTER =
+  /^(step_time|exposed|worst_link|max_mean|leaf_uplink_max_mean|jct|cct|fct|wall|memory|cost|power)/;
 const MORE_IS_BETTER = /^(tokens|mfu|algbw|busbw|goodput|samples)/;
+/** Ratios that are no part of a whole: written as they are, not as percent. */
+const PLAIN_RATIO = /max_mean_ratio/;
 /** Differences below this part of the baseline are called the same. */
 const SAME_BELOW = 5e-4;
 
@@ -50,7 +53,7 @@ export function figureRows(runs: readonly Run[]): FigureRow[] {
     const change = difference !== null && base !== null && base !== 0 ? difference / base : null;
     return {
       name,
-      unit: first.unit,
+      unit: PLAIN_RATIO.test(name) ? "" : first.unit,
       note: first.note,
       values,
       ranges: found.map((f) =>
@@ -87,7 +90,7 @@ export function exposedRows(runs: readonly Run[]): ExposedRow[] {
 
 /** Where a figure's number comes from: the view that holds its rows. */
 export function sourceOf(name: string): "timeline" | "links" | null {
-  if (/link|utilization/.test(name) && name !== "mfu") return "links";
+  if (/link|utilization|max_mean/.test(name) && name !== "mfu") return "links";
   if (/^(step_time|tokens|mfu|exposed)/.test(name)) return "timeline";
   return null;
 }

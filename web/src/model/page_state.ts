@@ -1,7 +1,7 @@
 // What the page shows, as plain JSON in the URL's hash: a link shows a colleague what I saw.
 import type { DeviceRow, Ps } from "../api/payload";
 
-export const VIEWS = ["summary", "map", "timeline", "links"] as const;
+export const VIEWS = ["summary", "map", "timeline", "links", "throughput"] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const DIRECTIONS = ["all", "up", "down"] as const;
 export type Direction = (typeof DIRECTIONS)[number];
@@ -11,6 +11,9 @@ export const CURVES = ["histogram", "cumulative"] as const;
 export type Curve = (typeof CURVES)[number];
 export const MAP_MODES = ["both", "difference"] as const;
 export type MapMode = (typeof MAP_MODES)[number];
+/** What the map's table lists. */
+export const LISTS = ["links", "flows", "pairs", "moves"] as const;
+export type ListName = (typeof LISTS)[number];
 
 export interface TimeWindow {
   from_ps: Ps;
@@ -23,6 +26,15 @@ export interface PageState {
   run: number;
   device: DeviceRow | null;
   link: number | null;
+  list: ListName;
+  /** Row of flows whose path is lit. */
+  flow: number | null;
+  /** Hosts, source and target, whose flows' paths are lit. */
+  pair: readonly [DeviceRow, DeviceRow] | null;
+  /** The change of routes whose moves are listed, from 1. */
+  epoch: number;
+  /** Row of moves whose paths are lit. */
+  move: number | null;
   /** Null is the whole step. */
   window: TimeWindow | null;
   direction: Direction;
@@ -37,6 +49,11 @@ export const START: PageState = {
   run: 0,
   device: null,
   link: null,
+  list: "links",
+  flow: null,
+  pair: null,
+  epoch: 1,
+  move: null,
   window: null,
   direction: "all",
   statistic: "worst",
@@ -44,6 +61,9 @@ export const START: PageState = {
   mapMode: "both",
   hiddenAxes: [],
 };
+
+/** No path is picked: what a new device, link, list or run begins with. */
+export const NO_PATH = { flow: null, pair: null, move: null } as const;
 
 function oneOf<T extends string>(names: readonly T[], value: string | null, otherwise: T): T {
   return names.find((name) => name === value) ?? otherwise;
@@ -60,6 +80,11 @@ function windowOf(value: string | null): TimeWindow | null {
   return to_ps > from_ps ? { from_ps, to_ps } : null;
 }
 
+function pairOf(value: string | null): PageState["pair"] {
+  const parts = /^(\d+)-(\d+)$/.exec(value ?? "");
+  return parts === null ? null : [Number(parts[1]), Number(parts[2])];
+}
+
 /** Reads a hash; what it does not name, or names wrongly, stays as at the start. */
 export function stateOf(hash: string): PageState {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
@@ -68,6 +93,11 @@ export function stateOf(hash: string): PageState {
     run: wholeOr(given.get("run"), START.run),
     device: wholeOr(given.get("device"), null),
     link: wholeOr(given.get("link"), null),
+    list: oneOf(LISTS, given.get("list"), START.list),
+    flow: wholeOr(given.get("flow"), null),
+    pair: pairOf(given.get("pair")),
+    epoch: wholeOr(given.get("epoch"), START.epoch),
+    move: wholeOr(given.get("move"), null),
     window: windowOf(given.get("time")),
     direction: oneOf(DIRECTIONS, given.get("direction"), START.direction),
     statistic: oneOf(STATISTICS, given.get("value"), START.statistic),
@@ -87,6 +117,11 @@ export function hashOf(state: PageState): string {
   put("run", state.run, START.run);
   put("device", state.device, null);
   put("link", state.link, null);
+  put("list", state.list, START.list);
+  put("flow", state.flow, null);
+  put("pair", state.pair && state.pair.join("-"), null);
+  put("epoch", state.epoch, START.epoch);
+  put("move", state.move, null);
   if (state.window)
     named.set("time", `${Math.round(state.window.from_ps)}-${Math.round(state.window.to_ps)}`);
   put("direction", state.direction, START.direction);

@@ -23,6 +23,7 @@ export type Pen = Pick<
   | "save"
   | "restore"
   | "clip"
+  | "setLineDash"
 >;
 
 /** Without quotes: ECharts writes it into attributes of its SVG as it is. */
@@ -59,6 +60,7 @@ export class SvgPen implements Pen {
   font = font(11);
   textAlign: CanvasTextAlign = "start";
   textBaseline: CanvasTextBaseline = "alphabetic";
+  private dash: readonly number[] = [];
   private parts: string[] = [];
   private path = "";
   private groups = 0;
@@ -101,8 +103,15 @@ export class SvgPen implements Pen {
   }
   stroke(): void {
     this.parts.push(
-      `<path d="${this.path}" fill="none" stroke="${String(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}"${this.alpha()}/>`,
+      `<path d="${this.path}" fill="none" stroke="${String(this.strokeStyle)}"` +
+        ` stroke-width="${short(this.lineWidth)}"${this.dashes()}${this.alpha()}/>`,
     );
+  }
+  private dashes(): string {
+    return this.dash.length > 0 ? ` stroke-dasharray="${this.dash.map(short).join(" ")}"` : "";
+  }
+  setLineDash(dash: readonly number[]): void {
+    this.dash = [...dash];
   }
   fillText(text: string, x: number, y: number): void {
     const [, weight = "400", size = "11"] = /^(\d+) ([\d.]+)px/.exec(this.font) ?? [];

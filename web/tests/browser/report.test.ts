@@ -17,6 +17,12 @@ describe.skipIf(missing !== null)("report page", () => {
     const bare = smallReport();
     for (const run of bare.runs) {
       delete run.link_bins;
+      delete run.flows;
+      delete run.moves;
+      delete run.throughput;
+      delete run.steps;
+      delete run.jobs;
+      delete run.balance;
       run.seeds = [];
       run.exposed = [];
       run.facts = [];
@@ -70,7 +76,7 @@ describe.skipIf(missing !== null)("report page", () => {
         "payload.schema is 9; expected 1",
       );
     });
-    for (const view of ["summary", "map", "timeline", "links"]) {
+    for (const view of ["summary", "map", "timeline", "links", "throughput"]) {
       await seen("empty", { hash: `#view=${view}` }, async ({ page }) => {
         expect(await page.locator("main").textContent()).toMatch(
           /No step was simulated|recorded no/,
@@ -178,6 +184,7 @@ describe.skipIf(missing !== null)("report page", () => {
       await page.waitForTimeout(150);
       expect((await page.locator("canvas").screenshot()).equals(whole)).toBe(false);
       expect(await page.locator(".mark").count()).toBe(2);
+      expect(await page.locator(".mark.repair").count()).toBe(1);
     }));
 
   it("compares two runs: a difference per figure, both maps, both timelines, curves overlaid", () =>
@@ -206,7 +213,7 @@ describe.skipIf(missing !== null)("report page", () => {
       await page.keyboard.press("3");
       await expect.poll(() => page.getByRole("application").count()).toBe(2);
       await page.keyboard.press("4");
-      await expect.poll(() => page.locator(".chart svg").count()).toBe(6);
+      await expect.poll(() => page.locator(".chart svg").count()).toBe(7);
     }));
 
   it("subtracts runs on the same fabric", () =>
@@ -285,7 +292,7 @@ describe.skipIf(missing !== null)("report page", () => {
   it("cuts no text at 1280 and at 1920 in any view", async () => {
     for (const name of ["small", "two"])
       for (const width of [1280, 1920])
-        for (const view of ["summary", "map", "timeline", "links"])
+        for (const view of ["summary", "map", "timeline", "links", "throughput"])
           await seen(
             name,
             { width, height: width === 1280 ? 800 : 1080, hash: `#view=${view}` },

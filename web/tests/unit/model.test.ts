@@ -219,6 +219,11 @@ describe("page state", () => {
     run: 1,
     device: 17,
     link: 4,
+    list: "moves",
+    flow: 12,
+    pair: [3, 40],
+    epoch: 2,
+    move: 7,
     window: { from_ps: 1e12, to_ps: 2e12 },
     direction: "up",
     statistic: "mean",
@@ -232,6 +237,8 @@ describe("page state", () => {
     expect(stateOf("")).toEqual(START);
   });
   it("ignores what it does not know", () => {
-    expect(stateOf("#view=hack&device=-3&time=9-1&run=x&link=1e9")).toEqual(START);
+    expect(
+      stateOf("#view=hack&device=-3&time=9-1&run=x&link=1e9&pair=3&list=all&epoch=-1"),
+    ).toEqual(START);
   });
 });

@@ -1,6 +1,7 @@
 // Draws the fabric map: pods, switches, host ports, captions, and what is selected.
 import { NOT_APPLICABLE, type DeviceRow, type LinkRow } from "../../api/payload";
 import { endsOf, goesUp, linksAt, type Fabric } from "../../model/fabric";
+import type { Strokes } from "../../model/flows";
 import type { Caption, Layout, Rect } from "../../model/layout";
 import { PORT_INSET, rectOf } from "../../model/layout";
 import type { Direction } from "../../model/page_state";
@@ -26,6 +27,8 @@ export interface Scene {
   theme: Theme;
   device: DeviceRow | null;
   pickedLink: LinkRow | null;
+  /** Paths of what is picked, drawn instead of the device's or the picked link; null: none is. */
+  strokes: Strokes | null;
   /** Devices that stay bright; null: all. */
   lit: ReadonlySet<DeviceRow> | null;
   hover: DeviceRow | null;
@@ -40,6 +43,8 @@ const PORT_PX_MIN = 3.5;
 const PORT_PX_MIN_PICKED = 1.2;
 /** A selected host's port is never marked smaller than this. */
 const MARK_PX_MIN = 6;
+/** Marks of many ports at once. */
+const MARK_PX_MANY = 3.5;
 const FADED = 0.2;
 
 export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, height: number): void {
@@ -54,7 +59,8 @@ export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, heig
     pen.fillRect(r.x, r.y, r.w, r.h);
   }
   drawSwitches(pen, scene, camera, width, height);
-  drawPaths(pen, scene, camera);
+  if (scene.strokes !== null) drawStrokes(pen, scene, scene.strokes, camera);
+  else drawPaths(pen, scene, camera);
   drawCaptions(pen, scene, camera, width, height);
   drawOutlines(pen, scene, camera);
   drawFaults(pen, scene, camera);
@@ -115,7 +121,8 @@ function drawSwitches(pen: Pen, scene: Scene, camera: Camera, width: number, hei
     pen.fillRect(x, y, w, h);
     const open = portsShown(scene, device, camera.scale);
     if (open) drawPorts(pen, scene, camera, device, width, height);
-    if (lit === null || lit.has(device))
+    // Under lines and marks a number cannot be read.
+    if (scene.strokes === null && (lit === null || lit.has(device)))
       drawValue(
         pen,
         scene,
@@ -238,36 +245,101 @@ function drawCaptions(pen: Pen, scene: Scene, camera: Camera, width: number, hei
 
 const middleX = (r: Rect): number => r.x + r.w / 2;
 
+/** Links that run from the selected device, or the selected link alone. */
+export function drawnLinks(scene: Scene): Iterable<LinkRow> {
+  if (scene.pickedLink !== null) return [scene.pickedLink];
+  if (scene.device === null) return [];
+  const all = linksAt(scene.fabric, scene.device);
+  if (scene.direction === "all") return all;
+  return all.filter((link) => goesUp(scene.fabric, link) === (scene.direction === "up"));
+}
+
+/** Ends and control points of a link's line on screen; null where an end has no place of its own. */
+export function curveOf(scene: Scene, camera: Camera, link: LinkRow): readonly number[] | null {
+  const [source, target] = endsOf(scene.fabric.run, link);
+  const [a, b] = [rectOf(scene.layout, source), rectOf(scene.layout, target)];
+  if (a === null || b === null) return null;
+  const [upper, lower] =
+    a.y <= b.y
+      ? [onScreen(a, camera), onScreen(b, camera)]
+      : [onScreen(b, camera), onScreen(a, camera)];
+  const [x0, y0, x1, y1] = [middleX(upper), upper.y + upper.h, middleX(lower), lower.y];
+  const bend = Math.max(8, (y1 - y0) * 0.45);
+  return [x0, y0, x0, y0 + bend, x1, y1 - bend, x1, y1];
+}
+
+function trace(pen: Pen, scene: Scene, camera: Camera, link: LinkRow): void {
+  const curve = curveOf(scene, camera, link);
+  if (curve === null) return;
+  const [x0 = 0, y0 = 0, x1 = 0, y1 = 0, x2 = 0, y2 = 0, x3 = 0, y3 = 0] = curve;
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.bezierCurveTo(x1, y1, x2, y2, x3, y3);
+  pen.stroke();
+}
+
 /** Lines from the selected switch to the switches it reaches, or of the selected link alone. */
 function drawPaths(pen: Pen, scene: Scene, camera: Camera): void {
-  const { fabric, layout, theme } = scene;
-  const only = scene.pickedLink;
-  const links = only !== null ? [only] : scene.device !== null ? linksAt(fabric, scene.device) : [];
-  for (const link of links) {
-    const [source, target] = endsOf(fabric.run, link);
-    const [a, b] = [rectOf(layout, source), rectOf(layout, target)];
-    if (a === null || b === null) continue;
-    if (
-      only === null &&
-      scene.direction !== "all" &&
-      goesUp(fabric, link) !== (scene.direction === "up")
-    )
-      continue;
-    const [upper, lower] =
-      a.y <= b.y
-        ? [onScreen(a, camera), onScreen(b, camera)]
-        : [onScreen(b, camera), onScreen(a, camera)];
-    const [x0, y0, x1, y1] = [middleX(upper), upper.y + upper.h, middleX(lower), lower.y];
-    const bend = Math.max(8, (y1 - y0) * 0.45);
-    pen.beginPath();
-    pen.moveTo(x0, y0);
-    pen.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
-    pen.globalAlpha = only === null ? 0.24 : 1;
-    pen.strokeStyle = only === null ? theme.soft : theme.ink;
-    pen.lineWidth = only === null ? 0.75 : 2;
-    pen.stroke();
-  }
+  const only = scene.pickedLink !== null;
+  pen.globalAlpha = only ? 1 : 0.24;
+  pen.strokeStyle = only ? scene.theme.ink : scene.theme.soft;
+  pen.lineWidth = only ? 2 : 0.75;
+  for (const link of drawnLinks(scene)) trace(pen, scene, camera, link);
   pen.globalAlpha = 1;
+}
+
+/** Beyond this many lines they are drawn thin. */
+const FEW_STROKES = 64;
+const DASH = [5, 4];
+
+/** Lines of paths: what is given up dashed, what is taken up solid in the accent; where they begin a square,
+ * where they end a ring. */
+function drawStrokes(pen: Pen, scene: Scene, strokes: Strokes, camera: Camera): void {
+  const { theme } = scene;
+  const count = strokes.kept.size + strokes.old.size + strokes.fresh.size;
+  const wide = count <= FEW_STROKES ? 2 : 0.75;
+  const changed = strokes.old.size + strokes.fresh.size > 0;
+  for (const [links, color, dash, width] of [
+    [strokes.kept, changed ? theme.soft : theme.ink, [], changed ? wide * 0.75 : wide],
+    [strokes.old, theme.mark, DASH, wide],
+    [strokes.fresh, theme.accent, [], wide],
+  ] as const) {
+    pen.strokeStyle = color;
+    pen.lineWidth = width;
+    pen.setLineDash([...dash]);
+    for (const link of links) trace(pen, scene, camera, link);
+  }
+  pen.setLineDash([]);
+  const px =
+    strokes.ends.length + strokes.starts.length <= FEW_STROKES ? MARK_PX_MIN : MARK_PX_MANY;
+  for (const [host, leaf] of strokes.ends) markPort(pen, scene, camera, leaf, host, px, true);
+  for (const [host, leaf] of strokes.starts) markPort(pen, scene, camera, leaf, host, px, false);
+}
+
+/** Marks a host's port in a leaf, never smaller than can be seen; `ring`: hollow. */
+function markPort(
+  pen: Pen,
+  scene: Scene,
+  camera: Camera,
+  leaf: DeviceRow,
+  host: DeviceRow,
+  least: number,
+  ring: boolean,
+): void {
+  const { ports } = scene.layout;
+  for (let port = ports.start[leaf] ?? 0; port < (ports.start[leaf + 1] ?? 0); port++) {
+    if (ports.host[port] !== host) continue;
+    const r = onScreen(portRect(scene.layout, port), camera);
+    const size = Math.min(Math.max(Math.min(r.w, r.h), least), least * 1.5);
+    const around = least < MARK_PX_MIN ? 0.75 : 1.5;
+    const [x, y] = [r.x + r.w / 2 - size / 2, r.y + r.h / 2 - size / 2];
+    pen.fillStyle = scene.theme.page;
+    pen.fillRect(x - around, y - around, size + 2 * around, size + 2 * around);
+    pen.fillStyle = pen.strokeStyle = scene.theme.ink;
+    pen.lineWidth = around;
+    if (ring) pen.strokeRect(x + around / 2, y + around / 2, size - around, size - around);
+    else pen.fillRect(x, y, size, size);
+  }
 }
 
 function drawOutlines(pen: Pen, scene: Scene, camera: Camera): void {
@@ -288,6 +360,7 @@ function drawOutlines(pen: Pen, scene: Scene, camera: Camera): void {
   if (scene.device === null) return;
   outline(rectOf(layout, scene.device), theme.ink, 2);
   if (scene.fabric.run.devices.kind[scene.device] !== 0) return;
+  if (scene.strokes !== null) return;
   for (const leaf of scene.lit ?? [])
     for (
       let port = layout.ports.start[leaf] ?? 0;
@@ -295,20 +368,8 @@ function drawOutlines(pen: Pen, scene: Scene, camera: Camera): void {
       port++
     )
       if (layout.ports.host[port] === scene.device) {
-        const box = portRect(layout, port);
-        if (!portsShown(scene, leaf, camera.scale)) {
-          const r = onScreen(box, camera);
-          const size = Math.max(r.w, MARK_PX_MIN);
-          pen.fillStyle = theme.page;
-          pen.fillRect(
-            r.x + r.w / 2 - size / 2 - 1.5,
-            r.y + r.h / 2 - size / 2 - 1.5,
-            size + 3,
-            size + 3,
-          );
-          pen.fillStyle = theme.ink;
-          pen.fillRect(r.x + r.w / 2 - size / 2, r.y + r.h / 2 - size / 2, size, size);
-        } else outline(box, theme.ink, 1.5);
+        if (portsShown(scene, leaf, camera.scale)) outline(portRect(layout, port), theme.ink, 1.5);
+        else markPort(pen, scene, camera, leaf, scene.device, MARK_PX_MIN, false);
       }
 }
 

@@ -1,7 +1,7 @@
 // From a point on the map to a device, and from a device to its neighbour in a direction.
-import type { DeviceRow } from "../../api/payload";
+import type { DeviceRow, LinkRow } from "../../api/payload";
 import { rectOf, type Layout, type Rect } from "../../model/layout";
-import { portRect, portsShown, type Camera, type Scene } from "./draw";
+import { curveOf, drawnLinks, portRect, portsShown, type Camera, type Scene } from "./draw";
 
 export interface Pointed {
   device: DeviceRow;
@@ -40,6 +40,47 @@ export function pointed(
     return { device, port: null, leaf: null };
   }
   return null;
+}
+
+/** Points that a line is tried at. */
+const CURVE_POINTS = 32;
+
+/** The drawn link closest to a point, at most NEAR_PX away; of two on one line the more used one. */
+export function pointedLink(scene: Scene, camera: Camera, x: number, y: number): LinkRow | null {
+  const links = scene.strokes
+    ? [...scene.strokes.kept, ...scene.strokes.old, ...scene.strokes.fresh]
+    : drawnLinks(scene);
+  let [best, least, most]: [LinkRow | null, number, number] = [null, NEAR_PX, 0];
+  for (const link of links) {
+    const curve = curveOf(scene, camera, link);
+    if (curve === null) continue;
+    const away = distance(curve, x, y);
+    const value = Math.abs(scene.link[link] ?? 0);
+    if (away > NEAR_PX || (best !== null && away > least + 0.01)) continue;
+    if (best !== null && away > least - 0.01 && value <= most) continue;
+    [best, least, most] = [link, away, value];
+  }
+  return best;
+}
+
+/** From a point to a cubic curve, along straight pieces of it. */
+function distance(curve: readonly number[], x: number, y: number): number {
+  const at = (t: number, k: 0 | 1): number => {
+    const [a = 0, b = 0, c = 0, d = 0] = [curve[k], curve[k + 2], curve[k + 4], curve[k + 6]];
+    const s = 1 - t;
+    return s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d;
+  };
+  let least = Number.POSITIVE_INFINITY;
+  let [px, py] = [at(0, 0), at(0, 1)];
+  for (let i = 1; i <= CURVE_POINTS; i++) {
+    const [qx, qy] = [at(i / CURVE_POINTS, 0), at(i / CURVE_POINTS, 1)];
+    const [dx, dy] = [qx - px, qy - py];
+    const along = ((x - px) * dx + (y - py) * dy) / Math.max(dx * dx + dy * dy, 1e-9);
+    const part = Math.min(1, Math.max(0, along));
+    least = Math.min(least, Math.hypot(x - px - part * dx, y - py - part * dy));
+    [px, py] = [qx, qy];
+  }
+  return least;
 }
 
 /** The camera that shows the whole map, centred. */
