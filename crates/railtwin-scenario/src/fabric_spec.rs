@@ -27,6 +27,7 @@ impl FabricSpec {
             Self::Preset(PresetSpec::Hpn(spec)) => Some(&spec.host),
             Self::Preset(PresetSpec::DcnPlus(spec)) => Some(&spec.host),
             Self::Preset(PresetSpec::LeafSpine(spec)) => Some(&spec.host),
+            Self::Preset(PresetSpec::AiZone(spec)) => Some(&spec.host),
             Self::Preset(PresetSpec::FatTree(_)) => None,
             Self::Lingjun(spec) => Some(&spec.host),
         }

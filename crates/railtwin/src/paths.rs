@@ -147,10 +147,7 @@ pub fn words(case: &Case, incident: &railtwin_engine::Incident) -> String {
 }
 
 /// The largest moves of each epoch, the room shared evenly between epochs that need it.
-fn listed_moves(
-    epochs: &[Epoch],
-    larger: impl Fn(&u32, &u32) -> std::cmp::Ordering,
-) -> Vec<(u32, &Move)> {
+fn listed_moves(epochs: &[Epoch], larger: impl Fn(&u32, &u32) -> std::cmp::Ordering) -> Vec<(u32, &Move)> {
     let mut by_size: Vec<(usize, &Epoch)> = epochs.iter().enumerate().collect();
     by_size.sort_by_key(|(number, epoch)| (epoch.moves.len(), *number));
     let (mut room, mut listed) = (MOVES_MAX, Vec::new());
