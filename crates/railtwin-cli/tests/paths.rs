@@ -100,7 +100,7 @@ fn files_hold_what_the_stream_would() {
     assert_eq!(std::fs::read_to_string(&csv).unwrap(), stream);
     assert_eq!(paths(folder.path(), demands, &["--balancer", "c4p", "--output", &parquet]).status, 0);
     let bytes = std::fs::read(&parquet).unwrap();
-    let table = railtwin_store::parquet_read::decode(parquet.as_ref(), bytes.into()).unwrap();
+    let table = railtwin_store::parquet_read::decode(parquet.as_ref(), bytes).unwrap();
     let rows = rows(&stream);
     assert_eq!(table.rows(), rows.len());
     let Some(ColumnData::U32(ports)) = table.column("source_port") else { panic!("a column of numbers") };

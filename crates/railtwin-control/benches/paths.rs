@@ -1,11 +1,12 @@
 //! Path allocation of a full pod against its bars: a million queue pairs a second, a re-plan in 50 ms.
+#![allow(clippy::disallowed_methods, reason = "a bench: time is what it measures")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator};
-use railtwin_fabric::preset::Hpn;
+use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{CableClass, Fabric, HostId};
 use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, NicPort, Seeds};
 
@@ -13,16 +14,15 @@ const QUEUE_PAIRS: [u32; 4] = [2, 3, 4, 5];
 const RATE_BAR: f64 = 1e6;
 const REPLAN_BAR: Duration = Duration::from_millis(50);
 
-/// Every port of every NIC to the same rail of the next segment.
-fn ring(fabric: &Fabric) -> Vec<Demand<'static>> {
+/// Every port of every NIC to the same rail of another segment, `stride` hosts on.
+fn ring(fabric: &Fabric, stride: u32) -> Vec<Demand<'static>> {
     let hosts = fabric.hosts().len() as u32;
-    let per_segment = 136;
     let mut demands = Vec::new();
     for host in (0..hosts).filter(|&host| !fabric.hosts()[host as usize].spare) {
         for rail in 0..8 {
             for port in 0..2 {
                 let source = NicPort { nic: fabric.nic(HostId(host), rail), port };
-                let target = fabric.nic(HostId((host + per_segment) % hosts), rail);
+                let target = fabric.nic(HostId((host + stride) % hosts), rail);
                 demands.push(Demand { source, target, queue_pairs: &QUEUE_PAIRS, weight: 1 });
             }
         }
@@ -33,14 +33,17 @@ fn ring(fabric: &Fabric) -> Vec<Demand<'static>> {
 fn allocation(c: &mut Criterion) {
     let mut group = c.benchmark_group("paths");
     group.sample_size(10);
-    for (name, planes, seeds) in [
-        ("hpn", true, Seeds::PerTier),
-        ("hpn/seed-per-switch", true, Seeds::PerSwitch),
-        ("hpn/no-planes", false, Seeds::PerTier),
+    let hpn = |planes| Hpn { planes, ..Hpn::default() }.build().expect("default preset");
+    let dcn_plus = || DcnPlus { pods: 2, ..DcnPlus::default() }.build().expect("two pods");
+    for (name, fabric, stride, seeds) in [
+        ("hpn", hpn(true), 136, Seeds::PerTier),
+        ("hpn/seed-per-switch", hpn(true), 136, Seeds::PerSwitch),
+        ("hpn/no-planes", hpn(false), 136, Seeds::PerTier),
+        // Three tiers: half of all hosts on is another pod.
+        ("dcn-plus/two-pods", dcn_plus(), 64, Seeds::PerTier),
     ] {
-        let fabric = Hpn { planes, ..Hpn::default() }.build().expect("default preset");
         let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), seeds);
-        let demands = ring(&fabric);
+        let demands = ring(&fabric, stride);
         let count = demands.len() * QUEUE_PAIRS.len();
         group.throughput(Throughput::Elements(count as u64));
         let mut best = Duration::MAX;

@@ -60,7 +60,7 @@ fn every_healthy_path_is_catalogued_and_a_faulty_link_found() {
 }
 
 fn nic_index(fabric: &Fabric, nic: railtwin_fabric::DeviceId) -> usize {
-    nics(fabric).iter().position(|&other| other == nic).unwrap()
+    nics(fabric).iter().position(|&other| other == nic).expect("a NIC of the fabric")
 }
 
 /// Ordered pairs of leaves of which the one delivers to servers of the other itself, so that no path goes up.

@@ -5,6 +5,27 @@
 //! * [`HostAgent`]: the same without a controller, from the host's own leaves (HPN section 6.1).
 //! * [`LoadBalance`], [`LeastOutstanding`]: how much each queue pair of a connection carries.
 //!
+//! ```
+//! use railtwin_control::paths::{Demand, JobId, LinkState, PathAllocator};
+//! use railtwin_fabric::{HostId, preset::Hpn};
+//! use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, NicPort, Seeds};
+//!
+//! let fabric = Hpn { segments: Some(2), ..Hpn::default() }.build()?;
+//! let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerTier);
+//! let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+//!
+//! let source = NicPort { nic: fabric.nic(HostId(0), 0), port: 0 };
+//! let target = fabric.nic(HostId(136), 0);
+//! let demand = Demand { source, target, queue_pairs: &[2, 3, 4, 5], weight: 1 };
+//! let assigned = allocator.allocate(JobId(0), &[demand]);
+//! assert!(assigned.iter().all(|given| given.landed == Some(0)));
+//!
+//! let uplink = assigned[0].path.links()[1];
+//! let plan = allocator.replan_cable(uplink.cable(), LinkState::Down);
+//! assert_eq!((plan.moved.len(), plan.ported.len() <= 3), (1, true));
+//! # Ok::<(), railtwin_fabric::FabricError>(())
+//! ```
+//!
 //! The model page is `docs/models/path-allocation.md`.
 mod allocator;
 mod assignment;

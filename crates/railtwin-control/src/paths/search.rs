@@ -12,7 +12,7 @@ use super::dag::PathDag;
 use super::flow::{Burden, Flow, Found, Landing};
 
 /// Ports tried for the least sum before any way with the least most-used link is good enough.
-const STRICT_PORTS: u16 = 1024;
+const STRICT_PORTS: u16 = 256;
 
 /// Memory that searches use again.
 #[derive(Clone, Debug, Default)]

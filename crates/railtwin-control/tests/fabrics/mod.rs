@@ -27,7 +27,7 @@ pub fn hpn(pods: u32, segments: u32, hosts: u32, spines: u32, planes: bool) -> F
         cores: spines,
         ..Hpn::default()
     };
-    hpn.build().unwrap()
+    hpn.build().expect("a small fabric")
 }
 
 pub fn any_fabric() -> impl Strategy<Value = Fabric> {
@@ -36,13 +36,13 @@ pub fn any_fabric() -> impl Strategy<Value = Fabric> {
         2 => (1u32..=2, 1u32..=2, 1u32..=2, 1u32..=3).prop_map(|(pods, segments, spines, parallel)| {
             let host = host(2);
             let cores = spines * segments * parallel;
-            DcnPlus { host, pods, segments, hosts: 2, spines, parallel, cores, ..DcnPlus::default() }.build().unwrap()
+            DcnPlus { host, pods, segments, hosts: 2, spines, parallel, cores, ..DcnPlus::default() }.build().expect("a small fabric")
         }),
         1 => (1u32..=3, 1u32..=4, 1u32..=3).prop_map(|(pairs, uplinks, parallel)| {
             let base = LeafSpine { host: host(2), leaves: 2 * pairs, hosts_per_leaf: 2, ..LeafSpine::default() };
-            LeafSpine { uplinks, parallel, ..base }.build().unwrap()
+            LeafSpine { uplinks, parallel, ..base }.build().expect("a small fabric")
         }),
-        1 => (1u32..=2).prop_map(|half| FatTree { k: 2 * half, ..FatTree::default() }.build().unwrap()),
+        1 => (1u32..=2).prop_map(|half| FatTree { k: 2 * half, ..FatTree::default() }.build().expect("a small fabric")),
     ]
 }
 
