@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{Case, RunLog};
-use railtwin_fabric::{DeviceId, LinkId, NONE};
+use railtwin_fabric::{CableClass, DeviceId, LinkId, NONE};
 use railtwin_units::stream;
 use serde_json::{Value, json};
 
@@ -30,6 +30,39 @@ pub struct Paths<'a> {
     link_rows: &'a [u32],
 }
 
+/// Flows being chosen until there is no room.
+#[derive(Debug)]
+struct Choice<'a> {
+    flows: &'a [FlowPath],
+    link_rows: &'a [u32],
+    chosen: Vec<bool>,
+    /// By row of the page's links: a chosen flow crosses it.
+    covered: Vec<bool>,
+    room: usize,
+}
+
+impl Choice<'_> {
+    /// Takes a flow, unless it is taken or there is no room.
+    fn take(&mut self, flow: u32) {
+        if self.room == 0 || self.chosen[flow as usize] {
+            return;
+        }
+        (self.chosen[flow as usize], self.room) = (true, self.room - 1);
+        for link in &self.flows[flow as usize].links {
+            self.covered[self.link_rows[link.index()] as usize] = true;
+        }
+    }
+
+    /// Whether a flow crosses a link of a class that no chosen flow crosses, and there is room for it.
+    fn adds(&self, case: &Case, flow: u32, class: CableClass) -> bool {
+        let bare = |link: &LinkId| {
+            case.fabric.cable_class(link.cable()) == class
+                && !self.covered[self.link_rows[link.index()] as usize]
+        };
+        self.room > 0 && self.flows[flow as usize].links.iter().any(bare)
+    }
+}
+
 /// Bytes that a flow carries in the run, under a static split; a dynamic one shifts them between the queue pairs
 /// of a connection.
 pub fn bytes_of(log: &RunLog, flow: &FlowPath) -> f64 {
@@ -37,8 +70,9 @@ pub fn bytes_of(log: &RunLog, flow: &FlowPath) -> f64 {
 }
 
 impl<'a> Paths<'a> {
-    /// Chooses what is listed: first the flows that moved, then the largest; among equals a draw that is the same
-    /// every time, so that they come from everywhere. `link_rows` is [`crate::map::Map::link_rows`].
+    /// Chooses what is listed: flows that moved; then, from the top tier down, the largest flow over each link that
+    /// has none listed yet; then the largest. Among equals a draw that is the same every time, so that they come from
+    /// everywhere. `link_rows` is [`crate::map::Map::link_rows`].
     pub fn new(
         case: &'a Case,
         log: &'a RunLog,
@@ -54,17 +88,25 @@ impl<'a> Paths<'a> {
         };
         let mut listed_moves = listed_moves(&moves.epochs, larger);
         listed_moves.sort_by_key(|&(epoch, found)| (epoch, found.flow));
-        let mut chosen = vec![false; flows.len()];
-        listed_moves.iter().for_each(|(_, found)| chosen[found.flow as usize] = true);
-        let moved = chosen.iter().filter(|&&chosen| chosen).count();
-        let mut rest: Vec<u32> = (0..flows.len() as u32).filter(|&row| !chosen[row as usize]).collect();
-        let room = FLOWS_MAX.saturating_sub(moved);
-        if room < rest.len() {
-            rest.select_nth_unstable_by(room, larger);
-            rest.truncate(room);
+        let mut choice = Choice {
+            flows,
+            link_rows,
+            chosen: vec![false; flows.len()],
+            covered: vec![false; link_rows.len()],
+            room: FLOWS_MAX,
+        };
+        listed_moves.iter().for_each(|(_, found)| choice.take(found.flow));
+        let mut order: Vec<u32> = (0..flows.len() as u32).collect();
+        order.sort_unstable_by(larger);
+        for class in [CableClass::SpineCore, CableClass::LeafSpine, CableClass::Access] {
+            for &flow in &order {
+                if choice.adds(case, flow, class) {
+                    choice.take(flow);
+                }
+            }
         }
-        rest.iter().for_each(|&row| chosen[row as usize] = true);
-        let listed = (0..flows.len() as u32).filter(|&row| chosen[row as usize]).collect();
+        order.iter().for_each(|&flow| choice.take(flow));
+        let listed = (0..flows.len() as u32).filter(|&row| choice.chosen[row as usize]).collect();
         Self { case, log, flows, moves, listed, listed_moves, link_rows }
     }
 
@@ -170,7 +212,8 @@ fn pattern_words(case: &Case) -> Vec<(&str, String)> {
     jobs.flat_map(|job| {
         job.plan.patterns.iter().map(move |pattern| {
             let (axis, kind) = (pattern.axis.name(), pattern.collective.name());
-            let text = if axis == "other" { kind.to_owned() } else { format!("{axis} {kind}") };
+            let axis = axis.replace('_', "+").to_uppercase();
+            let text = if axis == "OTHER" { kind.to_owned() } else { format!("{axis} {kind}") };
             (job.name.as_str(), text)
         })
     })

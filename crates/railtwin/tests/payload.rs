@@ -107,6 +107,10 @@ fn a_page_lists_the_largest_flows_and_stays_small() {
     let mut sources = u32s(&flows["columns"]["source_host"]);
     sources.dedup();
     assert_eq!(sources.len(), 160, "equals are drawn from everywhere");
-    assert_walks(&payload, &lists(&flows["path"]), &(0..most as u32).collect::<Vec<_>>());
+    let paths = lists(&flows["path"]);
+    let crossed: std::collections::BTreeSet<u32> = paths.iter().flatten().copied().collect();
+    let carrying = u32s(&payload["links"]["columns"]["flows"]).into_iter().filter(|&flows| flows > 0).count();
+    assert_eq!(crossed.len(), carrying, "every link that carries flows has one listed");
+    assert_walks(&payload, &paths, &(0..most as u32).collect::<Vec<_>>());
     assert!(payload.to_string().len() < 5_000_000, "{}", payload.to_string().len());
 }
