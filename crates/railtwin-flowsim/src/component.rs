@@ -38,6 +38,14 @@ pub struct Counters {
     pub bundles: u64,
 }
 
+impl Counters {
+    /// Counts what another counted.
+    pub fn add(&mut self, other: Self) {
+        self.solves += other.solves;
+        self.bundles += other.bundles;
+    }
+}
+
 /// Solves for rates, and remembers: the rates of the same bundles are the same whatever their bytes.
 #[derive(Debug)]
 pub struct RateBook {

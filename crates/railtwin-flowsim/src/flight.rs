@@ -13,6 +13,9 @@ use crate::order::WorkOrder;
 use crate::steps::Steps;
 use crate::whole::{Landing, Whole};
 
+/// Bundles for each pattern up to which remembering rates is faster than finding them anew.
+const FEW: usize = 2;
+
 /// An operation on its pattern.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
@@ -51,7 +54,9 @@ impl Flight {
         let links = fabric.link_count();
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let capacities: Vec<f64> = (0..links as u32).map(capacity).collect();
-        let course = if shortcuts.touched && !table.is_dynamic() {
+        // Where patterns are hardly more than one bundle the same few meet again and again: rates are looked up.
+        let few = shortcuts.remember && table.bundles() <= FEW * patterns;
+        let course = if shortcuts.touched && !few && !table.is_dynamic() {
             Course::Steps(Box::new(Steps::new(&table, &capacities, shortcuts)))
         } else {
             Course::Whole(Box::new(Whole::new(&table, &capacities, shortcuts)))

@@ -3,7 +3,8 @@
 //! * [`max_min`]: the solver and its optimality conditions.
 //! * [`dynamic`]: bundles whose queue pairs carry what each can.
 //! * [`reduce`]: links that can bind; [`symmetry`]: bundles that are alike; [`conflict`]: where patterns meet.
-//! * [`filling`]: rates kept true under changes; [`motion`]: bundles that move at them.
+//! * [`filling`]: rates kept true under changes; [`motion`]: bundles that move at them;
+//!   [`course`]: how a pattern alone runs.
 //! * [`flight`]: patterns in flight, in one of two ways: [`steps`] solves what an event touches, [`whole`] all
 //!   that share links, with rates and courses from [`component`].
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
@@ -22,6 +23,7 @@
 //! ```
 pub mod component;
 pub mod conflict;
+pub mod course;
 pub mod dynamic;
 pub mod engine;
 pub mod filling;

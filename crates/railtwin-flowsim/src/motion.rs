@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::component::FINISHED;
+use crate::component::{Counters, FINISHED};
 use crate::filling::Filling;
 use crate::reduce::Constraints;
 
@@ -51,10 +51,8 @@ pub struct Motion {
     progress: Vec<Progress>,
     ends: BinaryHeap<Reverse<End>>,
     changed: Vec<u32>,
-    /// Bundles that were looked at for their rates so far.
-    pub looked_at: u64,
-    /// Times that rates were made true.
-    pub solves: u64,
+    /// What was done so far.
+    pub counters: Counters,
 }
 
 impl Motion {
@@ -65,8 +63,7 @@ impl Motion {
             progress: vec![Progress::default(); weights.len()],
             ends: BinaryHeap::new(),
             changed: Vec::new(),
-            looked_at: 0,
-            solves: 0,
+            counters: Counters::default(),
         }
     }
 
@@ -99,9 +96,10 @@ impl Motion {
 
     /// Makes rates and ends true after bundles came, went or were held.
     pub fn settle(&mut self, now: f64) {
+        self.changed.clear();
         let looked_at = self.filling.settle(&mut self.changed);
         let mut any = false;
-        for bundle in self.changed.drain(..) {
+        for &bundle in &self.changed {
             let rate = self.filling.rate(bundle);
             any |= rate > 0.0;
             let progress = &mut self.progress[bundle as usize];
@@ -115,8 +113,8 @@ impl Motion {
             }
         }
         if any {
-            self.looked_at += looked_at as u64;
-            self.solves += 1;
+            self.counters.bundles += looked_at as u64;
+            self.counters.solves += 1;
         }
         // Void ends are dropped here, so that the next one is always true.
         while let Some(Reverse(end)) = self.ends.peek()
@@ -128,6 +126,16 @@ impl Motion {
             let progress = &self.progress;
             self.ends.retain(|Reverse(end)| progress[end.bundle as usize].version == end.version);
         }
+    }
+
+    /// Bundles whose rate the last settling changed.
+    pub fn changed(&self) -> &[u32] {
+        &self.changed
+    }
+
+    /// Bytes per second of a bundle.
+    pub fn rate(&self, bundle: u32) -> f64 {
+        self.progress[bundle as usize].rate
     }
 
     /// When a bundle ends next, true after [`Motion::settle`].

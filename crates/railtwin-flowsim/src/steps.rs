@@ -8,15 +8,13 @@ use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 use rayon::prelude::*;
 
-use crate::component::{Counters, FINISHED};
+use crate::component::Counters;
 use crate::conflict::Conflicts;
+use crate::course::{Course, DONE};
 use crate::engine::Shortcuts;
 use crate::motion::Motion;
 use crate::reduce::Constraints;
 use crate::symmetry::Likeness;
-
-/// Bytes left of a bundle that has ended.
-pub const DONE: f64 = f64::NEG_INFINITY;
 
 /// How a pattern in flight moves.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,8 +41,8 @@ pub struct Steps {
     bytes_left: Vec<f64>,
     /// The bundle moves as a variable of its own, or with those that it is first of.
     moves: Vec<bool>,
-    /// Seconds for each byte of a lone pattern's operation; NaN until somebody asks.
-    courses: Vec<f64>,
+    /// How patterns run alone, once somebody has asked.
+    courses: Vec<Option<Course>>,
     /// Patterns that wait for their course, since this moment.
     wanted: Vec<PatternId>,
     /// Ends of courses by time, pattern and the take-off that they belong to.
@@ -78,7 +76,7 @@ impl Steps {
             ways: vec![Way::Landed; table.patterns()],
             bytes_left: vec![0.0; table.bundles()],
             moves: vec![false; table.bundles()],
-            courses: vec![f64::NAN; table.patterns()],
+            courses: (0..table.patterns()).map(|_| None).collect(),
             wanted: Vec::new(),
             ends: BinaryHeap::new(),
             take_off: vec![0; table.patterns()],
@@ -172,47 +170,14 @@ impl Steps {
         self.fill(table, pattern, bytes);
         if now > since {
             let until = now.since(since).seconds() / bytes as f64;
-            let (run, _) = self.run_alone(table, pattern, until);
-            let first = table.bundles_of(pattern).start;
-            for bundle in table.bundles_of(pattern) {
-                let left = run.left[self.likeness.first[bundle] as usize - first];
+            let bundles = table.bundles_of(pattern);
+            let course = self.courses[pattern.index()].as_ref().expect("it took off on it");
+            let left = course.left_after(until, &table.volume[bundles.clone()]);
+            for (bundle, left) in bundles.zip(left) {
                 self.bytes_left[bundle] = left * bytes as f64;
             }
         }
         self.set_off(now, table, pattern, bytes, true);
-    }
-
-    /// Runs a pattern alone, for an operation of one byte, until some seconds have passed or nothing moves.
-    fn run_alone(&self, table: &BundleTable, pattern: PatternId, until: f64) -> (Run, Counters) {
-        let bundles = table.bundles_of(pattern);
-        let within = self.constraints.within(bundles.clone());
-        let mut motion = Motion::new(&within, &table.weight[bundles.clone()], &table.cap[bundles.clone()]);
-        let counts = &self.likeness.count[bundles.clone()];
-        let moving = |&row: &usize| counts[row] > 0;
-        let volumes = &table.volume[bundles];
-        for row in (0..counts.len()).filter(moving) {
-            motion.add(0.0, row as u32, counts[row], volumes[row], volumes[row]);
-        }
-        let mut run = Run { seconds: 0.0, left: vec![0.0; counts.len()] };
-        motion.settle(0.0);
-        while let Some(end) = motion.next_end() {
-            if end > until {
-                break;
-            }
-            run.seconds = end;
-            while let Some(row) = motion.next_ended(end) {
-                run.left[row as usize] = DONE;
-            }
-            motion.settle(end);
-        }
-        for row in (0..counts.len()).filter(moving) {
-            if run.left[row] != DONE {
-                let left = motion.left(until, row as u32);
-                run.left[row] = if left > FINISHED * volumes[row] { left } else { DONE };
-                run.seconds = f64::INFINITY;
-            }
-        }
-        (run, Counters { solves: motion.solves, bundles: motion.looked_at })
     }
 
     /// Makes rates, courses and the next end true.
@@ -227,7 +192,8 @@ impl Steps {
         self.find_courses(table, &wanted);
         for pattern in wanted {
             let Way::Course { bytes, .. } = self.ways[pattern.index()] else { continue };
-            let seconds = self.courses[pattern.index()] * bytes as f64;
+            let course = self.courses[pattern.index()].as_ref();
+            let seconds = course.map_or(f64::INFINITY, |course| course.seconds * bytes as f64);
             if seconds.is_finite() {
                 let end = now.saturating_add(SimTime::from_seconds(seconds).max(SimTime::from_ps(1)));
                 self.ends.push(Reverse((end, pattern, self.take_off[pattern.index()])));
@@ -243,26 +209,21 @@ impl Steps {
         }
     }
 
-    /// Runs each pattern alone whose course nobody knows, in parallel: no two of them share anything.
+    /// Runs each pattern alone whose course nobody knows, in parallel: they have nothing to do with each other.
     fn find_courses(&mut self, table: &BundleTable, wanted: &[PatternId]) {
-        let unknown: Vec<PatternId> =
-            wanted.iter().copied().filter(|p| self.courses[p.index()].is_nan()).collect();
-        let steps = &*self;
-        let alone = |&pattern: &PatternId| {
-            let (run, counters) = steps.run_alone(table, pattern, f64::INFINITY);
-            (run.seconds, counters)
-        };
+        let unknown = wanted.iter().copied().filter(|pattern| self.courses[pattern.index()].is_none());
+        let unknown: Vec<PatternId> = unknown.collect();
+        let (constraints, counts) = (&self.constraints, &self.likeness.count);
+        let run = |&pattern: &PatternId| Course::of(table, constraints, counts, table.bundles_of(pattern));
         let size: usize = unknown.iter().map(|&pattern| table.bundles_of(pattern).len()).sum();
-        let found: Vec<(f64, Counters)> =
-            if self.shortcuts.parallel && unknown.len() > 1 && size >= WORTH_THREADS {
-                unknown.par_iter().map(alone).collect()
-            } else {
-                unknown.iter().map(alone).collect()
-            };
-        for (pattern, (seconds, counters)) in unknown.into_iter().zip(found) {
-            self.courses[pattern.index()] = seconds;
-            self.counters.solves += counters.solves;
-            self.counters.bundles += counters.bundles;
+        let found: Vec<(Course, Counters)> = if self.shortcuts.parallel && size >= WORTH_THREADS {
+            unknown.par_iter().map(run).collect()
+        } else {
+            unknown.iter().map(run).collect()
+        };
+        for (pattern, (course, counters)) in unknown.into_iter().zip(found) {
+            self.courses[pattern.index()] = Some(course);
+            self.counters.add(counters);
         }
     }
 
@@ -351,10 +312,9 @@ impl Steps {
 
     /// What was done so far.
     pub fn counters(&self) -> Counters {
-        Counters {
-            solves: self.counters.solves + self.motion.solves,
-            bundles: self.counters.bundles + self.motion.looked_at,
-        }
+        let mut all = self.counters;
+        all.add(self.motion.counters);
+        all
     }
 }
 
@@ -363,12 +323,3 @@ const ROUNDING: f64 = 0.6e-12;
 
 /// Bundles from which on courses are found by several threads.
 const WORTH_THREADS: usize = 512;
-
-/// A pattern's run alone, for one byte.
-#[derive(Debug)]
-struct Run {
-    /// When the last bundle ended; infinite when one had not.
-    seconds: f64,
-    /// Bytes left by bundle, counted within the pattern; for like bundles at the first of them.
-    left: Vec<f64>,
-}

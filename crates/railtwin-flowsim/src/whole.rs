@@ -13,9 +13,9 @@ use railtwin_workload::PatternId;
 
 use crate::component::{Counters, FINISHED, Profile, RateBook, Rates, first_end, key_of};
 use crate::conflict::Conflicts;
+use crate::course::DONE;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
-use crate::steps::DONE;
 
 /// A pattern in flight.
 #[derive(Clone, Copy, Debug)]
