@@ -59,3 +59,32 @@ fn alike(table: &BundleTable, constraints: &Constraints, a: usize, b: usize) -> 
         && table.cap[a] == table.cap[b]
         && constraints.of_bundle(a) == constraints.of_bundle(b)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_engine::BundleWriter;
+    use railtwin_engine::bundles::Strand;
+    use railtwin_fabric::LinkId;
+    use railtwin_units::SimTime;
+
+    #[test]
+    fn bundles_are_alike_in_all_that_decides_their_rates_or_not_at_all() {
+        let mut writer = BundleWriter::new(false);
+        let mut push = |volume: f64, cap: f64, links: [u32; 2]| {
+            let links = links.map(LinkId).to_vec();
+            writer.push(volume, cap, &[Strand { edge: 0, amount: 1.0, of: 1, links }]);
+        };
+        push(1.0, f64::INFINITY, [0, 1]);
+        push(1.0, f64::INFINITY, [0, 2]);
+        push(1.0, f64::INFINITY, [0, 1]);
+        push(2.0, f64::INFINITY, [0, 1]);
+        push(1.0, 5.0, [0, 1]);
+        push(1.0, f64::INFINITY, [0, 1]);
+        writer.close_pattern(SimTime::ZERO);
+        let table = writer.finish();
+        let likeness = Likeness::of(&table, &Constraints::of(&table, &[10.0, 2.0, 2.0]));
+        assert_eq!(likeness.first, [0, 1, 0, 3, 4, 0]);
+        assert_eq!(likeness.count, [3, 1, 0, 1, 1, 0]);
+    }
+}

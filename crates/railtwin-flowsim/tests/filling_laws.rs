@@ -120,3 +120,27 @@ proptest! {
         }
     }
 }
+
+/// A capped variable comes where another goes: the load stays, its shares do not.
+#[test]
+fn an_equal_load_is_still_shared_anew() {
+    let infinite = f64::INFINITY;
+    let drawn = draw(
+        vec![
+            (vec![(0, 1.0)], 6.0, Some(2.0), 1),
+            (vec![(0, 1.0)], 1.0, Some(2.0), 1),
+            (vec![(0, 1.0)], 5.0, None, 1),
+        ],
+        vec![10.0],
+    );
+    let mut filling = Filling::new(&drawn.constraints, &drawn.weights, &[2.0, 2.0, infinite]);
+    let mut changed = Vec::new();
+    filling.add(0, 1);
+    filling.add(2, 1);
+    filling.settle(&mut changed);
+    assert_eq!([filling.rate(0), filling.rate(2)], [2.0, 8.0]);
+    filling.remove(0);
+    filling.add(1, 1);
+    filling.settle(&mut changed);
+    assert!((filling.rate(1) - 10.0 / 6.0).abs() < 1e-12 && (filling.rate(2) - 50.0 / 6.0).abs() < 1e-12);
+}
