@@ -26,7 +26,7 @@ MODULE := $(if $(wildcard pyproject.toml),.venv/.module)
 
 .PHONY: help
 help: ## list the doors
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: need $(COMMAND) ## build the command and show what it does
@@ -47,6 +47,10 @@ fix: need-lint $(PYTHON_TOOLS) $(if $(PAGE),web/node_modules/.package-lock.json)
 .PHONY: golden
 golden: need ## write the agreed figures in golden/ anew, printing old, new and change
 	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test golden -- --nocapture key_figures
+
+.PHONY: bench-peers
+bench-peers: ## the same problems through our engine and through SimGrid: times and answers
+	@scripts/bench-peers
 
 .PHONY: setup
 setup: need-all $(COMMAND) $(MODULE) ## build everything without running it

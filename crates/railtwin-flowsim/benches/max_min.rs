@@ -2,14 +2,19 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Balancer, Case, Engine, RoutingCase, Split, WorkGraph};
-use railtwin_fabric::Fabric;
+use railtwin_engine::bundles::Strand;
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::{Balancer, BundleWriter, Case, Engine, RoutingCase, Split, WorkGraph};
 use railtwin_fabric::preset::{DcnPlus, Hpn};
-use railtwin_flowsim::FlowEngine;
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_flowsim::course::Course;
 use railtwin_flowsim::max_min::{Problem, Solver};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_flowsim::reduce::Constraints;
+use railtwin_flowsim::symmetry::Likeness;
+use railtwin_flowsim::{FlowEngine, Shortcuts};
+use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 use rand::RngExt;
@@ -114,6 +119,52 @@ fn all_to_all(fabric: Fabric) -> Case {
     }
 }
 
+/// What solving only the touched saves, and what an end of a bundle costs: the engine alone, without lowering.
+fn touched(criterion: &mut Criterion) {
+    let dcn_plus = DcnPlus { pods: 1, ..DcnPlus::default() }.build().expect("the preset builds");
+    let case = all_to_all(dcn_plus);
+    let table = Lowering::new(&case, 0).table(&LinkMask::none(&case.fabric), false).0;
+    let mut group = criterion.benchmark_group("engine_512_dcn_plus");
+    group.sample_size(10).throughput(Throughput::Elements(table.bundles() as u64));
+    let run = |shortcuts, table| FlowEngine { shortcuts }.run_table(&case.fabric, table, &case.work).end;
+    for (name, shortcuts) in
+        [("touched", Shortcuts::ALL), ("whole", Shortcuts { touched: false, ..Shortcuts::ALL })]
+    {
+        let bench = |table| run(shortcuts, black_box(table));
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(|| table.clone(), bench, BatchSize::LargeInput);
+        });
+    }
+    group.finish();
+}
+
+/// 32,000 bundles of which 32 each are alike, on 100 links: one variable for all alike, and one for each.
+fn alike(criterion: &mut Criterion) {
+    let mut writer = BundleWriter::new(false);
+    let mut random = stream::named(1, "alike");
+    for _ in 0..1_000 {
+        let links: Vec<LinkId> =
+            (0..4).map(|layer| LinkId(25 * layer + random.random_range(0..25))).collect();
+        for _ in 0..32 {
+            let strand = Strand { edge: 0, amount: 1.0, of: 1, links: links.clone() };
+            writer.push(1.0, f64::INFINITY, &[strand]);
+        }
+    }
+    writer.close_pattern(SimTime::ZERO);
+    let table = writer.finish();
+    let constraints = Constraints::of(&table, &[1e9; 100]);
+    let likeness = Likeness::of(&table, &constraints);
+    let mut group = criterion.benchmark_group("course_of_32000");
+    group.sample_size(10).throughput(Throughput::Elements(table.bundles() as u64));
+    for (name, counts) in [("alike", &likeness.count), ("each", &vec![1; table.bundles()])] {
+        group.bench_function(name, |bencher| {
+            bencher
+                .iter(|| Course::of(&table, &constraints, black_box(counts), 0..table.bundles()).0.seconds);
+        });
+    }
+    group.finish();
+}
+
 fn run(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("all_to_all_512");
     group.sample_size(10);
@@ -126,5 +177,5 @@ fn run(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, solve, run);
+criterion_group!(benches, solve, run, touched, alike);
 criterion_main!(benches);

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use railtwin_engine::BundleTable;
-use railtwin_fabric::{Fabric, LinkId};
+use railtwin_fabric::LinkId;
 use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
@@ -38,6 +38,14 @@ pub struct Counters {
     pub bundles: u64,
 }
 
+impl Counters {
+    /// Counts what another counted.
+    pub fn add(&mut self, other: Self) {
+        self.solves += other.solves;
+        self.bundles += other.bundles;
+    }
+}
+
 /// Solves for rates, and remembers: the rates of the same bundles are the same whatever their bytes.
 #[derive(Debug)]
 pub struct RateBook {
@@ -69,14 +77,13 @@ struct Columns {
 }
 
 impl RateBook {
-    /// An empty book over a fabric's capacities; without `remember` every question is solved anew.
-    pub fn new(fabric: &Fabric, patterns: usize, remember: bool) -> Self {
-        let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+    /// An empty book over the links' capacities; without `remember` every question is solved anew.
+    pub fn new(capacities: &[f64], patterns: usize, remember: bool) -> Self {
         Self {
-            capacities: (0..fabric.link_count() as u32).map(capacity).collect(),
+            capacities: capacities.to_vec(),
             constraints: None,
             solver: Solver::default(),
-            local_of: vec![u32::MAX; fabric.link_count()],
+            local_of: vec![u32::MAX; capacities.len()],
             known: HashMap::new(),
             profiles: vec![None; patterns],
             remember,

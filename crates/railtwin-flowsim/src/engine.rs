@@ -15,13 +15,27 @@ use crate::order::WorkOrder;
 pub struct Shortcuts {
     /// A pattern that shares no link with another in flight runs its known course in one event.
     pub alone: bool,
-    /// Rates of the same bundles are remembered.
+    /// Rates of the same bundles are remembered, where they are solved whole.
     pub remember: bool,
+    /// Only what an event touches is solved again. Under a dynamic split all that share links always is.
+    pub touched: bool,
+    /// Bundles that are alike are one variable, where only what an event touches is solved.
+    pub alike: bool,
+    /// Courses of lone patterns that start together are found by several threads.
+    pub parallel: bool,
+}
+
+impl Shortcuts {
+    /// None at all: everything is solved whole, every time.
+    pub const NONE: Self =
+        Self { alone: false, remember: false, touched: false, alike: false, parallel: false };
+    /// All of them.
+    pub const ALL: Self = Self { alone: true, remember: true, touched: true, alike: true, parallel: true };
 }
 
 impl Default for Shortcuts {
     fn default() -> Self {
-        Self { alone: true, remember: true }
+        Self::ALL
     }
 }
 

@@ -1,22 +1,20 @@
-//! Patterns in flight: those that share links form a component and move at rates solved together.
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-use std::rc::Rc;
+//! Patterns in flight: operations wait for their communicator, take off, land; bytes are entered in the ledger.
+use std::collections::VecDeque;
 
 use railtwin_engine::{BundleTable, RunLog};
 use railtwin_fabric::{CableId, Fabric, LinkId};
 use railtwin_units::SimTime;
-use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
-use crate::component::{FINISHED, Profile, RateBook, Rates, first_end, key_of};
 use crate::conflict::Conflicts;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
 use crate::order::WorkOrder;
+use crate::steps::Steps;
+use crate::whole::{Landing, Whole};
 
-/// Bytes left of a bundle that has ended; subtraction keeps it.
-const DONE: f64 = f64::NEG_INFINITY;
+/// Bundles for each pattern up to which remembering rates is faster than finding them anew.
+const FEW: usize = 2;
 
 /// An operation on its pattern.
 #[derive(Clone, Copy, Debug)]
@@ -25,29 +23,13 @@ struct Offer {
     bytes: u64,
 }
 
-/// A pattern in flight.
+/// How rates are found.
 #[derive(Debug)]
-struct Active {
-    offer: Offer,
-    component: u32,
-    /// Names the finished bundles, 0 when there are none.
-    done_mix: u64,
-    /// Bundles that still move.
-    left: u32,
-}
-
-/// Patterns that share links, directly or through each other.
-#[derive(Debug, Default)]
-struct Component {
-    /// Ascending; empty when the row is free.
-    patterns: Vec<PatternId>,
-    /// Bytes left are true for this time.
-    updated: SimTime,
-    /// Events of older versions are void.
-    version: u32,
-    /// Alone and on its known course since `updated`.
-    course: Option<Rc<Profile>>,
-    rates: Option<Rc<Rates>>,
+enum Course {
+    /// Solved for what an event touches.
+    Steps(Box<Steps>),
+    /// Solved for all that share links.
+    Whole(Box<Whole>),
 }
 
 /// All patterns in flight.
@@ -55,21 +37,13 @@ struct Component {
 pub struct Flight {
     table: BundleTable,
     conflicts: Conflicts,
-    book: RateBook,
     ledger: Ledger,
-    shortcuts: Shortcuts,
-    active: Vec<Option<Active>>,
+    course: Course,
+    /// The operation in flight on each pattern.
+    active: Vec<Option<Offer>>,
+    in_flight: usize,
     /// Operations that wait until their communicator is free.
     queues: Vec<VecDeque<Offer>>,
-    in_flight: Vec<PatternId>,
-    components: Vec<Component>,
-    free: Vec<u32>,
-    /// Components whose rates are to be found before time goes on.
-    dirty: Vec<u32>,
-    /// Next end of a bundle by time, component, version.
-    events: BinaryHeap<Reverse<(SimTime, u32, u32)>>,
-    /// Bytes left by bundle, for patterns in flight and not on a known course.
-    bytes_left: Vec<f64>,
     capacities: Vec<f64>,
 }
 
@@ -77,34 +51,39 @@ impl Flight {
     /// Nothing in flight.
     pub fn new(fabric: &Fabric, table: BundleTable, shortcuts: Shortcuts) -> Self {
         let patterns = table.patterns();
+        let links = fabric.link_count();
+        let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+        let capacities: Vec<f64> = (0..links as u32).map(capacity).collect();
+        // Where patterns are hardly more than one bundle the same few meet again and again: rates are looked up.
+        let few = shortcuts.remember && table.bundles() <= FEW * patterns;
+        let course = if shortcuts.touched && !few && !table.is_dynamic() {
+            Course::Steps(Box::new(Steps::new(&table, &capacities, shortcuts)))
+        } else {
+            Course::Whole(Box::new(Whole::new(&table, &capacities, shortcuts)))
+        };
         Self {
-            conflicts: Conflicts::of(&table, fabric.link_count()),
-            book: RateBook::new(fabric, patterns, shortcuts.remember),
-            ledger: Ledger::new(patterns, fabric.link_count()),
-            shortcuts,
-            active: (0..patterns).map(|_| None).collect(),
+            conflicts: Conflicts::of(&table, links),
+            ledger: Ledger::new(patterns, links),
+            course,
+            active: vec![None; patterns],
+            in_flight: 0,
             queues: vec![VecDeque::new(); patterns],
-            in_flight: Vec::new(),
-            components: Vec::new(),
-            free: Vec::new(),
-            dirty: Vec::new(),
-            events: BinaryHeap::new(),
-            bytes_left: vec![0.0; table.bundles()],
-            capacities: (0..fabric.link_count() as u32)
-                .map(|link| fabric.capacity(LinkId(link)).bytes_per_s())
-                .collect(),
+            capacities,
             table,
         }
     }
 
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
-        self.in_flight.is_empty()
+        self.in_flight == 0
     }
 
     /// When a bundle ends next.
     pub fn next_time(&self) -> Option<SimTime> {
-        self.events.peek().map(|Reverse((time, _, _))| *time)
+        match &self.course {
+            Course::Steps(steps) => steps.next_time(),
+            Course::Whole(whole) => whole.next_time(),
+        }
     }
 
     /// Hands over an operation. Returns its end where there is nothing to move; otherwise it ends later
@@ -124,174 +103,57 @@ impl Flight {
     }
 
     fn start(&mut self, now: SimTime, pattern: PatternId, offer: Offer) {
-        let touched = self.in_flight.iter().filter(|&&other| self.conflicts.share(pattern, other));
-        let touched = touched.filter_map(|other| self.active[other.index()].as_ref().map(|a| a.component));
-        let mut merge: Vec<u32> = touched.collect();
-        merge.sort_unstable();
-        merge.dedup();
-        let component = self.new_component(now);
-        let bundles = self.table.bundles_of(pattern);
-        let left = bundles.len() as u32;
-        for bundle in bundles {
-            self.bytes_left[bundle] = self.table.volume[bundle] * offer.bytes as f64;
-        }
-        self.active[pattern.index()] = Some(Active { offer, component, done_mix: 0, left });
-        self.in_flight.push(pattern);
-        self.components[component as usize].patterns.push(pattern);
-        for other in merge {
-            self.bring_up_to(now, other);
-            let mut patterns = std::mem::take(&mut self.components[other as usize].patterns);
-            for &moved in &patterns {
-                self.member(moved).component = component;
-            }
-            self.components[component as usize].patterns.append(&mut patterns);
-            self.retire(other);
-        }
-        self.components[component as usize].patterns.sort_unstable();
-        self.dirty.push(component);
-    }
-
-    fn member(&mut self, pattern: PatternId) -> &mut Active {
-        self.active[pattern.index()].as_mut().expect("members of a component are in flight")
-    }
-
-    fn new_component(&mut self, now: SimTime) -> u32 {
-        let row = self.free.pop().unwrap_or_else(|| {
-            self.components.push(Component::default());
-            self.components.len() as u32 - 1
-        });
-        self.components[row as usize].updated = now;
-        row
-    }
-
-    fn retire(&mut self, row: u32) {
-        let component = &mut self.components[row as usize];
-        component.version += 1;
-        component.course = None;
-        component.rates = None;
-        component.patterns.clear();
-        self.free.push(row);
-    }
-
-    /// Makes the bytes left of a component true for `now`, and takes it off a known course.
-    fn bring_up_to(&mut self, now: SimTime, row: u32) {
-        let component = &mut self.components[row as usize];
-        let seconds = now.since(component.updated).seconds();
-        component.updated = now;
-        component.version += 1;
-        if let Some(course) = component.course.take() {
-            let pattern = component.patterns[0];
-            self.leave_course(pattern, &course, seconds);
-            self.dirty.push(row);
-            return;
-        }
-        let Some(rates) = component.rates.clone() else {
-            return;
-        };
-        let patterns = std::mem::take(&mut component.patterns);
-        let mut at = 0;
-        for &pattern in &patterns {
-            for bundle in self.table.bundles_of(pattern) {
-                self.bytes_left[bundle] -= rates.bundles[at] * seconds;
-                at += 1;
+        self.active[pattern.index()] = Some(offer);
+        self.in_flight += 1;
+        self.conflicts.enter(pattern);
+        let (table, conflicts) = (&self.table, &self.conflicts);
+        match &mut self.course {
+            Course::Steps(steps) => steps.start(now, table, conflicts, pattern, offer.bytes),
+            Course::Whole(whole) => {
+                whole.start(now, table, conflicts, &mut self.ledger, pattern, offer.bytes);
             }
         }
-        self.ledger.moved(&rates.strands, seconds);
-        self.components[row as usize].patterns = patterns;
-    }
-
-    /// Puts the bytes left where a pattern on its known course for `seconds` has them.
-    fn leave_course(&mut self, pattern: PatternId, course: &Profile, seconds: f64) {
-        let bytes = self.member(pattern).offer.bytes as f64;
-        let bundles = self.table.bundles_of(pattern);
-        let mut from = 0.0;
-        let (mut done_mix, mut left) = (0, 0);
-        for (end, rates) in &course.phases {
-            let until = (end * bytes).min(seconds);
-            if until > from {
-                for (bundle, rate) in bundles.clone().zip(&rates.bundles) {
-                    self.bytes_left[bundle] -= rate * (until - from);
-                }
-                self.ledger.moved(&rates.strands, until - from);
-            }
-            from = from.max(until);
-        }
-        for bundle in bundles {
-            if self.bytes_left[bundle] <= self.table.volume[bundle] * bytes * FINISHED {
-                self.bytes_left[bundle] = DONE;
-                done_mix ^= mix(bundle as u64 + 1);
-            } else {
-                left += 1;
-            }
-        }
-        let active = self.member(pattern);
-        (active.done_mix, active.left) = (done_mix, left);
     }
 
     /// Ends bundles due at `now`, and the operations whose last bundle that was.
     pub fn advance(&mut self, now: SimTime, order: &mut WorkOrder<'_>) {
-        while let Some(&Reverse((time, row, version))) = self.events.peek()
-            && time <= now
-        {
-            self.events.pop();
-            if self.components[row as usize].version == version {
-                self.end_bundles(now, row, order);
+        if let Course::Steps(steps) = &mut self.course {
+            for pattern in steps.end_due(now) {
+                self.land(now, pattern, &Landing::Stepped, order);
+                self.next_offer(now, pattern, order);
             }
-        }
-    }
-
-    fn end_bundles(&mut self, now: SimTime, row: u32, order: &mut WorkOrder<'_>) {
-        if let Some(course) = self.components[row as usize].course.clone() {
-            let pattern = self.components[row as usize].patterns[0];
-            let bytes = self.member(pattern).offer.bytes as f64;
-            let course = self.table.is_dynamic().then_some(&course);
-            self.ledger.completed(pattern, bytes, course);
-            self.finish_pattern(now, pattern, order);
-            self.retire(row);
-            self.next_offer(now, pattern, order);
             return;
         }
-        self.bring_up_to(now, row);
-        let patterns = std::mem::take(&mut self.components[row as usize].patterns);
-        let mut finished = Vec::new();
-        for &pattern in &patterns {
-            if self.sweep_done(pattern) == 0 {
-                finished.push(pattern);
+        while let Course::Whole(whole) = &mut self.course
+            && let Some(row) = whole.next_due(now)
+        {
+            let landings = whole.end_bundles(now, &self.table, &mut self.ledger, row);
+            for (pattern, landing) in &landings {
+                self.land(now, *pattern, landing, order);
             }
-        }
-        for &pattern in &finished {
-            let bytes = self.member(pattern).offer.bytes as f64;
-            self.ledger.completed_in_step(pattern, bytes, self.table.is_dynamic());
-            self.ledger.corrected(&self.table, pattern);
-            self.finish_pattern(now, pattern, order);
-        }
-        let left = patterns.into_iter().filter(|pattern| !finished.contains(pattern)).collect();
-        self.retire(row);
-        self.regroup(now, left);
-        for pattern in finished {
-            self.next_offer(now, pattern, order);
+            if let Course::Whole(whole) = &mut self.course {
+                whole.regroup_left(now, &self.conflicts);
+            }
+            for (pattern, _) in landings {
+                self.next_offer(now, pattern, order);
+            }
         }
     }
 
-    /// Marks bundles without bytes as done; returns how many are left.
-    fn sweep_done(&mut self, pattern: PatternId) -> u32 {
-        let active = self.active[pattern.index()].as_mut().expect("a member is in flight");
-        let bytes = active.offer.bytes as f64;
-        for bundle in self.table.bundles_of(pattern) {
-            let left = &mut self.bytes_left[bundle];
-            if *left != DONE && *left <= self.table.volume[bundle] * bytes * FINISHED {
-                *left = DONE;
-                active.done_mix ^= mix(bundle as u64 + 1);
-                active.left -= 1;
+    /// The last bundle of a pattern has ended.
+    fn land(&mut self, now: SimTime, pattern: PatternId, landing: &Landing, order: &mut WorkOrder<'_>) {
+        let offer = self.active[pattern.index()].take().expect("what lands was in flight");
+        let bytes = offer.bytes as f64;
+        self.in_flight -= 1;
+        self.conflicts.leave(pattern);
+        match landing {
+            Landing::Course(course) => self.ledger.completed(pattern, bytes, course.as_ref()),
+            Landing::Stepped => {
+                self.ledger.completed_in_step(pattern, bytes, self.table.is_dynamic());
+                self.ledger.corrected(&self.table, pattern);
             }
         }
-        active.left
-    }
-
-    fn finish_pattern(&mut self, now: SimTime, pattern: PatternId, order: &mut WorkOrder<'_>) {
-        let active = self.active[pattern.index()].take().expect("a member is in flight");
-        self.in_flight.retain(|&other| other != pattern);
-        order.ends_at(active.offer.operation, now + self.table.latency[pattern.index()]);
+        order.ends_at(offer.operation, now + self.table.latency[pattern.index()]);
     }
 
     fn next_offer(&mut self, now: SimTime, pattern: PatternId, order: &mut WorkOrder<'_>) {
@@ -301,129 +163,52 @@ impl Flight {
         }
     }
 
-    /// Sorts patterns into components by the links that they share.
-    fn regroup(&mut self, now: SimTime, mut patterns: Vec<PatternId>) {
-        while let Some(first) = patterns.pop() {
-            let row = self.new_component(now);
-            let mut group = vec![first];
-            let mut next = 0;
-            while next < group.len() {
-                let at = group[next];
-                let (joined, rest): (Vec<PatternId>, Vec<PatternId>) =
-                    patterns.into_iter().partition(|&other| self.conflicts.share(at, other));
-                group.extend(joined);
-                patterns = rest;
-                next += 1;
-            }
-            group.sort_unstable();
-            for &pattern in &group {
-                self.member(pattern).component = row;
-            }
-            self.components[row as usize].patterns = group;
-            self.dirty.push(row);
-        }
-    }
-
-    /// Finds the rates of all components that changed and posts their next events.
+    /// Finds the rates that changed and the events that follow from them.
     pub fn solve(&mut self, now: SimTime) {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        dirty.sort_unstable();
-        dirty.dedup();
-        for row in dirty.drain(..) {
-            if self.components[row as usize].patterns.is_empty() {
-                continue;
-            }
-            let seconds = self.find_rates(now, row);
-            let component = &mut self.components[row as usize];
-            component.version += 1;
-            if seconds.is_finite() {
-                // Never the same moment again: a bundle needs at least a picosecond to end.
-                let span = SimTime::from_seconds(seconds).max(SimTime::from_ps(1));
-                self.events.push(Reverse((now.saturating_add(span), row, component.version)));
-            }
+        match &mut self.course {
+            Course::Steps(steps) => steps.settle(now, &self.table),
+            Course::Whole(whole) => whole.solve(now, &self.table),
         }
-        self.dirty = dirty;
-    }
-
-    /// Rates of a component; returns the seconds until its next event.
-    fn find_rates(&mut self, now: SimTime, row: u32) -> f64 {
-        debug_assert_eq!(self.components[row as usize].updated, now);
-        let patterns = std::mem::take(&mut self.components[row as usize].patterns);
-        let fresh = patterns.len() == 1 && self.is_fresh(patterns[0]);
-        let seconds = if self.shortcuts.alone && fresh {
-            let bytes = self.member(patterns[0]).offer.bytes as f64;
-            let course = self.book.profile(&self.table, patterns[0]);
-            let seconds = course.seconds * bytes;
-            if seconds.is_finite() {
-                self.components[row as usize].course = Some(course);
-                self.components[row as usize].rates = None;
-                self.components[row as usize].patterns = patterns;
-                return seconds;
-            }
-            self.step_rates(row, &patterns)
-        } else {
-            self.step_rates(row, &patterns)
-        };
-        self.components[row as usize].patterns = patterns;
-        seconds
-    }
-
-    fn is_fresh(&self, pattern: PatternId) -> bool {
-        let Some(active) = &self.active[pattern.index()] else {
-            return false;
-        };
-        let bytes = active.offer.bytes as f64;
-        let mut bundles = self.table.bundles_of(pattern);
-        active.done_mix == 0 && bundles.all(|b| self.bytes_left[b] == self.table.volume[b] * bytes)
-    }
-
-    /// Whether the pattern has a bundle without bytes that is not marked as done, or has no bundle left.
-    fn is_due(&self, pattern: PatternId) -> bool {
-        let Some(active) = &self.active[pattern.index()] else {
-            return false;
-        };
-        let bytes = active.offer.bytes as f64;
-        let spent = |bundle: usize| {
-            let left = self.bytes_left[bundle];
-            left != DONE && left <= self.table.volume[bundle] * bytes * FINISHED
-        };
-        active.left == 0 || self.table.bundles_of(pattern).any(spent)
-    }
-
-    fn step_rates(&mut self, row: u32, patterns: &[PatternId]) -> f64 {
-        let active = &self.active;
-        let key = key_of(patterns, &|p| active[p.index()].as_ref().map_or(0, |a| a.done_mix));
-        let bytes_left = &self.bytes_left;
-        let rates = self.book.rates(&self.table, patterns, &|bundle| bytes_left[bundle] == DONE, key);
-        let mut at = 0;
-        let mut seconds = f64::INFINITY;
-        for &pattern in patterns {
-            let bundles = self.table.bundles_of(pattern);
-            let span = at..at + bundles.len();
-            at = span.end;
-            // Whatever stopped the clock at the very end of a bundle (a fault, a new neighbour) voided its
-            // event: it ends now, or it would hold its links for good.
-            if self.is_due(pattern) {
-                seconds = 0.0;
-            }
-            seconds = seconds.min(first_end(&self.bytes_left[bundles], &rates.bundles[span]));
-        }
-        self.components[row as usize].rates = Some(rates);
-        seconds
     }
 
     /// A cable goes down or comes back: its links lose or regain their capacity.
     pub fn set_cable(&mut self, now: SimTime, cable: CableId, down: bool) {
-        for row in 0..self.components.len() as u32 {
-            if !self.components[row as usize].patterns.is_empty() {
-                self.bring_up_to(now, row);
-                self.dirty.push(row);
+        let links = [cable.forward(), cable.backward()];
+        match &mut self.course {
+            Course::Steps(steps) => {
+                links.iter().for_each(|&link| steps.set_link(now, &self.table, link, down))
+            }
+            Course::Whole(whole) => {
+                whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+                for link in links {
+                    let capacity = if down { 0.0 } else { self.capacities[link.index()] };
+                    whole.set_capacity(link, capacity);
+                }
             }
         }
-        for link in [cable.forward(), cable.backward()] {
-            let capacity = if down { 0.0 } else { self.capacities[link.index()] };
-            self.book.set_capacity(link, capacity);
+    }
+
+    /// Patterns in flight, ascending, with the bytes of their operations.
+    fn flying(&self) -> Vec<(PatternId, u64)> {
+        let offers = self.active.iter().enumerate();
+        offers.filter_map(|(p, offer)| offer.map(|offer| (PatternId::from_index(p), offer.bytes))).collect()
+    }
+
+    /// Enters in the ledger what patterns in flight moved on the present paths; returns the bytes left.
+    fn carried_so_far(&mut self, now: SimTime) -> Vec<f64> {
+        let mut left = vec![0.0; self.table.bundles()];
+        for (pattern, bytes) in self.flying() {
+            let bundles = self.table.bundles_of(pattern);
+            let all = match &mut self.course {
+                Course::Steps(steps) => steps.bytes_left(now, &self.table, pattern),
+                Course::Whole(whole) => whole.bytes_left(),
+            };
+            left[bundles.clone()].copy_from_slice(&all[bundles]);
+            if !self.table.is_dynamic() {
+                self.ledger.carried_so_far(&self.table, pattern, bytes as f64, &left);
+            }
         }
+        left
     }
 
     /// Takes new paths: bytes left stay, components form anew.
@@ -435,37 +220,39 @@ impl Flight {
             table.latency[pattern] = table.latency[pattern].max(self.table.latency[pattern]);
             table.stranded.push(bundle);
         }
-        for row in 0..self.components.len() as u32 {
-            if !self.components[row as usize].patterns.is_empty() {
-                self.bring_up_to(now, row);
-                self.retire(row);
-            }
+        if let Course::Whole(whole) = &mut self.course {
+            whole.bring_all_up_to(now, &self.table, &mut self.ledger);
         }
-        let patterns = self.in_flight.clone();
-        if !table.is_dynamic() {
-            for &pattern in &patterns {
-                let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
-            }
-        }
+        let left = self.carried_so_far(now);
         self.ledger.settle(&self.table);
-        self.conflicts = Conflicts::of(&table, self.capacities.len());
         self.table = table;
-        self.book.forget();
-        self.regroup(now, patterns);
+        let flying = self.flying();
+        self.conflicts = Conflicts::of(&self.table, self.capacities.len());
+        flying.iter().for_each(|&(pattern, _)| self.conflicts.enter(pattern));
+        match &mut self.course {
+            Course::Steps(steps) => {
+                steps.reroute(&self.table, &self.capacities);
+                for (pattern, bytes) in flying {
+                    steps.go_on(now, &self.table, pattern, bytes, &left);
+                }
+            }
+            Course::Whole(whole) => {
+                let patterns: Vec<PatternId> = flying.into_iter().map(|(pattern, _)| pattern).collect();
+                whole.reroute(now, &self.conflicts, patterns);
+            }
+        }
     }
 
-    /// Writes what links and patterns carried into the log.
+    /// Writes what links and patterns carried until `end` into the log.
     pub fn finish(mut self, log: &mut RunLog) {
-        if !self.table.is_dynamic() {
-            for pattern in self.in_flight.clone() {
-                let bytes = self.member(pattern).offer.bytes as f64;
-                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
-            }
-        }
+        self.carried_so_far(log.end);
         self.ledger.settle(&self.table);
-        log.solves = self.book.counters.solves;
-        log.solved_bundles = self.book.counters.bundles;
+        let counters = match &self.course {
+            Course::Steps(steps) => steps.counters(),
+            Course::Whole(whole) => whole.counters(),
+        };
+        log.solves = counters.solves;
+        log.solved_bundles = counters.bundles;
         (log.link_bytes, log.pattern_bytes) = self.ledger.finish();
     }
 }

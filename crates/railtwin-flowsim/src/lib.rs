@@ -2,10 +2,12 @@
 //!
 //! * [`max_min`]: the solver and its optimality conditions.
 //! * [`dynamic`]: bundles whose queue pairs carry what each can.
-//! * [`conflict`]: which patterns share links.
-//! * [`component`]: rates of patterns that share links, and the course of one alone.
-//! * [`flight`]: patterns in flight; [`order`]: operations that wait; [`ledger`]: what links carried.
-//! * [`reduce`]: links that can bind.
+//! * [`reduce`]: links that can bind; [`symmetry`]: bundles that are alike; [`conflict`]: where patterns meet.
+//! * [`filling`]: rates kept true under changes; [`motion`]: bundles that move at them;
+//!   [`course`]: how a pattern alone runs.
+//! * [`flight`]: patterns in flight, in one of two ways: [`steps`] solves what an event touches, [`whole`] all
+//!   that share links, with rates and courses from [`component`].
+//! * [`order`]: operations that wait; [`ledger`]: what links carried.
 //! * [`engine`]: the event loop.
 //!
 //! ```
@@ -21,12 +23,18 @@
 //! ```
 pub mod component;
 pub mod conflict;
+pub mod course;
 pub mod dynamic;
 pub mod engine;
+pub mod filling;
 pub mod flight;
 pub mod ledger;
 pub mod max_min;
+pub mod motion;
 pub mod order;
 pub mod reduce;
+pub mod steps;
+pub mod symmetry;
+pub mod whole;
 
 pub use engine::{FlowEngine, Shortcuts};

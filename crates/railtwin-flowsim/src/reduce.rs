@@ -57,6 +57,31 @@ impl Constraints {
         Self::of_rows(table.bundles(), &rows.collect::<Vec<_>>())
     }
 
+    /// Constraints and shares of a bundle.
+    pub fn of_bundle(&self, bundle: usize) -> (&[u32], &[f64]) {
+        let range = self.start[bundle] as usize..self.start[bundle + 1] as usize;
+        (&self.ids[range.clone()], &self.shares[range])
+    }
+
+    /// The constraints of some bundles alone, numbered anew from zero like the bundles. Work and memory are
+    /// those of the bundles, whatever the size of the whole.
+    pub fn within(&self, bundles: std::ops::Range<usize>) -> Self {
+        let entries = self.start[bundles.start] as usize..self.start[bundles.end] as usize;
+        let mut known: Vec<u32> = self.ids[entries.clone()].to_vec();
+        known.sort_unstable();
+        known.dedup();
+        let local = |id: &u32| known.partition_point(|other| other < id) as u32;
+        Self {
+            start: self.start[bundles.start..=bundles.end]
+                .iter()
+                .map(|at| at - entries.start as u32)
+                .collect(),
+            ids: self.ids[entries.clone()].iter().map(local).collect(),
+            shares: self.shares[entries].to_vec(),
+            capacities: known.iter().map(|&id| self.capacities[id as usize]).collect(),
+        }
+    }
+
     fn of_rows(bundles: usize, rows: &[Vec<(u32, f64)>]) -> Self {
         let mut start = vec![0_u32; bundles + 1];
         for &(bundle, _) in rows.iter().flatten() {

@@ -157,7 +157,7 @@ fn crowded(split: Split) -> Case {
 }
 
 fn run(case: &Case, alone: bool, remember: bool) -> RunLog {
-    FlowEngine { shortcuts: Shortcuts { alone, remember } }.run(case, 3)
+    FlowEngine { shortcuts: Shortcuts { alone, remember, ..Shortcuts::NONE } }.run(case, 3)
 }
 
 #[test]
@@ -166,8 +166,16 @@ fn shortcuts_change_nothing() {
         let case = crowded(split);
         let plain = run(&case, false, false);
         assert_eq!(plain.unfinished, 0);
-        for (alone, remember) in [(true, false), (false, true), (true, true)] {
-            let short = run(&case, alone, remember);
+        let none = Shortcuts::NONE;
+        for shortcuts in [
+            Shortcuts { alone: true, ..none },
+            Shortcuts { remember: true, ..none },
+            Shortcuts { touched: true, ..none },
+            Shortcuts { touched: true, alone: true, ..none },
+            Shortcuts { touched: true, alike: true, ..none },
+            Shortcuts::ALL,
+        ] {
+            let short = FlowEngine { shortcuts }.run(&case, 3);
             for (a, b) in plain.times.end.iter().zip(&short.times.end) {
                 assert!(a.ps().abs_diff(b.ps()) <= 5 + a.ps() / 1_000_000_000, "{a} {b}");
             }
@@ -175,6 +183,20 @@ fn shortcuts_change_nothing() {
                 assert!((a - b).abs() <= 1e-5 * (1.0 + a), "{a} {b}");
             }
         }
+    }
+}
+
+/// Courses of two all-to-alls that start together: whoever finds them, the log is the same to the last bit.
+#[test]
+fn courses_found_by_several_threads_are_the_same() {
+    let job = || (plan(64, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2), PlacementPolicy::Packed);
+    let fabric = Hpn { segments: Some(2), hosts: Some(8), spare_hosts: Some(0), spines: 3, ..Hpn::default() };
+    let case = case(fabric.build().unwrap(), vec![job(), job()]);
+    let serial = FlowEngine { shortcuts: Shortcuts { parallel: false, ..Shortcuts::ALL } }.run(&case, 0);
+    assert_eq!(serial.unfinished, 0);
+    for threads in [1, 2] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(serial, pool.install(|| FlowEngine::default().run(&case, 0)), "{threads} threads");
     }
 }
 
@@ -192,6 +214,7 @@ fn rates_that_were_found_once_are_not_solved_for_again() {
 #[test]
 fn the_same_case_gives_the_same_log() {
     let case = crowded(Split::Static);
+    assert_eq!(FlowEngine::default().run(&case, 3), FlowEngine::default().run(&case, 3));
     assert_eq!(run(&case, true, true), run(&case, true, true));
     let other = FlowEngine::default().run(&case, 4);
     assert_ne!(run(&case, true, true).link_bytes, other.link_bytes, "replicates draw anew");

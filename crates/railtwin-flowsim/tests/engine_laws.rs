@@ -196,7 +196,7 @@ proptest! {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             prop_assert_eq!(&log, &pool.install(|| run(&case)));
         }
-        let plain = FlowEngine { shortcuts: Shortcuts { alone: false, remember: false } }.run(&case, 1);
+        let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
         for (a, b) in log.times.end.iter().zip(&plain.times.end) {
             prop_assert!(near(a.seconds(), b.seconds(), 1e-8, 1e-11), "{} {}", a, b);
         }
@@ -271,7 +271,7 @@ proptest! {
         let sum = |log: &RunLog| by_nic(&case, &log.link_bytes).iter().sum::<f64>();
         prop_assert!(near(sum(&log), sum(&healthy), 1e-6, 10.0), "{} {}", sum(&log), sum(&healthy));
         prop_assert_eq!(&log, &run(&case));
-        let plain = FlowEngine { shortcuts: Shortcuts { alone: false, remember: false } }.run(&case, 1);
+        let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
         for (a, b) in log.times.end.iter().zip(&plain.times.end) {
             prop_assert!(near(a.seconds(), b.seconds(), 1e-7, 1e-10), "{} {}", a, b);
         }
@@ -329,7 +329,7 @@ fn a_fault_at_the_moment_of_the_end_loses_nothing() {
             steps: 1,
         };
         let mut case = draw.case();
-        let engine = FlowEngine { shortcuts: Shortcuts { alone, remember: true } };
+        let engine = FlowEngine { shortcuts: Shortcuts { alone, ..Shortcuts::ALL } };
         let table = Lowering::new(&case, 1).table(&LinkMask::none(&case.fabric), false).0;
         // A cable that is said to come back but never was away: nothing else changes.
         let cable = network_cables(&case.fabric)[0];
@@ -373,7 +373,7 @@ fn a_fault_changes_the_course_of_later_operations() {
     case.faults = vec![Fault { at, cable, kind: FaultKind::Down }];
     case.routing.convergence = SimTime::from_ns(1_000_000_000_000);
     let log = run(&case);
-    let plain = FlowEngine { shortcuts: Shortcuts { alone: false, remember: false } }.run(&case, 1);
+    let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
     assert_eq!((log.unfinished, plain.unfinished), (0, 0));
     for (link, (a, b)) in log.link_bytes.iter().zip(&plain.link_bytes).enumerate() {
         assert!(near(*a, *b, 1e-6, 1.0), "link {link}: {a} {b}");
