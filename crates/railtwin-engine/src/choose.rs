@@ -180,10 +180,10 @@ impl<'a> Chooser<'a> {
 
     fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> SteeredPorts {
         if view.planned == view.mask {
-            return plan::disjoint(routing, &self.connections);
+            return plan::disjoint(routing, &self.connections, self.draw);
         }
         let known = Forwarding::new(self.fabric, view.planned);
-        plan::disjoint(&Routing::new(self.fabric, &known, &self.ecmp), &self.connections)
+        plan::disjoint(&Routing::new(self.fabric, &known, &self.ecmp), &self.connections, self.draw)
     }
 
     /// One path each, as switches choose for the packets of a queue pair.

@@ -2,12 +2,13 @@
 //! entries of leaves.
 use railtwin_control::paths::{self, JobId, PathAllocator, Reason};
 use railtwin_control::te::{Demand, Engine, EngineOptions, TrafficMatrix};
-use railtwin_fabric::Fabric;
+use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::{
     Avoid, EcmpConfig, EntryTable, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Prefixes, Routing,
     nic_ip,
 };
-use railtwin_units::Rate;
+use railtwin_units::{Rate, stream};
+use rayon::prelude::*;
 
 use crate::choose::Connection;
 
@@ -35,33 +36,64 @@ fn by_port(connection: &Connection, port: u32) -> impl Iterator<Item = u32> + us
     (port..connection.count).step_by(connection.ports as usize).map(move |queue_pair| first + queue_pair)
 }
 
-/// Every host by itself (HPN appendix B): the queue pairs of one NIC port get pairwise disjoint paths, links
-/// that the connections before use least first.
-pub fn disjoint(routing: &Routing<'_>, connections: &[Connection]) -> SteeredPorts {
+/// Every connection by itself (HPN appendix B, algorithm 1): the queue pairs of one NIC port get pairwise
+/// disjoint paths as far as there are any, whatever others use. Source ports are replayed through the switches'
+/// hashes from a place that the draw gives each connection, as hosts know nothing of each other; where so many
+/// tries find too few, all 16,384 are sorted by path.
+pub fn disjoint(routing: &Routing<'_>, connections: &[Connection], draw: u64) -> SteeredPorts {
     let mut steered = SteeredPorts::none(connections);
-    let mut busy = vec![0_u32; routing.fabric.link_count()];
-    for connection in connections {
-        for port in 0..connection.ports {
-            let wanted = by_port(connection, port);
-            let tuple = FiveTuple::roce(nic_ip(connection.source), nic_ip(connection.target), 0);
-            let avoid = Avoid { dead: None, busy: &busy };
-            let from = NicPort { nic: connection.source, port };
-            let count = wanted.size_hint().0;
-            let key = HashKey::of(tuple);
-            let paths = routing.disjoint_source_ports(from, connection.target, &key, count, &avoid);
-            let Ok(paths) = paths else { continue };
-            for (turn, queue_pair) in wanted.enumerate() {
-                let Some(path) = paths.get(turn % paths.len().max(1)) else {
-                    continue;
-                };
-                steered.ports[queue_pair as usize] = Some(path.source_port);
-                for link in path.beyond_access() {
-                    busy[link.index()] += 1;
-                }
+    let found: Vec<Vec<(u32, u16)>> = connections
+        .par_iter()
+        .map(|connection| {
+            let mut ports = Vec::with_capacity(connection.count as usize);
+            for port in 0..connection.ports {
+                let wanted: Vec<u32> = by_port(connection, port).collect();
+                let from = NicPort { nic: connection.source, port };
+                let first = stream::mix(draw ^ stream::mix(u64::from(wanted[0])));
+                let chosen = disjoint_ports(routing, from, connection.target, wanted.len(), first);
+                let turns = chosen.iter().cycle();
+                ports.extend(wanted.into_iter().zip(turns).map(|(row, &port)| (row, port)));
+            }
+            ports
+        })
+        .collect();
+    for (row, port) in found.into_iter().flatten() {
+        steered.ports[row as usize] = Some(port);
+    }
+    steered
+}
+
+/// Tries for each path wanted before all source ports are sorted.
+const TRIES: usize = 64;
+
+/// Up to `count` source ports with pairwise disjoint paths; none where there is no way.
+fn disjoint_ports(
+    routing: &Routing<'_>,
+    from: NicPort,
+    target: DeviceId,
+    count: usize,
+    first: u64,
+) -> Vec<u16> {
+    let key = HashKey::of(FiveTuple::roce(nic_ip(from.nic), nic_ip(target), 0));
+    let (mut ports, mut used, mut path) = (Vec::new(), Vec::new(), Vec::new());
+    for step in 0..TRIES * count {
+        let port = 0xC000 | ((first as usize + step) & 0x3FFF) as u16;
+        path.clear();
+        if routing.route(from, target, &key.with_source_port(port), &mut path).is_err() {
+            return Vec::new();
+        }
+        let between = &path[1..path.len() - 1];
+        if between.iter().all(|link| !used.contains(link)) {
+            used.extend_from_slice(between);
+            ports.push(port);
+            // A path within one leaf shares nothing with any other.
+            if ports.len() == count || between.is_empty() {
+                return ports;
             }
         }
     }
-    steered
+    let exact = routing.disjoint_source_ports(from, target, &key, count, &Avoid::default());
+    exact.map_or_else(|_| ports, |paths| paths.iter().map(|path| path.source_port).collect())
 }
 
 /// One controller for all jobs (C4P, C4 section III-B): planned on the whole fabric, job after job, then as
