@@ -1,6 +1,10 @@
 //! The same problems for our engine and for SimGrid, on the same machine in the same run: `make bench-peers`.
 //!
 //! Called with the path of the compiled `benches/peers/simgrid/peer.cpp`; without one it says so and ends.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a bench asks another program through files, and reads the clock"
+)]
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
