@@ -56,6 +56,11 @@ struct Survey {
     load: f64,
     /// Highest level of its variables.
     top: f64,
+    /// Load of those that have stopped by now.
+    below: f64,
+    /// What those that have not take for one unit of level, and where the first of them stops.
+    pull: f64,
+    next_bend: f64,
 }
 
 /// A max-min problem and its solution, changed step by step. Levels are rates per weight.
@@ -249,20 +254,28 @@ impl Filling {
         first..first + self.crossing[c] as usize
     }
 
-    fn survey(&self, c: usize) -> Survey {
-        let (mut load, mut top) = (0.0, 0.0_f64);
+    /// One walk over a constraint, with the filling at `now`.
+    fn survey(&self, c: usize, now: f64) -> Survey {
+        let mut survey = Survey { load: 0.0, top: 0.0, below: 0.0, pull: 0.0, next_bend: f64::INFINITY };
         for cell in &self.cells[self.row(c)] {
             let level = self.level[cell.variable as usize];
-            load += cell.pull * level;
-            top = top.max(level);
+            let load = cell.pull * level;
+            survey.load += load;
+            survey.top = survey.top.max(level);
+            if level <= now {
+                survey.below += load;
+            } else {
+                survey.pull += cell.pull;
+                survey.next_bend = survey.next_bend.min(level);
+            }
         }
-        Survey { load, top }
+        survey
     }
 
     /// Looks at a constraint when the filling has risen to `now`.
     fn examine(&mut self, c: usize, now: f64) {
         let (capacity, fill) = (self.capacity[c], self.fill[c]);
-        let survey = self.survey(c);
+        let survey = self.survey(c, now);
         if survey.load <= capacity * (1.0 + SAME_LOAD) {
             if fill.is_infinite() {
                 return;
@@ -276,7 +289,7 @@ impl Filling {
             self.fills_later(c, now);
             return;
         }
-        let level = self.level_of(c, now);
+        let level = self.level_of(c, now, survey);
         if fill.is_finite() && level > fill * (1.0 + SAME) {
             self.fills_later(c, now);
         } else if level > now * (1.0 + SAME) {
@@ -319,24 +332,16 @@ impl Filling {
 
     /// The level at which a constraint that asks for more than its capacity is full: where the load, a concave
     /// function of the level, reaches the capacity. Newton's steps come from below and end on a straight piece.
-    fn level_of(&self, c: usize, from: f64) -> f64 {
+    fn level_of(&self, c: usize, from: f64, survey: Survey) -> f64 {
         let capacity = self.capacity[c];
-        let mut level = from;
+        let (mut level, mut survey) = (from, survey);
         loop {
-            let (mut below, mut pull, mut next_bend) = (0.0, 0.0, f64::INFINITY);
-            for cell in &self.cells[self.row(c)] {
-                let own = self.level[cell.variable as usize];
-                if own <= level {
-                    below += cell.pull * own;
-                } else {
-                    pull += cell.pull;
-                    next_bend = next_bend.min(own);
-                }
-            }
+            let Survey { below, pull, next_bend, .. } = survey;
             if pull == 0.0 {
                 // Started above the solution; from zero all that moves grows.
                 debug_assert!(level > 0.0, "an overfull constraint has a variable that moves");
                 level = 0.0;
+                survey = self.survey(c, level);
                 continue;
             }
             let next = ((capacity - below) / pull).max(0.0);
@@ -348,6 +353,7 @@ impl Filling {
                 return next_bend;
             }
             level = next;
+            survey = self.survey(c, level);
         }
     }
 }
