@@ -3,7 +3,7 @@
 //! * [`graph`]: the operations of all jobs of a case as one graph.
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
-//! * [`fault`]: cables that go down and come back while a run goes on.
+//! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
@@ -15,6 +15,6 @@ pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, RoutingCase, Split};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
-pub use run_log::{Incident, OperationTimes, RunLog};
+pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

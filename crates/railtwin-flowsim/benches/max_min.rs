@@ -95,7 +95,6 @@ fn all_to_all(fabric: Fabric) -> Case {
         queue_pairs: 1,
         split: Split::Static,
         pxn: true,
-        convergence: SimTime::ZERO,
     };
     let placements = vec![place.expect("the fabric has 512 free GPUs")];
     let name = "all-to-all".into();
@@ -109,6 +108,9 @@ fn all_to_all(fabric: Fabric) -> Case {
         pace: railtwin_engine::Pace::Bundle,
         caps: vec![],
         faults: vec![],
+        reaction: railtwin_engine::Reaction::INSTANT,
+        transport: railtwin_engine::Transport::default(),
+        throughput: None,
     }
 }
 

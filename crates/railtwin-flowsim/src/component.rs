@@ -1,5 +1,5 @@
 //! Rates of patterns in flight: what a set of patterns that share links gets, and how one alone runs its course.
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use railtwin_engine::BundleTable;
@@ -10,6 +10,7 @@ use railtwin_workload::PatternId;
 use crate::dynamic::{self, Strands};
 use crate::max_min::{Problem, Solver};
 use crate::reduce::Constraints;
+use crate::waiting::QueuePair;
 
 /// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ pub struct Counters {
 /// Solves for rates, and remembers: the rates of the same bundles are the same whatever their bytes.
 #[derive(Debug)]
 pub struct RateBook {
+    /// By link id; one more is shut: see [`RateBook::shut`].
     capacities: Vec<f64>,
     /// What can bind, under a static split; found anew after a change of capacities or paths.
     constraints: Option<Constraints>,
@@ -49,6 +51,8 @@ pub struct RateBook {
     known: HashMap<u128, Rc<Rates>>,
     profiles: Vec<Option<Rc<Profile>>>,
     remember: bool,
+    /// Queue pairs that stand still.
+    held: BTreeSet<QueuePair>,
     /// What was done so far.
     pub counters: Counters,
     columns: Columns,
@@ -73,13 +77,14 @@ impl RateBook {
     pub fn new(fabric: &Fabric, patterns: usize, remember: bool) -> Self {
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         Self {
-            capacities: (0..fabric.link_count() as u32).map(capacity).collect(),
+            capacities: (0..fabric.link_count() as u32).map(capacity).chain([0.0]).collect(),
             constraints: None,
             solver: Solver::default(),
-            local_of: vec![u32::MAX; fabric.link_count()],
+            local_of: vec![u32::MAX; fabric.link_count() + 1],
             known: HashMap::new(),
             profiles: vec![None; patterns],
             remember,
+            held: BTreeSet::new(),
             counters: Counters::default(),
             columns: Columns::default(),
         }
@@ -91,9 +96,21 @@ impl RateBook {
         self.forget();
     }
 
+    /// Makes a queue pair stand still or go on, and forgets rates.
+    pub fn hold(&mut self, pair: QueuePair, held: bool) {
+        let changed = if held { self.held.insert(pair) } else { self.held.remove(&pair) };
+        if changed {
+            self.forget_rates();
+        }
+    }
+
     /// Forgets all rates, as after a new table.
     pub fn forget(&mut self) {
         self.constraints = None;
+        self.forget_rates();
+    }
+
+    fn forget_rates(&mut self) {
         self.known.clear();
         self.profiles.iter_mut().for_each(|profile| *profile = None);
     }
@@ -158,7 +175,9 @@ impl RateBook {
         let (mut row, mut rows) = (0, Vec::with_capacity(total));
         for &pattern in patterns {
             for bundle in table.bundles_of(pattern) {
-                if !done(bundle) && table.link_start[bundle] < table.link_start[bundle + 1] {
+                let all = QueuePair { bundle: bundle as u32, strand: QueuePair::ALL };
+                let routed = table.link_start[bundle] < table.link_start[bundle + 1];
+                if routed && !done(bundle) && !self.held.contains(&all) {
                     self.columns.bundles.push(bundle as u32);
                     rows.push(row);
                 }
@@ -187,6 +206,11 @@ impl RateBook {
             self.columns.capacities.push(self.capacities[link.index()]);
         }
         *local
+    }
+
+    /// A link of no capacity beyond those of the fabric, for queue pairs that stand still.
+    fn shut(&mut self) -> u32 {
+        self.local(LinkId::from_index(self.capacities.len() - 1))
     }
 
     fn solve_static(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
@@ -239,6 +263,11 @@ impl RateBook {
                     strands.links.push(self.local(from.links[k]));
                     strands.shares.push(1.0);
                 }
+                let strand = s as u32 - from.bundle_start[bundle];
+                if self.held.contains(&QueuePair { bundle: bundle as u32, strand }) {
+                    strands.links.push(self.shut());
+                    strands.shares.push(1.0);
+                }
                 strands.start.push(strands.links.len() as u32);
                 strands.edge.push(from.edge[s]);
                 strands.amount.push(from.amount[s]);
@@ -252,7 +281,7 @@ impl RateBook {
         for (&row, &pace) in rows.iter().zip(&paces) {
             out.bundles[row] = pace;
         }
-        for (s, &rate) in rates.iter().enumerate() {
+        for (s, &rate) in rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
             let links = &strands.links[strands.start[s] as usize..strands.start[s + 1] as usize];
             out.strands.extend(links.iter().map(|&local| (self.columns.touched[local as usize], rate)));
         }

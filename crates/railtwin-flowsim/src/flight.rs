@@ -3,7 +3,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use railtwin_engine::{BundleTable, RunLog};
+use railtwin_engine::{BundleTable, RunLog, WorkGraph};
 use railtwin_fabric::{CableId, Fabric, LinkId};
 use railtwin_units::SimTime;
 use railtwin_units::stream::mix;
@@ -13,7 +13,9 @@ use crate::component::{FINISHED, Profile, RateBook, Rates, first_end, key_of};
 use crate::conflict::Conflicts;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
+use crate::meter::Meter;
 use crate::order::WorkOrder;
+use crate::waiting::QueuePair;
 
 /// Bytes left of a bundle that has ended; subtraction keeps it.
 const DONE: f64 = f64::NEG_INFINITY;
@@ -71,6 +73,9 @@ pub struct Flight {
     /// Bytes left by bundle, for patterns in flight and not on a known course.
     bytes_left: Vec<f64>,
     capacities: Vec<f64>,
+    meter: Option<Meter>,
+    /// Patterns that started since they were last asked for.
+    started: Vec<PatternId>,
 }
 
 impl Flight {
@@ -93,8 +98,15 @@ impl Flight {
             capacities: (0..fabric.link_count() as u32)
                 .map(|link| fabric.capacity(LinkId(link)).bytes_per_s())
                 .collect(),
+            meter: None,
+            started: Vec::new(),
             table,
         }
+    }
+
+    /// Records throughput from now on.
+    pub fn with_meter(self, meter: Option<Meter>) -> Self {
+        Self { meter, ..self }
     }
 
     /// Whether nothing is in flight.
@@ -137,6 +149,7 @@ impl Flight {
         }
         self.active[pattern.index()] = Some(Active { offer, component, done_mix: 0, left });
         self.in_flight.push(pattern);
+        self.started.push(pattern);
         self.components[component as usize].patterns.push(pattern);
         for other in merge {
             self.bring_up_to(now, other);
@@ -176,12 +189,12 @@ impl Flight {
     /// Makes the bytes left of a component true for `now`, and takes it off a known course.
     fn bring_up_to(&mut self, now: SimTime, row: u32) {
         let component = &mut self.components[row as usize];
-        let seconds = now.since(component.updated).seconds();
+        let (since, seconds) = (component.updated, now.since(component.updated).seconds());
         component.updated = now;
         component.version += 1;
         if let Some(course) = component.course.take() {
             let pattern = component.patterns[0];
-            self.leave_course(pattern, &course, seconds);
+            self.leave_course(pattern, &course, since, seconds);
             self.dirty.push(row);
             return;
         }
@@ -191,7 +204,12 @@ impl Flight {
         let patterns = std::mem::take(&mut component.patterns);
         let mut at = 0;
         for &pattern in &patterns {
-            for bundle in self.table.bundles_of(pattern) {
+            let bundles = self.table.bundles_of(pattern);
+            if let Some(meter) = &mut self.meter {
+                let rates = &rates.bundles[at..at + bundles.len()];
+                meter.moved(&self.table, pattern, rates, since.seconds(), now.seconds());
+            }
+            for bundle in bundles {
                 self.bytes_left[bundle] -= rates.bundles[at] * seconds;
                 at += 1;
             }
@@ -201,8 +219,9 @@ impl Flight {
     }
 
     /// Puts the bytes left where a pattern on its known course for `seconds` has them.
-    fn leave_course(&mut self, pattern: PatternId, course: &Profile, seconds: f64) {
+    fn leave_course(&mut self, pattern: PatternId, course: &Profile, since: SimTime, seconds: f64) {
         let bytes = self.member(pattern).offer.bytes as f64;
+        self.measure(pattern, course, since, seconds);
         let bundles = self.table.bundles_of(pattern);
         let mut from = 0.0;
         let (mut done_mix, mut left) = (0, 0);
@@ -228,6 +247,19 @@ impl Flight {
         (active.done_mix, active.left) = (done_mix, left);
     }
 
+    /// Records what a pattern moved in its first `seconds` on its known course.
+    fn measure(&mut self, pattern: PatternId, course: &Profile, since: SimTime, seconds: f64) {
+        let bytes = self.member(pattern).offer.bytes as f64;
+        let Some(meter) = &mut self.meter else { return };
+        let mut from = 0.0;
+        for (end, rates) in &course.phases {
+            let until = (end * bytes).min(seconds);
+            let start = since.seconds();
+            meter.moved(&self.table, pattern, &rates.bundles, start + from, start + until);
+            from = until.max(from);
+        }
+    }
+
     /// Ends bundles due at `now`, and the operations whose last bundle that was.
     pub fn advance(&mut self, now: SimTime, order: &mut WorkOrder<'_>) {
         while let Some(&Reverse((time, row, version))) = self.events.peek()
@@ -244,6 +276,7 @@ impl Flight {
         if let Some(course) = self.components[row as usize].course.clone() {
             let pattern = self.components[row as usize].patterns[0];
             let bytes = self.member(pattern).offer.bytes as f64;
+            self.measure(pattern, &course, self.components[row as usize].updated, f64::INFINITY);
             let course = self.table.is_dynamic().then_some(&course);
             self.ledger.completed(pattern, bytes, course);
             self.finish_pattern(now, pattern, order);
@@ -412,6 +445,79 @@ impl Flight {
         seconds
     }
 
+    /// The paths in use.
+    pub fn table(&self) -> &BundleTable {
+        &self.table
+    }
+
+    /// Patterns in flight.
+    pub fn in_flight(&self) -> &[PatternId] {
+        &self.in_flight
+    }
+
+    /// Patterns that started since this was last asked.
+    pub fn take_started(&mut self) -> Vec<PatternId> {
+        std::mem::take(&mut self.started)
+    }
+
+    /// Whether a bundle of a pattern has bytes left to move. True for the moment of the last change only.
+    pub fn is_moving(&self, pattern: PatternId, bundle: usize) -> bool {
+        let bytes = self.active[pattern.index()].as_ref().map(|active| active.offer.bytes as f64);
+        bytes.is_some_and(|bytes| self.bytes_left[bundle] > self.table.volume[bundle] * bytes * FINISHED)
+    }
+
+    /// What can wait of a bundle: all of it under a static split or without a route, else each queue pair.
+    pub fn queue_pairs(&self, bundle: usize) -> Vec<QueuePair> {
+        let starts = &self.table.strands.bundle_start;
+        let strands = if self.table.is_dynamic() { starts[bundle + 1] - starts[bundle] } else { 0 };
+        let whole = std::iter::once(QueuePair::ALL).filter(|_| strands == 0);
+        whole.chain(0..strands).map(|strand| QueuePair { bundle: bundle as u32, strand }).collect()
+    }
+
+    /// The links that a queue pair takes; none where it has no route.
+    pub fn path(&self, pair: QueuePair) -> Vec<LinkId> {
+        let (bundle, strands) = (pair.bundle as usize, &self.table.strands);
+        if pair.strand == QueuePair::ALL {
+            return self.table.links_of(bundle).map(|(link, _)| link).collect();
+        }
+        let strand = (strands.bundle_start[bundle] + pair.strand) as usize;
+        if strand >= strands.bundle_start[bundle + 1] as usize {
+            return Vec::new();
+        }
+        strands.links[strands.link_start[strand] as usize..strands.link_start[strand + 1] as usize].to_vec()
+    }
+
+    /// Makes a queue pair stand still, or go on.
+    pub fn hold(&mut self, now: SimTime, pair: QueuePair, held: bool) {
+        let pattern = self.table.pattern_start.partition_point(|&start| start <= pair.bundle) - 1;
+        if let Some(row) = self.active[pattern].as_ref().map(|active| active.component) {
+            self.bring_up_to(now, row);
+            self.dirty.push(row);
+        }
+        self.book.hold(pair, held);
+    }
+
+    /// Takes patterns out of flight, with all that wait for them; their operations never end.
+    pub fn kill(&mut self, now: SimTime, patterns: std::ops::Range<u32>) {
+        for pattern in patterns.map(PatternId) {
+            self.queues[pattern.index()].clear();
+            let Some(row) = self.active[pattern.index()].as_ref().map(|active| active.component) else {
+                continue;
+            };
+            self.bring_up_to(now, row);
+            let bytes = self.member(pattern).offer.bytes as f64;
+            if !self.table.is_dynamic() {
+                self.ledger.carried_so_far(&self.table, pattern, bytes, &self.bytes_left);
+            }
+            self.active[pattern.index()] = None;
+            self.in_flight.retain(|&other| other != pattern);
+            let mut others = std::mem::take(&mut self.components[row as usize].patterns);
+            others.retain(|&other| other != pattern);
+            self.retire(row);
+            self.regroup(now, others);
+        }
+    }
+
     /// A cable goes down or comes back: its links lose or regain their capacity.
     pub fn set_cable(&mut self, now: SimTime, cable: CableId, down: bool) {
         for row in 0..self.components.len() as u32 {
@@ -450,13 +556,21 @@ impl Flight {
         }
         self.ledger.settle(&self.table);
         self.conflicts = Conflicts::of(&table, self.capacities.len());
+        if let Some(meter) = &mut self.meter {
+            meter.take_paths(&table);
+        }
         self.table = table;
         self.book.forget();
         self.regroup(now, patterns);
     }
 
-    /// Writes what links and patterns carried into the log.
-    pub fn finish(mut self, log: &mut RunLog) {
+    /// Writes what links and patterns carried into a log whose times are known.
+    pub fn finish(mut self, now: SimTime, work: &WorkGraph, log: &mut RunLog) {
+        for row in 0..self.components.len() as u32 {
+            if !self.components[row as usize].patterns.is_empty() {
+                self.bring_up_to(now, row);
+            }
+        }
         if !self.table.is_dynamic() {
             for pattern in self.in_flight.clone() {
                 let bytes = self.member(pattern).offer.bytes as f64;
@@ -467,5 +581,8 @@ impl Flight {
         log.solves = self.book.counters.solves;
         log.solved_bundles = self.book.counters.bundles;
         (log.link_bytes, log.pattern_bytes) = self.ledger.finish();
+        if let Some(meter) = self.meter {
+            meter.finish(work, log);
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! * [`conflict`]: which patterns share links.
 //! * [`component`]: rates of patterns that share links, and the course of one alone.
 //! * [`flight`]: patterns in flight; [`order`]: operations that wait; [`ledger`]: what links carried.
+//! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
 //! * [`reduce`]: links that can bind.
 //! * [`engine`]: the event loop.
 //!
@@ -26,7 +27,9 @@ pub mod engine;
 pub mod flight;
 pub mod ledger;
 pub mod max_min;
+pub mod meter;
 pub mod order;
 pub mod reduce;
+pub mod waiting;
 
 pub use engine::{FlowEngine, Shortcuts};
