@@ -36,13 +36,16 @@ mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
+mod fault_spec;
 mod host_spec;
 mod job;
 mod json_schema;
 mod keys;
 mod keys_fabric;
+mod keys_fault;
 mod parse;
 mod resolve;
+mod resolve_fault;
 mod resolve_job;
 mod resolve_lingjun;
 mod routing_spec;
@@ -59,6 +62,7 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
+pub use fault_spec::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec};
 pub use host_spec::HostSpec;
 pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
@@ -66,6 +70,6 @@ pub use job::{
 pub use json_schema::json_schema;
 pub use resolve::{Reader, Source};
 pub use routing_spec::{Balancer, RoutingSpec, Seeds, Split};
-pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
+pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand};

@@ -1,6 +1,5 @@
 //! `[routing]`: how traffic finds its way.
 use railtwin_routing::{Fields, HashFunction};
-use railtwin_units::SimTime;
 use serde::{Deserialize, Serialize};
 
 /// How traffic finds its way.
@@ -25,9 +24,6 @@ pub struct RoutingSpec {
     pub core_per_port: bool,
     /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
     pub pxn: bool,
-    /// Time from a fault until routes avoid it.
-    #[serde(serialize_with = "crate::exact::write")]
-    pub convergence: SimTime,
 }
 
 impl Default for RoutingSpec {
@@ -41,7 +37,6 @@ impl Default for RoutingSpec {
             split: Split::Static,
             core_per_port: false,
             pxn: true,
-            convergence: SimTime::ZERO,
         }
     }
 }

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 9] = [
+const OF_RUN: [&str; 14] = [
     "step_time",
     "tokens",
     "mfu",
@@ -33,6 +33,11 @@ const OF_RUN: [&str; 9] = [
     "worst_link",
     "operations_unfinished",
     "leaf_uplink_",
+    "throughput_",
+    "halted",
+    "stall_time",
+    "time_lost",
+    "network_share",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
-use crate::{figures, tables};
+use crate::{faults, figures, tables};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -66,7 +66,7 @@ impl Run {
         let design = DesignReport::of(&case.fabric);
         let mut info = starting_info(&resolved, engine.name(), &design);
         info.figures = figures::of_design(&design);
-        info.figures.extend(crate::balance::paths_after_spine_loss(&resolved));
+        info.figures.extend(crate::balance::after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         if !case.work.jobs.is_empty() {
@@ -83,6 +83,7 @@ impl Run {
                 steps.finish()?;
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
+            info.figures.extend(faults::figures(case, &done));
             info.figures.extend(of_fabric);
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);
@@ -119,6 +120,7 @@ impl Run {
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
         ];
+        all.extend(tables::throughput(case, log));
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));
         }
