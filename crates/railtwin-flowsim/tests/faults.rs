@@ -1,4 +1,5 @@
 //! Faults against arithmetic: when flows go on, when they die, what moved meanwhile.
+#![allow(clippy::unwrap_used, reason = "a test")]
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -95,7 +95,7 @@ pub const TABLES: &[TableDoc] = &[
             (
                 "kind",
                 "text",
-                "down or up of a cable; stalled (a queue pair lost packets and waits), resumed (none waits any more) or halted (a queue pair died) of a job",
+                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died)",
             ),
         ],
     },
