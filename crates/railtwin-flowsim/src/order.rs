@@ -166,6 +166,12 @@ impl<'a> WorkOrder<'a> {
         self.start[operation as usize] = time;
     }
 
+    /// Whether all operations of all steps of a job have ended.
+    pub fn is_over(&self, job: u32) -> bool {
+        let (state, graph) = (&self.jobs[job as usize], &self.work.jobs[job as usize]);
+        state.left_in_step == 0 && state.step + 1 >= graph.steps
+    }
+
     /// Stops a job: what of it has not ended never will.
     pub fn halt(&mut self, job: u32) {
         self.jobs[job as usize].halted = true;

@@ -103,6 +103,12 @@ impl Waiting {
         log: &mut RunLog,
     ) {
         let before = self.by_job.clone();
+        for job in 0..self.by_job.len() as u32 {
+            // Under a dynamic split the others may have carried all that was left.
+            if self.by_job[job as usize] > 0 && order.is_over(job) {
+                self.resume_all(now, job, flight);
+            }
+        }
         let started = flight.take_started();
         if self.changed {
             self.find_broken(flight);
@@ -246,6 +252,11 @@ impl Waiting {
         let graph = &work.jobs[job as usize];
         order.halt(job);
         flight.kill(now, graph.first_pattern..graph.first_pattern + graph.plan.patterns.len() as u32);
+        self.resume_all(now, job, flight);
+    }
+
+    /// Lets go all queue pairs of a job.
+    fn resume_all(&mut self, now: SimTime, job: u32, flight: &mut Flight) {
         let gone: Vec<QueuePair> =
             self.waits.iter().filter(|(_, wait)| wait.job == job).map(|(&pair, _)| pair).collect();
         for pair in gone {

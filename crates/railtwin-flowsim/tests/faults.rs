@@ -266,7 +266,7 @@ fn arrived(case: &Case, log: &RunLog) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Any cables fail, for good or not, under any reaction: bytes are conserved, nothing crosses what was dead
     /// all the time, buckets add up to what arrived, and the same case gives the same log.
