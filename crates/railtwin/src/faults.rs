@@ -50,7 +50,7 @@ pub fn figures(case: &Case, simulation: &Simulation) -> Vec<Figure> {
         let end = simulation.log.end.seconds();
         push("time_lost_share", fared.lost.map(|lost| lost / end), "ratio", "of the whole run");
         let share = fared.before.map(|before| 1.0 - computing(&job.plan) / before);
-        push("exposed_share_before_fault", share, "ratio", "of a step, not computing, busiest lane");
+        push("not_computing_before_fault", share, "ratio", "of a step, not computing, busiest lane");
     }
     figures
 }

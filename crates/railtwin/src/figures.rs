@@ -37,7 +37,7 @@ const OF_RUN: [&str; 14] = [
     "halted",
     "stall_time",
     "time_lost",
-    "exposed_share",
+    "not_computing",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.
