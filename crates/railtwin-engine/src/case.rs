@@ -7,7 +7,7 @@ use railtwin_routing::EcmpConfig;
 use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Reaction, Transport};
 use crate::graph::WorkGraph;
 use crate::run_log::RunLog;
 
@@ -115,8 +115,6 @@ pub struct RoutingCase {
     pub replan: Replan,
     /// Whether messages for another rail first cross NVLink to its GPU (NCCL's PXN).
     pub pxn: bool,
-    /// Time from a fault until routes avoid it; flows over the dead link stand still meanwhile.
-    pub convergence: SimTime,
 }
 
 impl RoutingCase {
@@ -160,6 +158,12 @@ pub struct Case {
     pub caps: Vec<IntraHostCap>,
     /// Faults in order of time.
     pub faults: Vec<Fault>,
+    /// How the network reacts to them.
+    pub reaction: Reaction,
+    /// How queue pairs live through them.
+    pub transport: Transport,
+    /// Width of the buckets in which throughput is recorded; none where it is not.
+    pub throughput: Option<SimTime>,
 }
 
 /// What runs a case. The same case and replicate give the same log, whatever runs beside it.

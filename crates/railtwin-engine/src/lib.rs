@@ -5,7 +5,7 @@
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
 //! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`plan`]: what hosts and controllers plan for it.
-//! * [`fault`]: cables that go down and come back while a run goes on.
+//! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
@@ -18,7 +18,6 @@ pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Replan, RoutingCase, Split};
-pub use choose::View;
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
-pub use run_log::{Incident, OperationTimes, RunLog};
+pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

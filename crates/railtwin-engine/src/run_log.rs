@@ -1,7 +1,6 @@
 //! What an engine hands back: when operations ran and what links carried.
+use railtwin_fabric::CableId;
 use railtwin_units::SimTime;
-
-use crate::fault::Fault;
 
 /// Start and end of every operation, by operation id; [`SimTime::NEVER`] where it did not happen.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -12,8 +11,82 @@ pub struct OperationTimes {
     pub end: Vec<SimTime>,
 }
 
-/// A fault that acted.
-pub type Incident = Fault;
+/// What happened to a cable or to a job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum IncidentKind {
+    /// A cable went down.
+    Down(CableId),
+    /// A cable was mended.
+    Up(CableId),
+    /// A queue pair of the job, by its number, lost packets while none of its others waited.
+    Stalled(u32),
+    /// All queue pairs of the job move again.
+    Resumed(u32),
+    /// A queue pair of the job died; the job stops.
+    Halted(u32),
+}
+
+impl IncidentKind {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down(_) => "down",
+            Self::Up(_) => "up",
+            Self::Stalled(_) => "stalled",
+            Self::Resumed(_) => "resumed",
+            Self::Halted(_) => "halted",
+        }
+    }
+
+    /// The cable that it happened to.
+    pub const fn cable(self) -> Option<CableId> {
+        match self {
+            Self::Down(cable) | Self::Up(cable) => Some(cable),
+            _ => None,
+        }
+    }
+
+    /// The job that it happened to, by its row.
+    pub const fn job(self) -> Option<u32> {
+        match self {
+            Self::Stalled(job) | Self::Resumed(job) | Self::Halted(job) => Some(job),
+            _ => None,
+        }
+    }
+}
+
+/// Something that befell the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Incident {
+    /// When.
+    pub at: SimTime,
+    /// What.
+    pub kind: IncidentKind,
+}
+
+/// Work done by one job over time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct JobThroughput {
+    /// Bytes that arrived at NICs in each bucket.
+    pub bytes: Vec<f64>,
+    /// Steps that ended in each bucket.
+    pub steps_ended: Vec<u32>,
+}
+
+/// Work done over time, in buckets of equal width from time zero on.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Throughput {
+    /// Width of a bucket: as asked for, doubled until no more than [`Throughput::BUCKETS_MAX`] are needed.
+    pub bucket: SimTime,
+    /// The jobs, with equally many buckets.
+    pub jobs: Vec<JobThroughput>,
+}
+
+impl Throughput {
+    /// Most buckets of a job: a million rows can still be drawn.
+    pub const BUCKETS_MAX: usize = 1 << 20;
+}
 
 /// The record of one run of one replicate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,8 +101,10 @@ pub struct RunLog {
     pub link_bytes: Vec<f64>,
     /// Bytes that each pattern's operations asked for, by pattern id.
     pub pattern_bytes: Vec<f64>,
-    /// Faults that acted, in order.
+    /// Faults that acted and what they did to jobs, in order.
     pub incidents: Vec<Incident>,
+    /// Work done over time, where it was asked for.
+    pub throughput: Option<Throughput>,
     /// Times that the max-min problem was solved.
     pub solves: u64,
     /// Bundles in all those solves together.

@@ -102,7 +102,6 @@ fn all_to_all(fabric: Fabric) -> Case {
         resilient: false,
         replan: railtwin_engine::Replan::AtOnce,
         pxn: true,
-        convergence: SimTime::ZERO,
     };
     let placements = vec![place.expect("the fabric has 512 free GPUs")];
     let name = "all-to-all".into();
@@ -116,6 +115,9 @@ fn all_to_all(fabric: Fabric) -> Case {
         pace: railtwin_engine::Pace::Bundle,
         caps: vec![],
         faults: vec![],
+        reaction: railtwin_engine::Reaction::INSTANT,
+        transport: railtwin_engine::Transport::default(),
+        throughput: None,
     }
 }
 
@@ -146,7 +148,7 @@ fn alike(criterion: &mut Criterion) {
         let links: Vec<LinkId> =
             (0..4).map(|layer| LinkId(25 * layer + random.random_range(0..25))).collect();
         for _ in 0..32 {
-            let strand = Strand { edge: 0, amount: 1.0, of: 1, links: links.clone() };
+            let strand = Strand { edge: 0, amount: 1.0, of: 1, links: links.clone(), parts: Vec::new() };
             writer.push(1.0, f64::INFINITY, &[strand]);
         }
     }

@@ -154,8 +154,9 @@ fn ring(hosts: u32) -> Case {
         ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
         queue_pairs: 1,
         split: Split::Static,
+        resilient: false,
+        replan: railtwin_engine::Replan::AtOnce,
         pxn: true,
-        convergence: SimTime::ZERO,
     };
     Case {
         name: "ring".into(),
@@ -167,6 +168,9 @@ fn ring(hosts: u32) -> Case {
         pace: Pace::Bundle,
         caps: vec![],
         faults: vec![],
+        reaction: railtwin_engine::Reaction::INSTANT,
+        transport: railtwin_engine::Transport::default(),
+        throughput: None,
     }
 }
 

@@ -1,5 +1,5 @@
 //! Rates of patterns in flight: what a set of patterns that share links gets, and how one alone runs its course.
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use railtwin_engine::BundleTable;
@@ -10,6 +10,7 @@ use railtwin_workload::PatternId;
 use crate::dynamic::{self, Strands};
 use crate::max_min::{Problem, Solver};
 use crate::reduce::Constraints;
+use crate::waiting::QueuePair;
 
 /// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ impl Counters {
 /// Solves for rates, and remembers: the rates of the same bundles are the same whatever their bytes.
 #[derive(Debug)]
 pub struct RateBook {
+    /// By link id; one more is shut: see [`RateBook::shut`].
     capacities: Vec<f64>,
     /// What can bind, under a static split; found anew after a change of capacities or paths.
     constraints: Option<Constraints>,
@@ -57,6 +59,8 @@ pub struct RateBook {
     known: HashMap<u128, Rc<Rates>>,
     profiles: Vec<Option<Rc<Profile>>>,
     remember: bool,
+    /// Queue pairs that stand still.
+    held: BTreeSet<QueuePair>,
     /// What was done so far.
     pub counters: Counters,
     columns: Columns,
@@ -80,13 +84,14 @@ impl RateBook {
     /// An empty book over the links' capacities; without `remember` every question is solved anew.
     pub fn new(capacities: &[f64], patterns: usize, remember: bool) -> Self {
         Self {
-            capacities: capacities.to_vec(),
+            capacities: capacities.iter().copied().chain([0.0]).collect(),
             constraints: None,
             solver: Solver::default(),
-            local_of: vec![u32::MAX; capacities.len()],
+            local_of: vec![u32::MAX; capacities.len() + 1],
             known: HashMap::new(),
             profiles: vec![None; patterns],
             remember,
+            held: BTreeSet::new(),
             counters: Counters::default(),
             columns: Columns::default(),
         }
@@ -98,9 +103,21 @@ impl RateBook {
         self.forget();
     }
 
+    /// Makes a queue pair stand still or go on, and forgets rates.
+    pub fn hold(&mut self, pair: QueuePair, held: bool) {
+        let changed = if held { self.held.insert(pair) } else { self.held.remove(&pair) };
+        if changed {
+            self.forget_rates();
+        }
+    }
+
     /// Forgets all rates, as after a new table.
     pub fn forget(&mut self) {
         self.constraints = None;
+        self.forget_rates();
+    }
+
+    fn forget_rates(&mut self) {
         self.known.clear();
         self.profiles.iter_mut().for_each(|profile| *profile = None);
     }
@@ -165,7 +182,9 @@ impl RateBook {
         let (mut row, mut rows) = (0, Vec::with_capacity(total));
         for &pattern in patterns {
             for bundle in table.bundles_of(pattern) {
-                if !done(bundle) && table.link_start[bundle] < table.link_start[bundle + 1] {
+                let all = QueuePair { bundle: bundle as u32, strand: QueuePair::ALL };
+                let routed = table.link_start[bundle] < table.link_start[bundle + 1];
+                if routed && !done(bundle) && !self.held.contains(&all) {
                     self.columns.bundles.push(bundle as u32);
                     rows.push(row);
                 }
@@ -194,6 +213,11 @@ impl RateBook {
             self.columns.capacities.push(self.capacities[link.index()]);
         }
         *local
+    }
+
+    /// A link of no capacity beyond those of the fabric, for queue pairs that stand still.
+    fn shut(&mut self) -> u32 {
+        self.local(LinkId::from_index(self.capacities.len() - 1))
     }
 
     fn solve_static(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
@@ -246,6 +270,11 @@ impl RateBook {
                     strands.links.push(self.local(from.links[k]));
                     strands.shares.push(1.0);
                 }
+                let strand = s as u32 - from.bundle_start[bundle];
+                if self.held.contains(&QueuePair { bundle: bundle as u32, strand }) {
+                    strands.links.push(self.shut());
+                    strands.shares.push(1.0);
+                }
                 strands.start.push(strands.links.len() as u32);
                 strands.edge.push(from.edge[s]);
                 strands.amount.push(from.amount[s]);
@@ -259,7 +288,7 @@ impl RateBook {
         for (&row, &pace) in rows.iter().zip(&paces) {
             out.bundles[row] = pace;
         }
-        for (s, &rate) in rates.iter().enumerate() {
+        for (s, &rate) in rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
             let links = &strands.links[strands.start[s] as usize..strands.start[s + 1] as usize];
             out.strands.extend(links.iter().map(|&local| (self.columns.touched[local as usize], rate)));
         }

@@ -160,7 +160,11 @@ mod tests {
         let mut writer = BundleWriter::new(false);
         for links in [[0, 1], [1, 2], [2, 3], [4, 5]] {
             let links = links.map(LinkId).to_vec();
-            writer.push(1.0, f64::INFINITY, &[Strand { edge: 0, amount: 1.0, of: 1, links }]);
+            writer.push(
+                1.0,
+                f64::INFINITY,
+                &[Strand { edge: 0, amount: 1.0, of: 1, links, parts: Vec::new() }],
+            );
             writer.close_pattern(SimTime::ZERO);
         }
         let mut conflicts = Conflicts::of(&writer.finish(), 6);

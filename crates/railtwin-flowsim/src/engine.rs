@@ -1,14 +1,20 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
+use railtwin_engine::choose::View as Paths;
+use railtwin_engine::fault::{Change, Moment, View, black_hole, timeline};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{BundleTable, Case, Engine, Fault, FaultKind, RunLog, WorkGraph};
+use railtwin_engine::{
+    BundleTable, Case, Engine, FaultKind, Incident, IncidentKind, Replan, RunLog, Transport, WorkGraph,
+};
 use railtwin_fabric::Fabric;
 use railtwin_routing::LinkMask;
 use railtwin_units::SimTime;
 
 use crate::flight::Flight;
+use crate::meter::Meter;
 use crate::order::WorkOrder;
+use crate::waiting::Waiting;
 
 /// Ways to save work. Every one leaves the result unchanged; a test compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,26 +59,100 @@ impl Engine for FlowEngine {
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
         let lowering = Lowering::new(case, replicate);
-        let mut mask = LinkMask::none(&case.fabric);
-        let course = Events { faults: &case.faults, convergence: case.routing.convergence };
-        let table = lowering.table(&mask, false).0;
-        self.work_off(&case.fabric, table, &case.work, course, |fault| {
-            if let Some(fault) = fault {
-                mask.set_cable(fault.cable, fault.kind == FaultKind::Down);
-                return None;
-            }
-            Some(lowering.table(&mask, false).0)
+        let course = Outside {
+            moments: timeline(&case.fabric, &case.faults, &case.reaction),
+            transport: case.transport,
+            throughput: case.throughput,
+            replan: case.routing.replan,
+        };
+        let mut known = Known::new(&case.fabric, case.routing.replan);
+        for moment in course.moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
+            known.learn(moment.change);
+        }
+        known.plan();
+        let table = known.table(&lowering);
+        self.work_off(&case.fabric, table, &case.work, course, |changes, plan| {
+            let learnt = changes.iter().filter(|&&change| known.learn(change)).count();
+            let planned = (plan || learnt > 0 && known.replan == Replan::AtOnce) && known.plan();
+            (learnt > 0 || planned).then(|| known.table(&lowering))
         })
     }
 }
 
 /// What comes from outside while work goes on.
-#[derive(Clone, Copy, Debug)]
-struct Events<'a> {
+#[derive(Clone, Debug)]
+struct Outside {
     /// In order of time.
-    faults: &'a [Fault],
-    /// Time from a fault until routes avoid it.
-    convergence: SimTime,
+    moments: Vec<Moment>,
+    transport: Transport,
+    throughput: Option<SimTime>,
+    replan: Replan,
+}
+
+impl Outside {
+    /// When who planned paths plans again after routes changed at `now`; none where it never does, or did so
+    /// at once.
+    fn next_plan(&self, now: SimTime) -> Option<SimTime> {
+        match self.replan {
+            Replan::Never | Replan::AtOnce => None,
+            Replan::After(time) => Some(now.saturating_add(time)),
+            Replan::Every(period) => {
+                let next = (now.ps() / period.ps().max(1) + 1).saturating_mul(period.ps().max(1));
+                Some(SimTime::from_ps(next))
+            }
+        }
+    }
+}
+
+/// The links that paths avoid: of traffic that is routed, of what leaves bridge, and of who plans paths.
+#[derive(Debug)]
+struct Known {
+    routed: LinkMask,
+    bridged: LinkMask,
+    planned: LinkMask,
+    replan: Replan,
+}
+
+impl Known {
+    fn new(fabric: &Fabric, replan: Replan) -> Self {
+        let none = LinkMask::none(fabric);
+        Self { routed: none.clone(), bridged: none.clone(), planned: none, replan }
+    }
+
+    /// Who plans learns what switches know; false where it knew.
+    fn plan(&mut self) -> bool {
+        let news = self.planned != self.routed;
+        self.planned = self.routed.clone();
+        news
+    }
+
+    /// Takes note of a change; false where it changes no path.
+    fn learn(&mut self, change: Change) -> bool {
+        let (link, view, avoid) = match change {
+            Change::Avoided(link, view) => (link, view, true),
+            Change::Used(link, view) => (link, view, false),
+            _ => return false,
+        };
+        let before = self.routed.generation() + self.bridged.generation();
+        if view != View::Bridged {
+            self.routed.set_link(link, avoid);
+        }
+        if view != View::Routed {
+            self.bridged.set_link(link, avoid);
+        }
+        before != self.routed.generation() + self.bridged.generation()
+    }
+
+    fn table(&self, lowering: &Lowering<'_>) -> BundleTable {
+        let routed = lowering.table_of(Paths { mask: &self.routed, planned: &self.planned }, false).0;
+        if self.routed == self.bridged {
+            return routed;
+        }
+        let (bridged, flows) = lowering.table_of(Paths { mask: &self.bridged, planned: &self.planned }, true);
+        let lost = |link| self.routed.is_down(link) && !self.bridged.is_down(link);
+        let caught = black_hole::bridged(&bridged, &flows, &lost);
+        black_hole::join(&routed, &bridged, &caught)
+    }
 }
 
 impl FlowEngine {
@@ -83,57 +163,89 @@ impl FlowEngine {
     /// When the table has fewer patterns than the work graph, or names links that the fabric has not.
     pub fn run_table(&self, fabric: &Fabric, table: BundleTable, work: &WorkGraph) -> RunLog {
         assert!(table.patterns() >= work.patterns, "every pattern of the work needs its bundles");
-        let quiet = Events { faults: &[], convergence: SimTime::ZERO };
-        self.work_off(fabric, table, work, quiet, |_| None)
+        let quiet = Outside {
+            moments: Vec::new(),
+            transport: Transport::default(),
+            throughput: None,
+            replan: Replan::Never,
+        };
+        self.work_off(fabric, table, work, quiet, |_, _| None)
     }
 
-    /// The loop. `routes` is told of every fault, and asked with none for the table of paths that avoid all
-    /// dead links once routes have converged.
+    /// The loop. `routes` is told of all changes of a moment and whether it is one to plan paths anew, and returns
+    /// the table of paths where those change any; `table` is that of time zero.
     fn work_off(
         &self,
         fabric: &Fabric,
         table: BundleTable,
         work: &WorkGraph,
-        events: Events<'_>,
-        mut routes: impl FnMut(Option<&Fault>) -> Option<BundleTable>,
+        outside: Outside,
+        mut routes: impl FnMut(&[Change], bool) -> Option<BundleTable>,
     ) -> RunLog {
+        let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work);
-        let mut flight = Flight::new(fabric, table, self.shortcuts);
-        let mut faults = events.faults.iter().peekable();
-        let mut reroutes = VecDeque::new();
+        let mut flight = Flight::new(fabric, table, self.shortcuts, meter);
+        let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport);
+        let mut moments = outside.moments.iter().peekable();
+        let mut changes = Vec::new();
+        let mut plans = BTreeSet::new();
         let mut log = RunLog::default();
+        let mut now = SimTime::ZERO;
         order.release(&mut flight);
-        flight.solve(SimTime::ZERO);
+        flight.solve(now);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
-            let fault = faults.peek().map(|fault| fault.at);
-            let reroute = reroutes.front().copied();
-            let Some(now) = [next, fault, reroute].into_iter().flatten().min() else { break };
+            let moment = moments.peek().map(|moment| moment.at);
+            let Some(soonest) =
+                [next, moment, waiting.next_time(), plans.first().copied()].into_iter().flatten().min()
+            else {
+                break;
+            };
             // Once no work is left to hope for, faults to come change nothing.
             if next.is_none() && flight.is_empty() {
                 break;
             }
-            let mut rerouted = false;
-            while let Some(fault) = faults.next_if(|fault| fault.at == now) {
-                flight.set_cable(now, fault.cable, fault.kind == FaultKind::Down);
-                routes(Some(fault));
-                log.incidents.push(*fault);
-                reroutes.push_back(now.saturating_add(events.convergence));
+            now = soonest;
+            changes.clear();
+            while let Some(moment) = moments.next_if(|moment| moment.at == now) {
+                changes.push(moment.change);
+                strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
-            while reroutes.front() == Some(&now) {
-                reroutes.pop_front();
-                rerouted = true;
-            }
-            if rerouted && let Some(table) = routes(None) {
+            let plan = plans.remove(&now);
+            if let Some(table) = routes(&changes, plan) {
+                if !plan {
+                    plans.extend(outside.next_plan(now));
+                }
                 flight.reroute(now, table);
+                waiting.paths_changed();
             }
             flight.advance(now, &mut order);
             order.advance(now, &mut flight);
+            waiting.act(now, &mut flight, &mut order, work, &mut log);
             flight.solve(now);
             log.events += 1;
         }
         order.finish(&mut log);
-        flight.finish(&mut log);
+        flight.finish(now, work, &mut log);
         log
     }
+}
+
+/// What a moment does to cables.
+fn strike(moment: &Moment, fabric: &Fabric, flight: &mut Flight, waiting: &mut Waiting, log: &mut RunLog) {
+    let (cable, dead) = match moment.change {
+        Change::Struck(cable, kind) => {
+            let kind = match kind {
+                FaultKind::Down => IncidentKind::Down(cable),
+                FaultKind::Up => IncidentKind::Up(cable),
+            };
+            log.incidents.push(Incident { at: moment.at, kind });
+            return;
+        }
+        Change::Dies(cable) => (cable, true),
+        Change::Carries(cable) => (cable, false),
+        Change::Avoided(..) | Change::Used(..) => return,
+    };
+    flight.set_cable(moment.at, cable, dead);
+    waiting.set_cable(fabric, cable, dead);
 }

@@ -1,7 +1,9 @@
 //! Patterns in flight: operations wait for their communicator, take off, land; bytes are entered in the ledger.
-use std::collections::VecDeque;
+mod holds;
 
-use railtwin_engine::{BundleTable, RunLog};
+use std::collections::{BTreeSet, VecDeque};
+
+use railtwin_engine::{BundleTable, RunLog, WorkGraph};
 use railtwin_fabric::{CableId, Fabric, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
@@ -9,8 +11,10 @@ use railtwin_workload::PatternId;
 use crate::conflict::Conflicts;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
+use crate::meter::Meter;
 use crate::order::WorkOrder;
 use crate::steps::Steps;
+use crate::waiting::QueuePair;
 use crate::whole::{Landing, Whole};
 
 /// Bundles for each pattern up to which remembering rates is faster than finding them anew.
@@ -45,30 +49,38 @@ pub struct Flight {
     /// Operations that wait until their communicator is free.
     queues: Vec<VecDeque<Offer>>,
     capacities: Vec<f64>,
+    /// Patterns that started since they were last asked for.
+    started: Vec<PatternId>,
+    /// Queue pairs that stand still.
+    held: BTreeSet<QueuePair>,
 }
 
 impl Flight {
-    /// Nothing in flight.
-    pub fn new(fabric: &Fabric, table: BundleTable, shortcuts: Shortcuts) -> Self {
+    /// Nothing in flight. A meter records throughput over time.
+    pub fn new(fabric: &Fabric, table: BundleTable, shortcuts: Shortcuts, meter: Option<Meter>) -> Self {
         let patterns = table.patterns();
         let links = fabric.link_count();
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let capacities: Vec<f64> = (0..links as u32).map(capacity).collect();
         // Where patterns are hardly more than one bundle the same few meet again and again: rates are looked up.
         let few = shortcuts.remember && table.bundles() <= FEW * patterns;
-        let course = if shortcuts.touched && !few && !table.is_dynamic() {
+        let course = if shortcuts.touched && !few && !table.is_dynamic() && meter.is_none() {
             Course::Steps(Box::new(Steps::new(&table, &capacities, shortcuts)))
         } else {
             Course::Whole(Box::new(Whole::new(&table, &capacities, shortcuts)))
         };
+        let mut ledger = Ledger::new(patterns, links);
+        ledger.meter = meter;
         Self {
             conflicts: Conflicts::of(&table, links),
-            ledger: Ledger::new(patterns, links),
+            ledger,
             course,
             active: vec![None; patterns],
             in_flight: 0,
             queues: vec![VecDeque::new(); patterns],
             capacities,
+            started: Vec::new(),
+            held: BTreeSet::new(),
             table,
         }
     }
@@ -105,6 +117,7 @@ impl Flight {
     fn start(&mut self, now: SimTime, pattern: PatternId, offer: Offer) {
         self.active[pattern.index()] = Some(offer);
         self.in_flight += 1;
+        self.started.push(pattern);
         self.conflicts.enter(pattern);
         let (table, conflicts) = (&self.table, &self.conflicts);
         match &mut self.course {
@@ -225,6 +238,9 @@ impl Flight {
         }
         let left = self.carried_so_far(now);
         self.ledger.settle(&self.table);
+        if let Some(meter) = &mut self.ledger.meter {
+            meter.take_paths(&table);
+        }
         self.table = table;
         let flying = self.flying();
         self.conflicts = Conflicts::of(&self.table, self.capacities.len());
@@ -232,6 +248,9 @@ impl Flight {
         match &mut self.course {
             Course::Steps(steps) => {
                 steps.reroute(&self.table, &self.capacities);
+                for pair in &self.held {
+                    steps.hold(now, &self.table, pair.bundle as usize, true);
+                }
                 for (pattern, bytes) in flying {
                     steps.go_on(now, &self.table, pattern, bytes, &left);
                 }
@@ -243,9 +262,12 @@ impl Flight {
         }
     }
 
-    /// Writes what links and patterns carried until `end` into the log.
-    pub fn finish(mut self, log: &mut RunLog) {
-        self.carried_so_far(log.end);
+    /// Writes what links and patterns carried until `now` into a log whose times are known.
+    pub fn finish(mut self, now: SimTime, work: &WorkGraph, log: &mut RunLog) {
+        if let Course::Whole(whole) = &mut self.course {
+            whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+        }
+        self.carried_so_far(now);
         self.ledger.settle(&self.table);
         let counters = match &self.course {
             Course::Steps(steps) => steps.counters(),
@@ -253,6 +275,10 @@ impl Flight {
         };
         log.solves = counters.solves;
         log.solved_bundles = counters.bundles;
-        (log.link_bytes, log.pattern_bytes) = self.ledger.finish();
+        let meter;
+        (log.link_bytes, log.pattern_bytes, meter) = self.ledger.finish();
+        if let Some(meter) = meter {
+            meter.finish(work, log);
+        }
     }
 }

@@ -6,6 +6,7 @@ use railtwin_fabric::LinkId;
 use railtwin_workload::PatternId;
 
 use crate::component::Profile;
+use crate::meter::Meter;
 
 /// Bytes of operations that ended, by pattern, and bytes already put on links.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Ledger {
     carried: Vec<Vec<f64>>,
     links: Vec<f64>,
     patterns: Vec<f64>,
+    /// What was delivered when, where that was asked for; only patterns that are solved whole tell it.
+    pub meter: Option<Meter>,
 }
 
 impl Ledger {
@@ -29,6 +32,7 @@ impl Ledger {
             carried: vec![Vec::new(); patterns],
             links: vec![0.0; links],
             patterns: vec![0.0; patterns],
+            meter: None,
         }
     }
 
@@ -118,8 +122,8 @@ impl Ledger {
         }
     }
 
-    /// Bytes by link and by pattern.
-    pub fn finish(self) -> (Vec<f64>, Vec<f64>) {
-        (self.links, self.patterns)
+    /// Bytes by link and by pattern, and what was delivered when.
+    pub fn finish(self) -> (Vec<f64>, Vec<f64>, Option<Meter>) {
+        (self.links, self.patterns, self.meter)
     }
 }

@@ -8,6 +8,7 @@
 //! * [`flight`]: patterns in flight, in one of two ways: [`steps`] solves what an event touches, [`whole`] all
 //!   that share links, with rates and courses from [`component`].
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
+//! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
 //! * [`engine`]: the event loop.
 //!
 //! ```
@@ -30,11 +31,13 @@ pub mod filling;
 pub mod flight;
 pub mod ledger;
 pub mod max_min;
+pub mod meter;
 pub mod motion;
 pub mod order;
 pub mod reduce;
 pub mod steps;
 pub mod symmetry;
+pub mod waiting;
 pub mod whole;
 
 pub use engine::{FlowEngine, Shortcuts};

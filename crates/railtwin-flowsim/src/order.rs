@@ -16,6 +16,8 @@ struct Job {
     successors: Vec<u32>,
     step: u32,
     left_in_step: u32,
+    /// A queue pair died: nothing of the job starts or ends any more.
+    halted: bool,
 }
 
 /// The operations of a case in the order in which they may start.
@@ -61,6 +63,7 @@ impl<'a> WorkOrder<'a> {
                 successors: Vec::new(),
                 step: 0,
                 left_in_step: count as u32,
+                halted: false,
             });
             order.index_successors(row);
             if job.steps > 0 && count > 0 {
@@ -163,10 +166,24 @@ impl<'a> WorkOrder<'a> {
         self.start[operation as usize] = time;
     }
 
+    /// Whether all operations of all steps of a job have ended.
+    pub fn is_over(&self, job: u32) -> bool {
+        let (state, graph) = (&self.jobs[job as usize], &self.work.jobs[job as usize]);
+        state.left_in_step == 0 && state.step + 1 >= graph.steps
+    }
+
+    /// Stops a job: what of it has not ended never will.
+    pub fn halt(&mut self, job: u32) {
+        self.jobs[job as usize].halted = true;
+    }
+
     fn end_operation(&mut self, now: SimTime, operation: u32) {
+        let (row, step, index) = self.work.locate(OperationId(operation));
+        if self.jobs[row].halted {
+            return;
+        }
         self.end[operation as usize] = now;
         self.last_end = self.last_end.max(now);
-        let (row, step, index) = self.work.locate(OperationId(operation));
         let count = self.work.jobs[row].plan.operations.len() as u32;
         let first = self.work.jobs[row].first_operation + step * count;
         let job = &mut self.jobs[row];

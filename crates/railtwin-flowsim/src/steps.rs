@@ -269,11 +269,30 @@ impl Steps {
             if table.links[range].binary_search(&link).is_err() {
                 continue;
             }
-            self.leave_course(now, table, self.pattern_of[bundle]);
-            self.dead[bundle] = if down { self.dead[bundle] + 1 } else { self.dead[bundle] - 1 };
-            let ceiling = if self.dead[bundle] > 0 { 0.0 } else { table.cap[bundle] / table.weight[bundle] };
-            self.motion.set_ceiling(bundle as u32, ceiling);
+            self.hold(now, table, bundle, down);
         }
+    }
+
+    /// Makes a bundle stand still, or go on; many times held is held until as many times let go.
+    pub fn hold(&mut self, now: SimTime, table: &BundleTable, bundle: usize, held: bool) {
+        self.leave_course(now, table, self.pattern_of[bundle]);
+        self.dead[bundle] = if held { self.dead[bundle] + 1 } else { self.dead[bundle] - 1 };
+        let ceiling = if self.dead[bundle] > 0 { 0.0 } else { table.cap[bundle] / table.weight[bundle] };
+        self.motion.set_ceiling(bundle as u32, ceiling);
+    }
+
+    /// Takes a pattern out of flight, once [`Steps::bytes_left`] was asked.
+    pub fn kill(&mut self, now: SimTime, table: &BundleTable, pattern: PatternId) {
+        self.leave_course(now, table, pattern);
+        let seconds = self.seconds(now);
+        for bundle in table.bundles_of(pattern) {
+            if std::mem::replace(&mut self.moves[bundle], false) {
+                self.motion.remove(seconds, bundle as u32);
+                self.moving -= 1;
+            }
+        }
+        self.landed.retain(|&other| other != pattern);
+        self.ways[pattern.index()] = Way::Landed;
     }
 
     /// Bytes left by bundle of a pattern in flight, with [`DONE`] for bundles that ended.

@@ -73,7 +73,7 @@ mod tests {
         let mut writer = BundleWriter::new(false);
         let mut push = |volume: f64, cap: f64, links: [u32; 2]| {
             let links = links.map(LinkId).to_vec();
-            writer.push(volume, cap, &[Strand { edge: 0, amount: 1.0, of: 1, links }]);
+            writer.push(volume, cap, &[Strand { edge: 0, amount: 1.0, of: 1, links, parts: Vec::new() }]);
         };
         push(1.0, f64::INFINITY, [0, 1]);
         push(1.0, f64::INFINITY, [0, 2]);

@@ -16,6 +16,7 @@ use crate::conflict::Conflicts;
 use crate::course::DONE;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
+use crate::waiting::QueuePair;
 
 /// A pattern in flight.
 #[derive(Clone, Copy, Debug)]
@@ -173,11 +174,12 @@ impl Whole {
     /// Makes the bytes left of a component true for `now`, and takes it off a known course.
     fn bring_up_to(&mut self, now: SimTime, table: &BundleTable, ledger: &mut Ledger, row: u32) {
         let component = &mut self.components[row as usize];
-        let seconds = now.since(component.updated).seconds();
+        let (since, seconds) = (component.updated, now.since(component.updated).seconds());
         component.updated = now;
         component.version += 1;
         if let Some(course) = component.course.take() {
             let pattern = component.patterns[0];
+            self.measure(table, ledger, pattern, &course, since, seconds);
             self.leave_course(table, ledger, pattern, &course, seconds);
             self.dirty.push(row);
             return;
@@ -185,11 +187,40 @@ impl Whole {
         let Some(rates) = &component.rates else {
             return;
         };
+        if let Some(meter) = &mut ledger.meter {
+            let mut at = 0;
+            for &pattern in &component.patterns {
+                let span = at..at + table.bundles_of(pattern).len();
+                at = span.end;
+                meter.moved(table, pattern, &rates.bundles[span], since.seconds(), now.seconds());
+            }
+        }
         let bundles = component.patterns.iter().flat_map(|&pattern| table.bundles_of(pattern));
         for (bundle, rate) in bundles.zip(&rates.bundles) {
             self.bytes_left[bundle] -= rate * seconds;
         }
         ledger.moved(&rates.strands, seconds);
+    }
+
+    /// Tells the meter what a pattern moved in its first `seconds` on its known course.
+    fn measure(
+        &mut self,
+        table: &BundleTable,
+        ledger: &mut Ledger,
+        pattern: PatternId,
+        course: &Profile,
+        since: SimTime,
+        seconds: f64,
+    ) {
+        let bytes = self.member(pattern).bytes;
+        let Some(meter) = &mut ledger.meter else { return };
+        let mut from = 0.0;
+        for (end, rates) in &course.phases {
+            let until = (end * bytes).min(seconds);
+            let start = since.seconds();
+            meter.moved(table, pattern, &rates.bundles, start + from, start + until);
+            from = until.max(from);
+        }
     }
 
     /// Puts the bytes left where a pattern on its known course for `seconds` has them.
@@ -241,6 +272,8 @@ impl Whole {
     ) -> Vec<(PatternId, Landing)> {
         if let Some(course) = self.components[row as usize].course.clone() {
             let pattern = self.components[row as usize].patterns[0];
+            let since = self.components[row as usize].updated;
+            self.measure(table, ledger, pattern, &course, since, f64::INFINITY);
             self.active[pattern.index()] = None;
             self.retire(row);
             return vec![(pattern, Landing::Course(table.is_dynamic().then_some(course)))];
@@ -372,6 +405,31 @@ impl Whole {
     /// A link loses or regains its capacity; [`Whole::bring_all_up_to`] comes first.
     pub fn set_capacity(&mut self, link: LinkId, bytes_per_s: f64) {
         self.book.set_capacity(link, bytes_per_s);
+    }
+
+    /// Makes a queue pair of a pattern stand still, or go on.
+    pub fn hold(
+        &mut self,
+        now: SimTime,
+        table: &BundleTable,
+        ledger: &mut Ledger,
+        (pattern, pair): (PatternId, QueuePair),
+        held: bool,
+    ) {
+        if let Some(row) = self.active[pattern.index()].map(|active| active.component) {
+            self.bring_up_to(now, table, ledger, row);
+            self.dirty.push(row);
+        }
+        self.book.hold(pair, held);
+    }
+
+    /// Takes a pattern out of flight that has left `conflicts`; [`Whole::bring_all_up_to`] comes first.
+    pub fn kill(&mut self, now: SimTime, conflicts: &Conflicts, pattern: PatternId) {
+        let Some(active) = self.active[pattern.index()].take() else { return };
+        let members = std::mem::take(&mut self.components[active.component as usize].patterns);
+        self.loose.extend(members.into_iter().filter(|&other| other != pattern));
+        self.retire(active.component);
+        self.regroup_left(now, conflicts);
     }
 
     /// Takes new paths for all in flight; [`Whole::bring_all_up_to`] comes first.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{Balancer, Case, Engine, Fault, FaultKind, RoutingCase, RunLog, Split, WorkGraph};
+use railtwin_engine::{
+    Balancer, Case, Engine, Fault, FaultKind, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
+};
 use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
 use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, LinkId, NicModel};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
@@ -108,7 +110,6 @@ impl Draw {
             resilient: false,
             replan: railtwin_engine::Replan::AtOnce,
             pxn: self.pxn,
-            convergence: SimTime::from_ns(100_000),
         };
         let name = "drawn".into();
         Case {
@@ -121,6 +122,9 @@ impl Draw {
             pace: railtwin_engine::Pace::Bundle,
             caps: vec![],
             faults: vec![],
+            reaction: Reaction::INSTANT,
+            transport: Transport::default(),
+            throughput: None,
         }
     }
 }
@@ -371,7 +375,8 @@ fn a_fault_changes_the_course_of_later_operations() {
     let second = run(&case).times.end[1];
     let at = SimTime::from_ps(second.ps() / 4 * 3);
     case.faults = vec![Fault { at, cable, kind: FaultKind::Down }];
-    case.routing.convergence = SimTime::from_ns(1_000_000_000_000);
+    let never = SimTime::from_ns(1_000_000_000_000);
+    case.reaction = Reaction { detection: never, ..Reaction::INSTANT };
     let log = run(&case);
     let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
     assert_eq!((log.unfinished, plain.unfinished), (0, 0));

@@ -87,8 +87,31 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "incidents",
-        row: "one fault or repair that acted",
-        columns: &[("at_ps", "u64", "when"), ("cable", "text", "cable name"), ("kind", "text", "down or up")],
+        row: "one fault or repair that acted, or what a job noticed of it",
+        columns: &[
+            ("at_ps", "u64", "when"),
+            ("cable", "text", "cable that it happened to; empty for what happened to a job"),
+            ("job", "text", "job that it happened to; empty for what happened to a cable"),
+            (
+                "kind",
+                "text",
+                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died)",
+            ),
+        ],
+    },
+    TableDoc {
+        name: "throughput",
+        row: "one job in one bucket of time; there where `[run] throughput` asks for it",
+        columns: &[
+            ("job", "text", "job name"),
+            (
+                "time_s",
+                "f64",
+                "start of the bucket; buckets follow each other from 0 on and are equally wide",
+            ),
+            ("bytes", "u64", "bytes that arrived at NICs for the job within the bucket"),
+            ("steps_ended", "u32", "steps of the job that ended within the bucket"),
+        ],
     },
 ];
 

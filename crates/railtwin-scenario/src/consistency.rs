@@ -7,9 +7,10 @@ use railtwin_units::SimTime;
 
 use crate::error::Problem;
 use crate::expect::Bounds;
+use crate::fault_spec::{FaultKind, FaultSpec};
 use crate::job::{JobSize, JobSpec, Placement};
 use crate::routing_spec::{Replan, RoutingSpec};
-use crate::scenario::{FaultKind, FaultSpec, Scenario};
+use crate::scenario::Scenario;
 use crate::tree::{Node, steps};
 
 /// Gives each job without a name the name `job-<number>`.
@@ -49,12 +50,16 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         }
     }
     for (index, fault) in scenario.faults.iter().enumerate() {
-        if let Some(trouble) = trouble_of_fault(fault) {
-            report(format!("fault.{index}.until"), trouble);
+        if let Some((key, trouble)) = trouble_of_fault(fault) {
+            report(format!("fault.{index}.{key}"), trouble);
         }
     }
     if let Some(trouble) = trouble_of_replan(&scenario.routing) {
         report("routing.replan_time".to_owned(), trouble);
+    }
+    if scenario.run.throughput == Some(SimTime::ZERO) {
+        let message = "buckets of throughput cannot be 0 s wide".to_owned();
+        report("run.throughput".to_owned(), (message, "write a time such as \"100 ms\""));
     }
     for (figure, bounds) in &scenario.expect {
         if let Some((key, trouble)) = trouble_of_bounds(bounds) {
@@ -87,17 +92,46 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
     None
 }
 
-fn trouble_of_fault(fault: &FaultSpec) -> Option<Trouble> {
-    let until = fault.until?;
-    if fault.kind != FaultKind::Down {
-        let message = "`until` is the repair of a cable that goes down".to_owned();
-        return Some((message, "leave it away, or write kind = \"down\""));
+fn trouble_of_fault(fault: &FaultSpec) -> Option<(&'static str, Trouble)> {
+    let flaps = fault.kind == FaultKind::Flap;
+    if let Some(until) = fault.until {
+        if fault.kind != FaultKind::Down {
+            let message = "`until` is the repair of what goes down".to_owned();
+            return Some(("until", (message, "leave it away, or write kind = \"down\"")));
+        }
+        if until <= fault.at {
+            let message = format!("the repair at {until} is not after the fault at {}", fault.at);
+            return Some(("until", (message, "write a later time")));
+        }
     }
-    if until <= fault.at {
-        let message = format!("the repair at {until} is not after the fault at {}", fault.at);
-        return Some((message, "write a later time"));
+    let given = [
+        ("flaps", fault.flaps.is_some()),
+        ("period", fault.period.is_some()),
+        ("length", fault.length.is_some()),
+    ];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given && !flaps) {
+        return Some((
+            key,
+            (format!("`{key}` belongs to a flap"), "leave it away, or write kind = \"flap\""),
+        ));
     }
-    None
+    let again = flaps && fault.flaps.unwrap_or(1) > 1;
+    match (fault.length, fault.period) {
+        (None, _) if flaps => {
+            let hint = "write how long each flap lasts, such as length = \"2 s\"";
+            Some(("kind", ("a flap has no `length`".to_owned(), hint)))
+        }
+        (Some(SimTime::ZERO), _) => Some(("length", ("a flap lasts 0 s".to_owned(), "write a longer time"))),
+        (_, None) if again => {
+            let hint = "write the time from one flap to the next, such as period = \"30 s\"";
+            Some(("flaps", ("flaps have no `period`".to_owned(), hint)))
+        }
+        (Some(length), Some(period)) if again && period <= length => {
+            let message = format!("flaps of {length} every {period} leave no time between them");
+            Some(("period", (message, "write a longer period, or one fault with `until`")))
+        }
+        _ => None,
+    }
 }
 
 fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {

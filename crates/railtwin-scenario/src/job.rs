@@ -150,6 +150,9 @@ pub struct CollectiveSpec {
     /// How often, one after another.
     #[serde(default = "one")]
     pub repeat: u32,
+    /// How long every GPU computes before each.
+    #[serde(default, serialize_with = "exact::write")]
+    pub compute: SimTime,
     /// Which GPUs make a communicator.
     #[serde(default)]
     pub per: Per,

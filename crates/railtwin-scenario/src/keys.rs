@@ -1,7 +1,8 @@
-//! The keys of a scenario, all but those of `[fabric]`.
+//! The keys of a scenario, all but those of `[fabric]` and of faults.
 use railtwin_fabric::HostModel;
 
 use crate::keys_fabric::FABRIC;
+use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
 use crate::schema::{Key, Kind, Table, Variant, key};
 
 /// Bound of counts of work.
@@ -24,6 +25,8 @@ pub(crate) static SCENARIO: Table = Table {
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
+        key("reaction", Kind::Section(&REACTION), "How long the network takes to react to a fault."),
+        key("transport", Kind::Section(&TRANSPORT), "How queue pairs live through a fault."),
         key("gain", Kind::Section(&GAIN), "What one value of an axis gains over another."),
         key("expect", Kind::Named(&BOUNDS), "What the figures of a run are expected to be.").fixed(),
     ],
@@ -50,6 +53,7 @@ static RUN: Table = Table {
             Kind::Choice(&["bundle", "class"]),
             "What moves in lock step; default class for training, bundle for collectives.",
         ),
+        key("throughput", Kind::Time, "Width of the buckets of the throughput table; default no table."),
     ],
     ..Table::EMPTY
 };
@@ -104,7 +108,6 @@ static ROUTING: Table = Table {
             Kind::Bool,
             "Whether a message for another rail first crosses NVLink to it; default true.",
         ),
-        key("convergence", Kind::Time, "Time from a fault until routes avoid it; default 0 s."),
     ],
     ..Table::EMPTY
 };
@@ -201,6 +204,7 @@ static COLLECTIVE: Table = Table {
         key("bytes", Kind::Size, "Size of the buffer, as nccl-tests counts it.").required(),
         key("algorithm", ALGORITHMS, "How it is carried out; default what suits the collective."),
         key("repeat", Kind::Whole(1, MANY), "How often, one after another; default 1."),
+        key("compute", Kind::Time, "How long every GPU computes before each; default 0 s."),
         key(
             "per",
             Kind::Choice(&["all", "rail"]),
@@ -217,17 +221,6 @@ static CAP: Table = Table {
         key("algorithm", ALGORITHMS, "Its algorithm.").required(),
         key("host", Kind::Choice(&HostModel::NAMES), "The host model; default every host."),
         key("busbw", Kind::Rate { zero: false }, "Bus bandwidth that a host does not exceed.").required(),
-    ],
-    ..Table::EMPTY
-};
-
-static FAULT: Table = Table {
-    title: "[[fault]]",
-    keys: &[
-        key("at", Kind::Time, "When.").required(),
-        key("cable", Kind::Text, "The cable, by the name of one end, such as leaf-0:uplink-3.").required(),
-        key("kind", Kind::Choice(&["down", "up"]), "What happens to it.").required(),
-        key("until", Kind::Time, "When a cable that went down is repaired; default never."),
     ],
     ..Table::EMPTY
 };

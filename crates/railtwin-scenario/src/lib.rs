@@ -37,15 +37,18 @@ mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
+mod fault_spec;
 mod host_caps;
 mod host_spec;
 mod job;
 mod json_schema;
 mod keys;
 mod keys_fabric;
+mod keys_fault;
 mod parse;
 mod resolve;
 mod resolve_caps;
+mod resolve_fault;
 mod resolve_job;
 mod resolve_lingjun;
 mod routing_spec;
@@ -63,6 +66,7 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
+pub use fault_spec::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec};
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
@@ -70,6 +74,6 @@ pub use job::{
 pub use json_schema::json_schema;
 pub use resolve::{Reader, Source};
 pub use routing_spec::{Balancer, Replan, RoutingSpec, Seeds, Split};
-pub use scenario::{CapSpec, EngineName, FaultKind, FaultSpec, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
+pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand};

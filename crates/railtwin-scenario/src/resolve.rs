@@ -2,14 +2,14 @@
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Case, Fault, IntraHostCap, RoutingCase, WorkGraph};
+use railtwin_engine::{Case, IntraHostCap, RoutingCase, WorkGraph};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, HashSpec};
 
+use crate::resolve_fault;
 use crate::resolve_job::Planner;
 use crate::{
-    FabricSpec, FaultKind, FaultSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario,
-    ScenarioError, Seeds, Split,
+    FabricSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario, ScenarioError, Seeds, Split,
 };
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
@@ -79,16 +79,7 @@ impl Scenario {
                 work.push(name, job.start, plan.clone(), self.run.steps);
             }
         }
-        let mut faults = Vec::new();
-        for (row, fault) in self.faults.iter().enumerate() {
-            faults.extend(events(&fabric, fault).ok_or_else(|| {
-                let example = fabric.cables().last().map(|cable| fabric.cable_name(cable));
-                let hint = example.map(|name| format!("write one that it has, such as {name:?}"));
-                let message = format!("the fabric has no cable {:?}", fault.cable);
-                source.error(&format!("fault.{row}.cable"), message, hint.as_deref())
-            })?);
-        }
-        faults.sort_unstable();
+        let faults = resolve_fault::faults(&fabric, &self.faults, source)?;
         Ok(Case {
             name: self.name.clone(),
             seed: self.seed,
@@ -98,6 +89,9 @@ impl Scenario {
             pace: self.pace(),
             caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
             faults,
+            reaction: resolve_fault::reaction(&self.reaction),
+            transport: resolve_fault::transport(&self.transport),
+            throughput: self.run.throughput,
             fabric,
         })
     }
@@ -140,7 +134,6 @@ fn routing(spec: &RoutingSpec) -> RoutingCase {
         resilient: spec.resilient,
         replan: spec.replan(),
         pxn: spec.pxn,
-        convergence: spec.convergence,
     }
 }
 
@@ -151,15 +144,4 @@ fn cap(spec: &crate::CapSpec) -> IntraHostCap {
         host_model: spec.host.clone(),
         busbw: spec.busbw.bytes_per_s(),
     }
-}
-
-/// The events of a fault; none when the fabric has no such cable.
-fn events(fabric: &Fabric, fault: &FaultSpec) -> Option<Vec<Fault>> {
-    let cable = fabric.cable_named(&fault.cable)?;
-    let kind = match fault.kind {
-        FaultKind::Down => railtwin_engine::FaultKind::Down,
-        FaultKind::Up => railtwin_engine::FaultKind::Up,
-    };
-    let repair = fault.until.map(|at| Fault { at, cable, kind: railtwin_engine::FaultKind::Up });
-    Some([Fault { at: fault.at, cable, kind }].into_iter().chain(repair).collect())
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_fabric::Fabric;
 use railtwin_formats::SimaiWorkload;
+use railtwin_units::SimTime;
 use railtwin_workload::models::{MODELS, Transformer};
 use railtwin_workload::recipe::Training;
 use railtwin_workload::{Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork};
@@ -137,7 +138,12 @@ impl Planner<'_> {
         let name = builder.name(kind.name());
         let work = OperationWork::Communicate { pattern, bytes: spec.bytes.0 };
         let mut last = Vec::new();
+        let compute = builder.name("compute");
         for _ in 0..spec.repeat {
+            if spec.compute > SimTime::ZERO {
+                let work = OperationWork::Compute(spec.compute);
+                last = vec![builder.push(Operation { lane: 0, name: compute, axis, work }, &last)];
+            }
             last = vec![builder.push(Operation { lane: 0, name, axis, work }, &last)];
         }
         Ok(builder.finish())

@@ -33,9 +33,6 @@ pub struct RoutingSpec {
     pub core_per_port: bool,
     /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
     pub pxn: bool,
-    /// Time from a fault until routes avoid it.
-    #[serde(serialize_with = "crate::exact::write")]
-    pub convergence: SimTime,
 }
 
 impl Default for RoutingSpec {
@@ -52,7 +49,6 @@ impl Default for RoutingSpec {
             replan_time: None,
             core_per_port: false,
             pxn: true,
-            convergence: SimTime::ZERO,
         }
     }
 }

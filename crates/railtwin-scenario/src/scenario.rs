@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::exact;
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
+use crate::fault_spec::{FaultSpec, ReactionSpec, TransportSpec};
 use crate::job::{Algorithm, CollectiveKind, JobSpec};
 use crate::routing_spec::RoutingSpec;
 
@@ -46,6 +47,12 @@ pub struct Scenario {
     /// What breaks and when.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
+    /// How long the network takes to react.
+    #[serde(default)]
+    pub reaction: ReactionSpec,
+    /// How queue pairs live through faults.
+    #[serde(default)]
+    pub transport: TransportSpec,
     /// What one value of an axis gains over another, over a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<GainSpec>,
@@ -68,6 +75,8 @@ impl Scenario {
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),
+            reaction: ReactionSpec::default(),
+            transport: TransportSpec::default(),
             gain: None,
             expect: BTreeMap::new(),
         }
@@ -125,6 +134,9 @@ pub struct RunSpec {
     /// What moves in lock step; none = rank classes for training, bundles for collectives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
+    /// Width of the buckets of the throughput table; none = no table.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    pub throughput: Option<SimTime>,
 }
 
 /// What moves in lock step.
@@ -139,7 +151,7 @@ pub enum Pace {
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { replicates: 1, steps: 1, pace: None }
+        Self { replicates: 1, steps: 1, pace: None, throughput: None }
     }
 }
 
@@ -156,30 +168,4 @@ pub struct CapSpec {
     /// The bus bandwidth (as nccl-tests defines it) that a host does not exceed.
     #[serde(serialize_with = "exact::write")]
     pub busbw: Rate,
-}
-
-/// A fault: a cable that goes down or comes up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FaultSpec {
-    /// When.
-    #[serde(serialize_with = "exact::write")]
-    pub at: SimTime,
-    /// The cable, by the name of one of its ends, such as `leaf-0:uplink-3`.
-    pub cable: String,
-    /// What happens to it.
-    pub kind: FaultKind,
-    /// When a cable that went down is repaired; none = never.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
-    pub until: Option<SimTime>,
-}
-
-/// What happens to a cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum FaultKind {
-    /// It stops carrying anything.
-    Down,
-    /// It carries again.
-    Up,
 }

@@ -7,9 +7,9 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
-    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, HostCaps, HostSpec, HpnSpec, JobSize, JobSpec,
-    LeafSpineSpec, LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec,
-    Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
+    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec, JobSize,
+    JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec,
+    RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -144,7 +144,7 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
     let hash = prop::sample::select(HashFunction::ALL.to_vec());
     let seeds = prop::sample::select(vec![Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch]);
     let split = prop::sample::select(vec![Split::Static, Split::Dynamic]);
-    let flags = (any::<bool>(), any::<bool>(), 0u64..1 << 53, any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let replan = prop::sample::select(vec![
         (None, None),
         (Some(Replan::Never), None),
@@ -153,7 +153,7 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
     ]);
     (balancer, hash, names, seeds, 1u32..=1024, split, flags, replan).prop_map(
         |(balancer, hash, names, seeds, queue_pairs, split, flags, (replan, replan_time))| {
-            let (core_per_port, pxn, convergence, resilient) = flags;
+            let (core_per_port, pxn, resilient) = flags;
             RoutingSpec {
                 balancer,
                 hash,
@@ -163,7 +163,6 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
                 split,
                 core_per_port,
                 pxn,
-                convergence: SimTime::from_ps(convergence),
                 resilient,
                 replan,
                 replan_time,
@@ -189,9 +188,10 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
 
 fn work() -> impl Strategy<Value = Work> {
     let per = prop::sample::select(vec![Per::All, Per::Rail]);
-    let collective = (kind(), 1u64..1 << 53, of(algorithm()), 1u32..=1_000_000, per).prop_map(
-        |(kind, bytes, algorithm, repeat, per)| {
-            Work::Collective(CollectiveSpec { kind, bytes: Bytes(bytes), algorithm, repeat, per })
+    let collective = (kind(), 1u64..1 << 53, of(algorithm()), 1u32..=1_000_000, time(), per).prop_map(
+        |(kind, bytes, algorithm, repeat, compute, per)| {
+            let bytes = Bytes(bytes);
+            Work::Collective(CollectiveSpec { kind, bytes, algorithm, repeat, compute, per })
         },
     );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
@@ -246,12 +246,29 @@ fn job() -> impl Strategy<Value = JobSpec> {
 }
 
 fn fault() -> impl Strategy<Value = FaultSpec> {
-    (0u64..1 << 50, text(), of(1u64..1 << 50), any::<bool>()).prop_map(|(at, cable, after, down)| FaultSpec {
-        at: SimTime::from_ps(at),
-        cable,
-        kind: if down { FaultKind::Down } else { FaultKind::Up },
-        until: after.filter(|_| down).map(|after| SimTime::from_ps(at + after)),
-    })
+    let kind = prop::sample::select(vec![FaultKind::Down, FaultKind::Up, FaultKind::Flap]);
+    let subject = (0usize..6, text()).prop_map(|(which, name)| match which {
+        0 => FaultSubject::Cable(name),
+        1 => FaultSubject::Port(name),
+        2 => FaultSubject::Nic(name),
+        3 => FaultSubject::Leaf(name),
+        4 => FaultSubject::Spine(name),
+        _ => FaultSubject::Device(name),
+    });
+    (0u64..1 << 50, subject, of(1u64..1 << 50), kind, 1u32..=10_000).prop_map(
+        |(at, subject, after, kind, flaps)| {
+            let flap = kind == FaultKind::Flap;
+            FaultSpec {
+                at: SimTime::from_ps(at),
+                subject,
+                kind,
+                until: after.filter(|_| kind == FaultKind::Down).map(|after| SimTime::from_ps(at + after)),
+                flaps: flap.then_some(flaps),
+                period: flap.then(|| SimTime::from_ps(2 * (at + 1))),
+                length: flap.then(|| SimTime::from_ps(at + 1)),
+            }
+        },
+    )
 }
 
 fn bounds() -> impl Strategy<Value = Bounds> {
@@ -293,7 +310,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             let mut scenario = Scenario::new(&name, fabric);
             scenario.description = description;
             scenario.seed = seed;
-            scenario.run = RunSpec { replicates, steps, pace: None };
+            scenario.run = RunSpec {
+                replicates,
+                steps,
+                pace: None,
+                throughput: Some(SimTime::from_ps(1 + seed % (1 << 50))),
+            };
+            scenario.reaction.mac_aging = SimTime::from_ps(seed % (1 << 50));
+            scenario.transport.timeout = 1 + (seed % 31) as u32;
             scenario.routing = routing;
             (scenario.jobs, scenario.caps, scenario.faults) = (jobs, caps, faults);
             scenario.expect = expect;

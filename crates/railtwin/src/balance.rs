@@ -37,8 +37,13 @@ pub fn leaf_uplinks(resolved: &Resolved, flows: &[FlowPath]) -> Option<Figure> {
     Some(figure)
 }
 
-/// Paths from a NIC port of the first host to a host of another segment with the first spine gone.
-pub fn paths_after_spine_loss(resolved: &Resolved) -> Option<Figure> {
+/// With the first spine gone: paths from a NIC port of the first host to a host of another segment, and what its
+/// leaf can still send there over what it could.
+pub fn after_spine_loss(resolved: &Resolved) -> Vec<Figure> {
+    spine_loss(resolved).unwrap_or_default()
+}
+
+fn spine_loss(resolved: &Resolved) -> Option<Vec<Figure>> {
     let (case, fabric) = (&resolved.case, &*resolved.case.fabric);
     let first = fabric.hosts().first()?;
     let other = fabric.hosts().iter().position(|h| h.pod == first.pod && h.segment != first.segment)?;
@@ -50,7 +55,19 @@ pub fn paths_after_spine_loss(resolved: &Resolved) -> Option<Figure> {
     let source = NicPort { nic: fabric.nic(HostId(0), 0), port: 0 };
     let target = fabric.nic(HostId::from_index(other), 0);
     let paths = routing.count_paths(source, target).unwrap_or(0);
-    Some(Figure::new("paths_after_spine_loss", paths as f64, "count"))
+    let mut figures = vec![Figure::new("paths_after_spine_loss", paths as f64, "count")];
+    let healthy = Forwarding::new(fabric, &LinkMask::none(fabric));
+    let leaf = fabric.switch_row(fabric.target(fabric.access_link(source.nic, source.port)?))?;
+    let capacity = |tables: &Forwarding| -> u64 {
+        tables.next_links(leaf, target).iter().map(|&link| fabric.capacity(link).bits_per_s()).sum()
+    };
+    let (left, all) = (capacity(&forwarding), capacity(&healthy));
+    if all > 0 {
+        let mut share = Figure::new("capacity_after_spine_loss", left as f64 / all as f64, "ratio");
+        share.note = "of a leaf towards another segment".to_owned();
+        figures.push(share);
+    }
+    Some(figures)
 }
 
 /// One ratio for each leaf with flows on its uplinks.

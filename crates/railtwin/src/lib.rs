@@ -31,6 +31,7 @@ pub mod busbw;
 pub mod columns;
 pub mod error;
 pub mod exposed;
+pub mod faults;
 pub mod figures;
 pub mod gain;
 pub mod links;

@@ -1,6 +1,6 @@
 //! What moved after a fault: every queue pair's path before and after each incident.
 use railtwin_engine::lower::{FlowPath, Lowering};
-use railtwin_engine::{Case, FaultKind, Incident, RunLog};
+use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::SimTime;
@@ -53,7 +53,11 @@ pub struct Moves {
 pub fn mask_after(fabric: &Fabric, incidents: &[Incident]) -> LinkMask {
     let mut mask = LinkMask::none(fabric);
     for incident in incidents {
-        mask.set_cable(incident.cable, incident.kind == FaultKind::Down);
+        match incident.kind {
+            IncidentKind::Down(cable) => mask.set_cable(cable, true),
+            IncidentKind::Up(cable) => mask.set_cable(cable, false),
+            _ => {}
+        }
     }
     mask
 }
@@ -81,7 +85,7 @@ impl Moves {
     }
 }
 
-/// Runs of incidents at the same time.
+/// Runs of incidents at the same time, where one of them happened to a cable.
 fn changes(incidents: &[Incident]) -> Vec<std::ops::Range<usize>> {
     let mut changes: Vec<std::ops::Range<usize>> = Vec::new();
     for (row, incident) in incidents.iter().enumerate() {
@@ -90,6 +94,7 @@ fn changes(incidents: &[Incident]) -> Vec<std::ops::Range<usize>> {
             _ => changes.push(row..row + 1),
         }
     }
+    changes.retain(|rows| incidents[rows.clone()].iter().any(|incident| incident.kind.cable().is_some()));
     changes
 }
 

@@ -166,7 +166,7 @@ impl<'a> Paths<'a> {
             self.log.incidents[epoch.incidents.clone()].iter().map(|i| words(self.case, i)).collect();
         json!({
             "at_ps": epoch.at.ps() as f64,
-            "routes_ps": (epoch.at + self.case.routing.convergence).ps() as f64,
+            "routes_ps": self.case.reaction.complete_after(epoch.at).ps() as f64,
             "what": what.join(", "),
             "stayed": epoch.stayed, "moved": epoch.moved, "lost": epoch.lost, "found": epoch.found,
         })
@@ -185,7 +185,11 @@ impl<'a> Paths<'a> {
 
 /// What an incident did, in words.
 pub fn words(case: &Case, incident: &railtwin_engine::Incident) -> String {
-    format!("{} {}", case.fabric.cable_name(incident.cable), incident.kind.name())
+    match (incident.kind.cable(), incident.kind.job()) {
+        (Some(cable), _) => format!("{} {}", case.fabric.cable_name(cable), incident.kind.name()),
+        (_, Some(job)) => format!("{} {}", case.work.jobs[job as usize].name, incident.kind.name()),
+        _ => incident.kind.name().to_owned(),
+    }
 }
 
 /// The largest moves of each epoch, the room shared evenly between epochs that need it.

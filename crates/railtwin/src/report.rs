@@ -1,6 +1,6 @@
 //! The report: the page with the data of one or two runs in it.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{BundleTable, Case, RunLog};
+use railtwin_engine::{BundleTable, Case, Incident, RunLog};
 use railtwin_records::Table;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
@@ -216,14 +216,17 @@ fn timeline(case: &Case, log: &RunLog) -> Value {
         .finish()
 }
 
-/// Faults, each at the switch of its cable.
+/// Faults, each at the switch of its cable, and what jobs noticed of them, which is at no device.
 fn incidents(case: &Case, log: &RunLog) -> Value {
     let fabric = &case.fabric;
-    let device = |fault: &railtwin_engine::Fault| fabric.device_name(fabric.target(fault.cable.forward()));
+    let device = |incident: &Incident| {
+        let cable = incident.kind.cable();
+        cable.map_or_else(String::new, |cable| fabric.device_name(fabric.target(cable.forward())))
+    };
     let devices: Vec<String> = log.incidents.iter().map(device).collect();
-    let what: Vec<String> = log.incidents.iter().map(|fault| words(case, fault)).collect();
+    let what: Vec<String> = log.incidents.iter().map(|incident| words(case, incident)).collect();
     PageTable::new(devices.len())
-        .f64("at_ps", &log.incidents.iter().map(|fault| fault.at.ps() as f64).collect::<Vec<_>>())
+        .f64("at_ps", &log.incidents.iter().map(|incident| incident.at.ps() as f64).collect::<Vec<_>>())
         .text("device", devices.iter().map(String::as_str))
         .text("what", what.iter().map(String::as_str))
         .text("kind", log.incidents.iter().map(|fault| fault.kind.name()))

@@ -16,7 +16,7 @@ use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
-use crate::{figures, tables};
+use crate::{faults, figures, tables};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -68,7 +68,7 @@ impl Run {
         let design = DesignReport::of(&case.fabric);
         let mut info = starting_info(&resolved, engine.name(), &design);
         info.figures = figures::of_design(&design);
-        info.figures.extend(crate::balance::paths_after_spine_loss(&resolved));
+        info.figures.extend(crate::balance::after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         let mut moves = Moves::default();
@@ -86,6 +86,7 @@ impl Run {
                 steps.finish()?;
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
+            info.figures.extend(faults::figures(case, &done));
             info.figures.extend(of_fabric);
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);
@@ -130,6 +131,7 @@ impl Run {
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
         ];
+        all.extend(tables::throughput(case, log));
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));
         }
@@ -140,6 +142,7 @@ impl Run {
     pub fn payload(&self) -> Option<Value> {
         let simulation = self.simulation.as_ref()?;
         let flows = tables::flows_by_link(&self.resolved.case, &self.flows);
+        let throughput = tables::throughput(&self.resolved.case, &simulation.log);
         Some(run_payload(&ReportInput {
             case: &self.resolved.case,
             simulation,
@@ -147,7 +150,7 @@ impl Run {
             flows: &flows,
             paths: &self.flows,
             moves: &self.moves,
-            throughput: None,
+            throughput: throughput.as_ref(),
             info: &self.info,
             description: self.resolved.scenario.description.as_deref().unwrap_or_default(),
         }))

@@ -1,6 +1,6 @@
 //! The tables of a run folder, from a simulation.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{Case, RunLog};
+use railtwin_engine::{Case, Incident, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceKind, LinkId, PortRole};
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
@@ -161,15 +161,40 @@ pub fn flows_by_link(case: &Case, flows: &[FlowPath]) -> Vec<u32> {
     count
 }
 
-/// Faults that acted.
+/// Faults that acted, and what jobs noticed of them.
 pub fn incidents(case: &Case, log: &RunLog) -> Table {
-    let names: Vec<String> = log.incidents.iter().map(|f| case.fabric.cable_name(f.cable)).collect();
+    let cable = |incident: &Incident| {
+        incident.kind.cable().map_or_else(String::new, |cable| case.fabric.cable_name(cable))
+    };
+    let names: Vec<String> = log.incidents.iter().map(cable).collect();
+    let job = |incident: &Incident| {
+        incident.kind.job().map_or("", |job| case.work.jobs[job as usize].name.as_str())
+    };
     Table::new(
         "incidents",
         vec![
-            Column::u64("at_ps", log.incidents.iter().map(|fault| fault.at.ps()).collect()),
+            Column::u64("at_ps", log.incidents.iter().map(|incident| incident.at.ps()).collect()),
             Column::coded("cable", names.iter().map(String::as_str)),
-            Column::coded("kind", log.incidents.iter().map(|fault| fault.kind.name())),
+            Column::coded("job", log.incidents.iter().map(job)),
+            Column::coded("kind", log.incidents.iter().map(|incident| incident.kind.name())),
         ],
     )
+}
+
+/// Work done over time; none where it was not asked for.
+pub fn throughput(case: &Case, log: &RunLog) -> Option<Table> {
+    let throughput = log.throughput.as_ref()?;
+    let count = throughput.jobs.first().map_or(0, |job| job.bytes.len());
+    let names = case.work.jobs.iter().flat_map(|job| std::iter::repeat_n(job.name.as_str(), count));
+    let starts = (0..count as u64).map(|bucket| (throughput.bucket * bucket).seconds());
+    let all = || throughput.jobs.iter();
+    Some(Table::new(
+        "throughput",
+        vec![
+            Column::coded("job", names),
+            Column::f64("time_s", all().flat_map(|_| starts.clone()).collect()),
+            Column::u64("bytes", all().flat_map(|job| job.bytes.iter().map(|b| b.round() as u64)).collect()),
+            Column::u32("steps_ended", all().flat_map(|job| job.steps_ended.iter().copied()).collect()),
+        ],
+    ))
 }

@@ -41,7 +41,13 @@ fn crowded(seed: u64, split: &str) -> String {
         [routing]
         queue_pairs = 2
         split = "{split}"
+        [reaction]
+        detection = "100 us"
+        lag_failover = "500 us"
+        withdrawal = "300 us"
         convergence = "1 ms"
+        lacp = "1 ms"
+        arp = "1 ms"
         [[job]]
         hosts = 5
         placement = "spread"

@@ -1,5 +1,6 @@
 //! Small fabrics of every preset with random links dead, ways of hashing, and demands on them.
 #![allow(dead_code, reason = "each test file is a program of its own")]
+#![allow(clippy::unwrap_used, reason = "a fabric that cannot be built fails the test")]
 
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, PathAllocator};

@@ -1,0 +1,49 @@
+//! Faults in time: what breaks, how the network reacts to it, and how queue pairs live through it.
+//!
+//! * [`outage`]: named things that fail, once or flapping, made into one life of every cable.
+//! * [`reaction`]: how long each stage of the network's reaction takes.
+//! * [`transport`]: retransmissions and the death of queue pairs.
+//! * [`timeline`]: all of it in order of time; [`black_hole`]: paths where a segment is bridged.
+pub mod black_hole;
+pub mod outage;
+pub mod reaction;
+pub mod timeline;
+pub mod transport;
+
+use railtwin_fabric::CableId;
+use railtwin_units::SimTime;
+
+pub use outage::{Outage, events};
+pub use reaction::Reaction;
+pub use timeline::{Change, Moment, View, timeline};
+pub use transport::{Resume, Transport};
+
+/// What happens to a cable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FaultKind {
+    /// It carries nothing in either direction.
+    Down,
+    /// It is mended.
+    Up,
+}
+
+impl FaultKind {
+    /// The name in scenarios and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+}
+
+/// One event in the life of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fault {
+    /// When.
+    pub at: SimTime,
+    /// Which cable.
+    pub cable: CableId,
+    /// What.
+    pub kind: FaultKind,
+}

@@ -1,0 +1,267 @@
+//! Queue pairs that lost packets to a fault and wait: they go on, or die and take their job with them.
+//!
+//! A queue pair that is sending when its path dies, or starts to send over a dead one, has used up its window at
+//! once and waits for acknowledgements. It sends again at each retransmission timeout; if its path carries then,
+//! it goes on. If its routes change to links that it lost nothing on, it goes on as [`Resume`] says.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_engine::{Incident, IncidentKind, Resume, RunLog, Transport, WorkGraph};
+use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
+use railtwin_units::SimTime;
+use railtwin_workload::PatternId;
+
+use crate::flight::Flight;
+use crate::order::WorkOrder;
+
+/// What waits as one: the bundle of a static split, whose slowest queue pair decides, or one queue pair.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct QueuePair {
+    /// Bundle.
+    pub bundle: u32,
+    /// Strand, counted within the bundle; [`QueuePair::ALL`] for all of them.
+    pub strand: u32,
+}
+
+impl QueuePair {
+    /// All queue pairs of a bundle.
+    pub const ALL: u32 = u32::MAX;
+}
+
+/// One that waits.
+#[derive(Debug)]
+struct Wait {
+    job: u32,
+    /// When packets were first lost.
+    since: SimTime,
+    /// Retransmissions so far.
+    tries: u32,
+    /// Dead links that packets were lost on.
+    lost: Vec<LinkId>,
+    /// There was no route when it began to send: only a retransmission helps.
+    nowhere: bool,
+}
+
+/// All that wait.
+#[derive(Debug)]
+pub struct Waiting {
+    transport: Transport,
+    waits: BTreeMap<QueuePair, Wait>,
+    timers: BTreeSet<(SimTime, QueuePair)>,
+    /// Dead links of the network, by link id.
+    dead: Vec<bool>,
+    /// Bundles with a dead link on their path, or without one.
+    broken: Vec<bool>,
+    any_broken: bool,
+    /// Whether links or paths changed since the last look.
+    changed: bool,
+    /// Queue pairs that wait, by job.
+    by_job: Vec<u32>,
+}
+
+impl Waiting {
+    /// Nobody waits.
+    pub fn new(fabric: &Fabric, jobs: usize, transport: Transport) -> Self {
+        Self {
+            transport,
+            waits: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            dead: vec![false; fabric.link_count()],
+            broken: Vec::new(),
+            any_broken: false,
+            changed: false,
+            by_job: vec![0; jobs],
+        }
+    }
+
+    /// A cable dies or carries again. Links inside a host know no queue pairs: what crosses them stands still
+    /// and goes on with them.
+    pub fn set_cable(&mut self, fabric: &Fabric, cable: CableId, dead: bool) {
+        if fabric.cable_class(cable) >= CableClass::Access {
+            self.dead[cable.forward().index()] = dead;
+            self.dead[cable.backward().index()] = dead;
+            self.changed = true;
+        }
+    }
+
+    /// Paths are other ones now.
+    pub fn paths_changed(&mut self) {
+        self.changed = true;
+    }
+
+    /// When the next one sends again or dies.
+    pub fn next_time(&self) -> Option<SimTime> {
+        self.timers.first().map(|(time, _)| *time)
+    }
+
+    /// Looks who starts to wait, goes on or dies at `now`; writes what jobs notice into the log.
+    pub fn act(
+        &mut self,
+        now: SimTime,
+        flight: &mut Flight,
+        order: &mut WorkOrder<'_>,
+        work: &WorkGraph,
+        log: &mut RunLog,
+    ) {
+        let before = self.by_job.clone();
+        for job in 0..self.by_job.len() as u32 {
+            // Under a dynamic split the others may have carried all that was left.
+            if self.by_job[job as usize] > 0 && order.is_over(job) {
+                self.resume_all(now, job, flight);
+            }
+        }
+        let started = flight.take_started();
+        if self.changed {
+            self.find_broken(flight);
+            if self.transport.resume == Resume::Nak {
+                self.resume_elsewhere(now, flight);
+            }
+        }
+        let dying = self.send_again(now, flight);
+        if self.any_broken {
+            let patterns = if self.changed { flight.in_flight() } else { started };
+            for pattern in patterns {
+                self.lose(now, pattern, flight, work);
+            }
+        }
+        self.changed = false;
+        for (job, (&was, &is)) in (0..).zip(before.iter().zip(&self.by_job)) {
+            let kind = match (was > 0, is > 0) {
+                _ if dying.contains(&job) => IncidentKind::Halted(job),
+                (false, true) => IncidentKind::Stalled(job),
+                (true, false) => IncidentKind::Resumed(job),
+                _ => continue,
+            };
+            log.incidents.push(Incident { at: now, kind });
+        }
+        for job in dying {
+            self.halt(now, job, flight, order, work);
+        }
+    }
+
+    fn find_broken(&mut self, flight: &Flight) {
+        let table = flight.table();
+        let broken = |bundle: usize| {
+            let mut links = table.links_of(bundle).peekable();
+            links.peek().is_none() || links.any(|(link, _)| self.dead[link.index()])
+        };
+        self.broken = (0..table.bundles()).map(broken).collect();
+        self.any_broken = self.broken.contains(&true);
+    }
+
+    /// The dead links on the path of a queue pair; none where it has no path.
+    fn dead_links(&self, flight: &Flight, pair: QueuePair) -> Option<Vec<LinkId>> {
+        let path = flight.path(pair);
+        (!path.is_empty()).then(|| path.into_iter().filter(|link| self.dead[link.index()]).collect())
+    }
+
+    fn carries(&self, flight: &Flight, pair: QueuePair) -> bool {
+        self.dead_links(flight, pair).is_some_and(|dead| dead.is_empty())
+    }
+
+    /// Those whose new path avoids all links that they lost packets on.
+    fn resume_elsewhere(&mut self, now: SimTime, flight: &mut Flight) {
+        let elsewhere = |(pair, wait): (&QueuePair, &Wait)| {
+            let path = flight.path(*pair);
+            let lost = path.iter().any(|link| self.dead[link.index()] || wait.lost.contains(link));
+            (!wait.nowhere && !path.is_empty() && !lost).then_some(*pair)
+        };
+        let resumed: Vec<QueuePair> = self.waits.iter().filter_map(elsewhere).collect();
+        for pair in resumed {
+            self.resume(now, pair, flight);
+        }
+    }
+
+    fn resume(&mut self, now: SimTime, pair: QueuePair, flight: &mut Flight) {
+        let wait = self.waits.remove(&pair).expect("only those that wait go on");
+        self.timers.remove(&(self.next_try(&wait), pair));
+        self.by_job[wait.job as usize] -= 1;
+        flight.hold(now, pair, false);
+    }
+
+    /// When it sends again; when it dies, if it has no retransmission left.
+    fn next_try(&self, wait: &Wait) -> SimTime {
+        if wait.tries < self.transport.retry_count {
+            self.transport.retransmission(wait.since, wait.tries + 1)
+        } else {
+            self.transport.death(wait.since)
+        }
+    }
+
+    /// Retransmissions due; returns jobs one of whose queue pairs dies, ascending.
+    fn send_again(&mut self, now: SimTime, flight: &mut Flight) -> BTreeSet<u32> {
+        let mut dying = BTreeSet::new();
+        while let Some(&(time, pair)) = self.timers.first()
+            && time <= now
+        {
+            let wait = &self.waits[&pair];
+            if wait.tries >= self.transport.retry_count {
+                dying.insert(wait.job);
+                self.timers.remove(&(time, pair));
+                continue;
+            }
+            if self.carries(flight, pair) {
+                self.resume(now, pair, flight);
+                continue;
+            }
+            let lost = self.dead_links(flight, pair).unwrap_or_default();
+            self.timers.remove(&(time, pair));
+            let mut wait = self.waits.remove(&pair).expect("who has a timer waits");
+            wait.tries += 1;
+            wait.lost.extend(lost);
+            wait.lost.sort_unstable();
+            wait.lost.dedup();
+            self.timers.insert((self.next_try(&wait), pair));
+            self.waits.insert(pair, wait);
+        }
+        dying
+    }
+
+    /// Queue pairs of a pattern in flight that send into nothing begin to wait.
+    fn lose(&mut self, now: SimTime, pattern: PatternId, flight: &mut Flight, work: &WorkGraph) {
+        let job = work.jobs.partition_point(|job| job.first_pattern <= pattern.0) as u32 - 1;
+        let moving = flight.moving(now, pattern);
+        for (bundle, moving) in flight.table().bundles_of(pattern).zip(moving) {
+            if !self.broken[bundle] || !moving {
+                continue;
+            }
+            for pair in flight.queue_pairs(bundle) {
+                let whole = QueuePair { strand: QueuePair::ALL, ..pair };
+                let dead = self.dead_links(flight, pair);
+                let fine = dead.as_ref().is_some_and(Vec::is_empty);
+                if fine || self.waits.contains_key(&pair) || self.waits.contains_key(&whole) {
+                    continue;
+                }
+                let nowhere = dead.is_none();
+                let wait = Wait { job, since: now, tries: 0, lost: dead.unwrap_or_default(), nowhere };
+                self.timers.insert((self.next_try(&wait), pair));
+                self.waits.insert(pair, wait);
+                self.by_job[job as usize] += 1;
+                flight.hold(now, pair, true);
+            }
+        }
+    }
+
+    /// A job whose queue pair died moves and starts nothing any more.
+    fn halt(
+        &mut self,
+        now: SimTime,
+        job: u32,
+        flight: &mut Flight,
+        order: &mut WorkOrder<'_>,
+        work: &WorkGraph,
+    ) {
+        let graph = &work.jobs[job as usize];
+        order.halt(job);
+        flight.kill(now, graph.first_pattern..graph.first_pattern + graph.plan.patterns.len() as u32);
+        self.resume_all(now, job, flight);
+    }
+
+    /// Lets go all queue pairs of a job.
+    fn resume_all(&mut self, now: SimTime, job: u32, flight: &mut Flight) {
+        let gone: Vec<QueuePair> =
+            self.waits.iter().filter(|(_, wait)| wait.job == job).map(|(&pair, _)| pair).collect();
+        for pair in gone {
+            self.resume(now, pair, flight);
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Faults against arithmetic: when flows go on, when they die, what moved meanwhile.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_engine::fault::events;
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::{
+    Balancer, Case, Engine, IncidentKind, Outage, Pace, Reaction, Resume, RoutingCase, RunLog, Split,
+    Transport, WorkGraph,
+};
+use railtwin_fabric::preset::{Hpn, LeafSpine};
+use railtwin_fabric::{CableClass, CableId, DeviceKind, Fabric, HostModel, LinkId, NicModel};
+use railtwin_flowsim::{FlowEngine, Shortcuts};
+use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
+use railtwin_units::{Rate, SimTime};
+use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+
+const US: u64 = 1_000_000;
+/// 1 GB takes 20 ms at 50 GB/s.
+const GB: u64 = 1_000_000_000;
+
+fn us(us: u64) -> SimTime {
+    SimTime::from_ps(us * US)
+}
+
+fn ms(ms: u64) -> SimTime {
+    us(1_000 * ms)
+}
+
+/// Stages that can be told apart in every sum.
+fn reaction() -> Reaction {
+    Reaction {
+        detection: ms(1),
+        lag_failover: ms(2),
+        ecmp_regroup: ms(4),
+        withdrawal: ms(8),
+        convergence: ms(16),
+        arp_proxy: true,
+        mac_aging: ms(300_000),
+        lacp: ms(2),
+        arp: ms(1),
+    }
+}
+
+/// Time out after 4.194304 ms, die after eight of them.
+const QUICK: Transport = Transport { timeout: 10, retry_count: 7, resume: Resume::Nak };
+const ACK_TIMEOUT: SimTime = SimTime::from_ns(4_194_304);
+
+/// Jobs of two ranks, the first sending to the second, `repeat` operations each.
+fn sends(fabric: Fabric, jobs: &[Vec<u32>], bytes: u64, repeat: u32) -> Case {
+    let fabric = Arc::new(fabric);
+    let mut placer = Placer::new(&fabric, 1);
+    let (mut work, mut placements) = (WorkGraph::default(), Vec::new());
+    for (row, hosts) in jobs.iter().enumerate() {
+        let mut builder = PlanBuilder::new(2, vec!["all".into()]);
+        let communicators = vec![vec![0, 1]];
+        let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
+        let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
+        let (name, mut last) = (builder.name("send"), Vec::new());
+        for _ in 0..repeat {
+            let work = Work::Communicate { pattern, bytes };
+            last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
+        }
+        let policy = PlacementPolicy::Hosts(hosts.clone());
+        placements.push(placer.place(&row.to_string(), 2, &policy).unwrap());
+        work.push(format!("job-{row}"), SimTime::ZERO, builder.finish(), 1);
+    }
+    let routing = RoutingCase {
+        balancer: Balancer::Ecmp,
+        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
+        queue_pairs: 1,
+        split: Split::Static,
+        resilient: false,
+        replan: railtwin_engine::Replan::AtOnce,
+        pxn: true,
+    };
+    Case {
+        name: "test".into(),
+        seed: 1,
+        fabric,
+        work,
+        placements,
+        routing,
+        pace: Pace::Bundle,
+        caps: vec![],
+        faults: vec![],
+        reaction: reaction(),
+        transport: QUICK,
+        throughput: None,
+    }
+}
+
+/// Hosts of one GPU with one port of 400 Gbps, under two leaves and two spines.
+fn single() -> Fabric {
+    let host = HostModel::plain(Rate::from_gbps(400));
+    LeafSpine { host, leaves: 2, hosts_per_leaf: 2, uplinks: 2, ..LeafSpine::default() }.build().unwrap()
+}
+
+/// Hosts of one GPU with two ports of 200 Gbps on two leaves in two planes; two segments of two hosts.
+fn dual() -> Fabric {
+    let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(200) };
+    let host = HostModel { nic, ..HostModel::plain(Rate::from_gbps(400)) };
+    let hpn =
+        Hpn { host, segments: Some(2), hosts: Some(2), spare_hosts: Some(0), spines: 2, ..Hpn::default() };
+    hpn.build().unwrap()
+}
+
+fn strike(case: &mut Case, cable: CableId, spans: &[(SimTime, SimTime)]) {
+    let outages: Vec<Outage> = spans.iter().map(|&(from, until)| Outage { cable, from, until }).collect();
+    case.faults = events(&outages);
+}
+
+/// The link of the first job's flow by its place on the path: 0 leaves the NIC, -1 enters the other.
+fn crossed(case: &Case, place: isize) -> CableId {
+    let flows = Lowering::new(case, 0).table(&LinkMask::none(&case.fabric), true).1;
+    let links = &flows[0].links;
+    links[place.rem_euclid(links.len() as isize) as usize].cable()
+}
+
+fn run(case: &Case) -> RunLog {
+    FlowEngine::default().run(case, 0)
+}
+
+/// End of the last operation without the latency of its path.
+fn end(case: &Case, log: &RunLog) -> SimTime {
+    assert_eq!(log.unfinished, 0, "{:?}", log.incidents);
+    let latency = Lowering::new(case, 0).table(&LinkMask::none(&case.fabric), false).0.latency[0];
+    log.end - latency
+}
+
+fn kinds(log: &RunLog) -> Vec<(u64, &'static str)> {
+    log.incidents.iter().map(|incident| (incident.at.ps() / US, incident.kind.name())).collect()
+}
+
+/// A cable on the path dies after 10 ms, for good: when 1 GB has arrived.
+fn hit(fabric: Fabric, hosts: Vec<u32>, place: isize, change: impl Fn(&mut Case)) -> SimTime {
+    let mut case = sends(fabric, &[hosts], GB, 1);
+    change(&mut case);
+    let cable = crossed(&case, place);
+    strike(&mut case, cable, &[(ms(10), SimTime::NEVER)]);
+    let log = run(&case);
+    assert_eq!(kinds(&log)[..2], [(10_000, "down"), (10_000, "stalled")]);
+    end(&case, &log)
+}
+
+#[test]
+fn each_place_of_a_fault_has_its_own_stage() {
+    let patient = |case: &mut Case| case.transport.timeout = 20;
+    // The bond: 1 + 2 ms, then the other half by the one port left.
+    assert_eq!(hit(dual(), vec![0, 2], 0, patient), ms(10 + 3 + 20));
+    // The leaf's group: 1 + 4 ms, then the other half by the other uplink.
+    assert_eq!(hit(single(), vec![0, 2], 1, patient), ms(10 + 5 + 10));
+    // The spine's only way down: withdrawn and converged after 1 + 8 + 16 ms.
+    assert_eq!(hit(single(), vec![0, 2], -2, patient), ms(10 + 25 + 10));
+    // The access cable of the target: the same, then half the rate.
+    assert_eq!(hit(dual(), vec![0, 2], -1, patient), ms(10 + 25 + 20));
+    // Within a segment it is the same, thanks to the ARP proxy.
+    assert_eq!(hit(dual(), vec![0, 1], -1, patient), ms(10 + 25 + 20));
+}
+
+#[test]
+fn without_an_arp_proxy_a_segment_is_a_black_hole_until_its_macs_age() {
+    let bridge = |case: &mut Case| (case.reaction.arp_proxy, case.transport.timeout) = (false, 24);
+    assert_eq!(hit(dual(), vec![0, 1], -1, bridge), ms(10 + 300_000 + 20));
+    // What comes from another segment was routed all along.
+    assert_eq!(hit(dual(), vec![0, 2], -1, bridge), ms(10 + 25 + 20));
+}
+
+#[test]
+fn a_new_path_may_wait_for_the_timer() {
+    let late = |case: &mut Case| case.transport.resume = Resume::Timeout;
+    // Routes are there after 25 ms, the sixth retransmission goes out after 25.165824 ms.
+    let expected = us(10_000) + ACK_TIMEOUT * 6 + ms(10);
+    assert_eq!(hit(single(), vec![0, 2], -2, late), expected);
+}
+
+#[test]
+fn a_dynamic_split_carries_on_by_the_other_port() {
+    let mut case = sends(dual(), &[vec![0, 2]], GB, 1);
+    case.routing.split = Split::Dynamic;
+    let cable = crossed(&case, 0);
+    strike(&mut case, cable, &[(ms(10), SimTime::NEVER)]);
+    assert_eq!(end(&case, &run(&case)), ms(10 + 20));
+    // A mended port carries again, and its queue pair with the next retransmission: both after 18.388608 ms.
+    case.reaction = Reaction { detection: ms(1_000), ..reaction() };
+    strike(&mut case, cable, &[(ms(10), ms(15))]);
+    let alone = ACK_TIMEOUT * 2;
+    let left = SimTime::from_ps((ms(10).ps() * 2 - alone.ps()) / 2);
+    assert_eq!(end(&case, &run(&case)), ms(10) + alone + left);
+}
+
+#[test]
+fn a_mended_path_waits_for_a_retransmission() {
+    let mut case = sends(single(), &[vec![0, 2]], GB, 1);
+    let cable = crossed(&case, 0);
+    // Mended after 2 ms, back in the bond after 3 more: the second retransmission finds it.
+    strike(&mut case, cable, &[(ms(10), ms(12))]);
+    let log = run(&case);
+    assert_eq!(end(&case, &log), ms(10) + ACK_TIMEOUT * 2 + ms(10));
+    assert_eq!(kinds(&log), [(10_000, "down"), (10_000, "stalled"), (12_000, "up"), (18_388, "resumed")]);
+    // Shorter than detection: the port never left its bond, the first retransmission finds it.
+    strike(&mut case, cable, &[(ms(10), ms(10) + us(900))]);
+    assert_eq!(end(&case, &run(&case)), ms(10) + ACK_TIMEOUT + ms(10));
+    // Flaps: each costs its own timeouts, the second begins while the port is away still.
+    strike(&mut case, cable, &[(ms(10), ms(12)), (ms(14), ms(16))]);
+    assert_eq!(end(&case, &run(&case)), ms(10) + ACK_TIMEOUT * 3 + ms(10));
+}
+
+#[test]
+fn the_last_retransmission_is_the_last_chance() {
+    let mut case = sends(single(), &[vec![0, 2]], GB, 1);
+    let cable = crossed(&case, 0);
+    let last = ms(10) + ACK_TIMEOUT * 7;
+    let rejoin = ms(3);
+    strike(&mut case, cable, &[(ms(10), last - rejoin)]);
+    assert_eq!(end(&case, &run(&case)), last + ms(10));
+    strike(&mut case, cable, &[(ms(10), last - rejoin + SimTime::from_ps(1))]);
+    let log = run(&case);
+    assert_eq!(log.unfinished, 1);
+    let halted = log.incidents.last().unwrap();
+    assert_eq!((halted.at, halted.kind), (ms(10) + ACK_TIMEOUT * 8, IncidentKind::Halted(0)));
+    // Half the bytes went over the links of its path, and none after.
+    let carried = log.link_bytes[crossed(&case, 0).forward().index()];
+    assert!((carried / 5e8 - 1.0).abs() < 1e-9, "{carried}");
+}
+
+#[test]
+fn a_job_that_halts_leaves_the_others_alone() {
+    // Both jobs share the path of two hosts of one leaf each; the NIC of host 0 dies.
+    let mut case = sends(single(), &[vec![0, 2], vec![1, 3]], GB, 3);
+    case.throughput = Some(us(500));
+    let cable = crossed(&case, 0);
+    strike(&mut case, cable, &[(ms(10), SimTime::NEVER)]);
+    let log = run(&case);
+    assert_eq!(log.unfinished, 3);
+    assert!(log.times.end[3..].iter().all(|&end| end < SimTime::NEVER));
+    let throughput = log.throughput.as_ref().unwrap();
+    let sums: Vec<f64> = throughput.jobs.iter().map(|job| job.bytes.iter().sum()).collect();
+    assert!((sums[1] / 3e9 - 1.0).abs() < 1e-9, "{sums:?}");
+    assert!(
+        throughput.jobs[0].bytes[20..].iter().all(|&bytes| bytes == 0.0),
+        "nothing moves after the fault"
+    );
+    let steps: Vec<u32> = throughput.jobs.iter().map(|job| job.steps_ended.iter().sum()).collect();
+    assert_eq!(steps, [0, 1]);
+}
+
+#[test]
+fn what_is_down_from_the_start_is_avoided_from_the_start() {
+    let mut case = sends(dual(), &[vec![0, 2]], GB, 1);
+    let cable = crossed(&case, 0);
+    strike(&mut case, cable, &[(SimTime::ZERO, SimTime::NEVER)]);
+    let log = run(&case);
+    assert_eq!((end(&case, &log), kinds(&log)), (ms(40), vec![(0, "down")]));
+}
+
+/// Bytes that links into NICs carried.
+fn arrived(case: &Case, log: &RunLog) -> f64 {
+    let fabric = &case.fabric;
+    let into = |link: &LinkId| {
+        fabric.kind(fabric.target(*link)) == DeviceKind::Nic
+            && fabric.kind(fabric.source(*link)) == DeviceKind::Switch
+    };
+    let links = (0..fabric.link_count() as u32).map(LinkId).filter(into);
+    links.map(|link| log.link_bytes[link.index()]).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Any cables fail, for good or not, under any reaction: bytes are conserved, nothing crosses what was dead
+    /// all the time, buckets add up to what arrived, and the same case gives the same log.
+    #[test]
+    fn whatever_fails_bytes_are_conserved(
+        faults in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![Just(0), 0u64..60_000], of_span()), 1..5),
+        stages in prop::array::uniform8(0u64..30_000),
+        flags in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
+        timeout in 8u32..13,
+        buckets in 50u64..5_000,
+    ) {
+        let (dynamic, proxy, nak, planes) = flags;
+        let fabric = if planes { dual() } else { single() };
+        let mut case = sends(fabric, &[vec![0, 2], vec![1, 3]], GB / 2, 3);
+        case.routing.split = if dynamic { Split::Dynamic } else { Split::Static };
+        case.transport =
+            Transport { timeout, retry_count: 7, resume: if nak { Resume::Nak } else { Resume::Timeout } };
+        let [detection, lag_failover, ecmp_regroup, withdrawal, convergence, mac_aging, lacp, arp] = stages.map(us);
+        case.reaction = Reaction {
+            detection, lag_failover, ecmp_regroup, withdrawal, convergence, arp_proxy: proxy, mac_aging, lacp, arp,
+        };
+        case.throughput = Some(us(buckets));
+        let class = |cable: &CableId| case.fabric.cable_class(*cable) >= CableClass::Access;
+        let cables: Vec<CableId> = case.fabric.cables().filter(class).collect();
+        let outages: Vec<Outage> = faults.iter().map(|(cable, from, span)| {
+            let (cable, from) = (cables[cable.index(cables.len())], us(*from));
+            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)) }
+        }).collect();
+        case.faults = events(&outages);
+        let log = run(&case);
+        prop_assert_eq!(&log, &run(&case));
+        let halted = log.incidents.iter().filter(|i| matches!(i.kind, IncidentKind::Halted(_))).count();
+        prop_assert_eq!(halted > 0, log.unfinished > 0, "{:?}", log.incidents);
+        let moved: f64 = log.throughput.as_ref().unwrap().jobs.iter().flat_map(|job| &job.bytes).sum();
+        let arrived = arrived(&case, &log);
+        prop_assert!((moved - arrived).abs() <= 1e-6 * arrived + 10.0, "{moved} {arrived}");
+        let whole: f64 = log.pattern_bytes.iter().sum();
+        prop_assert!(halted > 0 || (arrived / whole - 1.0).abs() < 1e-6, "{arrived} {whole}");
+        for outage in outages.iter().filter(|o| o.from == SimTime::ZERO && o.until == SimTime::NEVER) {
+            prop_assert_eq!(log.link_bytes[outage.cable.forward().index()], 0.0);
+            prop_assert_eq!(log.link_bytes[outage.cable.backward().index()], 0.0);
+        }
+        let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 0);
+        for (a, b) in log.times.end.iter().zip(&plain.times.end) {
+            prop_assert!(a.ps().abs_diff(b.ps()) <= 1_000 + a.ps() / 100_000_000, "{a} {b}");
+        }
+        let of = |log: &RunLog| -> Vec<f64> {
+            log.throughput.as_ref().unwrap().jobs.iter().flat_map(|job| job.bytes.clone()).collect()
+        };
+        for (a, b) in of(&log).iter().zip(of(&plain)) {
+            prop_assert!((a - b).abs() <= 1e-5 * a + 100.0, "{a} {b}");
+        }
+    }
+}
+
+/// Half of all faults stay.
+fn of_span() -> impl Strategy<Value = Option<u64>> {
+    prop::option::of(1u64..40_000)
+}
