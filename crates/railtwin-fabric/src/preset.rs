@@ -215,6 +215,9 @@ pub struct LeafSpine {
     pub leaves: u32,
     /// Hosts under a leaf (under a leaf pair with dual-port NICs).
     pub hosts_per_leaf: u32,
+    /// NICs of a host that share leaves; all when none. With fewer, groups of hosts have a set of leaves for each
+    /// share of their NICs, as C4's testbed has (C4 table II).
+    pub rails_per_leaf: Option<u32>,
     /// Uplinks of a leaf, one to each spine.
     pub uplinks: u32,
     /// Parallel cables between a leaf and each spine.
@@ -235,6 +238,7 @@ impl Default for LeafSpine {
             host: HostModel::hgx_h800(),
             leaves: 8,
             hosts_per_leaf: 4,
+            rails_per_leaf: None,
             uplinks: 8,
             parallel: 1,
             uplink_capacity: Rate::from_gbps(400),
@@ -252,18 +256,25 @@ impl LeafSpine {
     /// [`FabricError::OutOfRange`] when leaves do not come in whole sets.
     pub fn spec(&self) -> Result<ClosSpec, FabricError> {
         let tors = self.host.nic.ports.max(1);
-        if self.leaves == 0 || !self.leaves.is_multiple_of(tors) {
-            let accepted = format!("a NIC's {tors} ports go to as many leaves: write a multiple of {tors}");
+        let nics = self.host.nics.max(1);
+        let rails = self.rails_per_leaf.unwrap_or(nics);
+        if rails == 0 || !nics.is_multiple_of(rails) {
+            let accepted = format!("leaves share the {nics} NICs of a host: write a divisor of {nics}");
+            return Err(FabricError::range("rails_per_leaf", rails, accepted));
+        }
+        let set = tors * (nics / rails);
+        if self.leaves == 0 || !self.leaves.is_multiple_of(set) {
+            let accepted = format!("the ports of a host go to {set} leaves: write a multiple of {set}");
             return Err(FabricError::range("leaves", self.leaves, accepted));
         }
         Ok(ClosSpec {
             name: "leaf-spine".to_owned(),
             host: self.host.clone(),
             pods: 1,
-            segments: self.leaves / tors,
+            segments: self.leaves / set,
             hosts: self.hosts_per_leaf,
             spare_hosts: 0,
-            rails_per_leaf: self.host.nics,
+            rails_per_leaf: rails,
             tors,
             groups: SpineGroups::Single,
             spines: self.uplinks,

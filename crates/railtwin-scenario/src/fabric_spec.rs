@@ -243,6 +243,8 @@ pub struct LeafSpineSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_leaf: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub rails_per_leaf: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplinks: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
@@ -264,7 +266,8 @@ impl LeafSpineSpec {
     /// # Errors
     /// [`FabricError::OutOfRange`] for an unknown host model.
     pub fn filled(&self) -> Result<LeafSpine, FabricError> {
-        let mut fabric = LeafSpine { chip: self.chip, ..LeafSpine::default() };
+        let mut fabric =
+            LeafSpine { chip: self.chip, rails_per_leaf: self.rails_per_leaf, ..LeafSpine::default() };
         fabric.host = self.host.over(&fabric.host)?;
         set(&mut fabric.leaves, self.leaves);
         set(&mut fabric.hosts_per_leaf, self.hosts_per_leaf);

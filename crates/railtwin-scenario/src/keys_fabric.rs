@@ -70,6 +70,7 @@ const LEAF_SPINE: &[Key] = &[
         Kind::Whole(1, HOSTS),
         "Hosts under a leaf, or under a leaf pair with dual-port NICs.",
     ),
+    key("rails_per_leaf", Kind::Whole(1, 1024), "NICs of a host that share leaves; default all."),
     UPLINKS,
     PARALLEL,
     key("uplink_capacity", RATE, "Capacity of an uplink cable."),

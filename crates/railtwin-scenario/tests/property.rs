@@ -114,6 +114,7 @@ fn leaf_spine() -> impl Strategy<Value = PresetSpec> {
             PresetSpec::LeafSpine(LeafSpineSpec {
                 leaves,
                 hosts_per_leaf,
+                rails_per_leaf: leaves.map(|leaves| 1 + leaves % 8),
                 uplinks,
                 parallel,
                 uplink_capacity,
