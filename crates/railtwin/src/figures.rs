@@ -150,9 +150,25 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
     figures.push(figure("worst_link_utilization", Some(worst), "ratio", "mean over the run, most used link"));
+    if !training {
+        uplinks(simulation, &mut figures);
+    }
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
     figures.push(figure("operations_unfinished", Some(unfinished as f64), "count", "worst replicate"));
     figures
+}
+
+/// How evenly the used uplinks of leaves are used, as the mean over replicates.
+fn uplinks(simulation: &Simulation, figures: &mut Vec<Figure>) {
+    let all: Vec<_> = simulation.replicates.iter().filter_map(|replicate| replicate.uplinks).collect();
+    if all.is_empty() {
+        return;
+    }
+    let mean = |of: fn(&crate::links::UplinkUse) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+    let note = "over uplinks of leaves that carry anything, mean over the run and over replicates";
+    for (name, value) in [("min", mean(|u| u.min)), ("mean", mean(|u| u.mean)), ("max", mean(|u| u.max))] {
+        figures.push(figure(format!("leaf_uplink_utilization_{name}"), Some(value), "ratio", note));
+    }
 }
 
 /// Bus bandwidth over all operations of all collective jobs and replicates.

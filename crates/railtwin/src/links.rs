@@ -1,6 +1,6 @@
 //! What links carried, of the network only: from NIC to NIC.
 use railtwin_engine::{Case, RunLog};
-use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
+use railtwin_fabric::{CableClass, CableId, Fabric, LinkId, PortRole};
 
 /// The cables between NICs, in order.
 pub fn network_cables(fabric: &Fabric) -> impl Iterator<Item = CableId> + '_ {
@@ -18,4 +18,68 @@ pub fn worst_utilization(case: &Case, log: &RunLog) -> f64 {
     let fabric = &case.fabric;
     let links = network_cables(fabric).flat_map(|cable| [cable.forward(), cable.backward()]);
     links.map(|link| utilization(fabric, log, link)).fold(0.0, f64::max)
+}
+
+/// How evenly the uplinks of leaves are used.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct UplinkUse {
+    /// Utilization of the least used uplink.
+    pub min: f64,
+    /// Mean over uplinks.
+    pub mean: f64,
+    /// Utilization of the most used uplink.
+    pub max: f64,
+}
+
+/// Utilization of those uplinks of leaves that carried anything (Meta RoCE section 4.4.2); none where none did.
+pub fn uplink_use(case: &Case, log: &RunLog) -> Option<UplinkUse> {
+    let fabric = &case.fabric;
+    let leaves = fabric.switches().iter().filter(|(_, place)| place.tier == 1);
+    let ports = leaves.flat_map(|&(leaf, _)| fabric.ports(leaf));
+    let up = ports.filter(|&port| fabric.port_role(port) == PortRole::Up);
+    let links = up.filter_map(|port| fabric.cable_at(port).map(|cable| fabric.link_from(cable, port)));
+    let used: Vec<f64> =
+        links.map(|link| utilization(fabric, log, link)).filter(|&utilization| utilization > 0.0).collect();
+    let min = used.iter().copied().reduce(f64::min)?;
+    let max = used.iter().copied().reduce(f64::max)?;
+    Some(UplinkUse { min, mean: used.iter().sum::<f64>() / used.len() as f64, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Question, Run};
+
+    /// One flow each way: one uplink of four is used at each leaf, and fully.
+    #[test]
+    fn unused_uplinks_do_not_count() {
+        let text = "schema = 1\nname = \"b\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\n\
+                    hosts_per_leaf = 1\nuplinks = 4\nhost = { model = \"plain\" }\n[[job]]\nhosts = 2\n\
+                    collective = { kind = \"send-receive\", bytes = \"10 GB\" }\n";
+        let question = Question::of_text("b.toml", text, std::path::Path::new("."));
+        let run = Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ());
+        for part in ["min", "mean", "max"] {
+            let value = run.figure(&format!("leaf_uplink_utilization_{part}")).unwrap();
+            assert!((0.999..=1.0).contains(&value), "{part}: {value}");
+        }
+    }
+
+    /// Half of the bytes on an uplink of twice the capacity of the NIC: a quarter is used by each of two queue pairs
+    /// on links of their own, half where one link takes both.
+    #[test]
+    fn utilization_tells_spread_from_collision() {
+        let value = |balancer: &str, name: &str| {
+            let text = format!(
+                "schema = 1\nname = \"b\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\n\
+                 hosts_per_leaf = 1\nuplinks = 2\nuplink_capacity = \"800 Gbps\"\nhost = {{ model = \"plain\" }}\n\
+                 [routing]\nbalancer = \"{balancer}\"\nqueue_pairs = 2\n[[job]]\nhosts = 2\n\
+                 collective = {{ kind = \"send-receive\", bytes = \"10 GB\" }}\n"
+            );
+            let question = Question::of_text("b.toml", &text, std::path::Path::new("."));
+            let run = Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ());
+            run.figure(&format!("leaf_uplink_utilization_{name}")).unwrap()
+        };
+        assert!((value("disjoint", "min") - 0.25).abs() < 1e-3);
+        assert!((value("pinned", "min") - 0.5).abs() < 1e-3);
+        assert_eq!(value("pinned", "max"), value("pinned", "mean"));
+    }
 }

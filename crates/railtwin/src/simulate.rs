@@ -16,6 +16,8 @@ pub struct Replicate {
     pub unfinished: u64,
     /// Bytes over what it could have carried, of the most used network link.
     pub worst_link_utilization: f64,
+    /// Utilization of the uplinks of leaves that carried anything; none where none did.
+    pub uplinks: Option<crate::links::UplinkUse>,
     /// Time that each axis alone kept lanes waiting, averaged over lanes: see [`crate::exposed`].
     pub exposed: Vec<crate::exposed::AxisTime>,
 }
@@ -102,6 +104,7 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         busbw,
         unfinished: log.unfinished,
         worst_link_utilization: crate::links::worst_utilization(case, log),
+        uplinks: crate::links::uplink_use(case, log),
         exposed: crate::exposed::exposed(&case.work, 0, &log.times),
     }
 }
