@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 10] = [
+const OF_RUN: [&str; 11] = [
     "step_time",
     "tokens",
     "mfu",
@@ -34,6 +34,7 @@ const OF_RUN: [&str; 10] = [
     "operations_unfinished",
     "leaf_uplink_",
     "max_mean_ratio_",
+    "nic_port_",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.
