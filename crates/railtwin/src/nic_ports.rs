@@ -12,6 +12,8 @@ use crate::simulate::Replicate;
 pub struct NicPorts {
     /// Mean over NICs.
     pub mean: f64,
+    /// Median over NICs.
+    pub median: f64,
     /// 95th percentile over NICs.
     pub p95: f64,
     /// The most uneven NIC.
@@ -56,6 +58,7 @@ impl NicPorts {
         ratios.sort_by(f64::total_cmp);
         Some(Self {
             mean: ratios.iter().sum::<f64>() / ratios.len() as f64,
+            median: quantile(&ratios, 0.5)?,
             p95: quantile(&ratios, 0.95)?,
             max: *ratios.last()?,
             idle: 1.0 - ratios.len() as f64 / nics.len() as f64,
@@ -63,7 +66,7 @@ impl NicPorts {
     }
 }
 
-/// The figures `nic_port_ratio_mean`, `_p95`, `_max` and `nic_port_idle`: means over replicates, p5 to p95.
+/// The figures `nic_port_ratio_mean`, `_median`, `_p95`, `_max` and `nic_port_idle`: means over replicates, p5 to p95.
 pub fn figures(replicates: &[Replicate]) -> Vec<Figure> {
     let all: Vec<NicPorts> = replicates.iter().filter_map(|replicate| replicate.nic_ports).collect();
     if all.is_empty() {
@@ -80,6 +83,7 @@ pub fn figures(replicates: &[Replicate]) -> Vec<Figure> {
     let ratio = "bytes to the busiest port of a NIC over those to its idlest";
     vec![
         figure("nic_port_ratio_mean", &format!("{ratio}, mean over NICs"), |of| of.mean),
+        figure("nic_port_ratio_median", &format!("{ratio}, median over NICs"), |of| of.median),
         figure("nic_port_ratio_p95", &format!("{ratio}, 95th percentile over NICs"), |of| of.p95),
         figure("nic_port_ratio_max", &format!("{ratio}, the most uneven NIC"), |of| of.max),
         figure("nic_port_idle", "NICs that get bytes, but none on one of their ports", |of| of.idle),
@@ -95,7 +99,7 @@ mod tests {
     fn a_port_without_bytes_has_no_ratio() {
         let nics = [vec![3.0, 1.0], vec![2.0, 2.0], vec![4.0, 0.0], vec![5.0, 5.0]];
         let of = NicPorts::over(&nics).unwrap();
-        assert_eq!((of.mean, of.max, of.idle), (5.0 / 3.0, 3.0, 0.25));
+        assert_eq!((of.mean, of.median, of.max, of.idle), (5.0 / 3.0, 1.0, 3.0, 0.25));
         assert_eq!(NicPorts::over(&[vec![1.0, 0.0]]), None);
         assert_eq!(NicPorts::over(&[]), None);
     }

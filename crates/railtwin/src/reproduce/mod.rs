@@ -164,7 +164,8 @@ fn points(name: &str, replicates: Option<u32>) -> Result<Vec<Point>, Error> {
         gain = point.scenario.gain;
     }
     if let Some(gain) = gain {
-        let all: Vec<_> = labels.iter().zip(&points).map(|(label, p)| (label.as_slice(), p.figures.as_slice())).collect();
+        let all: Vec<_> =
+            labels.iter().zip(&points).map(|(label, p)| (label.as_slice(), p.figures.as_slice())).collect();
         let figures = gains(&gain, &all);
         points.push(Point { label: Vec::new(), figures });
     }

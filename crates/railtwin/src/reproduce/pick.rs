@@ -200,7 +200,11 @@ mod tests {
             .iter()
             .flat_map(|&n| {
                 let of = if n == "8" { 2.0 } else { 1.0 };
-                [at(Some(n), "", "1 GB", of), at(Some(n), rail, "1 GB", of), at(Some(n), rail, "4 GB", 2.0 * of)]
+                [
+                    at(Some(n), "", "1 GB", of),
+                    at(Some(n), rail, "1 GB", of),
+                    at(Some(n), rail, "4 GB", 2.0 * of),
+                ]
             })
             .collect();
         let over = map(&[("parallel", "8")]);
