@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use railtwin_fabric::{DeviceId, LinkId};
 
 use crate::five_tuple::HashKey;
+use crate::hash::bucket_of;
 use crate::mask::LinkMask;
 use crate::matching::disjoint_subset;
 use crate::route::{Choice, Landed, NicPort, NoRoute, Routing};
 use crate::selection::Hashed;
 use crate::solve::PortSolver;
-use crate::source_port::{FIRST_PORT, LAST_PORT};
+use crate::source_port::{FIRST_PORT, LAST_PORT, PORT_COUNT};
 
 /// Below this many ports at a switch, hashing each is cheaper than learning the switch's answer.
 const SOLVER_PAYS: usize = 32;
@@ -147,14 +148,28 @@ impl Replay<'_, '_> {
     fn split(&self, hashed: &Hashed<'_>, arrival: LinkId, ports: Vec<u16>) -> BTreeMap<LinkId, Vec<u16>> {
         let key = self.key.with_ingress_port(self.routing.ingress_port(arrival));
         let solver = (ports.len() >= SOLVER_PAYS).then(|| PortSolver::new(&hashed.spec, &key));
+        let hash = |port: u16| match &solver {
+            Some(solver) => solver.hash(port),
+            None => hashed.spec.hash(&key.with_source_port(port)),
+        };
         let mut lists: BTreeMap<LinkId, Vec<u16>> = BTreeMap::new();
-        for port in ports {
-            let hash = match &solver {
-                Some(solver) => solver.hash(port),
-                None => hashed.spec.hash(&key.with_source_port(port)),
-            };
-            lists.entry(hashed.link(hash)).or_default().push(port);
+        if hashed.full.len() != hashed.live.len() {
+            for port in ports {
+                lists.entry(hashed.link(hash(port))).or_default().push(port);
+            }
+            return lists;
         }
-        lists
+        // The usual case, and where planning spends its time: no look-up of the link for each port.
+        let mut buckets: Vec<Vec<u16>> = vec![Vec::new(); hashed.full.len()];
+        if let Some(solver) = solver.as_ref().filter(|_| ports.len() == PORT_COUNT) {
+            for (&port, hash) in ports.iter().zip(solver.hashes()) {
+                buckets[bucket_of(hash, hashed.full.len())].push(port);
+            }
+        } else {
+            for port in ports {
+                buckets[bucket_of(hash(port), hashed.full.len())].push(port);
+            }
+        }
+        hashed.full.iter().copied().zip(buckets).filter(|(_, ports)| !ports.is_empty()).collect()
     }
 }

@@ -46,7 +46,7 @@ impl PortSolver {
     }
 
     /// All hashes, in the order of ports from 0xC000, each by one XOR from an earlier one.
-    fn hashes(&self) -> Vec<u32> {
+    pub(crate) fn hashes(&self) -> Vec<u32> {
         let mut hashes = Vec::with_capacity(PORT_COUNT);
         hashes.push(self.base);
         for difference in self.differences {

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 15] = [
+const OF_RUN: [&str; 16] = [
     "step_time",
     "tokens",
     "mfu",
@@ -39,6 +39,7 @@ const OF_RUN: [&str; 15] = [
     "stall_time",
     "time_lost",
     "not_computing",
+    "nic_port_",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.

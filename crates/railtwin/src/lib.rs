@@ -37,6 +37,7 @@ pub mod gain;
 pub mod links;
 pub mod map;
 pub mod moves;
+pub mod nic_ports;
 pub mod paths;
 pub mod progress;
 pub mod question;

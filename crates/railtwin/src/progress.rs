@@ -73,6 +73,7 @@ mod tests {
             worst_link_utilization: 0.0,
             uplinks: None,
             exposed: vec![],
+            nic_ports: None,
         }
     }
 

@@ -99,6 +99,7 @@ impl Run {
             }
             let balance = crate::balance::by_tier(case, &done.log, &tables::flows_by_link(case, &flows));
             info.figures.extend(crate::balance::figures(&balance));
+            info.figures.extend(crate::nic_ports::figures(&done.replicates));
             moves = Moves::of(case, &done.log, done.chosen, &flows);
             if flows.len() > FLOWS_MAX {
                 info.warnings

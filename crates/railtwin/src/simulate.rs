@@ -4,6 +4,7 @@ use railtwin_units::SimTime;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::nic_ports::NicPorts;
 
 /// One replicate in short.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +21,8 @@ pub struct Replicate {
     pub uplinks: Option<crate::links::UplinkUse>,
     /// Time that each axis alone kept lanes waiting, averaged over lanes: see [`crate::exposed`].
     pub exposed: Vec<crate::exposed::AxisTime>,
+    /// How evenly bytes arrived at the ports of NICs; none where NICs have one port.
+    pub nic_ports: Option<NicPorts>,
 }
 
 /// All replicates of a case.
@@ -106,5 +109,6 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         worst_link_utilization: crate::links::worst_utilization(case, log),
         uplinks: crate::links::uplink_use(case, log),
         exposed: crate::exposed::exposed(&case.work, 0, &log.times),
+        nic_ports: NicPorts::of(case, log),
     }
 }

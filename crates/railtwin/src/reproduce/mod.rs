@@ -131,14 +131,16 @@ pub fn reproduce(
     let mut figures_of: BTreeMap<String, (Vec<Point>, f64)> = BTreeMap::new();
     let mut table = Vec::new();
     for row in rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)) {
-        if !figures_of.contains_key(&row.scenario) {
-            progress(&row.scenario);
-            let start = clock();
-            let figures = points(&row.scenario, row.full_replicates.filter(|_| full))?;
-            figures_of.insert(row.scenario.clone(), (figures, clock() - start));
+        let others = row.figures.iter().filter_map(|wanted| wanted.from.against());
+        for scenario in std::iter::once(row.scenario.as_str()).chain(others) {
+            if !figures_of.contains_key(scenario) {
+                progress(scenario);
+                let start = clock();
+                let figures = points(scenario, row.full_replicates.filter(|_| full))?;
+                figures_of.insert(scenario.to_owned(), (figures, clock() - start));
+            }
         }
-        let (figures, seconds) = &figures_of[&row.scenario];
-        table.extend(row.figures.iter().map(|wanted| reproduced(&row, wanted, figures, *seconds)));
+        table.extend(row.figures.iter().map(|wanted| reproduced(&row, wanted, &figures_of)));
     }
     Ok(table)
 }
@@ -150,25 +152,30 @@ fn points(name: &str, replicates: Option<u32>) -> Result<Vec<Point>, Error> {
     let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
     let question = Question::of_text(&format!("scenarios/papers/{name}.toml"), text, Path::new("."));
     let mut points = Vec::new();
+    let mut labels: Vec<Vec<(String, String)>> = Vec::new();
     let mut gain = None;
     for mut point in question.points()? {
         if let Some(replicates) = replicates {
             point.scenario.run.replicates = replicates;
         }
         let run = Run::of(question.resolve(&point.scenario)?, &|| ());
-        points.push(Point { label: point.label, figures: run.info.figures });
+        labels.push(point.label.clone());
+        points.push(Point::new(&point.label, run.info.figures));
         gain = point.scenario.gain;
     }
     if let Some(gain) = gain {
-        let all: Vec<_> = points.iter().map(|p| (p.label.as_slice(), p.figures.as_slice())).collect();
+        let all: Vec<_> =
+            labels.iter().zip(&points).map(|(label, p)| (label.as_slice(), p.figures.as_slice())).collect();
         let figures = gains(&gain, &all);
         points.push(Point { label: Vec::new(), figures });
     }
     Ok(points)
 }
 
-fn reproduced(row: &Row, wanted: &Wanted, points: &[Point], seconds: f64) -> Reproduced {
-    let ours = wanted.from.value(&wanted.figure, points);
+fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Point>, f64)>) -> Reproduced {
+    let (points, seconds) = &figures_of[&row.scenario];
+    let (others, _) = &figures_of[wanted.from.against().unwrap_or(&row.scenario)];
+    let ours = wanted.from.value(&wanted.figure, points, others);
     let exact = wanted.low.is_none() && wanted.high.is_none();
     let low = wanted.low.or(exact.then_some(wanted.paper));
     let high = wanted.high.or(exact.then_some(wanted.paper));
@@ -187,7 +194,7 @@ fn reproduced(row: &Row, wanted: &Wanted, points: &[Point], seconds: f64) -> Rep
         met: wanted.skipped.is_none().then_some(met),
         skipped: wanted.skipped.clone(),
         fitted: row.fitted.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
-        seconds,
+        seconds: *seconds,
     }
 }
 
@@ -203,6 +210,9 @@ mod tests {
             let question = Question::of_text(name, text, Path::new("."));
             for point in question.points().unwrap() {
                 question.resolve(&point.scenario).unwrap();
+            }
+            for other in row.figures.iter().filter_map(|wanted| wanted.from.against()) {
+                assert!(PAPERS.iter().any(|(name, _)| *name == other), "{} names {other}", row.id);
             }
         }
     }

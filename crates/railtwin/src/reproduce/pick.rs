@@ -13,6 +13,26 @@ pub struct Point {
     pub figures: Vec<Figure>,
 }
 
+impl Point {
+    /// A point of a sweep. An axis of tables is labeled by their keys: `job.collective.kind` rather than
+    /// `job.collective`.
+    pub fn new(label: &[(String, String)], figures: Vec<Figure>) -> Self {
+        let label = label.iter().flat_map(|(path, value)| unfold(path, value)).collect();
+        Self { label, figures }
+    }
+}
+
+/// The keys of a value that is a table, without lists, which are axes of their own; any other value as it stands.
+fn unfold(path: &str, value: &str) -> Vec<(String, String)> {
+    let table = value.starts_with('{').then(|| toml::from_str::<toml::Table>(&format!("of = {value}")));
+    let Some(toml::Value::Table(keys)) = table.and_then(Result::ok).and_then(|mut t| t.remove("of")) else {
+        return vec![(path.to_owned(), value.to_owned())];
+    };
+    let single = keys.iter().filter(|(_, value)| !value.is_array());
+    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    single.map(|(key, value)| (format!("{path}.{key}"), text(value))).collect()
+}
+
 /// How several points become one figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -36,16 +56,24 @@ pub struct Picked {
     over: BTreeMap<String, String>,
     /// Figure of the other point, where it is another one.
     base: Option<String>,
+    /// Scenario of the other points, where it is another one; axes that it does not have are left aside.
+    against: Option<String>,
     take: Take,
 }
 
 impl Picked {
-    /// The value; none where a point lacks the figure or no point fits.
-    pub fn value(&self, figure: &str, points: &[Point]) -> Option<f64> {
+    /// The scenario of the other points, where it is not that of the row.
+    pub fn against(&self) -> Option<&str> {
+        self.against.as_deref()
+    }
+
+    /// The value at `points`, where it is a share as one of `others`; none where a point lacks the figure or no
+    /// point fits.
+    pub fn value(&self, figure: &str, points: &[Point], others: &[Point]) -> Option<f64> {
         let fits: Vec<&Point> = points.iter().filter(|point| point.has(&self.at)).collect();
         // Figures of the whole sweep stand in one point: do not ask the others for them.
         let known: Vec<&Point> = fits.into_iter().filter(|point| point.value(figure).is_some()).collect();
-        let values: Option<Vec<f64>> = known.iter().map(|point| self.one(figure, point, points)).collect();
+        let values: Option<Vec<f64>> = known.iter().map(|point| self.one(figure, point, others)).collect();
         let values = values.filter(|values| !values.is_empty())?;
         Some(match self.take {
             Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
@@ -54,12 +82,15 @@ impl Picked {
         })
     }
 
-    fn one(&self, figure: &str, point: &Point, points: &[Point]) -> Option<f64> {
+    fn one(&self, figure: &str, point: &Point, others: &[Point]) -> Option<f64> {
         let ours = point.value(figure)?;
         let base = self.base.as_deref().unwrap_or(figure);
         let against = |other: &BTreeMap<String, String>| {
-            let same = |p: &&Point| p.has(other) && p.same_but(point, other);
-            points.iter().find(same).and_then(|p| p.value(base))
+            let axis = |path: &str| others.iter().any(|p| p.label.iter().any(|(known, _)| known == path));
+            let known = point.label.iter().filter(|(path, _)| axis(path)).cloned().collect();
+            let here = Point { label: known, figures: Vec::new() };
+            let same = |p: &&Point| p.has(other) && p.same_but(&here, other);
+            others.iter().find(same).and_then(|p| p.value(base))
         };
         match (self.of.is_empty(), self.over.is_empty(), &self.base) {
             (true, true, None) => Some(ours),
@@ -86,11 +117,12 @@ impl Picked {
         if let Some(base) = &self.base {
             name = format!("{name} / {base}");
         }
+        let against = self.against.as_deref().unwrap_or_default();
         if !self.of.is_empty() {
-            name = format!("{name} / [{}]", words(&self.of));
+            name = format!("{name} / {against}[{}]", words(&self.of));
         }
         if !self.over.is_empty() {
-            name = format!("{name} over [{}]", words(&self.over));
+            name = format!("{name} over {against}[{}]", words(&self.over));
         }
         name
     }
@@ -144,12 +176,48 @@ mod tests {
         ];
         let c4p = map(&[("balancer", "c4p")]);
         let mean = Picked { at: c4p.clone(), ..Picked::default() };
-        assert_eq!(mean.value("busbw_mean", &points), Some(35.0));
+        assert_eq!(mean.value("busbw_mean", &points, &points), Some(35.0));
         let gain = Picked { at: c4p.clone(), over: map(&[("balancer", "ecmp")]), ..Picked::default() };
-        assert_eq!(gain.value("busbw_mean", &points), Some(0.75));
+        assert_eq!(gain.value("busbw_mean", &points, &points), Some(0.75));
         let most = Picked { take: Take::Max, of: map(&[("balancer", "ecmp")]), at: c4p, ..Picked::default() };
-        assert_eq!(most.value("busbw_mean", &points), Some(2.0));
-        assert_eq!(most.value("busbw", &points), None);
+        assert_eq!(most.value("busbw_mean", &points, &points), Some(2.0));
+        assert_eq!(most.value("busbw", &points, &points), None);
         assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
+    }
+
+    #[test]
+    fn points_of_another_scenario_agree_on_the_axes_of_both() {
+        let at = |fabric: Option<&str>, per: &str, size: &str, value: f64| {
+            let table = format!("{{ kind = \"all-reduce\"{per}, bytes = [\"1 GB\", \"4 GB\"] }}");
+            let label = [("job.collective", table.as_str()), ("job.collective.bytes", size)];
+            let label = fabric.map(|n| ("fabric.parallel", n)).into_iter().chain(label);
+            let label: Vec<(String, String)> = label.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+            Point::new(&label, vec![Figure::new("busbw_mean", value, "bits_per_s")])
+        };
+        let rail = ", per = \"rail\"";
+        let ours = [at(None, "", "1 GB", 3.0), at(None, rail, "1 GB", 4.0), at(None, rail, "4 GB", 6.0)];
+        let theirs: Vec<Point> = ["1", "8"]
+            .iter()
+            .flat_map(|&n| {
+                let of = if n == "8" { 2.0 } else { 1.0 };
+                [
+                    at(Some(n), "", "1 GB", of),
+                    at(Some(n), rail, "1 GB", of),
+                    at(Some(n), rail, "4 GB", 2.0 * of),
+                ]
+            })
+            .collect();
+        let over = map(&[("parallel", "8")]);
+        let mut gain = Picked { over, against: Some("old".into()), ..Picked::default() };
+        gain.at = map(&[("per", "rail"), ("collective.bytes", "4 GB")]);
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(0.5));
+        gain.at = map(&[("per", "rail")]);
+        gain.take = Take::Max;
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(1.0));
+        gain.at = map(&[("kind", "all-reduce"), ("bytes", "4 GB")]);
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(0.5));
+        assert_eq!(gain.name("x"), "most x[bytes=4 GB kind=all-reduce] over old[parallel=8]");
+        // Where the other scenario was not asked for that size, there is nothing to hold against.
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs[..2]), None);
     }
 }
