@@ -239,6 +239,15 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_sweeps_are_found_and_two_planes_are_even() {
+        let ids = ["QH20", "QH21", "QH23", "QH28"].map(str::to_owned);
+        for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
+            assert!(row.ours.is_some(), "{row:?}");
+            assert!(row.id != "QH21" || row.met == Some(true), "{row:?}");
+        }
+    }
+
+    #[test]
     fn an_unknown_id_names_those_that_exist() {
         let error = reproduce(&["QX99".to_owned()], false, &|| 0.0, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("QH10"), "{error}");
