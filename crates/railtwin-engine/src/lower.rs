@@ -231,7 +231,9 @@ impl<'a> Lowering<'a> {
         for (bundle, row_of_bundle) in shape.bundles.iter().zip(0..) {
             let mut strands = Vec::new();
             let mut routed = true;
+            let (mut longest, mut round) = (SimTime::ZERO, SimTime::ZERO);
             for (index, edge) in shape.edges_of(bundle).iter().enumerate() {
+                let from = strands.len();
                 let mut sink = PathSink { strands: &mut strands, edge: index as u32 };
                 routed &= match ends(fabric, edge) {
                     None => sink.inside(fabric, edge),
@@ -250,12 +252,22 @@ impl<'a> Lowering<'a> {
                         found
                     }
                 };
+                let delays = strands[from..].iter().map(|strand| path_delay(fabric, strand));
+                let delay = delays.max().unwrap_or(SimTime::ZERO);
+                longest = longest.max(delay);
+                if !matches!(edge, Edge::InSwitch { .. }) {
+                    round += delay;
+                }
             }
             if !routed {
                 strands.clear();
             }
-            let delay = strands.iter().map(|s| path_delay(fabric, s)).max();
-            latency = latency.max(delay.unwrap_or(SimTime::ZERO) * u64::from(bundle.stages));
+            let stages = u64::from(bundle.stages);
+            latency = latency.max(match bundle.ring_hops {
+                _ if !routed => SimTime::ZERO,
+                0 => longest * stages,
+                hops => SimTime::from_ps((round * stages).ps() / u64::from(hops)),
+            });
             writer.push(bundle.volume, busbw * bundle.bus_share, &strands);
         }
         writer.close_pattern(latency);

@@ -182,7 +182,7 @@ proptest! {
             prop_assert!(near(*ours, wanted, 1e-6, 1.0), "a NIC carries {} of {}", ours, wanted);
         }
         for (link, (&bytes, &wanted)) in log.link_bytes.iter().zip(&asked).enumerate() {
-            prop_assert!(draw.dynamic || near(bytes, wanted, 1e-6, 1.0), "link {link}: {bytes} of {wanted}");
+            prop_assert!(case.routing.is_dynamic() || near(bytes, wanted, 1e-6, 1.0), "link {link}: {bytes} of {wanted}");
             let most = case.fabric.capacity(LinkId(link as u32)).bytes_per_s() * log.end.seconds();
             prop_assert!(bytes <= most * (1.0 + 1e-8) + 1.0, "link {link}: {bytes} over {most}");
         }

@@ -37,7 +37,7 @@ pub fn nvls(members: &[Member], layout: &HostLayout) -> Shape {
                 amount: 1.0,
             });
         }
-        shape.push(edges, volume, 2 * (hosts.len() as u32 - 1) + 2, factor);
+        shape.push_ring(edges, volume, (2 * (hosts.len() as u32 - 1) + 2, hosts.len()), factor);
     }
     shape
 }

@@ -18,7 +18,7 @@ pub fn ring(collective: Collective, members: &[Member], layout: &HostLayout) -> 
     if hosts.len() == 1 {
         let next = |i: usize| members[(i + 1) % members.len()];
         let edges = members.iter().enumerate().flat_map(|(i, &m)| message(layout, m, next(i), 1.0));
-        shape.push(edges, factor, stages, factor);
+        shape.push_ring(edges, factor, (stages, members.len()), factor);
         return shape;
     }
     let channels = hosts.iter().map(Vec::len).min().unwrap_or(1);
@@ -42,7 +42,7 @@ pub fn ring(collective: Collective, members: &[Member], layout: &HostLayout) -> 
                 amount: 1.0,
             });
         }
-        shape.push(edges, factor / channels as f64, stages, factor);
+        shape.push_ring(edges, factor / channels as f64, (stages, members.len()), factor);
     }
     shape
 }

@@ -73,6 +73,9 @@ pub struct Bundle {
     pub volume: f64,
     /// Serial stages: how often the latency of an edge is paid one after the other.
     pub stages: u32,
+    /// Hops of a ring, 0 for other shapes. What a rank waits for has gone round the ring, over every edge once
+    /// for each lap, so a stage of a ring costs its edges' latency over its hops; elsewhere the longest edge's.
+    pub ring_hops: u32,
     /// Most that intra-host caps let the bundle move, as a share of the operation's bus bandwidth:
     /// the bundle's rate equals this factor times the bus bandwidth when all bundles of the shape are even.
     pub bus_share: f64,
@@ -95,7 +98,22 @@ impl Shape {
         let count = self.edges.len() as u32 - first_edge;
         if count > 0 {
             let bus_share = if bus_factor > 0.0 { volume / bus_factor } else { volume };
-            self.bundles.push(Bundle { first_edge, edges: count, volume, stages, bus_share });
+            self.bundles.push(Bundle { first_edge, edges: count, volume, stages, ring_hops: 0, bus_share });
+        }
+    }
+
+    /// Adds a ring of so many hops, otherwise as [`Self::push`].
+    pub fn push_ring(
+        &mut self,
+        edges: impl IntoIterator<Item = Edge>,
+        volume: f64,
+        (stages, hops): (u32, usize),
+        bus_factor: f64,
+    ) {
+        let before = self.bundles.len();
+        self.push(edges, volume, stages, bus_factor);
+        if let Some(ring) = self.bundles.get_mut(before) {
+            ring.ring_hops = hops as u32;
         }
     }
 

@@ -55,7 +55,7 @@ fn broken(folder: &str, wanted: fn(&str) -> bool) -> Vec<String> {
 
 #[test]
 fn faults_of_the_papers_cost_what_they_are_expected_to() {
-    let broken = broken("papers", |text| text.contains("[[fault]]"));
+    let broken = broken("papers", |text| text.contains("[[fault]]") && text.contains("[expect]"));
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 

@@ -39,7 +39,8 @@ fn hpn() -> impl Strategy<Value = Fabric> {
 }
 
 fn dcn_plus() -> impl Strategy<Value = Fabric> {
-    let shape = (1u32..=3, 1u32..=3, 1u32..=3, 1u32..=3, 0u32..8);
+    // Three of each under a single core would ask for more than its chip has.
+    let shape = (1u32..=3, 1u32..=3, 1u32..=3, 1u32..=2, 0u32..8);
     shape.prop_map(|(pods, segments, spines, parallel, draw)| {
         let dcn = DcnPlus {
             host: small_host(2),
