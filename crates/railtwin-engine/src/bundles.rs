@@ -123,6 +123,18 @@ pub struct Strand {
     pub parts: Vec<f64>,
 }
 
+impl Strand {
+    /// Adds acknowledgements that return over the same links: `back` bytes for each byte.
+    pub fn acknowledge(&mut self, back: f64) {
+        self.parts.resize(self.links.len(), 1.0);
+        let forward = self.links.len();
+        for row in 0..forward {
+            self.links.push(self.links[row].reverse());
+            self.parts.push(self.parts[row] * back);
+        }
+    }
+}
+
 /// Grows a table bundle by bundle.
 #[derive(Debug)]
 pub struct BundleWriter {

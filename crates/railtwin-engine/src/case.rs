@@ -75,6 +75,15 @@ impl Balancer {
     }
 }
 
+/// How messages are posted to the queue pairs of a connection (QP scaling, Meta RoCE section 4.2.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Posting {
+    /// Whole messages, to one queue pair after the other.
+    RoundRobin,
+    /// A part of every message to each: as many acknowledgements for it as queue pairs.
+    Split,
+}
+
 /// When who planned paths plans again after a fault or a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replan {
@@ -109,6 +118,10 @@ pub struct RoutingCase {
     pub queue_pairs: u32,
     /// How messages are spread over queue pairs.
     pub split: Split,
+    /// How messages are posted to them.
+    pub posting: Posting,
+    /// Bytes of a message, each of whose parts is acknowledged; acknowledgements take nothing when none.
+    pub message: Option<u64>,
     /// Whether ECMP groups keep the numbers of their members, so that only a dead member's flows move.
     pub resilient: bool,
     /// When planned paths are planned again.
@@ -117,7 +130,17 @@ pub struct RoutingCase {
     pub pxn: bool,
 }
 
+/// Bytes on the wire of a RoCE v2 acknowledgement: Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, and
+/// preamble and gap 20.
+const ACKNOWLEDGEMENT: f64 = 86.0;
+
 impl RoutingCase {
+    /// Bytes of acknowledgements for each byte of a connection of so many queue pairs.
+    pub fn acknowledged(&self, queue_pairs: u32) -> f64 {
+        let parts = if self.posting == Posting::Split { f64::from(queue_pairs) } else { 1.0 };
+        self.message.map_or(0.0, |bytes| ACKNOWLEDGEMENT * parts / bytes.max(1) as f64)
+    }
+
     /// Whether each queue pair carries what it can.
     pub fn is_dynamic(&self) -> bool {
         (self.split == Split::Dynamic || self.balancer.is_dynamic()) && !self.balancer.is_spread()

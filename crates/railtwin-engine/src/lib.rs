@@ -17,7 +17,7 @@ pub mod plan;
 pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Replan, RoutingCase, Split};
+pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
 pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

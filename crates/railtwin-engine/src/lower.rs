@@ -233,15 +233,16 @@ impl<'a> Lowering<'a> {
             let mut routed = true;
             let (mut longest, mut round) = (SimTime::ZERO, SimTime::ZERO);
             for (index, edge) in shape.edges_of(bundle).iter().enumerate() {
-                let from = strands.len();
-                let mut sink = PathSink { strands: &mut strands, edge: index as u32 };
+                let mut sink = PathSink { strands: &mut strands, edge: index as u32, delay: SimTime::ZERO };
                 routed &= match ends(fabric, edge) {
                     None => sink.inside(fabric, edge),
                     Some((source, target)) => {
                         let row = self.row_of[&(source, target, self.group_of[pattern])];
                         let connection = &self.connections[row as usize];
                         let before = paths.len();
-                        let found = network(fabric, connection, chosen, edge, &mut sink, &mut paths);
+                        let back =
+                            if dynamic { 0.0 } else { self.case.routing.acknowledged(connection.count) };
+                        let found = network(fabric, (connection, back), chosen, edge, &mut sink, &mut paths);
                         for path in &mut paths[before..] {
                             (path.pattern, path.bundle) = (pattern as u32, row_of_bundle);
                             path.share *= bundle.volume;
@@ -252,8 +253,7 @@ impl<'a> Lowering<'a> {
                         found
                     }
                 };
-                let delays = strands[from..].iter().map(|strand| path_delay(fabric, strand));
-                let delay = delays.max().unwrap_or(SimTime::ZERO);
+                let delay = sink.delay;
                 longest = longest.max(delay);
                 if !matches!(edge, Edge::InSwitch { .. }) {
                     round += delay;
@@ -275,10 +275,11 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The queue pairs of one edge between NICs; false where one has no route.
+/// The queue pairs of one edge between NICs; false where one has no route. For each byte `back` bytes of
+/// acknowledgements return over the same links.
 fn network(
     fabric: &Fabric,
-    connection: &Connection,
+    (connection, back): (&Connection, f64),
     chosen: &ChosenPaths,
     edge: &Edge,
     sink: &mut PathSink<'_>,
@@ -307,7 +308,12 @@ fn network(
             share: amount / f64::from(count),
             links: path.links.to_vec(),
         });
-        sink.strands.push(Strand { edge: sink.edge, amount, of: count, links, parts });
+        let mut strand = Strand { edge: sink.edge, amount, of: count, links, parts };
+        sink.delay = sink.delay.max(path_delay(fabric, &strand));
+        if back > 0.0 {
+            strand.acknowledge(back);
+        }
+        sink.strands.push(strand);
     }
     true
 }
@@ -316,6 +322,8 @@ fn network(
 struct PathSink<'a> {
     strands: &'a mut Vec<Strand>,
     edge: u32,
+    /// Longest of the edge's paths.
+    delay: SimTime,
 }
 
 impl PathSink<'_> {
@@ -332,7 +340,9 @@ impl PathSink<'_> {
             }
             Edge::Network { .. } => return true,
         };
-        self.strands.push(Strand { edge: self.edge, amount, of: 1, links, parts: Vec::new() });
+        let strand = Strand { edge: self.edge, amount, of: 1, links, parts: Vec::new() };
+        self.delay = self.delay.max(path_delay(fabric, &strand));
+        self.strands.push(strand);
         true
     }
 }

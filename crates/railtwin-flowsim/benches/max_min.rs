@@ -99,6 +99,8 @@ fn all_to_all(fabric: Fabric) -> Case {
         ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
         queue_pairs: 1,
         split: Split::Static,
+        posting: railtwin_engine::Posting::RoundRobin,
+        message: None,
         resilient: false,
         replan: railtwin_engine::Replan::AtOnce,
         pxn: true,

@@ -154,6 +154,8 @@ fn ring(hosts: u32) -> Case {
         ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
         queue_pairs: 1,
         split: Split::Static,
+        posting: railtwin_engine::Posting::RoundRobin,
+        message: None,
         resilient: false,
         replan: railtwin_engine::Replan::AtOnce,
         pxn: true,

@@ -107,6 +107,8 @@ impl Draw {
             ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if self.dynamic { Split::Dynamic } else { Split::Static },
+            posting: railtwin_engine::Posting::RoundRobin,
+            message: None,
             resilient: false,
             replan: railtwin_engine::Replan::AtOnce,
             pxn: self.pxn,

@@ -84,6 +84,16 @@ static ROUTING: Table = Table {
             "How a message is split over queue pairs; default static.",
         ),
         key(
+            "posting",
+            Kind::Choice(&["round-robin", "split"]),
+            "How messages are posted to queue pairs: whole in turn, or in parts to all; default round-robin.",
+        ),
+        key(
+            "message",
+            Kind::Size,
+            "Bytes of a message, whose parts are each acknowledged; default no acknowledgements.",
+        ),
+        key(
             "resilient",
             Kind::Bool,
             "Whether ECMP groups keep their members' numbers, so that only a dead member's flows move; default false.",

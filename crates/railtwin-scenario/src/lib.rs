@@ -73,7 +73,7 @@ pub use job::{
 };
 pub use json_schema::json_schema;
 pub use resolve::{Reader, Source};
-pub use routing_spec::{Balancer, Replan, RoutingSpec, Seeds, Split};
+pub use routing_spec::{Balancer, Posting, Replan, RoutingSpec, Seeds, Split};
 pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand};

@@ -9,7 +9,8 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 use crate::resolve_fault;
 use crate::resolve_job::Planner;
 use crate::{
-    FabricSpec, JobSize, JobSpec, Pace, Placement, RoutingSpec, Scenario, ScenarioError, Seeds, Split,
+    FabricSpec, JobSize, JobSpec, Pace, Placement, Posting, RoutingSpec, Scenario, ScenarioError, Seeds,
+    Split,
 };
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
@@ -131,6 +132,11 @@ fn routing(spec: &RoutingSpec) -> RoutingCase {
             Split::Static => railtwin_engine::Split::Static,
             Split::Dynamic => railtwin_engine::Split::Dynamic,
         },
+        posting: match spec.posting {
+            Posting::RoundRobin => railtwin_engine::Posting::RoundRobin,
+            Posting::Split => railtwin_engine::Posting::Split,
+        },
+        message: spec.message.map(|bytes| bytes.0),
         resilient: spec.resilient,
         replan: spec.replan(),
         pxn: spec.pxn,

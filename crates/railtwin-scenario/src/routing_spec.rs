@@ -1,6 +1,6 @@
 //! `[routing]`: how traffic finds its way.
 use railtwin_routing::{Fields, HashFunction};
-use railtwin_units::SimTime;
+use railtwin_units::{Bytes, SimTime};
 use serde::{Deserialize, Serialize};
 
 /// How traffic finds its way.
@@ -21,6 +21,11 @@ pub struct RoutingSpec {
     pub queue_pairs: u32,
     /// How a message is split over the queue pairs of its connection.
     pub split: Split,
+    /// How messages are posted to the queue pairs.
+    pub posting: Posting,
+    /// Bytes of a message; acknowledgements take nothing when none.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::exact::write_option")]
+    pub message: Option<Bytes>,
     /// Whether ECMP groups keep their members' numbers, so that only a dead member's flows move.
     pub resilient: bool,
     /// When who planned paths plans again after a fault or a repair.
@@ -44,6 +49,8 @@ impl Default for RoutingSpec {
             seeds: Seeds::PerSwitch,
             queue_pairs: 1,
             split: Split::Static,
+            posting: Posting::RoundRobin,
+            message: None,
             resilient: false,
             replan: None,
             replan_time: None,
@@ -70,6 +77,16 @@ impl RoutingSpec {
 
 /// How often traffic engineering plans (Meta RoCE section 4.3.1).
 const PERIOD: SimTime = SimTime::from_ns(30_000_000_000);
+
+/// How messages are posted to the queue pairs of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Posting {
+    /// Whole messages, to one after the other.
+    RoundRobin,
+    /// A part of every message to each.
+    Split,
+}
 
 /// When who planned paths plans again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

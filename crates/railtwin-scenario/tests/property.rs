@@ -8,8 +8,8 @@ use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
     FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec, JobSize,
-    JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, PresetSpec, RecipeSpec, Replan, RoutingSpec,
-    RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
+    JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec, Replan,
+    RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -164,6 +164,8 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
                 split,
                 core_per_port,
                 pxn,
+                posting: if resilient { Posting::Split } else { Posting::RoundRobin },
+                message: pxn.then_some(Bytes(1 << 19)),
                 resilient,
                 replan,
                 replan_time,
