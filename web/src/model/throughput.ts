@@ -85,7 +85,10 @@ export interface Tick {
   at_ps: Ps;
   text: string;
   /** True where something works again. */
+  /** Drawn as good news. */
   repair: boolean;
+  /** One word for it. */
+  label: string;
 }
 
 /** What happened to a run and when; a repair is told by its kind, in older reports by its words. */
@@ -94,6 +97,13 @@ export function ticksOf(run: Run): Tick[] {
   return Array.from({ length: incidents.rows }, (_, row) => {
     const what = incidents.what.at(row);
     const kind = incidents.kind?.at(row) ?? what;
-    return { at_ps: incidents.at_ps[row] ?? 0, text: what, repair: /\b(up|repaired)$/.test(kind) };
+    const repair = /\b(up|repaired|resumed)$/.test(kind);
+    const job = /\b(stalled|resumed|halted)$/.exec(kind)?.[1];
+    return {
+      at_ps: incidents.at_ps[row] ?? 0,
+      text: what,
+      repair,
+      label: job ?? (repair ? "repair" : "fault"),
+    };
   });
 }

@@ -38,7 +38,7 @@ export function jobOption(
   const marks = (grid: number) => ({
     silent: true,
     symbol: "none",
-    data: inWindow.map(({ at_ps, text, repair }) => ({
+    data: inWindow.map(({ at_ps, text, repair, label }) => ({
       xAxis: at_ps,
       name: text,
       lineStyle: {
@@ -49,7 +49,7 @@ export function jobOption(
       label: {
         show: grid === 0 && inWindow.length <= TICK_WORDS_MAX,
         position: "end" as const,
-        formatter: repair ? "repair" : "fault",
+        formatter: label,
         color: repair ? theme.good : theme.mark,
         fontSize: 11,
         distance: 3,
