@@ -143,16 +143,29 @@ pub fn single_points_of_failure(fabric: &Fabric, tier: u8) -> Vec<DeviceId> {
     let graph = SwitchGraph::of(fabric);
     let healthy = graph.components(&[]);
     let (cut, sets_of) = (graph.cut_rows(), graph.attachments_of());
-    // Where the switches left stay joined, only NICs that had cables into the lost one can lose anything; looking at
-    // the whole graph for each of thousands of switches would be what a large design spends its time on.
+    let components = |rows: &[u32], lost: usize| -> Vec<u32> {
+        let left = rows.iter().filter(|&&row| row as usize != lost).map(|&row| healthy[row as usize]);
+        left.collect::<BTreeSet<u32>>().into_iter().collect()
+    };
+    let classes: BTreeSet<Vec<u32>> =
+        graph.attachments.iter().map(|rows| components(rows, usize::MAX)).collect();
+    let meet = |a: &[u32], b: &[u32]| a.iter().any(|c| b.contains(c));
+    // Where the switches left stay joined, only NICs with cables into the lost one can lose anything; looking at the
+    // whole graph for each of thousands of switches would be what a large design spends its time on.
     let harmless = |row: usize| {
-        let stands_in = |&other: &u32| other as usize != row && healthy[other as usize] == healthy[row];
-        !cut[row] && sets_of[row].iter().all(|&set| graph.attachments[set as usize].iter().any(stands_in))
+        let sets = sets_of[row].iter().map(|&set| &graph.attachments[set as usize]);
+        let touched: BTreeSet<(Vec<u32>, Vec<u32>)> =
+            sets.map(|rows| (components(rows, usize::MAX), components(rows, row))).collect();
+        touched.iter().all(|(before, after)| {
+            classes.iter().all(|other| !meet(before, other) || meet(after, other))
+                && touched.iter().all(|(b, a)| !meet(before, b) || meet(after, a))
+        })
+    };
+    let survives = |row: usize| {
+        if cut[row] { graph.stays_connected(&healthy, &[row as u32]) } else { harmless(row) }
     };
     let rows = fabric.switches().iter().enumerate().filter(|(_, (_, place))| place.tier == tier);
-    rows.filter(|&(row, _)| !harmless(row) && !graph.stays_connected(&healthy, &[row as u32]))
-        .map(|(_, s)| s.0)
-        .collect()
+    rows.filter(|&(row, _)| !survives(row)).map(|(_, s)| s.0).collect()
 }
 
 #[cfg(test)]
