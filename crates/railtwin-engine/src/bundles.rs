@@ -78,23 +78,32 @@ impl BundleTable {
     /// cross it run at the same rate from start to end, and so does the one bundle.
     pub fn by_class(&self) -> Self {
         let mut writer = BundleWriter::new(false);
-        let mut shares: std::collections::BTreeMap<LinkId, f64> = std::collections::BTreeMap::new();
+        // Dense by link: every pattern of a large job crosses a good part of all links.
+        let mut shares = vec![0.0_f64; self.links.iter().max().map_or(0, |link| link.index() + 1)];
+        let mut crossed: Vec<LinkId> = Vec::new();
         for pattern in 0..self.patterns() {
             let bundles = self.bundles_of(PatternId::from_index(pattern));
-            shares.clear();
             let (mut cap, mut weight) = (f64::INFINITY, 0.0_f64);
             for bundle in bundles.clone() {
                 for (link, share) in self.links_of(bundle) {
-                    *shares.entry(link).or_default() += share * self.volume[bundle];
+                    let sum = &mut shares[link.index()];
+                    if *sum == 0.0 {
+                        crossed.push(link);
+                    }
+                    *sum += share * self.volume[bundle];
                 }
                 cap = cap.min(self.cap[bundle] / self.volume[bundle]);
                 weight = weight.max(self.weight[bundle] / self.volume[bundle]);
             }
+            crossed.sort_unstable();
+            // A share of zero leaves no trace, so its link may be there twice.
+            crossed.dedup();
             if !bundles.is_empty() {
                 let lost = bundles.clone().any(|b| self.link_start[b] == self.link_start[b + 1]);
-                let links = if lost { None } else { Some(&shares) };
-                writer.push_joined(cap, weight, links.into_iter().flatten());
+                let links = if lost { &[][..] } else { &crossed[..] };
+                writer.push_joined(cap, weight, links.iter().map(|&link| (link, shares[link.index()])));
             }
+            crossed.drain(..).for_each(|link| shares[link.index()] = 0.0);
             writer.close_pattern(self.latency[pattern]);
         }
         writer.finish()
@@ -195,10 +204,10 @@ impl BundleWriter {
     }
 
     /// Adds a bundle of volume 1 with its links and shares, ascending; none where it has no route.
-    fn push_joined<'a>(&mut self, cap: f64, weight: f64, links: impl Iterator<Item = (&'a LinkId, &'a f64)>) {
+    fn push_joined(&mut self, cap: f64, weight: f64, links: impl Iterator<Item = (LinkId, f64)>) {
         let table = &mut self.table;
         let before = table.links.len();
-        for (&link, &share) in links {
+        for (link, share) in links {
             table.links.push(link);
             table.shares.push(share);
         }

@@ -13,6 +13,7 @@ pub mod choose;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+mod path_sink;
 pub mod plan;
 pub mod run_log;
 

@@ -1,5 +1,5 @@
 //! From ranks to links: algorithm, queue pairs, source ports, paths.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId, PortRole};
 use railtwin_routing::{LinkMask, QueuePairNumbers};
@@ -10,9 +10,10 @@ use railtwin_workload::{
 };
 use rayon::prelude::*;
 
-use crate::bundles::{BundleTable, BundleWriter, Strand};
+use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
+use crate::path_sink::PathSink;
 
 /// One queue pair's path.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,6 +40,8 @@ pub struct FlowPath {
 
 /// What tells connections apart: the NICs and the communicator.
 type Ends = (DeviceId, DeviceId, u32);
+/// No connection: an edge inside a host.
+const INSIDE: u32 = u32::MAX;
 
 /// The patterns of a case as shapes, with the connections that they open: made once per replicate, lowered
 /// again after every fault.
@@ -50,7 +53,8 @@ pub struct Lowering<'a> {
     shapes: Vec<(Shape, f64)>,
     /// In the order in which they were opened.
     connections: Vec<Connection>,
-    row_of: BTreeMap<Ends, u32>,
+    /// Connection of each edge of each pattern's shape; [`INSIDE`] within hosts.
+    connection_of: Vec<Vec<u32>>,
     queue_pairs: Vec<(u32, u32)>,
     /// Communicator set of each pattern: patterns over the same ranks share connections.
     group_of: Vec<u32>,
@@ -70,7 +74,7 @@ impl<'a> Lowering<'a> {
             draw,
             shapes: Vec::new(),
             connections: Vec::new(),
-            row_of: BTreeMap::new(),
+            connection_of: Vec::new(),
             queue_pairs: Vec::new(),
             group_of: Vec::new(),
             job_of: Vec::new(),
@@ -135,49 +139,50 @@ impl<'a> Lowering<'a> {
     fn connect(&mut self) {
         let draw = self.draw;
         let fabric = &*self.case.fabric;
-        let mut numbers: BTreeMap<DeviceId, QueuePairNumbers> = BTreeMap::new();
+        let mut numbers: Vec<Option<QueuePairNumbers>> = vec![None; fabric.device_count()];
+        // Looked up only: the order of its entries is never seen.
+        let mut row_of: HashMap<Ends, u32> = HashMap::new();
         for (pattern, (shape, _)) in self.shapes.iter().enumerate() {
+            let mut rows = Vec::with_capacity(shape.edges.len());
             for edge in &shape.edges {
                 let Some((source, target)) = ends(fabric, edge) else {
+                    rows.push(INSIDE);
                     continue;
                 };
-                let key = (source, target, self.group_of[pattern]);
-                if self.row_of.contains_key(&key) {
+                let next = self.connections.len() as u32;
+                let row = *row_of.entry((source, target, self.group_of[pattern])).or_insert(next);
+                rows.push(row);
+                if row != next {
                     continue;
                 }
-                self.row_of.insert(key, self.connections.len() as u32);
                 let ports = ports_of(fabric, source);
                 let count = self.case.routing.queue_pairs * ports;
                 let first = self.queue_pairs.len() as u32;
                 let job = self.job_of[pattern];
                 let bytes = 0.0;
                 self.connections.push(Connection { job, source, target, first, count, ports, bytes });
-                let number = |nic: DeviceId, numbers: &mut BTreeMap<DeviceId, QueuePairNumbers>| {
+                let mut number = |nic: DeviceId| {
                     let fresh = || QueuePairNumbers::from_stream(stream::mix(draw ^ u64::from(nic.0)));
-                    numbers.entry(nic).or_insert_with(fresh).allocate()
+                    numbers[nic.index()].get_or_insert_with(fresh).allocate()
                 };
-                for _ in 0..count {
-                    let pair = (number(source, &mut numbers), number(target, &mut numbers));
-                    self.queue_pairs.push(pair);
-                }
+                self.queue_pairs.extend((0..count).map(|_| (number(source), number(target))));
             }
+            self.connection_of.push(rows);
         }
     }
 
     /// Adds up what a step sends over each connection.
     fn weigh(&mut self) {
-        let fabric = &*self.case.fabric;
         let patterns = self.case.work.jobs.iter().flat_map(|job| job.plan.bytes_by_pattern());
         for (pattern, bytes) in patterns.enumerate() {
             let shape = &self.shapes[pattern].0;
             for bundle in &shape.bundles {
-                for edge in shape.edges_of(bundle) {
-                    let (Some((source, target)), Edge::Network { amount, .. }) = (ends(fabric, edge), *edge)
-                    else {
-                        continue;
-                    };
-                    let row = self.row_of[&(source, target, self.group_of[pattern])];
-                    self.connections[row as usize].bytes += bytes * bundle.volume * amount;
+                let first = bundle.first_edge as usize;
+                let rows = &self.connection_of[pattern][first..first + bundle.edges as usize];
+                for (edge, &row) in shape.edges_of(bundle).iter().zip(rows) {
+                    if let Edge::Network { amount, .. } = *edge {
+                        self.connections[row as usize].bytes += bytes * bundle.volume * amount;
+                    }
                 }
             }
         }
@@ -198,22 +203,25 @@ impl<'a> Lowering<'a> {
             Chooser::new(fabric, case, self.ecmp, self.draw, self.connections.clone(), &self.queue_pairs);
         let chosen = chooser.choose(view);
         let dynamic = case.is_dynamic();
+        let by_class = self.case.pace == Pace::Class && !dynamic;
+        // Joined pattern by pattern, so that the bundles of all are never held together.
         let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())
             .into_par_iter()
-            .map(|pattern| self.pattern(pattern, &chosen, dynamic, flows))
+            .map(|pattern| {
+                let (table, paths) = self.pattern(pattern, &chosen, dynamic, flows);
+                (if by_class { table.by_class() } else { table }, paths)
+            })
             .collect();
         let mut writer = BundleWriter::new(dynamic);
-        let mut paths = Vec::new();
+        let mut paths = Vec::with_capacity(parts.iter().map(|(_, part)| part.len()).sum());
         let mut bundles = 0;
-        for (table, mut part) in parts {
+        for ((table, mut part), (shape, _)) in parts.into_iter().zip(&self.shapes) {
             part.iter_mut().for_each(|path| path.bundle += bundles);
-            bundles += table.bundles() as u32;
+            bundles += shape.bundles.len() as u32;
             writer.append(&table);
             paths.append(&mut part);
         }
-        let table = writer.finish();
-        let by_class = self.case.pace == Pace::Class && !dynamic;
-        (if by_class { table.by_class() } else { table }, paths)
+        (writer.finish(), paths)
     }
 
     fn pattern(
@@ -228,39 +236,43 @@ impl<'a> Lowering<'a> {
         let mut writer = BundleWriter::new(dynamic);
         let mut paths = Vec::new();
         let mut latency = SimTime::ZERO;
-        for (bundle, row_of_bundle) in shape.bundles.iter().zip(0..) {
-            let mut strands = Vec::new();
+        let mut sink = PathSink::default();
+        for (row, bundle) in (0..).zip(&shape.bundles) {
+            sink.clear();
             let mut routed = true;
             let (mut longest, mut round) = (SimTime::ZERO, SimTime::ZERO);
-            for (index, edge) in shape.edges_of(bundle).iter().enumerate() {
-                let mut sink = PathSink { strands: &mut strands, edge: index as u32, delay: SimTime::ZERO };
-                routed &= match ends(fabric, edge) {
-                    None => sink.inside(fabric, edge),
-                    Some((source, target)) => {
-                        let row = self.row_of[&(source, target, self.group_of[pattern])];
-                        let connection = &self.connections[row as usize];
-                        let before = paths.len();
-                        let back =
-                            if dynamic { 0.0 } else { self.case.routing.acknowledged(connection.count) };
-                        let found = network(fabric, (connection, back), chosen, edge, &mut sink, &mut paths);
-                        for path in &mut paths[before..] {
-                            (path.pattern, path.bundle) = (pattern as u32, row_of_bundle);
-                            path.share *= bundle.volume;
+            let rows = &self.connection_of[pattern][bundle.first_edge as usize..];
+            for ((edge, &connection), index) in shape.edges_of(bundle).iter().zip(rows).zip(0..) {
+                sink.open(index);
+                routed &= match *edge {
+                    Edge::Network { amount, .. } => {
+                        let connection = &self.connections[connection as usize];
+                        if flows {
+                            let share = amount / f64::from(connection.count) * bundle.volume;
+                            paths.extend(flow_paths(connection, chosen).map(|path| FlowPath {
+                                pattern: pattern as u32,
+                                bundle: row,
+                                share,
+                                ..path
+                            }));
                         }
-                        if !flows {
-                            paths.clear();
-                        }
-                        found
+                        sink.network(fabric, connection, chosen, amount)
                     }
+                    _ => sink.inside(fabric, edge),
                 };
-                let delay = sink.delay;
+                let delay = sink.delay(fabric);
                 longest = longest.max(delay);
                 if !matches!(edge, Edge::InSwitch { .. }) {
                     round += delay;
                 }
+                // A dynamic split knows whole paths only, without what returns over them.
+                if !dynamic && matches!(edge, Edge::Network { .. }) {
+                    let count = self.connections[connection as usize].count;
+                    sink.acknowledge(self.case.routing.acknowledged(count));
+                }
             }
             if !routed {
-                strands.clear();
+                sink.clear();
             }
             let stages = u64::from(bundle.stages);
             latency = latency.max(match bundle.ring_hops {
@@ -268,83 +280,31 @@ impl<'a> Lowering<'a> {
                 0 => longest * stages,
                 hops => SimTime::from_ps((round * stages).ps() / u64::from(hops)),
             });
-            writer.push(bundle.volume, busbw * bundle.bus_share, &strands);
+            writer.push(bundle.volume, busbw * bundle.bus_share, sink.strands());
         }
         writer.close_pattern(latency);
         (writer.finish(), paths)
     }
 }
 
-/// The queue pairs of one edge between NICs; false where one has no route. For each byte `back` bytes of
-/// acknowledgements return over the same links.
-fn network(
-    fabric: &Fabric,
-    (connection, back): (&Connection, f64),
-    chosen: &ChosenPaths,
-    edge: &Edge,
-    sink: &mut PathSink<'_>,
-    paths: &mut Vec<FlowPath>,
-) -> bool {
-    let Edge::Network { amount, .. } = *edge else {
-        return true;
-    };
+/// The queue pairs of a connection up to the first that has no route; whose bytes they carry is left open.
+fn flow_paths<'a>(
+    connection: &Connection,
+    chosen: &'a ChosenPaths,
+) -> impl Iterator<Item = FlowPath> + use<'a> {
     let Connection { source, target, first, count, .. } = *connection;
-    let (entry, exit) = (pcie(fabric, source), pcie(fabric, target).reverse());
-    for queue_pair in 0..count {
-        let path = chosen.path(first + queue_pair);
-        if path.links.is_empty() {
-            return false;
-        }
-        let links = [&[entry], path.links, &[exit]].concat();
-        let parts = if path.parts.is_empty() { Vec::new() } else { [&[1.0], path.parts, &[1.0]].concat() };
-        paths.push(FlowPath {
-            pattern: 0,
-            bundle: 0,
-            source,
-            target,
-            source_port: path.source_port,
-            queue_pair,
-            landed_port: path.landed_port,
-            share: amount / f64::from(count),
-            links: path.links.to_vec(),
-        });
-        let mut strand = Strand { edge: sink.edge, amount, of: count, links, parts };
-        sink.delay = sink.delay.max(path_delay(fabric, &strand));
-        if back > 0.0 {
-            strand.acknowledge(back);
-        }
-        sink.strands.push(strand);
-    }
-    true
-}
-
-/// Where the strands of one edge go.
-struct PathSink<'a> {
-    strands: &'a mut Vec<Strand>,
-    edge: u32,
-    /// Longest of the edge's paths.
-    delay: SimTime,
-}
-
-impl PathSink<'_> {
-    /// The NVLink hops of an edge inside a host.
-    fn inside(&mut self, fabric: &Fabric, edge: &Edge) -> bool {
-        let (links, amount) = match *edge {
-            Edge::Inside { host, source_gpu, target_gpu, amount } => {
-                let up = nvlink(fabric, HostId(host), source_gpu);
-                (vec![up, nvlink(fabric, HostId(host), target_gpu).reverse()], amount)
-            }
-            Edge::InSwitch { host, gpu, amount } => {
-                let up = nvlink(fabric, HostId(host), gpu);
-                (vec![up, up.reverse()], amount)
-            }
-            Edge::Network { .. } => return true,
-        };
-        let strand = Strand { edge: self.edge, amount, of: 1, links, parts: Vec::new() };
-        self.delay = self.delay.max(path_delay(fabric, &strand));
-        self.strands.push(strand);
-        true
-    }
+    let paths = (0..count).map(move |queue_pair| (queue_pair, chosen.path(first + queue_pair)));
+    paths.take_while(|(_, path)| !path.links.is_empty()).map(move |(queue_pair, path)| FlowPath {
+        pattern: 0,
+        bundle: 0,
+        source,
+        target,
+        source_port: path.source_port,
+        queue_pair,
+        landed_port: path.landed_port,
+        share: 0.0,
+        links: path.links.to_vec(),
+    })
 }
 
 /// The NICs of an edge; none inside a host.
@@ -360,30 +320,4 @@ fn ends(fabric: &Fabric, edge: &Edge) -> Option<(DeviceId, DeviceId)> {
 /// Backend ports of a NIC.
 fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
     fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend).count().max(1) as u32
-}
-
-/// The link from a GPU into its NIC.
-fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
-    let port = fabric.ports(nic).next().expect("a NIC's first port is its PCIe port");
-    fabric.cable_at(port).expect("hosts are cabled inside").forward()
-}
-
-/// The link from a GPU into its NVSwitch.
-fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
-    let port = fabric.ports(fabric.gpu(host, gpu)).next().expect("a GPU's first port is its NVLink port");
-    fabric.cable_at(port).expect("hosts are cabled inside").forward()
-}
-
-/// Propagation and switch latency of a path; serialisation is in the rates. Packets spread over many paths
-/// take the mean, each link as often as they cross it.
-fn path_delay(fabric: &Fabric, strand: &Strand) -> SimTime {
-    let hop = |link: LinkId| {
-        let switch = fabric.place(fabric.target(link)).is_some();
-        fabric.delay(link) + if switch { fabric.switch_latency() } else { SimTime::ZERO }
-    };
-    if strand.parts.is_empty() {
-        return strand.links.iter().map(|&link| hop(link)).fold(SimTime::ZERO, |sum, delay| sum + delay);
-    }
-    let shares = strand.links.iter().zip(&strand.parts);
-    SimTime::from_seconds(shares.map(|(&link, part)| hop(link).seconds() * part).sum())
 }

@@ -60,6 +60,60 @@ impl SwitchGraph {
         component
     }
 
+    /// Rows whose loss splits the component that they are in: articulation points by depth-first search (Hopcroft
+    /// and Tarjan 1973, algorithm 447).
+    fn cut_rows(&self) -> Vec<bool> {
+        let rows = self.start.len() - 1;
+        // When a row was found, from 1; the earliest row that its subtree has an edge to.
+        let (mut found, mut low, mut clock) = (vec![0_u32; rows], vec![0_u32; rows], 0);
+        let mut cut = vec![false; rows];
+        // Row, the next of its neighbors to look at, its children.
+        let mut path: Vec<(usize, u32, u32)> = Vec::new();
+        for root in 0..rows {
+            if found[root] != 0 {
+                continue;
+            }
+            path.push((root, self.start[root], 0));
+            clock += 1;
+            (found[root], low[root]) = (clock, clock);
+            while let Some((row, next, children)) = path.last_mut() {
+                let row = *row;
+                if *next < self.start[row + 1] {
+                    let other = self.neighbors[*next as usize] as usize;
+                    *next += 1;
+                    if found[other] != 0 {
+                        low[row] = low[row].min(found[other]);
+                        continue;
+                    }
+                    *children += 1;
+                    clock += 1;
+                    (found[other], low[other]) = (clock, clock);
+                    path.push((other, self.start[other], 0));
+                    continue;
+                }
+                let children = *children;
+                path.pop();
+                match path.last() {
+                    Some(&(parent, ..)) => {
+                        low[parent] = low[parent].min(low[row]);
+                        cut[parent] |= parent != root && low[row] >= found[parent];
+                    }
+                    None => cut[row] = children > 1,
+                }
+            }
+        }
+        cut
+    }
+
+    /// The sets of each row, as rows of `attachments`.
+    fn attachments_of(&self) -> Vec<Vec<u32>> {
+        let mut of_row = vec![Vec::new(); self.start.len() - 1];
+        for (set, rows) in (0..).zip(&self.attachments) {
+            rows.iter().for_each(|&row| of_row[row as usize].push(set));
+        }
+        of_row
+    }
+
     /// Whether every two NICs joined in `healthy` are still joined without the rows in `lost`.
     fn stays_connected(&self, healthy: &[u32], lost: &[u32]) -> bool {
         let after = self.components(lost);
@@ -88,8 +142,30 @@ pub fn stays_connected(fabric: &Fabric, lost: &[DeviceId]) -> bool {
 pub fn single_points_of_failure(fabric: &Fabric, tier: u8) -> Vec<DeviceId> {
     let graph = SwitchGraph::of(fabric);
     let healthy = graph.components(&[]);
+    let (cut, sets_of) = (graph.cut_rows(), graph.attachments_of());
+    let components = |rows: &[u32], lost: usize| -> Vec<u32> {
+        let left = rows.iter().filter(|&&row| row as usize != lost).map(|&row| healthy[row as usize]);
+        left.collect::<BTreeSet<u32>>().into_iter().collect()
+    };
+    let classes: BTreeSet<Vec<u32>> =
+        graph.attachments.iter().map(|rows| components(rows, usize::MAX)).collect();
+    let meet = |a: &[u32], b: &[u32]| a.iter().any(|c| b.contains(c));
+    // Where the switches left stay joined, only NICs with cables into the lost one can lose anything; looking at the
+    // whole graph for each of thousands of switches would be what a large design spends its time on.
+    let harmless = |row: usize| {
+        let sets = sets_of[row].iter().map(|&set| &graph.attachments[set as usize]);
+        let touched: BTreeSet<(Vec<u32>, Vec<u32>)> =
+            sets.map(|rows| (components(rows, usize::MAX), components(rows, row))).collect();
+        touched.iter().all(|(before, after)| {
+            classes.iter().all(|other| !meet(before, other) || meet(after, other))
+                && touched.iter().all(|(b, a)| !meet(before, b) || meet(after, a))
+        })
+    };
+    let survives = |row: usize| {
+        if cut[row] { graph.stays_connected(&healthy, &[row as u32]) } else { harmless(row) }
+    };
     let rows = fabric.switches().iter().enumerate().filter(|(_, (_, place))| place.tier == tier);
-    rows.filter(|&(row, _)| !graph.stays_connected(&healthy, &[row as u32])).map(|(_, s)| s.0).collect()
+    rows.filter(|&(row, _)| !survives(row)).map(|(_, s)| s.0).collect()
 }
 
 #[cfg(test)]
@@ -113,6 +189,41 @@ mod tests {
         let spec = Hpn { segments: Some(2), hosts: Some(4), dual_tor: false, ..Hpn::default() };
         let fabric = spec.build().unwrap();
         assert_eq!(single_points_of_failure(&fabric, 1).len(), 16);
+    }
+
+    /// The short cut says what losing each switch for itself says.
+    #[test]
+    fn single_points_of_failure_are_those_that_fail_for_themselves() {
+        let hpn = |pods, segments, dual_tor| {
+            let spec = Hpn { pods, segments: Some(segments), hosts: Some(2), dual_tor, ..Hpn::default() };
+            spec.build().unwrap()
+        };
+        let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(400) };
+        let host = HostModel { nic, ..HostModel::hgx_h800() };
+        let mut found = 0;
+        let leaf_spine = LeafSpine { host, uplinks: 1, ..LeafSpine::default() }.build().unwrap();
+        for fabric in [hpn(1, 1, true), hpn(2, 2, true), hpn(1, 2, false), leaf_spine] {
+            for tier in 1..=3 {
+                let of_tier = fabric.switches().iter().filter(|(_, place)| place.tier == tier);
+                let alone = of_tier.map(|s| s.0).filter(|&switch| !stays_connected(&fabric, &[switch]));
+                let alone: Vec<DeviceId> = alone.collect();
+                found += alone.len();
+                assert_eq!(single_points_of_failure(&fabric, tier), alone, "tier {tier}");
+            }
+        }
+        assert!(found > 0);
+    }
+
+    /// A path of three, a triangle on its end, and a row by itself.
+    #[test]
+    fn cut_rows_are_those_between_blocks() {
+        let edges: [&[u32]; 6] = [&[1], &[0, 2], &[1, 3, 4], &[2, 4], &[2, 3], &[]];
+        let mut graph = SwitchGraph { start: vec![0], neighbors: Vec::new(), attachments: Vec::new() };
+        for rows in edges {
+            graph.neighbors.extend_from_slice(rows);
+            graph.start.push(graph.neighbors.len() as u32);
+        }
+        assert_eq!(graph.cut_rows(), [false, true, true, false, false, false]);
     }
 
     #[test]

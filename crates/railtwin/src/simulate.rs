@@ -54,6 +54,13 @@ pub fn simulate(
     progress: &(dyn Fn() + Sync),
     done: &mut Handed<'_>,
 ) -> Result<Simulation, Error> {
+    if count == 1 {
+        let log = engine.run(case, 0);
+        let replicates = vec![shorten(case, &log)];
+        progress();
+        done(0, &replicates)?;
+        return Ok(Simulation { replicates, chosen: 0, log });
+    }
     let run = |replicate: u32| {
         let log = engine.run(case, replicate);
         let short = shorten(case, &log);
