@@ -113,7 +113,16 @@ proptest! {
             return Ok(());
         };
         let known: BTreeSet<LinkId> = paths.flatten().collect();
-        prop_assert_eq!(known, shares.iter().map(|(link, _)| *link).collect::<BTreeSet<_>>());
+        prop_assert_eq!(&known, &shares.iter().map(|(link, _)| *link).collect::<BTreeSet<_>>());
+        prop_assert_eq!(known.len(), shares.len(), "each link once");
+        // In the order in which packets cross them.
+        let (first, last) = (shares[0].0, shares[shares.len() - 1].0);
+        prop_assert_eq!((fabric.source(first), fabric.target(last)), (source, target));
+        let mut reached = BTreeSet::from([source]);
+        for &(link, _) in &shares {
+            prop_assert!(reached.contains(&fabric.source(link)), "link {} is left before it is reached", link.0);
+            reached.insert(fabric.target(link));
+        }
         let mut net: BTreeMap<DeviceId, f64> = BTreeMap::new();
         for (link, share) in shares {
             *net.entry(fabric.source(link)).or_default() -= share;
