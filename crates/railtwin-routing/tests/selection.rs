@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fabrics::{any_ecmp, any_masked, nics};
 use proptest::prelude::*;
-use railtwin_fabric::preset::{FatTree, Hpn, LeafSpine};
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine};
+use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::{
     DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort,
     Routing, Seeds, Selection, nic_ip,
@@ -71,6 +71,21 @@ fn destination_modulo_has_no_conflict_on_shifts() {
         }
         let hashed = Routing::new(&fabric, &whole, &ecmp);
         assert!(shifted(&fabric, &hashed, (k * k * k / 8) as usize).into_values().max() > Some(1));
+    }
+}
+
+/// Parallel cables: what went up different ones to a spine goes down different ones from it.
+#[test]
+fn destination_modulo_has_no_conflict_on_parallel_cables() {
+    let host = HostModel { gpus: 2, nics: 2, frontend_nics: 0, ..HostModel::hgx_h800() };
+    let spec = DcnPlus { host, pods: 1, segments: 3, hosts: 2, spines: 2, parallel: 2, ..DcnPlus::default() };
+    let fabric = spec.build().expect("a small DCN+");
+    let whole = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+    let order = DestinationOrder::new(&fabric, &whole);
+    let ecmp = crc32();
+    let routing = Routing::new(&fabric, &whole, &ecmp).with_selection(Selection::DModK(&order), &whole);
+    for shift in [4, 8] {
+        assert_eq!(shifted(&fabric, &routing, shift).into_values().max(), Some(1), "shift {shift}");
     }
 }
 
