@@ -61,7 +61,8 @@ pub struct ChosenPaths {
 /// One queue pair's path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ChosenPath<'a> {
-    /// Links between NICs; empty without a route.
+    /// Links between NICs in the order in which packets cross them, those of one hop side by side where packets are
+    /// spread; empty without a route.
     pub links: &'a [LinkId],
     /// Share of the bytes on each link; empty when every one is 1.
     pub parts: &'a [f64],
@@ -159,13 +160,10 @@ impl<'a> Chooser<'a> {
                 self.routed(&routing, Some(&ports))
             }
             Balancer::C4p => {
-                let ports = plan::least_used(
-                    self.fabric,
-                    self.ecmp,
-                    &self.connections,
-                    self.queue_pairs,
-                    view.planned,
-                );
+                let whole = self.case.resilient.then(|| self.whole());
+                let (connections, numbers) = (&self.connections, self.queue_pairs);
+                let ports =
+                    plan::least_used(self.fabric, self.ecmp, connections, numbers, view.planned, whole);
                 self.routed(&routing, Some(&ports))
             }
             Balancer::Te => {
@@ -179,11 +177,16 @@ impl<'a> Chooser<'a> {
     }
 
     fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> SteeredPorts {
+        let (connections, numbers) = (&self.connections, self.queue_pairs);
         if view.planned == view.mask {
-            return plan::disjoint(routing, &self.connections, self.draw);
+            return plan::disjoint(routing, connections, numbers, self.draw);
         }
         let known = Forwarding::new(self.fabric, view.planned);
-        plan::disjoint(&Routing::new(self.fabric, &known, &self.ecmp), &self.connections, self.draw)
+        let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
+        if self.case.resilient {
+            routing = routing.with_resilience(self.whole());
+        }
+        plan::disjoint(&routing, connections, numbers, self.draw)
     }
 
     /// One path each, as switches choose for the packets of a queue pair.
@@ -207,11 +210,13 @@ impl<'a> Chooser<'a> {
             let spread = turns(connection, queue_pair).find_map(|port| {
                 routing.spread(NicPort { nic: connection.source, port }, connection.target).ok()
             });
+            let before = out.links.len();
             for (link, part) in spread.into_iter().flatten() {
                 out.links.push(link);
                 out.parts.push(part);
             }
-            out.push(self.source_port(connection.first + queue_pair), 0);
+            let landed = first_landed(routing.forwarding, connection.target, &out.links[before..]);
+            out.push(self.source_port(connection.first + queue_pair), landed);
         })
     }
 
@@ -263,16 +268,18 @@ impl<'a> Chooser<'a> {
                 if !found {
                     break;
                 }
-                for &link in &path {
+                for (hop, &link) in path.iter().enumerate() {
                     load[link.index()] += 1.0 / capacity(link);
-                    *spread.entry(link).or_insert(0.0) += 1.0 / f64::from(ADAPTIVE_PARTS);
+                    *spread.entry((hop, link)).or_insert(0.0) += 1.0 / f64::from(ADAPTIVE_PARTS);
                 }
             }
-            for (&link, &part) in &spread {
+            let before = out.links.len();
+            for (&(_, link), &part) in &spread {
                 out.links.push(link);
                 out.parts.push(part);
             }
-            out.push(source_port, 0);
+            let landed = first_landed(routing.forwarding, connection.target, &out.links[before..]);
+            out.push(source_port, landed);
         })
     }
 
@@ -315,6 +322,13 @@ impl<'a> Chooser<'a> {
         }
         out
     }
+}
+
+/// The first port of a NIC that one of `links` leads to; 0 where there are none.
+fn first_landed(forwarding: &Forwarding, target: DeviceId, links: &[LinkId]) -> u32 {
+    let accesses = forwarding.accesses(target).iter();
+    let landed = accesses.filter(|access| links.contains(&access.link.reverse())).map(|access| access.port);
+    landed.min().unwrap_or(0)
 }
 
 /// Ports of the source NIC in the order in which a queue pair tries them: its own, and when that leads nowhere

@@ -34,7 +34,8 @@ pub struct FlowPath {
     pub landed_port: u32,
     /// Bytes of the queue pair for each byte of the operation, under a static split.
     pub share: f64,
-    /// Links from NIC to NIC.
+    /// Links from NIC to NIC in the order in which packets cross them; where packets are spread, all links of a hop
+    /// side by side.
     pub links: Vec<LinkId>,
 }
 

@@ -2,10 +2,11 @@
 //! entries of leaves.
 use railtwin_control::paths::{self, JobId, PathAllocator, Reason};
 use railtwin_control::te::{Demand, Engine, EngineOptions, TrafficMatrix};
-use railtwin_fabric::{DeviceId, Fabric};
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
+use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 use railtwin_routing::{
-    Avoid, EcmpConfig, EntryTable, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Prefixes, Routing,
-    nic_ip,
+    Avoid, EcmpConfig, EntryTable, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Prefixes,
+    Routing, nic_ip,
 };
 use railtwin_units::{Rate, stream};
 use rayon::prelude::*;
@@ -39,8 +40,14 @@ fn by_port(connection: &Connection, port: u32) -> impl Iterator<Item = u32> + us
 /// Every connection by itself (HPN appendix B, algorithm 1): the queue pairs of one NIC port get pairwise
 /// disjoint paths as far as there are any, whatever others use. Source ports are replayed through the switches'
 /// hashes from a place that the draw gives each connection, as hosts know nothing of each other; where so many
-/// tries find too few, all 16,384 are sorted by path.
-pub fn disjoint(routing: &Routing<'_>, connections: &[Connection], draw: u64) -> SteeredPorts {
+/// tries find too few, all 16,384 are sorted by path. `numbers` are those of the queue pairs at both ends.
+pub fn disjoint(
+    routing: &Routing<'_>,
+    connections: &[Connection],
+    numbers: &[(u32, u32)],
+    draw: u64,
+) -> SteeredPorts {
+    let reads_queue_pair = routing.ecmp.spec.fields.contains(Fields::TARGET_QP);
     let mut steered = SteeredPorts::none(connections);
     let found: Vec<Vec<(u32, u16)>> = connections
         .par_iter()
@@ -50,7 +57,12 @@ pub fn disjoint(routing: &Routing<'_>, connections: &[Connection], draw: u64) ->
                 let wanted: Vec<u32> = by_port(connection, port).collect();
                 let from = NicPort { nic: connection.source, port };
                 let first = stream::mix(draw ^ stream::mix(u64::from(wanted[0])));
-                let chosen = disjoint_ports(routing, from, connection.target, wanted.len(), first);
+                let chosen = if reads_queue_pair {
+                    let numbers = wanted.iter().map(|&row| numbers[row as usize].1);
+                    disjoint_ports_by_number(routing, from, connection.target, numbers, first)
+                } else {
+                    disjoint_ports(routing, from, connection.target, wanted.len(), first)
+                };
                 let turns = chosen.iter().cycle();
                 ports.extend(wanted.into_iter().zip(turns).map(|(row, &port)| (row, port)));
             }
@@ -96,14 +108,57 @@ fn disjoint_ports(
     exact.map_or_else(|_| ports, |paths| paths.iter().map(|path| path.source_port).collect())
 }
 
+/// The same where switches hash the queue pair, whose number at the target is one of `numbers`: a port found for one
+/// takes another path for the next, so each is steered by itself, to the path least used where none is free.
+fn disjoint_ports_by_number(
+    routing: &Routing<'_>,
+    from: NicPort,
+    target: DeviceId,
+    numbers: impl ExactSizeIterator<Item = u32>,
+    first: u64,
+) -> Vec<u16> {
+    let key = HashKey::of(FiveTuple::roce(nic_ip(from.nic), nic_ip(target), 0));
+    let tries = TRIES * numbers.len();
+    let (mut ports, mut used, mut path) = (Vec::new(), Vec::<LinkId>::new(), Vec::new());
+    for number in numbers {
+        let key = key.with_target_qp(number);
+        let mut walk = |port: u16| {
+            path.clear();
+            routing.route(from, target, &key.with_source_port(port), &mut path).ok()?;
+            Some(path[1..path.len() - 1].to_vec())
+        };
+        let Some(mut between) = walk(0xC000) else { return Vec::new() };
+        let mut turns = (0..tries).map(|step| 0xC000 | ((first as usize + step) & 0x3FFF) as u16);
+        let free = turns.find(|&port| {
+            between = walk(port).unwrap_or_default();
+            between.iter().all(|link| !used.contains(link))
+        });
+        let port = free.unwrap_or_else(|| {
+            let mut busy = vec![0_u32; routing.fabric.link_count()];
+            used.iter().for_each(|link| busy[link.index()] += 1);
+            let exact =
+                routing.disjoint_source_ports(from, target, &key, 1, &Avoid { dead: None, busy: &busy });
+            let port = exact.ok().and_then(|paths| paths.first().map(|path| path.source_port));
+            let port = port.unwrap_or(0xC000 | (first & 0x3FFF) as u16);
+            between = walk(port).unwrap_or_default();
+            port
+        });
+        ports.push(port);
+        used.append(&mut between);
+    }
+    ports
+}
+
 /// One controller for all jobs (C4P, C4 section III-B): planned on the whole fabric, job after job, then as
-/// little moved as the links that it knows to be dead ask for.
+/// little moved as the links that it knows to be dead ask for. `resilient` are the tables without faults where groups
+/// keep the numbers of their members.
 pub fn least_used(
     fabric: &Fabric,
     ecmp: EcmpConfig,
     connections: &[Connection],
     numbers: &[(u32, u32)],
     known: &LinkMask,
+    resilient: Option<&Forwarding>,
 ) -> SteeredPorts {
     let mut allocator = PathAllocator::new(fabric, ecmp, &LinkMask::none(fabric));
     let mut rows: Vec<(JobId, Vec<u32>)> = Vec::new();
@@ -127,17 +182,51 @@ pub fn least_used(
         }
     }
     let dead: Vec<_> = known.down_links().map(|link| (link, paths::LinkState::Down)).collect();
-    if !dead.is_empty() {
-        allocator.replan(&dead);
-    }
     let mut steered = SteeredPorts::none(connections);
-    for (job, rows) in rows {
-        for (queue_pair, given) in rows.into_iter().zip(allocator.assignments(job)) {
-            let alive = given.reason != Reason::Stranded;
-            steered.ports[queue_pair as usize] = alive.then_some(given.source_port);
+    let tell = |allocator: &PathAllocator<'_>, steered: &mut SteeredPorts| {
+        for (job, rows) in &rows {
+            for (&queue_pair, given) in rows.iter().zip(allocator.assignments(*job)) {
+                let alive = given.reason != Reason::Stranded;
+                steered.ports[queue_pair as usize] = alive.then_some(given.source_port);
+            }
         }
+    };
+    tell(&allocator, &mut steered);
+    if dead.is_empty() {
+        return steered;
+    }
+    let replan = allocator.replan(&dead);
+    let Some(whole) = resilient else {
+        tell(&allocator, &mut steered);
+        return steered;
+    };
+    // The allocator gave new ports to all whose groups shrank. These groups do not: who keeps its path keeps its
+    // port, and who moves needs the port that leads there through groups of the old size.
+    let routing = Routing::new(fabric, allocator.forwarding(), &ecmp).with_resilience(whole);
+    let row = |job: JobId, index: usize| rows.iter().find(|(of, _)| *of == job).map(|(_, rows)| rows[index]);
+    let moved = replan.moved.par_iter().chain(&replan.stranded);
+    let ports: Vec<(Option<u32>, Option<u16>)> =
+        moved.map(|one| (row(one.job, one.index), port_to(&routing, &one.after))).collect();
+    for (row, port) in ports {
+        steered.ports[row.expect("what moved was allocated") as usize] = port;
     }
     steered
+}
+
+/// A source port that takes the path of an assignment; its own where none does, none without a path.
+fn port_to(routing: &Routing<'_>, given: &paths::Assignment) -> Option<u16> {
+    if given.reason == Reason::Stranded {
+        return None;
+    }
+    let tuple = FiveTuple::roce(nic_ip(given.source.nic), nic_ip(given.target), FIRST_PORT);
+    let key = HashKey::of(tuple).with_target_qp(given.queue_pair);
+    let mut path = Vec::new();
+    let found = (FIRST_PORT..=LAST_PORT).find(|&port| {
+        path.clear();
+        let way = routing.route(given.source, given.target, &key.with_source_port(port), &mut path);
+        way.is_ok() && path == given.path.links()
+    });
+    found.or(Some(given.source_port))
 }
 
 /// Traffic engineering over the links that it knows to be alive (Meta RoCE section 4.3). The demand of a

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_engine::choose::View;
 use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    Balancer, Case, Engine, IncidentKind, Outage, Pace, Reaction, Resume, RoutingCase, RunLog, Split,
+    Balancer, Case, Engine, IncidentKind, Outage, Pace, Reaction, Replan, Resume, RoutingCase, RunLog, Split,
     Transport, WorkGraph,
 };
 use railtwin_fabric::preset::{Hpn, LeafSpine};
@@ -75,7 +76,7 @@ fn sends(fabric: Fabric, jobs: &[Vec<u32>], bytes: u64, repeat: u32) -> Case {
         posting: railtwin_engine::Posting::RoundRobin,
         message: None,
         resilient: false,
-        replan: railtwin_engine::Replan::AtOnce,
+        replan: Replan::AtOnce,
         pxn: true,
     };
     Case {
@@ -256,6 +257,75 @@ fn what_is_down_from_the_start_is_avoided_from_the_start() {
     strike(&mut case, cable, &[(SimTime::ZERO, SimTime::NEVER)]);
     let log = run(&case);
     assert_eq!((end(&case, &log), kinds(&log)), (ms(40), vec![(0, "down")]));
+}
+
+/// Two flows on an uplink each by traffic engineering, 40 s long; one uplink dies after 10 s, and hashing puts both on
+/// one of the two that are left.
+fn engineered(replan: Replan) -> (Case, CableId) {
+    let host = HostModel::plain(Rate::from_gbps(400));
+    let spec = LeafSpine { host, leaves: 2, hosts_per_leaf: 2, uplinks: 3, ..LeafSpine::default() };
+    let mut case = sends(spec.build().unwrap(), &[vec![0, 2], vec![1, 3]], 2_000 * GB, 1);
+    (case.routing.balancer, case.routing.replan, case.reaction) = (Balancer::Te, replan, Reaction::INSTANT);
+    let none = LinkMask::none(&case.fabric);
+    for seed in 0..64 {
+        case.routing.ecmp.spec.seed = seed;
+        let cable = crossed(&case, 1);
+        let mut mask = none.clone();
+        mask.set_cable(cable, true);
+        let lowering = Lowering::new(&case, 0);
+        let shares = |view: View<'_>| {
+            let flows = lowering.table_of(view, true).1;
+            flows[0].links[1] == flows[1].links[1]
+        };
+        assert!(
+            !shares(View { mask: &none, planned: &none }) && !shares(View { mask: &mask, planned: &mask })
+        );
+        if shares(View { mask: &mask, planned: &none }) {
+            strike(&mut case, cable, &[(ms(10_000), SimTime::NEVER)]);
+            return (case, cable);
+        }
+    }
+    panic!("hashing never puts two flows on one of two uplinks");
+}
+
+#[test]
+fn between_a_fault_and_the_next_plan_flows_follow_the_hash() {
+    let (half, period) = (ms(30_000), ms(30_000));
+    for (replan, expected) in [
+        // 500 GB before the fault, 25 GB/s until the plan, 50 GB/s from then on.
+        (Replan::AtOnce, ms(40_000)),
+        (Replan::After(SimTime::ZERO), ms(40_000)),
+        (Replan::After(ms(5_000)), ms(42_500)),
+        (Replan::Every(period), ms(50_000)),
+        (Replan::Every(ms(7_000)), ms(42_000)),
+        (Replan::Every(ms(5_000)), ms(42_500)),
+        (Replan::Never, ms(10_000) + half + half),
+    ] {
+        let (case, _) = engineered(replan);
+        let log = run(&case);
+        assert!(end(&case, &log).ps().abs_diff(expected.ps()) < 1_000, "{replan:?} ends at {}", log.end);
+        let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 0);
+        assert!(plain.end.ps().abs_diff(log.end.ps()) < 1_000);
+    }
+}
+
+#[test]
+fn plans_are_made_when_something_changed_and_not_else() {
+    // Mended before the plan: the old entries hold again, and there is nothing to plan.
+    let (mut case, cable) = engineered(Replan::Every(ms(30_000)));
+    strike(&mut case, cable, &[(ms(10_000), ms(20_000))]);
+    let log = run(&case);
+    assert!(end(&case, &log).ps().abs_diff(ms(45_000).ps()) < 1_000, "{}", log.end);
+    // A picosecond's period asks for one plan for each change.
+    case.routing.replan = Replan::Every(SimTime::from_ps(1));
+    let often = run(&case);
+    assert!(often.events <= log.events + 2, "{} {}", often.events, log.events);
+    assert!(end(&case, &often).ps().abs_diff(ms(40_000).ps()) < 1_000, "{}", often.end);
+    // Without a fault nobody plans again, and nobody waits for it.
+    case.faults.clear();
+    let quiet = run(&case);
+    case.routing.replan = Replan::Never;
+    assert_eq!(quiet, run(&case));
 }
 
 /// Bytes that links into NICs carried.

@@ -247,7 +247,11 @@ impl<'a> Routing<'a> {
                 Some(full[slice as usize % full.len()])
             }
             Selection::Entries(entries) => entries.lookup(arrival, target_nic),
-            Selection::DModK(order) => Some(full[order.member(tier, target_nic, full.len())]),
+            Selection::DModK(order) => {
+                // Down parallel cables packets spread as they would up them: by the digit of the tier below.
+                let far = self.fabric.place(self.fabric.target(full[0])).map_or(0, |place| place.tier);
+                Some(full[order.member(tier.min(far), target_nic, full.len())])
+            }
         }
     }
 

@@ -57,7 +57,7 @@ impl DestinationOrder {
         Self { place, divisor }
     }
 
-    /// Which of `members` links a switch of `tier` takes towards `target`, on its way up or down.
+    /// Which of `members` links are taken towards `target` whose lower ends are in `tier`: 0 for NICs.
     pub fn member(&self, tier: u8, target: DeviceId, members: usize) -> usize {
         let below = usize::from(tier).saturating_sub(1);
         let place = u64::from(self.place[target.index()]);

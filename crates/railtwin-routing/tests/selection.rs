@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fabrics::{any_ecmp, any_masked, nics};
 use proptest::prelude::*;
-use railtwin_fabric::preset::{FatTree, Hpn, LeafSpine};
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine};
+use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::{
     DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort,
     Routing, Seeds, Selection, nic_ip,
@@ -74,6 +74,21 @@ fn destination_modulo_has_no_conflict_on_shifts() {
     }
 }
 
+/// Parallel cables: what went up different ones to a spine goes down different ones from it.
+#[test]
+fn destination_modulo_has_no_conflict_on_parallel_cables() {
+    let host = HostModel { gpus: 2, nics: 2, frontend_nics: 0, ..HostModel::hgx_h800() };
+    let spec = DcnPlus { host, pods: 1, segments: 3, hosts: 2, spines: 2, parallel: 2, ..DcnPlus::default() };
+    let fabric = spec.build().expect("a small DCN+");
+    let whole = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+    let order = DestinationOrder::new(&fabric, &whole);
+    let ecmp = crc32();
+    let routing = Routing::new(&fabric, &whole, &ecmp).with_selection(Selection::DModK(&order), &whole);
+    for shift in [4, 8] {
+        assert_eq!(shifted(&fabric, &routing, shift).into_values().max(), Some(1), "shift {shift}");
+    }
+}
+
 /// Without resilience a group of 60 that loses one re-hashes nearly all; with it only the lost one's flows.
 #[test]
 fn resilient_hashing_moves_only_the_flows_of_the_dead_member() {
@@ -113,7 +128,16 @@ proptest! {
             return Ok(());
         };
         let known: BTreeSet<LinkId> = paths.flatten().collect();
-        prop_assert_eq!(known, shares.iter().map(|(link, _)| *link).collect::<BTreeSet<_>>());
+        prop_assert_eq!(&known, &shares.iter().map(|(link, _)| *link).collect::<BTreeSet<_>>());
+        prop_assert_eq!(known.len(), shares.len(), "each link once");
+        // In the order in which packets cross them.
+        let (first, last) = (shares[0].0, shares[shares.len() - 1].0);
+        prop_assert_eq!((fabric.source(first), fabric.target(last)), (source, target));
+        let mut reached = BTreeSet::from([source]);
+        for &(link, _) in &shares {
+            prop_assert!(reached.contains(&fabric.source(link)), "link {} is left before it is reached", link.0);
+            reached.insert(fabric.target(link));
+        }
         let mut net: BTreeMap<DeviceId, f64> = BTreeMap::new();
         for (link, share) in shares {
             *net.entry(fabric.source(link)).or_default() -= share;

@@ -1,6 +1,7 @@
 //! What moved after a fault: every queue pair's path before and after each incident.
+use railtwin_engine::choose::View;
 use railtwin_engine::lower::{FlowPath, Lowering};
-use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
+use railtwin_engine::{Case, Incident, IncidentKind, Replan, RunLog};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::SimTime;
@@ -9,6 +10,8 @@ use railtwin_units::SimTime;
 const EPOCHS_MAX: usize = 24;
 /// Paths that are computed for all changes of routes together.
 const PATHS_MAX: usize = 4_000_000;
+/// Links up to which a path counts as one.
+const LINKS_EACH: usize = 8;
 
 /// A queue pair whose path is another after an incident.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,14 +73,21 @@ impl Moves {
         if changes.is_empty() || flows.is_empty() {
             return Self::default();
         }
-        let kept = changes.len().min(EPOCHS_MAX).min(PATHS_MAX / flows.len());
+        // Packets that are spread take many links.
+        let links: usize = flows.iter().map(|flow| flow.links.len()).sum();
+        let size = flows.len().max(links / LINKS_EACH);
+        let kept = changes.len().min(EPOCHS_MAX).min(PATHS_MAX / size);
         let lowering = Lowering::new(case, replicate);
+        // What is dead from the start was known to who planned, even where that happens only once.
+        let at_start = log.incidents.partition_point(|incident| incident.at == SimTime::ZERO);
+        let first = mask_after(&case.fabric, &log.incidents[..at_start]);
         let order = Order::of(flows);
         let mut paths: Vec<Vec<LinkId>> = flows.iter().map(|flow| flow.links.clone()).collect();
         let mut epochs = Vec::with_capacity(kept);
         for incidents in &changes[..kept] {
             let mask = mask_after(&case.fabric, &log.incidents[..incidents.end]);
-            let next = order.paths_of(flows, lowering.table(&mask, true).1);
+            let planned = if case.routing.replan == Replan::Never { &first } else { &mask };
+            let next = order.paths_of(flows, lowering.table_of(View { mask: &mask, planned }, true).1);
             epochs.push(epoch(log.incidents[incidents.start].at, incidents.clone(), &paths, &next));
             paths = next;
         }

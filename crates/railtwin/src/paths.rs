@@ -1,5 +1,5 @@
 //! Flows and their paths as the page's tables: who sends to whom over which links, and what moved after a fault.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{Case, RunLog};
@@ -14,6 +14,8 @@ use crate::moves::{Epoch, Move, Moves};
 pub const FLOWS_MAX: usize = 12_000;
 /// Moves that a page lists at most, over all epochs; their flows are among those listed.
 pub const MOVES_MAX: usize = 5_000;
+/// Links of a flow up to which so many are listed; of longer ones, which packets are spread over, fewer.
+const LINKS_EACH: usize = 8;
 
 /// Flows and moves as the page lists them.
 #[derive(Debug)]
@@ -86,14 +88,15 @@ impl<'a> Paths<'a> {
                 .total_cmp(&bytes[a as usize])
                 .then_with(|| stream::mix(a.into()).cmp(&stream::mix(b.into())))
         };
-        let mut listed_moves = listed_moves(&moves.epochs, larger);
+        let longest = flows.iter().map(|flow| flow.links.len()).max().unwrap_or(0).max(LINKS_EACH);
+        let mut listed_moves = listed_moves(&moves.epochs, MOVES_MAX * LINKS_EACH / longest, larger);
         listed_moves.sort_by_key(|&(epoch, found)| (epoch, found.flow));
         let mut choice = Choice {
             flows,
             link_rows,
             chosen: vec![false; flows.len()],
             covered: vec![false; link_rows.len()],
-            room: FLOWS_MAX,
+            room: FLOWS_MAX * LINKS_EACH / longest,
         };
         listed_moves.iter().for_each(|(_, found)| choice.take(found.flow));
         let mut order: Vec<u32> = (0..flows.len() as u32).collect();
@@ -172,11 +175,14 @@ impl<'a> Paths<'a> {
         })
     }
 
-    /// Lists of different lengths: `start` has one entry more than there are lists.
+    /// Lists of different lengths: `start` has one entry more than there are lists. Each row once in a list, as
+    /// packets may be spread over parallel cables, which share one.
     fn ragged<'b>(&self, lists: impl Iterator<Item = &'b [LinkId]>) -> Value {
         let (mut start, mut rows) = (vec![0], Vec::new());
+        let mut seen = BTreeSet::new();
         for list in lists {
-            rows.extend(list.iter().map(|link| self.link_rows[link.index()]));
+            seen.clear();
+            rows.extend(list.iter().map(|link| self.link_rows[link.index()]).filter(|&row| seen.insert(row)));
             start.push(rows.len() as u32);
         }
         json!({ "start": u32_column(&start), "links": u32_column(&rows) })
@@ -193,10 +199,14 @@ pub fn words(case: &Case, incident: &railtwin_engine::Incident) -> String {
 }
 
 /// The largest moves of each epoch, the room shared evenly between epochs that need it.
-fn listed_moves(epochs: &[Epoch], larger: impl Fn(&u32, &u32) -> std::cmp::Ordering) -> Vec<(u32, &Move)> {
+fn listed_moves(
+    epochs: &[Epoch],
+    most: usize,
+    larger: impl Fn(&u32, &u32) -> std::cmp::Ordering,
+) -> Vec<(u32, &Move)> {
     let mut by_size: Vec<(usize, &Epoch)> = epochs.iter().enumerate().collect();
     by_size.sort_by_key(|(number, epoch)| (epoch.moves.len(), *number));
-    let (mut room, mut listed) = (MOVES_MAX, Vec::new());
+    let (mut room, mut listed) = (most, Vec::new());
     for (done, &(number, epoch)) in by_size.iter().enumerate() {
         let share = room / (by_size.len() - done);
         let mut moves: Vec<&Move> = epoch.moves.iter().collect();

@@ -76,6 +76,56 @@ fn flows_carry_their_paths_and_moves_both_paths() {
     assert!(["down", "stalled", "resumed", "up"].iter().all(|kind| kinds.contains(&(*kind).into())));
 }
 
+/// Packets spread over parallel cables and many spines: each row of links once, hop by hop, and fewer flows listed.
+#[test]
+fn spread_flows_list_each_link_once_in_order() {
+    for balancer in ["spray", "adaptive"] {
+        let text = format!(
+            "schema = 1\nname = \"spread\"\nrouting = {{ balancer = \"{balancer}\" }}\n[fabric]\n\
+             preset = \"dcn-plus\"\npods = 1\nsegments = 2\nhosts = 2\n\
+             [[job]]\nhosts = 4\nplacement = \"spread\"\ncollective = {{ kind = \"all-to-all\", bytes = \"1 GB\" }}\n\
+             [[fault]]\nat = \"1 us\"\ncable = \"leaf-0:uplink-1\"\nkind = \"down\"\n"
+        );
+        let payload = run(&text).payload().unwrap();
+        let links = &payload["links"]["columns"];
+        let (sources, targets) = (u32s(&links["source"]), u32s(&links["target"]));
+        let from = u32s(&payload["flows"]["columns"]["source_host"]);
+        let paths = lists(&payload["flows"]["path"]);
+        assert!(paths.iter().any(|path| path.len() > 8), "{balancer}");
+        for (path, &from) in paths.iter().zip(&from) {
+            let mut reached = std::collections::BTreeSet::from([from]);
+            let rows: std::collections::BTreeSet<u32> = path.iter().copied().collect();
+            assert_eq!(rows.len(), path.len());
+            for &link in path {
+                assert!(reached.contains(&sources[link as usize]), "{balancer}: {path:?}");
+                reached.insert(targets[link as usize]);
+            }
+        }
+    }
+}
+
+/// A plan that is made once knows what is dead by then, in the run and on the page.
+#[test]
+fn what_is_dead_from_the_start_is_planned_around_once() {
+    let text = "schema = 1\nname = \"once\"\n[routing]\nbalancer = \"c4p\"\nreplan = \"never\"\nqueue_pairs = 3\n\
+                [fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\nuplinks = 4\nhost = { model = \"plain\" }\n\
+                [[job]]\nhosts = 2\ncollective = { kind = \"send-receive\", bytes = \"1 GB\" }\n\
+                [[fault]]\nat = \"0 s\"\ncable = \"leaf-0:uplink-1\"\nkind = \"down\"\n";
+    let run = run(text);
+    let after = &run.moves().epochs[0];
+    let moved: Vec<_> = after.moves.iter().map(|one| &one.after[1]).collect();
+    let unmoved = 6 - moved.len();
+    assert_eq!(unmoved, after.stayed);
+    let log = &run.simulation.as_ref().unwrap().log;
+    for one in &after.moves {
+        assert!(
+            log.link_bytes[one.after[1].index()] > 0.0,
+            "the page says {:?}, the run went elsewhere",
+            one.after
+        );
+    }
+}
+
 #[test]
 fn a_run_without_faults_has_no_moves_and_lists_its_steps() {
     let text = "schema = 1\nname = \"steps\"\n[run]\nsteps = 3\n[fabric]\npreset = \"fat-tree\"\nk = 4\n\

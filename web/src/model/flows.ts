@@ -75,27 +75,46 @@ export interface HostPair {
   target: DeviceRow;
   flows: number;
   bytes: number;
-  /** Different paths that its flows take. */
+  /** Different paths that its flows take; packets that are spread take all ways over their links. */
   paths: number;
 }
 
+/** Ways from host to host over links that stand hop by hop: 1 for a path. */
+export function waysOver(run: Run, links: Uint32Array): number {
+  const [first] = links.length > 0 ? endsOf(run, links[0] ?? 0) : [0];
+  const ways = new Map<DeviceRow, number>([[first, 1]]);
+  let ended = 0;
+  for (const link of links) {
+    const [source, target] = endsOf(run, link);
+    const more = ways.get(source) ?? 0;
+    if (run.devices.kind[target] === 0) ended += more;
+    else ways.set(target, (ways.get(target) ?? 0) + more);
+  }
+  return ended;
+}
+
 /** The pairs of hosts that flows join, by source and target. */
-export function hostPairs(flows: Flows, rows: Uint32Array): HostPair[] {
-  const found = new Map<number, HostPair & { seen: Set<string> }>();
+export function hostPairs(run: Run, flows: Flows, rows: Uint32Array): HostPair[] {
+  const found = new Map<number, HostPair & { seen: Map<string, number> }>();
   for (const row of rows) {
     const [source, target] = [flows.source_host[row] ?? 0, flows.target_host[row] ?? 0];
     const key = source * 2 ** 26 + target;
     let pair = found.get(key);
     if (!pair) {
-      pair = { source, target, flows: 0, bytes: 0, paths: 0, seen: new Set() };
+      pair = { source, target, flows: 0, bytes: 0, paths: 0, seen: new Map() };
       found.set(key, pair);
     }
     pair.flows += 1;
     pair.bytes += flows.bytes[row] ?? 0;
-    pair.seen.add(linksOf(flows.path, row).join());
+    const links = linksOf(flows.path, row);
+    const name = links.join();
+    if (!pair.seen.has(name)) pair.seen.set(name, waysOver(run, links));
   }
   return [...found.values()]
-    .map(({ seen, ...pair }) => ({ ...pair, paths: seen.size }))
+    .map(({ seen, ...pair }) => ({
+      ...pair,
+      paths: [...seen.values()].reduce((sum, ways) => sum + ways, 0),
+    }))
     .sort((a, b) => a.source - b.source || a.target - b.target);
 }
 
@@ -165,20 +184,31 @@ export function devicesOf(run: Run, strokes: Strokes): Set<DeviceRow> {
   return found;
 }
 
-/** Switches that a path enters, in order. */
-function switchesOf(run: Run, links: Uint32Array): DeviceRow[] {
-  return Array.from(links, (link) => endsOf(run, link)[1]).filter(
-    (device) => run.devices.kind[device] !== 0,
-  );
+/** Switches that packets enter, hop by hop: one each on a path, several where packets are spread. */
+function hopsOf(run: Run, links: Uint32Array): DeviceRow[][] {
+  const hopOf = new Map<DeviceRow, number>();
+  const hops: DeviceRow[][] = [];
+  for (const link of links) {
+    const [source, target] = endsOf(run, link);
+    if (run.devices.kind[target] === 0 || hopOf.has(target)) continue;
+    const hop = (hopOf.get(source) ?? -1) + 1;
+    hopOf.set(target, hop);
+    (hops[hop] ??= []).push(target);
+  }
+  return hops;
 }
 
-/** The switches of a path, in order: "leaf-0 › spine-1 › leaf-4"; with another path, those that it does not
- * cross. */
+/** The switches of a path, in order: "leaf-0 › spine-1 › leaf-4", "leaf-0 › 8 switches › leaf-4" where packets are
+ * spread; with another path, those that it does not share. */
 export function pathWords(run: Run, links: Uint32Array, other?: Uint32Array): string {
   if (links.length === 0) return "no route";
-  const all = switchesOf(run, links);
-  const shared = new Set(other ? switchesOf(run, other) : []);
-  const own = all.filter((device) => !shared.has(device));
+  const all = hopsOf(run, links);
+  const shared = new Set(other ? hopsOf(run, other).flat() : []);
+  const own = all
+    .map((hop) => hop.filter((device) => !shared.has(device)))
+    .filter((hop) => hop.length > 0);
+  const words = (hop: DeviceRow[]): string =>
+    hop.length === 1 ? run.devices.name.at(hop[0] ?? 0) : `${hop.length} switches`;
   // Over the same switches, another of parallel links: then all are named.
-  return (own.length > 0 ? own : all).map((device) => run.devices.name.at(device)).join(" › ");
+  return (own.length > 0 ? own : all).map(words).join(" › ");
 }

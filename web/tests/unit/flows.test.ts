@@ -13,6 +13,7 @@ import {
   movesOf,
   pathWords,
   strokesOf,
+  waysOver,
 } from "../../src/model/flows";
 import { START } from "../../src/model/page_state";
 import { jobSeries, levels, meanOf, ticksOf } from "../../src/model/throughput";
@@ -44,7 +45,7 @@ describe("flows", () => {
     expect(flowsOfSelection(fabric, { pair: null, link: null, device: null })).toEqual(all);
   });
   it("join into pairs of hosts that together are all flows", () => {
-    const pairs = hostPairs(flows, all);
+    const pairs = hostPairs(run, flows, all);
     expect(pairs.reduce((sum, pair) => sum + pair.flows, 0)).toBe(flows.rows);
     const [pair] = pairs.filter(({ flows: count }) => count > 1);
     const of = flowsOfSelection(fabric, {
@@ -89,6 +90,15 @@ describe("moves", () => {
     expect(pathWords(run, before, after)).toMatch(/^spine-\S+$/);
     expect(pathWords(run, before, before)).toBe(pathWords(run, before));
     expect(pathWords(run, new Uint32Array(0))).toBe("no route");
+  });
+  it("name spread packets by the number of switches of a hop, and count their ways", () => {
+    const [first = 0] = movesOf(moves, 1);
+    const [before, after] = [linksOf(moves.before, first), linksOf(moves.after, first)];
+    const hops = Array.from(before, (link, hop) => [...new Set([link, after[hop] ?? link])]);
+    const spread = Uint32Array.from(hops.flat());
+    expect(spread.length).toBeGreaterThan(before.length);
+    expect(pathWords(run, spread)).toMatch(/^leaf-\S+ › 2 switches › leaf-\S+$/);
+    expect([waysOver(run, before), waysOver(run, spread)]).toEqual([1, 2]);
   });
 });
 

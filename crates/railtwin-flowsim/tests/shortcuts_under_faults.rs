@@ -1,0 +1,210 @@
+//! Shortcuts change no result while cables fail: many bundles that are alike, several jobs, every balancer, either pace,
+//! any reaction, timers and re-planning.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_engine::fault::events;
+use railtwin_engine::{
+    Balancer, Case, Engine, Outage, Pace, Reaction, Replan, Resume, RoutingCase, RunLog, Split, Transport,
+    WorkGraph,
+};
+use railtwin_fabric::preset::{Hpn, LeafSpine};
+use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, NicModel};
+use railtwin_flowsim::{FlowEngine, Shortcuts};
+use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_units::{Rate, SimTime};
+use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+
+/// A job as drawn: hosts, and its operations by kind, bytes and times.
+type DrawnJob = (u32, Vec<(usize, u64, u32)>);
+/// A cable that fails, from when, for how long.
+type DrawnFault = (prop::sample::Index, u64, Option<u64>);
+
+#[derive(Clone, Debug)]
+struct Draw {
+    fabric: u8,
+    jobs: Vec<DrawnJob>,
+    faults: Vec<DrawnFault>,
+    stages: [u64; 8],
+    balancer: Balancer,
+    replan: Replan,
+    queue_pairs: u32,
+    /// Dynamic split, ARP proxy, resume by NAK, class pace, resilient hashing.
+    flags: (bool, bool, bool, bool, bool),
+    timeout: u32,
+    seed: u64,
+}
+
+fn us(us: u64) -> SimTime {
+    SimTime::from_ns(us * 1_000)
+}
+
+fn draws() -> impl Strategy<Value = Draw> {
+    let operation = (0usize..5, 1_000_000u64..300_000_000, 1u32..4);
+    let job = (2u32..=3, prop::collection::vec(operation, 1..3));
+    let fault =
+        (any::<prop::sample::Index>(), prop_oneof![Just(0), 0u64..20_000], prop::option::of(1u64..20_000));
+    let replan = prop_oneof![
+        Just(Replan::Never),
+        Just(Replan::AtOnce),
+        (0u64..10_000).prop_map(|after| Replan::After(us(after))),
+        (1u64..10_000).prop_map(|every| Replan::Every(us(every))),
+    ];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let balancer = prop::sample::select(Balancer::ALL.to_vec());
+    let parts = (
+        0u8..4,
+        prop::collection::vec(job, 1..3),
+        prop::collection::vec(fault, 1..5),
+        prop::array::uniform8(0u64..6_000),
+        (balancer, replan, 1u32..3),
+        flags,
+        7u32..12,
+        any::<u64>(),
+    );
+    parts.prop_map(|(fabric, jobs, faults, stages, (balancer, replan, queue_pairs), flags, timeout, seed)| {
+        Draw { fabric, jobs, faults, stages, balancer, replan, queue_pairs, flags, timeout, seed }
+    })
+}
+
+fn fabric(kind: u8) -> Fabric {
+    let host = |ports: u32| {
+        let nic = NicModel { ports, port_capacity: Rate::from_gbps(200) };
+        HostModel { gpus: 4, nics: 4, nic, ..HostModel::hgx_h800() }
+    };
+    let hpn = Hpn {
+        host: host(2),
+        segments: Some(2),
+        hosts: Some(4),
+        spines: 2,
+        spare_hosts: Some(0),
+        ..Hpn::default()
+    };
+    let leaves =
+        LeafSpine { host: host(1), leaves: 4, hosts_per_leaf: 2, uplinks: 3, ..LeafSpine::default() };
+    match kind {
+        0 => hpn.build(),
+        1 => Hpn { planes: false, ..hpn }.build(),
+        2 => leaves.build(),
+        _ => LeafSpine { host: HostModel::plain(Rate::from_gbps(400)), hosts_per_leaf: 4, ..leaves }.build(),
+    }
+    .unwrap()
+}
+
+const KINDS: [(Collective, Algorithm); 5] = [
+    (Collective::AllReduce, Algorithm::Ring),
+    (Collective::AllToAll, Algorithm::Direct),
+    (Collective::AllGather, Algorithm::Ring),
+    (Collective::AllReduce, Algorithm::Tree),
+    (Collective::SendReceive, Algorithm::Direct),
+];
+
+impl Draw {
+    fn case(&self) -> Case {
+        let fabric = Arc::new(fabric(self.fabric));
+        let mut placer = Placer::new(&fabric, self.seed);
+        let (mut work, mut placements) = (WorkGraph::default(), Vec::new());
+        for (row, (hosts, operations)) in self.jobs.iter().enumerate() {
+            let ranks = hosts * fabric.host_models()[0].gpus;
+            placements.push(placer.place(&row.to_string(), ranks, &PlacementPolicy::Spread).unwrap());
+            let mut builder = PlanBuilder::new(ranks, vec!["all".into()]);
+            for &(kind, bytes, times) in operations {
+                let (collective, algorithm) = KINDS[kind];
+                let ends = vec![0, ranks - 1];
+                let all = (0..ranks).collect();
+                let communicators = vec![if collective == Collective::SendReceive { ends } else { all }];
+                let pattern =
+                    builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
+                let (name, mut last) = (builder.name(collective.name()), Vec::new());
+                for _ in 0..times {
+                    let work = Work::Communicate { pattern, bytes };
+                    last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
+                }
+            }
+            work.push(format!("job-{row}"), SimTime::from_ns(7 * row as u64), builder.finish(), 2);
+        }
+        let (dynamic, proxy, nak, class, resilient) = self.flags;
+        let [detection, lag_failover, ecmp_regroup, withdrawal, convergence, mac_aging, lacp, arp] =
+            self.stages.map(us);
+        let reaction = Reaction {
+            detection,
+            lag_failover,
+            ecmp_regroup,
+            withdrawal,
+            convergence,
+            arp_proxy: proxy,
+            mac_aging,
+            lacp,
+            arp,
+        };
+        let is_network = |cable: &CableId| fabric.cable_class(*cable) >= CableClass::Access;
+        let cables: Vec<CableId> = fabric.cables().filter(is_network).collect();
+        let outage = |&(cable, from, span): &DrawnFault| {
+            let until = span.map_or(SimTime::NEVER, |span| us(from + span));
+            Outage { cable: cables[cable.index(cables.len())], from: us(from), until }
+        };
+        let routing = RoutingCase {
+            balancer: self.balancer,
+            ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
+            queue_pairs: self.queue_pairs,
+            split: if dynamic { Split::Dynamic } else { Split::Static },
+            resilient,
+            replan: self.replan,
+            pxn: true,
+        };
+        Case {
+            name: "drawn".into(),
+            seed: self.seed,
+            work,
+            placements,
+            routing,
+            pace: if class { Pace::Class } else { Pace::Bundle },
+            caps: vec![],
+            faults: events(&self.faults.iter().map(outage).collect::<Vec<_>>()),
+            reaction,
+            transport: Transport {
+                timeout: self.timeout,
+                retry_count: 7,
+                resume: if nak { Resume::Nak } else { Resume::Timeout },
+            },
+            throughput: None,
+            fabric,
+        }
+    }
+}
+
+fn near(a: f64, b: f64, relative: f64, absolute: f64) -> bool {
+    (a - b).abs() <= relative * a.abs().max(b.abs()) + absolute
+}
+
+fn kinds(log: &RunLog) -> Vec<(u64, String)> {
+    log.incidents
+        .iter()
+        .map(|incident| (incident.at.ps() / 1_000_000, format!("{:?}", incident.kind)))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn shortcuts_change_nothing_whatever_fails(draw in draws(), one in 0usize..5) {
+        let case = draw.case();
+        let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
+        let mut but_one = Shortcuts::ALL;
+        *[&mut but_one.alone, &mut but_one.remember, &mut but_one.touched, &mut but_one.alike, &mut but_one.parallel][one] = false;
+        for shortcuts in [Shortcuts::ALL, but_one] {
+            let log = FlowEngine { shortcuts }.run(&case, 1);
+            prop_assert_eq!(&log, &FlowEngine { shortcuts }.run(&case, 1));
+            prop_assert_eq!(log.unfinished, plain.unfinished, "{:?} {:?}", kinds(&log), kinds(&plain));
+            for (a, b) in log.times.end.iter().zip(&plain.times.end) {
+                prop_assert!(near(a.seconds(), b.seconds(), 1e-7, 1e-9), "{} {}: {:?} {:?}", a, b, kinds(&log), kinds(&plain));
+            }
+            for (link, (a, b)) in log.link_bytes.iter().zip(&plain.link_bytes).enumerate() {
+                prop_assert!(near(*a, *b, 1e-5, 10.0), "link {link}: {a} {b}");
+            }
+        }
+    }
+}
