@@ -166,7 +166,15 @@ fn each_place_of_a_fault_has_its_own_stage() {
 #[test]
 fn without_an_arp_proxy_a_segment_is_a_black_hole_until_its_macs_age() {
     let bridge = |case: &mut Case| (case.reaction.arp_proxy, case.transport.timeout) = (false, 24);
-    assert_eq!(hit(dual(), vec![0, 1], -1, bridge), ms(10 + 300_000 + 20));
+    for balancer in [Balancer::Ecmp, Balancer::Spray, Balancer::Adaptive] {
+        let bridge = |case: &mut Case| {
+            bridge(case);
+            case.routing.balancer = balancer;
+        };
+        assert_eq!(hit(dual(), vec![0, 1], -1, bridge), ms(10 + 300_000 + 20), "{balancer:?}");
+        // The other way round, where the cable of the target was laid before that of the source.
+        assert_eq!(hit(dual(), vec![1, 0], -1, bridge), ms(10 + 300_000 + 20), "{balancer:?}");
+    }
     // What comes from another segment was routed all along.
     assert_eq!(hit(dual(), vec![0, 2], -1, bridge), ms(10 + 25 + 20));
 }
