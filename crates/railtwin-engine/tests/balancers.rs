@@ -41,7 +41,9 @@ fn config() -> EcmpConfig {
 
 fn case(balancer: Balancer, resilient: bool) -> RoutingCase {
     let (split, replan) = (Split::Static, Replan::AtOnce);
-    RoutingCase { balancer, ecmp: config(), queue_pairs: 1, split, resilient, replan, pxn: true }
+    let posting = railtwin_engine::Posting::RoundRobin;
+    let (ecmp, queue_pairs, message, pxn) = (config(), 1, None, true);
+    RoutingCase { balancer, ecmp, queue_pairs, split, posting, message, resilient, replan, pxn }
 }
 
 fn choose(

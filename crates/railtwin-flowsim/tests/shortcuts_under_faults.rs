@@ -150,6 +150,8 @@ impl Draw {
             ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if dynamic { Split::Dynamic } else { Split::Static },
+            posting: railtwin_engine::Posting::RoundRobin,
+            message: None,
             resilient,
             replan: self.replan,
             pxn: true,
