@@ -189,8 +189,9 @@ export function ticks(from: number, to: number, wanted: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }
 
-/** The unit that all ticks of one time axis share, and how to write a tick in it. */
+/** The unit that all ticks of one time axis share, and how to write a tick in it. Ticks are round decimals of a
+ * picosecond, so minutes and hours are not units of an axis: seconds are. */
 export function timeAxis(span_ps: number): { unit: string; tick: (ps: number) => string } {
-  const [step, unit] = TIME_STEPS.find(([limit]) => span_ps >= limit) ?? [1, "ps"];
+  const [step, unit] = TIME_STEPS.find(([limit]) => limit <= 1e12 && span_ps >= limit) ?? [1, "ps"];
   return { unit, tick: (ps) => String(Number((ps / step).toPrecision(12))).replace("-", MINUS) };
 }

@@ -60,6 +60,8 @@ describe("format", () => {
   });
   it("puts ticks on round numbers inside the range, in one unit", () => {
     expect(ticks(0, 3.2e12, 6).map((t) => timeAxis(3.2e12).tick(t))).toEqual(["0", "1", "2", "3"]);
+    expect(timeAxis(9e13).unit).toBe("s");
+    expect(ticks(0, 9e13, 4).map((t) => timeAxis(9e13).tick(t))).toEqual(["0", "50"]);
     expect(ticks(1e12, 1.3e12, 6)[0]).toBe(1e12);
     expect(ticks(5, 5, 4)).toEqual([5]);
   });
