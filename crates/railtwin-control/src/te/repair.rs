@@ -48,16 +48,24 @@ impl<'a, 'b> Repair<'a, 'b> {
         repair
     }
 
-    /// Goes over the flows once; tries at most `moves` moves.
+    /// Takes flows off links that are too full, smallest first, and puts each on again, largest first, where room
+    /// can be made for it; tries at most `moves` moves. What finds no room goes back. Chains start from links
+    /// that are in order, as the proof has it: one that meets a link too full already may have no end.
     pub(crate) fn run(&mut self, moves: usize) {
         self.budget = moves;
-        for &flow in self.order {
+        let mut loose = Vec::new();
+        for &flow in self.order.iter().rev() {
             self.links_of(flow);
             if self.scratch.iter().any(|&(link, _)| self.loads.is_over(link)) {
-                self.make_room(flow);
+                let from = self.next[flow as usize].expect("flows in order have entries");
+                self.remove(flow);
+                loose.push((flow, from));
             }
-            if self.budget == 0 {
-                return;
+        }
+        for (flow, from) in loose.into_iter().rev() {
+            self.make_room(flow);
+            if self.next[flow as usize].is_none() {
+                self.put(flow, from);
             }
         }
     }
@@ -75,15 +83,13 @@ impl<'a, 'b> Repair<'a, 'b> {
         // lies beyond has room for the flow.
         let (mut near, mut far) = (Vec::new(), Vec::new());
         for &candidate in self.spread.candidates(self.flows, flow) {
-            let stays = self.next[number as usize] == Some(candidate);
             self.spread.loads(self.flows, flow, Some(candidate), &mut self.scratch);
-            let own = |rate: f64| if stays { 0.0 } else { rate };
             let mut fits =
-                self.scratch.iter().map(|&(link, rate)| self.loads.with(link, own(rate)) <= 1.0 + SLACK);
+                self.scratch.iter().map(|&(link, rate)| self.loads.with(link, rate) <= 1.0 + SLACK);
             let uplink_fits = fits.next().unwrap_or(false);
             let beyond_fits = fits.all(|fits| fits);
             let spine = self.spread.row_beyond(candidate);
-            if uplink_fits && !stays {
+            if uplink_fits {
                 near.push(spine);
             }
             if beyond_fits {
@@ -101,17 +107,20 @@ impl<'a, 'b> Repair<'a, 'b> {
         }
     }
 
-    /// Moves `flow` to spine `spines[0]`, who is in its way there to `spines[1]`, who is in the way
+    /// Puts `flow`, which has no entry yet, on spine `spines[0]`, who is in its way there to `spines[1]`, who is in the way
     /// there to `spines[0]`, and so on. Undone if it does not end with all links of the chain in order.
     fn chain(&mut self, flow: u32, spines: [u32; 2]) -> bool {
-        let mut moved: Vec<(u32, LinkId)> = Vec::new();
+        let mut moved: Vec<(u32, Option<LinkId>)> = Vec::new();
         let mut current = flow;
         let mended = loop {
-            let from = self.next[current as usize].expect("flows with an entry alone are moved");
+            let from = self.next[current as usize];
             let to = self.uplink_to(current, spines[moved.len() % 2]);
             let Some(to) = to.filter(|_| self.budget > 0 && moved.len() < CHAIN_MAX) else { break false };
             self.budget -= 1;
-            self.shift(current, to);
+            if from.is_some() {
+                self.remove(current);
+            }
+            self.put(current, to);
             moved.push((current, from));
             match self.in_the_way(current, &moved) {
                 Blocked::No => break true,
@@ -121,7 +130,10 @@ impl<'a, 'b> Repair<'a, 'b> {
         };
         if !mended {
             for (flow, from) in moved.into_iter().rev() {
-                self.shift(flow, from);
+                self.remove(flow);
+                if let Some(from) = from {
+                    self.put(flow, from);
+                }
             }
         }
         mended
@@ -137,7 +149,7 @@ impl<'a, 'b> Repair<'a, 'b> {
     }
 
     /// Who must leave for `flow` to fit where it is now.
-    fn in_the_way(&mut self, flow: u32, moved: &[(u32, LinkId)]) -> Blocked {
+    fn in_the_way(&mut self, flow: u32, moved: &[(u32, Option<LinkId>)]) -> Blocked {
         self.links_of(flow);
         let mut over = self.scratch.iter().filter(|&&(link, _)| self.loads.is_over(link));
         let Some(&(link, _)) = over.next() else { return Blocked::No };
@@ -158,8 +170,8 @@ impl<'a, 'b> Repair<'a, 'b> {
         smallest.map_or(Blocked::ForGood, |&other| Blocked::ByFlow(other))
     }
 
-    /// Gives a flow another uplink.
-    fn shift(&mut self, flow: u32, to: LinkId) {
+    /// Takes the entry of a flow away.
+    fn remove(&mut self, flow: u32) {
         self.links_of(flow);
         self.loads.subtract(&self.scratch);
         for &(link, _) in &self.scratch {
@@ -167,6 +179,11 @@ impl<'a, 'b> Repair<'a, 'b> {
             let at = list.iter().position(|&other| other == flow).expect("lists are kept in step");
             list.swap_remove(at);
         }
+        self.next[flow as usize] = None;
+    }
+
+    /// Gives a flow without an entry an uplink.
+    fn put(&mut self, flow: u32, to: LinkId) {
         self.next[flow as usize] = Some(to);
         self.links_of(flow);
         self.loads.add(&self.scratch);
