@@ -3,7 +3,7 @@
 use railtwin_fabric::{DeviceId, LinkId};
 
 use crate::hash::HashSpec;
-use crate::route::Routing;
+use crate::route::{Choice, Routing};
 
 /// What a switch that hashes does with packets for one NIC that came in by one link.
 #[derive(Clone, Copy, Debug)]
@@ -16,27 +16,14 @@ pub enum NextHop<'a> {
 
 impl<'a> Routing<'a> {
     /// What the switch in row `switch_row` does with packets for `target_nic` that came in by `arrival`, the
-    /// last hop included; none if it has no route. Where switches choose by hash alone, a path that follows
-    /// these is the one that [`Self::route`] takes.
+    /// last hop included; none if it has no route. A path that follows these is the one that [`Self::route`]
+    /// takes, except over dead members of groups under resilient hashing.
     #[inline]
     pub fn next_hop(&self, switch_row: u32, arrival: LinkId, target_nic: DeviceId) -> Option<NextHop<'a>> {
-        let group = self.forwarding.next_links(switch_row, target_nic);
-        match group {
-            [] => return None,
-            [only] => return Some(NextHop::Only(*only)),
-            _ => {}
-        }
-        if self.ecmp.core_per_port {
-            let host = self.fabric.host_of(target_nic);
-            let pod = host.map(|host| self.fabric.host(host).pod);
-            let cores = self.forwarding.cores();
-            let fixed = pod.and_then(|pod| cores.link_for(self.fabric, switch_row, arrival, pod));
-            if let Some(link) = fixed.filter(|link| group.contains(link)) {
-                return Some(NextHop::Only(link));
-            }
-        }
-        let (_, place) = &self.fabric.switches()[switch_row as usize];
-        Some(NextHop::ByHash(self.ecmp.spec_at(place, switch_row), group))
+        Some(match self.choose(switch_row, arrival, target_nic)? {
+            Choice::Only(link) => NextHop::Only(link),
+            Choice::ByHash(hashed) => NextHop::ByHash(hashed.spec, hashed.full),
+        })
     }
 
     /// Number of the port by which `link` enters its device: [`crate::HashKey::ingress_port`] there.
