@@ -9,6 +9,7 @@ use railtwin_workload::{Algorithm, Collective};
 
 use crate::fault::{Fault, Reaction, Transport};
 use crate::graph::WorkGraph;
+use crate::packet::PacketCase;
 use crate::run_log::RunLog;
 
 /// How the messages of a connection are spread over its queue pairs.
@@ -187,6 +188,8 @@ pub struct Case {
     pub transport: Transport,
     /// Width of the buckets in which throughput is recorded; none where it is not.
     pub throughput: Option<SimTime>,
+    /// What only packets ask.
+    pub packets: PacketCase,
 }
 
 /// What runs a case. The same case and replicate give the same log, whatever runs beside it.

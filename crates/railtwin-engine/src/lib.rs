@@ -6,6 +6,7 @@
 //! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`plan`]: what hosts and controllers plan for it.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
+//! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
@@ -13,6 +14,8 @@ pub mod choose;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+pub mod packet;
+pub mod packet_log;
 mod path_sink;
 pub mod plan;
 pub mod run_log;
@@ -21,4 +24,6 @@ pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
 pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
+pub use packet::PacketCase;
+pub use packet_log::PacketLog;
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

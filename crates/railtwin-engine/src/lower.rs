@@ -189,6 +189,30 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The shape of a pattern, counted over the case, and for each of its edges the row of its connection in
+    /// [`Self::connections`]; none inside a host.
+    pub fn shape_of(&self, pattern: usize) -> (&Shape, impl ExactSizeIterator<Item = Option<u32>> + '_) {
+        let rows = self.connection_of[pattern].iter();
+        (&self.shapes[pattern].0, rows.map(|&row| (row != INSIDE).then_some(row)))
+    }
+
+    /// All connections, in the order in which they were opened.
+    pub fn connections(&self) -> &[Connection] {
+        &self.connections
+    }
+
+    /// Numbers of all queue pairs at their source and at their target.
+    pub fn queue_pair_numbers(&self) -> &[(u32, u32)] {
+        &self.queue_pairs
+    }
+
+    /// The path of every queue pair by what hosts, switches and planners know.
+    pub fn paths(&self, view: View<'_>) -> ChosenPaths {
+        let (case, fabric) = (&self.case.routing, &*self.case.fabric);
+        Chooser::new(fabric, case, self.ecmp, self.draw, self.connections.clone(), &self.queue_pairs)
+            .choose(view)
+    }
+
     /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path. What is
     /// planned was planned knowing the mask, or never again since the start.
     pub fn table(&self, mask: &LinkMask, flows: bool) -> (BundleTable, Vec<FlowPath>) {
@@ -199,11 +223,8 @@ impl<'a> Lowering<'a> {
 
     /// The same where hosts and switches know more than who planned.
     pub fn table_of(&self, view: View<'_>, flows: bool) -> (BundleTable, Vec<FlowPath>) {
-        let (case, fabric) = (&self.case.routing, &*self.case.fabric);
-        let chooser =
-            Chooser::new(fabric, case, self.ecmp, self.draw, self.connections.clone(), &self.queue_pairs);
-        let chosen = chooser.choose(view);
-        let dynamic = case.is_dynamic();
+        let chosen = self.paths(view);
+        let dynamic = self.case.routing.is_dynamic();
         let by_class = self.case.pace == Pace::Class && !dynamic;
         // Joined pattern by pattern, so that the bundles of all are never held together.
         let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())

@@ -1,6 +1,8 @@
 //! What an engine hands back: when operations ran and what links carried.
-use railtwin_fabric::CableId;
+use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
+
+use crate::packet_log::PacketLog;
 
 /// Start and end of every operation, by operation id; [`SimTime::NEVER`] where it did not happen.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,6 +27,10 @@ pub enum IncidentKind {
     Resumed(u32),
     /// A queue pair of the job died; the job stops.
     Halted(u32),
+    /// A link stood still by pauses for longer than the watchdog allows.
+    Paused(LinkId),
+    /// A switch, by its row, filled more of its buffer than the alarm allows.
+    Filled(u32),
 }
 
 impl IncidentKind {
@@ -36,6 +42,8 @@ impl IncidentKind {
             Self::Stalled(_) => "stalled",
             Self::Resumed(_) => "resumed",
             Self::Halted(_) => "halted",
+            Self::Paused(_) => "paused",
+            Self::Filled(_) => "filled",
         }
     }
 
@@ -43,6 +51,7 @@ impl IncidentKind {
     pub const fn cable(self) -> Option<CableId> {
         match self {
             Self::Down(cable) | Self::Up(cable) => Some(cable),
+            Self::Paused(link) => Some(link.cable()),
             _ => None,
         }
     }
@@ -105,6 +114,8 @@ pub struct RunLog {
     pub incidents: Vec<Incident>,
     /// Work done over time, where it was asked for.
     pub throughput: Option<Throughput>,
+    /// What packets left behind, where the engine moves packets.
+    pub packets: Option<Box<PacketLog>>,
     /// Times that the max-min problem was solved.
     pub solves: u64,
     /// Bundles in all those solves together.

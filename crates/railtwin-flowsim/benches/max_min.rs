@@ -120,6 +120,7 @@ fn all_to_all(fabric: Fabric) -> Case {
         reaction: railtwin_engine::Reaction::INSTANT,
         transport: railtwin_engine::Transport::default(),
         throughput: None,
+        packets: railtwin_engine::PacketCase::default(),
     }
 }
 

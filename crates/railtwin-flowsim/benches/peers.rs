@@ -173,6 +173,7 @@ fn ring(hosts: u32) -> Case {
         reaction: railtwin_engine::Reaction::INSTANT,
         transport: railtwin_engine::Transport::default(),
         throughput: None,
+        packets: railtwin_engine::PacketCase::default(),
     }
 }
 

@@ -60,6 +60,7 @@ fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
         reaction: Reaction::INSTANT,
         transport: Transport::default(),
         throughput: None,
+        packets: railtwin_engine::PacketCase::default(),
     }
 }
 

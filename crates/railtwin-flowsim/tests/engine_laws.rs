@@ -127,6 +127,7 @@ impl Draw {
             reaction: Reaction::INSTANT,
             transport: Transport::default(),
             throughput: None,
+            packets: railtwin_engine::PacketCase::default(),
         }
     }
 }

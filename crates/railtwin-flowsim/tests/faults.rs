@@ -92,6 +92,7 @@ fn sends(fabric: Fabric, jobs: &[Vec<u32>], bytes: u64, repeat: u32) -> Case {
         reaction: reaction(),
         transport: QUICK,
         throughput: None,
+        packets: railtwin_engine::PacketCase::default(),
     }
 }
 

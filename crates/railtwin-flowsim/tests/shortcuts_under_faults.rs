@@ -172,6 +172,7 @@ impl Draw {
                 resume: if nak { Resume::Nak } else { Resume::Timeout },
             },
             throughput: None,
+            packets: railtwin_engine::PacketCase::default(),
             fabric,
         }
     }

@@ -93,6 +93,7 @@ impl Scenario {
             reaction: resolve_fault::reaction(&self.reaction),
             transport: resolve_fault::transport(&self.transport),
             throughput: self.run.throughput,
+            packets: railtwin_engine::PacketCase::default(),
             fabric,
         })
     }

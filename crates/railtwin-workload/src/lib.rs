@@ -3,6 +3,7 @@
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
 //!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
+//! * [`course`]: what each piece of a bundle waits for, for engines that move messages.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
@@ -14,6 +15,7 @@
 //! ```
 pub mod chain_tree;
 pub mod collective;
+pub mod course;
 pub mod direct;
 pub mod error;
 pub mod models;
@@ -29,6 +31,7 @@ pub mod train;
 pub mod tree;
 
 pub use collective::{Algorithm, Collective};
+pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
 pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
 pub use ranks::Parallelism;
