@@ -26,4 +26,5 @@ pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
+pub use path_sink::{nvlink, pcie};
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

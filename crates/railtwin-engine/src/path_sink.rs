@@ -107,13 +107,13 @@ impl PathSink {
 }
 
 /// The link from a GPU into its NIC.
-fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
+pub fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
     let port = fabric.ports(nic).next().expect("a NIC's first port is its PCIe port");
     fabric.cable_at(port).expect("hosts are cabled inside").forward()
 }
 
 /// The link from a GPU into its NVSwitch.
-fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
+pub fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
     let port = fabric.ports(fabric.gpu(host, gpu)).next().expect("a GPU's first port is its NVLink port");
     fabric.cable_at(port).expect("hosts are cabled inside").forward()
 }

@@ -1,0 +1,161 @@
+//! The buffer of a switch, counted by ingress port: reserve, share of the pool, headroom.
+//!
+//! What an ingress port holds beyond its reserve comes from the pool, up to `alpha` times what is free of it; beyond
+//! that its neighbor is paused, and what still arrives goes into the headroom. Carved buffers have no pool.
+use railtwin_engine::packet::{Buffer, Pfc, SwitchModel};
+
+use crate::network::Line;
+
+/// Bytes of a pause frame with preamble and gap.
+pub const PAUSE_BYTES: u64 = 84;
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// It has a place.
+    Taken,
+    /// It has a place, and the neighbor has to stop.
+    TakenPause,
+    /// It is dropped.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ingress {
+    bytes: u64,
+    headroom: u64,
+    headroom_max: u64,
+    reserved: u64,
+    pausing: bool,
+}
+
+/// The buffer of one switch.
+#[derive(Debug)]
+pub struct SharedBuffer {
+    ingress: Vec<Ingress>,
+    alpha: f64,
+    /// Bytes of the pool, and how many of them are taken.
+    pool: u64,
+    shared: u64,
+    pfc: Option<Pfc>,
+    /// Bytes that wait, and most that ever did.
+    pub used: u64,
+    /// Most bytes that waited at once.
+    pub used_max: u64,
+    /// All bytes.
+    pub bytes: u64,
+    /// Bytes beyond which everything is dropped, for switches that believe their buffer to be smaller.
+    pub limit: u64,
+}
+
+/// Bytes that arrive at a port after a neighbor was told to stop: what both ends are sending, what is on the cable
+/// both ways, what the neighbor sends until it reacts (IEEE 802.1Qbb, annex O).
+pub fn headroom(line: &Line, pfc: &Pfc, full: u64) -> u64 {
+    let time = line.propagation + line.delay + pfc.response.ps() + line.speed.time(PAUSE_BYTES);
+    (line.speed.bytes_per_s() * time as f64 * 1e-12).ceil() as u64 + 3 * full
+}
+
+impl SharedBuffer {
+    /// An empty buffer; `full` are the bytes of a full packet on the wire.
+    pub fn new(model: &SwitchModel, lines: &[Line], full: u64) -> Self {
+        let room = |line: &Line| {
+            model.pfc.map_or(0, |pfc| pfc.headroom.unwrap_or_else(|| headroom(line, &pfc, full)))
+        };
+        let mut ingress: Vec<Ingress> =
+            lines.iter().map(|line| Ingress { headroom_max: room(line), ..Ingress::default() }).collect();
+        let mut buffer = Self {
+            alpha: 0.0,
+            pool: 0,
+            shared: 0,
+            pfc: model.pfc,
+            used: 0,
+            used_max: 0,
+            bytes: 0,
+            limit: u64::MAX,
+            ingress: Vec::new(),
+        };
+        match model.buffer {
+            Buffer::Shared { bytes, reserved, alpha } => {
+                let held: u64 = ingress.iter().map(|port| port.headroom_max + reserved).sum();
+                buffer.pool = bytes.saturating_sub(held);
+                buffer.alpha = alpha;
+                buffer.bytes = bytes;
+                ingress.iter_mut().for_each(|port| port.reserved = reserved);
+            }
+            Buffer::Carved { bytes } => {
+                buffer.bytes = bytes * ingress.len() as u64;
+                for port in &mut ingress {
+                    port.headroom_max = port.headroom_max.min(bytes / 2);
+                    port.reserved = bytes - port.headroom_max;
+                }
+            }
+        }
+        buffer.ingress = ingress;
+        buffer
+    }
+
+    /// Bytes that one port may take of the pool now.
+    #[inline]
+    fn share(&self) -> u64 {
+        (self.alpha * (self.pool - self.shared) as f64) as u64
+    }
+
+    /// Takes a packet in.
+    #[inline]
+    pub fn take(&mut self, port: usize, bytes: u64) -> Room {
+        if self.used + bytes > self.limit {
+            return Room::None;
+        }
+        let share = self.share();
+        let ingress = &mut self.ingress[port];
+        let (old, new) = (ingress.bytes, ingress.bytes + bytes);
+        let mut room = Room::Taken;
+        if new <= ingress.reserved + share && ingress.headroom == 0 {
+            self.shared += new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
+            ingress.bytes = new;
+        } else if self.pfc.is_some() && ingress.headroom + bytes <= ingress.headroom_max {
+            ingress.headroom += bytes;
+            if !ingress.pausing {
+                ingress.pausing = true;
+                room = Room::TakenPause;
+            }
+        } else {
+            return Room::None;
+        }
+        self.used += bytes;
+        self.used_max = self.used_max.max(self.used);
+        room
+    }
+
+    /// Lets a packet go; true where the neighbor may go on.
+    #[inline]
+    pub fn give(&mut self, port: usize, bytes: u64) -> bool {
+        self.used -= bytes;
+        let ingress = &mut self.ingress[port];
+        let from_headroom = bytes.min(ingress.headroom);
+        ingress.headroom -= from_headroom;
+        let (old, new) = (ingress.bytes, ingress.bytes - (bytes - from_headroom));
+        self.shared -= old.saturating_sub(ingress.reserved) - new.saturating_sub(ingress.reserved);
+        ingress.bytes = new;
+        if !ingress.pausing || ingress.headroom > 0 {
+            return false;
+        }
+        let share = self.share();
+        let offset = self.pfc.map_or(0, |pfc| pfc.resume_offset);
+        let ingress = &mut self.ingress[port];
+        // What is empty may always go on, whatever others take.
+        let go_on = ingress.bytes == 0 || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
+        ingress.pausing = !go_on;
+        go_on
+    }
+
+    /// How long the neighbor takes to react, ps.
+    pub fn response(&self) -> u64 {
+        self.pfc.map_or(0, |pfc| pfc.response.ps())
+    }
+
+    /// Whether a port's neighbor is told to stand still.
+    pub fn is_pausing(&self, port: usize) -> bool {
+        self.ingress[port].pausing
+    }
+}

@@ -1,0 +1,82 @@
+//! Congestion control at the sender: what may leave when, by what comes back.
+mod dcqcn;
+mod hpcc;
+mod trimmed;
+
+pub use dcqcn::DcqcnControl;
+pub use hpcc::HpccControl;
+pub use trimmed::TrimmedControl;
+
+use crate::network::Speed;
+
+/// What a sender knows of its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// Of its NIC port.
+    pub speed: Speed,
+    /// Unloaded round trip, ps.
+    pub round_trip: u64,
+    /// Bytes of a full packet on the wire.
+    pub full: u64,
+}
+
+impl Path {
+    /// Bandwidth-delay product, bytes.
+    pub fn product(&self) -> f64 {
+        self.speed.bytes_per_s() * self.round_trip as f64 * 1e-12
+    }
+}
+
+/// What an acknowledgement tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// When it arrives.
+    pub now: u64,
+    /// Bytes on the wire that it acknowledges.
+    pub bytes: u64,
+    /// Whether the packet that it answers was marked.
+    pub marked: bool,
+    /// Greatest utilization on the way, 1/4096.
+    pub telemetry: u16,
+}
+
+/// One scheme; its state belongs to a queue pair.
+pub trait Control: Copy + Send + Sync {
+    /// Of one queue pair.
+    type State: Copy + Send + std::fmt::Debug;
+
+    /// A queue pair that has sent nothing.
+    fn start(&self, path: &Path) -> Self::State;
+
+    /// Time from the start of a packet of `bytes` at `now` until the next may start, ps.
+    fn gap(&self, state: &mut Self::State, path: &Path, now: u64, bytes: u64) -> u64;
+
+    /// Most bytes in flight.
+    fn window(&self, _state: &Self::State) -> u64 {
+        u64::MAX
+    }
+
+    /// An acknowledgement.
+    fn acknowledged(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
+
+    /// A congestion notification packet.
+    fn notified(&self, _state: &mut Self::State, _now: u64) {}
+
+    /// A switch threw away the payload of a packet of `bytes`.
+    fn trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
+}
+
+/// No control: line rate, without end.
+#[derive(Clone, Copy, Debug)]
+pub struct NoControl;
+
+impl Control for NoControl {
+    type State = ();
+
+    fn start(&self, _path: &Path) {}
+
+    #[inline]
+    fn gap(&self, (): &mut (), path: &Path, _now: u64, bytes: u64) -> u64 {
+        path.speed.time(bytes)
+    }
+}

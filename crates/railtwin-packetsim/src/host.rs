@@ -1,0 +1,256 @@
+//! A host: its NICs with their queue pairs, and the operations that it works on.
+use railtwin_engine::packet::PacketCase;
+use railtwin_engine::{IncidentKind, Transport};
+use railtwin_fabric::HostId;
+
+use crate::agenda::Agenda;
+use crate::congestion::{Control, Path};
+use crate::connection::Connection;
+use crate::histogram::Histogram;
+use crate::network::{Network, Place, Speed};
+use crate::nic::{Nic, NicPort};
+use crate::packet::{Kind, Packet};
+use crate::post::Post;
+use crate::program::Program;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::worker::Worker;
+
+/// Tasks of a host's agenda: kind in the top byte.
+pub(crate) const STATE: u64 = 0;
+pub(crate) const WAKE: u64 = 1 << 56;
+pub(crate) const TIMER: u64 = 2 << 56;
+pub(crate) const DRAINED: u64 = 3 << 56;
+pub(crate) const DELIVER: u64 = 4 << 56;
+pub(crate) const CLEARED: u64 = 5 << 56;
+pub(crate) const ENDED: u64 = 6 << 56;
+pub(crate) const BEGIN: u64 = 7 << 56;
+pub(crate) const KIND: u64 = 0xFF << 56;
+
+/// What a host counts.
+#[derive(Clone, Debug, Default)]
+pub struct HostCounts {
+    /// Data packets sent.
+    pub data: u64,
+    /// Of them sent before.
+    pub sent_again: u64,
+    /// Acknowledgements sent, negative ones included.
+    pub acknowledgements: u64,
+    /// Negative ones.
+    pub negative: u64,
+    /// Packets that arrived with a gap before them.
+    pub out_of_sequence: u64,
+    /// Local ACK timeouts.
+    pub ack_timeouts: u64,
+    /// Congestion notification packets sent.
+    pub cnps: u64,
+    /// Clear-to-send messages sent.
+    pub clear_to_send: u64,
+    /// From data to its acknowledgement.
+    pub round_trip: Histogram,
+    /// From a message that is next to its clearance.
+    pub clearance_wait: Histogram,
+}
+
+/// What the host tells the rest of the cluster, and the log.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Word {
+    /// An operation that others wait for ended here: job, step, row in the plan.
+    Ended(u32, u32, u32),
+    /// Something befell a job.
+    Incident(IncidentKind),
+}
+
+/// One end of a flow: operation over the whole case, leg, when.
+pub type FlowEnd = (u32, u32, u64);
+
+/// What is the same for all hosts.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    /// The network.
+    pub network: &'a Network<'a>,
+    /// The work.
+    pub program: &'a Program,
+    /// What packets ask.
+    pub packets: &'a PacketCase,
+    /// Largest message.
+    pub message: u64,
+    /// Timers.
+    pub transport: Transport,
+    /// Row of each queue pair among the senders of its source host, and among the receivers of its target host.
+    pub slots: Vec<[u32; 2]>,
+    /// Connection of each queue pair.
+    pub connection_of: Vec<u32>,
+    /// Row of each connection among those of its source host and of its target host.
+    pub connection_slots: Vec<[u32; 2]>,
+    /// Row of each leg among those that begin at its source host, and that end at its target host.
+    pub leg_slots: Vec<[u32; 2]>,
+    /// Whether receivers take packets out of order.
+    pub selective: bool,
+    /// Whether marked packets are answered by congestion notifications.
+    pub notifies: bool,
+    /// Whether starts and ends of flows are kept.
+    pub flows: bool,
+}
+
+/// A host.
+#[derive(Debug)]
+pub struct Host<C: Control> {
+    /// Number in the fabric.
+    pub host: u32,
+    pub(crate) control: C,
+    /// Ports of all NICs.
+    pub ports: Vec<NicPort>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) senders: Vec<Sender<C::State>>,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) worker: Worker,
+    /// Which epoch of routes it follows.
+    pub epoch: usize,
+    /// Counters.
+    pub counts: HostCounts,
+    /// What has to be told, with its time.
+    pub words: Vec<(u64, Word)>,
+    /// Where flows began and ended.
+    pub flow_starts: Vec<FlowEnd>,
+    /// The same for ends.
+    pub flow_ends: Vec<FlowEnd>,
+}
+
+impl<C: Control> Host<C> {
+    /// A host before the first job starts.
+    pub fn new(shared: &Shared<'_>, host: u32, control: C, agenda: &mut Agenda) -> Self {
+        let (network, case) = (shared.network, shared.network.case);
+        let node = network.host_at[host as usize];
+        let fabric = &*case.fabric;
+        let id = HostId(host);
+        let mut ports = Vec::new();
+        let mut nics = Vec::new();
+        for row in 0..fabric.host_model(id).nics {
+            let device = fabric.nic(id, row);
+            let count = ports.len();
+            let lines = network.lines(node).iter();
+            let own = lines.filter(|line| fabric.source(railtwin_fabric::LinkId(line.link)) == device);
+            ports.extend(own.map(|&line| NicPort::new(line, nics.len() as u32)));
+            nics.push(Nic::new(fabric, device, &ports[count..]));
+        }
+        let mut this = Self {
+            host,
+            control,
+            ports,
+            nics,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            connections: Vec::new(),
+            worker: Worker::new(shared, host, agenda),
+            epoch: 0,
+            counts: HostCounts::default(),
+            words: Vec::new(),
+            flow_starts: Vec::new(),
+            flow_ends: Vec::new(),
+        };
+        debug_assert_eq!(network.places[node as usize], Place::Host(host));
+        this.follow(shared, 0);
+        this
+    }
+
+    /// Adds the sending end of a queue pair; queue pairs of a connection follow each other.
+    pub fn add_sender(&mut self, shared: &Shared<'_>, queue_pair: u32) {
+        let packets = shared.packets;
+        let start = shared.network.start(0, queue_pair, false);
+        let line = start.map_or(0, |start| usize::from(start.port));
+        let speed = self.ports.get(line).map_or(Speed::of(railtwin_units::Rate::from_gbps(1)), |port| port.port.line.speed);
+        let full = u64::from(packets.wire.payload + packets.wire.header);
+        let path = Path { speed, round_trip: shared.network.base_round_trip.max(1), full };
+        let mut sender = Sender::new(queue_pair, path, self.control.start(&path), shared.selective);
+        sender.start = start;
+        self.senders.push(sender);
+    }
+
+    /// Adds the receiving end of a queue pair.
+    pub fn add_receiver(&mut self, shared: &Shared<'_>, queue_pair: u32) {
+        let mut receiver = Receiver::new(shared.selective);
+        receiver.start = shared.network.start(0, queue_pair, true);
+        self.receivers.push(receiver);
+        debug_assert_eq!(shared.slots[queue_pair as usize][1] as usize + 1, self.receivers.len());
+    }
+
+    /// A packet, or a word from elsewhere, has arrived.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        match packet.kind {
+            Kind::Data | Kind::Trimmed => self.on_data(now, packet, shared, agenda, post),
+            Kind::Acknowledge | Kind::Negative => self.on_answer(now, packet, shared, agenda, post),
+            Kind::Notification => self.on_notification(now, packet, shared),
+            Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
+            Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
+            Kind::Resume => {
+                let port = usize::from(packet.port);
+                self.ports[port].port.resume(now);
+                self.kick(now, port, shared, agenda, post);
+            }
+            Kind::Elsewhere => {
+                self.on_elsewhere(packet.queue_pair, packet.leg);
+                self.work_off(now, shared, agenda, post);
+            }
+            Kind::Halt => self.halt(packet.queue_pair, shared),
+        }
+    }
+
+    /// Does a task of the agenda.
+    #[inline]
+    pub fn act(&mut self, now: u64, task: u64, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let what = task & !KIND;
+        match task & KIND {
+            WAKE => {
+                let port = &mut self.ports[what as usize];
+                if port.wake_at == now {
+                    port.wake_at = u64::MAX;
+                    self.next(now, what as usize, shared, agenda, post);
+                }
+            }
+            TIMER => self.on_timer(now, what as usize, shared, agenda, post),
+            DRAINED => self.on_drained(now, what as usize, agenda, post),
+            DELIVER => {
+                let (leg, item) = self.worker.deliveries.take(what as u32);
+                self.deliver(now, leg, item, shared);
+                self.work_off(now, shared, agenda, post);
+            }
+            CLEARED => self.clear(now, what as usize, shared, agenda, post),
+            ENDED => {
+                let (role, row) = ((what >> 32) as usize, what as u32);
+                self.computed(now, role, row, shared);
+                self.work_off(now, shared, agenda, post);
+            }
+            BEGIN => {
+                self.begin(what as usize, shared);
+                self.work_off(now, shared, agenda, post);
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows the routes of an epoch.
+    pub fn follow(&mut self, shared: &Shared<'_>, epoch: usize) {
+        self.epoch = epoch;
+        for sender in &mut self.senders {
+            sender.start = shared.network.start(epoch, sender.queue_pair, false);
+        }
+        for (queue_pair, slots) in (0..).zip(&shared.slots) {
+            let target = shared.network.ends[queue_pair as usize][1];
+            if shared.network.case.fabric.host_of(target) == Some(HostId(self.host))
+                && let Some(receiver) = self.receivers.get_mut(slots[1] as usize)
+            {
+                receiver.start = shared.network.start(epoch, queue_pair, true);
+            }
+        }
+    }
+}

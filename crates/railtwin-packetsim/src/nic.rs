@@ -1,0 +1,507 @@
+//! NICs: who sends next, what is answered, what waits for PCIe.
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use railtwin_engine::{IncidentKind, pcie};
+use railtwin_fabric::{DeviceId, Fabric};
+
+use crate::agenda::{Agenda, NEVER};
+use crate::buffer::PAUSE_BYTES;
+use crate::congestion::{Control, Feedback};
+use crate::host::{DELIVER, DRAINED, Host, Shared, TIMER, WAKE, Word};
+use crate::network::{Line, Speed};
+use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
+use crate::ports::Port;
+use crate::post::Post;
+use crate::receiver::Verdict;
+
+/// A port of a NIC.
+#[derive(Debug)]
+pub struct NicPort {
+    /// The line and its state.
+    pub port: Port,
+    /// NIC, among those of the host.
+    pub nic: u32,
+    /// When its next task is due; later tasks that still stand in the agenda do nothing.
+    pub wake_at: u64,
+    /// Packets without payload that go before data.
+    high: VecDeque<Packet>,
+    /// Those that do not.
+    low: VecDeque<Packet>,
+    /// Senders that may send, in turn.
+    ready: VecDeque<u32>,
+    /// Senders that have to wait for their rate.
+    paced: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Told the leaf to stop.
+    pausing: bool,
+}
+
+impl NicPort {
+    /// An idle port.
+    pub fn new(line: Line, nic: u32) -> Self {
+        Self {
+            port: Port::new(line),
+            nic,
+            wake_at: NEVER,
+            high: VecDeque::new(),
+            low: VecDeque::new(),
+            ready: VecDeque::new(),
+            paced: BinaryHeap::new(),
+            pausing: false,
+        }
+    }
+
+    /// Makes sure that the port is looked at by `time`.
+    fn arm(&mut self, row: usize, time: u64, agenda: &mut Agenda) {
+        if time < self.wake_at {
+            self.wake_at = time;
+            agenda.push(time, WAKE | row as u64);
+        }
+    }
+}
+
+/// What the ports of a NIC share: the way over PCIe.
+#[derive(Clone, Copy, Debug)]
+pub struct Nic {
+    /// Delay of PCIe.
+    pub delay: u64,
+    /// Speed from GPU memory, and whether it is less than that of the ports together.
+    fetch: Speed,
+    fetch_binds: bool,
+    /// When everything asked for has been fetched.
+    fetched: u64,
+    /// Speed into GPU memory and whether it binds.
+    pub drain: Speed,
+    /// Whether it binds.
+    pub drain_binds: bool,
+    /// When everything that arrived has been handed on.
+    drained: u64,
+}
+
+impl Nic {
+    /// A NIC with these ports.
+    pub fn new(fabric: &Fabric, device: DeviceId, ports: &[NicPort]) -> Self {
+        let link = pcie(fabric, device);
+        let speed = Speed::of(fabric.capacity(link));
+        let line: u64 = ports.iter().map(|port| port.port.line.speed.bits_per_s()).sum();
+        let binds = speed.bits_per_s() < line;
+        Self {
+            delay: fabric.delay(link).ps(),
+            fetch: speed,
+            fetch_binds: binds,
+            fetched: 0,
+            drain: speed,
+            drain_binds: binds,
+            drained: 0,
+        }
+    }
+
+    /// Takes what arrives at another speed from now on.
+    pub fn slow_down(&mut self, speed: Speed, binds: bool) {
+        (self.drain, self.drain_binds) = (speed, binds);
+    }
+}
+
+impl<C: Control> Host<C> {
+    /// Most bytes in flight of a sender.
+    #[inline]
+    fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
+        let own = self.control.window(&self.senders[sender].state);
+        shared.packets.window.map_or(own, |window| own.min(window))
+    }
+
+    /// Lets a sender stand in line if it has something to send.
+    pub(crate) fn line_up(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let window = self.window(row, shared);
+        let sender = &mut self.senders[row];
+        if sender.queued || !sender.may_send(window) {
+            return;
+        }
+        let Some(start) = sender.start else { return };
+        sender.queued = true;
+        let port = usize::from(start.port);
+        if sender.not_before <= now {
+            self.ports[port].ready.push_back(row as u32);
+        } else {
+            self.ports[port].paced.push(Reverse((sender.not_before, row as u32)));
+        }
+        self.kick(now, port, shared, agenda, post);
+    }
+
+    /// Something may have become possible at a port.
+    #[inline]
+    pub(crate) fn kick(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let port = &mut self.ports[row];
+        if port.port.busy_until > now {
+            let free = port.port.busy_until;
+            port.arm(row, free, agenda);
+        } else {
+            self.next(now, row, shared, agenda, post);
+        }
+    }
+
+    /// The port is free: sends what goes first.
+    pub(crate) fn next(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let port = &mut self.ports[row];
+        if port.port.busy_until > now {
+            let free = port.port.busy_until;
+            port.arm(row, free, agenda);
+            return;
+        }
+        let control = match port.high.pop_front() {
+            None if !port.port.paused => port.low.pop_front(),
+            packet => packet,
+        };
+        match control {
+            Some(packet) => port.port.send(now, packet, post),
+            None if port.port.paused => return,
+            None => self.send_data(now, row, shared, agenda, post),
+        }
+        let nic = self.nics[self.ports[row].nic as usize];
+        let port = &mut self.ports[row];
+        let (free, paused) = (port.port.busy_until.max(now), port.port.paused);
+        let data_at = if nic.fetch_binds { free.max(nic.fetched) } else { free };
+        if !port.high.is_empty() || !paused && !port.low.is_empty() {
+            port.arm(row, free, agenda);
+        } else if !paused && !port.ready.is_empty() {
+            port.arm(row, data_at, agenda);
+        } else if !paused && let Some(&Reverse((time, _))) = port.paced.peek() {
+            port.arm(row, time.max(data_at), agenda);
+        }
+    }
+
+    /// Sends one data packet of the sender whose turn it is.
+    fn send_data(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let nic = self.ports[row].nic as usize;
+        if self.nics[nic].fetch_binds && self.nics[nic].fetched > now {
+            return;
+        }
+        let port = &mut self.ports[row];
+        while let Some(&Reverse((time, sender))) = port.paced.peek()
+            && time <= now
+        {
+            port.paced.pop();
+            port.ready.push_back(sender);
+        }
+        while let Some(who) = self.ports[row].ready.pop_front() {
+            let window = self.window(who as usize, shared);
+            let sender = &mut self.senders[who as usize];
+            sender.queued = false;
+            if !sender.may_send(window) {
+                continue;
+            }
+            let wire = shared.packets.wire;
+            if sender.in_flight() == 0 {
+                sender.progress = now;
+            }
+            let (packet, again) = sender.emit(now, u64::from(wire.payload), u64::from(wire.header));
+            self.counts.data += 1;
+            self.counts.sent_again += u64::from(again);
+            if !sender.armed {
+                sender.armed = true;
+                agenda.push(sender.progress + shared.transport.ack_timeout().ps(), TIMER | u64::from(who));
+            }
+            let gap = self.control.gap(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
+            sender.not_before = now + gap;
+            let bytes = u64::from(packet.bytes);
+            let port = &mut self.ports[row];
+            port.port.send(now, packet, post);
+            let nic = &mut self.nics[nic];
+            if nic.fetch_binds {
+                nic.fetched = nic.fetched.max(now) + nic.fetch.time(bytes);
+            }
+            let window = self.window(who as usize, shared);
+            let sender = &mut self.senders[who as usize];
+            if sender.may_send(window) {
+                sender.queued = true;
+                let port = &mut self.ports[row];
+                if sender.not_before <= port.port.busy_until {
+                    port.ready.push_back(who);
+                } else {
+                    port.paced.push(Reverse((sender.not_before, who)));
+                }
+            }
+            return;
+        }
+    }
+
+    /// Sends a packet without payload back to the source of a queue pair.
+    fn answer(
+        &mut self,
+        now: u64,
+        receiver: usize,
+        mut packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let Some(start) = self.receivers[receiver].start else { return };
+        packet.route = start.route;
+        packet.bytes = shared.packets.wire.control as u16;
+        packet.flags |= BACK;
+        let row = usize::from(start.port);
+        let port = &mut self.ports[row];
+        if packet.has(HIGH) { port.high.push_back(packet) } else { port.low.push_back(packet) }
+        self.kick(now, row, shared, agenda, post);
+    }
+
+    /// A data packet, or what a switch left of it.
+    pub(crate) fn on_data(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let row = shared.slots[packet.queue_pair as usize][1] as usize;
+        let acknowledgement_flags = if shared.packets.priority.acknowledgements { HIGH } else { 0 };
+        let mut reply = Packet {
+            queue_pair: packet.queue_pair,
+            leg: packet.number,
+            stamp: packet.stamp,
+            telemetry: packet.telemetry,
+            flags: acknowledgement_flags | packet.flags & MARKED,
+            ..Packet::new(Kind::Acknowledge)
+        };
+        if packet.kind == Kind::Trimmed {
+            reply.kind = Kind::Negative;
+            reply.number = self.receivers[row].expected;
+            reply.flags |= HIGH;
+            self.counts.negative += 1;
+            self.counts.acknowledgements += 1;
+            return self.answer(now, row, reply, shared, agenda, post);
+        }
+        if packet.has(MARKED) && shared.notifies {
+            self.notify(now, row, packet, shared, agenda, post);
+        }
+        let there = self.drain(now, &packet, shared, agenda, post);
+        let receiver = &mut self.receivers[row];
+        let deliveries = &mut self.worker.deliveries;
+        let mut whole = false;
+        let verdict = receiver.take(&packet, |message| {
+            whole = true;
+            let slot = deliveries.add(message);
+            agenda.push(there, DELIVER | u64::from(slot));
+        });
+        reply.number = receiver.expected;
+        match verdict {
+            Verdict::InOrder => {
+                receiver.unanswered += 1;
+                let due = receiver.unanswered >= shared.packets.acknowledge_every || shared.selective;
+                if !due && !whole && !packet.has(LAST) {
+                    return;
+                }
+            }
+            Verdict::Early => self.counts.out_of_sequence += 1,
+            Verdict::Again => {}
+            Verdict::Refused(tell) => {
+                self.counts.out_of_sequence += 1;
+                if !tell {
+                    return;
+                }
+                reply.kind = Kind::Negative;
+                self.counts.negative += 1;
+            }
+        }
+        self.receivers[row].unanswered = 0;
+        self.counts.acknowledgements += 1;
+        self.answer(now, row, reply, shared, agenda, post);
+    }
+
+    /// Tells the sender of a marked packet, at most once in a while.
+    fn notify(
+        &mut self,
+        now: u64,
+        row: usize,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let receiver = &mut self.receivers[row];
+        let interval = shared.packets.nic.cnp_interval.ps();
+        if receiver.notified != NEVER && now - receiver.notified < interval {
+            return;
+        }
+        receiver.notified = now;
+        self.counts.cnps += 1;
+        let reply = Packet { queue_pair: packet.queue_pair, flags: HIGH, ..Packet::new(Kind::Notification) };
+        self.answer(now, row, reply, shared, agenda, post);
+    }
+
+    /// Hands a packet over PCIe; gives the time at which it is in GPU memory. Pauses the leaf when too much waits.
+    fn drain(
+        &mut self,
+        now: u64,
+        packet: &Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) -> u64 {
+        let row = usize::from(packet.port);
+        let number = self.ports[row].nic as usize;
+        let nic = &mut self.nics[number];
+        if !nic.drain_binds {
+            return now + nic.delay;
+        }
+        nic.drained = nic.drained.max(now) + nic.drain.time(u64::from(packet.bytes));
+        let limit = nic.drain.time(shared.packets.nic.receive_buffer);
+        let there = nic.drained + nic.delay;
+        if nic.drained - now > limit && !self.ports[row].pausing {
+            self.ports[row].pausing = true;
+            self.signal(now, row, Kind::Pause, post);
+            agenda.push(self.nics[number].drained - limit / 2, DRAINED | row as u64);
+        }
+        there
+    }
+
+    /// What waits for PCIe may have fallen to half.
+    pub(crate) fn on_drained(&mut self, now: u64, row: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let nic = self.nics[self.ports[row].nic as usize];
+        let half = nic.drain.time(self.nics_buffer()) / 2;
+        if nic.drained.saturating_sub(now) > half {
+            agenda.push(nic.drained - half, DRAINED | row as u64);
+            return;
+        }
+        self.ports[row].pausing = false;
+        self.signal(now, row, Kind::Resume, post);
+    }
+
+    fn nics_buffer(&self) -> u64 {
+        self.worker.receive_buffer
+    }
+
+    /// Tells the leaf at a port to stop or to go on.
+    fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
+        let port = &self.ports[row].port;
+        let line = &port.line;
+        let time = port.busy_until.max(now) + line.speed.time(PAUSE_BYTES) + line.propagation;
+        post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
+    }
+
+    /// An acknowledgement, positive or not.
+    pub(crate) fn on_answer(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let row = shared.slots[packet.queue_pair as usize][0] as usize;
+        let stamp = (now / STAMP) as u32;
+        let sender = &mut self.senders[row];
+        let negative = packet.kind == Kind::Negative;
+        if !negative {
+            self.counts.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
+        }
+        if std::mem::replace(&mut sender.retries, 0) > 0 {
+            let job = shared.job_of(sender.queue_pair);
+            self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
+        }
+        let done = &mut self.worker.done;
+        let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.item)));
+        if shared.selective && !negative {
+            sender.arrived(packet.leg);
+            fresh = 1;
+        }
+        sender.progress = now;
+        let feedback = Feedback {
+            now,
+            bytes: u64::from(fresh) * sender.path.full,
+            marked: packet.has(MARKED),
+            telemetry: packet.telemetry,
+        };
+        if negative {
+            if shared.selective {
+                sender.lost(packet.leg);
+                self.control.trimmed(&mut sender.state, &sender.path, sender.path.full);
+            } else {
+                sender.go_back();
+            }
+        } else if fresh > 0 {
+            self.control.acknowledged(&mut sender.state, &sender.path, feedback);
+        }
+        self.line_up(now, row, shared, agenda, post);
+        if !self.worker.done.is_empty() {
+            self.acknowledged(now, shared);
+            self.work_off(now, shared, agenda, post);
+        }
+    }
+
+    /// A congestion notification packet.
+    pub(crate) fn on_notification(&mut self, now: u64, packet: Packet, shared: &Shared<'_>) {
+        let row = shared.slots[packet.queue_pair as usize][0] as usize;
+        let sender = &mut self.senders[row];
+        self.control.notified(&mut sender.state, now);
+        if let Some(start) = sender.start {
+            self.ports[usize::from(start.port)].port.counts.notified += 1;
+        }
+    }
+
+    /// The local ACK timer of a sender.
+    pub(crate) fn on_timer(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let timeout = shared.transport.ack_timeout().ps();
+        let sender = &mut self.senders[row];
+        if sender.in_flight() == 0 || sender.dead {
+            sender.armed = false;
+            return;
+        }
+        if now - sender.progress < timeout {
+            agenda.push(sender.progress + timeout, TIMER | row as u64);
+            return;
+        }
+        let job = shared.job_of(sender.queue_pair);
+        sender.retries += 1;
+        if sender.retries > shared.transport.retry_count {
+            sender.dead = true;
+            sender.armed = false;
+            self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
+            return;
+        }
+        if sender.retries == 1 {
+            self.words.push((now, Word::Incident(IncidentKind::Stalled(job))));
+        }
+        self.counts.ack_timeouts += 1;
+        sender.go_back();
+        sender.progress = now;
+        agenda.push(now + timeout, TIMER | row as u64);
+        self.line_up(now, row, shared, agenda, post);
+    }
+}

@@ -1,0 +1,107 @@
+//! What travels over links, in half a cache line.
+
+/// No route written in the packet: switches choose.
+pub const BY_SWITCH: u32 = u32::MAX;
+
+/// What a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Payload.
+    Data,
+    /// A data packet whose payload a switch threw away.
+    Trimmed,
+    /// Everything before `number` has arrived.
+    Acknowledge,
+    /// Everything before `number` has arrived, and something after it: send again from there.
+    Negative,
+    /// Congestion notification packet.
+    Notification,
+    /// Clear-to-send.
+    Clear,
+    /// Stop sending data over the port.
+    Pause,
+    /// Go on.
+    Resume,
+    /// No packet: all other hosts of a job have ended an operation.
+    Elsewhere,
+    /// No packet: a job stops.
+    Halt,
+}
+
+/// Goes before data.
+pub const HIGH: u8 = 1;
+/// Marked by a congested switch; on acknowledgements the echo of it.
+pub const MARKED: u8 = 2;
+/// Last of its message.
+pub const LAST: u8 = 4;
+/// Travels towards the source of its queue pair.
+pub const BACK: u8 = 8;
+
+/// A packet, or a word between hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// Queue pair.
+    pub queue_pair: u32,
+    /// Packet number of data; what was expected next for acknowledgements.
+    pub number: u32,
+    /// Row of the next egress port in the column of routes, or [`BY_SWITCH`].
+    pub route: u32,
+    /// Leg of the message of a last packet; the number that an acknowledgement answers.
+    pub leg: u32,
+    /// Item of the leg.
+    pub item: u32,
+    /// When the data packet left its NIC, in [`STAMP`]s, wrapping.
+    pub stamp: u32,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    /// Port of the device at which it is.
+    pub port: u16,
+    /// Greatest utilization of an egress so far, in 1/4096.
+    pub telemetry: u16,
+    /// What it is.
+    pub kind: Kind,
+    /// [`HIGH`], [`MARKED`], [`LAST`], [`BACK`].
+    pub flags: u8,
+}
+
+/// Picoseconds of a stamp: 32 bits last 4.4 s.
+pub const STAMP: u64 = 1024;
+/// Telemetry of a full link.
+pub const FULL: f64 = 4096.0;
+
+impl Packet {
+    /// A packet of a kind with nothing else set.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            queue_pair: 0,
+            number: 0,
+            route: BY_SWITCH,
+            leg: 0,
+            item: 0,
+            stamp: 0,
+            bytes: 0,
+            port: 0,
+            telemetry: 0,
+            kind,
+            flags: 0,
+        }
+    }
+
+    /// Whether a flag is set.
+    #[inline]
+    pub const fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+const _: () = assert!(size_of::<Packet>() == 32);
+
+/// A packet that arrives somewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When, ps.
+    pub time: u64,
+    /// The packet.
+    pub packet: Packet,
+}

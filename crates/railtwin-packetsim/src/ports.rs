@@ -1,0 +1,242 @@
+//! An egress port: what waits, what is being sent, how often it was told to stop.
+use railtwin_units::stream;
+
+use crate::network::{CUT, Line};
+use crate::packet::{Kind, Packet};
+use crate::post::Post;
+
+/// End of a chain of slots.
+pub const NIL: u32 = u32::MAX;
+
+/// A chain of packets in a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    /// First slot.
+    pub head: u32,
+    /// Last slot.
+    pub tail: u32,
+}
+
+impl Chain {
+    /// Nothing.
+    pub const EMPTY: Self = Self { head: NIL, tail: NIL };
+
+    /// Whether nothing is in it.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.head == NIL
+    }
+}
+
+/// Packets that wait in one device: slots are used again, so that nothing is allocated once it has seen its fullest.
+#[derive(Debug, Default)]
+pub struct Pool {
+    slots: Vec<(Packet, u32)>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// Appends a packet to a chain.
+    #[inline]
+    pub fn push(&mut self, chain: &mut Chain, packet: Packet) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = (packet, NIL);
+                slot
+            }
+            None => {
+                self.slots.push((packet, NIL));
+                self.slots.len() as u32 - 1
+            }
+        };
+        if chain.is_empty() {
+            chain.head = slot;
+        } else {
+            self.slots[chain.tail as usize].1 = slot;
+        }
+        chain.tail = slot;
+    }
+
+    /// Takes the first packet of a chain.
+    #[inline]
+    pub fn pop(&mut self, chain: &mut Chain) -> Option<Packet> {
+        if chain.is_empty() {
+            return None;
+        }
+        let slot = chain.head;
+        let (packet, next) = self.slots[slot as usize];
+        chain.head = next;
+        self.free.push(slot);
+        Some(packet)
+    }
+
+    /// The first packet of a chain.
+    #[inline]
+    pub fn first(&self, chain: Chain) -> Option<&Packet> {
+        (!chain.is_empty()).then(|| &self.slots[chain.head as usize].0)
+    }
+
+    /// Slots that were ever needed.
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// What is counted of a port; read at the end, or when a sample is due.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortCounts {
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Most bytes that waited.
+    pub queue_max: u64,
+    /// Most bytes that waited since the last sample.
+    pub sample_max: u64,
+    /// Integral of waiting bytes over time, byte-ps.
+    pub queue_time: f64,
+    /// When `queue_time` was last brought up to date.
+    pub queue_since: u64,
+    /// Time paused, ps, without the pause that lasts.
+    pub paused: u64,
+    /// The same since the last sample.
+    pub sample_paused: u64,
+    /// Pause frames received.
+    pub pause_frames: u32,
+    /// Packets dropped that came in here.
+    pub dropped: u32,
+    /// Packets lost on the line.
+    pub lost: u32,
+    /// Congestion notifications for queue pairs that send here.
+    pub notified: u32,
+}
+
+/// State of an egress port.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    /// The line.
+    pub line: Line,
+    /// When the packet being sent has left.
+    pub busy_until: u64,
+    /// Whether a task waits for that moment.
+    pub waking: bool,
+    /// Told to send no data.
+    pub paused: bool,
+    /// Whether the cable carries nothing.
+    pub dead: bool,
+    /// Packets that the line loses, in 1/2^32; 0 = none, `u32::MAX` = the next without payload, once.
+    pub lossy: u32,
+    /// When the pause began.
+    pub pause_began: u64,
+    /// Up to when it is booked.
+    pub paused_since: u64,
+    /// Whether the watchdog has spoken about this pause.
+    pub reported: bool,
+    /// Counters.
+    pub counts: PortCounts,
+}
+
+/// Loss of one acknowledgement instead of a share.
+pub const LOSE_ONE: u32 = u32::MAX;
+/// Life of a pause frame is 65,535 quanta of 512 bits; it is renewed at half of that.
+const RENEWAL_BITS: u64 = 65_535 * 512 / 2;
+
+impl Port {
+    /// An idle port.
+    pub fn new(line: Line) -> Self {
+        Self {
+            line,
+            busy_until: 0,
+            waking: false,
+            paused: false,
+            dead: false,
+            lossy: 0,
+            pause_began: 0,
+            paused_since: 0,
+            reported: false,
+            counts: PortCounts::default(),
+        }
+    }
+
+    /// Told to stop at `now`.
+    pub fn pause(&mut self, now: u64) {
+        self.counts.pause_frames += 1;
+        if !self.paused {
+            (self.paused, self.reported) = (true, false);
+            (self.pause_began, self.paused_since) = (now, now);
+        }
+    }
+
+    /// Told to go on.
+    pub fn resume(&mut self, now: u64) {
+        if !self.paused {
+            return;
+        }
+        self.book_pause(now);
+        self.paused = false;
+        self.counts.pause_frames += self.renewals(now);
+    }
+
+    /// Books the pause up to `now`.
+    pub fn book_pause(&mut self, now: u64) {
+        if self.paused {
+            let lasted = now - self.paused_since;
+            self.counts.paused += lasted;
+            self.counts.sample_paused += lasted;
+            self.paused_since = now;
+        }
+    }
+
+    /// Frames that renewed the pause that lasts until `now`.
+    pub fn renewals(&self, now: u64) -> u32 {
+        let renewal = u128::from(RENEWAL_BITS) * 1_000_000_000_000 / u128::from(self.line.speed.bits_per_s());
+        (u128::from(now - self.pause_began) / renewal.max(1)) as u32
+    }
+
+    /// Brings the integral of the queue up to date before it changes from `bytes`.
+    #[inline]
+    pub fn settle_queue(&mut self, now: u64, bytes: u64) {
+        self.counts.queue_time += bytes as f64 * (now - self.counts.queue_since) as f64;
+        self.counts.queue_since = now;
+    }
+
+    /// Sends a packet: it is on the line from `now` on, and arrives unless the line loses it.
+    #[inline]
+    pub fn send(&mut self, now: u64, mut packet: Packet, post: &mut Post<'_>) {
+        let bytes = u64::from(packet.bytes);
+        let time = self.line.speed.time(bytes);
+        self.busy_until = now + time;
+        self.counts.packets += 1;
+        self.counts.bytes += bytes;
+        if (self.dead || self.lossy != 0) && self.loses(&packet) {
+            self.counts.lost += 1;
+            return;
+        }
+        let ahead = if self.line.cuts_through && bytes > CUT { self.line.speed.time(CUT) } else { time };
+        packet.port = self.line.target_port;
+        post.arrive(self.line.target, now + ahead + self.line.delay, packet);
+    }
+
+    /// Whether a bad line loses a packet. Drawn by the number of packets sent, so that nothing else decides it.
+    #[cold]
+    fn loses(&mut self, packet: &Packet) -> bool {
+        if self.dead {
+            return true;
+        }
+        if self.lossy == LOSE_ONE {
+            let hit = packet.kind == Kind::Acknowledge;
+            if hit {
+                self.lossy = 0;
+            }
+            return hit;
+        }
+        (stream::mix(stream::mix(u64::from(self.line.link)) ^ self.counts.packets) as u32) < self.lossy
+    }
+
+    /// Notes that `bytes` wait.
+    #[inline]
+    pub fn filled(&mut self, bytes: u64) {
+        self.counts.queue_max = self.counts.queue_max.max(bytes);
+        self.counts.sample_max = self.counts.sample_max.max(bytes);
+    }
+}

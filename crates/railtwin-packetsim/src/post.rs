@@ -1,0 +1,78 @@
+//! What devices send each other: packets under way, sorted by who receives them.
+use crate::agenda::NEVER;
+use crate::packet::{Arrival, Packet};
+
+/// Packets under way to devices of other threads: number of the device, arrival.
+pub type Parcel = Vec<(u32, Arrival)>;
+
+/// What is under way to the devices of one thread.
+#[derive(Debug)]
+pub struct Mail {
+    /// Number of the first device.
+    pub first: u32,
+    /// Packets under way to each device, in the order in which they were sent.
+    pub inboxes: Vec<Vec<Arrival>>,
+    /// When each device has something to do next: a lower bound that is exact between windows.
+    pub next: Vec<u64>,
+    /// For devices of other threads, by thread.
+    pub away: Vec<Parcel>,
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+}
+
+impl Mail {
+    /// Nothing under way to `count` devices from `first` on, among `threads` threads.
+    pub fn new(first: u32, count: usize, threads: usize) -> Self {
+        Self {
+            first,
+            inboxes: (0..count).map(|_| Vec::new()).collect(),
+            next: vec![NEVER; count],
+            away: (0..threads).map(|_| Vec::new()).collect(),
+            packet_hops: 0,
+        }
+    }
+
+    /// Takes what another thread sent.
+    pub fn take(&mut self, parcel: &mut Parcel) {
+        for (target, arrival) in parcel.drain(..) {
+            let row = (target - self.first) as usize;
+            self.next[row] = self.next[row].min(arrival.time);
+            self.inboxes[row].push(arrival);
+        }
+    }
+}
+
+/// Where a device puts what it sends.
+#[derive(Debug)]
+pub struct Post<'a> {
+    /// Its thread's mail.
+    pub mail: &'a mut Mail,
+    /// First device of each thread, and the end.
+    pub parts: &'a [u32],
+}
+
+impl Post<'_> {
+    /// A packet arrives at a device at `time`.
+    #[inline]
+    pub fn arrive(&mut self, target: u32, time: u64, packet: Packet) {
+        self.mail.packet_hops += 1;
+        self.tell(target, time, packet);
+    }
+
+    /// The same for what is no packet on a link.
+    #[inline]
+    pub fn tell(&mut self, target: u32, time: u64, packet: Packet) {
+        let row = target.wrapping_sub(self.mail.first) as usize;
+        let arrival = Arrival { time, packet };
+        match self.mail.inboxes.get_mut(row) {
+            Some(inbox) => {
+                inbox.push(arrival);
+                self.mail.next[row] = self.mail.next[row].min(time);
+            }
+            None => {
+                let thread = self.parts.partition_point(|&first| first <= target) - 1;
+                self.mail.away[thread].push((target, arrival));
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The sending end of a queue pair: messages as numbered packets, kept until they are acknowledged.
+use std::collections::VecDeque;
+
+use crate::congestion::Path;
+use crate::packet::{Kind, LAST, Packet, STAMP};
+
+/// A message that was posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Number of its first packet.
+    pub first: u32,
+    /// Packets, at least one.
+    pub packets: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// Leg that it belongs to.
+    pub leg: u32,
+    /// Item of the leg.
+    pub item: u32,
+}
+
+/// What a sender that takes packets out of order back must know of those in flight.
+#[derive(Clone, Debug, Default)]
+pub struct Selective {
+    /// Numbers to send again.
+    pub again: VecDeque<u32>,
+    /// Whether packets from the oldest one in flight on have arrived.
+    pub arrived: VecDeque<bool>,
+    /// Packets in flight.
+    pub in_flight: u32,
+}
+
+/// The sending end.
+#[derive(Clone, Debug)]
+pub struct Sender<S> {
+    /// Queue pair.
+    pub queue_pair: u32,
+    /// Port of the host by which it sends, and the next hop; none without a route.
+    pub start: Option<crate::network::Start>,
+    /// Messages not acknowledged, in order.
+    messages: VecDeque<Message>,
+    /// The message of the next packet.
+    cursor: usize,
+    /// Number of the next packet.
+    pub next: u32,
+    /// Number after the last packet posted.
+    pub end: u32,
+    /// Everything before has been acknowledged.
+    pub acked: u32,
+    /// Number after the highest ever sent.
+    pub top: u32,
+    /// Stands in a line of its port.
+    pub queued: bool,
+    /// When congestion control lets the next packet go.
+    pub not_before: u64,
+    /// Whether a timer runs.
+    pub armed: bool,
+    /// When the oldest packet in flight was sent, or the last acknowledgement came.
+    pub progress: u64,
+    /// Timeouts without an answer.
+    pub retries: u32,
+    /// Died of too many.
+    pub dead: bool,
+    /// What congestion control may use.
+    pub path: Path,
+    /// Of congestion control.
+    pub state: S,
+    /// Where single packets are sent again.
+    pub selective: Option<Selective>,
+    /// Bytes posted and not acknowledged.
+    pub outstanding: u64,
+}
+
+impl<S> Sender<S> {
+    /// A sender that has nothing to send.
+    pub fn new(queue_pair: u32, path: Path, state: S, selective: bool) -> Self {
+        Self {
+            queue_pair,
+            start: None,
+            messages: VecDeque::new(),
+            cursor: 0,
+            next: 0,
+            end: 0,
+            acked: 0,
+            top: 0,
+            queued: false,
+            not_before: 0,
+            armed: false,
+            progress: 0,
+            retries: 0,
+            dead: false,
+            path,
+            state,
+            selective: selective.then(Selective::default),
+            outstanding: 0,
+        }
+    }
+
+    /// Posts a message.
+    pub fn post(&mut self, bytes: u64, leg: u32, item: u32, payload: u64) {
+        let packets = bytes.div_ceil(payload).max(1) as u32;
+        self.messages.push_back(Message { first: self.end, packets, bytes, leg, item });
+        self.end += packets;
+        self.outstanding += bytes;
+    }
+
+    /// Packets in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.selective.as_ref().map_or(self.next - self.acked, |selective| selective.in_flight)
+    }
+
+    /// Whether a packet may leave, given `window` bytes.
+    #[inline]
+    pub fn may_send(&self, window: u64) -> bool {
+        let waits = self.next < self.end || self.selective.as_ref().is_some_and(|s| !s.again.is_empty());
+        let flight = u64::from(self.in_flight());
+        waits && !self.dead && self.start.is_some() && (flight == 0 || (flight + 1) * self.path.full <= window)
+    }
+
+    /// The next packet, and whether it was sent before.
+    #[inline]
+    pub fn emit(&mut self, now: u64, payload: u64, header: u64) -> (Packet, bool) {
+        let number = match &mut self.selective {
+            Some(selective) => {
+                selective.in_flight += 1;
+                selective.again.pop_front()
+            }
+            None => None,
+        };
+        let (number, message) = match number {
+            Some(number) => (number, self.messages[self.message_of(number)]),
+            None => {
+                let number = self.next;
+                while number >= self.messages[self.cursor].first + self.messages[self.cursor].packets {
+                    self.cursor += 1;
+                }
+                self.next += 1;
+                if let Some(selective) = &mut self.selective {
+                    selective.arrived.push_back(false);
+                }
+                (number, self.messages[self.cursor])
+            }
+        };
+        let index = u64::from(number - message.first);
+        let last = index + 1 == u64::from(message.packets);
+        let bytes = if last { message.bytes - index * payload } else { payload };
+        let again = number < self.top;
+        self.top = self.top.max(number + 1);
+        let packet = Packet {
+            queue_pair: self.queue_pair,
+            number,
+            route: self.start.map_or(u32::MAX, |start| start.route),
+            leg: message.leg,
+            item: message.item,
+            stamp: (now / STAMP) as u32,
+            bytes: (bytes + header) as u16,
+            flags: if last { LAST } else { 0 },
+            ..Packet::new(Kind::Data)
+        };
+        (packet, again)
+    }
+
+    fn message_of(&self, number: u32) -> usize {
+        self.messages.partition_point(|message| message.first + message.packets <= number)
+    }
+
+    /// Everything before `number` has arrived: hands back the messages that are done.
+    pub fn acknowledge(&mut self, number: u32, mut done: impl FnMut(Message)) -> u32 {
+        if number <= self.acked {
+            return 0;
+        }
+        let fresh = number - self.acked;
+        self.acked = number;
+        self.next = self.next.max(number);
+        while let Some(&message) = self.messages.front()
+            && message.first + message.packets <= number
+        {
+            self.messages.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
+            self.outstanding -= message.bytes;
+            done(message);
+        }
+        if let Some(selective) = &mut self.selective {
+            for _ in 0..fresh.min(selective.arrived.len() as u32) {
+                if selective.arrived.pop_front() == Some(false) {
+                    selective.in_flight = selective.in_flight.saturating_sub(1);
+                }
+            }
+            selective.again.retain(|&again| again >= number);
+        }
+        fresh
+    }
+
+    /// One packet has arrived, before others perhaps.
+    pub fn arrived(&mut self, number: u32) {
+        let acked = self.acked;
+        if let Some(selective) = &mut self.selective
+            && number >= acked
+            && let Some(arrived) = selective.arrived.get_mut((number - acked) as usize)
+            && !*arrived
+        {
+            *arrived = true;
+            selective.in_flight = selective.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// One packet was lost for certain.
+    pub fn lost(&mut self, number: u32) {
+        let acked = self.acked;
+        if let Some(selective) = &mut self.selective
+            && number >= acked
+            && selective.arrived.get((number - acked) as usize) == Some(&false)
+            && !selective.again.contains(&number)
+        {
+            selective.in_flight = selective.in_flight.saturating_sub(1);
+            selective.again.push_back(number);
+        }
+    }
+
+    /// Goes back to the oldest packet without an answer; where single packets are sent again, to those.
+    pub fn go_back(&mut self) {
+        match &mut self.selective {
+            None => {
+                self.next = self.acked;
+                self.cursor = 0;
+            }
+            Some(selective) => {
+                let missing = (self.acked..).zip(&selective.arrived).filter(|(_, arrived)| !**arrived);
+                selective.again = missing.map(|(number, _)| number).collect();
+                selective.in_flight = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! A switch: what arrives is routed, waits at its egress, and fills the buffer of its ingress.
+//!
+//! Every waiting packet is counted twice: at the ingress port that it came in by, which pauses its neighbor, and at
+//! the egress port that it waits for, which marks and trims. A packet that leaves at once fills nothing.
+use std::collections::HashMap;
+
+use railtwin_engine::Balancer;
+use railtwin_engine::packet::{CongestionControl, Ecn, SwitchModel};
+use railtwin_units::stream;
+
+use crate::agenda::Agenda;
+use crate::buffer::{PAUSE_BYTES, Room, SharedBuffer};
+use crate::credit::Credits;
+use crate::network::{CUT, Network};
+use crate::packet::{BACK, BY_SWITCH, FULL, HIGH, Kind, MARKED, Packet};
+use crate::ports::{Chain, Pool, Port};
+use crate::post::Post;
+
+/// Packets that wait for a port.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    /// What goes first.
+    high: Chain,
+    /// Data, and what is not before data.
+    data: Chain,
+    /// Bytes of both.
+    bytes: u64,
+    /// Utilization of the port as HPCC's switches estimate it, and when it was last updated.
+    utilization: (f64, u64),
+    /// Bytes sent lately, and when that was last updated.
+    recent: (f64, u64),
+}
+
+/// Tasks of a switch's agenda: kind in the top byte.
+const WAKE: u64 = 0;
+const WHOLE: u64 = 1 << 56;
+const GRANT: u64 = 2 << 56;
+const KIND: u64 = 0xFF << 56;
+
+/// No port leads on.
+const NOWHERE: usize = usize::MAX;
+
+/// Packets that are not whole yet, in slots that are used again.
+#[derive(Debug, Default)]
+struct Late {
+    slots: Vec<(Packet, u16)>,
+    free: Vec<u32>,
+}
+
+impl Late {
+    fn add(&mut self, packet: Packet, out: u16) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = (packet, out);
+            return slot;
+        }
+        self.slots.push((packet, out));
+        self.slots.len() as u32 - 1
+    }
+
+    fn take(&mut self, slot: u32) -> (Packet, u16) {
+        self.free.push(slot);
+        self.slots[slot as usize]
+    }
+}
+
+/// A switch.
+#[derive(Debug)]
+pub struct Switch {
+    /// Row in the fabric.
+    pub row: u32,
+    /// Ports; a port is both an egress and an ingress.
+    pub ports: Vec<Port>,
+    queues: Vec<Queue>,
+    pool: Pool,
+    /// The buffer.
+    pub buffer: SharedBuffer,
+    model: SwitchModel,
+    /// Draws of this switch alone.
+    draw: u64,
+    /// Which epoch of routes it follows.
+    pub epoch: usize,
+    /// Last packet and uplink of queue pairs, for flowlets. Looked up only.
+    flowlets: HashMap<u32, (u64, u16)>,
+    credits: Option<Credits>,
+    /// Packets that still arrive while their head is here already, with their egress.
+    late: Late,
+    tier: u8,
+    /// Whether packets carry telemetry, and the round trip over which it is averaged, ps.
+    telemetry: bool,
+    round_trip: f64,
+    /// Bytes of a packet without payload.
+    control: u16,
+    /// Data packets marked here that were not marked before, and trimmed ones.
+    pub marked: u64,
+    /// Data packets trimmed here.
+    pub trimmed: u64,
+    /// Whether the alarm about its buffer has gone.
+    pub alarmed: Option<u64>,
+}
+
+impl Switch {
+    /// An empty switch.
+    pub fn new(network: &Network<'_>, row: u32, draw: u64) -> Self {
+        let node = network.switch_at[row as usize];
+        let model = crate::network::model_of(network.case, row);
+        let lines = network.lines(node);
+        let ports: Vec<Port> = lines.iter().map(|&line| Port::new(line)).collect();
+        let full = network.case.packets.wire.payload + network.case.packets.wire.header;
+        let queue = Queue { high: Chain::EMPTY, data: Chain::EMPTY, bytes: 0, utilization: (0.0, 0), recent: (0.0, 0) };
+        Self {
+            row,
+            queues: vec![queue; ports.len()],
+            buffer: SharedBuffer::new(&model, lines, u64::from(full)),
+            credits: model.credit.map(|credit| Credits::new(credit, ports.len())),
+            ports,
+            pool: Pool::default(),
+            model,
+            draw: stream::mix(draw ^ stream::mix(u64::from(row))),
+            epoch: 0,
+            flowlets: HashMap::new(),
+            late: Late::default(),
+            tier: network.case.fabric.switches()[row as usize].1.tier,
+            telemetry: matches!(network.case.packets.congestion_control, CongestionControl::Hpcc(_)),
+            round_trip: network.base_round_trip.max(1) as f64,
+            control: network.case.packets.wire.control as u16,
+            marked: 0,
+            trimmed: 0,
+            alarmed: None,
+        }
+    }
+
+    /// Bytes that wait for a port.
+    pub fn waiting(&self, port: usize) -> u64 {
+        self.queues[port].bytes
+    }
+
+    /// A packet or pause frame has arrived.
+    #[inline]
+    pub fn arrive(&mut self, now: u64, packet: Packet, net: &Network<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+        match packet.kind {
+            Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
+            Kind::Resume => {
+                let port = usize::from(packet.port);
+                self.ports[port].resume(now);
+                self.go_on(now, port, agenda, post);
+            }
+            _ if self.model.cut_through => self.cut_through(now, packet, net, agenda, post),
+            _ => {
+                let mut packet = packet;
+                let out = self.next_port(now, &mut packet, net);
+                self.forward(now, packet, out, agenda, post);
+            }
+        }
+    }
+
+    /// The egress of a packet, as its route or this switch says; [`NOWHERE`] where none leads on.
+    #[inline]
+    fn next_port(&mut self, now: u64, packet: &mut Packet, net: &Network<'_>) -> usize {
+        if packet.route == BY_SWITCH {
+            return self.choose(now, packet, net);
+        }
+        let hop = net.hop(packet.route);
+        packet.route += 1;
+        usize::from(hop)
+    }
+
+    /// Only the head of the packet is here: where the egress is faster than the ingress it has to wait for the rest.
+    fn cut_through(
+        &mut self,
+        now: u64,
+        mut packet: Packet,
+        net: &Network<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let out = self.next_port(now, &mut packet, net);
+        let into = self.ports[usize::from(packet.port)].line.speed;
+        let rest = u64::from(packet.bytes).saturating_sub(CUT);
+        if out != NOWHERE && rest > 0 && self.ports[out].line.speed.bits_per_s() > into.bits_per_s() {
+            let slot = self.late.add(packet, out as u16);
+            agenda.push(now + into.time(rest), WHOLE | u64::from(slot));
+            return;
+        }
+        self.forward(now, packet, out, agenda, post);
+    }
+
+    /// Does a task of the agenda.
+    #[inline]
+    pub fn act(&mut self, now: u64, task: u64, agenda: &mut Agenda, post: &mut Post<'_>) {
+        match task & KIND {
+            WAKE => {
+                let port = task as usize;
+                self.ports[port].waking = false;
+                self.next(now, port, agenda, post);
+            }
+            WHOLE => {
+                let (packet, out) = self.late.take((task & !KIND) as u32);
+                self.forward(now, packet, usize::from(out), agenda, post);
+            }
+            _ => self.grant(now, (task & !KIND) as usize, agenda, post),
+        }
+    }
+
+    /// Towards the egress, through credits where the switch has them.
+    #[inline]
+    fn forward(&mut self, now: u64, packet: Packet, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        if out == NOWHERE {
+            self.ports[usize::from(packet.port)].counts.lost += 1;
+        } else if self.credits.is_some() {
+            self.ask(now, packet, out, agenda, post);
+        } else {
+            self.enqueue(now, packet, out, false, agenda, post);
+        }
+    }
+
+    /// Sends a packet if its egress is free, else lets it wait; `counted` where it fills the buffer already.
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: u64,
+        mut packet: Packet,
+        out: usize,
+        counted: bool,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let into = usize::from(packet.port);
+        let port = &mut self.ports[out];
+        let queue = &mut self.queues[out];
+        let high = packet.has(HIGH);
+        let free = queue.high.is_empty() && (high || queue.data.is_empty() && !port.paused);
+        if port.busy_until <= now && free {
+            if self.telemetry {
+                queue.observe(now, port, &mut packet, self.round_trip);
+            }
+            let bytes = u64::from(packet.bytes);
+            port.send(now, packet, post);
+            if counted {
+                self.release(now, into, bytes, post);
+            }
+            return;
+        }
+        let full = u64::from(packet.bytes);
+        if !high && packet.kind == Kind::Data {
+            if self.model.trim.is_some_and(|limit| queue.bytes + full > limit) {
+                self.trimmed += 1;
+                packet.kind = Kind::Trimmed;
+                packet.bytes = self.control;
+                packet.flags |= HIGH;
+            } else if let Some(ecn) = self.model.ecn
+                && queue.bytes > ecn.min
+                && marks(&ecn, queue.bytes, self.draw ^ stream::mix(port.counts.packets ^ u64::from(packet.number)))
+            {
+                self.marked += u64::from(!packet.has(MARKED));
+                packet.flags |= MARKED;
+            }
+        }
+        let bytes = u64::from(packet.bytes);
+        if packet.has(HIGH) {
+            if counted {
+                self.release(now, into, full, post);
+            }
+        } else if !counted && !self.admit(now, into, bytes, post) {
+            return;
+        }
+        let (port, queue) = (&mut self.ports[out], &mut self.queues[out]);
+        port.settle_queue(now, queue.bytes);
+        queue.bytes += bytes;
+        port.filled(queue.bytes);
+        let chain = if packet.has(HIGH) { &mut queue.high } else { &mut queue.data };
+        self.pool.push(chain, packet);
+        if !port.waking && (port.busy_until > now || packet.has(HIGH)) {
+            port.waking = true;
+            agenda.push(port.busy_until.max(now), WAKE | out as u64);
+        }
+    }
+
+    /// Counts a packet at its ingress; false where it is dropped.
+    #[inline]
+    fn admit(&mut self, now: u64, into: usize, bytes: u64, post: &mut Post<'_>) -> bool {
+        match self.buffer.take(into, bytes) {
+            Room::Taken => true,
+            Room::TakenPause => {
+                self.signal(now, into, Kind::Pause, post);
+                true
+            }
+            Room::None => {
+                self.ports[into].counts.dropped += 1;
+                false
+            }
+        }
+    }
+
+    /// A packet has left: its ingress has room again.
+    #[inline]
+    fn release(&mut self, now: u64, into: usize, bytes: u64, post: &mut Post<'_>) {
+        if self.buffer.give(into, bytes) {
+            self.signal(now, into, Kind::Resume, post);
+        }
+    }
+
+    /// Tells the neighbor at a port to stop or to go on: after the packet that is being sent there.
+    fn signal(&mut self, now: u64, into: usize, kind: Kind, post: &mut Post<'_>) {
+        let port = &self.ports[into];
+        if port.dead {
+            return;
+        }
+        let line = &port.line;
+        let start = port.busy_until.max(now);
+        let time = start + line.speed.time(PAUSE_BYTES) + line.propagation + self.buffer.response();
+        post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
+    }
+
+    /// The port is free: sends what goes first.
+    #[inline]
+    fn next(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let (port, queue) = (&mut self.ports[out], &mut self.queues[out]);
+        let waits = queue.bytes;
+        let mut packet = match self.pool.pop(&mut queue.high) {
+            Some(packet) => packet,
+            None if port.paused => return,
+            None => match self.pool.pop(&mut queue.data) {
+                Some(packet) => packet,
+                None => return,
+            },
+        };
+        let bytes = u64::from(packet.bytes);
+        port.settle_queue(now, waits);
+        queue.bytes -= bytes;
+        if self.telemetry {
+            queue.observe(now, port, &mut packet, self.round_trip);
+        }
+        port.send(now, packet, post);
+        if !queue.high.is_empty() || !queue.data.is_empty() && !port.paused {
+            port.waking = true;
+            agenda.push(port.busy_until, WAKE | out as u64);
+        }
+        if !packet.has(HIGH) {
+            self.release(now, usize::from(packet.port), bytes, post);
+        }
+    }
+
+    /// A paused port may go on.
+    fn go_on(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let port = &mut self.ports[out];
+        if port.waking || self.queues[out].bytes == 0 {
+            return;
+        }
+        if port.busy_until > now {
+            port.waking = true;
+            agenda.push(port.busy_until, WAKE | out as u64);
+        } else {
+            self.next(now, out, agenda, post);
+        }
+    }
+
+    /// Lets a packet cross to its egress if it has credits; else it fills its ingress until a grant comes.
+    fn ask(&mut self, now: u64, packet: Packet, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let (into, bytes) = (usize::from(packet.port), u64::from(packet.bytes));
+        let credits = self.credits.as_mut().expect("asked only where there are credits");
+        let index = credits.index(into, out, packet.has(HIGH));
+        match credits.pass(now, index, bytes) {
+            Ok(()) => self.enqueue(now, packet, out, false, agenda, post),
+            Err(grant) => {
+                if let Some(time) = grant {
+                    agenda.push(time, GRANT | index as u64);
+                }
+                if packet.has(HIGH) || self.admit(now, into, bytes, post) {
+                    let credits = self.credits.as_mut().expect("asked only where there are credits");
+                    self.pool.push(&mut credits.queue(index).waiting, packet);
+                }
+            }
+        }
+    }
+
+    /// A grant is there.
+    fn grant(&mut self, now: u64, index: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
+        let Some(credits) = &mut self.credits else { return };
+        credits.grant(index);
+        let (_, out, high) = credits.ends(index);
+        loop {
+            let Some(credits) = &mut self.credits else { return };
+            let waiting = credits.queue(index).waiting;
+            let Some(bytes) = self.pool.first(waiting).map(|packet| u64::from(packet.bytes)) else { break };
+            if !credits.spend(index, bytes) {
+                break;
+            }
+            let packet = self.pool.pop(&mut credits.queue(index).waiting).expect("one was just seen");
+            self.enqueue(now, packet, out, !high, agenda, post);
+        }
+        if let Some(time) = self.credits.as_mut().and_then(|credits| credits.ask(now, index)) {
+            agenda.push(time, GRANT | index as u64);
+        }
+    }
+
+    /// The egress of a packet whose path switches choose.
+    fn choose(&mut self, now: u64, packet: &Packet, net: &Network<'_>) -> usize {
+        let Some(forwarding) = &net.epochs[self.epoch].forwarding else { return NOWHERE };
+        let nic = net.ends[packet.queue_pair as usize][usize::from(!packet.has(BACK))];
+        let group = forwarding.next_links(self.row, nic);
+        let (count, number) = (group.len() as u64, u64::from(packet.number));
+        let port = |index: u64| usize::from(net.port_of(group[index as usize]));
+        if count < 2 {
+            return if count == 0 { NOWHERE } else { port(0) };
+        }
+        let own = self.draw ^ stream::mix(u64::from(packet.queue_pair) << 1 | u64::from(packet.has(BACK)));
+        match net.case.routing.balancer {
+            // In turn, every round from another place: queue pairs do not march in step.
+            Balancer::Spray => port((number + stream::mix(own ^ (number / count))) % count),
+            Balancer::Adaptive => {
+                let first = stream::mix(own ^ number) % count;
+                let mut best = port(first);
+                for step in 1..count {
+                    let other = port((first + step) % count);
+                    if self.load(now, other) < self.load(now, best) {
+                        best = other;
+                    }
+                }
+                best
+            }
+            _ if self.tier == 1 => self.flowlet(now, packet, group, net),
+            _ => port(stream::mix(own) % count),
+        }
+    }
+
+    /// Bytes that stand before a packet at a port.
+    fn load(&self, now: u64, port: usize) -> u64 {
+        self.queues[port].bytes + u64::from(self.ports[port].busy_until > now)
+    }
+
+    /// The uplink of a queue pair's flowlet: the least loaded one when it begins (Meta RoCE section 4.5).
+    fn flowlet(&mut self, now: u64, packet: &Packet, group: &[railtwin_fabric::LinkId], net: &Network<'_>) -> usize {
+        let key = packet.queue_pair << 1 | u32::from(packet.has(BACK));
+        let gap = net.case.packets.flowlet.ps();
+        let known = self.flowlets.get(&key).copied();
+        let kept = known.filter(|&(last, port)| {
+            now - last <= gap && group.iter().any(|&link| net.port_of(link) == port)
+        });
+        let port = match kept {
+            Some((_, port)) => usize::from(port),
+            None => {
+                let ports = group.iter().map(|&link| usize::from(net.port_of(link)));
+                let load = |port: usize| self.queues[port].recent(now, gap);
+                let least = ports.min_by(|&a, &b| load(a).total_cmp(&load(b)));
+                least.expect("a group with one link was no choice")
+            }
+        };
+        self.queues[port].add_recent(now, gap, f64::from(packet.bytes));
+        self.flowlets.insert(key, (now, port as u16));
+        port
+    }
+}
+
+impl Queue {
+    /// Bytes sent lately, fading over `time` (discounting rate estimator, Alizadeh et al. 2014).
+    fn recent(&self, now: u64, time: u64) -> f64 {
+        let age = (now - self.recent.1) as f64 / time.max(1) as f64;
+        self.recent.0 * (-age).exp()
+    }
+
+    fn add_recent(&mut self, now: u64, time: u64, bytes: f64) {
+        self.recent = (self.recent(now, time) + bytes, now);
+    }
+
+    /// Writes the greatest utilization on the way into the packet: queue over bandwidth-delay product plus rate over
+    /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
+    /// Basat et al. 2020, section 4.3).
+    fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
+        let (old, then) = self.utilization;
+        let passed = ((now - then) as f64).min(round_trip);
+        let capacity = port.line.speed.bytes_per_s() * 1e-12;
+        let sent = f64::from(packet.bytes) / (capacity * round_trip);
+        let queued = self.bytes as f64 * passed / (capacity * round_trip * round_trip);
+        let new = old * (1.0 - passed / round_trip) + sent + queued;
+        self.utilization = (new, now);
+        let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;
+        packet.telemetry = packet.telemetry.max(seen);
+    }
+}
+
+/// Whether a packet that finds `bytes` in the queue is marked.
+fn marks(ecn: &Ecn, bytes: u64, draw: u64) -> bool {
+    if bytes >= ecn.max {
+        return true;
+    }
+    let share = (bytes - ecn.min) as f64 / (ecn.max - ecn.min) as f64 * ecn.probability;
+    (stream::mix(draw) >> 11) as f64 / ((1_u64 << 53) as f64) < share
+}
