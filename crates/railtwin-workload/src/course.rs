@@ -21,7 +21,8 @@ pub enum Half {
     Down,
 }
 
-/// One crossing of an edge, in equal stages.
+/// One crossing of an edge, in equal stages. Its bytes are those of the edge: its amount times the bundle's volume for
+/// each byte of the operation; through an NVSwitch so many up and so many down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leg {
     /// Edge, counted within the bundle.

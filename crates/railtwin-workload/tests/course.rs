@@ -124,7 +124,7 @@ fn check(shape: &Shape, bundle: &Bundle) -> Course {
             _ => &[Half::Whole],
         };
         for &half in expected {
-            let leg = halves.next().unwrap();
+            let leg = halves.next().expect("a leg for each half of each edge");
             assert_eq!((leg.edge as usize, leg.half), (row, half));
             assert!(leg.stages > 0);
         }
