@@ -3,7 +3,7 @@
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
 //!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
-//! * [`course`]: what each piece of a bundle waits for, for engines that move messages.
+//! * [`mod@course`]: what each piece of a bundle waits for, for engines that move messages.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.

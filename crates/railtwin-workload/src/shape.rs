@@ -62,7 +62,11 @@ pub enum Edge {
     },
 }
 
-/// Edges that move in lock step.
+/// Edges that move in lock step. Their order tells what each does (see [`mod@crate::course`]):
+/// * ring: in the order of the ring; a hop that leaves a host may first run inside it, right before;
+/// * tree, more than one stage without hops: pairs of edges, one towards the root and the one back; those inside a
+///   host are its chain, the nearest to the GPU that meets other hosts first;
+/// * otherwise: edges inside a host that relay stand right before the edge that takes it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bundle {
     /// First edge in [`Shape::edges`].
