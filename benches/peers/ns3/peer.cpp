@@ -77,8 +77,11 @@ Problem read(const char* path)
   size_t flows = 0;
   in >> problem.payload >> problem.header >> problem.nodes >> cables;
   problem.cables.resize(in ? cables : 0);
-  for (Cable& cable : problem.cables)
+  for (Cable& cable : problem.cables) {
     in >> cable.ends[0] >> cable.ends[1] >> cable.bits_per_s >> cable.delay_ps;
+    if (in && (std::max(cable.ends[0], cable.ends[1]) >= problem.nodes || cable.bits_per_s == 0))
+      throw std::runtime_error(std::string(path) + ": a cable has no rate, or ends at no node");
+  }
   in >> flows;
   problem.flows.resize(in ? flows : 0);
   for (Flow& flow : problem.flows) {
