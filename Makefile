@@ -49,7 +49,7 @@ golden: need ## write the agreed figures in golden/ anew, printing old, new and 
 	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test golden -- --nocapture key_figures
 
 .PHONY: bench-peers
-bench-peers: ## the same problems through our engine and through SimGrid: times and answers
+bench-peers: ## the same problems through our engines, SimGrid and ns-3: times and answers
 	@scripts/bench-peers
 
 .PHONY: setup

@@ -98,6 +98,20 @@ pub enum Replan {
     Every(SimTime),
 }
 
+impl Replan {
+    /// When who planned paths plans again after routes changed at `now`; none where it never does, or did so at once.
+    pub fn after(self, now: SimTime) -> Option<SimTime> {
+        match self {
+            Self::Never | Self::AtOnce => None,
+            Self::After(time) => Some(now.saturating_add(time)),
+            Self::Every(period) => {
+                let next = (now.ps() / period.ps().max(1) + 1).saturating_mul(period.ps().max(1));
+                Some(SimTime::from_ps(next))
+            }
+        }
+    }
+}
+
 /// What moves in lock step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {

@@ -2,13 +2,12 @@
 use std::collections::BTreeSet;
 
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Change, Moment, View, black_hole, timeline};
+use railtwin_engine::fault::{Change, Known, Moment, black_hole, timeline};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
     BundleTable, Case, Engine, FaultKind, Incident, IncidentKind, Replan, RunLog, Transport, WorkGraph,
 };
 use railtwin_fabric::Fabric;
-use railtwin_routing::LinkMask;
 use railtwin_units::SimTime;
 
 use crate::flight::Flight;
@@ -70,11 +69,11 @@ impl Engine for FlowEngine {
             known.learn(moment.change);
         }
         known.plan();
-        let table = known.table(&lowering);
+        let table = table_of(&known, &lowering);
         self.work_off(&case.fabric, table, &case.work, course, |changes, plan| {
             let learnt = changes.iter().filter(|&&change| known.learn(change)).count();
             let planned = (plan || learnt > 0 && known.replan == Replan::AtOnce) && known.plan();
-            (learnt > 0 || planned).then(|| known.table(&lowering))
+            (learnt > 0 || planned).then(|| table_of(&known, &lowering))
         })
     }
 }
@@ -89,70 +88,16 @@ struct Outside {
     replan: Replan,
 }
 
-impl Outside {
-    /// When who planned paths plans again after routes changed at `now`; none where it never does, or did so
-    /// at once.
-    fn next_plan(&self, now: SimTime) -> Option<SimTime> {
-        match self.replan {
-            Replan::Never | Replan::AtOnce => None,
-            Replan::After(time) => Some(now.saturating_add(time)),
-            Replan::Every(period) => {
-                let next = (now.ps() / period.ps().max(1) + 1).saturating_mul(period.ps().max(1));
-                Some(SimTime::from_ps(next))
-            }
-        }
+/// The bundles on the paths that follow from what is known.
+fn table_of(known: &Known, lowering: &Lowering<'_>) -> BundleTable {
+    let routed = lowering.table_of(Paths { mask: &known.routed, planned: &known.planned }, false).0;
+    if known.routed == known.bridged {
+        return routed;
     }
-}
-
-/// The links that paths avoid: of traffic that is routed, of what leaves bridge, and of who plans paths.
-#[derive(Debug)]
-struct Known {
-    routed: LinkMask,
-    bridged: LinkMask,
-    planned: LinkMask,
-    replan: Replan,
-}
-
-impl Known {
-    fn new(fabric: &Fabric, replan: Replan) -> Self {
-        let none = LinkMask::none(fabric);
-        Self { routed: none.clone(), bridged: none.clone(), planned: none, replan }
-    }
-
-    /// Who plans learns what switches know; false where it knew.
-    fn plan(&mut self) -> bool {
-        let news = self.planned != self.routed;
-        self.planned = self.routed.clone();
-        news
-    }
-
-    /// Takes note of a change; false where it changes no path.
-    fn learn(&mut self, change: Change) -> bool {
-        let (link, view, avoid) = match change {
-            Change::Avoided(link, view) => (link, view, true),
-            Change::Used(link, view) => (link, view, false),
-            _ => return false,
-        };
-        let before = self.routed.generation() + self.bridged.generation();
-        if view != View::Bridged {
-            self.routed.set_link(link, avoid);
-        }
-        if view != View::Routed {
-            self.bridged.set_link(link, avoid);
-        }
-        before != self.routed.generation() + self.bridged.generation()
-    }
-
-    fn table(&self, lowering: &Lowering<'_>) -> BundleTable {
-        let routed = lowering.table_of(Paths { mask: &self.routed, planned: &self.planned }, false).0;
-        if self.routed == self.bridged {
-            return routed;
-        }
-        let (bridged, flows) = lowering.table_of(Paths { mask: &self.bridged, planned: &self.planned }, true);
-        let lost = |link| self.routed.is_down(link) && !self.bridged.is_down(link);
-        let caught = black_hole::bridged(&bridged, &flows, &lost);
-        black_hole::join(&routed, &bridged, &caught)
-    }
+    let (bridged, flows) = lowering.table_of(Paths { mask: &known.bridged, planned: &known.planned }, true);
+    let lost = |link| known.routed.is_down(link) && !known.bridged.is_down(link);
+    let caught = black_hole::bridged(&bridged, &flows, &lost);
+    black_hole::join(&routed, &bridged, &caught)
 }
 
 impl FlowEngine {
@@ -214,7 +159,7 @@ impl FlowEngine {
             let plan = plans.remove(&now);
             if let Some(table) = routes(&changes, plan) {
                 if !plan {
-                    plans.extend(outside.next_plan(now));
+                    plans.extend(outside.replan.after(now));
                 }
                 flight.reroute(now, table);
                 waiting.paths_changed();

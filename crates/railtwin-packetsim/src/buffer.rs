@@ -153,9 +153,4 @@ impl SharedBuffer {
     pub fn response(&self) -> u64 {
         self.pfc.map_or(0, |pfc| pfc.response.ps())
     }
-
-    /// Whether a port's neighbor is told to stand still.
-    pub fn is_pausing(&self, port: usize) -> bool {
-        self.ingress[port].pausing
-    }
 }

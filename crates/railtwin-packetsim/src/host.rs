@@ -1,7 +1,7 @@
 //! A host: its NICs with their queue pairs, and the operations that it works on.
 use railtwin_engine::packet::PacketCase;
-use railtwin_engine::{IncidentKind, Transport};
-use railtwin_fabric::HostId;
+use railtwin_engine::{IncidentKind, Posting, Transport};
+use railtwin_fabric::{DeviceId, HostId};
 
 use crate::agenda::Agenda;
 use crate::congestion::{Control, Path};
@@ -17,7 +17,6 @@ use crate::sender::Sender;
 use crate::worker::Worker;
 
 /// Tasks of a host's agenda: kind in the top byte.
-pub(crate) const STATE: u64 = 0;
 pub(crate) const WAKE: u64 = 1 << 56;
 pub(crate) const TIMER: u64 = 2 << 56;
 pub(crate) const DRAINED: u64 = 3 << 56;
@@ -81,6 +80,12 @@ pub struct Shared<'a> {
     pub slots: Vec<[u32; 2]>,
     /// Connection of each queue pair.
     pub connection_of: Vec<u32>,
+    /// Job of each connection, and its queue pairs.
+    pub jobs: Vec<u32>,
+    /// First queue pair of each connection.
+    pub first_of: Vec<u32>,
+    /// Queue pairs of each connection.
+    pub queue_pairs_of: Vec<u32>,
     /// Row of each connection among those of its source host and of its target host.
     pub connection_slots: Vec<[u32; 2]>,
     /// Row of each leg among those that begin at its source host, and that end at its target host.
@@ -91,6 +96,29 @@ pub struct Shared<'a> {
     pub notifies: bool,
     /// Whether starts and ends of flows are kept.
     pub flows: bool,
+}
+
+impl Shared<'_> {
+    /// Job of a queue pair.
+    pub fn job_of(&self, queue_pair: u32) -> u32 {
+        self.jobs[self.connection_of[queue_pair as usize] as usize]
+    }
+
+    /// Whether every queue pair of a connection gets a part of each message.
+    pub fn splits(&self) -> bool {
+        let routing = &self.network.case.routing;
+        routing.posting == Posting::Split && !routing.is_dynamic()
+    }
+
+    /// Source and target NIC of a connection.
+    pub fn ends_of(&self, connection: u32) -> [DeviceId; 2] {
+        self.network.ends[self.first_of[connection as usize] as usize]
+    }
+
+    /// Parts of a message of a connection.
+    pub fn parts_of(&self, connection: u32) -> u32 {
+        if self.splits() { self.queue_pairs_of[connection as usize] } else { 1 }
+    }
 }
 
 /// A host.
@@ -104,14 +132,18 @@ pub struct Host<C: Control> {
     pub(crate) nics: Vec<Nic>,
     pub(crate) senders: Vec<Sender<C::State>>,
     pub(crate) receivers: Vec<Receiver>,
-    pub(crate) connections: Vec<Connection>,
+    /// Connections that begin here, and that end here.
+    pub(crate) from: Vec<Connection>,
+    pub(crate) to: Vec<Connection>,
     pub(crate) worker: Worker,
     /// Which epoch of routes it follows.
     pub epoch: usize,
     /// Counters.
     pub counts: HostCounts,
-    /// What has to be told, with its time.
+    /// What has to be told, with its time, and how much of it was.
     pub words: Vec<(u64, Word)>,
+    /// Words told.
+    pub spoken: usize,
     /// Where flows began and ended.
     pub flow_starts: Vec<FlowEnd>,
     /// The same for ends.
@@ -142,11 +174,13 @@ impl<C: Control> Host<C> {
             nics,
             senders: Vec::new(),
             receivers: Vec::new(),
-            connections: Vec::new(),
+            from: Vec::new(),
+            to: Vec::new(),
             worker: Worker::new(shared, host, agenda),
             epoch: 0,
             counts: HostCounts::default(),
             words: Vec::new(),
+            spoken: 0,
             flow_starts: Vec::new(),
             flow_ends: Vec::new(),
         };
@@ -194,11 +228,11 @@ impl<C: Control> Host<C> {
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
             Kind::Resume => {
                 let port = usize::from(packet.port);
-                self.ports[port].port.resume(now);
+                self.ports[port].port.resume(now, shared.packets.watchdog.ps());
                 self.kick(now, port, shared, agenda, post);
             }
             Kind::Elsewhere => {
-                self.on_elsewhere(packet.queue_pair, packet.leg);
+                self.on_elsewhere((packet.queue_pair, packet.item, packet.leg), shared);
                 self.work_off(now, shared, agenda, post);
             }
             Kind::Halt => self.halt(packet.queue_pair, shared),
@@ -221,7 +255,7 @@ impl<C: Control> Host<C> {
             DRAINED => self.on_drained(now, what as usize, agenda, post),
             DELIVER => {
                 let (leg, item) = self.worker.deliveries.take(what as u32);
-                self.deliver(now, leg, item, shared);
+                self.deliver(now, leg, item, shared, agenda);
                 self.work_off(now, shared, agenda, post);
             }
             CLEARED => self.clear(now, what as usize, shared, agenda, post),
@@ -251,6 +285,41 @@ impl<C: Control> Host<C> {
             {
                 receiver.start = shared.network.start(epoch, queue_pair, true);
             }
+        }
+    }
+}
+
+impl<C: Control> Host<C> {
+    /// Opens a connection from here: its senders are the next `count` from `first` on.
+    pub fn connect_from(&mut self, first: u32, count: u32, cleared: u32) {
+        self.from.push(Connection { first, count, cleared, ..Connection::default() });
+    }
+
+    /// Opens a connection to here, whose clearances go back by `queue_pair`.
+    pub fn connect_to(&mut self, queue_pair: u32) {
+        self.to.push(Connection { queue_pair, ..Connection::default() });
+    }
+
+    /// Start and end here of operations, by operation; `u64::MAX` as end where it did not come, or is not known to a
+    /// host that only sends.
+    pub fn times(&self) -> &std::collections::BTreeMap<u32, (u64, u64)> {
+        &self.worker.times
+    }
+
+    /// Whether this host has nothing to receive in an operation, and is done with it.
+    pub fn only_sends(&self, operation: u32) -> bool {
+        self.worker.only_sent.binary_search(&operation).is_ok()
+    }
+
+    /// A NIC takes packets in at another speed from now on; at its own again without one.
+    pub fn slow_down(&mut self, nic: usize, speed: Option<Speed>) {
+        self.nics[nic].slow_down(speed);
+    }
+
+    /// Lets all senders stand in line that can: their routes are new.
+    pub fn line_up_all(&mut self, now: u64, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+        for row in 0..self.senders.len() {
+            self.line_up(now, row, shared, agenda, post);
         }
     }
 }

@@ -1,25 +1,34 @@
-//! The packet-level engine.
-use railtwin_engine::{Case, Engine, RunLog};
+//! The packet-level engine: every packet on every link, with queues, pauses, marks and retransmissions.
+//!
+//! * `network`: devices, lines and routes, which do not change; `program`: the work of each host.
+//! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender`, `receiver`, `connection`,
+//!   and `worker`, which follows operations; `congestion`: what slows senders down.
+//! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind.
+//!
+//! A device acts on its own state alone and sends packets to others, which arrive no sooner than the least time over
+//! any link. So all devices can be worked off one after the other, or side by side, for that long: a window. Within
+//! a device events are ordered by time, tasks before arrivals, arrivals by port: nothing depends on the order in
+//! which devices are worked off.
+mod agenda;
+mod buffer;
+mod changes;
+mod congestion;
+mod connection;
+mod credit;
+mod engine;
+mod histogram;
+mod host;
+mod log;
+mod network;
+mod nic;
+mod packet;
+mod ports;
+mod post;
+mod program;
+mod receiver;
+mod run;
+mod sender;
+mod switch;
+mod worker;
 
-/// The packet-level engine.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketEngine {
-    /// Threads that one run uses; the result does not depend on them.
-    pub threads: u32,
-}
-
-impl Default for PacketEngine {
-    fn default() -> Self {
-        Self { threads: 1 }
-    }
-}
-
-impl Engine for PacketEngine {
-    fn name(&self) -> &'static str {
-        "packet"
-    }
-
-    fn run(&self, _case: &Case, _replicate: u32) -> RunLog {
-        RunLog::default()
-    }
-}
+pub use engine::PacketEngine;

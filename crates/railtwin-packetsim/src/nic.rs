@@ -96,9 +96,10 @@ impl Nic {
         }
     }
 
-    /// Takes what arrives at another speed from now on.
-    pub fn slow_down(&mut self, speed: Speed, binds: bool) {
-        (self.drain, self.drain_binds) = (speed, binds);
+    /// Takes what arrives at another speed from now on; at that of PCIe without one.
+    pub fn slow_down(&mut self, speed: Option<Speed>) {
+        self.drain = speed.unwrap_or(self.fetch);
+        self.drain_binds = speed.is_some() || self.fetch_binds;
     }
 }
 
@@ -254,7 +255,7 @@ impl<C: Control> Host<C> {
     }
 
     /// Sends a packet without payload back to the source of a queue pair.
-    fn answer(
+    pub(crate) fn answer(
         &mut self,
         now: u64,
         receiver: usize,

@@ -75,11 +75,6 @@ impl Pool {
     pub fn first(&self, chain: Chain) -> Option<&Packet> {
         (!chain.is_empty()).then(|| &self.slots[chain.head as usize].0)
     }
-
-    /// Slots that were ever needed.
-    pub fn capacity(&self) -> usize {
-        self.slots.len()
-    }
 }
 
 /// What is counted of a port; read at the end, or when a sample is due.
@@ -109,6 +104,8 @@ pub struct PortCounts {
     pub lost: u32,
     /// Congestion notifications for queue pairs that send here.
     pub notified: u32,
+    /// When a pause first lasted longer than the watchdog allows.
+    pub watched: Option<u64>,
 }
 
 /// State of an egress port.
@@ -130,8 +127,6 @@ pub struct Port {
     pub pause_began: u64,
     /// Up to when it is booked.
     pub paused_since: u64,
-    /// Whether the watchdog has spoken about this pause.
-    pub reported: bool,
     /// Counters.
     pub counts: PortCounts,
 }
@@ -153,7 +148,6 @@ impl Port {
             lossy: 0,
             pause_began: 0,
             paused_since: 0,
-            reported: false,
             counts: PortCounts::default(),
         }
     }
@@ -162,16 +156,24 @@ impl Port {
     pub fn pause(&mut self, now: u64) {
         self.counts.pause_frames += 1;
         if !self.paused {
-            (self.paused, self.reported) = (true, false);
+            self.paused = true;
             (self.pause_began, self.paused_since) = (now, now);
         }
     }
 
+    /// Notes a pause that lasted until `now` if that is longer than `watchdog`.
+    pub fn watch(&mut self, now: u64, watchdog: u64) {
+        if now - self.pause_began > watchdog {
+            self.counts.watched.get_or_insert(self.pause_began + watchdog);
+        }
+    }
+
     /// Told to go on.
-    pub fn resume(&mut self, now: u64) {
+    pub fn resume(&mut self, now: u64, watchdog: u64) {
         if !self.paused {
             return;
         }
+        self.watch(now, watchdog);
         self.book_pause(now);
         self.paused = false;
         self.counts.pause_frames += self.renewals(now);

@@ -94,7 +94,9 @@ pub struct Switch {
     pub marked: u64,
     /// Data packets trimmed here.
     pub trimmed: u64,
-    /// Whether the alarm about its buffer has gone.
+    /// Bytes of the buffer beyond which an alarm goes, and when it first went.
+    alarm: u64,
+    /// When the alarm about its buffer went.
     pub alarmed: Option<u64>,
 }
 
@@ -107,7 +109,7 @@ impl Switch {
         let ports: Vec<Port> = lines.iter().map(|&line| Port::new(line)).collect();
         let full = network.case.packets.wire.payload + network.case.packets.wire.header;
         let queue = Queue { high: Chain::EMPTY, data: Chain::EMPTY, bytes: 0, utilization: (0.0, 0), recent: (0.0, 0) };
-        Self {
+        let mut this = Self {
             row,
             queues: vec![queue; ports.len()],
             buffer: SharedBuffer::new(&model, lines, u64::from(full)),
@@ -125,8 +127,11 @@ impl Switch {
             control: network.case.packets.wire.control as u16,
             marked: 0,
             trimmed: 0,
+            alarm: 0,
             alarmed: None,
-        }
+        };
+        this.alarm = (this.buffer.bytes as f64 * network.case.packets.buffer_alarm) as u64;
+        this
     }
 
     /// Bytes that wait for a port.
@@ -141,7 +146,7 @@ impl Switch {
             Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
             Kind::Resume => {
                 let port = usize::from(packet.port);
-                self.ports[port].resume(now);
+                self.ports[port].resume(now, net.case.packets.watchdog.ps());
                 self.go_on(now, port, agenda, post);
             }
             _ if self.model.cut_through => self.cut_through(now, packet, net, agenda, post),
@@ -278,7 +283,11 @@ impl Switch {
     /// Counts a packet at its ingress; false where it is dropped.
     #[inline]
     fn admit(&mut self, now: u64, into: usize, bytes: u64, post: &mut Post<'_>) -> bool {
-        match self.buffer.take(into, bytes) {
+        let room = self.buffer.take(into, bytes);
+        if self.buffer.used > self.alarm && self.alarmed.is_none() {
+            self.alarmed = Some(now);
+        }
+        match room {
             Room::Taken => true,
             Room::TakenPause => {
                 self.signal(now, into, Kind::Pause, post);

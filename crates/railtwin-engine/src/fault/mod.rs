@@ -3,8 +3,9 @@
 //! * [`outage`]: named things that fail, once or flapping, made into one life of every cable.
 //! * [`reaction`]: how long each stage of the network's reaction takes.
 //! * [`transport`]: retransmissions and the death of queue pairs.
-//! * [`timeline`]: all of it in order of time; [`black_hole`]: paths where a segment is bridged.
+//! * [`timeline`]: all of it in order of time; [`Known`]: who has learnt of it; [`black_hole`]: paths where a segment is bridged.
 pub mod black_hole;
+mod known;
 pub mod outage;
 pub mod reaction;
 pub mod timeline;
@@ -13,6 +14,7 @@ pub mod transport;
 use railtwin_fabric::CableId;
 use railtwin_units::SimTime;
 
+pub use known::Known;
 pub use outage::{Outage, events};
 pub use reaction::Reaction;
 pub use timeline::{Change, Moment, View, timeline};

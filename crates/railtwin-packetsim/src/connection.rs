@@ -1,0 +1,169 @@
+//! A connection between two NICs: which queue pair takes a message, and when the receiver has cleared it.
+use std::collections::VecDeque;
+
+use crate::agenda::Agenda;
+use crate::congestion::Control;
+use crate::host::{CLEARED, Host, Shared};
+use crate::network::Speed;
+use crate::packet::{HIGH, Kind, Packet};
+use crate::post::Post;
+
+/// A message that waits for clearance.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// Leg.
+    pub leg: u32,
+    /// Item of the leg.
+    pub item: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// When it could have gone but for clearance: when it was ready and first in line.
+    pub since: u64,
+}
+
+/// One end of a connection: at its source the messages, at its target the clearances.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    /// First of its senders at the source, and how many there are.
+    pub first: u32,
+    /// Number of queue pairs.
+    pub count: u32,
+    /// The queue pair of the next message.
+    pub turn: u32,
+    /// Buffers that the receiver has cleared.
+    pub cleared: u32,
+    /// Messages without a buffer.
+    pub waiting: VecDeque<Waiting>,
+    /// When the last buffer is copied out, at the target.
+    pub copied: u64,
+    /// Queue pair whose way back clearances take, at the target.
+    pub queue_pair: u32,
+}
+
+impl<C: Control> Host<C> {
+    /// Hands a message to its connection; without clearance it waits there.
+    #[allow(clippy::too_many_arguments, reason = "a message is what its parts are, and the rest is the device's surroundings")]
+    pub(crate) fn hand_over(
+        &mut self,
+        now: u64,
+        connection: u32,
+        leg: u32,
+        item: u32,
+        bytes: u64,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let row = shared.connection_slots[connection as usize][0] as usize;
+        let message = Waiting { leg, item, bytes, since: now };
+        if shared.packets.admission.is_some() {
+            let one = &mut self.from[row];
+            if one.cleared == 0 {
+                one.waiting.push_back(message);
+                return;
+            }
+            one.cleared -= 1;
+            self.counts.clearance_wait.add(0);
+        }
+        self.post_message(now, row, message, shared, agenda, post);
+    }
+
+    /// Gives a message to the queue pair whose turn it is, to the one with least outstanding, or a part to each.
+    fn post_message(
+        &mut self,
+        now: u64,
+        row: usize,
+        message: Waiting,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let Connection { first, count, turn, .. } = self.from[row];
+        let routing = &shared.network.case.routing;
+        if shared.splits() {
+            for part in 0..u64::from(count) {
+                let all = u64::from(count);
+                let bytes = message.bytes * (part + 1) / all - message.bytes * part / all;
+                self.post_to(now, first + part as u32, Waiting { bytes, ..message }, shared, agenda, post);
+            }
+            return;
+        }
+        let sender = if routing.is_dynamic() {
+            let least = (first..first + count).min_by_key(|&sender| self.senders[sender as usize].outstanding);
+            least.unwrap_or(first)
+        } else {
+            self.from[row].turn = (turn + 1) % count;
+            first + turn
+        };
+        self.post_to(now, sender, message, shared, agenda, post);
+    }
+
+    fn post_to(
+        &mut self,
+        now: u64,
+        row: u32,
+        message: Waiting,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let sender = &mut self.senders[row as usize];
+        // The first packet has to come over PCIe; what follows is fetched meanwhile.
+        if sender.outstanding == 0 && let Some(start) = sender.start {
+            let nic = self.ports[usize::from(start.port)].nic as usize;
+            sender.not_before = sender.not_before.max(now + self.nics[nic].delay);
+        }
+        sender.post(message.bytes, message.leg, message.item, u64::from(shared.packets.wire.payload));
+        self.line_up(now, row as usize, shared, agenda, post);
+    }
+
+    /// A message is in a buffer of the receiver: copies it out.
+    pub(crate) fn copy_out(&mut self, now: u64, connection: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
+        let Some(admission) = shared.packets.admission else { return };
+        let row = shared.connection_slots[connection as usize][1] as usize;
+        let one = &mut self.to[row];
+        let time = Speed::of(admission.copy).time(shared.message);
+        one.copied = one.copied.max(now) + time;
+        agenda.push(one.copied, CLEARED | row as u64);
+    }
+
+    /// A buffer is free: tells the sender.
+    pub(crate) fn clear(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let queue_pair = self.to[row].queue_pair;
+        let receiver = shared.slots[queue_pair as usize][1] as usize;
+        let flags = if shared.packets.priority.clear_to_send { HIGH } else { 0 };
+        self.counts.clear_to_send += 1;
+        let packet = Packet { queue_pair, flags, ..Packet::new(Kind::Clear) };
+        self.answer(now, receiver, packet, shared, agenda, post);
+    }
+
+    /// A clearance is here.
+    pub(crate) fn on_clear(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let connection = shared.connection_of[packet.queue_pair as usize] as usize;
+        let row = shared.connection_slots[connection][0] as usize;
+        let one = &mut self.from[row];
+        let Some(message) = one.waiting.pop_front() else {
+            one.cleared += 1;
+            return;
+        };
+        if let Some(next) = one.waiting.front_mut() {
+            next.since = next.since.max(now);
+        }
+        self.counts.clearance_wait.add(now - message.since);
+        self.post_message(now, row, message, shared, agenda, post);
+    }
+}

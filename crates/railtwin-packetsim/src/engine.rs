@@ -1,0 +1,147 @@
+//! The engine: from a case to devices, and back to a log.
+use railtwin_engine::choose::View as Paths;
+use railtwin_engine::fault::{Change, Known, timeline};
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::packet::CongestionControl;
+use railtwin_engine::{Case, Engine, Replan, RunLog};
+use railtwin_routing::Forwarding;
+use railtwin_units::SimTime;
+
+use crate::changes::Changes;
+use crate::congestion::{Control, DcqcnControl, HpccControl, NoControl, TrimmedControl};
+use crate::host::Shared;
+use crate::log;
+use crate::network::Network;
+use crate::program::{Program, Way};
+use crate::run::Machine;
+
+/// Legs over all operations up to which starts and ends of flows are kept.
+const FLOWS_MAX: u64 = 4_000_000;
+
+/// The packet-level engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketEngine {
+    /// Threads that one run uses; the result does not depend on them.
+    pub threads: u32,
+}
+
+impl Default for PacketEngine {
+    fn default() -> Self {
+        Self { threads: 1 }
+    }
+}
+
+impl Engine for PacketEngine {
+    fn name(&self) -> &'static str {
+        "packet"
+    }
+
+    fn run(&self, case: &Case, replicate: u32) -> RunLog {
+        match case.packets.congestion_control {
+            CongestionControl::None => self.run_with(case, replicate, NoControl),
+            CongestionControl::Dcqcn(dcqcn) => self.run_with(case, replicate, DcqcnControl(dcqcn)),
+            CongestionControl::Hpcc(hpcc) => self.run_with(case, replicate, HpccControl(hpcc)),
+            CongestionControl::Trimmed(trimmed) => self.run_with(case, replicate, TrimmedControl(trimmed)),
+        }
+    }
+}
+
+impl PacketEngine {
+    fn run_with<C: Control + std::fmt::Debug>(&self, case: &Case, replicate: u32, control: C) -> RunLog {
+        let lowering = Lowering::new(case, replicate);
+        let program = Program::new(case, &lowering);
+        let connections = lowering.connections();
+        let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
+        let mut network = Network::new(case, ends.collect(), self.threads);
+        let moments = learn(case, &lowering, &mut network);
+        let shared = shared(case, &network, &program, &lowering);
+        let changes = Changes::new(case, &network, &moments);
+        let draw = railtwin_units::stream::mix(case.seed ^ (u64::from(replicate) << 32));
+        let machine = Machine::new(&shared, &changes, control, draw);
+        let done = machine.run(&shared, &changes);
+        log::write(&shared, &moments, done)
+    }
+}
+
+/// What happens when: all moments of the case's faults. Adds the routes that follow from them to the network.
+fn learn(case: &Case, lowering: &Lowering<'_>, network: &mut Network<'_>) -> Vec<railtwin_engine::fault::Moment> {
+    let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+    let mut known = Known::new(&case.fabric, case.routing.replan);
+    for moment in moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
+        known.learn(moment.change);
+    }
+    known.plan();
+    let routes = |network: &mut Network<'_>, at: SimTime, known: &Known| {
+        let paths = lowering.paths(Paths { mask: &known.routed, planned: &known.planned });
+        network.learn(at, &paths, Forwarding::new(&case.fabric, &known.routed));
+    };
+    routes(network, SimTime::ZERO, &known);
+    let mut plans = std::collections::BTreeSet::new();
+    let mut rest = moments.iter().skip_while(|moment| moment.at == SimTime::ZERO).peekable();
+    while let Some(at) = [rest.peek().map(|moment| moment.at), plans.first().copied()].into_iter().flatten().min() {
+        let mut learnt = false;
+        while let Some(moment) = rest.next_if(|moment| moment.at == at) {
+            if !matches!(moment.change, Change::Struck(..)) {
+                learnt |= known.learn(moment.change);
+            }
+        }
+        let plan = plans.remove(&at);
+        let planned = (plan || learnt && known.replan == Replan::AtOnce) && known.plan();
+        if learnt || planned {
+            routes(network, at, &known);
+        }
+        if learnt {
+            plans.extend(case.routing.replan.after(at));
+        }
+    }
+    moments
+}
+
+/// Numbers everything within its host.
+fn shared<'a>(case: &'a Case, network: &'a Network<'a>, program: &'a Program, lowering: &Lowering<'_>) -> Shared<'a> {
+    let fabric = &*case.fabric;
+    let hosts = fabric.hosts().len();
+    let host_of = |nic| fabric.host_of(nic).expect("a NIC belongs to a host").index();
+    let (mut senders, mut receivers) = (vec![0_u32; hosts], vec![0_u32; hosts]);
+    let (mut from, mut to) = (vec![0_u32; hosts], vec![0_u32; hosts]);
+    let next = |counts: &mut Vec<u32>, host: usize| {
+        counts[host] += 1;
+        counts[host] - 1
+    };
+    let (mut slots, mut connection_of, mut connection_slots) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, one) in (0..).zip(lowering.connections()) {
+        let (source, target) = (host_of(one.source), host_of(one.target));
+        connection_slots.push([next(&mut from, source), next(&mut to, target)]);
+        for _ in 0..one.count {
+            slots.push([next(&mut senders, source), next(&mut receivers, target)]);
+            connection_of.push(row);
+        }
+    }
+    let (mut begins, mut ends) = (vec![0_u32; hosts], vec![0_u32; hosts]);
+    let mut leg_slots = vec![[0, 0]; program.legs.len()];
+    for (leg, slots) in program.legs.iter().zip(&mut leg_slots) {
+        *slots = [next(&mut begins, leg.source as usize), next(&mut ends, leg.target as usize)];
+    }
+    let packets = &case.packets;
+    let message = case.routing.message.unwrap_or(packets.message).max(1);
+    let network_legs = program.legs.iter().filter(|leg| matches!(leg.way, Way::Network(_))).count() as u64;
+    let operations = case.work.operations.max(1) as u64 / case.work.patterns.max(1) as u64;
+    Shared {
+        network,
+        program,
+        packets,
+        message: packets.admission.map_or(message, |admission| message.min(admission.buffer.max(1))),
+        transport: case.transport,
+        slots,
+        connection_of,
+        jobs: lowering.connections().iter().map(|one| one.job).collect(),
+        first_of: lowering.connections().iter().map(|one| one.first).collect(),
+        queue_pairs_of: lowering.connections().iter().map(|one| one.count).collect(),
+        connection_slots,
+        leg_slots,
+        selective: case.routing.balancer.is_spread()
+            || matches!(packets.congestion_control, CongestionControl::Trimmed(_)),
+        notifies: matches!(packets.congestion_control, CongestionControl::Dcqcn(_)),
+        flows: network_legs * operations.max(1) <= FLOWS_MAX,
+    }
+}

@@ -1,0 +1,222 @@
+//! What devices counted, as one log.
+use railtwin_engine::fault::{Change, Moment};
+use railtwin_engine::packet_log::{LinkPackets, PacketCounts, PacketFlow};
+use railtwin_engine::{FaultKind, Incident, IncidentKind, OperationTimes, PacketLog, RunLog};
+use railtwin_fabric::DeviceId;
+use railtwin_units::SimTime;
+use railtwin_workload::Work;
+
+use crate::congestion::Control;
+use crate::histogram::Histogram;
+use crate::host::{FlowEnd, Shared, Word};
+use crate::ports::Port;
+use crate::program::{Way, leg_bytes};
+use crate::run::{DeviceState, Done};
+
+/// The log of a run.
+pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done<C>) -> RunLog {
+    let case = shared.network.case;
+    let fabric = &*case.fabric;
+    let mut log = RunLog { events: done.events, ..RunLog::default() };
+    let links = fabric.link_count();
+    let mut packets = PacketLog {
+        counts: PacketCounts { packet_hops: done.packet_hops, ..PacketCounts::default() },
+        links: LinkPackets {
+            pause_frames: vec![0; links],
+            paused_ps: vec![0; links],
+            queue_bytes_max: vec![0; links],
+            queue_byte_seconds: vec![0.0; links],
+            dropped: vec![0; links],
+            cnps: vec![0; links],
+        },
+        buffer_bytes_max: vec![0; fabric.switches().len()],
+        sample: shared.packets.samples.unwrap_or(SimTime::ZERO),
+        ..PacketLog::default()
+    };
+    log.link_bytes = vec![0.0; links];
+    log.times = OperationTimes {
+        start: vec![SimTime::NEVER; case.work.operations],
+        end: vec![SimTime::NEVER; case.work.operations],
+    };
+    let (mut round_trip, mut clearance) = (Histogram::default(), Histogram::default());
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    let mut unfinished = vec![false; case.work.operations];
+    let mut began = vec![false; case.work.operations];
+    for device in &mut done.devices {
+        packets.samples.append(&mut device.samples);
+        match &mut device.kind {
+            DeviceState::Host(host) => {
+                for port in &mut host.ports {
+                    note(&mut port.port, done.end, shared, &mut packets, &mut log);
+                }
+                count(&mut packets.counts, &host.counts);
+                round_trip.merge(&host.counts.round_trip);
+                clearance.merge(&host.counts.clearance_wait);
+                starts.append(&mut host.flow_starts);
+                ends.append(&mut host.flow_ends);
+                for (&operation, &(start, end)) in host.times() {
+                    let (row, start) = (operation as usize, SimTime::from_ps(start));
+                    began[row] = true;
+                    log.times.start[row] = log.times.start[row].min(start);
+                    if end == u64::MAX {
+                        unfinished[row] |= !host.only_sends(operation);
+                    } else {
+                        let end = SimTime::from_ps(end);
+                        let known = log.times.end[row];
+                        log.times.end[row] = if known == SimTime::NEVER { end } else { known.max(end) };
+                    }
+                }
+                for &(at, word) in &host.words {
+                    if let Word::Incident(kind) = word {
+                        log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
+                    }
+                }
+            }
+            DeviceState::Switch(switch) => {
+                for port in &mut switch.ports {
+                    note(port, done.end, shared, &mut packets, &mut log);
+                }
+                packets.counts.marked += switch.marked;
+                packets.counts.trimmed += switch.trimmed;
+                packets.buffer_bytes_max[switch.row as usize] = switch.buffer.used_max;
+                if let Some(at) = switch.alarmed {
+                    let kind = IncidentKind::Filled(switch.row);
+                    log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
+                }
+            }
+        }
+    }
+    for (operation, (&unfinished, &began)) in unfinished.iter().zip(&began).enumerate() {
+        if unfinished || !began {
+            log.times.end[operation] = SimTime::NEVER;
+        }
+    }
+    let last = log.times.end.iter().filter(|&&end| end != SimTime::NEVER).max();
+    log.end = last.copied().unwrap_or(SimTime::ZERO);
+    log.unfinished = log.times.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
+    log.pattern_bytes = pattern_bytes(shared, &log.times);
+    for moment in moments {
+        let kind = match moment.change {
+            Change::Struck(cable, FaultKind::Down) => IncidentKind::Down(cable),
+            Change::Struck(cable, FaultKind::Up) => IncidentKind::Up(cable),
+            _ => continue,
+        };
+        log.incidents.push(Incident { at: moment.at, kind });
+    }
+    settle(&mut log.incidents);
+    packets.samples.sort_unstable_by_key(|sample| (sample.index, sample.link));
+    packets.round_trip = round_trip.spread();
+    packets.clearance_wait = clearance.spread();
+    packets.flows = flows(shared, starts, ends);
+    log.packets = Some(Box::new(packets));
+    log
+}
+
+/// Bytes that operations which ended asked of each pattern.
+fn pattern_bytes(shared: &Shared<'_>, times: &OperationTimes) -> Vec<f64> {
+    let work = &shared.network.case.work;
+    let mut bytes = vec![0.0; work.patterns];
+    for job in &work.jobs {
+        let length = job.plan.operations.len();
+        for row in 0..length * job.steps as usize {
+            if let Work::Communicate { pattern, bytes: asked } = job.plan.operations[row % length].work
+                && times.start[job.first_operation as usize + row] != SimTime::NEVER
+            {
+                bytes[job.first_pattern as usize + pattern.index()] += asked as f64;
+            }
+        }
+    }
+    bytes
+}
+
+/// In order of time; of each job only the first that stalls and the last that goes on between two deaths of nothing.
+fn settle(incidents: &mut Vec<Incident>) {
+    incidents.sort_unstable();
+    let mut stalled = std::collections::BTreeMap::new();
+    let mut dead = std::collections::BTreeSet::new();
+    incidents.retain(|incident| match incident.kind {
+        IncidentKind::Stalled(job) => {
+            let waiting = stalled.entry(job).or_insert(0_u32);
+            *waiting += 1;
+            *waiting == 1
+        }
+        IncidentKind::Resumed(job) => {
+            let waiting = stalled.entry(job).or_insert(0_u32);
+            *waiting = waiting.saturating_sub(1);
+            *waiting == 0
+        }
+        IncidentKind::Halted(job) => dead.insert(job),
+        _ => true,
+    });
+}
+
+fn count(sum: &mut PacketCounts, one: &crate::host::HostCounts) {
+    sum.data += one.data;
+    sum.sent_again += one.sent_again;
+    sum.acknowledgements += one.acknowledgements;
+    sum.negative += one.negative;
+    sum.out_of_sequence += one.out_of_sequence;
+    sum.ack_timeouts += one.ack_timeouts;
+    sum.cnps += one.cnps;
+    sum.clear_to_send += one.clear_to_send;
+}
+
+/// Writes down a port as it stands at the end.
+fn note(port: &mut Port, end: u64, shared: &Shared<'_>, packets: &mut PacketLog, log: &mut RunLog) {
+    let link = port.line.link as usize;
+    if port.paused {
+        let end = end.max(port.paused_since);
+        port.watch(end, shared.packets.watchdog.ps());
+        port.book_pause(end);
+        port.counts.pause_frames += port.renewals(end);
+    }
+    let counts = &port.counts;
+    log.link_bytes[link] = counts.bytes as f64;
+    packets.links.pause_frames[link] = counts.pause_frames;
+    packets.links.paused_ps[link] = counts.paused;
+    packets.links.queue_bytes_max[link] = counts.queue_max;
+    packets.links.queue_byte_seconds[link] = counts.queue_time * 1e-12;
+    // What is dropped came in by the link that ends at this port.
+    packets.links.dropped[link ^ 1] = counts.dropped;
+    packets.links.cnps[link] = counts.notified;
+    packets.counts.dropped += u64::from(counts.dropped);
+    packets.counts.lost += u64::from(counts.lost);
+    packets.counts.pause_frames += u64::from(counts.pause_frames);
+    if let Some(at) = counts.watched {
+        let kind = IncidentKind::Paused(railtwin_fabric::LinkId(port.line.link));
+        log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
+    }
+}
+
+/// Starts and ends of flows, joined.
+fn flows(shared: &Shared<'_>, mut starts: Vec<FlowEnd>, mut ends: Vec<FlowEnd>) -> Vec<PacketFlow> {
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let case = shared.network.case;
+    let mut flows = Vec::with_capacity(ends.len());
+    let mut begun = starts.iter().peekable();
+    for &(operation, leg, end) in &ends {
+        while begun.next_if(|&&(o, l, _)| (o, l) < (operation, leg)).is_some() {}
+        let Some(&&(_, _, start)) = begun.peek().filter(|&&&(o, l, _)| (o, l) == (operation, leg)) else {
+            continue;
+        };
+        let spec = &shared.program.legs[leg as usize];
+        let Way::Network(connection) = spec.way else { continue };
+        let [source, target]: [DeviceId; 2] = shared.ends_of(connection);
+        let (.., row) = case.work.locate(railtwin_workload::OperationId(operation));
+        let job = case.work.job_of(railtwin_workload::OperationId(operation));
+        let Work::Communicate { bytes, .. } = case.work.jobs[job].plan.operations[row.index()].work else {
+            continue;
+        };
+        flows.push(PacketFlow {
+            operation,
+            pattern: spec.pattern,
+            source,
+            target,
+            bytes: leg_bytes(spec, bytes),
+            start: SimTime::from_ps(start),
+            end: SimTime::from_ps(end),
+        });
+    }
+    flows
+}
