@@ -19,6 +19,9 @@ const NANOSECONDS: (u64, u64) = (0, 1_000_000_000);
 /// Bound of lengths of queues.
 const QUEUE: (u64, u64) = (0, 1 << 40);
 
+/// Cables of the largest tree: what the memory of a normal machine holds.
+const MOST_CABLES: u128 = 1 << 26;
+
 /// A fat-tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HtsimTopology {
@@ -228,6 +231,13 @@ impl HtsimTopology {
             self.radix_down(2, u64::from(pods), "pods")?;
             self.oversubscription(1, *core)?;
             spine_up = spine.radix_up.unwrap_or(0);
+        }
+        let uplinks = u128::from(pods)
+            * (u128::from(leaves) * u128::from(up) + u128::from(spines) * u128::from(spine_up));
+        if u128::from(self.nodes) + uplinks > MOST_CABLES {
+            let problem = format!("nodes and {uplinks} uplinks are too many cables");
+            let accepted = format!("write a tree of {MOST_CABLES} cables at most");
+            return Err(self.wrong(None, "Nodes", self.nodes, problem, accepted));
         }
         let capacity = |tier: HtsimTier| Rate::from_gbps(u64::from(tier.downlink_gbps));
         let delay = |tier: HtsimTier| SimTime::from_ns(u64::from(tier.downlink_latency_ns));
