@@ -131,7 +131,11 @@ fn files_of_htsim_are_a_fabric_and_a_workload() {
     let answer = railtwin(&["import", &matrix, "--json"]).json();
     assert_eq!((&answer["format"], &answer["facts"]["bytes"]), (&json!("connections"), &json!(32_000_000)));
     runs(folder.path(), &[&matrix], 16);
-    railtwin(&["import", &ours("data/htsim/test.topo")]).assert_refused(&["test.topo:18", "Bundle", "write 1"]);
+    railtwin(&["import", &ours("data/htsim/test.topo")]).assert_refused(&[
+        "test.topo:18",
+        "Bundle",
+        "write 1",
+    ]);
 }
 
 #[test]

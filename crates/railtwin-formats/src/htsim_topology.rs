@@ -59,24 +59,27 @@ pub struct HtsimTier {
     pub queue_down: Option<u64>,
 }
 
+/// The line and the value of a key; none where the file does not have it.
+type Given = Option<(u64, u64)>;
+
 /// A tier while it is read: the line and the value of each key.
 #[derive(Clone, Copy, Default)]
 struct Block {
     line: u64,
-    speed: Option<(u64, u64)>,
-    radix_down: Option<(u64, u64)>,
-    radix_up: Option<(u64, u64)>,
-    latency: Option<(u64, u64)>,
-    switch_latency: Option<(u64, u64)>,
-    bundle: Option<(u64, u64)>,
-    oversubscribed: Option<(u64, u64)>,
-    queue_up: Option<(u64, u64)>,
-    queue_down: Option<(u64, u64)>,
+    speed: Given,
+    radix_down: Given,
+    radix_up: Given,
+    latency: Given,
+    switch_latency: Given,
+    bundle: Given,
+    oversubscribed: Given,
+    queue_up: Given,
+    queue_down: Given,
 }
 
 impl Block {
     /// Where the value of `key`, in lower case, goes, and its bounds.
-    fn slot(&mut self, key: &str) -> Option<(&mut Option<(u64, u64)>, (u64, u64))> {
+    fn slot(&mut self, key: &str) -> Option<(&mut Given, (u64, u64))> {
         Some(match key {
             "downlink_speed_gbps" => (&mut self.speed, GBPS),
             "radix_down" => (&mut self.radix_down, PORTS),
@@ -96,7 +99,7 @@ impl Block {
         let refuse = |line: u64, key: &str, problem: &str, accepted: &str| {
             lines.error(problem, accepted).at_line(line).field(format!("Tier {number}, {key}"))
         };
-        let need = |slot: Option<(u64, u64)>, key: &str| {
+        let need = |slot: Given, key: &str| {
             let missing = || refuse(self.line, key, "is missing", "write it with a whole number");
             slot.map(|(_, value)| value as u32).ok_or_else(missing)
         };
@@ -111,7 +114,7 @@ impl Block {
             let accepted = "write 1: a host has one NIC port";
             return Err(refuse(line, "Bundle", "is more than one cable to a host", accepted));
         }
-        let or = |slot: Option<(u64, u64)>, default: u32| slot.map_or(default, |(_, value)| value as u32);
+        let or = |slot: Given, default: u32| slot.map_or(default, |(_, value)| value as u32);
         Ok(HtsimTier {
             line: self.line,
             downlink_gbps: need(self.speed, "Downlink_speed_Gbps")?,
@@ -153,7 +156,7 @@ impl HtsimTopology {
                 _ => return Err(unknown(&lines, &line)),
             }
         }
-        let need = |slot: Option<(u64, u64)>, key: &str, accepted: &str| {
+        let need = |slot: Given, key: &str, accepted: &str| {
             slot.map(|(_, value)| value).ok_or_else(|| lines.error("is missing", accepted).field(key))
         };
         let nodes = need(nodes, "Nodes", "write a line such as \"Nodes 16\"")? as u32;
