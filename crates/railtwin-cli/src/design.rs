@@ -94,7 +94,7 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
         FabricSpec::Preset(preset) => {
             build(&preset, notes)?.map_err(|error| refuse(at_field(&error, "", file, settings.as_str())))?
         }
-        FabricSpec::Lingjun(_) => return Err(no_preset("the fabric")),
+        FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => return Err(no_preset("the fabric")),
     };
     Ok(Design { label: Vec::new(), report })
 }

@@ -3,10 +3,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use railtwin_formats::{ChakraTrace, FormatError, LingjunTopology, SimaiPolicy, SimaiWorkload};
+use railtwin_formats::{
+    ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiWorkload,
+};
 use serde_json::{Map, Value, json};
 
-use crate::import_facts::{Facts, of_chakra, of_lingjun, of_simai};
+use crate::import_facts::{Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai};
 use crate::import_scenario::{Around, write_scenario};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -40,11 +42,16 @@ enum Format {
     Chakra,
     /// Topology of the Lingjun 2023 data set
     Lingjun,
+    /// Fat-tree of htsim
+    Htsim,
+    /// Connection matrix of htsim
+    Connections,
 }
 
 /// What would be accepted, for errors.
 const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), \
-                        and the topo.csv of Lingjun (lingjun); --as says which";
+                        the topo.csv of Lingjun (lingjun), and of htsim .topo files (htsim) and .cm files \
+                        (connections); --as says which";
 
 /// A file and its bytes.
 type Read = (PathBuf, Vec<u8>);
@@ -59,6 +66,8 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         Format::Simai => simai(only(&files, "SimAI workload")?)?,
         Format::Chakra => chakra(files)?,
         Format::Lingjun => lingjun(only(&files, "Lingjun topology")?)?,
+        Format::Htsim => htsim(only(&files, "htsim topology")?)?,
+        Format::Connections => connections(only(&files, "htsim connection matrix")?)?,
     };
     if let Some(path) = &args.scenario {
         write_scenario(path, &around, args.force)?;
@@ -121,7 +130,7 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
         } else if path.extension().is_some_and(|extension| extension == "et") {
             Some(Format::Chakra)
         } else {
-            None
+            of_htsim_words(bytes)
         }
     };
     let first = format_of(&files[0]);
@@ -133,6 +142,17 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
         }
     }
     Ok(first.expect("the first file was looked at"))
+}
+
+/// The format of htsim that the keys of the text are of.
+fn of_htsim_words(bytes: &[u8]) -> Option<Format> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut keys = text.lines().filter_map(|line| line.split_whitespace().next());
+    keys.find_map(|key| match key.to_ascii_lowercase().as_str() {
+        "tiers" => Some(Format::Htsim),
+        "connections" => Some(Format::Connections),
+        _ => None,
+    })
 }
 
 fn only<'a>(files: &'a [Read], what: &str) -> Result<&'a Read, CliError> {
@@ -192,7 +212,25 @@ fn lingjun((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
     let name = path.display().to_string();
     let topology = LingjunTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
     let hosts = topology.hosts.len() as u32;
-    Ok((of_lingjun(&name, &topology)?, Around::Fabric { path: path.clone(), hosts }))
+    Ok((of_lingjun(&name, &topology)?, Around::Fabric { key: "lingjun", path: path.clone(), hosts }))
+}
+
+fn htsim((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+    let name = path.display().to_string();
+    let topology = HtsimTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
+    let spec = topology.spec().map_err(|error| wrong(&error))?;
+    let around = Around::Fabric { key: "htsim", path: path.clone(), hosts: topology.nodes };
+    Ok((of_htsim(&name, &topology, &spec)?, around))
+}
+
+fn connections((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+    let name = path.display().to_string();
+    let matrix = HtsimConnections::parse(&name, bytes).map_err(|error| wrong(&error))?;
+    let plan = matrix.plan().map_err(|error| {
+        CliError::input(format!("{name}: {error}"), "a matrix without connections asks nothing")
+    })?;
+    let around = Around::Connections { path: path.clone(), nodes: matrix.nodes };
+    Ok((of_connections(&name, &matrix, &plan), around))
 }
 
 fn write_json(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Result<(), CliError> {

@@ -1,9 +1,11 @@
 //! What imported files hold: names and counts in our words, for people and as JSON.
 use std::collections::BTreeMap;
 
+use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::DesignReport;
 use railtwin_formats::{
-    ChakraTrace, CommType, Group, LingjunDesign, LingjunTopology, NodeKind, SimaiCollective, SimaiWorkload,
+    ChakraTrace, CommType, Group, HtsimConnections, HtsimTopology, LingjunDesign, LingjunTopology, NodeKind,
+    SimaiCollective, SimaiWorkload,
 };
 use railtwin_workload::{Plan, Work};
 use serde_json::{Value, json};
@@ -174,4 +176,38 @@ pub(crate) fn of_lingjun(file: &str, topology: &LingjunTopology) -> Result<Facts
         "the file says which host hangs where; host model, spines, cores and capacities are our design";
     facts.notes.push(words.to_owned());
     Ok(facts)
+}
+
+/// Facts of a fat-tree of htsim and of the fabric that it makes.
+pub(crate) fn of_htsim(file: &str, topology: &HtsimTopology, spec: &ClosSpec) -> Result<Facts, CliError> {
+    let mut facts = Facts::new("htsim", file);
+    facts.count("hosts", "hosts", topology.nodes);
+    facts.count("tiers", "tiers", topology.tiers.len() as u64);
+    facts.count("pods", "pods", spec.pods);
+    facts.count("leaves", "leaves of a pod", spec.segments);
+    facts.count("spines", "spines of a pod", spec.spines);
+    if spec.pods > 1 {
+        facts.count("cores", "cores", spec.cores);
+    }
+    let fabric = spec.build().map_err(|error| {
+        CliError::input(format!("{file}: {error}"), "mend the file: no fabric can be built of it")
+    })?;
+    facts.design = Some(DesignReport::of(&fabric));
+    if topology.tiers.iter().any(|tier| tier.queue_up.is_some() || tier.queue_down.is_some()) {
+        facts.notes.push("lengths of queues are read and not used".to_owned());
+    }
+    Ok(facts)
+}
+
+/// Facts of a connection matrix of htsim and the plan that we make of it.
+pub(crate) fn of_connections(file: &str, matrix: &HtsimConnections, plan: &Plan) -> Facts {
+    let mut facts = Facts::new("connections", file);
+    facts.count("nodes", "nodes", matrix.nodes);
+    facts.count("connections", "connections", matrix.connections.len() as u64);
+    let bytes = matrix.connections.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
+    facts.bytes("bytes", "bytes of all connections", bytes);
+    let last = matrix.connections.iter().map(|one| one.start_ps).max().unwrap_or(0);
+    facts.seconds("last_start_s", "start of the last", last as f64 * 1e-12);
+    of_plan(&mut facts, plan);
+    facts
 }

@@ -20,12 +20,24 @@ pub(crate) enum Around {
     },
     /// A fabric.
     Fabric {
+        /// Key of `[fabric]`.
+        key: &'static str,
         /// The file.
         path: PathBuf,
         /// Hosts that it has.
         hosts: u32,
     },
+    /// Connections between hosts of one GPU.
+    Connections {
+        /// The file.
+        path: PathBuf,
+        /// Hosts that it needs.
+        nodes: u32,
+    },
 }
+
+/// Hosts of a leaf, and its uplinks, under plain connections: a leaf without oversubscription.
+const HOSTS_PER_LEAF: u32 = 8;
 
 /// GPUs of a host of the preset.
 const GPUS_PER_HOST: u32 = 8;
@@ -73,15 +85,26 @@ fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, 
                 hosts.min(HOSTS_PER_SEGMENT),
             )
         }
-        Around::Fabric { path, hosts } => {
+        Around::Fabric { key, path, hosts } => {
             let named = quoted(&relative(folder, &path.canonicalize()?))?;
             let hosts = hosts.min(&HOSTS_OF_A_COLLECTIVE);
             format!(
                 "schema = 1\nname = \"{name}\"\ndescription = \"An all-reduce on an imported fabric.\"\n\n\
                  [run]\nreplicates = 5\n\n\
-                 [fabric]\nlingjun = {named}\n\n\
+                 [fabric]\n{key} = {named}\n\n\
                  [[job]]\nname = \"all-reduce\"\nhosts = {hosts}\n\
                  collective = {{ kind = \"all-reduce\", bytes = \"1 GiB\" }}\n",
+            )
+        }
+        Around::Connections { path, nodes } => {
+            let named = quoted(&relative(folder, &path.canonicalize()?))?;
+            let leaves = nodes.div_ceil(HOSTS_PER_LEAF);
+            format!(
+                "schema = 1\nname = \"{name}\"\ndescription = \"Connections between {nodes} hosts on two tiers of 100 Gbps.\"\n\n\
+                 [fabric]\npreset = \"leaf-spine\"\nleaves = {leaves}\nhosts_per_leaf = {HOSTS_PER_LEAF}\n\
+                 uplinks = {HOSTS_PER_LEAF}\nuplink_capacity = \"100 Gbps\"\n\
+                 host = {{ model = \"plain\", nic_port_capacity = \"100 Gbps\" }}\n\n\
+                 [[job]]\nname = \"connections\"\nworkload = {{ connections = {named} }}\n",
             )
         }
     })

@@ -120,6 +120,25 @@ fn a_lingjun_topology_is_a_fabric() {
 }
 
 #[test]
+fn files_of_htsim_are_a_fabric_and_a_workload() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = ours("data/htsim/leaf_spine_tiny.topo");
+    let answer = railtwin(&["import", &tree, "--json"]).json();
+    assert_eq!((&answer["format"], &answer["facts"]["spines"]), (&json!("htsim"), &json!(2)));
+    runs(folder.path(), &[&tree], 32);
+    let folder = tempfile::tempdir().unwrap();
+    let matrix = ours("data/htsim/perm_16n_16c_2MB.cm");
+    let answer = railtwin(&["import", &matrix, "--json"]).json();
+    assert_eq!((&answer["format"], &answer["facts"]["bytes"]), (&json!("connections"), &json!(32_000_000)));
+    runs(folder.path(), &[&matrix], 16);
+    railtwin(&["import", &ours("data/htsim/test.topo")]).assert_refused(&[
+        "test.topo:18",
+        "Bundle",
+        "write 1",
+    ]);
+}
+
+#[test]
 fn what_cannot_be_imported_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| written(folder.path(), name, text);

@@ -6,6 +6,8 @@
 //! | Chakra execution trace (`.et`) | [`ChakraTrace::decode`] | [`ChakraTrace::encode`] |
 //! | Chakra communicators (JSON) | [`parse_chakra_groups`] | |
 //! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
+//! | htsim connection matrix (`.cm`) | [`HtsimConnections::parse`], [`HtsimConnections::plan`] | |
+//! | htsim topology (`.topo`) | [`HtsimTopology::parse`], [`HtsimTopology::spec`] | |
 //!
 //! Two go further: [`plan_of_chakra`] makes a plan of all ranks' traces, [`LingjunTopology::fabric`] a fabric.
 //!
@@ -46,6 +48,9 @@ mod chakra_proto;
 mod chakra_set;
 mod chakra_wire;
 mod error;
+mod htsim_connections;
+mod htsim_lines;
+mod htsim_topology;
 mod lingjun;
 mod lingjun_fabric;
 mod simai;
@@ -60,6 +65,8 @@ pub use chakra_groups::parse_chakra_groups;
 pub use chakra_plan::plan_of_chakra;
 pub use chakra_wire::CHAKRA_BYTES_MAX;
 pub use error::{FormatError, Place};
+pub use htsim_connections::{HtsimConnection, HtsimConnections};
+pub use htsim_topology::{HtsimTier, HtsimTopology};
 pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
 pub use lingjun_fabric::LingjunDesign;
 pub use simai::{CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload};

@@ -18,6 +18,8 @@ pub enum FabricSpec {
     Preset(PresetSpec),
     /// An imported fabric.
     Lingjun(LingjunSpec),
+    /// An imported fat-tree.
+    Htsim(HtsimSpec),
 }
 
 impl FabricSpec {
@@ -28,7 +30,7 @@ impl FabricSpec {
             Self::Preset(PresetSpec::DcnPlus(spec)) => Some(&spec.host),
             Self::Preset(PresetSpec::LeafSpine(spec)) => Some(&spec.host),
             Self::Preset(PresetSpec::AiZone(spec)) => Some(&spec.host),
-            Self::Preset(PresetSpec::FatTree(_)) => None,
+            Self::Preset(PresetSpec::FatTree(_)) | Self::Htsim(_) => None,
             Self::Lingjun(spec) => Some(&spec.host),
         }
     }
@@ -42,6 +44,13 @@ pub struct LingjunSpec {
     /// What its hosts are.
     #[serde(default, skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
+}
+
+/// A fat-tree of htsim: hosts of one GPU behind one NIC port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HtsimSpec {
+    /// Path of the `.topo` file.
+    pub htsim: String,
 }
 
 /// A preset with what is changed in it. A field that is `None` takes the preset's default.

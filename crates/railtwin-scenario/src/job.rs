@@ -3,6 +3,7 @@ use railtwin_units::{Bytes, SimTime};
 use serde::{Deserialize, Serialize};
 
 use crate::exact;
+use crate::traffic_spec::TrafficSpec;
 
 /// One job, or several alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +81,7 @@ pub enum Work {
     Collective(CollectiveSpec),
 }
 
-/// Training steps, from a recipe or a trace.
+/// Training steps from a recipe or a trace, or plain transfers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Workload {
@@ -99,6 +100,20 @@ pub enum Workload {
         /// Path of the files without `.<rank>.et`.
         chakra: String,
     },
+    /// The connections of an htsim connection matrix.
+    Connections {
+        /// Path of the `.cm` file.
+        connections: String,
+    },
+    /// Transfers by a pattern.
+    Traffic(TrafficSpec),
+}
+
+impl Workload {
+    /// Whether its operations are training steps, whose ranks move in classes.
+    pub fn trains(&self) -> bool {
+        !matches!(self, Self::Connections { .. } | Self::Traffic(_))
+    }
 }
 
 /// A model trained with the given parallelism; it fills `tp × pp × dp` GPUs.

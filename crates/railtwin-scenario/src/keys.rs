@@ -146,7 +146,11 @@ static JOB: Table = Table {
             "Where the ranks go; default packed.",
         ),
         key("start", Kind::Time, "When it starts; default 0 s."),
-        key("workload", Kind::Value(&WORKLOAD), "Training steps, from a recipe or a trace."),
+        key(
+            "workload",
+            Kind::Value(&WORKLOAD),
+            "Training steps from a recipe or a trace, or plain transfers.",
+        ),
         key("collective", Kind::Value(&COLLECTIVE), "One collective, repeated."),
     ],
     exactly_one: &["workload", "collective"],
@@ -168,15 +172,33 @@ static WORKLOAD: Table = Table {
         key("recipe", Kind::Text, "A model by name, such as gpt3-175b."),
         key("simai", Kind::Text, "Path of a SimAI workload text."),
         key("chakra", Kind::Text, "Path of Chakra traces, without the rank."),
+        key("connections", Kind::Text, "Path of an htsim connection matrix (.cm)."),
+        key("traffic", Kind::Choice(&crate::TrafficSpec::NAMES), "Plain transfers by a pattern."),
     ],
     variants: &[
         Variant { key: "recipe", value: None, keys: RECIPE },
         Variant { key: "simai", value: None, keys: SIMAI },
         Variant { key: "chakra", value: None, keys: &[] },
+        Variant { key: "connections", value: None, keys: &[] },
+        Variant { key: "traffic", value: Some("permutation"), keys: PERMUTATION },
+        Variant { key: "traffic", value: Some("shift"), keys: SHIFT },
+        Variant { key: "traffic", value: Some("incast"), keys: INCAST },
+        Variant { key: "traffic", value: Some("all-to-all"), keys: &[TRANSFER] },
     ],
-    exactly_one: &["recipe", "simai", "chakra"],
+    exactly_one: &["recipe", "simai", "chakra", "connections", "traffic"],
     ..Table::EMPTY
 };
+
+const TRANSFER: Key = key("bytes", Kind::Size, "Bytes of each transfer.").required();
+const PERMUTATION: &[Key] =
+    &[TRANSFER, key("seed", Kind::Whole(0, i64::MAX), "Seed of the draw; default the scenario's.")];
+const SHIFT: &[Key] =
+    &[TRANSFER, key("shift", Kind::Whole(1, MOST_GPUS), "By how many ranks each sends; default 1.")];
+const INCAST: &[Key] = &[
+    TRANSFER,
+    key("sources", Kind::Whole(1, MOST_GPUS), "How many of the other ranks send; default all."),
+    key("target", Kind::Whole(0, MOST_GPUS), "The rank that receives; default 0."),
+];
 
 const SIMAI: &[Key] = &[key(
     "interleave",

@@ -16,6 +16,7 @@ pub(crate) static FABRIC: Table = Table {
     keys: &[
         key("preset", Kind::Choice(&PresetSpec::NAMES), "A fabric by name."),
         key("lingjun", Kind::Text, "Path of a lingjun topo.csv to import."),
+        key("htsim", Kind::Text, "Path of an htsim .topo file to import."),
     ],
     variants: &[
         Variant { key: "preset", value: Some("hpn"), keys: HPN },
@@ -24,8 +25,9 @@ pub(crate) static FABRIC: Table = Table {
         Variant { key: "preset", value: Some("leaf-spine"), keys: LEAF_SPINE },
         Variant { key: "preset", value: Some("fat-tree"), keys: FAT_TREE },
         Variant { key: "lingjun", value: None, keys: &[HOST_KEY] },
+        Variant { key: "htsim", value: None, keys: &[] },
     ],
-    exactly_one: &["preset", "lingjun"],
+    exactly_one: &["preset", "lingjun", "htsim"],
     ..Table::EMPTY
 };
 

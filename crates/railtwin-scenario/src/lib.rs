@@ -49,6 +49,7 @@ mod parse;
 mod resolve;
 mod resolve_caps;
 mod resolve_fault;
+mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
 mod routing_spec;
@@ -58,13 +59,14 @@ mod settings;
 mod settle;
 mod suggest;
 mod sweep;
+mod traffic_spec;
 mod tree;
 
 pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
-    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
+    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
 pub use fault_spec::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec};
 pub use host_spec::{HostCaps, HostSpec};
@@ -77,3 +79,4 @@ pub use routing_spec::{Balancer, Posting, Replan, RoutingSpec, Seeds, Split};
 pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand};
+pub use traffic_spec::TrafficSpec;

@@ -42,12 +42,16 @@ impl Scenario {
                 preset.build().map_err(|error| source.error("fabric", error.to_string(), None))
             }
             FabricSpec::Lingjun(spec) => crate::resolve_lingjun::fabric(spec, source, read),
+            FabricSpec::Htsim(spec) => crate::resolve_htsim::fabric(spec, source, read),
         }
     }
 
-    /// What moves in lock step: as written, else rank classes for training and bundles for collectives.
+    /// What moves in lock step: as written, else rank classes for training and bundles for collectives and transfers.
     fn pace(&self) -> railtwin_engine::Pace {
-        let training = self.jobs.iter().any(|job| matches!(job.work, crate::Work::Workload(_)));
+        let training = self
+            .jobs
+            .iter()
+            .any(|job| matches!(&job.work, crate::Work::Workload(workload) if workload.trains()));
         match self.run.pace {
             Some(Pace::Bundle) => railtwin_engine::Pace::Bundle,
             Some(Pace::Class) => railtwin_engine::Pace::Class,
@@ -63,7 +67,7 @@ impl Scenario {
     /// be read, a job that does not fit, a cable that is not there.
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
         let fabric = Arc::new(self.fabric(source, read)?);
-        let mut planner = Planner { fabric: &fabric, source, read };
+        let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
         let mut placements = Vec::new();

@@ -17,6 +17,8 @@ use crate::{
 /// Makes the plans of a scenario's jobs.
 pub(crate) struct Planner<'a> {
     pub(crate) fabric: &'a Fabric,
+    /// Seed of the scenario.
+    pub(crate) seed: u64,
     pub(crate) source: Source<'a>,
     pub(crate) read: &'a Reader<'a>,
 }
@@ -29,14 +31,16 @@ impl Planner<'_> {
             Work::Workload(Workload::Recipe(spec)) => self.recipe(row, spec),
             Work::Workload(Workload::Simai { simai, interleave }) => self.simai(row, simai, *interleave),
             Work::Workload(Workload::Chakra { chakra }) => self.chakra(row, job, chakra),
+            Work::Workload(Workload::Connections { connections }) => self.connections(row, job, connections),
+            Work::Workload(Workload::Traffic(spec)) => self.traffic(row, job, spec),
         }
     }
 
-    fn error(&self, row: usize, key: &str, message: impl Into<String>) -> ScenarioError {
+    pub(crate) fn error(&self, row: usize, key: &str, message: impl Into<String>) -> ScenarioError {
         self.source.error(&format!("job.{row}.{key}"), message, None)
     }
 
-    fn read(&self, row: usize, key: &str, path: &str) -> Result<Vec<u8>, ScenarioError> {
+    pub(crate) fn read(&self, row: usize, key: &str, path: &str) -> Result<Vec<u8>, ScenarioError> {
         (self.read)(path).map_err(|problem| {
             let hint = "paths are relative to the scenario's folder";
             let message = format!("cannot read {path:?}: {problem}");
@@ -105,13 +109,18 @@ impl Planner<'_> {
         })
     }
 
-    fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
-        // Without a size the job takes the hosts that its placement names, else every active GPU.
+    /// Ranks of a job whose work does not say them: by its size, else those of the hosts that its placement names,
+    /// else every active GPU.
+    pub(crate) fn ranks_of(&self, job: &JobSpec) -> u32 {
         let active = || -> u32 {
             let hosts = self.fabric.hosts().iter().filter(|host| !host.spare);
             hosts.map(|host| self.fabric.host_models()[host.model as usize].gpus).sum()
         };
-        let ranks = ranks(self.fabric, job.size.or(named(job))).unwrap_or_else(active);
+        ranks(self.fabric, job.size.or(named(job))).unwrap_or_else(active)
+    }
+
+    fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
+        let ranks = self.ranks_of(job);
         let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
         let kind = spec.kind.into();
         let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);

@@ -7,9 +7,9 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
-    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec, JobSize,
-    JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec, Replan,
-    RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, Work, Workload, expand,
+    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec, HtsimSpec,
+    JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec, Replan,
+    RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, TrafficSpec, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -136,7 +136,8 @@ fn preset() -> impl Strategy<Value = PresetSpec> {
 fn fabric() -> impl Strategy<Value = FabricSpec> {
     let lingjun =
         (text(), host()).prop_map(|(lingjun, host)| FabricSpec::Lingjun(LingjunSpec { lingjun, host }));
-    prop_oneof![preset().prop_map(FabricSpec::Preset), lingjun]
+    let htsim = text().prop_map(|htsim| FabricSpec::Htsim(HtsimSpec { htsim }));
+    prop_oneof![preset().prop_map(FabricSpec::Preset), lingjun, htsim]
 }
 
 fn routing() -> impl Strategy<Value = RoutingSpec> {
@@ -189,6 +190,19 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
     ])
 }
 
+fn traffic() -> impl Strategy<Value = TrafficSpec> {
+    let counts = (1u32..=1 << 24, of(1u32..=1 << 24), 0u32..=1 << 24, of(0u64..1 << 63));
+    (0usize..4, 1u64..1 << 53, counts).prop_map(|(which, bytes, (shift, sources, target, seed))| {
+        let bytes = Bytes(bytes);
+        match which {
+            0 => TrafficSpec::Permutation { bytes, seed },
+            1 => TrafficSpec::Shift { bytes, shift },
+            2 => TrafficSpec::Incast { bytes, sources, target },
+            _ => TrafficSpec::AllToAll { bytes },
+        }
+    })
+}
+
 fn work() -> impl Strategy<Value = Work> {
     let per = prop::sample::select(vec![Per::All, Per::Rail]);
     let collective = (kind(), 1u64..1 << 53, of(algorithm()), 1u32..=1_000_000, time(), per).prop_map(
@@ -216,7 +230,9 @@ fn work() -> impl Strategy<Value = Work> {
     let simai = (text(), of(1u32..=1024))
         .prop_map(|(simai, interleave)| Work::Workload(Workload::Simai { simai, interleave }));
     let chakra = text().prop_map(|chakra| Work::Workload(Workload::Chakra { chakra }));
-    prop_oneof![collective, recipe, simai, chakra]
+    let connections = text().prop_map(|connections| Work::Workload(Workload::Connections { connections }));
+    let traffic = traffic().prop_map(|traffic| Work::Workload(Workload::Traffic(traffic)));
+    prop_oneof![collective, recipe, simai, chakra, connections, traffic]
 }
 
 fn job() -> impl Strategy<Value = JobSpec> {

@@ -7,6 +7,7 @@
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
+//! * [`traffic`]: plain transfers between ranks, listed or by a pattern such as a permutation.
 //! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
 //! ```
@@ -27,6 +28,7 @@ pub mod ranks;
 pub mod recipe;
 pub mod ring;
 pub mod shape;
+pub mod traffic;
 pub mod train;
 pub mod tree;
 
@@ -36,3 +38,4 @@ pub use error::WorkloadError;
 pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
 pub use ranks::Parallelism;
 pub use shape::{Bundle, Edge, HostLayout, Member, Shape};
+pub use traffic::{Traffic, Transfer};

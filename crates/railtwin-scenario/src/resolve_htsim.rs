@@ -1,0 +1,67 @@
+//! What a scenario takes from files of htsim, and plain transfers by a pattern.
+use railtwin_fabric::Fabric;
+use railtwin_formats::{HtsimConnections, HtsimTopology};
+use railtwin_units::SimTime;
+use railtwin_workload::traffic::plan_of_transfers;
+use railtwin_workload::{Plan, Transfer};
+
+use crate::fabric_bounds::check_bounds;
+use crate::resolve::{Reader, Source, ranks};
+use crate::resolve_job::Planner;
+use crate::{HtsimSpec, JobSize, JobSpec, ScenarioError, TrafficSpec};
+
+/// Reads and builds the fabric of a `.topo` file.
+pub(crate) fn fabric(
+    spec: &HtsimSpec,
+    source: Source<'_>,
+    read: &Reader<'_>,
+) -> Result<Fabric, ScenarioError> {
+    let path = &spec.htsim;
+    let refuse = |message: String| source.error("fabric.htsim", message, None);
+    let bytes = read(path).map_err(|problem| {
+        let hint = "paths are relative to the scenario's folder";
+        source.error("fabric.htsim", format!("cannot read {path:?}: {problem}"), Some(hint))
+    })?;
+    let topology = HtsimTopology::parse(path, &bytes).map_err(|error| refuse(error.to_string()))?;
+    let clos = topology.spec().map_err(|error| refuse(error.to_string()))?;
+    check_bounds(&clos).and_then(|()| clos.build()).map_err(|error| refuse(error.to_string()))
+}
+
+impl Planner<'_> {
+    /// The plan of a `.cm` file, whose node `n` is rank `n`.
+    pub(crate) fn connections(&self, row: usize, job: &JobSpec, path: &str) -> Result<Plan, ScenarioError> {
+        const KEY: &str = "workload.connections";
+        let bytes = self.read(row, KEY, path)?;
+        let matrix = HtsimConnections::parse(path, &bytes);
+        let matrix = matrix.map_err(|error| self.error(row, KEY, error.to_string()))?;
+        if let (Some(size), Some(given)) = (job.size, ranks(self.fabric, job.size))
+            && given != matrix.nodes
+        {
+            let key = if matches!(size, JobSize::Hosts(_)) { "hosts" } else { "gpus" };
+            let message = format!("the job has {given} GPUs, but {path} has {} nodes", matrix.nodes);
+            return Err(self.error(row, key, message));
+        }
+        matrix.plan().map_err(|error| self.error(row, KEY, format!("{path}: {error}")))
+    }
+
+    /// The plan of a pattern over the GPUs of the job.
+    pub(crate) fn traffic(
+        &self,
+        row: usize,
+        job: &JobSpec,
+        spec: &TrafficSpec,
+    ) -> Result<Plan, ScenarioError> {
+        let ranks = self.ranks_of(job);
+        let pairs = spec.pattern(ranks, self.seed).pairs(ranks).map_err(|error| {
+            let key = match error.field {
+                "gpus" => "workload.traffic".to_owned(),
+                field => format!("workload.{field}"),
+            };
+            self.error(row, &key, error.to_string())
+        })?;
+        let bytes = spec.bytes().0;
+        let transfer = |(source, target)| Transfer { start: SimTime::ZERO, bytes, source, target };
+        let transfers: Vec<Transfer> = pairs.into_iter().map(transfer).collect();
+        Ok(plan_of_transfers(ranks, &transfers))
+    }
+}
