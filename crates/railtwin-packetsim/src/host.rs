@@ -45,8 +45,6 @@ pub struct HostCounts {
     pub cnps: u64,
     /// Clear-to-send messages sent.
     pub clear_to_send: u64,
-    /// From data to its acknowledgement.
-    pub round_trip: Histogram,
     /// From a message that is next to its clearance.
     pub clearance_wait: Histogram,
 }

@@ -38,7 +38,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         start: vec![SimTime::NEVER; case.work.operations],
         end: vec![SimTime::NEVER; case.work.operations],
     };
-    let (mut round_trip, mut clearance) = (Histogram::default(), Histogram::default());
+    let mut clearance = Histogram::default();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     let mut unfinished = vec![false; case.work.operations];
     let mut began = vec![false; case.work.operations];
@@ -50,7 +50,6 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                     note(&mut port.port, done.end, shared, &mut packets, &mut log);
                 }
                 count(&mut packets.counts, &host.counts);
-                round_trip.merge(&host.counts.round_trip);
                 clearance.merge(&host.counts.clearance_wait);
                 starts.append(&mut host.flow_starts);
                 ends.append(&mut host.flow_ends);
@@ -105,7 +104,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     }
     settle(&mut log.incidents);
     packets.samples.sort_unstable_by_key(|sample| (sample.index, sample.link));
-    packets.round_trip = round_trip.spread();
+    packets.round_trip = done.round_trip.spread();
     packets.clearance_wait = clearance.spread();
     packets.flows = flows(shared, starts, ends);
     log.packets = Some(Box::new(packets));

@@ -51,6 +51,7 @@ pub const CUT: u64 = 64;
 
 /// The link that leaves a port.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Line {
     /// Its id in the fabric.
     pub link: u32,

@@ -423,7 +423,7 @@ impl<C: Control> Host<C> {
         let sender = &mut self.senders[row];
         let negative = packet.kind == Kind::Negative;
         if !negative {
-            self.counts.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
+            post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
         if std::mem::replace(&mut sender.retries, 0) > 0 {
             let job = shared.job_of(sender.queue_pair);

@@ -5,21 +5,24 @@ use crate::network::{CUT, Line};
 use crate::packet::{Kind, Packet};
 use crate::post::Post;
 
-/// End of a chain of slots.
-pub const NIL: u32 = u32::MAX;
+/// Packets of a block: neighbors in a queue share cache lines.
+const BLOCK: usize = 8;
+/// No block.
+const NIL: u32 = u32::MAX;
 
-/// A chain of packets in a pool.
+/// Packets in order, in blocks of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
-    /// First slot.
-    pub head: u32,
-    /// Last slot.
-    pub tail: u32,
+    head: u32,
+    tail: u32,
+    /// Places in the first and after the last packet of their blocks.
+    first: u16,
+    end: u16,
 }
 
 impl Chain {
     /// Nothing.
-    pub const EMPTY: Self = Self { head: NIL, tail: NIL };
+    pub const EMPTY: Self = Self { head: NIL, tail: NIL, first: 0, end: 0 };
 
     /// Whether nothing is in it.
     #[inline]
@@ -28,10 +31,11 @@ impl Chain {
     }
 }
 
-/// Packets that wait in one device: slots are used again, so that nothing is allocated once it has seen its fullest.
+/// Packets that wait in one device: blocks are used again, so that nothing is allocated once it has seen its fullest.
 #[derive(Debug, Default)]
 pub struct Pool {
-    slots: Vec<(Packet, u32)>,
+    blocks: Vec<[Packet; BLOCK]>,
+    next: Vec<u32>,
     free: Vec<u32>,
 }
 
@@ -39,22 +43,27 @@ impl Pool {
     /// Appends a packet to a chain.
     #[inline]
     pub fn push(&mut self, chain: &mut Chain, packet: Packet) {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = (packet, NIL);
-                slot
+        if chain.is_empty() || usize::from(chain.end) == BLOCK {
+            let block = self.block();
+            if chain.is_empty() {
+                (chain.head, chain.first) = (block, 0);
+            } else {
+                self.next[chain.tail as usize] = block;
             }
-            None => {
-                self.slots.push((packet, NIL));
-                self.slots.len() as u32 - 1
-            }
-        };
-        if chain.is_empty() {
-            chain.head = slot;
-        } else {
-            self.slots[chain.tail as usize].1 = slot;
+            (chain.tail, chain.end) = (block, 0);
         }
-        chain.tail = slot;
+        self.blocks[chain.tail as usize][usize::from(chain.end)] = packet;
+        chain.end += 1;
+    }
+
+    fn block(&mut self) -> u32 {
+        if let Some(block) = self.free.pop() {
+            self.next[block as usize] = NIL;
+            return block;
+        }
+        self.blocks.push([const { Packet::new(Kind::Data) }; BLOCK]);
+        self.next.push(NIL);
+        self.blocks.len() as u32 - 1
     }
 
     /// Takes the first packet of a chain.
@@ -63,22 +72,29 @@ impl Pool {
         if chain.is_empty() {
             return None;
         }
-        let slot = chain.head;
-        let (packet, next) = self.slots[slot as usize];
-        chain.head = next;
-        self.free.push(slot);
+        let packet = self.blocks[chain.head as usize][usize::from(chain.first)];
+        chain.first += 1;
+        let last = chain.head == chain.tail;
+        if last && chain.first == chain.end {
+            self.free.push(chain.head);
+            *chain = Chain::EMPTY;
+        } else if usize::from(chain.first) == BLOCK {
+            self.free.push(chain.head);
+            (chain.head, chain.first) = (self.next[chain.head as usize], 0);
+        }
         Some(packet)
     }
 
     /// The first packet of a chain.
     #[inline]
     pub fn first(&self, chain: Chain) -> Option<&Packet> {
-        (!chain.is_empty()).then(|| &self.slots[chain.head as usize].0)
+        (!chain.is_empty()).then(|| &self.blocks[chain.head as usize][usize::from(chain.first)])
     }
 }
 
 /// What is counted of a port; read at the end, or when a sample is due.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct PortCounts {
     /// Packets sent.
     pub packets: u64,
@@ -108,21 +124,22 @@ pub struct PortCounts {
     pub watched: Option<u64>,
 }
 
-/// State of an egress port.
+/// State of an egress port, what every packet reads in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub struct Port {
     /// The line.
     pub line: Line,
     /// When the packet being sent has left.
     pub busy_until: u64,
+    /// Packets that the line loses, in 1/2^32; 0 = none, `u32::MAX` = the next without payload, once.
+    pub lossy: u32,
     /// Whether a task waits for that moment.
     pub waking: bool,
     /// Told to send no data.
     pub paused: bool,
     /// Whether the cable carries nothing.
     pub dead: bool,
-    /// Packets that the line loses, in 1/2^32; 0 = none, `u32::MAX` = the next without payload, once.
-    pub lossy: u32,
     /// When the pause began.
     pub pause_began: u64,
     /// Up to when it is booked.
@@ -130,6 +147,8 @@ pub struct Port {
     /// Counters.
     pub counts: PortCounts,
 }
+
+const _: () = assert!(std::mem::offset_of!(Port, pause_began) == 64);
 
 /// Loss of one acknowledgement instead of a share.
 pub const LOSE_ONE: u32 = u32::MAX;
@@ -240,5 +259,34 @@ impl Port {
     pub fn filled(&mut self, bytes: u64) {
         self.counts.queue_max = self.counts.queue_max.max(bytes);
         self.counts.sample_max = self.counts.sample_max.max(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn chains_are_queues(steps in proptest::collection::vec((0_usize..3, any::<bool>()), 1..400)) {
+            let mut pool = Pool::default();
+            let mut chains = [Chain::EMPTY; 3];
+            let mut queues: [VecDeque<u32>; 3] = Default::default();
+            for (number, (which, push)) in (0..).zip(steps) {
+                if push {
+                    pool.push(&mut chains[which], Packet { number, ..Packet::new(Kind::Data) });
+                    queues[which].push_back(number);
+                } else {
+                    let first = pool.first(chains[which]).map(|packet| packet.number);
+                    let popped = pool.pop(&mut chains[which]).map(|packet| packet.number);
+                    prop_assert_eq!((first, popped), (popped, queues[which].pop_front()));
+                }
+                prop_assert_eq!(chains[which].is_empty(), queues[which].is_empty());
+            }
+            let held: usize = queues.iter().map(|queue| queue.len().div_ceil(BLOCK) + 1).sum();
+            prop_assert!(pool.blocks.len() - pool.free.len() <= held);
+        }
     }
 }

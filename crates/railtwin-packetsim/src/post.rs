@@ -1,5 +1,6 @@
 //! What devices send each other: packets under way, sorted by who receives them.
 use crate::agenda::NEVER;
+use crate::histogram::Histogram;
 use crate::packet::{Arrival, Packet};
 
 /// Packets under way to devices of other threads: number of the device, arrival.
@@ -18,6 +19,8 @@ pub struct Mail {
     pub away: Vec<Parcel>,
     /// Packets that crossed a link.
     pub packet_hops: u64,
+    /// Times from data to its acknowledgement, of all hosts of the thread: one histogram stays in the cache.
+    pub round_trip: Histogram,
 }
 
 impl Mail {
@@ -29,6 +32,7 @@ impl Mail {
             next: vec![NEVER; count],
             away: (0..threads).map(|_| Vec::new()).collect(),
             packet_hops: 0,
+            round_trip: Histogram::default(),
         }
     }
 

@@ -9,6 +9,7 @@ use railtwin_engine::packet_log::QueueSample;
 use crate::agenda::{Agenda, NEVER};
 use crate::changes::{Changes, What};
 use crate::congestion::Control;
+use crate::histogram::Histogram;
 use crate::host::{Host, Shared, Word};
 use crate::network::Place;
 use crate::packet::{Arrival, Kind, Packet};
@@ -69,6 +70,8 @@ pub struct Done<C: Control> {
     pub events: u64,
     /// Time of the last one.
     pub end: u64,
+    /// Times from data to its acknowledgement.
+    pub round_trip: Histogram,
 }
 
 impl<C: Control + std::fmt::Debug> Machine<C> {
@@ -162,9 +165,11 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
+        let mut round_trip = Histogram::default();
+        self.parts.iter().for_each(|part| round_trip.merge(&part.mail.round_trip));
         let end = ends.into_iter().max().unwrap_or(0);
         let devices = self.parts.into_iter().flat_map(|part| part.devices).collect();
-        Done { devices, packet_hops, events, end }
+        Done { devices, packet_hops, events, end, round_trip }
     }
 }
 
