@@ -82,11 +82,15 @@ def run_one(
     scenario: object,
     folder: str | os.PathLike[str] | None,
     progress: Callable[[int, int], object] | None,
+    engine: str | None,
+    threads: int,
 ) -> Run: ...
 def run_sweep(
     scenario: object,
     folder: str | os.PathLike[str] | None,
     progress: Callable[[int, int], object] | None,
+    engine: str | None,
+    threads: int,
 ) -> list[Run]: ...
 def open_folder(folder: str | os.PathLike[str]) -> Run: ...
 def design(what: object, settings: Mapping[str, Any] | None) -> dict[str, Any]: ...

@@ -19,9 +19,17 @@ Progress: TypeAlias = Callable[[int, int], object]
 
 
 def run(
-    scenario: Scenario, *, folder: str | os.PathLike[str] | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    engine: str | None = None,
+    threads: int = 1,
 ) -> _native.Run:
     """Run a scenario.
+
+    `engine` is `"flow"` or `"packet"`, whatever the scenario says; `threads` are those of one run of the
+    packet engine, whose result does not depend on them.
 
     With `folder` the run is written there; if a complete run of the same case is there already, it is taken
     as it is. Ctrl-C ends the call at once; the simulation behind it breaks off soon after,
@@ -43,14 +51,20 @@ def run(
 
     Raises `ScenarioError`, `FileError`, `FolderError`, and `ArgumentError` for a sweep.
     """
-    return _native.run_one(scenario, folder, progress)
+    return _native.run_one(scenario, folder, progress, engine, threads)
 
 
 def sweep(
-    scenario: Scenario, *, folder: str | os.PathLike[str] | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    engine: str | None = None,
+    threads: int = 1,
 ) -> list[_native.Run]:
     """Run every point of a scenario in which a list stands where one value is wanted.
 
+    `engine` and `threads` are those of `run`. An axis of engines ends where `engine` is given.
     With `folder` each point has a run folder in it, named by scenario and run id, and a sweep that was broken
     off goes on where it was.
 
@@ -66,7 +80,7 @@ def sweep(
 
     Raises `ScenarioError`, `FileError`, `FolderError`.
     """
-    return _native.run_sweep(scenario, folder, progress)
+    return _native.run_sweep(scenario, folder, progress, engine, threads)
 
 
 def open(folder: str | os.PathLike[str]) -> _native.Run:

@@ -154,5 +154,24 @@ def test_the_schema_accepts_the_scenario(table):
         jsonschema.validate({**table, "sead": 1}, rt.schema())
 
 
+def test_an_engine_overrules_the_scenario(table, tiny):
+    bare = {key: value for key, value in table.items() if key != "job"}
+    assert rt.run(bare).info["engine"] == "flow"
+    packet = rt.run(bare, engine="packet", threads=2)
+    assert packet.info["engine"] == "packet"
+    both = rt.sweep({**bare, "engine": ["flow", "packet"]})
+    assert [run.info["engine"] for run in both] == ["flow", "packet"]
+    assert both[1].info["run_id"] == packet.info["run_id"]
+    assert [run.label for run in rt.sweep({**bare, "engine": ["flow", "packet"]}, engine="flow")] == [{}]
+    assert rt.run({**table, "engine": "packet"}, engine="flow").figures == tiny.figures
+
+
+def test_what_is_no_engine_is_an_argument_error(table):
+    with pytest.raises(rt.ArgumentError, match="\"packets\" is no engine"):
+        rt.run(table, engine="packets")
+    with pytest.raises(rt.ArgumentError, match="0 threads"):
+        rt.sweep(table, threads=0)
+
+
 def test_figures_are_finite(tiny):
     assert all(value is None or math.isfinite(value) for value in tiny.figures.values())

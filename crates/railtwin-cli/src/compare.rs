@@ -8,6 +8,7 @@ use railtwin_store::compare::{Comparison, FigureComparison, Side, TableCompariso
 use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
 use serde_json::json;
 
+use crate::compare_engines::{Engines, told_apart};
 use crate::report::{note_stand_in, payload, write_page};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
@@ -42,7 +43,9 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
     let (left, left_info) = open(&args.left).map_err(unreadable)?;
     let (right, right_info) = open(&args.right).map_err(unreadable)?;
     let comparison = railtwin_store::compare(&left, &right).map_err(unreadable)?;
-    let infos = [&left_info, &right_info];
+    let infos = told_apart([&left_info, &right_info]);
+    let infos = [&infos[0], &infos[1]];
+    let engines = Engines::of([&left, &right], infos).map_err(unreadable)?;
     let headline = comparison_headline(infos);
     let text = both_on_a_page(args, infos, headline.as_deref(), streams)?;
     let path = match &text {
@@ -58,9 +61,11 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
         value["headline"] = json!(headline);
         value["same_results"] = json!(comparison.same_results());
         value["report"] = json!(path);
+        value["engines"] = json!(engines.as_ref().map(Engines::json));
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
     } else {
-        write_text(&comparison, headline.as_deref(), path.as_deref(), args.brief, streams.out)?;
+        let said = Said { headline: headline.as_deref(), engines: engines.as_ref(), page: path.as_deref() };
+        write_text(&comparison, &said, args.brief, streams.out)?;
     }
     Ok(())
 }
@@ -73,9 +78,9 @@ fn both_on_a_page(
     streams: &mut Streams<'_>,
 ) -> Result<Option<String>, CliError> {
     let mut runs = Vec::new();
-    for folder in [&args.left, &args.right] {
+    for (folder, info) in [&args.left, &args.right].into_iter().zip(infos) {
         let run = payload(folder)?.and_then(|payload| payload.runs.into_iter().next());
-        let Some(run) = run else {
+        let Some(mut run) = run else {
             let message = format!("no page of both: {} has no report.html", folder.display());
             if args.report.is_some() {
                 let help = "leave --report away, or run the scenario again: a run with jobs gets a report";
@@ -84,6 +89,7 @@ fn both_on_a_page(
             writeln!(streams.notes, "{message}")?;
             return Ok(None);
         };
+        run["name"] = json!(info.name);
         runs.push(run);
     }
     if let Some(headline) = headline {
@@ -101,31 +107,48 @@ fn default_path(left: &Path, right: &Path) -> PathBuf {
     PathBuf::from(format!("compare-{}-{}.html", name(left), name(right)))
 }
 
+/// What is said of both runs beside figures and tables.
+struct Said<'a> {
+    headline: Option<&'a str>,
+    engines: Option<&'a Engines>,
+    page: Option<&'a Path>,
+}
+
 fn write_text(
     comparison: &Comparison,
-    headline: Option<&str>,
-    page: Option<&Path>,
+    said: &Said<'_>,
     brief: bool,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     for (letter, side) in [("A", &comparison.left), ("B", &comparison.right)] {
         writeln!(out, "{letter}  {}", side_text(side))?;
     }
-    if let Some(headline) = headline {
+    if let Some(engines) = said.engines {
+        writeln!(out, "{}", engines.text())?;
+    }
+    if let Some(headline) = said.headline {
         writeln!(out, "{headline}")?;
     }
     let mut figures = TextTable::default();
     figures.row(["figure", "A", "B", "B - A", "B / A"].map(str::to_owned));
-    for figure in
-        comparison.figures.iter().filter(|figure| !brief || railtwin::figures::is_of_run(&figure.name))
-    {
+    let shown = comparison.figures.iter();
+    let shown = shown.filter(|figure| !brief || railtwin::figures::is_of_run(&figure.name));
+    // What one engine alone knows stands below what both say.
+    let alone =
+        |figure: &FigureComparison| said.engines.is_some() && figure.left.is_some() != figure.right.is_some();
+    let (below, above): (Vec<_>, Vec<_>) = shown.partition(|figure| alone(figure));
+    let links = said.engines.and_then(Engines::link_bytes);
+    for figure in above.into_iter().chain(&links).chain(below) {
         figures.row(figure_row(figure));
     }
     write!(out, "\n{}\n", figures.text())?;
+    if let Some(furthest) = said.engines.and_then(Engines::furthest_text) {
+        writeln!(out, "{furthest}")?;
+    }
     if !brief {
         write_tables(comparison, out)?;
     }
-    if let Some(page) = page {
+    if let Some(page) = said.page {
         writeln!(out, "report  {}", page.display())?;
     }
     Ok(())

@@ -9,7 +9,9 @@
 
 pub mod args;
 mod compare;
+mod compare_engines;
 mod design;
+mod engine_args;
 mod errors;
 mod import;
 mod import_facts;

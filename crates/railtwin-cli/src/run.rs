@@ -8,6 +8,7 @@ use railtwin::{Question, Resolved, Run};
 use railtwin_store::{RunFolder, Status};
 use serde_json::{Map, Value, json};
 
+use crate::engine_args::EngineArgs;
 use crate::meter::{Meter, memory_peak_bytes};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
@@ -21,6 +22,8 @@ pub struct RunArgs {
     /// Folder in which the run folder is made
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Only print the figures, write no run folder
     #[arg(long)]
     no_folder: bool,
@@ -44,6 +47,7 @@ pub(crate) struct Point {
 
 pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
+    let question = args.engine.ask(question);
     let out = (!args.no_folder).then_some(args.out.as_path());
     let points = run_points(&question, out, args.force)?;
     if args.json {

@@ -10,6 +10,7 @@ use clap::Args;
 use railtwin::{Question, Run};
 use railtwin_store::RunFolder;
 
+use crate::engine_args::counts;
 use crate::{CliError, Streams};
 
 /// Arguments of `run-point`.
@@ -24,6 +25,9 @@ pub struct RunPointArgs {
     /// The id that the run must have
     #[arg(long, value_name = "ID")]
     run_id: String,
+    /// Threads of a run of the packet engine
+    #[arg(long, value_name = "COUNT", value_parser = counts())]
+    threads: u32,
 }
 
 /// What ends the scenario on standard input.
@@ -34,7 +38,7 @@ const ABANDONED: i32 = 130;
 pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let text = scenario_of_input()?;
     std::thread::spawn(end_with_the_sweep);
-    let question = Question::of_text("the point", &text, &args.base);
+    let question = Question::of_text("the point", &text, &args.base).with_threads(args.threads);
     let wrong = |error| CliError::of(error, &text);
     let point = question.points().map_err(wrong)?.remove(0);
     let resolved = question.resolve(&point.scenario).map_err(wrong)?;

@@ -11,9 +11,10 @@ use railtwin_store::sweep_index::SweepCase;
 use railtwin_store::{RunFolder, Status, StoreError, SweepIndex};
 use serde_json::json;
 
+use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
 use crate::run::{Point, answers, json_of, missed};
-use crate::sweep_processes::{Report, Task, program, run_all};
+use crate::sweep_processes::{Report, Task, Width, program, run_all};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
 
@@ -26,9 +27,11 @@ pub struct SweepArgs {
     /// Folder in which the sweep folder is made
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
-    /// Points that run at the same time; default one for each core
+    /// Points that run at the same time; default one for each core, fewer with more threads
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Run all points again, also those that are complete
     #[arg(long)]
     force: bool,
@@ -62,12 +65,14 @@ const DESIGN_FIGURES: [&str; 5] =
 
 pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
+    let question = args.engine.ask(question);
     let points = points_of(&question)?;
     let name = points.first().map_or("sweep", |point| point.scenario.name.as_str());
     let folder = args.out.join(name);
     let mut index = index_of(&folder, name, &points, args.force)?;
     let base = args.scenario.parent().filter(|base| !base.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, args.jobs)?;
+    let width = Width { jobs: args.jobs, threads: args.engine.threads };
+    let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, width)?;
     let done = done_points(&index, points, &seconds)?;
     if args.json {
         let mut value = json_of(&question, &done)?;
@@ -135,7 +140,7 @@ fn run_pending(
     points: &[SweptPoint],
     base: &Path,
     call: &OsStr,
-    jobs: Option<u32>,
+    width: Width,
 ) -> Result<Ended, CliError> {
     let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
     let task = |case: &SweepCase| Task {
@@ -157,7 +162,7 @@ fn run_pending(
             written = Err(CliError::of(error.into(), ""));
         }
     };
-    run_all(tasks, base, &program, jobs, &mut |report| match report {
+    run_all(tasks, base, &program, width, &mut |report| match report {
         Report::Started(id) => note(index, &id, Status::Running),
         Report::Tick => meter.tick(),
         Report::Ended(id, Ok(wall)) => {

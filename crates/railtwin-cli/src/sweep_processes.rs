@@ -47,16 +47,26 @@ pub(crate) fn program(call: &OsStr) -> Result<PathBuf, CliError> {
     Ok(std::env::current_exe()?)
 }
 
-/// Runs all tasks, `jobs` at a time (none = one for each core), and reports on this thread.
+/// How much of the machine a sweep takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Width {
+    /// Points at a time; none = as many as there are cores for.
+    pub(crate) jobs: Option<u32>,
+    /// Threads of one run of the packet engine.
+    pub(crate) threads: u32,
+}
+
+/// Runs all tasks, `width` at a time, and reports on this thread.
 pub(crate) fn run_all(
     tasks: Vec<Task>,
     base: &Path,
     program: &Path,
-    jobs: Option<u32>,
+    width: Width,
     hear: &mut dyn FnMut(Report),
 ) {
     let cores = available_parallelism().map_or(1, usize::from);
-    let jobs = jobs.map_or(cores, |jobs| jobs as usize).min(tasks.len());
+    let fitting = (cores / width.threads as usize).max(1);
+    let jobs = width.jobs.map_or(fitting, |jobs| jobs as usize).min(tasks.len());
     let threads = (cores / jobs.max(1)).max(1);
     let queue = Mutex::new(VecDeque::from(tasks));
     // A thread that panicked took its task with it; the others are untouched.
@@ -68,7 +78,7 @@ pub(crate) fn run_all(
             scope.spawn(move || {
                 while let Some(task) = next() {
                     say(&reports, Report::Started(task.run_id.clone()));
-                    let ended = run_one(&task, base, program, threads, &reports);
+                    let ended = run_one(&task, base, program, [threads, width.threads as usize], &reports);
                     say(&reports, Report::Ended(task.run_id, ended));
                 }
             });
@@ -87,13 +97,13 @@ fn run_one(
     task: &Task,
     base: &Path,
     program: &Path,
-    threads: usize,
+    [threads, of_a_run]: [usize; 2],
     reports: &Sender<Report>,
 ) -> Result<f64, String> {
     let start = Instant::now();
     let mut command = Command::new(program);
     command.arg("run-point").arg("--folder").arg(&task.folder).arg("--base").arg(base);
-    command.arg("--run-id").arg(&task.run_id);
+    command.arg("--run-id").arg(&task.run_id).arg("--threads").arg(of_a_run.to_string());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if std::env::var_os(THREADS).is_none() {
         command.env(THREADS, threads.to_string());

@@ -144,7 +144,8 @@ impl SharedBuffer {
         let offset = self.pfc.map_or(0, |pfc| pfc.resume_offset);
         let ingress = &mut self.ingress[port];
         // What is empty may always go on, whatever others take.
-        let go_on = ingress.bytes == 0 || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
+        let go_on = ingress.bytes == 0
+            || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
         ingress.pausing = !go_on;
         go_on
     }

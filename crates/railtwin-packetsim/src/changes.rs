@@ -41,7 +41,9 @@ impl Changes {
             None => network.host_at[fabric.host_of(device).map_or(0, |host| host.index())],
         };
         for (epoch, routes) in network.epochs.iter().enumerate().skip(1) {
-            all.extend((0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))));
+            all.extend(
+                (0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))),
+            );
         }
         for moment in moments {
             let (cable, dead) = match moment.change {
@@ -73,7 +75,8 @@ impl Changes {
                 Trouble::SlowReceiver { nic, share } => {
                     let host = fabric.host_of(nic).expect("a NIC belongs to a host");
                     let first = fabric.nic(host, 0);
-                    let line = fabric.access_link(nic, 0).map_or(0, |link| fabric.capacity(link).bits_per_s());
+                    let line =
+                        fabric.access_link(nic, 0).map_or(0, |link| fabric.capacity(link).bits_per_s());
                     let rate = railtwin_units::Rate::from_bits_per_s((line as f64 * share) as u64);
                     let row = nic.0 - first.0;
                     (node(nic), What::Slow(row, Some(Speed::of(rate))), What::Slow(row, None))

@@ -42,7 +42,10 @@ pub struct Connection {
 
 impl<C: Control> Host<C> {
     /// Hands a message to its connection; without clearance it waits there.
-    #[allow(clippy::too_many_arguments, reason = "a message is what its parts are, and the rest is the device's surroundings")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a message is what its parts are, and the rest is the device's surroundings"
+    )]
     pub(crate) fn hand_over(
         &mut self,
         now: u64,
@@ -89,7 +92,8 @@ impl<C: Control> Host<C> {
             return;
         }
         let sender = if routing.is_dynamic() {
-            let least = (first..first + count).min_by_key(|&sender| self.senders[sender as usize].outstanding);
+            let least =
+                (first..first + count).min_by_key(|&sender| self.senders[sender as usize].outstanding);
             least.unwrap_or(first)
         } else {
             self.from[row].turn = (turn + 1) % count;
@@ -109,7 +113,9 @@ impl<C: Control> Host<C> {
     ) {
         let sender = &mut self.senders[row as usize];
         // The first packet has to come over PCIe; what follows is fetched meanwhile.
-        if sender.outstanding == 0 && let Some(start) = sender.start {
+        if sender.outstanding == 0
+            && let Some(start) = sender.start
+        {
             let nic = self.ports[usize::from(start.port)].nic as usize;
             sender.not_before = sender.not_before.max(now + self.nics[nic].delay);
         }

@@ -64,7 +64,11 @@ impl PacketEngine {
 }
 
 /// What happens when: all moments of the case's faults. Adds the routes that follow from them to the network.
-fn learn(case: &Case, lowering: &Lowering<'_>, network: &mut Network<'_>) -> Vec<railtwin_engine::fault::Moment> {
+fn learn(
+    case: &Case,
+    lowering: &Lowering<'_>,
+    network: &mut Network<'_>,
+) -> Vec<railtwin_engine::fault::Moment> {
     let moments = timeline(&case.fabric, &case.faults, &case.reaction);
     let mut known = Known::new(&case.fabric, case.routing.replan);
     for moment in moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
@@ -78,7 +82,9 @@ fn learn(case: &Case, lowering: &Lowering<'_>, network: &mut Network<'_>) -> Vec
     routes(network, SimTime::ZERO, &known);
     let mut plans = std::collections::BTreeSet::new();
     let mut rest = moments.iter().skip_while(|moment| moment.at == SimTime::ZERO).peekable();
-    while let Some(at) = [rest.peek().map(|moment| moment.at), plans.first().copied()].into_iter().flatten().min() {
+    while let Some(at) =
+        [rest.peek().map(|moment| moment.at), plans.first().copied()].into_iter().flatten().min()
+    {
         let mut learnt = false;
         while let Some(moment) = rest.next_if(|moment| moment.at == at) {
             if !matches!(moment.change, Change::Struck(..)) {
@@ -98,7 +104,12 @@ fn learn(case: &Case, lowering: &Lowering<'_>, network: &mut Network<'_>) -> Vec
 }
 
 /// Numbers everything within its host.
-fn shared<'a>(case: &'a Case, network: &'a Network<'a>, program: &'a Program, lowering: &Lowering<'_>) -> Shared<'a> {
+fn shared<'a>(
+    case: &'a Case,
+    network: &'a Network<'a>,
+    program: &'a Program,
+    lowering: &Lowering<'_>,
+) -> Shared<'a> {
     let fabric = &*case.fabric;
     let hosts = fabric.hosts().len();
     let host_of = |nic| fabric.host_of(nic).expect("a NIC belongs to a host").index();

@@ -192,7 +192,10 @@ impl<C: Control> Host<C> {
         let packets = shared.packets;
         let start = shared.network.start(0, queue_pair, false);
         let line = start.map_or(0, |start| usize::from(start.port));
-        let speed = self.ports.get(line).map_or(Speed::of(railtwin_units::Rate::from_gbps(1)), |port| port.port.line.speed);
+        let speed = self
+            .ports
+            .get(line)
+            .map_or(Speed::of(railtwin_units::Rate::from_gbps(1)), |port| port.port.line.speed);
         let full = u64::from(packets.wire.payload + packets.wire.header);
         let path = Path { speed, round_trip: shared.network.base_round_trip.max(1), full };
         let mut sender = Sender::new(queue_pair, path, self.control.start(&path), shared.selective);
@@ -239,7 +242,14 @@ impl<C: Control> Host<C> {
 
     /// Does a task of the agenda.
     #[inline]
-    pub fn act(&mut self, now: u64, task: u64, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+    pub fn act(
+        &mut self,
+        now: u64,
+        task: u64,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
         let what = task & !KIND;
         match task & KIND {
             WAKE => {

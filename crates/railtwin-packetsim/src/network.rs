@@ -211,7 +211,8 @@ impl<'a> Network<'a> {
         let all: Vec<Vec<LinkId>> = self.places.iter().map(links_of).collect();
         for links in &all {
             for (port, link) in links.iter().enumerate() {
-                self.port_of[link.index()] = u16::try_from(port).expect("a device has fewer than 65,536 ports");
+                self.port_of[link.index()] =
+                    u16::try_from(port).expect("a device has fewer than 65,536 ports");
             }
         }
         for links in &all {

@@ -270,7 +270,11 @@ impl<C: Control> Host<C> {
         packet.flags |= BACK;
         let row = usize::from(start.port);
         let port = &mut self.ports[row];
-        if packet.has(HIGH) { port.high.push_back(packet) } else { port.low.push_back(packet) }
+        if packet.has(HIGH) {
+            port.high.push_back(packet)
+        } else {
+            port.low.push_back(packet)
+        }
         self.kick(now, row, shared, agenda, post);
     }
 

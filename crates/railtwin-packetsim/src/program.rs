@@ -146,7 +146,8 @@ impl Program {
                     let ranks = pattern.communicators.iter().flatten();
                     let mut hosts: Vec<u32> =
                         ranks.map(|&rank| case.placements[row][rank as usize].host.0).collect();
-                    let legs = self.leg_start[number as usize] as usize..self.leg_start[number as usize + 1] as usize;
+                    let legs = self.leg_start[number as usize] as usize
+                        ..self.leg_start[number as usize + 1] as usize;
                     hosts.extend(self.legs[legs].iter().flat_map(|leg| [leg.source, leg.target]));
                     hosts.sort_unstable();
                     hosts.dedup();
@@ -192,12 +193,7 @@ impl Program {
 }
 
 /// Hosts that take part in each operation of a job.
-fn takes<'a>(
-    case: &Case,
-    job: usize,
-    hosts_of_pattern: &'a [Vec<u32>],
-    all: &'a [u32],
-) -> Vec<&'a [u32]> {
+fn takes<'a>(case: &Case, job: usize, hosts_of_pattern: &'a [Vec<u32>], all: &'a [u32]) -> Vec<&'a [u32]> {
     let plan = &case.work.jobs[job].plan;
     let lanes = plan.operations.iter().map(|operation| operation.lane + 1).max().unwrap_or(0) as usize;
     // A lane computes where the ranks of its collectives are; sends and receives have ranks of two lanes.

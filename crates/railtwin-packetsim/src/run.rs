@@ -131,7 +131,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let cleared = shared.packets.admission.map_or(0, |admission| admission.channels);
         let mut queue_pair = 0;
         for &count in &shared.queue_pairs_of {
-            let [source, target] = network.ends[queue_pair as usize].map(|nic| fabric.host_of(nic).map_or(0, |h| h.0));
+            let [source, target] =
+                network.ends[queue_pair as usize].map(|nic| fabric.host_of(nic).map_or(0, |h| h.0));
             let first = shared.slots[queue_pair as usize][0];
             self.host(shared, source).connect_from(first, count, cleared);
             self.host(shared, target).connect_to(queue_pair);
@@ -317,8 +318,12 @@ impl<C: Control> Part<C> {
                     }
                     let time = account.1 + lookahead;
                     accounts.remove(&(job, step, operation));
-                    let packet =
-                        Packet { queue_pair: job, item: step, leg: operation, ..Packet::new(Kind::Elsewhere) };
+                    let packet = Packet {
+                        queue_pair: job,
+                        item: step,
+                        leg: operation,
+                        ..Packet::new(Kind::Elsewhere)
+                    };
                     for &host in &elsewhere.told {
                         if let Some(number) = own(host, &self.mail) {
                             Post { mail: &mut self.mail, parts }.tell(number, time, packet);

@@ -114,7 +114,10 @@ impl<S> Sender<S> {
     pub fn may_send(&self, window: u64) -> bool {
         let waits = self.next < self.end || self.selective.as_ref().is_some_and(|s| !s.again.is_empty());
         let flight = u64::from(self.in_flight());
-        waits && !self.dead && self.start.is_some() && (flight == 0 || (flight + 1) * self.path.full <= window)
+        waits
+            && !self.dead
+            && self.start.is_some()
+            && (flight == 0 || (flight + 1) * self.path.full <= window)
     }
 
     /// The next packet, and whether it was sent before.

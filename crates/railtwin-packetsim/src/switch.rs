@@ -108,7 +108,13 @@ impl Switch {
         let lines = network.lines(node);
         let ports: Vec<Port> = lines.iter().map(|&line| Port::new(line)).collect();
         let full = network.case.packets.wire.payload + network.case.packets.wire.header;
-        let queue = Queue { high: Chain::EMPTY, data: Chain::EMPTY, bytes: 0, utilization: (0.0, 0), recent: (0.0, 0) };
+        let queue = Queue {
+            high: Chain::EMPTY,
+            data: Chain::EMPTY,
+            bytes: 0,
+            utilization: (0.0, 0),
+            recent: (0.0, 0),
+        };
         let mut this = Self {
             row,
             queues: vec![queue; ports.len()],
@@ -141,7 +147,14 @@ impl Switch {
 
     /// A packet or pause frame has arrived.
     #[inline]
-    pub fn arrive(&mut self, now: u64, packet: Packet, net: &Network<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+    pub fn arrive(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        net: &Network<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
         match packet.kind {
             Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
             Kind::Resume => {
@@ -254,7 +267,11 @@ impl Switch {
                 packet.flags |= HIGH;
             } else if let Some(ecn) = self.model.ecn
                 && queue.bytes > ecn.min
-                && marks(&ecn, queue.bytes, self.draw ^ stream::mix(port.counts.packets ^ u64::from(packet.number)))
+                && marks(
+                    &ecn,
+                    queue.bytes,
+                    self.draw ^ stream::mix(port.counts.packets ^ u64::from(packet.number)),
+                )
             {
                 self.marked += u64::from(!packet.has(MARKED));
                 packet.flags |= MARKED;
@@ -438,13 +455,18 @@ impl Switch {
     }
 
     /// The uplink of a queue pair's flowlet: the least loaded one when it begins (Meta RoCE section 4.5).
-    fn flowlet(&mut self, now: u64, packet: &Packet, group: &[railtwin_fabric::LinkId], net: &Network<'_>) -> usize {
+    fn flowlet(
+        &mut self,
+        now: u64,
+        packet: &Packet,
+        group: &[railtwin_fabric::LinkId],
+        net: &Network<'_>,
+    ) -> usize {
         let key = packet.queue_pair << 1 | u32::from(packet.has(BACK));
         let gap = net.case.packets.flowlet.ps();
         let known = self.flowlets.get(&key).copied();
-        let kept = known.filter(|&(last, port)| {
-            now - last <= gap && group.iter().any(|&link| net.port_of(link) == port)
-        });
+        let kept = known
+            .filter(|&(last, port)| now - last <= gap && group.iter().any(|&link| net.port_of(link) == port));
         let port = match kept {
             Some((_, port)) => usize::from(port),
             None => {

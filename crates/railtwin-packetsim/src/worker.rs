@@ -232,7 +232,8 @@ impl Worker {
             let stage = (stage - i64::from(lag)).min(i64::from(stages) - 1);
             let before = &self.ins[row as usize];
             // The same share of a stage, whatever it is cut into.
-            let needed = stage * before.pieces as i64 + ((piece + 1) * before.pieces).div_ceil(out.pieces) as i64;
+            let needed =
+                stage * before.pieces as i64 + ((piece + 1) * before.pieces).div_ceil(out.pieces) as i64;
             stage < 0 || before.arrived as i64 - before.base as i64 >= needed
         })
     }
@@ -249,7 +250,13 @@ impl<C: Control> Host<C> {
     }
 
     /// Works off what became ready or was ended, until nothing more follows from it at `now`.
-    pub(crate) fn work_off(&mut self, now: u64, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+    pub(crate) fn work_off(
+        &mut self,
+        now: u64,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
         loop {
             if let Some(out) = self.worker.stirred.pop_front() {
                 self.advance(now, out as usize, shared, agenda, post);
@@ -339,7 +346,14 @@ impl<C: Control> Host<C> {
     }
 
     /// Posts what may leave of a leg.
-    fn advance(&mut self, now: u64, row: usize, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+    fn advance(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
         let out = &self.worker.outs[row];
         let (seat, leg) = (out.seat as usize, out.leg);
         let Some((number, bytes)) = self.worker.seats[seat].active else { return };
@@ -377,7 +391,8 @@ impl<C: Control> Host<C> {
                         delay += fabric.delay(link).ps();
                     }
                     for link in std::iter::once(first).chain(second) {
-                        if let Some(slot) = self.worker.inside.iter_mut().find(|(known, _)| *known == link.0) {
+                        if let Some(slot) = self.worker.inside.iter_mut().find(|(known, _)| *known == link.0)
+                        {
                             slot.1 = begin + time;
                         }
                     }
@@ -398,7 +413,14 @@ impl<C: Control> Host<C> {
     }
 
     /// An item of a leg is in GPU memory.
-    pub(crate) fn deliver(&mut self, now: u64, leg: u32, item: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
+    pub(crate) fn deliver(
+        &mut self,
+        now: u64,
+        leg: u32,
+        item: u32,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+    ) {
         let row = shared.leg_slots[leg as usize][1] as usize;
         let one = &mut self.worker.ins[row];
         let offset = item.wrapping_sub(one.arrived as u32) as usize;
@@ -489,7 +511,8 @@ impl<C: Control> Host<C> {
         if shared.program.elsewhere.contains_key(&(spec.job, operation)) {
             self.words.push((now, Word::Ended(spec.job, state.step, operation)));
         }
-        let range = spec.successor_start[row as usize] as usize..spec.successor_start[row as usize + 1] as usize;
+        let range =
+            spec.successor_start[row as usize] as usize..spec.successor_start[row as usize + 1] as usize;
         for &next in &spec.successors[range] {
             state.waits[next as usize] -= 1;
             if state.waits[next as usize] == 0 {
@@ -517,7 +540,8 @@ impl<C: Control> Host<C> {
     /// An operation of a job ended at other hosts: job, step, row in the plan.
     pub(crate) fn on_elsewhere(&mut self, word: (u32, u32, u32), shared: &Shared<'_>) {
         let (job, step, operation) = word;
-        let role = self.worker.roles.iter().position(|state| shared.program.roles[state.role as usize].job == job);
+        let role =
+            self.worker.roles.iter().position(|state| shared.program.roles[state.role as usize].job == job);
         let Some(role) = role else { return };
         let state = &mut self.worker.roles[role];
         if state.step < step {

@@ -9,7 +9,7 @@ use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
 
 use crate::run::Run;
-use crate::scenario::{Asked, Placed, only_point, points};
+use crate::scenario::{Asked, By, Placed, only_point, points};
 use crate::watch::{Progress, watch};
 use crate::{convert, errors};
 
@@ -22,10 +22,13 @@ pub(crate) fn run_one(
     scenario: &Bound<'_, PyAny>,
     folder: Option<PathBuf>,
     progress: Option<&Bound<'_, PyAny>>,
+    engine: Option<&str>,
+    threads: i64,
 ) -> PyResult<Run> {
+    let by = By::of(py, engine, threads)?;
     let asked = Asked::of(scenario)?;
     let run = watch(py, progress, move |progress| {
-        let resolved = only_point(asked)?;
+        let resolved = only_point(asked, by)?;
         progress.expect(replicates(&resolved));
         run_point(Label::new(), resolved, folder, progress)
     })?;
@@ -39,10 +42,13 @@ pub(crate) fn run_sweep(
     scenario: &Bound<'_, PyAny>,
     folder: Option<PathBuf>,
     progress: Option<&Bound<'_, PyAny>>,
+    engine: Option<&str>,
+    threads: i64,
 ) -> PyResult<Vec<Run>> {
+    let by = By::of(py, engine, threads)?;
     let asked = Asked::of(scenario)?;
     let runs = watch(py, progress, move |progress| {
-        let points = points(asked)?;
+        let points = points(asked, by)?;
         progress.expect(points.iter().map(|(_, resolved)| replicates(resolved)).sum());
         let run = |(point, resolved): (railtwin_scenario::SweepPoint, Resolved)| {
             let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(&resolved));
@@ -135,7 +141,7 @@ pub(crate) fn design(
         (None, _) => Asked::of(what)?,
     };
     let report = watch(py, None, move |_| {
-        let resolved = only_point(asked)?;
+        let resolved = only_point(asked, By::SCENARIO)?;
         Ok::<_, Placed>(DesignReport::of(&resolved.case.fabric))
     })?;
     let report = report.map_err(|placed| placed.raise(py))?;

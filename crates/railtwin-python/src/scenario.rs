@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use railtwin::{Question, Resolved};
-use railtwin_scenario::SweepPoint;
+use railtwin_scenario::{EngineName, SweepPoint};
 
 use crate::{convert, errors};
 
@@ -59,6 +59,41 @@ impl Asked {
     }
 }
 
+/// Which engine is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct By {
+    engine: Option<EngineName>,
+    threads: u32,
+}
+
+impl By {
+    /// What the scenario says, in one thread.
+    pub(crate) const SCENARIO: Self = Self { engine: None, threads: 1 };
+    /// Threads that a run may have.
+    const MOST_THREADS: u32 = 1024;
+
+    /// An engine by name, or that of the scenario, with so many threads for each run of the packet engine.
+    pub(crate) fn of(py: Python<'_>, engine: Option<&str>, threads: i64) -> PyResult<Self> {
+        let named = |name: &str| {
+            let hint = format!("write one of {}", EngineName::NAMES.join(", "));
+            EngineName::named(name)
+                .ok_or_else(|| errors::argument(py, &format!("{name:?} is no engine"), &hint))
+        };
+        let engine = engine.map(named).transpose()?;
+        match u32::try_from(threads) {
+            Ok(threads @ 1..=Self::MOST_THREADS) => Ok(Self { engine, threads }),
+            _ => {
+                let hint = format!("write a number from 1 to {}", Self::MOST_THREADS);
+                Err(errors::argument(py, &format!("a run cannot have {threads} threads"), &hint))
+            }
+        }
+    }
+
+    fn ask(self, question: Question) -> Question {
+        question.with_engine(self.engine).with_threads(self.threads)
+    }
+}
+
 /// An error, and the text that its places are in.
 #[derive(Debug)]
 pub(crate) struct Placed {
@@ -79,8 +114,8 @@ impl From<railtwin::Error> for Placed {
 }
 
 /// The points of a question, each resolved before anything runs: a wrong point costs no time and leaves no folder.
-pub(crate) fn points(asked: Asked) -> Result<Vec<(SweepPoint, Resolved)>, Placed> {
-    let question = asked.question()?;
+pub(crate) fn points(asked: Asked, by: By) -> Result<Vec<(SweepPoint, Resolved)>, Placed> {
+    let question = by.ask(asked.question()?);
     let placed = |error| Placed { error, text: question.text.clone() };
     let points = question.points().map_err(placed)?;
     let resolve = |point: SweepPoint| question.resolve(&point.scenario).map(|resolved| (point, resolved));
@@ -88,8 +123,8 @@ pub(crate) fn points(asked: Asked) -> Result<Vec<(SweepPoint, Resolved)>, Placed
 }
 
 /// The only point of a question.
-pub(crate) fn only_point(asked: Asked) -> Result<Resolved, Placed> {
-    let question = asked.question()?;
+pub(crate) fn only_point(asked: Asked, by: By) -> Result<Resolved, Placed> {
+    let question = by.ask(asked.question()?);
     let placed = |error| Placed { error, text: question.text.clone() };
     let mut points = question.points().map_err(placed)?;
     let count = points.len();

@@ -96,7 +96,7 @@ impl Checker<'_> {
     fn value(&mut self, node: &Node, kind: &'static Kind, name: &str, axis: bool) {
         match (kind, &node.value) {
             (Kind::Section(table) | Kind::Value(table), Value::Table(_)) => self.table(node, table),
-            (Kind::ChoiceOrValue(_, table), Value::Table(_)) => self.table(node, table),
+            (Kind::ChoiceOrValue(_, table, _), Value::Table(_)) => self.table(node, table),
             (Kind::Sections(table), Value::List(items)) => {
                 for item in items {
                     self.table(item, table);
@@ -113,7 +113,7 @@ impl Checker<'_> {
                     self.value(item, item_kind, name, false);
                 }
             }
-            (Kind::Choice(names) | Kind::ChoiceOrValue(names, _), Value::Text(text)) => {
+            (Kind::Choice(names) | Kind::ChoiceOrValue(names, ..), Value::Text(text)) => {
                 if !names.contains(&text.as_str()) {
                     let message = format!("`{name}` cannot be {text:?}");
                     let hint = accepted_or_nearest("accepted are", text, names);
@@ -215,9 +215,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
         }
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
-        (Kind::Size, Value::Text(text)) => {
+        (Kind::Size { zero }, Value::Text(text)) => {
             let size: Bytes = text.parse().map_err(refused)?;
-            plain(size.0 > 0, "cannot be zero")
+            plain(*zero || size.0 > 0, "cannot be zero")
         }
         (Kind::Rate { zero }, Value::Text(text)) => {
             let rate: Rate = text.parse().map_err(refused)?;
@@ -227,7 +227,7 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             }
             plain(*zero || rate > Rate::ZERO, "cannot be zero")
         }
-        (Kind::Time | Kind::Size | Kind::Rate { .. }, Value::Integer(_) | Value::Float(_)) => {
+        (Kind::Time | Kind::Size { .. } | Kind::Rate { .. }, Value::Integer(_) | Value::Float(_)) => {
             plain(false, "is a number without a unit")
         }
         (_, Value::List(_)) if !axis => plain(false, "is a list, not one value"),
@@ -259,15 +259,15 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Text => format!("write {name} = \"…\""),
         Kind::Name => format!("write {name} = \"…\" in lower-case letters, digits and -"),
         Kind::Choice(names) => format!("accepted are {}", names.join(", ")),
-        Kind::ChoiceOrValue(names, _) => {
-            format!("accepted are {} or {{ hosts = [0, 1] }}", names.join(", "))
+        Kind::ChoiceOrValue(names, _, example) => {
+            format!("accepted are {} or {example}", names.join(", "))
         }
         Kind::Bool => "write true or false".to_owned(),
         Kind::Whole(least, i64::MAX) => format!("write a whole number from {least} up"),
         Kind::Whole(least, most) => format!("write a whole number from {least} to {most}"),
         Kind::Share(above, most) => format!("write a number above {above} and up to {most}"),
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
-        Kind::Size => format!("write a size as text, such as {name} = \"64 MiB\""),
+        Kind::Size { .. } => format!("write a size as text, such as {name} = \"64 MiB\""),
         Kind::Rate { .. } => format!("write a rate as text, such as {name} = \"400 Gbps\""),
         Kind::Amount => "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned(),
         Kind::List(item) => match item {

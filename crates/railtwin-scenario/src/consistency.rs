@@ -5,6 +5,7 @@ use std::mem::discriminant;
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
+use crate::consistency_packet::troubles_of_packets;
 use crate::error::Problem;
 use crate::expect::Bounds;
 use crate::fault_spec::{FaultKind, FaultSpec};
@@ -61,6 +62,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         let message = "buckets of throughput cannot be 0 s wide".to_owned();
         report("run.throughput".to_owned(), (message, "write a time such as \"100 ms\""));
     }
+    for (path, trouble) in troubles_of_packets(scenario) {
+        report(path, trouble);
+    }
     for (figure, bounds) in &scenario.expect {
         if let Some((key, trouble)) = trouble_of_bounds(bounds) {
             report(format!("expect.{figure}.{key}"), trouble);
@@ -69,7 +73,7 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
 }
 
 /// A message and its hint.
-type Trouble = (String, &'static str);
+pub(crate) type Trouble = (String, &'static str);
 
 fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
     if let Placement::Hosts(hosts) = &job.placement {

@@ -96,12 +96,12 @@ fn kind(of: &'static Kind) -> Value {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": most })
         }
         Kind::Time => quantity("1.5 us"),
-        Kind::Size => quantity("64 MiB"),
+        Kind::Size { .. } => quantity("64 MiB"),
         Kind::Rate { .. } => quantity("400 Gbps"),
         Kind::Amount => json!({ "type": ["number", "string"] }),
         Kind::List(item) => json!({ "type": "array", "minItems": 1, "items": kind(item) }),
         Kind::Value(inner) | Kind::Section(inner) => table(inner),
-        Kind::ChoiceOrValue(names, inner) => json!({ "anyOf": [{ "enum": names }, table(inner)] }),
+        Kind::ChoiceOrValue(names, inner, _) => json!({ "anyOf": [{ "enum": names }, table(inner)] }),
         Kind::Sections(inner) => json!({ "type": "array", "items": table(inner) }),
         Kind::Named(inner) => {
             let one = table(inner);

@@ -1,8 +1,10 @@
-//! The keys of a scenario, all but those of `[fabric]` and of faults.
+//! The keys of a scenario, all but those of `[fabric]`, of faults and of packets.
 use railtwin_fabric::HostModel;
 
 use crate::keys_fabric::FABRIC;
 use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
+use crate::keys_packet::{PACKET, SWITCHES, TROUBLE};
+use crate::scenario::EngineName;
 use crate::schema::{Key, Kind, Table, Variant, key};
 
 /// Bound of counts of work.
@@ -18,7 +20,7 @@ pub(crate) static SCENARIO: Table = Table {
         key("name", Kind::Name, "Name of the scenario.").required().fixed(),
         key("description", Kind::Text, "The question, for people.").fixed(),
         key("seed", Kind::Whole(0, i64::MAX), "Seed of every random stream; default 1."),
-        key("engine", Kind::Choice(&["flow"]), "What executes the case; default flow."),
+        key("engine", Kind::Choice(&EngineName::NAMES), "What executes the case; default flow."),
         key("run", Kind::Section(&RUN), "How much is run."),
         key("fabric", Kind::Section(&FABRIC), "What the jobs run on.").required(),
         key("routing", Kind::Section(&ROUTING), "How traffic finds its way."),
@@ -27,6 +29,13 @@ pub(crate) static SCENARIO: Table = Table {
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
         key("reaction", Kind::Section(&REACTION), "How long the network takes to react to a fault."),
         key("transport", Kind::Section(&TRANSPORT), "How queue pairs live through a fault."),
+        key("packet", Kind::Section(&PACKET), "What only packets ask; the flow engine ignores it."),
+        key("switch", Kind::Section(&SWITCHES), "The switches of each tier; the flow engine ignores it."),
+        key(
+            "trouble",
+            Kind::Sections(&TROUBLE),
+            "What goes wrong with packets while cables are up; the flow engine ignores it.",
+        ),
         key("gain", Kind::Section(&GAIN), "What one value of an axis gains over another."),
         key("expect", Kind::Named(&BOUNDS), "What the figures of a run are expected to be.").fixed(),
     ],
@@ -90,7 +99,7 @@ static ROUTING: Table = Table {
         ),
         key(
             "message",
-            Kind::Size,
+            SIZE,
             "Bytes of a message, whose parts are each acknowledged; default no acknowledgements.",
         ),
         key(
@@ -142,7 +151,7 @@ static JOB: Table = Table {
         key("gpus", Kind::Whole(1, MOST_GPUS), "Size in GPUs."),
         key(
             "placement",
-            Kind::ChoiceOrValue(&["packed", "spread", "random"], &HOST_LIST),
+            Kind::ChoiceOrValue(&["packed", "spread", "random"], &HOST_LIST, "{ hosts = [0, 1] }"),
             "Where the ranks go; default packed.",
         ),
         key("start", Kind::Time, "When it starts; default 0 s."),
@@ -225,6 +234,7 @@ const RECIPE: &[Key] = &[
     ),
 ];
 
+const SIZE: Kind = Kind::Size { zero: false };
 const COLLECTIVES: Kind =
     Kind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"]);
 const ALGORITHMS: Kind = Kind::Choice(&["ring", "tree", "nvls", "nvls-tree", "direct"]);
@@ -233,7 +243,7 @@ static COLLECTIVE: Table = Table {
     title: "`collective`",
     keys: &[
         key("kind", COLLECTIVES, "Which collective.").required(),
-        key("bytes", Kind::Size, "Size of the buffer, as nccl-tests counts it.").required(),
+        key("bytes", SIZE, "Size of the buffer, as nccl-tests counts it.").required(),
         key("algorithm", ALGORITHMS, "How it is carried out; default what suits the collective."),
         key("repeat", Kind::Whole(1, MANY), "How often, one after another; default 1."),
         key("compute", Kind::Time, "How long every GPU computes before each; default 0 s."),

@@ -32,6 +32,7 @@
 mod ai_zone_spec;
 mod check;
 mod consistency;
+mod consistency_packet;
 mod error;
 mod exact;
 mod expect;
@@ -45,6 +46,8 @@ mod json_schema;
 mod keys;
 mod keys_fabric;
 mod keys_fault;
+mod keys_packet;
+mod packet_spec;
 mod parse;
 mod resolve;
 mod resolve_caps;
@@ -52,6 +55,7 @@ mod resolve_fault;
 mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
+mod resolve_packet;
 mod routing_spec;
 mod scenario;
 mod schema;
@@ -59,8 +63,10 @@ mod settings;
 mod settle;
 mod suggest;
 mod sweep;
+mod switch_spec;
 mod traffic_spec;
 mod tree;
+mod trouble_spec;
 
 pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
@@ -74,9 +80,15 @@ pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
+pub use packet_spec::{
+    AdmissionSpec, CongestionControlSpec, DcqcnSpec, HpccSpec, NicLimitsSpec, PacketSpec, PriorityClass,
+    TrimmedSpec,
+};
 pub use resolve::{Reader, Source};
 pub use routing_spec::{Balancer, Posting, Replan, RoutingSpec, Seeds, Split};
 pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
-pub use sweep::{MOST_POINTS, SweepPoint, expand};
+pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};
+pub use switch_spec::{CreditSpec, EcnSpec, SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use traffic_spec::TrafficSpec;
+pub use trouble_spec::{Towards, TroubleKind, TroubleSpec};

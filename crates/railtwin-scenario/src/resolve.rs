@@ -8,6 +8,7 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::resolve_fault;
 use crate::resolve_job::Planner;
+use crate::resolve_packet;
 use crate::{
     FabricSpec, JobSize, JobSpec, Pace, Placement, Posting, RoutingSpec, Scenario, ScenarioError, Seeds,
     Split,
@@ -97,7 +98,7 @@ impl Scenario {
             reaction: resolve_fault::reaction(&self.reaction),
             transport: resolve_fault::transport(&self.transport),
             throughput: self.run.throughput,
-            packets: railtwin_engine::PacketCase::default(),
+            packets: resolve_packet::packets(self, &fabric, source)?,
             fabric,
         })
     }

@@ -85,7 +85,7 @@ fn cables(fabric: &Fabric, subject: &FaultSubject) -> Option<Vec<CableId>> {
 }
 
 /// The backend NIC called `host-3/nic-1`.
-fn nic(fabric: &Fabric, name: &str) -> Option<DeviceId> {
+pub(crate) fn nic(fabric: &Fabric, name: &str) -> Option<DeviceId> {
     let (host, nic) = name.split_once('/')?;
     let host = fabric.host_named(host)?;
     let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
@@ -93,7 +93,7 @@ fn nic(fabric: &Fabric, name: &str) -> Option<DeviceId> {
 }
 
 /// A name that the fabric has, of the kind that a key wants.
-fn example(fabric: &Fabric, key: &str) -> Option<String> {
+pub(crate) fn example(fabric: &Fabric, key: &str) -> Option<String> {
     let switch = |tier| {
         let found = fabric.switches().iter().rfind(|(_, place)| tier == 0 || place.tier == tier);
         found.map(|(device, _)| fabric.device_name(*device))

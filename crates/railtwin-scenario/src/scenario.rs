@@ -9,7 +9,10 @@ use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
 use crate::fault_spec::{FaultSpec, ReactionSpec, TransportSpec};
 use crate::job::{Algorithm, CollectiveKind, JobSpec};
+use crate::packet_spec::PacketSpec;
 use crate::routing_spec::RoutingSpec;
+use crate::switch_spec::SwitchesSpec;
+use crate::trouble_spec::TroubleSpec;
 
 /// The version of the scenario's schema that this program reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -53,6 +56,15 @@ pub struct Scenario {
     /// How queue pairs live through faults.
     #[serde(default)]
     pub transport: TransportSpec,
+    /// What only packets ask; the flow engine ignores it.
+    #[serde(default, skip_serializing_if = "PacketSpec::is_default")]
+    pub packet: PacketSpec,
+    /// The switches of each tier; the flow engine ignores it.
+    #[serde(default, skip_serializing_if = "SwitchesSpec::is_empty")]
+    pub switch: SwitchesSpec,
+    /// What goes wrong with packets; the flow engine ignores it.
+    #[serde(default, rename = "trouble", skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<TroubleSpec>,
     /// What one value of an axis gains over another, over a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<GainSpec>,
@@ -77,6 +89,9 @@ impl Scenario {
             faults: Vec::new(),
             reaction: ReactionSpec::default(),
             transport: TransportSpec::default(),
+            packet: PacketSpec::default(),
+            switch: SwitchesSpec::default(),
+            troubles: Vec::new(),
             gain: None,
             expect: BTreeMap::new(),
         }
@@ -116,11 +131,32 @@ pub struct GainSpec {
 /// What executes a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum EngineName {
     /// The flow-level engine.
     #[default]
     Flow,
+    /// The packet-level engine.
+    Packet,
+}
+
+impl EngineName {
+    /// All of them, in the order of [`Self::NAMES`].
+    pub const ALL: [Self; 2] = [Self::Flow, Self::Packet];
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 2] = ["flow", "packet"];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flow => Self::NAMES[0],
+            Self::Packet => Self::NAMES[1],
+        }
+    }
+
+    /// The engine of a name; none where there is no such engine.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
 }
 
 /// How much is run.

@@ -16,8 +16,10 @@ pub(crate) enum Kind {
     /// A number above the first and up to the second.
     Share(f64, f64),
     Time,
-    /// A size above zero.
-    Size,
+    /// A size above zero, or from zero.
+    Size {
+        zero: bool,
+    },
     /// A rate above zero, or from zero.
     Rate {
         zero: bool,
@@ -28,8 +30,8 @@ pub(crate) enum Kind {
     List(&'static Kind),
     /// A table that stands for one value.
     Value(&'static Table),
-    /// One of these texts, or a table.
-    ChoiceOrValue(&'static [&'static str], &'static Table),
+    /// One of these texts, or a table, with an example of it for messages.
+    ChoiceOrValue(&'static [&'static str], &'static Table, &'static str),
     /// `[name]`
     Section(&'static Table),
     /// `[[name]]`
@@ -86,7 +88,7 @@ impl Table {
     pub(crate) const EMPTY: Self =
         Self { title: "", keys: &[], variants: &[], exactly_one: &[], at_most_one: &[] };
 
-    /// The key, in any variant: keys of one name are of one kind in all of them.
+    /// The key, in any variant: keys of one name are of one kind in all of them, or single values in all of them.
     pub(crate) fn any_key(&self, name: &str) -> Option<&'static Key> {
         let mut keys = self.keys.iter().chain(self.variants.iter().flat_map(|v| v.keys));
         keys.find(|key| key.name == name)

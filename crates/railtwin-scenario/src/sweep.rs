@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Problem, ScenarioError};
 use crate::keys::SCENARIO;
 use crate::parse::{check_tree, read};
-use crate::scenario::Scenario;
+use crate::scenario::{EngineName, Scenario};
 use crate::schema::{Kind, Table};
 use crate::settle::settle;
 use crate::tree::{Node, Step, Value, path_text};
@@ -31,7 +31,22 @@ pub struct SweepPoint {
 /// [`ScenarioError`]: not TOML, an axis that is empty or says a value twice, more than [`MOST_POINTS`]
 /// points, or whatever is wrong with the first point that is not a scenario.
 pub fn expand(file: &str, text: &str) -> Result<Vec<SweepPoint>, ScenarioError> {
-    let root = Node::parse(file, text)?;
+    expand_on(None, file, text)
+}
+
+/// As [`expand`], but as if the text said `engine` where one is given: an axis of engines is none then.
+///
+/// # Errors
+/// Those of [`expand`].
+pub fn expand_on(
+    engine: Option<EngineName>,
+    file: &str,
+    text: &str,
+) -> Result<Vec<SweepPoint>, ScenarioError> {
+    let mut root = Node::parse(file, text)?;
+    if let Some(engine) = engine {
+        root.set_text("engine", engine.name());
+    }
     let mut points = Vec::new();
     multiply(text, root, &mut Vec::new(), &mut points)
         .map_err(|problems| ScenarioError::new(file, problems))?;
@@ -148,7 +163,7 @@ fn find_axes(node: &Node, table: &'static Table, path: &mut Vec<Step>, found: &m
             (Kind::Section(inner) | Kind::Value(inner), _) => {
                 find_axes(&entry.node, inner, path, found);
             }
-            (Kind::ChoiceOrValue(_, inner), _) => find_axes(&entry.node, inner, path, found),
+            (Kind::ChoiceOrValue(_, inner, _), _) => find_axes(&entry.node, inner, path, found),
             _ => {}
         }
         path.pop();

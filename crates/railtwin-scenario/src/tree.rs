@@ -128,6 +128,17 @@ impl Node {
         })
     }
 
+    /// Gives a key of a table a text, at the place of its value where it has one.
+    pub(crate) fn set_text(&mut self, key: &str, text: &str) {
+        let value = Value::Text(text.to_owned());
+        if let Some(node) = self.at_mut(&[Step::Key(key.to_owned())]) {
+            node.value = value;
+        } else if let Value::Table(entries) = &mut self.value {
+            let node = Self { span: 0..0, value };
+            entries.push(Entry { key: key.to_owned(), key_span: 0..0, node });
+        }
+    }
+
     /// The value without places, for serde.
     pub(crate) fn to_toml(&self) -> toml::Value {
         match &self.value {

@@ -7,11 +7,15 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
-    FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec, HtsimSpec,
-    JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec, Replan,
-    RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, TrafficSpec, Work, Workload, expand,
+    EngineName, FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec,
+    HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec,
+    Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, TrafficSpec, Work, Workload,
+    expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
+
+#[path = "generators/packets.rs"]
+mod packets;
 
 fn rate() -> impl Strategy<Value = Rate> {
     (1u64..1 << 49).prop_map(Rate::from_bits_per_s)
@@ -320,8 +324,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         prop::collection::vec(fault(), 0..3),
         prop::collection::btree_map("[a-z0-9_]{1,8}", bounds(), 0..3),
     );
-    (head, fabric(), routing(), lists).prop_map(
-        |(head, fabric, routing, (mut jobs, caps, faults, expect))| {
+    let packets = (prop::sample::select(EngineName::ALL.to_vec()), packets::packets());
+    (head, fabric(), routing(), lists, packets).prop_map(
+        |(head, fabric, routing, (mut jobs, caps, faults, expect), (engine, packets))| {
             let (name, description, seed, replicates, steps) = head;
             for (index, job) in jobs.iter_mut().enumerate() {
                 job.name = format!("train-{index}");
@@ -340,6 +345,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             scenario.routing = routing;
             (scenario.jobs, scenario.caps, scenario.faults) = (jobs, caps, faults);
             scenario.expect = expect;
+            scenario.engine = engine;
+            (scenario.packet, scenario.switch, scenario.troubles) = packets;
             scenario
         },
     )

@@ -29,6 +29,7 @@
 pub mod balance;
 pub mod busbw;
 pub mod columns;
+pub mod engines;
 pub mod error;
 pub mod exposed;
 pub mod faults;

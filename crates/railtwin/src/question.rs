@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use railtwin_engine::Case;
-use railtwin_scenario::{Scenario, Source, SweepPoint, expand};
+use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -17,6 +17,8 @@ pub struct Question {
     /// The text.
     pub text: String,
     folder: PathBuf,
+    engine: Option<EngineName>,
+    threads: u32,
 }
 
 /// A point of a question, resolved.
@@ -30,6 +32,8 @@ pub struct Resolved {
     pub case_text: String,
     /// SHA-256 of `case_text`, 64 hex digits.
     pub case_hash: String,
+    /// Threads that one run of the packet engine uses; no part of the case, the result does not depend on it.
+    pub threads: u32,
 }
 
 impl Question {
@@ -41,12 +45,28 @@ impl Question {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::File { path: path.display().to_string(), problem: error.to_string() })?;
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        Ok(Self { file: path.display().to_string(), text, folder })
+        Ok(Self::of_text(&path.display().to_string(), &text, &folder))
     }
 
     /// A question from text; paths in it are relative to `folder`.
     pub fn of_text(file: &str, text: &str, folder: &Path) -> Self {
-        Self { file: file.to_owned(), text: text.to_owned(), folder: folder.to_path_buf() }
+        Self {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            folder: folder.to_path_buf(),
+            engine: None,
+            threads: 1,
+        }
+    }
+
+    /// Asks an engine as if the text named it; none asks those that the text names.
+    pub fn with_engine(self, engine: Option<EngineName>) -> Self {
+        Self { engine, ..self }
+    }
+
+    /// Gives each run of the packet engine that many threads, 1 where nothing is said. The flow engine does not ask.
+    pub fn with_threads(self, threads: u32) -> Self {
+        Self { threads, ..self }
     }
 
     /// All points of the sweep; one for a plain scenario.
@@ -54,7 +74,7 @@ impl Question {
     /// # Errors
     /// [`Error::Scenario`] with every problem of the text.
     pub fn points(&self) -> Result<Vec<SweepPoint>, Error> {
-        Ok(expand(&self.file, &self.text)?)
+        Ok(expand_on(self.engine, &self.file, &self.text)?)
     }
 
     /// Resolves one point.
@@ -75,7 +95,7 @@ impl Question {
             case_text.push_str(&format!("# {path} sha256 {hash}\n"));
         }
         let case_hash = hex(&Sha256::digest(case_text.as_bytes()));
-        Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash })
+        Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash, threads: self.threads })
     }
 }
 

@@ -1,16 +1,16 @@
 //! One run: a resolved point, simulated, as figures, tables, run folder and report.
 use std::path::Path;
 
+use railtwin_engine::BundleTable;
 use railtwin_engine::lower::{FlowPath, Lowering};
-use railtwin_engine::{BundleTable, Engine};
 use railtwin_fabric::design::DesignReport;
-use railtwin_flowsim::FlowEngine;
 use railtwin_records::Table;
 use railtwin_routing::LinkMask;
 use railtwin_scenario::{Amount, Bounds};
 use railtwin_store::{Figure, RunFolder, RunInfo, Status, run_id};
 use serde_json::Value;
 
+use crate::engines::engine_of;
 use crate::error::Error;
 use crate::moves::Moves;
 use crate::question::Resolved;
@@ -64,9 +64,9 @@ impl Run {
         progress: &(dyn Fn() + Sync),
     ) -> Result<Self, Error> {
         let case = &resolved.case;
-        let engine = FlowEngine::default();
+        let engine = engine_of(&resolved);
         let design = DesignReport::of(&case.fabric);
-        let mut info = starting_info(&resolved, engine.name(), &design);
+        let mut info = starting_info(&resolved, &design);
         info.figures = figures::of_design(&design);
         info.figures.extend(crate::balance::after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
@@ -75,7 +75,7 @@ impl Run {
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
-            let done = simulate(case, &engine, count, progress, &mut |first, batch| {
+            let done = simulate(case, engine.as_ref(), count, progress, &mut |first, batch| {
                 if let Some(steps) = &mut steps {
                     steps.append(&tables::steps(case, first, batch))?;
                     steps.flush()?;
@@ -235,20 +235,21 @@ fn in_words(bounds: &Bounds) -> String {
 /// [`Error::Store`]: there is something at `path`, or it cannot be written.
 pub fn begin(resolved: &Resolved, path: &Path) -> Result<RunFolder, Error> {
     let design = DesignReport::of(&resolved.case.fabric);
-    let info = starting_info(resolved, FlowEngine::default().name(), &design);
+    let info = starting_info(resolved, &design);
     Ok(RunFolder::create(path, &info, &resolved.scenario.to_toml(), &fabric_text(&info))?)
 }
 
 /// `run.json` of a run that begins.
-fn starting_info(resolved: &Resolved, engine: &str, design: &DesignReport) -> RunInfo {
+fn starting_info(resolved: &Resolved, design: &DesignReport) -> RunInfo {
     let (id, scenario) = (id_of(resolved), &resolved.scenario);
+    let engine = engine_of(resolved).name();
     let info = RunInfo::starting(&id, &resolved.case_hash, &scenario.name, engine, scenario.seed);
     RunInfo { facts: facts(design, resolved), ..info }
 }
 
 /// The id that a point's run will have.
 pub fn id_of(resolved: &Resolved) -> String {
-    run_id(&resolved.case_text, FlowEngine::default().name(), env!("CARGO_PKG_VERSION"))
+    run_id(&resolved.case_text, engine_of(resolved).name(), env!("CARGO_PKG_VERSION"))
 }
 
 fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeMap<String, String> {
@@ -288,6 +289,7 @@ fn fabric_text(info: &RunInfo) -> String {
 mod tests {
     use super::*;
     use crate::Question;
+    use railtwin_scenario::EngineName;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
@@ -314,5 +316,25 @@ mod tests {
         assert_eq!(info, run.info);
         assert_eq!((info.status, written.table("steps").unwrap().rows()), (Status::Complete, 3));
         assert!(begin(&run.resolved, &path).is_err(), "a folder that is there is not overwritten");
+    }
+
+    #[test]
+    fn a_run_is_named_by_the_engine_that_runs_it_and_not_by_its_threads() {
+        let text = "schema = 1\nname = \"a\"\nfabric = { preset = \"fat-tree\", k = 4 }\n";
+        let resolved = |engine, threads| {
+            let question = Question::of_text("a.toml", text, Path::new("."));
+            let question = question.with_engine(engine).with_threads(threads);
+            let point = question.points().unwrap().remove(0);
+            question.resolve(&point.scenario).unwrap()
+        };
+        let [flow, packet] = EngineName::ALL.map(|engine| resolved(Some(engine), 1));
+        assert_ne!(id_of(&flow), id_of(&packet));
+        assert_eq!(id_of(&flow), id_of(&resolved(None, 1)));
+        assert_eq!(id_of(&packet), id_of(&resolved(Some(EngineName::Packet), 2)));
+        // Without jobs nothing is simulated.
+        for (name, resolved) in [("flow", flow), ("packet", packet)] {
+            let run = Run::of(resolved, &|| ());
+            assert_eq!((run.info.engine.as_str(), run.resolved.scenario.engine.name()), (name, name));
+        }
     }
 }

@@ -14,7 +14,13 @@ use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBui
 
 /// A leaf-spine fabric of plain hosts: leaves, hosts of a leaf, spines, rate of hosts and of uplinks in Gbps, delay of
 /// every cable in ns.
-pub fn leaf_spine(leaves: u32, hosts: u32, spines: u32, (gbps, uplink): (u64, u64), delay: u64) -> Arc<Fabric> {
+pub fn leaf_spine(
+    leaves: u32,
+    hosts: u32,
+    spines: u32,
+    (gbps, uplink): (u64, u64),
+    delay: u64,
+) -> Arc<Fabric> {
     let preset = LeafSpine {
         leaves,
         hosts_per_leaf: hosts,

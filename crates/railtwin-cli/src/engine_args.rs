@@ -1,0 +1,33 @@
+//! Which engine is asked, as the arguments of a verb.
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use railtwin::Question;
+use railtwin_scenario::EngineName;
+
+/// Which engine is asked.
+#[derive(Args, Debug)]
+pub(crate) struct EngineArgs {
+    /// Engine that is asked, whatever the scenario says
+    #[arg(long, value_name = "ENGINE", value_parser = names())]
+    engine: Option<EngineName>,
+    /// Threads of one run of the packet engine; the result does not depend on them
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = counts())]
+    pub(crate) threads: u32,
+}
+
+impl EngineArgs {
+    /// The question to that engine.
+    pub(crate) fn ask(&self, question: Question) -> Question {
+        question.with_engine(self.engine).with_threads(self.threads)
+    }
+}
+
+fn names() -> impl TypedValueParser<Value = EngineName> {
+    let known = |name: String| EngineName::named(&name).ok_or("not an engine");
+    PossibleValuesParser::new(EngineName::NAMES).try_map(known)
+}
+
+/// Threads that a run may have.
+pub(crate) fn counts() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=1024)
+}

@@ -1,0 +1,166 @@
+//! From `[packet]`, `[switch]` and `[[trouble]]` to what packets ask of a case.
+use railtwin_engine::PacketCase;
+use railtwin_engine::packet::{
+    Admission, Buffer, CongestionControl, Dcqcn, Hpcc, NicModel, Priority, SwitchModel, Trimmed, Trouble,
+    Troubled, Wire,
+};
+use railtwin_fabric::{CableClass, Fabric, LinkId};
+use railtwin_units::{Bytes, SimTime};
+
+use crate::exact::Exact;
+use crate::resolve::Source;
+use crate::resolve_fault::{example, nic};
+use crate::switch_spec::TIERS;
+use crate::{
+    CongestionControlSpec, PriorityClass, Scenario, ScenarioError, Towards, TroubleKind, TroubleSpec,
+};
+
+/// What packets ask of the case of `scenario` on its fabric.
+pub(crate) fn packets(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    source: Source<'_>,
+) -> Result<PacketCase, ScenarioError> {
+    let spec = &scenario.packet;
+    let tiers = scenario.switch.over(&scenario.fabric);
+    check_reserves(fabric, &tiers, source)?;
+    let troubles = scenario.troubles.iter().enumerate();
+    let troubles = troubles.map(|(row, trouble)| troubled(fabric, row, trouble, source));
+    // The check of the text holds these far below 2^32.
+    let small = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+    let has = |class| spec.priority.contains(&class);
+    Ok(PacketCase {
+        wire: Wire { payload: small(spec.payload), header: small(spec.header), control: small(spec.control) },
+        message: scenario.routing.message.map_or(PacketCase::default().message, |bytes| bytes.0),
+        acknowledge_every: spec.acknowledge_every,
+        window: spec.window.map(|bytes| bytes.0),
+        congestion_control: congestion_control(spec.congestion_control),
+        admission: spec.admission.map(|admission| Admission {
+            channels: admission.channels,
+            buffer: admission.buffer.0,
+            copy: admission.copy,
+        }),
+        priority: Priority {
+            acknowledgements: has(PriorityClass::Acknowledgements),
+            clear_to_send: has(PriorityClass::ClearToSend),
+        },
+        tiers,
+        nic: NicModel { receive_buffer: spec.nic.receive_buffer.0, cnp_interval: spec.nic.cnp_interval },
+        flowlet: spec.flowlet,
+        watchdog: spec.watchdog,
+        buffer_alarm: spec.buffer_alarm,
+        samples: spec.samples,
+        troubles: troubles.collect::<Result<_, _>>()?,
+    })
+}
+
+fn congestion_control(spec: CongestionControlSpec) -> CongestionControl {
+    match spec {
+        CongestionControlSpec::None => CongestionControl::None,
+        CongestionControlSpec::Dcqcn(spec) => CongestionControl::Dcqcn(Dcqcn {
+            gain: spec.gain,
+            alpha_timer: spec.alpha_timer,
+            increase_timer: spec.increase_timer,
+            byte_counter: spec.byte_counter.0,
+            recovery_rounds: spec.recovery_rounds,
+            additive: spec.additive,
+            hyper: spec.hyper,
+            minimum: spec.minimum,
+        }),
+        CongestionControlSpec::Hpcc(spec) => CongestionControl::Hpcc(Hpcc {
+            target: spec.target,
+            stages: spec.stages,
+            additive: spec.additive,
+        }),
+        CongestionControlSpec::Trimmed(spec) => CongestionControl::Trimmed(Trimmed {
+            window: spec.window,
+            additive: spec.additive,
+            decrease: spec.decrease,
+        }),
+    }
+}
+
+/// The reserves of all ports of a switch fit into its pool.
+fn check_reserves(
+    fabric: &Fabric,
+    tiers: &[SwitchModel; 3],
+    source: Source<'_>,
+) -> Result<(), ScenarioError> {
+    for (row, (tier, model)) in TIERS.iter().zip(tiers).enumerate() {
+        let Buffer::Shared { bytes, reserved, .. } = model.buffer else { continue };
+        let switches = fabric.switches().iter().filter(|(_, place)| usize::from(place.tier) == row + 1);
+        let ports = |device| fabric.ports(device).filter(|&port| fabric.cable_at(port).is_some()).count();
+        let Some(most) = switches.map(|(device, _)| ports(*device)).max() else { continue };
+        if reserved.saturating_mul(most as u64) > bytes {
+            let message = format!(
+                "the reserves of {most} ports of a {tier}, {} each, are more than its pool of {}",
+                Bytes(reserved).exact(),
+                Bytes(bytes).exact()
+            );
+            let hint = Some("write a larger `buffer` or a smaller `reserved`");
+            return Err(source.error(&format!("switch.{tier}"), message, hint));
+        }
+    }
+    Ok(())
+}
+
+/// A trouble with the names of the scenario as ids of the fabric.
+fn troubled(
+    fabric: &Fabric,
+    row: usize,
+    spec: &TroubleSpec,
+    source: Source<'_>,
+) -> Result<Troubled, ScenarioError> {
+    let missing = |key: &str, what: &str, name: &str, such: Option<String>| {
+        let hint = such.map(|name| format!("write one that it has, such as {name:?}"));
+        let message = format!("the fabric has no {what} {name:?}");
+        source.error(&format!("trouble.{row}.{key}"), message, hint.as_deref())
+    };
+    let link = |name: &str, towards| {
+        let link = cable_link(fabric, name, towards);
+        link.ok_or_else(|| missing("cable", "cable", name, example(fabric, "cable")))
+    };
+    let trouble = match &spec.kind {
+        TroubleKind::Loss { cable, towards, share } => {
+            Trouble::Loss { link: link(cable, *towards)?, share: *share }
+        }
+        TroubleKind::LoseAcknowledgement { cable, towards } => {
+            Trouble::LoseAcknowledgement { link: link(cable, *towards)? }
+        }
+        TroubleKind::SlowReceiver { nic: name, share } => {
+            let found =
+                nic(fabric, name).ok_or_else(|| missing("nic", "nic", name, example(fabric, "nic")))?;
+            Trouble::SlowReceiver { nic: found, share: *share }
+        }
+        TroubleKind::PauseStorm { port } => {
+            let found = link_into(fabric, port);
+            let such = || fabric.cables().map(|cable| fabric.cable_name(cable));
+            let such = || such().find(|name| link_into(fabric, name).is_some());
+            Trouble::PauseStorm { link: found.ok_or_else(|| missing("port", "port of a NIC", port, such()))? }
+        }
+        TroubleKind::SmallBuffer { switch, share } => {
+            let found = fabric.switch_named(switch);
+            let such = || example(fabric, "device");
+            let found = found.ok_or_else(|| missing("switch", "switch", switch, such()))?;
+            Trouble::SmallBuffer { switch: found, share: *share }
+        }
+    };
+    Ok(Troubled { from: spec.from, until: spec.until.unwrap_or(SimTime::NEVER), trouble })
+}
+
+/// One direction of the cable in a named port.
+fn cable_link(fabric: &Fabric, name: &str, towards: Towards) -> Option<LinkId> {
+    let cable = fabric.cable_named(name)?;
+    // A cable's first port is the one nearer to the hosts.
+    Some(match towards {
+        Towards::Network => cable.forward(),
+        Towards::Host => cable.backward(),
+    })
+}
+
+/// The link from the leaf into the port of a NIC, by the port's own name.
+fn link_into(fabric: &Fabric, port: &str) -> Option<LinkId> {
+    let cable = fabric.cable_named(port)?;
+    let of_nic = fabric.cable_class(cable) == CableClass::Access && fabric.cable_name(cable) == port;
+    of_nic.then(|| cable.backward())
+}
