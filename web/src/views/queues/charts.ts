@@ -63,7 +63,7 @@ export function completionOption(
         color: theme.soft,
         fontSize: 11,
         customValues: ticks,
-        formatter: (value: number) => time(Number((10 ** value).toPrecision(6))),
+        formatter: (value: number) => time(10 ** value, 1),
       },
     },
     yAxis: {
@@ -121,7 +121,8 @@ export function completionOption(
             label: {
               show: !compared && part < 1,
               formatter: mark,
-              position: "left" as const,
+              position: part === 0.5 ? ("right" as const) : ("bottom" as const),
+              offset: part === 0.9 ? [12, 0] : [0, 0],
               distance: 6,
               color: theme.soft,
               fontSize: 11,

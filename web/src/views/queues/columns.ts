@@ -1,5 +1,5 @@
 // Columns of the tables of queues: pauses by hop, links, slowest transfers.
-import type { Queues, Run, SlowFlows } from "../../api/payload";
+import type { Queues, SlowFlows } from "../../api/payload";
 import { linkLabel, type PauseRow } from "../../model/queues";
 import { bytes, figure, percent, time, whole } from "../../ui/format";
 import type { TableColumn } from "../../ui/table";
@@ -121,22 +121,37 @@ export function linkColumns({ links }: Queues, duration_ps: number): TableColumn
   ];
 }
 
-export function slowColumns(run: Run, flows: SlowFlows): TableColumn[] {
+export function slowColumns(flows: SlowFlows): TableColumn[] {
   const fct = (r: number): number => (flows.end_ps[r] ?? 0) - (flows.start_ps[r] ?? 0);
   return [
-    ...(run.jobs.length > 1
-      ? [{ key: "job", label: "Job", value: (r: number) => flows.job.at(r), search: true }]
-      : []),
-    { key: "kind", label: "Communication", value: (r) => flows.kind.at(r), search: true },
-    { key: "source", label: "Source", value: (r) => flows.source.at(r), search: true },
-    { key: "target", label: "Target", value: (r) => flows.target.at(r), search: true },
+    {
+      key: "job",
+      label: "Job",
+      width: "6rem",
+      value: (r) => flows.job.at(r),
+      search: true,
+      csvOnly: flows.job.dict.length < 2,
+    },
+    {
+      key: "transfer",
+      label: "From → to",
+      value: (r) => `${flows.source.at(r)} → ${flows.target.at(r)}`,
+      search: true,
+    },
+    {
+      key: "kind",
+      label: "Communication",
+      width: "8rem",
+      value: (r) => flows.kind.at(r),
+      search: true,
+    },
     { key: "operation", label: "Operation", csvOnly: true, value: (r) => flows.operation[r] ?? 0 },
     {
       key: "bytes",
       label: "Bytes",
       unit: "B",
       align: "right",
-      width: "6.5rem",
+      width: "5.5rem",
       value: (r) => flows.bytes[r] ?? 0,
       text: (r) => bytes(flows.bytes[r] ?? 0),
     },
@@ -144,17 +159,15 @@ export function slowColumns(run: Run, flows: SlowFlows): TableColumn[] {
       key: "start",
       label: "Start",
       unit: "ps",
-      align: "right",
-      width: "7rem",
+      csvOnly: true,
       value: (r) => flows.start_ps[r] ?? 0,
-      text: (r) => time(flows.start_ps[r] ?? 0, 5),
     },
     {
       key: "fct",
-      label: "Completion time",
+      label: "Took",
       unit: "ps",
       align: "right",
-      width: "8.5rem",
+      width: "6rem",
       value: fct,
       text: (r) => time(fct(r), 4),
     },
