@@ -111,7 +111,6 @@ describe("queues over time", () => {
       top: 1,
       theme: THEMES.light,
       marks: [],
-      cell: null,
       brush: null,
     };
     const third = rows[2];

@@ -25,8 +25,6 @@ export interface HeatPicture {
   top: number;
   theme: Theme;
   marks: readonly number[];
-  /** The cell being read. */
-  cell: Cell | null;
   /** The part being brushed, in screen x. */
   brush: readonly [number, number] | null;
 }
@@ -108,7 +106,6 @@ export function draw(pen: Pen, picture: HeatPicture, frame: HeatFrame): void {
   });
   drawAxis(pen, theme, frame, height);
   for (const at of picture.marks) drawMark(pen, theme, frame, at, height);
-  drawCell(pen, picture, frame);
   if (picture.brush) {
     const [a, b] = picture.brush;
     pen.fillStyle = theme.accent;
@@ -143,19 +140,6 @@ function drawRow(
     }
     [open, shade] = [bin, next];
   }
-}
-
-function drawCell(pen: Pen, picture: HeatPicture, frame: HeatFrame): void {
-  const { cell, queues, theme } = picture;
-  if (!cell) return;
-  const found = placed(picture.groups, frame).find(({ at }) => at.row === cell.row);
-  if (!found) return;
-  const x = Math.max(frame.gutter, xOf(cell.bin * queues.bin_ps, frame));
-  const right = Math.min(frame.width, xOf((cell.bin + 1) * queues.bin_ps, frame));
-  if (right < frame.gutter || x > frame.width) return;
-  pen.strokeStyle = theme.ink;
-  pen.lineWidth = 1.5;
-  pen.strokeRect(x - 0.75, found.y - 0.75, Math.max(right - x, 2) + 1.5, frame.row_px + 0.5);
 }
 
 function drawAxis(pen: Pen, theme: Theme, frame: HeatFrame, height: number): void {
