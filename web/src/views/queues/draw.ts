@@ -125,8 +125,9 @@ function drawRow(
 ): void {
   const [first, end] = binsOf(queues, frame.from_ps, frame.to_ps);
   const h = frame.row_px >= 6 ? frame.row_px - 1 : frame.row_px;
+  // Whole pixels: cells that touch leave no seam between them.
   const edge = (bin: number): number =>
-    Math.min(frame.width, Math.max(frame.gutter, xOf(bin * queues.bin_ps, frame)));
+    Math.round(Math.min(frame.width, Math.max(frame.gutter, xOf(bin * queues.bin_ps, frame))));
   let [open, shade] = [first, 0];
   for (let bin = first; bin <= end; bin++) {
     const here = bin < end ? valueAt(queues, value, row, bin) : 0;
@@ -136,7 +137,7 @@ function drawRow(
     if (shade > 0) {
       const x = edge(open);
       pen.fillStyle = sequential(0.08 + (0.92 * shade) / SHADES, theme);
-      pen.fillRect(x, y, Math.max(edge(bin) - x, 0.75), h);
+      pen.fillRect(x, y, Math.max(edge(bin) - x, 1), h);
     }
     [open, shade] = [bin, next];
   }
