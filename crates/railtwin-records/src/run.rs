@@ -100,7 +100,9 @@ pub const TABLES: &[TableDoc] = &[
             (
                 "kind",
                 "text",
-                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died); of a link paused (for longer than the watchdog allows); of a switch filled (more of its buffer than the alarm allows)",
+                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died); \
+                 of a link paused (for longer than the watchdog allows); \
+                 of a switch filled (more of its buffer than the alarm allows)",
             ),
         ],
     },
@@ -120,7 +122,8 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "queues",
-        row: "one network link in one sample of the chosen replicate, where anything waited or a pause held it; packet engine only, where samples are asked for",
+        row: "one network link in one sample of the chosen replicate, where anything waited or a pause held it; \
+              packet engine only, where samples are asked for",
         columns: &[
             (
                 "time_s",
@@ -136,7 +139,8 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "packet_flows",
-        row: "one transfer over one edge of one operation in the chosen replicate, all its messages together, that came to its end; packet engine only",
+        row: "one transfer over one edge of one operation in the chosen replicate, all its messages together, \
+              that came to its end; packet engine only",
         columns: &[
             ("operation", "u32", "operation, by its number over the whole case"),
             ("pattern", "u32", "which communication pattern, as in flows"),
