@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::packet_log::PacketFlow;
 use railtwin_engine::{Case, PacketLog, RunLog};
-use railtwin_fabric::LinkId;
+use railtwin_fabric::{LinkId, NONE};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 use serde_json::{Value, json};
 
 use crate::columns::{PageTable, u8_column, u32_column};
 use crate::figures::quantile;
-use crate::links::{ENDS, links_by_hop, network_links};
+use crate::links::{ENDS, links_by_hop};
 use crate::packet_figures::{completion_times, paused};
 use crate::packet_tables::at;
 use crate::paths::pattern_words;
@@ -116,19 +116,21 @@ fn queues(case: &Case, log: &RunLog, packets: &PacketLog, link_rows: &[u32], nam
     let last = packets.samples.iter().map(|sample| sample.index as usize + 1).max().unwrap_or(0);
     let joined = taken.max(last).div_ceil(BINS_MAX).max(1);
     let bins = taken.max(last).div_ceil(joined);
-    let mut series: BTreeMap<u32, Series> = BTreeMap::new();
-    for sample in &packets.samples {
-        let of = series
-            .entry(sample.link)
-            .or_insert_with(|| Series { bytes: vec![0; bins], paused: vec![0; bins] });
-        let bin = sample.index as usize / joined;
-        of.bytes[bin] = of.bytes[bin].max(sample.bytes_max);
-        of.paused[bin] += sample.paused_ps;
+    let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
+    for sample in packets.samples.iter().filter(|sample| link_rows[sample.link as usize] != NONE) {
+        let peak = peaks.entry(sample.link).or_default();
+        *peak = sample.bytes_max.max(*peak);
     }
-    let all = network_links(&case.fabric).filter(|link| series.contains_key(&link.0)).count();
-    let kept = kept(packets, &series, CELLS_MAX / bins.max(1));
-    let links: Vec<LinkId> =
-        kept.iter().copied().filter(|link| link_rows[link.index()] != u32::MAX).collect();
+    let links = kept(packets, &peaks, CELLS_MAX / bins.max(1));
+    let mut series: BTreeMap<u32, Series> =
+        links.iter().map(|link| (link.0, Series { bytes: vec![0; bins], paused: vec![0; bins] })).collect();
+    for sample in &packets.samples {
+        if let Some(of) = series.get_mut(&sample.link) {
+            let bin = sample.index as usize / joined;
+            of.bytes[bin] = of.bytes[bin].max(sample.bytes_max);
+            of.paused[bin] += sample.paused_ps;
+        }
+    }
     let bin_ps = packets.sample.ps() * joined as u64;
     let paused = |ps: u64| ((ps as f64 / bin_ps as f64).min(1.0) * 255.0).round() as u8;
     let cells = || links.iter().map(|link| &series[&link.0]);
@@ -150,7 +152,7 @@ fn queues(case: &Case, log: &RunLog, packets: &PacketLog, link_rows: &[u32], nam
         "bin_ps": bin_ps as f64,
         "bins": bins,
         "sample_ps": packets.sample.ps() as f64,
-        "total": all,
+        "total": peaks.len(),
         "links": table,
         "bytes": u32_column(&cells().flat_map(|s| &s.bytes).map(|&bytes| bytes.min(u32::MAX.into()) as u32).collect::<Vec<_>>()),
         "paused": u8_column(&cells().flat_map(|s| &s.paused).map(|&ps| paused(ps)).collect::<Vec<_>>()),
@@ -158,14 +160,13 @@ fn queues(case: &Case, log: &RunLog, packets: &PacketLog, link_rows: &[u32], nam
 }
 
 /// At most `most` links, in order of their ids: those with the longest queues, and those paused longest, in turns.
-fn kept(packets: &PacketLog, series: &BTreeMap<u32, Series>, most: usize) -> Vec<LinkId> {
-    let mut by_bytes: Vec<LinkId> = series.keys().map(|&link| LinkId(link)).collect();
+fn kept(packets: &PacketLog, peaks: &BTreeMap<u32, u64>, most: usize) -> Vec<LinkId> {
+    let mut by_bytes: Vec<LinkId> = peaks.keys().map(|&link| LinkId(link)).collect();
     if by_bytes.len() <= most {
         return by_bytes;
     }
     let mut by_pause = by_bytes.clone();
-    let peak = |link: &LinkId| series[&link.0].bytes.iter().copied().max();
-    by_bytes.sort_by_key(|link| std::cmp::Reverse(peak(link)));
+    by_bytes.sort_by_key(|link| std::cmp::Reverse(peaks[&link.0]));
     by_pause.sort_by_key(|link| std::cmp::Reverse(at(&packets.links.paused_ps, *link)));
     let mut kept = std::collections::BTreeSet::new();
     for link in by_bytes.into_iter().zip(by_pause).flat_map(<[LinkId; 2]>::from) {
@@ -242,17 +243,14 @@ mod tests {
     fn a_page_has_room_for_so_many_links_and_takes_both_kinds_of_worst() {
         let run = run_with(&Given::default());
         let packets = run.simulation.as_ref().unwrap().log.packets.as_ref().unwrap();
-        let series: BTreeMap<u32, Series> = packets
-            .samples
-            .iter()
-            .map(|sample| (sample.link, Series { bytes: vec![sample.bytes_max], paused: vec![0] }))
-            .collect();
-        let all: Vec<LinkId> = series.keys().map(|&link| LinkId(link)).collect();
-        assert_eq!(kept(packets, &series, 1_000), all);
-        let few = kept(packets, &series, 4);
+        let peaks: BTreeMap<u32, u64> =
+            packets.samples.iter().map(|sample| (sample.link, sample.bytes_max)).collect();
+        let all: Vec<LinkId> = peaks.keys().map(|&link| LinkId(link)).collect();
+        assert_eq!(kept(packets, &peaks, 1_000), all);
+        let few = kept(packets, &peaks, 4);
         assert_eq!(few.len(), 4);
         let longest = all.iter().max_by_key(|link| at(&packets.links.paused_ps, **link)).unwrap();
-        let fullest = all.iter().max_by_key(|link| series[&link.0].bytes[0]).unwrap();
+        let fullest = all.iter().max_by_key(|link| peaks[&link.0]).unwrap();
         assert!(few.contains(longest) && few.contains(fullest));
     }
 
