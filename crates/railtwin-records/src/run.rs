@@ -93,9 +93,16 @@ pub const TABLES: &[TableDoc] = &[
             ("cable", "text", "cable that it happened to; empty for what happened to a job"),
             ("job", "text", "job that it happened to; empty for what happened to a cable"),
             (
+                "device",
+                "text",
+                "switch whose buffer filled, or NIC or switch that a pause kept from sending on the cable; else empty",
+            ),
+            (
                 "kind",
                 "text",
-                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died)",
+                "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died); \
+                 of a link paused (for longer than the watchdog allows); \
+                 of a switch filled (more of its buffer than the alarm allows)",
             ),
         ],
     },
@@ -111,6 +118,53 @@ pub const TABLES: &[TableDoc] = &[
             ),
             ("bytes", "u64", "bytes that arrived at NICs for the job within the bucket"),
             ("steps_ended", "u32", "steps of the job that ended within the bucket"),
+        ],
+    },
+    TableDoc {
+        name: "queues",
+        row: "one network link in one sample of the chosen replicate, where anything waited or a pause held it; \
+              packet engine only, where samples are asked for",
+        columns: &[
+            (
+                "time_s",
+                "f64",
+                "start of the sample; samples follow each other from 0 on and are equally wide",
+            ),
+            ("link", "u32", "link id, as in links"),
+            ("source", "text", "device that the link leaves: where the bytes wait"),
+            ("target", "text", "device that it enters: who sent the pauses"),
+            ("queue_bytes_max", "u64", "most bytes that waited for the link within the sample"),
+            ("paused_share", "f64", "part of the sample for which pauses held the link, 0..1"),
+        ],
+    },
+    TableDoc {
+        name: "packet_flows",
+        row: "one transfer over one edge of one operation in the chosen replicate, all its messages together, \
+              that came to its end; packet engine only",
+        columns: &[
+            ("operation", "u32", "operation, by its number over the whole case"),
+            ("pattern", "u32", "which communication pattern, as in flows"),
+            ("source", "text", "NIC that sent"),
+            ("target", "text", "NIC that received"),
+            ("bytes", "u64", "bytes of the transfer"),
+            ("start_ps", "u64", "when its first message was handed to the NIC"),
+            ("end_ps", "u64", "when its last byte arrived"),
+            ("fct_ps", "u64", "flow completion time: from start to end"),
+        ],
+    },
+    TableDoc {
+        name: "link_packets",
+        row: "one network link in the chosen replicate, in id order as in links; packet engine only",
+        columns: &[
+            ("link", "u32", "link id, as in links"),
+            ("source", "text", "device that the link leaves: who was told to stop"),
+            ("target", "text", "device that it enters: who sent the pause frames"),
+            ("pause_frames", "u32", "pause frames that told the source to stop, renewals included"),
+            ("paused_ps", "u64", "time for which pauses held the link"),
+            ("queue_bytes_max", "u64", "most bytes that waited for the link"),
+            ("queue_bytes_mean", "f64", "bytes that waited for the link, mean over the run"),
+            ("dropped", "u32", "packets for the link that were dropped for want of room"),
+            ("cnps", "u32", "CNPs for queue pairs that send by this link, where it leaves a NIC"),
         ],
     },
 ];

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 16] = [
+const OF_RUN: [&str; 28] = [
     "step_time",
     "tokens",
     "mfu",
@@ -40,6 +40,18 @@ const OF_RUN: [&str; 16] = [
     "time_lost",
     "not_computing",
     "nic_port_",
+    "fct_",
+    "packet",
+    "out_of_sequence",
+    "ack_timeouts",
+    "cnps",
+    "pause",
+    "queue_bytes_",
+    "leaf_buffer_",
+    "spine_buffer_",
+    "core_buffer_",
+    "round_trip_",
+    "clearance_wait_",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.
@@ -156,6 +168,7 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     }
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
     figures.push(figure("operations_unfinished", Some(unfinished as f64), "count", "worst replicate"));
+    figures.extend(crate::packet_figures::figures(case, &simulation.log));
     figures
 }
 

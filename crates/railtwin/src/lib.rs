@@ -39,6 +39,11 @@ pub mod links;
 pub mod map;
 pub mod moves;
 pub mod nic_ports;
+pub mod packet_figures;
+pub mod packet_page;
+#[cfg(test)]
+mod packet_sample;
+pub mod packet_tables;
 pub mod paths;
 pub mod progress;
 pub mod question;

@@ -1,6 +1,34 @@
 //! What links carried, of the network only: from NIC to NIC.
+use std::collections::BTreeMap;
+
 use railtwin_engine::{Case, RunLog};
-use railtwin_fabric::{CableClass, CableId, Fabric, LinkId, PortRole};
+use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, LinkId, PortRole};
+
+/// What stands at either end of a network link, from the hosts upwards.
+pub const ENDS: [&str; 4] = ["nic", "leaf", "spine", "core"];
+
+/// A hop: where a link begins and where it ends, as entries of [`ENDS`].
+pub type Hop = (u8, u8);
+
+/// The tier of a device: 0 for a NIC, then leaf, spine, core.
+pub fn tier(fabric: &Fabric, device: DeviceId) -> u8 {
+    fabric.place(device).map_or(0, |place| place.tier)
+}
+
+/// The links between NICs, in order of their ids.
+pub fn network_links(fabric: &Fabric) -> impl Iterator<Item = LinkId> + '_ {
+    network_cables(fabric).flat_map(|cable| [cable.forward(), cable.backward()])
+}
+
+/// The links between NICs by hop, each in order of its id.
+pub fn links_by_hop(fabric: &Fabric) -> BTreeMap<Hop, Vec<LinkId>> {
+    let mut hops: BTreeMap<Hop, Vec<LinkId>> = BTreeMap::new();
+    for link in network_links(fabric) {
+        let ends = [fabric.source(link), fabric.target(link)].map(|device| tier(fabric, device));
+        hops.entry((ends[0], ends[1])).or_default().push(link);
+    }
+    hops
+}
 
 /// The cables between NICs, in order.
 pub fn network_cables(fabric: &Fabric) -> impl Iterator<Item = CableId> + '_ {
@@ -16,8 +44,7 @@ pub fn utilization(fabric: &Fabric, log: &RunLog, link: LinkId) -> f64 {
 /// Utilization of the most used network link.
 pub fn worst_utilization(case: &Case, log: &RunLog) -> f64 {
     let fabric = &case.fabric;
-    let links = network_cables(fabric).flat_map(|cable| [cable.forward(), cable.backward()]);
-    links.map(|link| utilization(fabric, log, link)).fold(0.0, f64::max)
+    network_links(fabric).map(|link| utilization(fabric, log, link)).fold(0.0, f64::max)
 }
 
 /// How evenly the uplinks of leaves are used.

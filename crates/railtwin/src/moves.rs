@@ -95,7 +95,12 @@ impl Moves {
     }
 }
 
-/// Runs of incidents at the same time, where one of them happened to a cable.
+/// Whether a cable died or came back: pauses happen to links too, and change no routes.
+const fn is_fault(kind: IncidentKind) -> bool {
+    matches!(kind, IncidentKind::Down(_) | IncidentKind::Up(_))
+}
+
+/// Runs of incidents at the same time, where one of them killed or mended a cable.
 fn changes(incidents: &[Incident]) -> Vec<std::ops::Range<usize>> {
     let mut changes: Vec<std::ops::Range<usize>> = Vec::new();
     for (row, incident) in incidents.iter().enumerate() {
@@ -104,7 +109,7 @@ fn changes(incidents: &[Incident]) -> Vec<std::ops::Range<usize>> {
             _ => changes.push(row..row + 1),
         }
     }
-    changes.retain(|rows| incidents[rows.clone()].iter().any(|incident| incident.kind.cable().is_some()));
+    changes.retain(|rows| incidents[rows.clone()].iter().any(|incident| is_fault(incident.kind)));
     changes
 }
 
@@ -218,5 +223,7 @@ mod tests {
         let twice = [incidents[0], incidents[0], incidents[1]];
         assert_eq!(changes(&twice), [0..2, 2..3]);
         assert!(changes(&[]).is_empty());
+        let paused = Incident { kind: IncidentKind::Paused(LinkId(0)), ..incidents[0] };
+        assert!(changes(&[paused]).is_empty());
     }
 }

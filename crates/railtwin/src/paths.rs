@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{Case, RunLog};
-use railtwin_fabric::{CableClass, DeviceId, LinkId, NONE};
+use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
+use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId, NONE};
 use railtwin_units::stream;
 use serde_json::{Value, json};
 
@@ -190,12 +190,25 @@ impl<'a> Paths<'a> {
 }
 
 /// What an incident did, in words.
-pub fn words(case: &Case, incident: &railtwin_engine::Incident) -> String {
-    match (incident.kind.cable(), incident.kind.job()) {
-        (Some(cable), _) => format!("{} {}", case.fabric.cable_name(cable), incident.kind.name()),
-        (_, Some(job)) => format!("{} {}", case.work.jobs[job as usize].name, incident.kind.name()),
-        _ => incident.kind.name().to_owned(),
+pub fn words(case: &Case, incident: &Incident) -> String {
+    let (fabric, what) = (&case.fabric, incident.kind.name());
+    match incident.kind {
+        IncidentKind::Down(cable) | IncidentKind::Up(cable) => format!("{} {what}", fabric.cable_name(cable)),
+        IncidentKind::Paused(link) => {
+            let ends = [fabric.source(link), fabric.target(link)].map(|device| fabric.device_name(device));
+            format!("link from {} to {} {what}", ends[0], ends[1])
+        }
+        IncidentKind::Filled(row) => format!("buffer of {} {what}", switch_name(fabric, row)),
+        other => {
+            let job = other.job().and_then(|job| case.work.jobs.get(job as usize));
+            job.map_or_else(|| what.to_owned(), |job| format!("{} {what}", job.name))
+        }
     }
+}
+
+/// The name of a switch by its row; empty where there is none of that row.
+pub fn switch_name(fabric: &Fabric, row: u32) -> String {
+    fabric.switches().get(row as usize).map_or_else(String::new, |&(device, _)| fabric.device_name(device))
 }
 
 /// The largest moves of each epoch, the room shared evenly between epochs that need it.
@@ -221,7 +234,7 @@ fn listed_moves(
 }
 
 /// Job and operation of each pattern of the case, in words.
-fn pattern_words(case: &Case) -> Vec<(&str, String)> {
+pub(crate) fn pattern_words(case: &Case) -> Vec<(&str, String)> {
     let jobs = case.work.jobs.iter();
     jobs.flat_map(|job| {
         job.plan.patterns.iter().map(move |pattern| {

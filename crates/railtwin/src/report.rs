@@ -1,6 +1,6 @@
 //! The report: the page with the data of one or two runs in it.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{BundleTable, Case, Incident, RunLog};
+use railtwin_engine::{BundleTable, Case, Incident, IncidentKind, RunLog};
 use railtwin_records::Table;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::map::Map;
 use crate::moves::Moves;
-use crate::paths::{Paths, words};
+use crate::paths::{Paths, switch_name, words};
 use crate::simulate::{Simulation, mean_step};
-use crate::{balance, progress};
+use crate::{balance, packet_page, progress};
 
 /// The page as built by `npm run build`, or the stand-in that says how.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
@@ -94,6 +94,12 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     }
     if let Some(throughput) = input.throughput.and_then(|table| progress::throughput(table, &jobs)) {
         payload["throughput"] = throughput;
+    }
+    if let Some(transfers) = packet_page::operations(case, log) {
+        payload["operations"] = transfers;
+    }
+    if let Some(packets) = &log.packets {
+        payload["packets"] = packet_page::packets(case, log, packets, &link_rows);
     }
     if log.end > SimTime::ZERO {
         payload["link_bins"] = map.bins(input.table);
@@ -216,12 +222,21 @@ fn timeline(case: &Case, log: &RunLog) -> Value {
         .finish()
 }
 
-/// Faults, each at the switch of its cable, and what jobs noticed of them, which is at no device.
+/// Faults, each at the switch of its cable; pauses at the switch that was told to stop, or told its NIC to; and what
+/// jobs noticed, which is at no device.
 fn incidents(case: &Case, log: &RunLog) -> Value {
     let fabric = &case.fabric;
-    let device = |incident: &Incident| {
-        let cable = incident.kind.cable();
-        cable.map_or_else(String::new, |cable| fabric.device_name(fabric.target(cable.forward())))
+    let device = |incident: &Incident| match incident.kind {
+        IncidentKind::Down(cable) | IncidentKind::Up(cable) => {
+            fabric.device_name(fabric.target(cable.forward()))
+        }
+        IncidentKind::Paused(link) => {
+            let ends = [fabric.source(link), fabric.target(link)];
+            let switch = ends.into_iter().find(|&device| fabric.switch_row(device).is_some());
+            switch.map_or_else(String::new, |device| fabric.device_name(device))
+        }
+        IncidentKind::Filled(row) => switch_name(fabric, row),
+        _ => String::new(),
     };
     let devices: Vec<String> = log.incidents.iter().map(device).collect();
     let what: Vec<String> = log.incidents.iter().map(|incident| words(case, incident)).collect();

@@ -16,7 +16,7 @@ use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
-use crate::{faults, figures, tables};
+use crate::{faults, figures, packet_tables, tables};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -133,6 +133,9 @@ impl Run {
             tables::incidents(case, log),
         ];
         all.extend(tables::throughput(case, log));
+        if let Some(packets) = &log.packets {
+            all.extend(packet_tables::all(case, log, packets));
+        }
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));
         }

@@ -1,13 +1,13 @@
 //! The tables of a run folder, from a simulation.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{Case, Incident, RunLog};
-use railtwin_fabric::{CableClass, CableId, DeviceKind, LinkId, PortRole};
+use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
+use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId, PortRole};
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 
 use crate::exposed::{axis_name, exposed};
-use crate::links::{network_cables, utilization};
+use crate::links::{network_links, utilization};
 use crate::simulate::Replicate;
 
 /// Steps of all jobs in `replicates`, the first of which has number `first`.
@@ -111,17 +111,22 @@ pub fn flows(case: &Case, log: &RunLog, flows: &[FlowPath]) -> Table {
     )
 }
 
-/// Network links of the chosen replicate.
-pub fn links(case: &Case, log: &RunLog, flows: &[u32]) -> Table {
-    let fabric = &case.fabric;
-    let links: Vec<LinkId> =
-        network_cables(fabric).flat_map(|cable| [cable.forward(), cable.backward()]).collect();
+/// Names of NICs and switches by device id; empty for what stands inside hosts.
+pub fn network_names(fabric: &Fabric) -> Vec<String> {
     let mut names = vec![String::new(); fabric.device_count()];
     for device in fabric.devices().filter(|&d| matches!(fabric.kind(d), DeviceKind::Nic | DeviceKind::Switch))
     {
         names[device.index()] = fabric.device_name(device);
     }
-    let name = |device: railtwin_fabric::DeviceId| names[device.index()].as_str();
+    names
+}
+
+/// Network links of the chosen replicate.
+pub fn links(case: &Case, log: &RunLog, flows: &[u32]) -> Table {
+    let fabric = &case.fabric;
+    let links: Vec<LinkId> = network_links(fabric).collect();
+    let names = network_names(fabric);
+    let name = |device: DeviceId| names[device.index()].as_str();
     Table::new(
         "links",
         vec![
@@ -167,6 +172,12 @@ pub fn incidents(case: &Case, log: &RunLog) -> Table {
         incident.kind.cable().map_or_else(String::new, |cable| case.fabric.cable_name(cable))
     };
     let names: Vec<String> = log.incidents.iter().map(cable).collect();
+    let device = |incident: &Incident| match incident.kind {
+        IncidentKind::Paused(link) => case.fabric.device_name(case.fabric.source(link)),
+        IncidentKind::Filled(row) => crate::paths::switch_name(&case.fabric, row),
+        _ => String::new(),
+    };
+    let devices: Vec<String> = log.incidents.iter().map(device).collect();
     let job = |incident: &Incident| {
         incident.kind.job().map_or("", |job| case.work.jobs[job as usize].name.as_str())
     };
@@ -176,6 +187,7 @@ pub fn incidents(case: &Case, log: &RunLog) -> Table {
             Column::u64("at_ps", log.incidents.iter().map(|incident| incident.at.ps()).collect()),
             Column::coded("cable", names.iter().map(String::as_str)),
             Column::coded("job", log.incidents.iter().map(job)),
+            Column::coded("device", devices.iter().map(String::as_str)),
             Column::coded("kind", log.incidents.iter().map(|incident| incident.kind.name())),
         ],
     )

@@ -15,6 +15,7 @@ import {
   type SeedResult,
   type Timeline,
 } from "./payload";
+import { decodeOperations, decodePackets } from "./packets";
 import {
   decodeBalance,
   decodeFlows,
@@ -111,6 +112,8 @@ function decodeRun(value: unknown, at: string): Run {
       decodeMoves(moves, flows?.rows ?? 0, links.rows, place),
     ),
     balance: run["balance"] === undefined ? [] : list(run, "balance", at, decodeBalance),
+    operations: section("operations", decodeOperations),
+    packets: section("packets", (packets, place) => decodePackets(packets, links.rows, place)),
   };
 }
 

@@ -68,6 +68,22 @@ export interface WireRun {
     after: WireLists;
   };
   balance?: TierBalance[];
+  operations?: WireTable;
+  packets?: WirePackets;
+}
+export interface WirePackets {
+  fct: { flows: number; unfinished: number; mean_ps: Ps; times: WireTable };
+  slowest: WireTable;
+  hops: WireTable;
+  queues?: {
+    bin_ps: Ps;
+    bins: number;
+    sample_ps: Ps;
+    total: number;
+    links: WireTable;
+    bytes: WireColumn;
+    paused: WireColumn;
+  };
 }
 /** Lists of link rows: `start` has one entry more than there are lists. */
 export interface WireLists {
@@ -257,6 +273,91 @@ export interface TierBalance {
   worst: string;
   switches: number;
 }
+/** When each communication ran; kept for runs of few enough of them. */
+export interface Operations {
+  rows: number;
+  /** Number over the whole case: the same in every run of it. */
+  operation: Uint32Array;
+  job: Strings;
+  lane: Strings;
+  axis: Strings;
+  name: Strings;
+  bytes: Float64Array;
+  start_ps: Float64Array;
+  end_ps: Float64Array;
+}
+/** What packets left behind, of the chosen replicate. */
+export interface Packets {
+  fct: Completion;
+  slowest: SlowFlows;
+  hops: Hops;
+  /** Null where the scenario asked for no samples. */
+  queues: Queues | null;
+}
+/** Flow completion times. */
+export interface Completion {
+  /** Transfers that ended, and those that never did. */
+  flows: number;
+  unfinished: number;
+  mean_ps: Ps;
+  /** Ascending: all of them, or of many evenly spaced quantiles. */
+  fct_ps: Float64Array;
+}
+/** The transfers that took longest, slowest first. */
+export interface SlowFlows {
+  rows: number;
+  operation: Uint32Array;
+  job: Strings;
+  kind: Strings;
+  source: Strings;
+  target: Strings;
+  bytes: Float64Array;
+  start_ps: Float64Array;
+  end_ps: Float64Array;
+}
+/** Links by what they join; pause frames go against them. */
+export interface Hops {
+  rows: number;
+  /** `nic`, `leaf`, `spine` or `core`. */
+  source: Strings;
+  target: Strings;
+  links: Uint32Array;
+  pause_frames: Float64Array;
+  /** Part of the run that pauses held a link, 0..1: mean over used links, and the worst. */
+  paused_mean: Float64Array;
+  paused_max: Float64Array;
+  queue_bytes_max: Float64Array;
+  dropped: Float64Array;
+  cnps: Float64Array;
+}
+/** Queues of some links over time: row-major [links.rows x bins]. */
+export interface Queues {
+  bin_ps: Ps;
+  bins: number;
+  /** Width of the samples that a bin joins. */
+  sample_ps: Ps;
+  /** Links on which anything waited or was paused, listed here or not. */
+  total: number;
+  links: QueueLinks;
+  /** Most bytes that waited in the bin. */
+  bytes: Uint32Array;
+  /** Part of the bin that pauses held the link; 255 = 1.0. */
+  paused: Uint8Array;
+}
+export interface QueueLinks {
+  rows: number;
+  /** Row of links. */
+  link: Uint32Array;
+  source: Strings;
+  target: Strings;
+  /** By its port nearer to the hosts. */
+  cable: Strings;
+  /** Over the whole run. */
+  queue_bytes_max: Float64Array;
+  paused_ps: Float64Array;
+  pause_frames: Float64Array;
+  dropped: Float64Array;
+}
 export interface Run {
   name: string;
   fabric_name: string;
@@ -283,6 +384,8 @@ export interface Run {
   flows: Flows | null;
   moves: Moves | null;
   balance: TierBalance[];
+  operations: Operations | null;
+  packets: Packets | null;
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */
 export interface Payload {

@@ -20,8 +20,11 @@ export interface FigureRow {
 const KEY_ORDER = ["step_time", "tokens_per_s", "mfu", "worst_link_utilization"];
 const KEY_COUNT = 3;
 
-const LESS_IS_BETTER =
-  /^(step_time|exposed|worst_link|max_mean|leaf_uplink_max_mean|nic_port_|jct|cct|fct|wall|memory|cost|power)/;
+const LESS_IS_BETTER = new RegExp(
+  "^(step_time|exposed|worst_link|max_mean|leaf_uplink_max_mean|nic_port_|jct|cct|fct|wall|memory|cost|power|" +
+    "packets_(sent_again|dropped|lost|trimmed)|packet_flows_unfinished|out_of_sequence|ack_timeouts|pause|" +
+    "queue_bytes|(leaf|spine|core)_buffer_bytes|round_trip|clearance_wait)",
+);
 const MORE_IS_BETTER = /^(tokens|mfu|algbw|busbw|goodput|samples)/;
 /** Ratios that are no part of a whole: written as they are, not as percent. */
 const PLAIN_RATIO = /max_mean_ratio|nic_port_ratio/;

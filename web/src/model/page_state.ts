@@ -1,7 +1,7 @@
 // What the page shows, as plain JSON in the URL's hash: a link shows a colleague what I saw.
 import type { DeviceRow, Ps } from "../api/payload";
 
-export const VIEWS = ["summary", "map", "timeline", "links", "throughput"] as const;
+export const VIEWS = ["summary", "map", "timeline", "links", "throughput", "queues"] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const DIRECTIONS = ["all", "up", "down"] as const;
 export type Direction = (typeof DIRECTIONS)[number];
@@ -11,6 +11,11 @@ export const CURVES = ["histogram", "cumulative"] as const;
 export type Curve = (typeof CURVES)[number];
 export const MAP_MODES = ["both", "difference"] as const;
 export type MapMode = (typeof MAP_MODES)[number];
+/** What colours the picture of queues. */
+export const QUEUE_VALUES = ["bytes", "paused"] as const;
+export type QueueValue = (typeof QUEUE_VALUES)[number];
+/** How many links the picture of queues shows. */
+export const TOP_LINKS = [20, 50, 100, 500] as const;
 /** What the map's table lists. */
 export const LISTS = ["links", "flows", "pairs", "moves"] as const;
 export type ListName = (typeof LISTS)[number];
@@ -42,6 +47,8 @@ export interface PageState {
   curve: Curve;
   mapMode: MapMode;
   hiddenAxes: readonly string[];
+  queueValue: QueueValue;
+  topLinks: number;
 }
 
 export const START: PageState = {
@@ -60,6 +67,8 @@ export const START: PageState = {
   curve: "histogram",
   mapMode: "both",
   hiddenAxes: [],
+  queueValue: "bytes",
+  topLinks: 20,
 };
 
 /** No path is picked: what a new device, link, list or run begins with. */
@@ -104,6 +113,8 @@ export function stateOf(hash: string): PageState {
     curve: oneOf(CURVES, given.get("curve"), START.curve),
     mapMode: oneOf(MAP_MODES, given.get("map"), START.mapMode),
     hiddenAxes: (given.get("hide") ?? "").split(",").filter((axis) => axis !== ""),
+    queueValue: oneOf(QUEUE_VALUES, given.get("queue"), START.queueValue),
+    topLinks: TOP_LINKS.find((count) => String(count) === given.get("top")) ?? START.topLinks,
   };
 }
 
@@ -128,6 +139,8 @@ export function hashOf(state: PageState): string {
   put("value", state.statistic, START.statistic);
   put("curve", state.curve, START.curve);
   put("map", state.mapMode, START.mapMode);
+  put("queue", state.queueValue, START.queueValue);
+  put("top", state.topLinks, START.topLinks);
   if (state.hiddenAxes.length > 0) named.set("hide", state.hiddenAxes.join(","));
   const text = named.toString();
   return text === "" ? "" : `#${text}`;

@@ -98,12 +98,12 @@ export function ticksOf(run: Run): Tick[] {
     const what = incidents.what.at(row);
     const kind = incidents.kind?.at(row) ?? what;
     const repair = /\b(up|repaired|resumed)$/.test(kind);
-    const job = /\b(stalled|resumed|halted)$/.exec(kind)?.[1];
+    const word = /\b(stalled|resumed|halted|paused|filled)$/.exec(kind)?.[1];
     return {
       at_ps: incidents.at_ps[row] ?? 0,
       text: what,
       repair,
-      label: job ?? (repair ? "repair" : "fault"),
+      label: word ?? (repair ? "repair" : "fault"),
     };
   });
 }

@@ -164,6 +164,13 @@ export function label(name: string): string {
     wall_s: "Wall time of the simulation",
     memory_bytes: "Memory of the simulation",
     jct: "Job completion time",
+    fct_mean: "Flow completion time, mean",
+    fct_p50: "Flow completion time, median",
+    fct_p99: "Flow completion time, p99",
+    fct_max: "Flow completion time, slowest",
+    cnps: "Congestion notification packets",
+    cnps_per_nic_port_per_s: "CNPs per NIC port and second",
+    ack_timeouts: "ACK timeouts",
   };
   const known = KNOWN[name];
   if (known !== undefined) return known;

@@ -76,7 +76,7 @@ describe.skipIf(missing !== null)("report page", () => {
         "payload.schema is 9; expected 1",
       );
     });
-    for (const view of ["summary", "map", "timeline", "links", "throughput"]) {
+    for (const view of ["summary", "map", "timeline", "links", "throughput", "queues"]) {
       await seen("empty", { hash: `#view=${view}` }, async ({ page }) => {
         expect(await page.locator("main").textContent()).toMatch(
           /No step was simulated|recorded no/,
@@ -292,7 +292,7 @@ describe.skipIf(missing !== null)("report page", () => {
   it("cuts no text at 1280 and at 1920 in any view", async () => {
     for (const name of ["small", "two"])
       for (const width of [1280, 1920])
-        for (const view of ["summary", "map", "timeline", "links", "throughput"])
+        for (const view of ["summary", "map", "timeline", "links", "throughput", "queues"])
           await seen(
             name,
             { width, height: width === 1280 ? 800 : 1080, hash: `#view=${view}` },

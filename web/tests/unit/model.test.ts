@@ -229,6 +229,8 @@ describe("page state", () => {
     statistic: "mean",
     curve: "cumulative",
     mapMode: "difference",
+    queueValue: "paused",
+    topLinks: 100,
     hiddenAxes: ["tp", "dp_ep"],
   };
   it("goes into the URL and comes back", () => {

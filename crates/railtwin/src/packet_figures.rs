@@ -1,0 +1,236 @@
+//! Figures of what packets left behind: completion times, losses, pauses, queues.
+use railtwin_engine::packet_log::Spread;
+use railtwin_engine::{Case, PacketLog, RunLog};
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_store::Figure;
+use railtwin_units::SimTime;
+
+use crate::figures::quantile;
+use crate::links::{ENDS, Hop, links_by_hop};
+use crate::packet_tables::at;
+
+/// Which replicate all of these figures are of.
+const CHOSEN: &str = "replicate with the median step time";
+
+/// Flow completion times of transfers that ended, seconds, ascending.
+pub fn completion_times(packets: &PacketLog) -> Vec<f64> {
+    let ended = packets.flows.iter().filter(|flow| flow.end != SimTime::NEVER);
+    let mut times: Vec<f64> = ended.map(|flow| flow.end.since(flow.start).seconds()).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+/// Figures being collected.
+#[derive(Default)]
+struct Figures(Vec<Figure>);
+
+impl Figures {
+    fn push(&mut self, name: &str, value: Option<f64>, unit: &str, note: &str) {
+        let mut figure = Figure::new(name, value.unwrap_or(f64::NAN), unit);
+        figure.note = if note.is_empty() { CHOSEN.to_owned() } else { format!("{note}; {CHOSEN}") };
+        self.0.push(figure);
+    }
+}
+
+/// Figures of the chosen replicate's packets; none where the engine moved no packets.
+pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
+    let Some(packets) = &log.packets else { return Vec::new() };
+    let mut figures = Figures::default();
+    flow_figures(packets, &mut figures);
+    counts(packets, &mut figures);
+    pauses(case, log, packets, &mut figures);
+    queues(case, packets, &mut figures);
+    let seconds = log.end.seconds();
+    if let Some((cnps, ports)) = cnps_at_nics(case, log, packets).filter(|_| seconds > 0.0) {
+        let note = "over NIC ports that sent anything";
+        figures.push("cnps_per_nic_port_per_s", Some(cnps / ports / seconds), "1/s", note);
+    }
+    let note = "from sending a data packet until its acknowledgement is there";
+    spread("round_trip", &packets.round_trip, &["min", "p50", "p90", "p99"], note, &mut figures);
+    let note = "time that a message waited at its sender for clearance";
+    spread("clearance_wait", &packets.clearance_wait, &["p50", "p90", "mean"], note, &mut figures);
+    figures.0
+}
+
+fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
+    let times = completion_times(packets);
+    let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+    let note = "flow completion time: from the first message handed to the NIC until the last byte arrived";
+    let parts = [("mean", mean), ("p50", quantile(&times, 0.5)), ("p99", quantile(&times, 0.99))];
+    for (name, value) in parts.into_iter().chain([("max", times.last().copied())]) {
+        figures.push(&format!("fct_{name}"), value, "s", note);
+    }
+    let unfinished = (packets.flows.len() - times.len()) as f64;
+    figures.push(
+        "packet_flows_unfinished",
+        Some(unfinished),
+        "count",
+        "transfers whose last byte never arrived",
+    );
+}
+
+fn counts(packets: &PacketLog, figures: &mut Figures) {
+    let counts = &packets.counts;
+    let all = [
+        ("packet_hops", counts.packet_hops, "packets that crossed a link, each counted on each"),
+        ("packets_sent", counts.data, "data packets sent by NICs, those sent again included"),
+        ("packets_sent_again", counts.sent_again, "data packets"),
+        ("packets_dropped", counts.dropped, "for want of room"),
+        ("packets_lost", counts.lost, "to dead cables and lossy links"),
+        ("packets_marked", counts.marked, "data packets marked at least once"),
+        ("packets_trimmed", counts.trimmed, "data packets that lost their payload in a switch"),
+        ("out_of_sequence", counts.out_of_sequence, "data packets that arrived with a gap before them"),
+        ("ack_timeouts", counts.ack_timeouts, "local ACK timeouts"),
+        ("cnps", counts.cnps, "congestion notification packets"),
+        ("pause_frames", counts.pause_frames, "renewals included"),
+    ];
+    for (name, value, note) in all {
+        figures.push(name, Some(value as f64), "count", note);
+    }
+}
+
+/// Pause frames by who sent them to whom: against the direction of the link that they stop.
+fn pauses(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
+    let seconds = log.end.seconds();
+    for ((source, target), links) in links_by_hop(&case.fabric) {
+        let name = format!("{}_to_{}", ENDS[usize::from(target)], ENDS[usize::from(source)]);
+        let frames: u64 = links.iter().map(|&link| u64::from(at(&packets.links.pause_frames, link))).sum();
+        figures.push(
+            &format!("pause_frames_{name}"),
+            Some(frames as f64),
+            "count",
+            "sender to receiver of the frame",
+        );
+        if seconds <= 0.0 {
+            continue;
+        }
+        let share = paused(log, packets, &links);
+        let note = "of the run, by sender and receiver of the pause frames;";
+        figures.push(
+            &format!("paused_share_{name}_max"),
+            Some(share.max),
+            "ratio",
+            &format!("{note} worst link"),
+        );
+        let note = format!("{note} mean over links that carried anything");
+        figures.push(&format!("paused_share_{name}_mean"), Some(share.mean), "ratio", &note);
+    }
+}
+
+/// Part of the run for which links stood still by pauses, 0..1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PausedShare {
+    /// Of the worst link.
+    pub max: f64,
+    /// Mean over links that carried anything or were paused; 0 where none did.
+    pub mean: f64,
+}
+
+/// How long pauses held `links`, as part of the run.
+pub fn paused(log: &RunLog, packets: &PacketLog, links: &[LinkId]) -> PausedShare {
+    let run = log.end.ps().max(1) as f64;
+    let share = |link: LinkId| at(&packets.links.paused_ps, link) as f64 / run;
+    let used = links.iter().filter(|&&link| at(&log.link_bytes, link) > 0.0 || share(link) > 0.0);
+    let shares: Vec<f64> = used.map(|&link| share(link)).collect();
+    PausedShare {
+        max: shares.iter().copied().fold(0.0, f64::max),
+        mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+    }
+}
+
+/// Where a queue stands and which way it leads; none for NICs, whose queues are in the memory of their hosts.
+fn queue_place(fabric_hop: Hop) -> Option<String> {
+    let (source, target) = fabric_hop;
+    let way = if target > source { "up" } else { "down" };
+    (source > 0).then(|| format!("{}_{way}", ENDS[usize::from(source)]))
+}
+
+fn queues(case: &Case, packets: &PacketLog, figures: &mut Figures) {
+    for (hop, links) in links_by_hop(&case.fabric) {
+        let Some(place) = queue_place(hop) else { continue };
+        let most = links.iter().map(|&link| at(&packets.links.queue_bytes_max, link)).max();
+        let name = format!("queue_bytes_max_{place}");
+        figures.push(&name, most.map(|most| most as f64), "bytes", "most bytes that waited for one link");
+    }
+    for (tier, name) in (0_u8..).zip(ENDS).skip(1) {
+        let buffers = buffers(&case.fabric, packets, tier);
+        if buffers.is_empty() {
+            continue;
+        }
+        let most = buffers.iter().copied().max().map(|most| most as f64);
+        let mean = buffers.iter().sum::<u64>() as f64 / buffers.len() as f64;
+        let note = "most bytes in the buffer of a switch";
+        figures.push(&format!("{name}_buffer_bytes_max"), most, "bytes", &format!("{note}, fullest one"));
+        let note = format!("{note}, mean over switches of the tier");
+        figures.push(&format!("{name}_buffer_bytes_mean"), Some(mean), "bytes", &note);
+    }
+}
+
+/// Most bytes in the buffer of each switch of a tier.
+fn buffers(fabric: &Fabric, packets: &PacketLog, tier: u8) -> Vec<u64> {
+    let switches = fabric.switches().iter().zip(&packets.buffer_bytes_max);
+    switches.filter(|((_, place), _)| place.tier == tier).map(|(_, &bytes)| bytes).collect()
+}
+
+/// CNPs for queue pairs by the NIC ports that they send by, and the number of those ports that sent anything.
+fn cnps_at_nics(case: &Case, log: &RunLog, packets: &PacketLog) -> Option<(f64, f64)> {
+    let hops = links_by_hop(&case.fabric);
+    let links = hops.get(&(0, 1))?;
+    let used = links.iter().filter(|&&link| at(&log.link_bytes, link) > 0.0).count();
+    let cnps: u64 = links.iter().map(|&link| u64::from(at(&packets.links.cnps, link))).sum();
+    (used > 0).then_some((cnps as f64, used as f64))
+}
+
+fn spread(name: &str, spread: &Spread, parts: &[&str], note: &str, figures: &mut Figures) {
+    if spread.count == 0 {
+        return;
+    }
+    for part in parts {
+        let value = match *part {
+            "min" => spread.min,
+            "p50" => spread.p50,
+            "p90" => spread.p90,
+            "p99" => spread.p99,
+            _ => spread.mean,
+        };
+        figures.push(&format!("{name}_{part}"), Some(value), "s", note);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+    use crate::figures::is_of_run;
+    use crate::packet_sample::{Given, run_with};
+
+    #[test]
+    fn figures_tell_who_paused_whom_and_are_of_the_run() {
+        let run = run_with(&Given::default());
+        let (case, log) = (&run.resolved.case, &run.simulation.as_ref().unwrap().log);
+        let all = figures(case, log);
+        assert!(all.iter().all(|figure| is_of_run(&figure.name)), "{all:?}");
+        let value = |name: &str| all.iter().find(|figure| figure.name == name).unwrap().value.unwrap();
+        // Links from a leaf to a NIC stand still when the NIC says so.
+        let packets = log.packets.as_ref().unwrap();
+        let frames: u32 = packets.links.pause_frames.iter().sum();
+        assert!(frames > 0);
+        assert_eq!(value("pause_frames_nic_to_leaf"), f64::from(frames));
+        assert_eq!(value("pause_frames_leaf_to_nic"), 0.0);
+        assert_eq!(value("pause_frames_spine_to_leaf"), 0.0);
+        assert_eq!(value("pause_frames"), 9.0);
+        assert!((value("paused_share_nic_to_leaf_max") - 0.4).abs() < 1e-6);
+        assert!((0.0..0.4).contains(&value("paused_share_nic_to_leaf_mean")));
+        assert_eq!(value("packet_flows_unfinished"), 1.0);
+        assert!((value("fct_p50") - 59.5e-6).abs() < 1e-12, "100 transfers of 10 to 109 microseconds");
+        assert!((value("fct_max") - 109e-6).abs() < 1e-12);
+        assert_eq!(value("round_trip_p99"), 8e-6);
+        assert_eq!((value("leaf_buffer_bytes_max"), value("leaf_buffer_bytes_mean")), (2_000.0, 1_500.0));
+        assert_eq!(value("spine_buffer_bytes_max"), 4_000.0);
+        assert!(value("queue_bytes_max_leaf_down") >= 10_000.0);
+        assert!(!all.iter().any(|figure| figure.name.starts_with("clearance_wait")), "nobody waited");
+        let mut names: Vec<&str> = all.iter().map(|figure| figure.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+}
