@@ -174,6 +174,9 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
     }
 }
 
+/// Words with their time and the host that spoke.
+type Words = Vec<(u64, u32, Word)>;
+
 /// Where threads meet between windows.
 #[derive(Debug)]
 struct Meeting {
@@ -185,7 +188,7 @@ struct Meeting {
     /// Parcels by sender and receiver.
     parcels: Vec<Mutex<Parcel>>,
     /// Words of each thread, for this round and the next.
-    words: [Vec<Mutex<Vec<(u64, u32, Word)>>>; 2],
+    words: [Vec<Mutex<Words>>; 2],
 }
 
 /// Turns that a waiting thread takes before it lets others have its core.
@@ -193,7 +196,7 @@ const SPINS: u32 = 2_000;
 
 impl Meeting {
     fn new(threads: usize) -> Self {
-        let words = || (0..threads).map(|_| Mutex::new(Vec::new())).collect();
+        let words = || (0..threads).map(|_| Mutex::new(Words::new())).collect();
         Self {
             threads,
             arrived: AtomicUsize::new(0),
@@ -254,7 +257,7 @@ impl<C: Control> Part<C> {
                     self.device(row, start, end, shared, changes);
                 }
             }
-            self.collect(&mut lock(&meeting.words[round & 1][thread]), end);
+            self.collect(&mut lock(&meeting.words[round & 1][thread]));
             for (other, parcel) in self.mail.away.iter_mut().enumerate() {
                 if !parcel.is_empty() {
                     lock(&meeting.parcels[thread * meeting.threads + other]).append(parcel);
@@ -264,7 +267,7 @@ impl<C: Control> Part<C> {
             for other in 0..meeting.threads {
                 self.mail.take(&mut lock(&meeting.parcels[other * meeting.threads + thread]));
             }
-            let mut words: Vec<(u64, u32, Word)> = Vec::new();
+            let mut words = Words::new();
             for own in &meeting.words[round & 1] {
                 words.extend(lock(own).iter());
             }
@@ -279,7 +282,7 @@ impl<C: Control> Part<C> {
     }
 
     /// Takes the words that hosts have for others.
-    fn collect(&mut self, words: &mut Vec<(u64, u32, Word)>, _end: u64) {
+    fn collect(&mut self, words: &mut Words) {
         for device in &mut self.devices {
             if let DeviceState::Host(host) = &mut device.kind
                 && host.spoken < host.words.len()
@@ -294,7 +297,7 @@ impl<C: Control> Part<C> {
     /// Tells this thread's hosts what all hosts together have said: a lookahead after the last word it needs.
     fn hear(
         &mut self,
-        words: &[(u64, u32, Word)],
+        words: &Words,
         accounts: &mut Accounts,
         halted: &mut Vec<u32>,
         parts: &[u32],

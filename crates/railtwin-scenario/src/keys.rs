@@ -198,7 +198,7 @@ static WORKLOAD: Table = Table {
     ..Table::EMPTY
 };
 
-const TRANSFER: Key = key("bytes", Kind::Size, "Bytes of each transfer.").required();
+const TRANSFER: Key = key("bytes", Kind::Size { zero: false }, "Bytes of each transfer.").required();
 const PERMUTATION: &[Key] =
     &[TRANSFER, key("seed", Kind::Whole(0, i64::MAX), "Seed of the draw; default the scenario's.")];
 const SHIFT: &[Key] =

@@ -17,7 +17,7 @@ pub(crate) fn switch_models(fabric: &FabricSpec) -> [SwitchModel; 3] {
         FabricSpec::Preset(PresetSpec::AiZone(_)) => {
             [SwitchModel::LEAF, SwitchModel::DEEP, SwitchModel::LEAF]
         }
-        FabricSpec::Preset(_) | FabricSpec::Lingjun(_) => [SwitchModel::LEAF; 3],
+        FabricSpec::Preset(_) | FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => [SwitchModel::LEAF; 3],
     }
 }
 
