@@ -285,7 +285,7 @@ pub struct PacketCase {
     pub message: u64,
     /// Packets for one acknowledgement; the last of a message always has one.
     pub acknowledge_every: u32,
-    /// Most bytes of a queue pair in flight; none = no limit.
+    /// Most bytes of a queue pair in flight; none = no limit. The default is the buffer of one NCCL channel.
     pub window: Option<u64>,
     /// Who slows senders down.
     pub congestion_control: CongestionControl,
@@ -315,7 +315,7 @@ impl Default for PacketCase {
             wire: Wire::default(),
             message: 512 << 10,
             acknowledge_every: 1,
-            window: None,
+            window: Some(4 << 20),
             congestion_control: CongestionControl::None,
             admission: None,
             priority: Priority { acknowledgements: false, clear_to_send: false },

@@ -56,7 +56,7 @@ fn of_packet(packet: &PacketSpec) -> Option<(&'static str, Trouble)> {
         ("payload", Some(packet.payload), 64, 9000, "write a size from 64 B to 9000 B"),
         ("header", Some(packet.header), 0, MOST_HEADER, "write a size up to 1000 B"),
         ("control", Some(packet.control), 1, MOST_HEADER, "write a size up to 1000 B"),
-        ("window", packet.window, full, MOST, a_packet),
+        ("window", Some(packet.window), full, MOST, a_packet),
         ("nic.receive_buffer", Some(packet.nic.receive_buffer), full, MOST, a_packet),
         ("admission.buffer", packet.admission.map(|a| a.buffer), packet.payload.0, MOST, a_packet),
     ];

@@ -21,9 +21,9 @@ pub struct PacketSpec {
     pub control: Bytes,
     /// Packets for one acknowledgement.
     pub acknowledge_every: u32,
-    /// Most bytes of a queue pair in flight; none = no limit.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
-    pub window: Option<Bytes>,
+    /// Most bytes of a queue pair in flight.
+    #[serde(serialize_with = "exact::write")]
+    pub window: Bytes,
     /// Idle time after which a leaf may move a queue pair, for the balancer `flowlet`.
     #[serde(serialize_with = "exact::write")]
     pub flowlet: SimTime,
@@ -50,14 +50,14 @@ pub struct PacketSpec {
 
 impl Default for PacketSpec {
     fn default() -> Self {
-        let PacketCase { wire, acknowledge_every, flowlet, watchdog, buffer_alarm, .. } =
+        let PacketCase { wire, acknowledge_every, window, flowlet, watchdog, buffer_alarm, .. } =
             PacketCase::default();
         Self {
             payload: Bytes(wire.payload.into()),
             header: Bytes(wire.header.into()),
             control: Bytes(wire.control.into()),
             acknowledge_every,
-            window: None,
+            window: Bytes(window.unwrap_or(u64::MAX)),
             flowlet,
             watchdog,
             buffer_alarm,

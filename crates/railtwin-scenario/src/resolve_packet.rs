@@ -33,7 +33,7 @@ pub(crate) fn packets(
         wire: Wire { payload: small(spec.payload), header: small(spec.header), control: small(spec.control) },
         message: scenario.routing.message.map_or(PacketCase::default().message, |bytes| bytes.0),
         acknowledge_every: spec.acknowledge_every,
-        window: spec.window.map(|bytes| bytes.0),
+        window: Some(spec.window.0),
         congestion_control: congestion_control(spec.congestion_control),
         admission: spec.admission.map(|admission| Admission {
             channels: admission.channels,

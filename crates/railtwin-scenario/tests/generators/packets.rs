@@ -51,7 +51,7 @@ fn congestion_control() -> impl Strategy<Value = CongestionControlSpec> {
 
 fn packet() -> impl Strategy<Value = PacketSpec> {
     use PriorityClass::{Acknowledgements, ClearToSend};
-    let wire = (64u64..=9000, 0u64..=1000, 1u64..=1000, 1u32..=65_536, of(size()));
+    let wire = (64u64..=9000, 0u64..=1000, 1u64..=1000, 1u32..=65_536, size());
     let times = (time(), span(), share(), of(span()));
     let priority = prop::sample::subsequence(vec![ClearToSend, Acknowledgements], 0..=2);
     let admission = (1u32..=4096, size(), rate()).prop_map(|(channels, buffer, copy)| AdmissionSpec {
