@@ -181,8 +181,7 @@ impl Worker {
     /// The legs of a pattern that begin or end here. Rows are as [`Shared::leg_slots`] counts them.
     fn legs(&mut self, shared: &Shared<'_>, host: u32, pattern: u32, seat: u32) {
         let program = shared.program;
-        let legs = program.leg_start[pattern as usize]..program.leg_start[pattern as usize + 1];
-        for leg in legs.clone().filter(|&leg| program.legs[leg as usize].target == host) {
+        for &leg in program.of_pattern(&program.legs_to[host as usize], pattern) {
             let parts = match program.legs[leg as usize].way {
                 Way::Network(connection) => shared.parts_of(connection),
                 Way::Inside(..) => 1,
@@ -203,7 +202,7 @@ impl Worker {
                 over: false,
             });
         }
-        for leg in legs.filter(|&leg| program.legs[leg as usize].source == host) {
+        for &leg in program.of_pattern(&program.legs_from[host as usize], pattern) {
             let row = self.outs.len() as u32;
             let waits = program.waits_of(leg).iter().map(|&Wait { leg, lag }| {
                 (shared.leg_slots[leg as usize][1], lag, program.legs[leg as usize].stages)
