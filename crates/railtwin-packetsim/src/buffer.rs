@@ -110,8 +110,10 @@ impl SharedBuffer {
         let ingress = &mut self.ingress[port];
         let (old, new) = (ingress.bytes, ingress.bytes + bytes);
         let mut room = Room::Taken;
-        if new <= ingress.reserved + share && ingress.headroom == 0 {
-            self.shared += new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
+        // With `alpha` above one a port may take more than is free: the pool itself is the limit then.
+        let taken = new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
+        if new <= ingress.reserved + share && taken <= self.pool - self.shared && ingress.headroom == 0 {
+            self.shared += taken;
             ingress.bytes = new;
         } else if self.pfc.is_some() && ingress.headroom + bytes <= ingress.headroom_max {
             ingress.headroom += bytes;
@@ -147,6 +149,11 @@ impl SharedBuffer {
         let go_on = ingress.bytes == 0 || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
         ingress.pausing = !go_on;
         go_on
+    }
+
+    /// The cable of a port carries nothing: its neighbor knows of no pause, and has to be told again.
+    pub fn forget_pause(&mut self, port: usize) {
+        self.ingress[port].pausing = false;
     }
 
     /// How long the neighbor takes to react, ps.
