@@ -219,6 +219,11 @@ impl<C: Control> Host<C> {
             if !sender.may_send(window) {
                 continue;
             }
+            if sender.start.is_some_and(|start| usize::from(start.port) != row) {
+                // Its route leads over another port since it stood in line here.
+                self.line_up(now, who as usize, shared, agenda, post);
+                continue;
+            }
             let wire = shared.packets.wire;
             if sender.in_flight() == 0 {
                 sender.progress = now;
@@ -480,7 +485,8 @@ impl<C: Control> Host<C> {
     ) {
         let timeout = shared.transport.ack_timeout().ps();
         let sender = &mut self.senders[row];
-        if sender.in_flight() == 0 || sender.dead {
+        // What waits for a route, or to be sent again, is missing an answer too.
+        if sender.acked == sender.top || sender.dead {
             sender.armed = false;
             return;
         }
