@@ -49,17 +49,18 @@ pub struct SharedBuffer {
 }
 
 /// Bytes that arrive at a port after a neighbor was told to stop: what both ends are sending, what is on the cable
-/// both ways, what the neighbor sends until it reacts (IEEE 802.1Qbb, annex O).
-pub fn headroom(line: &Line, pfc: &Pfc, full: u64) -> u64 {
-    let time = line.propagation + line.delay + pfc.response.ps() + line.speed.time(PAUSE_BYTES);
+/// both ways, what the neighbor sends until it reacts (IEEE 802.1Qbb, annex O), and what is inside the switch, which
+/// takes `latency` until it counts a packet.
+pub fn headroom(line: &Line, pfc: &Pfc, full: u64, latency: u64) -> u64 {
+    let time = 2 * line.propagation + latency + pfc.response.ps() + line.speed.time(PAUSE_BYTES);
     (line.speed.bytes_per_s() * time as f64 * 1e-12).ceil() as u64 + 3 * full
 }
 
 impl SharedBuffer {
-    /// An empty buffer; `full` are the bytes of a full packet on the wire.
-    pub fn new(model: &SwitchModel, lines: &[Line], full: u64) -> Self {
+    /// An empty buffer; `full` are the bytes of a full packet on the wire, `latency` is the switch's.
+    pub fn new(model: &SwitchModel, lines: &[Line], full: u64, latency: u64) -> Self {
         let room = |line: &Line| {
-            model.pfc.map_or(0, |pfc| pfc.headroom.unwrap_or_else(|| headroom(line, &pfc, full)))
+            model.pfc.map_or(0, |pfc| pfc.headroom.unwrap_or_else(|| headroom(line, &pfc, full, latency)))
         };
         let mut ingress: Vec<Ingress> =
             lines.iter().map(|line| Ingress { headroom_max: room(line), ..Ingress::default() }).collect();

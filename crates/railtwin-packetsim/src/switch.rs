@@ -112,7 +112,7 @@ impl Switch {
         let mut this = Self {
             row,
             queues: vec![queue; ports.len()],
-            buffer: SharedBuffer::new(&model, lines, u64::from(full)),
+            buffer: SharedBuffer::new(&model, lines, u64::from(full), network.case.fabric.switch_latency().ps()),
             credits: model.credit.map(|credit| Credits::new(credit, ports.len())),
             ports,
             pool: Pool::default(),

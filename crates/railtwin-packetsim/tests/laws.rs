@@ -8,7 +8,8 @@ use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::{Admission, Buffer, Pfc, SwitchModel, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, IncidentKind, Outage, Posting, Reaction, Resume, RunLog, Transport};
-use railtwin_fabric::{CableClass, LinkId};
+use railtwin_fabric::preset::LeafSpine;
+use railtwin_fabric::{CableClass, HostModel, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
@@ -64,6 +65,7 @@ struct Draw {
     spines: u32,
     rates: (u64, u64),
     delay: u64,
+    latency: u64,
     traffic: u8,
     seed: u64,
     buffer: Buffer,
@@ -86,13 +88,14 @@ fn draws() -> impl Strategy<Value = Draw> {
         resume_offset,
         response: SimTime::from_ns(ns),
     });
-    let fabric = (2_u32..5, 1_u32..4, (rate.clone(), rate), 1_u64..2_000);
+    let fabric = (2_u32..5, 1_u32..4, (rate.clone(), rate), 1_u64..2_000, 0_u64..1_500);
     (fabric, 0_u8..3, any::<u64>(), buffer, pfc, any::<bool>(), any::<bool>(), 0_u8..4).prop_map(
-        |((hosts, spines, rates, delay), traffic, seed, buffer, pfc, cut_through, priority, balancer)| Draw {
+        |((hosts, spines, rates, delay, latency), traffic, seed, buffer, pfc, cut_through, priority, balancer)| Draw {
             hosts,
             spines,
             rates,
             delay,
+            latency,
             traffic,
             seed,
             buffer,
@@ -107,7 +110,17 @@ fn draws() -> impl Strategy<Value = Draw> {
 impl Draw {
     fn case(&self) -> Case {
         let hosts = 3 * self.hosts;
-        let fabric = leaf_spine(3, self.hosts, self.spines, self.rates, self.delay);
+        let preset = LeafSpine {
+            leaves: 3,
+            hosts_per_leaf: self.hosts,
+            uplinks: self.spines,
+            uplink_capacity: Rate::from_gbps(self.rates.1),
+            host: HostModel::plain(Rate::from_gbps(self.rates.0)),
+            delay: SimTime::from_ns(self.delay),
+            switch_latency: SimTime::from_ns(self.latency),
+            ..LeafSpine::default()
+        };
+        let fabric = Arc::new(preset.build().unwrap());
         let mut case = match self.traffic {
             0 => pairs(fabric, &permutation(hosts, self.seed), 1_000_000),
             1 => pairs(fabric, &(1..hosts).map(|host| (host, 0)).collect::<Vec<_>>(), 400_000),
