@@ -383,6 +383,9 @@ impl<C: Control> Host<C> {
                     }
                     let slot = self.worker.deliveries.add((leg, item));
                     agenda.push(begin + time + delay, crate::host::DELIVER | u64::from(slot));
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
                 }
             }
         }
