@@ -152,9 +152,9 @@ impl SharedBuffer {
         go_on
     }
 
-    /// The cable of a port carries nothing: its neighbor knows of no pause, and has to be told again.
-    pub fn forget_pause(&mut self, port: usize) {
-        self.ingress[port].pausing = false;
+    /// Whether the neighbor at a port is to stand still.
+    pub fn pauses(&self, port: usize) -> bool {
+        self.ingress[port].pausing
     }
 
     /// How long the neighbor takes to react, ps.

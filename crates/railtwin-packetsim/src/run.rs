@@ -437,10 +437,9 @@ impl<C: Control> Device<C> {
                 self.port(usize::from(port)).dead = dead;
                 if dead {
                     // Who is cut off is no longer paused: the frame that ends the pause could not arrive.
-                    if let DeviceState::Switch(switch) = &mut self.kind {
-                        switch.buffer.forget_pause(usize::from(port));
-                    }
                     self.arrive(now, Packet { port, ..Packet::new(Kind::Resume) }, shared, post);
+                } else if let DeviceState::Switch(switch) = &mut self.kind {
+                    switch.remind(now, usize::from(port), post);
                 }
             }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
