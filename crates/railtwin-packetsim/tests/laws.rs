@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use railtwin_engine::choose::View;
 use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::packet::{Admission, Buffer, Pfc, SwitchModel, Trouble, Troubled};
+use railtwin_engine::packet::{Admission, Buffer, Credit, Pfc, SwitchModel, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, IncidentKind, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{CableClass, HostModel, LinkId};
@@ -72,6 +72,7 @@ struct Draw {
     pfc: Pfc,
     cut_through: bool,
     priority: bool,
+    credit: Option<Credit>,
     balancer: u8,
 }
 
@@ -89,8 +90,20 @@ fn draws() -> impl Strategy<Value = Draw> {
         response: SimTime::from_ns(ns),
     });
     let fabric = (2_u32..5, 1_u32..4, (rate.clone(), rate), 1_u64..2_000, 0_u64..1_500);
-    (fabric, 0_u8..3, any::<u64>(), buffer, pfc, any::<bool>(), any::<bool>(), 0_u8..4).prop_map(
-        |((hosts, spines, rates, delay, latency), traffic, seed, buffer, pfc, cut_through, priority, balancer)| Draw {
+    let credit = (0_u64..2_000, 0_u64..100_000, 1_u32..5).prop_map(|(ns, initial, ramp)| Credit {
+        latency: SimTime::from_ns(ns),
+        initial,
+        ramp,
+    });
+    let switch = (buffer, pfc, any::<bool>(), any::<bool>(), proptest::option::of(credit));
+    (fabric, 0_u8..3, any::<u64>(), switch, 0_u8..4).prop_map(
+        |(
+            (hosts, spines, rates, delay, latency),
+            traffic,
+            seed,
+            (buffer, pfc, cut_through, priority, credit),
+            balancer,
+        )| Draw {
             hosts,
             spines,
             rates,
@@ -102,6 +115,7 @@ fn draws() -> impl Strategy<Value = Draw> {
             pfc,
             cut_through,
             priority,
+            credit,
             balancer,
         },
     )
@@ -127,7 +141,7 @@ impl Draw {
             _ => collective(fabric, Collective::AllToAll, Algorithm::Direct, 1_500_000),
         };
         let model = SwitchModel { buffer: self.buffer, pfc: Some(self.pfc), ..SwitchModel::LEAF };
-        case.packets.tiers = [SwitchModel { cut_through: self.cut_through, ..model }; 3];
+        case.packets.tiers = [SwitchModel { cut_through: self.cut_through, credit: self.credit, ..model }; 3];
         case.packets.priority.acknowledgements = self.priority;
         case.routing.balancer = [Balancer::Ecmp, Balancer::Spray, Balancer::Adaptive, Balancer::Flowlet]
             [usize::from(self.balancer)];
@@ -157,14 +171,15 @@ proptest! {
 
     #[test]
     fn what_is_lost_is_sent_again_until_all_is_there(
-        seed: u64, share in 0.0_f64..0.1, balancer in 0_usize..4, pfc: bool, bytes in 1_u64..600_000, every in 1_u32..9
+        seed: u64, share in 0.0_f64..0.05, balancer in 0_usize..4, pfc: bool, bytes in 1_u64..600_000, every in 1_u32..9
     ) {
         let fabric = leaf_spine(3, 3, 2, (100, 100), 500);
         let mut case = pairs(fabric, &permutation(9, seed), bytes);
         for link in kit::links_of(&case.fabric, CableClass::LeafSpine) {
             trouble(&mut case, Trouble::Loss { link, share });
         }
-        (case.transport, case.packets.acknowledge_every) = (QUICK, every);
+        // A timeout shorter than queues are long makes them longer.
+        (case.transport, case.packets.acknowledge_every) = (Transport { timeout: 8, ..QUICK }, every);
         case.routing.balancer =
             [Balancer::Ecmp, Balancer::Spray, Balancer::Flowlet, Balancer::Adaptive][balancer];
         if !pfc {
