@@ -430,7 +430,7 @@ impl<C: Control> Host<C> {
         if !negative {
             self.counts.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
-        if std::mem::replace(&mut sender.retries, 0) > 0 {
+        if std::mem::replace(&mut sender.retries, 0) > 0 && !sender.dead {
             let job = shared.job_of(sender.queue_pair);
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
         }
