@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use railtwin_engine::packet::Admission;
-use railtwin_engine::{Balancer, Posting, Split};
+use railtwin_engine::{Balancer, Posting, Split, WorkGraph};
 use railtwin_fabric::preset::{Hpn, LeafSpine};
 use railtwin_fabric::{Fabric, HostModel, NicModel};
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Collective};
+use railtwin_workload::{Algorithm, Axis, Collective, Operation, OperationId, Pattern, PlanBuilder, Work};
 
 mod common;
 mod kit;
@@ -143,5 +143,43 @@ fn hosts_with_two_ports_use_both() {
         let floor = 1.5 * f64::from(64 << 20) / 50e9;
         println!("{balancer:?}: {:.3} of the floor of both ports", log.end.seconds() / floor);
         assert!(log.end.seconds() > floor);
+    }
+}
+
+#[test]
+fn operations_wait_for_operations_of_other_hosts_in_every_step() {
+    let fabric = leaf_spine(2, 4, 4, (100, 100), 1_000);
+    let mut case = common::pairs(Arc::clone(&fabric), &[(0, 1)], 1);
+    case.work = WorkGraph::default();
+    let mut builder = PlanBuilder::new(8, vec!["all".into()]);
+    let name = builder.name("work");
+    let mut send = |source: u32, target: u32| {
+        let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
+        let communicators = vec![vec![source, target]];
+        builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators })
+    };
+    // 0 to 4, then 1 to 5 and 2 to 6, then 3 to 7, which waits for both; the next step starts with host 0 again.
+    let patterns = [send(0, 4), send(1, 5), send(2, 6), send(3, 7)];
+    let mut push = |row: usize, before: &[OperationId]| {
+        let work = Work::Communicate { pattern: patterns[row], bytes: 1_000_000 };
+        builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, before)
+    };
+    let first = push(0, &[]);
+    let (second, third) = (push(1, &[first]), push(2, &[first]));
+    push(3, &[second, third]);
+    case.work.push("job".into(), SimTime::ZERO, builder.finish(), 3);
+    let log = run(&case);
+    let (start, end) = (&log.times.start, &log.times.end);
+    let soon = SimTime::from_ns(12_000);
+    for step in 0..3 {
+        for (before, after) in [(&[0][..], 1), (&[0], 2), (&[1, 2], 3)] {
+            let ended = before.iter().map(|row| end[4 * step + row]).max().unwrap();
+            let began = start[4 * step + after];
+            assert!(began >= ended && began <= ended + soon, "{step} {after}: {ended} {began}");
+        }
+    }
+    for threads in [2, 3] {
+        let other = railtwin_engine::Engine::run(&railtwin_packetsim::PacketEngine { threads }, &case, 0);
+        assert!(other == log, "{threads} threads");
     }
 }

@@ -17,7 +17,7 @@ use railtwin_workload::{Algorithm, Collective};
 mod common;
 mod kit;
 use common::{case, collective, leaf_spine, pairs, permutation};
-use kit::{BYTE, CONTROL, FULL, US, on_wire, packets, run, tandem, wire};
+use kit::{BYTE, CONTROL, FULL, US, on_wire, packets, run, wire};
 
 /// Time out after 65.536 us, die after eight of them.
 const QUICK: Transport = Transport { timeout: 4, retry_count: 7, resume: Resume::Nak };

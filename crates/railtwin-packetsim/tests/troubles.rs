@@ -156,6 +156,16 @@ fn what_waits_for_a_cable_leaves_the_moment_that_it_is_back() {
 }
 
 #[test]
+fn a_job_that_is_dead_does_not_move_again() {
+    // The acknowledgement comes after 9.4 us, the only timeout after 4.1.
+    let mut case = pairs(leaf_spine(2, 2, 1, (100, 100), 1_000), &[(0, 2)], 4_096);
+    case.transport = Transport { timeout: 0, retry_count: 0, ..QUICK };
+    let log = PacketEngine::default().run(&case, 0);
+    let incidents: Vec<_> = log.incidents.iter().map(|one| (one.at.ps(), one.kind)).collect();
+    assert_eq!(incidents, [(4_096_000, IncidentKind::Halted(0))]);
+}
+
+#[test]
 fn queue_pairs_of_a_cut_port_go_on_by_the_other() {
     let mut case = pairs(dual(), &[(0, 4), (1, 3), (2, 5)], 8_000_000);
     case.routing.queue_pairs = 8;
