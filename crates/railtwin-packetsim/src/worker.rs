@@ -397,6 +397,9 @@ impl<C: Control> Host<C> {
                     }
                     let slot = self.worker.deliveries.add((leg, item));
                     agenda.push(begin + time + delay, crate::host::DELIVER | u64::from(slot));
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
                 }
             }
         }
@@ -423,6 +426,7 @@ impl<C: Control> Host<C> {
         let row = shared.leg_slots[leg as usize][1] as usize;
         let one = &mut self.worker.ins[row];
         let offset = item.wrapping_sub(one.arrived as u32) as usize;
+        let mut whole = true;
         if offset == 0 && one.parts == 1 && one.ahead.is_empty() {
             one.arrived += 1;
         } else {
@@ -430,6 +434,7 @@ impl<C: Control> Host<C> {
                 one.ahead.resize(offset + 1, 0);
             }
             one.ahead[offset] += 1;
+            whole = one.ahead[offset] == one.parts;
             while one.ahead.front() == Some(&one.parts) {
                 one.ahead.pop_front();
                 one.arrived += 1;
@@ -449,7 +454,7 @@ impl<C: Control> Host<C> {
         }
         let worker = &mut self.worker;
         worker.stirred.extend(&worker.ins[row].dependents);
-        if let Way::Network(connection) = shared.program.legs[leg as usize].way {
+        if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
             self.copy_out(now, connection, shared, agenda);
         }
     }
