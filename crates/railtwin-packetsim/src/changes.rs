@@ -55,7 +55,9 @@ impl Changes {
         }
         // After the cables: who follows new routes at once sends at once.
         for (epoch, routes) in network.epochs.iter().enumerate().skip(1) {
-            all.extend((0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))));
+            all.extend(
+                (0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))),
+            );
         }
         for troubled in &case.packets.troubles {
             let (from, until) = (troubled.from.ps(), troubled.until.ps());
