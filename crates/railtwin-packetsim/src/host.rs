@@ -205,7 +205,7 @@ impl<C: Control> Host<C> {
 
     /// Adds the receiving end of a queue pair.
     pub fn add_receiver(&mut self, shared: &Shared<'_>, queue_pair: u32) {
-        let mut receiver = Receiver::new(shared.selective);
+        let mut receiver = Receiver::new(queue_pair, shared.selective);
         receiver.start = shared.network.start(0, queue_pair, true);
         self.receivers.push(receiver);
         debug_assert_eq!(shared.slots[queue_pair as usize][1] as usize + 1, self.receivers.len());
@@ -286,13 +286,8 @@ impl<C: Control> Host<C> {
         for sender in &mut self.senders {
             sender.start = shared.network.start(epoch, sender.queue_pair, false);
         }
-        for (queue_pair, slots) in (0..).zip(&shared.slots) {
-            let target = shared.network.ends[queue_pair as usize][1];
-            if shared.network.case.fabric.host_of(target) == Some(HostId(self.host))
-                && let Some(receiver) = self.receivers.get_mut(slots[1] as usize)
-            {
-                receiver.start = shared.network.start(epoch, queue_pair, true);
-            }
+        for receiver in &mut self.receivers {
+            receiver.start = shared.network.start(epoch, receiver.queue_pair, true);
         }
     }
 }

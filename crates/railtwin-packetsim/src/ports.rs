@@ -171,8 +171,11 @@ impl Port {
         }
     }
 
-    /// Told to stop at `now`.
+    /// Told to stop at `now`; what comes over a dead cable is not heard.
     pub fn pause(&mut self, now: u64) {
+        if self.dead {
+            return;
+        }
         self.counts.pause_frames += 1;
         if !self.paused {
             self.paused = true;

@@ -330,6 +330,13 @@ impl Switch {
         }
     }
 
+    /// A cable carries again: who was to stand still has to be told anew.
+    pub fn remind(&mut self, now: u64, port: usize, post: &mut Post<'_>) {
+        if self.buffer.pauses(port) {
+            self.signal(now, port, Kind::Pause, post);
+        }
+    }
+
     /// Tells the neighbor at a port to stop or to go on: after the packet that is being sent there.
     fn signal(&mut self, now: u64, into: usize, kind: Kind, post: &mut Post<'_>) {
         let port = &self.ports[into];
