@@ -78,7 +78,7 @@ pub struct Shared<'a> {
     pub slots: Vec<[u32; 2]>,
     /// Connection of each queue pair.
     pub connection_of: Vec<u32>,
-    /// Job of each connection, and its queue pairs.
+    /// Job of each connection.
     pub jobs: Vec<u32>,
     /// First queue pair of each connection.
     pub first_of: Vec<u32>,
@@ -138,13 +138,13 @@ pub struct Host<C: Control> {
     pub epoch: usize,
     /// Counters.
     pub counts: HostCounts,
-    /// What has to be told, with its time, and how much of it was.
+    /// What has to be told, with its time.
     pub words: Vec<(u64, Word)>,
-    /// Words told.
+    /// How many of the words were told.
     pub spoken: usize,
-    /// Where flows began and ended.
+    /// When flows began that leave here.
     pub flow_starts: Vec<FlowEnd>,
-    /// The same for ends.
+    /// When flows ended that arrive here.
     pub flow_ends: Vec<FlowEnd>,
 }
 

@@ -66,7 +66,7 @@ pub struct Program {
     waits: Vec<Wait>,
     /// CSR: legs of pattern `p` are `start[p]..start[p + 1]`; those of a bundle follow each other.
     pub leg_start: Vec<u32>,
-    /// Legs that begin at each host, and that end there, ascending.
+    /// Legs that begin at each host, ascending.
     pub legs_from: Vec<Vec<u32>>,
     /// Those that end there.
     pub legs_to: Vec<Vec<u32>>,

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use crate::packet::{LAST, Packet};
 
-/// A message whose last packet is here, or will be answered for.
+/// Leg and item of the message that a last packet ends.
 pub type Delivered = (u32, u32);
 
 /// What a receiver does about a packet.

@@ -39,7 +39,7 @@ pub enum DeviceState<C: Control> {
     Switch(Box<Switch>),
 }
 
-/// Changes come first among the tasks of a moment.
+/// Changes come first among the tasks of a moment, at a switch after ports that become free.
 const CHANGE: u64 = 0;
 /// Within a host and a switch tasks have other kinds: changes are told apart by this bit.
 const CHANGE_BIT: u64 = 1 << 55;
@@ -68,7 +68,7 @@ pub struct Done<C: Control> {
     pub packet_hops: u64,
     /// Events worked off.
     pub events: u64,
-    /// Time of the last one.
+    /// When the last port had sent its last packet.
     pub end: u64,
     /// Times from data to its acknowledgement.
     pub round_trip: Histogram,
@@ -241,7 +241,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Accounts = BTreeMap<(u32, u32, u32), (u32, u64)>;
 
 impl<C: Control> Part<C> {
-    /// Works off all windows; gives the time of the last event.
+    /// Works off all windows; gives the time at which the last port was free.
     fn work(&mut self, thread: usize, shared: &Shared<'_>, changes: &Changes, meeting: &Meeting) -> u64 {
         let parts = &shared.network.parts;
         let lookahead = shared.network.lookahead;

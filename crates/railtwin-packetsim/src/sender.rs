@@ -27,7 +27,7 @@ enum Fate {
     Arrived,
 }
 
-/// What a sender that takes packets out of order back must know of those in flight.
+/// What a sender must know of packets in flight where receivers take them out of order.
 #[derive(Clone, Debug, Default)]
 pub struct Selective {
     /// Numbers to send again: the lost ones.

@@ -90,7 +90,7 @@ pub struct Switch {
     round_trip: f64,
     /// Bytes of a packet without payload.
     control: u16,
-    /// Data packets marked here that were not marked before, and trimmed ones.
+    /// Data packets marked here that were not marked before.
     pub marked: u64,
     /// Data packets trimmed here.
     pub trimmed: u64,

@@ -1,4 +1,4 @@
-//! DCQCN's reaction point (Zhu et al. 2015, section 3.3 and figure 7).
+//! DCQCN's reaction point (Zhu et al. 2015, section 3).
 //!
 //! Timers are worked off when something asks for the rate: what happens between two packets of a queue pair can be
 //! seen by nobody else.
