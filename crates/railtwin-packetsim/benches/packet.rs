@@ -46,7 +46,7 @@ fn beside_bare(case: &Case, rate: f64, repeats: usize) {
     };
     let (wheel, heap) = (median(bare::run::<bare::Wheel>), median(bare::run::<bare::Heap>));
     println!(
-        "{:<28} {:.2} M/s with a timing wheel, {:.2} with a binary heap; the full model reaches {:.2} of the better",
+        "{:<24} {:.2} M/s with a timing wheel, {:.2} with a binary heap; the full model reaches {:.2} of the better",
         "  bare loop",
         wheel * 1e-6,
         heap * 1e-6,
@@ -67,13 +67,12 @@ fn measure(name: &str, case: &Case, threads: u32, repeats: usize) -> (f64, RunLo
     let packets: &PacketLog = log.packets.as_deref().expect("the packet engine logs packets");
     let hops = packets.counts.packet_hops as f64;
     println!(
-        "{name:<28} {threads} thread  {:>7.2} M packet-hops  {seconds:>7.3} s  {:>6.2} M/s  {:>5.1} ns{} per hop  {:.2} events/hop  end {:.1} us",
+        "{name:<24} {threads} thread  {:>6.2} M packet-hops  {seconds:>7.3} s  {:>6.2} M/s  {:>5.1} ns{} and {:.2} events a hop",
         hops * 1e-6,
         hops / seconds * 1e-6,
         seconds / hops * 1e9,
         cycles_per_s().map_or(String::new(), |cycles| format!(" ({:.0} cycles)", seconds / hops * cycles)),
         log.events as f64 / hops,
-        log.end.seconds() * 1e6,
     );
     (hops / seconds, log)
 }
@@ -93,7 +92,7 @@ fn main() {
         let medium = common::pairs(fabric, &common::permutation(1024, 1), 2_000_000);
         let (one, _) = measure("permutation 1,024", &medium, 1, 3);
         let (two, _) = measure("permutation 1,024", &medium, 2, 3);
-        println!("{:<28} {:.2} times the rate of one", "  2 threads", two / one);
+        println!("{:<24} {:.2} times the rate of one", "  2 threads", two / one);
         beside_bare(&medium, one, 3);
     }
     if wants("large") {
@@ -104,7 +103,7 @@ fn main() {
         let (_, most) = memory();
         let queued: u64 = log.packets.as_ref().map_or(0, |packets| packets.buffer_bytes_max.iter().sum());
         println!(
-            "{:<28} {:.0} MiB at most, {:.0} MiB of it the fabric; switches held up to {:.1} M packets",
+            "{:<24} {:.0} MiB at most, {:.0} MiB of it the fabric; switches held up to {:.1} M packets",
             "  memory",
             most / (1 << 20) as f64,
             before / (1 << 20) as f64,

@@ -509,6 +509,8 @@ impl Queue {
     /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
     /// Basat et al. 2020, section 4.3).
     fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
+        // What goes back carries what its data packet saw.
+        let data = packet.kind == Kind::Data;
         let (old, then) = self.utilization;
         let passed = ((now - then) as f64).min(round_trip);
         let capacity = port.line.speed.bytes_per_s() * 1e-12;
@@ -517,7 +519,9 @@ impl Queue {
         let new = old * (1.0 - passed / round_trip) + sent + queued;
         self.utilization = (new, now);
         let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;
-        packet.telemetry = packet.telemetry.max(seen);
+        if data {
+            packet.telemetry = packet.telemetry.max(seen);
+        }
     }
 }
 
