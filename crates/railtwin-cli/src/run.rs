@@ -85,6 +85,9 @@ pub(crate) fn run_points(
     Ok(done)
 }
 
+/// Packet-hops from which a person is told how many there are.
+const MANY_HOPS: f64 = 5e8;
+
 fn run_point(
     label: Vec<(String, String)>,
     resolved: Resolved,
@@ -107,6 +110,9 @@ fn run_point(
     }
     // Made before the simulation, so that readers find it, and a place that cannot be written costs no time.
     let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
+    if let Some(hops) = railtwin::engines::packet_hops(&resolved).filter(|&hops| hops > MANY_HOPS) {
+        meter.say(format!("{:.1} billion packet-hops a replicate, at some millions a second", hops * 1e-9));
+    }
     let start = Instant::now();
     let run = Run::of_into(resolved, folder.as_ref(), &|| meter.tick())?;
     let seconds = start.elapsed().as_secs_f64();

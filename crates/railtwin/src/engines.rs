@@ -1,7 +1,10 @@
 //! The one place that makes the engine that a scenario names.
 use railtwin_engine::Engine;
+use railtwin_engine::choose::View;
+use railtwin_engine::lower::Lowering;
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
+use railtwin_routing::LinkMask;
 use railtwin_scenario::EngineName;
 
 use crate::question::Resolved;
@@ -19,9 +22,46 @@ pub fn engine(name: EngineName, threads: u32) -> Box<dyn Engine> {
     }
 }
 
+/// How many packets will cross links in one replicate of a point that runs packet by packet, acknowledgements
+/// included and nothing sent again: what a person wants to know before waiting. None for another engine, or where
+/// paths alone would take long to count.
+pub fn packet_hops(resolved: &Resolved) -> Option<f64> {
+    let case = &resolved.case;
+    if resolved.scenario.engine != EngineName::Packet || case.work.jobs.is_empty() {
+        return None;
+    }
+    let lowering = Lowering::new(case, 0);
+    let none = LinkMask::none(&case.fabric);
+    let paths = lowering.paths(View { mask: &none, planned: &none });
+    let packets = &case.packets;
+    let each = 1.0 + 1.0 / f64::from(packets.acknowledge_every.max(1));
+    let spread = case.routing.balancer.is_spread();
+    let hops = lowering.connections().iter().map(|connection| {
+        let path = paths.path(connection.first);
+        // Where packets are spread the parts of all links add up to the links that one packet crosses.
+        let links = if spread { path.parts.iter().sum() } else { path.links.len() as f64 };
+        let steps = f64::from(case.work.jobs[connection.job as usize].steps);
+        connection.bytes * steps / f64::from(packets.wire.payload) * links * each
+    });
+    Some(hops.sum())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_are_foretold() {
+        let text = "schema = 1\nname = \"a\"\nengine = \"packet\"\nfabric = { preset = \"fat-tree\", k = 4 }\n\
+                    job = [{ gpus = 16, workload = { traffic = \"shift\", shift = 5, bytes = \"1 MB\" } }]\n";
+        let question = crate::Question::of_text("a.toml", text, std::path::Path::new("."));
+        let point = question.points().unwrap().remove(0);
+        let resolved = question.resolve(&point.scenario).unwrap();
+        let told = packet_hops(&resolved).unwrap();
+        let log = engine_of(&resolved).run(&resolved.case, 0);
+        let counted = log.packets.unwrap().counts.packet_hops as f64;
+        assert!((counted / told - 1.0).abs() < 0.01, "{told} foretold, {counted} counted");
+    }
 
     #[test]
     fn engines_call_themselves_as_scenarios_do() {
