@@ -123,7 +123,7 @@ impl Default for NicModel {
     }
 }
 
-/// DCQCN's reaction point, with the defaults of Zhu et al. 2015 (section 5, table 14).
+/// DCQCN's reaction point, with the defaults of Zhu et al. 2015.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Dcqcn {
     /// Gain `g` of the estimate `alpha`.
@@ -180,7 +180,7 @@ impl Default for Hpcc {
 /// additive increase a round trip, less in proportion to marked packets, less by a packet for each trimmed one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Trimmed {
-    /// First window in bandwidth-delay products of the path.
+    /// First and greatest window in bandwidth-delay products of the path.
     pub window: f64,
     /// Increase for each round trip without marks, in packets.
     pub additive: f64,
@@ -238,7 +238,7 @@ pub enum Trouble {
         /// Share of packets lost.
         share: f64,
     },
-    /// A link loses one packet: the first without payload (an acknowledgement) that it would have carried.
+    /// A link loses one packet: the first positive acknowledgement that it would have carried.
     LoseAcknowledgement {
         /// The link.
         link: LinkId,

@@ -9,8 +9,50 @@ use railtwin_engine::{Case, Engine, PacketLog, RunLog};
 use railtwin_packetsim::PacketEngine;
 use railtwin_workload::{Algorithm, Collective};
 
+mod bare;
 #[path = "../tests/common/mod.rs"]
 mod common;
+
+/// Bytes that the process holds, and the most that it ever held.
+fn memory() -> (f64, f64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let of = |key: &str| {
+        let line = status.lines().find(|line| line.starts_with(key));
+        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+        kilobytes.unwrap_or(f64::NAN) * 1024.0
+    };
+    (of("VmRSS:"), of("VmHWM:"))
+}
+
+/// Cycles a second of this machine as the kernel states them; none where it does not.
+fn cycles_per_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;
+    Some(line.split(':').nth(1)?.trim().parse::<f64>().ok()? * 1e6)
+}
+
+/// The bare loop on the same flows, with a timing wheel and with a heap: packet-hops a second, and the share of the
+/// better one that the engine reaches.
+fn beside_bare(case: &Case, rate: f64, repeats: usize) {
+    let median = |one: fn(&Case) -> u64| {
+        let timed = |_| {
+            let start = Instant::now();
+            let hops = one(case);
+            hops as f64 / start.elapsed().as_secs_f64()
+        };
+        let mut rates: Vec<f64> = (0..repeats).map(timed).collect();
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let (wheel, heap) = (median(bare::run::<bare::Wheel>), median(bare::run::<bare::Heap>));
+    println!(
+        "{:<24} {:.2} M/s with a timing wheel, {:.2} with a binary heap; the full model reaches {:.2} of the better",
+        "  bare loop",
+        wheel * 1e-6,
+        heap * 1e-6,
+        rate / wheel.max(heap)
+    );
+}
 
 fn measure(name: &str, case: &Case, threads: u32, repeats: usize) -> (f64, RunLog) {
     let mut times = Vec::new();
@@ -25,12 +67,12 @@ fn measure(name: &str, case: &Case, threads: u32, repeats: usize) -> (f64, RunLo
     let packets: &PacketLog = log.packets.as_deref().expect("the packet engine logs packets");
     let hops = packets.counts.packet_hops as f64;
     println!(
-        "{name:<28} {threads} thread  {:>7.2} M packet-hops  {seconds:>7.3} s  {:>6.2} M/s  {:>5.1} ns/hop  {:.2} events/hop  end {:.1} us",
+        "{name:<24} {threads} thread  {:>6.2} M packet-hops  {seconds:>7.3} s  {:>6.2} M/s  {:>5.1} ns{} and {:.2} events a hop",
         hops * 1e-6,
         hops / seconds * 1e-6,
         seconds / hops * 1e9,
+        cycles_per_s().map_or(String::new(), |cycles| format!(" ({:.0} cycles)", seconds / hops * cycles)),
         log.events as f64 / hops,
-        log.end.seconds() * 1e6,
     );
     (hops / seconds, log)
 }
@@ -40,7 +82,8 @@ fn main() {
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
     if wants("small") {
         let small = common::pairs(common::t128(), &common::permutation(128, 1), 2_000_000);
-        measure("permutation 128", &small, 1, 5);
+        let (rate, _) = measure("permutation 128", &small, 1, 5);
+        beside_bare(&small, rate, 5);
         let long = common::pairs(common::t128(), &common::permutation(128, 1), 20_000_000);
         measure("permutation 128, 20 MB", &long, 1, 3);
     }
@@ -49,12 +92,24 @@ fn main() {
         let medium = common::pairs(fabric, &common::permutation(1024, 1), 2_000_000);
         let (one, _) = measure("permutation 1,024", &medium, 1, 3);
         let (two, _) = measure("permutation 1,024", &medium, 2, 3);
-        println!("2 threads over 1: {:.2}", two / one);
+        println!("{:<24} {:.2} times the rate of one", "  2 threads", two / one);
+        beside_bare(&medium, one, 3);
     }
     if wants("large") {
         let fabric = common::leaf_spine(128, 64, 64, (100, 100), 1_000);
         let large = common::pairs(fabric, &common::permutation(8192, 1), 2_000_000);
-        measure("permutation 8,192", &large, 1, 1);
+        let (before, _) = memory();
+        let (rate, log) = measure("permutation 8,192", &large, 1, 1);
+        let (_, most) = memory();
+        let queued: u64 = log.packets.as_ref().map_or(0, |packets| packets.buffer_bytes_max.iter().sum());
+        println!(
+            "{:<24} {:.0} MiB at most, {:.0} MiB of it the fabric; switches held up to {:.1} M packets",
+            "  memory",
+            most / (1 << 20) as f64,
+            before / (1 << 20) as f64,
+            queued as f64 / 4178.0 * 1e-6,
+        );
+        beside_bare(&large, rate, 1);
     }
     if wants("incast") {
         let incast: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).chain([(9, 0)]).collect();

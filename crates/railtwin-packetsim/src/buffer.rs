@@ -49,15 +49,15 @@ pub struct SharedBuffer {
 }
 
 /// Bytes that arrive at a port after a neighbor was told to stop: what both ends are sending, what is on the cable
-/// both ways, what passes through the switch's pipeline, what the neighbor sends until it reacts (IEEE 802.1Qbb,
-/// annex O). `latency` is that of the switch.
+/// both ways, what the neighbor sends until it reacts (IEEE 802.1Qbb, annex O), and what is inside the switch, which
+/// takes `latency` until it counts a packet.
 pub fn headroom(line: &Line, pfc: &Pfc, full: u64, latency: u64) -> u64 {
     let time = 2 * line.propagation + latency + pfc.response.ps() + line.speed.time(PAUSE_BYTES);
     (line.speed.bytes_per_s() * time as f64 * 1e-12).ceil() as u64 + 3 * full
 }
 
 impl SharedBuffer {
-    /// An empty buffer; `full` are the bytes of a full packet on the wire, `latency` that of the switch.
+    /// An empty buffer; `full` are the bytes of a full packet on the wire, `latency` is the switch's.
     pub fn new(model: &SwitchModel, lines: &[Line], full: u64, latency: u64) -> Self {
         let room = |line: &Line| {
             model.pfc.map_or(0, |pfc| pfc.headroom.unwrap_or_else(|| headroom(line, &pfc, full, latency)))
@@ -111,8 +111,10 @@ impl SharedBuffer {
         let ingress = &mut self.ingress[port];
         let (old, new) = (ingress.bytes, ingress.bytes + bytes);
         let mut room = Room::Taken;
-        if new <= ingress.reserved + share && ingress.headroom == 0 {
-            self.shared += new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
+        // With `alpha` above one a port may take more than is free: the pool itself is the limit then.
+        let taken = new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
+        if new <= ingress.reserved + share && taken <= self.pool - self.shared && ingress.headroom == 0 {
+            self.shared += taken;
             ingress.bytes = new;
         } else if self.pfc.is_some() && ingress.headroom + bytes <= ingress.headroom_max {
             ingress.headroom += bytes;
@@ -149,6 +151,11 @@ impl SharedBuffer {
             || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
         ingress.pausing = !go_on;
         go_on
+    }
+
+    /// Whether the neighbor at a port is to stand still.
+    pub fn pauses(&self, port: usize) -> bool {
+        self.ingress[port].pausing
     }
 
     /// How long the neighbor takes to react, ps.

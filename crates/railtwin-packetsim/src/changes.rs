@@ -40,11 +40,6 @@ impl Changes {
             Some(row) => network.switch_at[row as usize],
             None => network.host_at[fabric.host_of(device).map_or(0, |host| host.index())],
         };
-        for (epoch, routes) in network.epochs.iter().enumerate().skip(1) {
-            all.extend(
-                (0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))),
-            );
-        }
         for moment in moments {
             let (cable, dead) = match moment.change {
                 Change::Dies(cable) => (cable, true),
@@ -57,6 +52,12 @@ impl Changes {
                     all.push((node(fabric.source(link)), moment.at.ps(), What::Dead(port, dead)));
                 }
             }
+        }
+        // After the cables: who follows new routes at once sends at once.
+        for (epoch, routes) in network.epochs.iter().enumerate().skip(1) {
+            all.extend(
+                (0..network.places.len() as u32).map(|device| (device, routes.at.ps(), What::Follow(epoch))),
+            );
         }
         for troubled in &case.packets.troubles {
             let (from, until) = (troubled.from.ps(), troubled.until.ps());

@@ -78,7 +78,7 @@ pub struct Shared<'a> {
     pub slots: Vec<[u32; 2]>,
     /// Connection of each queue pair.
     pub connection_of: Vec<u32>,
-    /// Job of each connection, and its queue pairs.
+    /// Job of each connection.
     pub jobs: Vec<u32>,
     /// First queue pair of each connection.
     pub first_of: Vec<u32>,
@@ -138,13 +138,13 @@ pub struct Host<C: Control> {
     pub epoch: usize,
     /// Counters.
     pub counts: HostCounts,
-    /// What has to be told, with its time, and how much of it was.
+    /// What has to be told, with its time.
     pub words: Vec<(u64, Word)>,
-    /// Words told.
+    /// How many of the words were told.
     pub spoken: usize,
-    /// Where flows began and ended.
+    /// When flows began that leave here.
     pub flow_starts: Vec<FlowEnd>,
-    /// The same for ends.
+    /// When flows ended that arrive here.
     pub flow_ends: Vec<FlowEnd>,
 }
 
@@ -205,7 +205,7 @@ impl<C: Control> Host<C> {
 
     /// Adds the receiving end of a queue pair.
     pub fn add_receiver(&mut self, shared: &Shared<'_>, queue_pair: u32) {
-        let mut receiver = Receiver::new(shared.selective);
+        let mut receiver = Receiver::new(queue_pair, shared.selective);
         receiver.start = shared.network.start(0, queue_pair, true);
         self.receivers.push(receiver);
         debug_assert_eq!(shared.slots[queue_pair as usize][1] as usize + 1, self.receivers.len());
@@ -286,13 +286,8 @@ impl<C: Control> Host<C> {
         for sender in &mut self.senders {
             sender.start = shared.network.start(epoch, sender.queue_pair, false);
         }
-        for (queue_pair, slots) in (0..).zip(&shared.slots) {
-            let target = shared.network.ends[queue_pair as usize][1];
-            if shared.network.case.fabric.host_of(target) == Some(HostId(self.host))
-                && let Some(receiver) = self.receivers.get_mut(slots[1] as usize)
-            {
-                receiver.start = shared.network.start(epoch, queue_pair, true);
-            }
+        for receiver in &mut self.receivers {
+            receiver.start = shared.network.start(epoch, receiver.queue_pair, true);
         }
     }
 }

@@ -111,7 +111,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     log
 }
 
-/// Bytes that operations which ended asked of each pattern.
+/// Bytes that operations which began asked of each pattern.
 fn pattern_bytes(shared: &Shared<'_>, times: &OperationTimes) -> Vec<f64> {
     let work = &shared.network.case.work;
     let mut bytes = vec![0.0; work.patterns];
@@ -128,7 +128,8 @@ fn pattern_bytes(shared: &Shared<'_>, times: &OperationTimes) -> Vec<f64> {
     bytes
 }
 
-/// In order of time; of each job only the first that stalls and the last that goes on between two deaths of nothing.
+/// In order of time; of stalls of a job that overlap only the beginning of the first and the end of the last, and one
+/// death.
 fn settle(incidents: &mut Vec<Incident>) {
     incidents.sort_unstable();
     let mut stalled = std::collections::BTreeMap::new();

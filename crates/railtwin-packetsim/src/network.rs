@@ -218,8 +218,9 @@ impl<'a> Network<'a> {
         for links in &all {
             for &link in links {
                 let line = self.line_of(link);
-                let control = u64::from(self.case.packets.wire.control).min(CUT);
-                let soonest = line.propagation + line.speed.time(control);
+                let wire = self.case.packets.wire;
+                let least = u64::from(wire.control.min(wire.header)).min(CUT);
+                let soonest = line.propagation + line.speed.time(least);
                 self.lookahead = self.lookahead.min(soonest.max(1));
                 self.lines.push(line);
             }

@@ -219,6 +219,11 @@ impl<C: Control> Host<C> {
             if !sender.may_send(window) {
                 continue;
             }
+            if sender.start.is_some_and(|start| usize::from(start.port) != row) {
+                // Its route leads over another port since it stood in line here.
+                self.line_up(now, who as usize, shared, agenda, post);
+                continue;
+            }
             let wire = shared.packets.wire;
             if sender.in_flight() == 0 {
                 sender.progress = now;
@@ -429,7 +434,7 @@ impl<C: Control> Host<C> {
         if !negative {
             post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
-        if std::mem::replace(&mut sender.retries, 0) > 0 {
+        if std::mem::replace(&mut sender.retries, 0) > 0 && !sender.dead {
             let job = shared.job_of(sender.queue_pair);
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
         }
@@ -484,7 +489,8 @@ impl<C: Control> Host<C> {
     ) {
         let timeout = shared.transport.ack_timeout().ps();
         let sender = &mut self.senders[row];
-        if sender.in_flight() == 0 || sender.dead {
+        // What waits for a route, or to be sent again, is missing an answer too.
+        if sender.acked == sender.top || sender.dead {
             sender.armed = false;
             return;
         }

@@ -23,7 +23,7 @@ pub enum Kind {
     Pause,
     /// Go on.
     Resume,
-    /// No packet: all other hosts of a job have ended an operation.
+    /// No packet: all hosts that take part in an operation have ended it.
     Elsewhere,
     /// No packet: a job stops.
     Halt,

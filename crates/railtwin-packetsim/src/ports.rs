@@ -132,9 +132,9 @@ pub struct Port {
     pub line: Line,
     /// When the packet being sent has left.
     pub busy_until: u64,
-    /// Packets that the line loses, in 1/2^32; 0 = none, `u32::MAX` = the next without payload, once.
+    /// Packets that the line loses, in 1/2^32; 0 = none, `u32::MAX` = the next acknowledgement, once.
     pub lossy: u32,
-    /// Whether a task waits for that moment.
+    /// Whether a task waits for `busy_until`.
     pub waking: bool,
     /// Told to send no data.
     pub paused: bool,
@@ -171,8 +171,11 @@ impl Port {
         }
     }
 
-    /// Told to stop at `now`.
+    /// Told to stop at `now`; what comes over a dead cable is not heard.
     pub fn pause(&mut self, now: u64) {
+        if self.dead {
+            return;
+        }
         self.counts.pause_frames += 1;
         if !self.paused {
             self.paused = true;

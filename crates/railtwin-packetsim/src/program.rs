@@ -66,6 +66,10 @@ pub struct Program {
     waits: Vec<Wait>,
     /// CSR: legs of pattern `p` are `start[p]..start[p + 1]`; those of a bundle follow each other.
     pub leg_start: Vec<u32>,
+    /// Legs that begin at each host, ascending.
+    pub legs_from: Vec<Vec<u32>>,
+    /// Those that end there.
+    pub legs_to: Vec<Vec<u32>>,
     /// Roles.
     pub roles: Vec<Role>,
     /// Roles of each host, at most one for each job.
@@ -78,12 +82,33 @@ impl Program {
     /// The work of a case as lowered for one replicate.
     pub fn new(case: &Case, lowering: &Lowering<'_>) -> Self {
         let mut program = Self { leg_start: vec![0], ..Self::default() };
-        for pattern in 0..case.work.patterns {
-            program.pattern(case, lowering, pattern);
+        let used = case.work.jobs.iter().flat_map(|job| {
+            let asks = |row| move |operation: &railtwin_workload::Operation| {
+                matches!(operation.work, Work::Communicate { pattern, .. } if pattern.index() == row)
+            };
+            (0..job.plan.patterns.len()).map(move |row| job.plan.operations.iter().any(asks(row)))
+        });
+        for (pattern, used) in used.enumerate() {
+            // Nobody has a seat in what no operation asks for.
+            if used {
+                program.pattern(case, lowering, pattern);
+            }
             program.leg_start.push(program.legs.len() as u32);
+        }
+        let hosts = case.fabric.hosts().len();
+        (program.legs_from, program.legs_to) = (vec![Vec::new(); hosts], vec![Vec::new(); hosts]);
+        for (number, leg) in (0..).zip(&program.legs) {
+            program.legs_from[leg.source as usize].push(number);
+            program.legs_to[leg.target as usize].push(number);
         }
         program.assign(case);
         program
+    }
+
+    /// Those of `legs`, ascending, that are of a pattern.
+    pub fn of_pattern<'a>(&self, legs: &'a [u32], pattern: u32) -> &'a [u32] {
+        let [first, end] = [pattern, pattern + 1].map(|row| self.leg_start[row as usize]);
+        &legs[legs.partition_point(|&leg| leg < first)..legs.partition_point(|&leg| leg < end)]
     }
 
     /// What a leg waits for: legs of the case with their lags.

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use crate::packet::{LAST, Packet};
 
-/// A message whose last packet is here, or will be answered for.
+/// Leg and item of the message that a last packet ends.
 pub type Delivered = (u32, u32);
 
 /// What a receiver does about a packet.
@@ -22,6 +22,8 @@ pub enum Verdict {
 /// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
+    /// Queue pair.
+    pub queue_pair: u32,
     /// Number of the next packet in order.
     pub expected: u32,
     /// Packets since the last acknowledgement.
@@ -40,8 +42,9 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver that has seen nothing.
-    pub fn new(selective: bool) -> Self {
+    pub fn new(queue_pair: u32, selective: bool) -> Self {
         Self {
+            queue_pair,
             expected: 0,
             unanswered: 0,
             told: false,

@@ -39,7 +39,7 @@ pub enum DeviceState<C: Control> {
     Switch(Box<Switch>),
 }
 
-/// Changes come first among the tasks of a moment.
+/// Changes come first among the tasks of a moment, at a switch after ports that become free.
 const CHANGE: u64 = 0;
 /// Within a host and a switch tasks have other kinds: changes are told apart by this bit.
 const CHANGE_BIT: u64 = 1 << 55;
@@ -68,7 +68,7 @@ pub struct Done<C: Control> {
     pub packet_hops: u64,
     /// Events worked off.
     pub events: u64,
-    /// Time of the last one.
+    /// When the last port had sent its last packet.
     pub end: u64,
     /// Times from data to its acknowledgement.
     pub round_trip: Histogram,
@@ -169,7 +169,10 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let mut round_trip = Histogram::default();
         self.parts.iter().for_each(|part| round_trip.merge(&part.mail.round_trip));
         let end = ends.into_iter().max().unwrap_or(0);
-        let devices = self.parts.into_iter().flat_map(|part| part.devices).collect();
+        let mut devices: Vec<_> = self.parts.into_iter().flat_map(|part| part.devices).collect();
+        if shared.packets.samples.is_some() {
+            devices.iter_mut().for_each(|device| device.close(end, shared));
+        }
         Done { devices, packet_hops, events, end, round_trip }
     }
 }
@@ -238,7 +241,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Accounts = BTreeMap<(u32, u32, u32), (u32, u64)>;
 
 impl<C: Control> Part<C> {
-    /// Works off all windows; gives the time of the last event.
+    /// Works off all windows; gives the time at which the last port was free.
     fn work(&mut self, thread: usize, shared: &Shared<'_>, changes: &Changes, meeting: &Meeting) -> u64 {
         let parts = &shared.network.parts;
         let lookahead = shared.network.lookahead;
@@ -375,7 +378,7 @@ impl<C: Control> Part<C> {
             }
             self.events += 1;
             if now >= device.sample_end {
-                device.sample(now, shared);
+                device.sample(now, NEVER, shared);
             }
             if next <= arrival {
                 let task = device.agenda.pop().map_or(0, |(_, task)| task);
@@ -443,7 +446,15 @@ impl<C: Control> Device<C> {
                 }
                 DeviceState::Switch(switch) => switch.epoch = epoch,
             },
-            What::Dead(port, dead) => self.port(usize::from(port)).dead = dead,
+            What::Dead(port, dead) => {
+                self.port(usize::from(port)).dead = dead;
+                if dead {
+                    // Who is cut off is no longer paused: the frame that ends the pause could not arrive.
+                    self.arrive(now, Packet { port, ..Packet::new(Kind::Resume) }, shared, post);
+                } else if let DeviceState::Switch(switch) = &mut self.kind {
+                    switch.remind(now, usize::from(port), post);
+                }
+            }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
             What::Storm(port, true) => self.port(usize::from(port)).pause(now),
             What::Storm(port, false) => {
@@ -463,9 +474,15 @@ impl<C: Control> Device<C> {
         }
     }
 
-    /// Closes the samples that ended by `now`.
+    /// Closes the samples that ended by the end of the run, and the one that it cuts short.
+    fn close(&mut self, end: u64, shared: &Shared<'_>) {
+        self.sample(end, end, shared);
+        self.sample(self.sample_end, end, shared);
+    }
+
+    /// Closes the samples that ended by `now`; nothing lasts longer than `last`.
     #[cold]
-    fn sample(&mut self, now: u64, shared: &Shared<'_>) {
+    fn sample(&mut self, now: u64, last: u64, shared: &Shared<'_>) {
         let width = shared.packets.samples.map_or(NEVER, |width| width.ps().max(1));
         while now >= self.sample_end {
             let index = (self.sample_end / width - 1) as u32;
@@ -473,7 +490,7 @@ impl<C: Control> Device<C> {
                 DeviceState::Host(host) => host.ports.len(),
                 DeviceState::Switch(switch) => switch.ports.len(),
             };
-            let end = self.sample_end;
+            let end = self.sample_end.min(last);
             let mut rest = true;
             for row in 0..count {
                 let waiting = match &self.kind {
@@ -481,7 +498,7 @@ impl<C: Control> Device<C> {
                     DeviceState::Host(_) => 0,
                 };
                 let port = self.port(row);
-                port.book_pause(end);
+                port.book_pause(end.max(port.paused_since));
                 let (bytes_max, paused_ps) = (port.counts.sample_max, port.counts.sample_paused);
                 (port.counts.sample_max, port.counts.sample_paused) = (waiting, 0);
                 rest &= waiting == 0 && !port.paused;

@@ -19,15 +19,23 @@ pub struct Message {
     pub item: u32,
 }
 
-/// What a sender that takes packets out of order back must know of those in flight.
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    InFlight,
+    Lost,
+    Arrived,
+}
+
+/// What a sender must know of packets in flight where receivers take them out of order.
 #[derive(Clone, Debug, Default)]
 pub struct Selective {
-    /// Numbers to send again.
-    pub again: VecDeque<u32>,
-    /// Whether packets from the oldest one in flight on have arrived.
-    pub arrived: VecDeque<bool>,
+    /// Numbers to send again: the lost ones.
+    again: VecDeque<u32>,
+    /// Packets from the oldest one without an acknowledgement on.
+    fates: VecDeque<Fate>,
     /// Packets in flight.
-    pub in_flight: u32,
+    in_flight: u32,
 }
 
 /// The sending end.
@@ -131,7 +139,13 @@ impl<S> Sender<S> {
             None => None,
         };
         let (number, message) = match number {
-            Some(number) => (number, self.messages[self.message_of(number)]),
+            Some(number) => {
+                let acked = self.acked;
+                if let Some(selective) = &mut self.selective {
+                    selective.fates[(number - acked) as usize] = Fate::InFlight;
+                }
+                (number, self.messages[self.message_of(number)])
+            }
             None => {
                 let number = self.next;
                 while number >= self.messages[self.cursor].first + self.messages[self.cursor].packets {
@@ -139,7 +153,7 @@ impl<S> Sender<S> {
                 }
                 self.next += 1;
                 if let Some(selective) = &mut self.selective {
-                    selective.arrived.push_back(false);
+                    selective.fates.push_back(Fate::InFlight);
                 }
                 (number, self.messages[self.cursor])
             }
@@ -184,10 +198,8 @@ impl<S> Sender<S> {
             done(message);
         }
         if let Some(selective) = &mut self.selective {
-            for _ in 0..fresh.min(selective.arrived.len() as u32) {
-                if selective.arrived.pop_front() == Some(false) {
-                    selective.in_flight = selective.in_flight.saturating_sub(1);
-                }
+            for fate in selective.fates.drain(..fresh as usize) {
+                selective.in_flight -= u32::from(fate == Fate::InFlight);
             }
             selective.again.retain(|&again| again >= number);
         }
@@ -199,11 +211,14 @@ impl<S> Sender<S> {
         let acked = self.acked;
         if let Some(selective) = &mut self.selective
             && number >= acked
-            && let Some(arrived) = selective.arrived.get_mut((number - acked) as usize)
-            && !*arrived
+            && let Some(fate) = selective.fates.get_mut((number - acked) as usize)
         {
-            *arrived = true;
-            selective.in_flight = selective.in_flight.saturating_sub(1);
+            match std::mem::replace(fate, Fate::Arrived) {
+                Fate::InFlight => selective.in_flight -= 1,
+                // It was only late.
+                Fate::Lost => selective.again.retain(|&again| again != number),
+                Fate::Arrived => {}
+            }
         }
     }
 
@@ -212,10 +227,10 @@ impl<S> Sender<S> {
         let acked = self.acked;
         if let Some(selective) = &mut self.selective
             && number >= acked
-            && selective.arrived.get((number - acked) as usize) == Some(&false)
-            && !selective.again.contains(&number)
+            && let Some(fate @ Fate::InFlight) = selective.fates.get_mut((number - acked) as usize)
         {
-            selective.in_flight = selective.in_flight.saturating_sub(1);
+            *fate = Fate::Lost;
+            selective.in_flight -= 1;
             selective.again.push_back(number);
         }
     }
@@ -228,8 +243,13 @@ impl<S> Sender<S> {
                 self.cursor = 0;
             }
             Some(selective) => {
-                let missing = (self.acked..).zip(&selective.arrived).filter(|(_, arrived)| !**arrived);
-                selective.again = missing.map(|(number, _)| number).collect();
+                selective.again.clear();
+                for (number, fate) in (self.acked..).zip(&mut selective.fates) {
+                    if *fate != Fate::Arrived {
+                        *fate = Fate::Lost;
+                        selective.again.push_back(number);
+                    }
+                }
                 selective.in_flight = 0;
             }
         }

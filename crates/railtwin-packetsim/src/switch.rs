@@ -90,7 +90,7 @@ pub struct Switch {
     round_trip: f64,
     /// Bytes of a packet without payload.
     control: u16,
-    /// Data packets marked here that were not marked before, and trimmed ones.
+    /// Data packets marked here that were not marked before.
     pub marked: u64,
     /// Data packets trimmed here.
     pub trimmed: u64,
@@ -330,6 +330,13 @@ impl Switch {
         }
     }
 
+    /// A cable carries again: who was to stand still has to be told anew.
+    pub fn remind(&mut self, now: u64, port: usize, post: &mut Post<'_>) {
+        if self.buffer.pauses(port) {
+            self.signal(now, port, Kind::Pause, post);
+        }
+    }
+
     /// Tells the neighbor at a port to stop or to go on: after the packet that is being sent there.
     fn signal(&mut self, now: u64, into: usize, kind: Kind, post: &mut Post<'_>) {
         let port = &self.ports[into];
@@ -502,6 +509,8 @@ impl Queue {
     /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
     /// Basat et al. 2020, section 4.3).
     fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
+        // What goes back carries what its data packet saw.
+        let data = packet.kind == Kind::Data;
         let (old, then) = self.utilization;
         let passed = ((now - then) as f64).min(round_trip);
         let capacity = port.line.speed.bytes_per_s() * 1e-12;
@@ -510,7 +519,9 @@ impl Queue {
         let new = old * (1.0 - passed / round_trip) + sent + queued;
         self.utilization = (new, now);
         let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;
-        packet.telemetry = packet.telemetry.max(seen);
+        if data {
+            packet.telemetry = packet.telemetry.max(seen);
+        }
     }
 }
 

@@ -181,8 +181,7 @@ impl Worker {
     /// The legs of a pattern that begin or end here. Rows are as [`Shared::leg_slots`] counts them.
     fn legs(&mut self, shared: &Shared<'_>, host: u32, pattern: u32, seat: u32) {
         let program = shared.program;
-        let legs = program.leg_start[pattern as usize]..program.leg_start[pattern as usize + 1];
-        for leg in legs.clone().filter(|&leg| program.legs[leg as usize].target == host) {
+        for &leg in program.of_pattern(&program.legs_to[host as usize], pattern) {
             let parts = match program.legs[leg as usize].way {
                 Way::Network(connection) => shared.parts_of(connection),
                 Way::Inside(..) => 1,
@@ -203,7 +202,7 @@ impl Worker {
                 over: false,
             });
         }
-        for leg in legs.filter(|&leg| program.legs[leg as usize].source == host) {
+        for &leg in program.of_pattern(&program.legs_from[host as usize], pattern) {
             let row = self.outs.len() as u32;
             let waits = program.waits_of(leg).iter().map(|&Wait { leg, lag }| {
                 (shared.leg_slots[leg as usize][1], lag, program.legs[leg as usize].stages)
@@ -398,6 +397,9 @@ impl<C: Control> Host<C> {
                     }
                     let slot = self.worker.deliveries.add((leg, item));
                     agenda.push(begin + time + delay, crate::host::DELIVER | u64::from(slot));
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
                 }
             }
         }
@@ -424,6 +426,7 @@ impl<C: Control> Host<C> {
         let row = shared.leg_slots[leg as usize][1] as usize;
         let one = &mut self.worker.ins[row];
         let offset = item.wrapping_sub(one.arrived as u32) as usize;
+        let mut whole = true;
         if offset == 0 && one.parts == 1 && one.ahead.is_empty() {
             one.arrived += 1;
         } else {
@@ -431,6 +434,7 @@ impl<C: Control> Host<C> {
                 one.ahead.resize(offset + 1, 0);
             }
             one.ahead[offset] += 1;
+            whole = one.ahead[offset] == one.parts;
             while one.ahead.front() == Some(&one.parts) {
                 one.ahead.pop_front();
                 one.arrived += 1;
@@ -450,7 +454,7 @@ impl<C: Control> Host<C> {
         }
         let worker = &mut self.worker;
         worker.stirred.extend(&worker.ins[row].dependents);
-        if let Way::Network(connection) = shared.program.legs[leg as usize].way {
+        if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
             self.copy_out(now, connection, shared, agenda);
         }
     }

@@ -65,6 +65,16 @@ impl TrafficSpec {
         }
     }
 
+    /// Sets the bytes of a transfer.
+    pub fn set_bytes(&mut self, size: Bytes) {
+        match self {
+            Self::Permutation { bytes, .. }
+            | Self::Shift { bytes, .. }
+            | Self::Incast { bytes, .. }
+            | Self::AllToAll { bytes } => *bytes = size,
+        }
+    }
+
     /// The pattern over `ranks`; `seed` is the scenario's.
     pub(crate) fn pattern(&self, ranks: u32, seed: u64) -> Traffic {
         match *self {

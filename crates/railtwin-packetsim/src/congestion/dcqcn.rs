@@ -1,4 +1,4 @@
-//! DCQCN's reaction point (Zhu et al. 2015, section 3.3 and figure 7).
+//! DCQCN's reaction point (Zhu et al. 2015, section 3).
 //!
 //! Timers are worked off when something asks for the rate: what happens between two packets of a queue pair can be
 //! seen by nobody else.
@@ -50,7 +50,7 @@ impl DcqcnControl {
             (state.timer_rounds.max(state.byte_rounds), state.timer_rounds.min(state.byte_rounds));
         if most >= rounds {
             let step = if least > rounds {
-                self.0.hyper.bytes_per_s() * f64::from(least - rounds + 1)
+                self.0.hyper.bytes_per_s() * f64::from(least - rounds)
             } else {
                 self.0.additive.bytes_per_s()
             };
@@ -99,6 +99,10 @@ impl Control for DcqcnControl {
     }
 
     fn notified(&self, state: &mut State, now: u64) {
+        // Timers run from the first notification on, and while the rate is below that of the line.
+        if !state.active {
+            state.alpha_since = now;
+        }
         self.advance(state, now);
         let g = self.0.gain;
         state.target = state.rate;

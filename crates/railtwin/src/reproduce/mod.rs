@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use railtwin_scenario::{Scenario, Work, Workload};
+use railtwin_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -32,6 +34,9 @@ struct Row {
     scenario: String,
     #[serde(default)]
     full_replicates: Option<u32>,
+    /// Bytes of each job's traffic or collective that take as long as the paper's experiment.
+    #[serde(default)]
+    full_bytes: Option<Bytes>,
     #[serde(default)]
     fitted: BTreeMap<String, toml::Value>,
     figures: Vec<Wanted>,
@@ -136,7 +141,11 @@ pub fn reproduce(
             if !figures_of.contains_key(scenario) {
                 progress(scenario);
                 let start = clock();
-                let figures = points(scenario, row.full_replicates.filter(|_| full))?;
+                let length = Length {
+                    replicates: row.full_replicates.filter(|_| full),
+                    bytes: row.full_bytes.filter(|_| full),
+                };
+                let figures = points(scenario, length)?;
                 figures_of.insert(scenario.to_owned(), (figures, clock() - start));
             }
         }
@@ -145,9 +154,31 @@ pub fn reproduce(
     Ok(table)
 }
 
+/// How much more than by default is run.
+#[derive(Clone, Copy, Debug)]
+struct Length {
+    replicates: Option<u32>,
+    bytes: Option<Bytes>,
+}
+
+impl Length {
+    fn set(self, scenario: &mut Scenario) {
+        if let Some(replicates) = self.replicates {
+            scenario.run.replicates = replicates;
+        }
+        for job in scenario.jobs.iter_mut() {
+            match (&mut job.work, self.bytes) {
+                (Work::Collective(collective), Some(bytes)) => collective.bytes = bytes,
+                (Work::Workload(Workload::Traffic(traffic)), Some(bytes)) => traffic.set_bytes(bytes),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The points of a scenario of the papers with their figures; the gains of its sweep stand in a point without
 /// labels.
-fn points(name: &str, replicates: Option<u32>) -> Result<Vec<Point>, Error> {
+fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
     let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
     let question = Question::of_text(&format!("scenarios/papers/{name}.toml"), text, Path::new("."));
@@ -155,9 +186,7 @@ fn points(name: &str, replicates: Option<u32>) -> Result<Vec<Point>, Error> {
     let mut labels: Vec<Vec<(String, String)>> = Vec::new();
     let mut gain = None;
     for mut point in question.points()? {
-        if let Some(replicates) = replicates {
-            point.scenario.run.replicates = replicates;
-        }
+        length.set(&mut point.scenario);
         let run = Run::of(question.resolve(&point.scenario)?, &|| ());
         labels.push(point.label.clone());
         points.push(Point::new(&point.label, run.info.figures));

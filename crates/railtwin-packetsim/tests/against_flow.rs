@@ -1,0 +1,151 @@
+//! The packet engine against the flow engine on the same cases: end times agree within headers, acknowledgements and
+//! store-and-forward, which flows do not have. A full packet has 4,178 bytes for 4,096 (2.0 % more); an
+//! acknowledgement for each packet takes 2.1 % of the other direction.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::sync::Arc;
+
+use railtwin_engine::packet::Buffer;
+use railtwin_engine::{Balancer, Case, Engine};
+use railtwin_fabric::preset::LeafSpine;
+use railtwin_fabric::{Fabric, HostModel, NicModel};
+use railtwin_flowsim::FlowEngine;
+use railtwin_units::Rate;
+use railtwin_workload::{Algorithm, Collective};
+
+mod common;
+mod kit;
+use common::{collective, leaf_spine, pairs, permutation, t128};
+use kit::run;
+
+/// A buffer that pauses nobody.
+const ENDLESS: Buffer = Buffer::Shared { bytes: 1 << 40, reserved: 0, alpha: 1.0 };
+
+/// Neither pauses nor a window hold anybody up.
+fn hold_nobody(case: &mut Case) {
+    case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = ENDLESS);
+    case.packets.window = None;
+}
+
+/// End of the packet engine over that of the flow engine.
+fn ratio(name: &str, case: &Case) -> f64 {
+    let flows = FlowEngine::default().run(case, 0);
+    assert_eq!(flows.unfinished, 0);
+    let packets = run(case);
+    let ratio = packets.end.seconds() / flows.end.seconds();
+    println!(
+        "{name}: {:.1} us packets, {:.1} us flows, {ratio:.4}",
+        packets.end.seconds() * 1e6,
+        flows.end.seconds() * 1e6
+    );
+    ratio
+}
+
+fn within(name: &str, case: &Case, least: f64, most: f64) {
+    let ratio = ratio(name, case);
+    assert!((least..most).contains(&ratio), "{name}: {ratio} is not in {least}..{most}");
+}
+
+fn rails(hosts: u32, gpus: u32) -> Arc<Fabric> {
+    let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(100) };
+    let host = HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() };
+    let spec = LeafSpine { host, leaves: 2, hosts_per_leaf: hosts / 2, uplinks: 4, ..LeafSpine::default() };
+    Arc::new(spec.build().unwrap())
+}
+
+#[test]
+fn one_message_takes_2_to_3_percent_longer_in_packets() {
+    within("one of 20 MB", &pairs(t128(), &[(0, 8)], 20_000_000), 1.02, 1.03);
+}
+
+#[test]
+fn a_permutation_without_luck_takes_3_to_6_percent_longer_in_packets() {
+    let shifted: Vec<(u32, u32)> = (0..128).map(|host| (host, (host + 8) % 128)).collect();
+    let mut case = pairs(t128(), &shifted, 10_000_000);
+    case.routing.balancer = Balancer::DModK;
+    within("permutation by D-mod-K", &case, 1.03, 1.06);
+}
+
+#[test]
+fn a_permutation_by_hash_collides_alike_within_minus_5_to_plus_10_percent() {
+    for seed in 1..5 {
+        let case = pairs(t128(), &permutation(128, seed), 10_000_000);
+        within("permutation by hash", &case, 0.95, 1.10);
+    }
+}
+
+#[test]
+fn an_incast_takes_2_to_3_percent_longer_in_packets() {
+    let sources: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).collect();
+    within("incast 15:1", &pairs(t128(), &sources, 10_000_000), 1.02, 1.03);
+}
+
+#[test]
+fn an_all_to_all_within_a_leaf_takes_3_to_8_percent_longer_in_packets() {
+    let fabric = leaf_spine(1, 16, 1, (100, 100), 1_000);
+    within(
+        "all-to-all of a leaf",
+        &collective(fabric, Collective::AllToAll, Algorithm::Direct, 64 << 20),
+        1.03,
+        1.08,
+    );
+}
+
+#[test]
+fn an_all_to_all_over_spines_takes_up_to_20_percent_longer_in_packets() {
+    // Flows of a bundle share the fate of its slowest; packets of others go on. So packets may gain as well.
+    let fabric = leaf_spine(4, 4, 4, (100, 100), 1_000);
+    for balancer in [Balancer::DModK, Balancer::Spray] {
+        let mut case = collective(Arc::clone(&fabric), Collective::AllToAll, Algorithm::Direct, 64 << 20);
+        case.routing.balancer = balancer;
+        within(&format!("all-to-all, {balancer:?}"), &case, 0.90, 1.20);
+    }
+}
+
+#[test]
+fn a_ring_all_reduce_takes_4_to_10_percent_longer_in_packets() {
+    let fabric = leaf_spine(1, 8, 1, (100, 100), 1_000);
+    within("ring of 8", &collective(fabric, Collective::AllReduce, Algorithm::Ring, 64 << 20), 1.03, 1.10);
+    within(
+        "ring of 4 hosts of 4",
+        &collective(rails(4, 4), Collective::AllReduce, Algorithm::Ring, 256 << 20),
+        1.02,
+        1.15,
+    );
+}
+
+#[test]
+fn a_tree_all_reduce_takes_2_to_12_percent_longer_in_packets_where_nobody_is_held_up() {
+    let fabric = leaf_spine(1, 8, 1, (100, 100), 1_000);
+    let mut case = collective(fabric, Collective::AllReduce, Algorithm::Tree, 64 << 20);
+    hold_nobody(&mut case);
+    within("tree of 8", &case, 1.02, 1.12);
+    let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::Tree, 256 << 20);
+    hold_nobody(&mut case);
+    within("tree of 4 hosts of 4", &case, 1.02, 1.12);
+}
+
+#[test]
+fn a_long_tree_all_reduce_takes_15_to_35_percent_longer_in_packets_that_pause_each_other() {
+    // Both children send at once into the link of their parent. The leaf pauses them, and with it what they have for
+    // their other tree: flows know nothing of that.
+    let fabric = leaf_spine(1, 8, 1, (100, 100), 1_000);
+    let case = collective(fabric, Collective::AllReduce, Algorithm::Tree, 256 << 20);
+    within("tree of 8 with pauses", &case, 1.15, 1.35);
+}
+
+#[test]
+fn reduction_in_the_nvswitch_takes_2_to_20_percent_longer_in_packets() {
+    within("nvls", &collective(rails(4, 4), Collective::AllReduce, Algorithm::Nvls, 256 << 20), 1.02, 1.06);
+    let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::NvlsTree, 256 << 20);
+    within("nvls-tree", &case, 1.02, 1.20);
+    hold_nobody(&mut case);
+    within("nvls-tree without pauses or a window", &case, 1.02, 1.10);
+}
+
+#[test]
+fn gathering_and_scattering_take_2_to_10_percent_longer_in_packets() {
+    for kind in [Collective::AllGather, Collective::ReduceScatter] {
+        let case = collective(rails(4, 4), kind, Algorithm::Ring, 256 << 20);
+        within(kind.name(), &case, 1.02, 1.10);
+    }
+}
