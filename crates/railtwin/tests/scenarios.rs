@@ -94,7 +94,7 @@ const PACKETS_OVER_FLOWS: [(&str, f64, f64); 14] = [
     ("send-receive", 1.03, 1.05),
     // A pipeline of messages over NVLink lets steps overlap that the flow engine's stages do not.
     ("simai-micro", 0.98, 1.01),
-    // Three flows meet at a port and its pauses stop what is for others: docs/models/packet-engine.md.
+    // Three flows meet at a port and its pauses stop what is for others: docs/guides/packets.md.
     ("tree-eight-hosts", 1.10, 1.35),
 ];
 
