@@ -15,22 +15,47 @@ fn main() {
     papers();
 }
 
-/// Embeds the scenarios of the reproduction table as `PAPERS`: name and text, by name.
+/// Embeds the scenarios of the reproduction table as `PAPERS`, name and text by name, those of other simulators as
+/// `peers/NAME`; and the files that they read as `FILES`, by the path that they name.
 fn papers() {
-    let folder = Path::new("../../scenarios/papers");
-    println!("cargo::rerun-if-changed=../../scenarios/papers");
-    let entries = fs::read_dir(folder).expect("the repository holds scenarios/papers");
-    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
-    let mut code =
-        String::from("/// Scenarios of the papers: name and text.\nconst PAPERS: &[(&str, &str)] = &[\n");
-    for file in files {
-        let name = file.file_stem().and_then(|stem| stem.to_str()).expect("scenario names are ASCII");
-        let path = fs::canonicalize(&file).expect("a listed file has a path");
-        code.push_str(&format!("    ({name:?}, include_str!({:?})),\n", path.display().to_string()));
+    let mut code = String::from(
+        "/// Scenarios of the papers and of other simulators: name and text.\nconst PAPERS: &[(&str, &str)] = &[\n",
+    );
+    for (folder, head) in [("papers", ""), ("peers", "peers/")] {
+        for (file, path) in listed(&format!("../../scenarios/{folder}"), &["toml"]) {
+            let name = format!("{head}{}", file.trim_end_matches(".toml"));
+            code.push_str(&format!("    ({name:?}, include_str!({path:?})),\n"));
+        }
+    }
+    code.push_str(
+        "];\n/// What those scenarios read: path and content.\nconst FILES: &[(&str, &[u8])] = &[\n",
+    );
+    for folder in ["peers", "htsim"] {
+        for (file, path) in listed(&format!("../../data/{folder}"), &["cm", "topo"]) {
+            let name = format!("../../data/{folder}/{file}");
+            code.push_str(&format!("    ({name:?}, include_bytes!({path:?})),\n"));
+        }
     }
     code.push_str("];\n");
     let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("papers.rs");
     fs::write(target, code).expect("the build folder can be written");
+}
+
+/// Name and path of the files of a folder with one of these endings, by name.
+fn listed(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
+    println!("cargo::rerun-if-changed={folder}");
+    let entries = fs::read_dir(folder).unwrap_or_else(|_| panic!("the repository holds {folder}"));
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let fits = |file: &std::path::PathBuf| {
+        file.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| endings.contains(&ending))
+    };
+    files.retain(fits);
+    files.sort();
+    let named = files.iter().map(|file| {
+        let name =
+            file.file_name().and_then(|name| name.to_str()).expect("names of scenarios and data are ASCII");
+        let path = fs::canonicalize(file).expect("a listed file has a path");
+        (name.to_owned(), path.display().to_string())
+    });
+    named.collect()
 }

@@ -1,4 +1,6 @@
 //! What `railtwin compare` says of two runs that different engines made.
+use std::collections::BTreeMap;
+
 use railtwin_records::{ColumnData, Table};
 use railtwin_scenario::{EngineName, Scenario};
 use railtwin_store::compare::FigureComparison;
@@ -9,7 +11,7 @@ use crate::units;
 
 /// Two runs by different engines.
 pub(crate) struct Engines {
-    /// Whether the scenarios say the same but for the engine; none where one of them cannot be read.
+    /// Whether the scenarios say the same but for the engine and what is expected of it; none where one of them cannot be read.
     same_scenario: Option<bool>,
     names: [String; 2],
     links: Option<LinkBytes>,
@@ -38,7 +40,8 @@ impl Engines {
         for folder in folders {
             scenarios.extend(
                 Scenario::parse("scenario.toml", &folder.scenario()?)
-                    .map(|scenario| Scenario { engine: EngineName::Flow, ..scenario }),
+                    // Each engine has expectations of its own.
+                    .map(|s| Scenario { engine: EngineName::Flow, expect: BTreeMap::new(), ..s }),
             );
             if folder.table_names()?.iter().any(|name| name == "links") {
                 tables.push(folder.table("links")?);

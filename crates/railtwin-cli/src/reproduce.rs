@@ -46,6 +46,7 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
     let head = ["id", "figure", "paper", "ours", "accepted", "", "kind", "seconds"];
     text.row(head.map(str::to_owned));
     for row in table {
+        let number = |value: f64| number(value, row.paper);
         let bound = |bound: Option<f64>| bound.map_or("…".to_owned(), number);
         let met = match (row.met, &row.skipped) {
             (Some(true), _) => "met",
@@ -74,10 +75,11 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
     Ok(writeln!(out, "{met} met, {missed} missed, {} skipped", table.len() - met - missed)?)
 }
 
-/// Up to four digits after the point, large numbers with their exponent.
-fn number(value: f64) -> String {
+/// Up to four digits after the point; large numbers, and those beside a small one of the paper, with their exponent.
+fn number(value: f64, paper: f64) -> String {
+    let small = paper != 0.0 && paper.abs() < 0.02;
     match value.abs() {
-        large if large >= 1e6 => format!("{value:.4e}"),
+        large if small || large >= 1e6 => format!("{value:.4e}"),
         _ => format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
 }

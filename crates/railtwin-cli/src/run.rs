@@ -163,7 +163,18 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
             })
         })
         .collect();
-    Ok(json!({ "figures": figures, "runs": runs }))
+    let mut answer = json!({ "figures": figures, "runs": runs });
+    if let Some(line) = not_judged(question)? {
+        answer["expectations"] = json!(line);
+    }
+    Ok(answer)
+}
+
+/// What to say where the scenario's expectations are of another engine than the one that was asked.
+pub(crate) fn not_judged(question: &Question) -> Result<Option<String>, CliError> {
+    let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
+    let engines = points.into_iter().find_map(|point| point.expectations_of);
+    Ok(engines.map(|engines| format!("expectations are of the {engines} engine, not judged")))
 }
 
 /// The gains that the scenario asks for.
@@ -196,6 +207,9 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
     }
     for gain in answers(question, points)? {
         writeln!(out, "{}  {}", gain.name, units::shown(gain.value, &gain.unit))?;
+    }
+    if let Some(line) = not_judged(question)? {
+        writeln!(out, "{line}")?;
     }
     if points.iter().any(|point| point.seconds.is_some()) {
         let seconds: f64 = points.iter().filter_map(|point| point.seconds).sum();

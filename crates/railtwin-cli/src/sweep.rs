@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, answers, json_of, missed};
+use crate::run::{Point, answers, json_of, missed, not_judged};
 use crate::sweep_processes::{Report, Task, Width, program, run_all};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
@@ -228,6 +228,9 @@ fn write_text(
     write!(out, "{}", table.text())?;
     for gain in answers(question, points)? {
         writeln!(out, "{}  {}", gain.name, units::shown(gain.value, &gain.unit))?;
+    }
+    if let Some(line) = not_judged(question)? {
+        writeln!(out, "{line}")?;
     }
     let ran = points.iter().filter(|point| point.seconds.is_some()).count();
     Ok(writeln!(

@@ -1,23 +1,29 @@
 //! `when`: which bounds of `[expect]` hold at one point of a sweep.
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Problem;
+use crate::scenario::EngineName;
 use crate::suggest::accepted_or_nearest;
 use crate::tree::{Entry, Node, Step, Value, path_text};
 
 /// The values of each axis.
 type Axes<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// The tree of a point with the bounds that hold there: each figure has one table without `when`.
+/// The tree of a point with the bounds that hold there: each figure has one table without `when`. With `foreign`, where
+/// an engine is asked that the text does not name, only bounds whose `when` names an engine are kept; whether others
+/// were left out for that is said too.
 pub(crate) fn settle(
     text: &str,
     tree: &Node,
     label: &[(String, String)],
     axes: &Axes<'_>,
-) -> Result<Node, Vec<Problem>> {
+    foreign: bool,
+) -> Result<(Node, bool), Vec<Problem>> {
     let mut tree = tree.clone();
     let leaves = leaves(&tree);
-    let point = Point { text, label, axes, leaves };
+    let left_out = Cell::new(false);
+    let point = Point { text, label, axes, leaves, foreign, left_out: &left_out };
     let expect = [Step::Key("expect".to_owned())];
     if let Some(Value::Table(figures)) = tree.at_mut(&expect).map(|node| &mut node.value) {
         let mut settled = Vec::new();
@@ -26,7 +32,7 @@ pub(crate) fn settle(
         }
         *figures = settled;
     }
-    Ok(tree)
+    Ok((tree, left_out.get()))
 }
 
 struct Point<'a> {
@@ -35,6 +41,10 @@ struct Point<'a> {
     axes: &'a Axes<'a>,
     /// Every single value of the point by its path.
     leaves: Vec<(String, String)>,
+    /// Whether an engine is asked that the text does not name.
+    foreign: bool,
+    /// Set when a bound is left out because it is of another engine.
+    left_out: &'a Cell<bool>,
 }
 
 impl Point<'_> {
@@ -46,12 +56,16 @@ impl Point<'_> {
             _ => return Ok(Some(figure)),
         };
         let mut joined: Vec<Entry> = Vec::new();
-        let mut holds = bounds.is_empty();
+        let mut holds = bounds.is_empty() && !self.foreign;
         for bound in bounds {
             let Value::Table(entries) = bound.value else {
                 continue;
             };
             if !self.holds(&entries)? {
+                continue;
+            }
+            if self.foreign && !names_an_engine(&entries) {
+                self.left_out.set(true);
                 continue;
             }
             holds = true;
@@ -95,6 +109,10 @@ impl Point<'_> {
         if found.is_empty() {
             found = pick(&self.leaves);
         }
+        // The one default that a bound often asks for: a text seldom says that it is asked of flows.
+        if found.is_empty() && key == "engine" {
+            found = vec![("engine".to_owned(), EngineName::Flow.name().to_owned())];
+        }
         match found.as_slice() {
             [(path, value)] => match self.axes.get(path.as_str()) {
                 Some(values) if !values.contains(wanted.as_str()) => {
@@ -124,6 +142,12 @@ impl Point<'_> {
             }
         }
     }
+}
+
+/// Whether the conditions of a bound say an engine.
+fn names_an_engine(bound: &[Entry]) -> bool {
+    let when = bound.iter().find(|entry| entry.key == "when").map(|entry| &entry.node.value);
+    matches!(when, Some(Value::Table(conditions)) if conditions.iter().any(|condition| condition.key == "engine"))
 }
 
 /// Every value outside `[expect]` that is no table and no list.

@@ -20,6 +20,8 @@ pub struct SweepPoint {
     pub label: Vec<(String, String)>,
     /// The scenario of the point; [`Scenario::to_toml`] is its text.
     pub scenario: Scenario,
+    /// Engines that the text names, where another was asked and expectations were left out for that.
+    pub expectations_of: Option<String>,
 }
 
 /// Reads a scenario or sweep and gives its points: the product of the axes in the order of the text, the
@@ -36,6 +38,9 @@ pub fn expand(file: &str, text: &str) -> Result<Vec<SweepPoint>, ScenarioError> 
 
 /// As [`expand`], but as if the text said `engine` where one is given: an axis of engines is none then.
 ///
+/// What the text expects is what its own engines give: where another one is asked, only bounds whose `when` names the
+/// engine are kept.
+///
 /// # Errors
 /// Those of [`expand`].
 pub fn expand_on(
@@ -44,6 +49,8 @@ pub fn expand_on(
     text: &str,
 ) -> Result<Vec<SweepPoint>, ScenarioError> {
     let mut root = Node::parse(file, text)?;
+    let own = own_engines(&root);
+    let foreign = engine.is_some_and(|engine| !own.iter().any(|name| name == engine.name()));
     if let Some(engine) = engine {
         root.set_text("engine", engine.name());
     }
@@ -56,15 +63,27 @@ pub fn expand_on(
     }
     let finish = |(label, tree): &(Label, Node)| {
         check_tree(text, tree)?;
-        let settled = settle(text, tree, label, &values)?;
+        let (settled, left_out) = settle(text, tree, label, &values, foreign)?;
+        let expectations_of = left_out.then(|| own.join(" and "));
         let label = label.clone();
-        read(text, &settled).map(|scenario| SweepPoint { label, scenario })
+        read(text, &settled).map(|scenario| SweepPoint { label, scenario, expectations_of })
     };
     let points: Result<_, _> = points.iter().map(finish).collect();
     points.map_err(|problems| ScenarioError::new(file, problems))
 }
 
 type Label = Vec<(String, String)>;
+
+/// The engines that a text names, or the default one.
+fn own_engines(root: &Node) -> Vec<String> {
+    match root.at(&[Step::Key("engine".to_owned())]) {
+        None => vec![EngineName::Flow.name().to_owned()],
+        Some(node) => match &node.value {
+            Value::List(items) => items.iter().map(Node::label).collect(),
+            _ => vec![node.label()],
+        },
+    }
+}
 
 /// Replaces the first axis by each of its values and goes on with what remains.
 fn multiply(

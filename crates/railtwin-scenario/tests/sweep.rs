@@ -113,3 +113,20 @@ fn the_largest_sweep_is_a_hundred_thousand_points() {
     let error = expand("a", &text(101)).unwrap_err();
     assert_eq!(error.problems[0].message, "the sweep has 101000 points");
 }
+
+#[test]
+fn expectations_are_of_the_engines_that_the_text_names() {
+    use railtwin_scenario::{EngineName, expand_on};
+    let text = "schema = 1\nname = \"a\"\nfabric = { preset = \"fat-tree\", k = 4 }\n[expect]\npods = { equals = 4 }\n\
+                hosts_active = { equals = 16, when = { engine = \"packet\" } }\n";
+    let point = |engine, text: &str| expand_on(engine, "a.toml", text).unwrap().remove(0);
+    let judged = |engine, text: &str| point(engine, text).scenario.expect.into_keys().collect::<Vec<_>>();
+    assert_eq!(judged(None, text), ["pods"]);
+    assert_eq!(judged(Some(EngineName::Flow), text), ["pods"]);
+    assert_eq!(judged(Some(EngineName::Packet), text), ["hosts_active"]);
+    assert_eq!(point(Some(EngineName::Packet), text).expectations_of.as_deref(), Some("flow"));
+    assert_eq!(point(None, text).expectations_of, None);
+    let both = text.replace("name =", "engine = [\"flow\", \"packet\"]\nname =");
+    assert_eq!(judged(Some(EngineName::Packet), &both), ["hosts_active", "pods"]);
+    assert_eq!(point(Some(EngineName::Packet), &both).expectations_of, None);
+}

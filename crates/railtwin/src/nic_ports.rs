@@ -22,21 +22,27 @@ pub struct NicPorts {
     pub idle: f64,
 }
 
-/// Bytes from another host to each port of a backend NIC with several ports, for NICs that get anything.
-fn arrived(case: &Case, log: &RunLog) -> Vec<Vec<f64>> {
+/// The links that end at each port of a backend NIC with several ports, for NICs that get anything from another host.
+pub(crate) fn links_into(case: &Case, log: &RunLog) -> Vec<Vec<LinkId>> {
     let fabric = &case.fabric;
     let hosts = (0..fabric.hosts().len()).map(HostId::from_index);
     let nics = hosts.flat_map(|host| (0..fabric.host_model(host).nics).map(move |nic| fabric.nic(host, nic)));
-    let into = |link: LinkId, nic: DeviceId| {
-        if fabric.target(link) == nic { log.link_bytes[link.index()] } else { 0.0 }
+    let into = |nic: DeviceId, port| {
+        let cable = fabric.cable_at(port)?;
+        Some(if fabric.target(cable.forward()) == nic { cable.forward() } else { cable.backward() })
     };
     nics.map(|nic| {
         let ports = fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
-        let cables = ports.filter_map(|port| fabric.cable_at(port));
-        cables.map(|cable| into(cable.forward(), nic) + into(cable.backward(), nic)).collect::<Vec<f64>>()
+        ports.filter_map(|port| into(nic, port)).collect::<Vec<LinkId>>()
     })
-    .filter(|ports| ports.len() > 1 && ports.iter().any(|&bytes| bytes >= 1.0))
+    .filter(|links| links.len() > 1 && links.iter().any(|link| log.link_bytes[link.index()] >= 1.0))
     .collect()
+}
+
+/// Bytes from another host to each port of a backend NIC with several ports, for NICs that get anything.
+fn arrived(case: &Case, log: &RunLog) -> Vec<Vec<f64>> {
+    let bytes = |links: Vec<LinkId>| links.iter().map(|link| log.link_bytes[link.index()]).collect();
+    links_into(case, log).into_iter().map(bytes).collect()
 }
 
 impl NicPorts {

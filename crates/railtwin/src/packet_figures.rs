@@ -7,6 +7,7 @@ use railtwin_units::SimTime;
 
 use crate::figures::quantile;
 use crate::links::{ENDS, Hop, links_by_hop};
+use crate::nic_ports::links_into;
 use crate::packet_tables::at;
 
 /// Which replicate all of these figures are of.
@@ -40,6 +41,7 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     counts(packets, &mut figures);
     pauses(case, log, packets, &mut figures);
     queues(case, packets, &mut figures);
+    nic_port_queues(case, log, packets, &mut figures);
     let seconds = log.end.seconds();
     if let Some((cnps, ports)) = cnps_at_nics(case, log, packets).filter(|_| seconds > 0.0) {
         let note = "over NIC ports that sent anything";
@@ -164,6 +166,30 @@ fn queues(case: &Case, packets: &PacketLog, figures: &mut Figures) {
         let note = format!("{note}, mean over switches of the tier");
         figures.push(&format!("{name}_buffer_bytes_mean"), Some(mean), "bytes", &note);
     }
+}
+
+/// Queues at the leaves' ports down to the ports of one NIC, in the mean over the run (HPN section 6.1, figure 14).
+fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
+    let seconds = log.end.seconds();
+    let nics = links_into(case, log);
+    if nics.is_empty() || seconds <= 0.0 {
+        return;
+    }
+    let waiting = &packets.links.queue_byte_seconds;
+    let mean = |link: &LinkId| waiting.get(link.index()).copied().unwrap_or(0.0) / seconds;
+    let over =
+        |of: &dyn Fn(&[LinkId]) -> f64| nics.iter().map(|nic| of(nic)).sum::<f64>() / nics.len() as f64;
+    let longest = |nic: &[LinkId]| nic.iter().map(mean).fold(0.0, f64::max);
+    let note = "bytes that wait at leaves for a port of a NIC, mean over the run";
+    let mut push = |name: &str, value: f64, words: &str| {
+        figures.push(&format!("nic_port_queue_{name}"), Some(value), "bytes", &format!("{note}; {words}"));
+    };
+    let of_all = over(&|nic| nic.iter().map(mean).sum::<f64>() / nic.len() as f64);
+    push("mean", of_all, "mean over all ports");
+    push("longest", over(&longest), "the port of each NIC with most, mean over NICs");
+    let shortest = over(&|nic| nic.iter().map(mean).fold(f64::INFINITY, f64::min));
+    push("shortest", shortest, "the port of each NIC with least, mean over NICs");
+    push("worst", nics.iter().map(|nic| longest(nic)).fold(0.0, f64::max), "the port with most of all");
 }
 
 /// Most bytes in the buffer of each switch of a tier.

@@ -19,6 +19,7 @@ pub struct Question {
     folder: PathBuf,
     engine: Option<EngineName>,
     threads: u32,
+    files: &'static [(&'static str, &'static [u8])],
 }
 
 /// A point of a question, resolved.
@@ -56,7 +57,13 @@ impl Question {
             folder: folder.to_path_buf(),
             engine: None,
             threads: 1,
+            files: &[],
         }
+    }
+
+    /// Gives the question files by the paths that its text names, before any on disk.
+    pub fn with_files(self, files: &'static [(&'static str, &'static [u8])]) -> Self {
+        Self { files, ..self }
     }
 
     /// Asks an engine as if the text named it; none asks those that the text names.
@@ -84,7 +91,11 @@ impl Question {
     pub fn resolve(&self, scenario: &Scenario) -> Result<Resolved, Error> {
         let hashes = RefCell::new(BTreeMap::new());
         let read = |path: &str| {
-            let bytes = std::fs::read(self.folder.join(path)).map_err(|error| error.to_string())?;
+            let given = self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| bytes.to_vec());
+            let bytes = match given {
+                Some(bytes) => bytes,
+                None => std::fs::read(self.folder.join(path)).map_err(|error| error.to_string())?,
+            };
             hashes.borrow_mut().insert(path.to_owned(), hex(&Sha256::digest(&bytes)));
             Ok(bytes)
         };

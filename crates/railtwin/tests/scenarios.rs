@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use railtwin::{Question, Run};
+use railtwin_scenario::EngineName;
 
 /// The scenario files of a folder, sorted.
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -63,6 +64,69 @@ fn faults_of_the_papers_cost_what_they_are_expected_to() {
 fn the_smallest_scenarios_meet_their_closed_forms() {
     assert!(files("smallest").len() >= 10);
     let broken = broken("smallest", |_| true);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn other_simulators_cases_end_as_they_do_there() {
+    // A quarter of a minute of packets alone; its 64 hosts are a row of the reproduction table.
+    let broken = broken("peers", |text| !text.contains("name = \"pw4\""));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// What packets take beyond flows, by small scenario: the least and the most of the step time over the flow engine's.
+/// Headers are 2.0 % and acknowledgements 2.1 % of what they go with; what is more has its reason beside it.
+const PACKETS_OVER_FLOWS: [(&str, f64, f64); 14] = [
+    ("all-reduce-per-rail", 1.03, 1.05),
+    // Messages that cross NVLink first leave by their NIC when NVLink has brought all of them, 2.8 ms.
+    ("all-to-all-pxn", 1.25, 1.40),
+    ("chakra-all-reduce", 1.03, 1.06),
+    ("disjoint-split", 1.03, 1.06),
+    ("lingjun-all-reduce", 1.03, 1.05),
+    // Only the first point, ZeRO stage 0.
+    ("llama-7b-zero", 0.98, 1.05),
+    ("nic-port-down", 1.03, 1.05),
+    // Everything in flight is lost, so nothing tells the sender but its timer, 4.3 s; flows go on with the new route.
+    ("one-uplink-down", 16.0, 18.0),
+    ("only-uplink-down", 1.0, 1.05),
+    ("posting", 1.03, 1.05),
+    ("ring-two-hosts", 1.03, 1.05),
+    ("send-receive", 1.03, 1.05),
+    // Packets are faster here; why is not found out.
+    ("simai-micro", 0.98, 1.01),
+    // Three flows meet at a port and its pauses stop what is for others: docs/guides/packets.md.
+    ("tree-eight-hosts", 1.10, 1.35),
+];
+
+/// Small scenarios left out for their length: gpt3-two-hosts takes 97 s, tree-nvlink 10 s.
+const TOO_LARGE: [&str; 4] = ["all-gather-448", "two-leaves", "gpt3-two-hosts", "tree-nvlink"];
+
+#[test]
+fn packets_take_little_longer_than_flows_in_the_smallest_scenarios() {
+    let mut broken = Vec::new();
+    for file in files("smallest") {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        if TOO_LARGE.contains(&name) {
+            continue;
+        }
+        let (_, low, high) = PACKETS_OVER_FLOWS.iter().find(|(known, ..)| *known == name).unwrap();
+        let [flow, packet] = EngineName::ALL.map(|engine| {
+            let question = Question::read(&file).unwrap().with_engine(Some(engine));
+            let point = question.points().unwrap().remove(0);
+            // What is expected is of the flow engine.
+            assert_eq!(point.expectations_of.is_some(), engine == EngineName::Packet, "{name}");
+            let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
+            assert!(run.unexpected().is_empty(), "{name}: {:?}", run.unexpected());
+            assert_eq!(run.figure("operations_unfinished"), Some(0.0), "{name}");
+            run.figure("step_time").unwrap()
+        });
+        let ratio = packet / flow;
+        if !(*low..=*high).contains(&ratio) {
+            broken.push(format!(
+                "{name}: packets take {ratio:.3} of the time of flows, expected {low} to {high}"
+            ));
+        }
+    }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 

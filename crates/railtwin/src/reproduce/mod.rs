@@ -1,7 +1,8 @@
 //! The reproduction table: figures that the papers print, beside ours.
 //!
-//! Rows stand in `rows.toml`; their scenarios in `scenarios/papers/` of the repository, embedded here, so that
-//! `railtwin run scenarios/papers/<name>.toml --json` prints the same values.
+//! Rows stand in `rows.toml`; their scenarios in `scenarios/papers/` of the repository, or in `scenarios/peers/` where
+//! they are held against other simulators, embedded here, so that `railtwin run scenarios/papers/<name>.toml --json`
+//! prints the same values.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -181,7 +182,7 @@ impl Length {
 fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
     let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
-    let question = Question::of_text(&format!("scenarios/papers/{name}.toml"), text, Path::new("."));
+    let question = Question::of_text(&place(name), text, Path::new(".")).with_files(FILES);
     let mut points = Vec::new();
     let mut labels: Vec<Vec<(String, String)>> = Vec::new();
     let mut gain = None;
@@ -201,6 +202,12 @@ fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
     Ok(points)
 }
 
+/// The file of a scenario in the repository.
+fn place(scenario: &str) -> String {
+    let folder = if scenario.contains('/') { "scenarios" } else { "scenarios/papers" };
+    format!("{folder}/{scenario}.toml")
+}
+
 fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Point>, f64)>) -> Reproduced {
     let (points, seconds) = &figures_of[&row.scenario];
     let (others, _) = &figures_of[wanted.from.against().unwrap_or(&row.scenario)];
@@ -215,7 +222,7 @@ fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Poi
         id: row.id.clone(),
         figure: wanted.from.name(&wanted.figure),
         kind: row.kind,
-        scenario: format!("scenarios/papers/{}.toml", row.scenario),
+        scenario: place(&row.scenario),
         paper: wanted.paper,
         ours,
         low,
@@ -236,7 +243,7 @@ mod tests {
         for row in rows() {
             let text = PAPERS.iter().find(|(name, _)| *name == row.scenario);
             let (name, text) = text.unwrap_or_else(|| panic!("{} names {}", row.id, row.scenario));
-            let question = Question::of_text(name, text, Path::new("."));
+            let question = Question::of_text(name, text, Path::new(".")).with_files(FILES);
             for point in question.points().unwrap() {
                 question.resolve(&point.scenario).unwrap();
             }
@@ -273,6 +280,17 @@ mod tests {
         for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
             assert!(row.ours.is_some(), "{row:?}");
             assert!(row.id != "QH21" || row.met == Some(true), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn packets_take_as_long_as_in_other_simulators() {
+        let ids =
+            ["PW1", "PW1-spray", "PW1S", "PW2", "HT-bidir", "HT-incast", "HT-permutation"].map(str::to_owned);
+        let rows = reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap();
+        assert!(rows.iter().all(|row| row.scenario.starts_with("scenarios/peers/")));
+        for row in rows {
+            assert_eq!(row.met, Some(true), "{row:?}");
         }
     }
 
