@@ -149,8 +149,13 @@ pub fn is_network(fabric: &Fabric, link: LinkId) -> bool {
 
 impl<'a> Network<'a> {
     /// Numbers devices so that each of `threads` has neighbors together, and finds all lines.
+    ///
+    /// # Panics
+    /// When a full packet has more than 65,535 bytes on the wire; scenarios cannot ask for that.
     pub fn new(case: &'a Case, ends: Vec<[DeviceId; 2]>, threads: u32) -> Self {
         let fabric = &*case.fabric;
+        let full = case.packets.wire.payload.saturating_add(case.packets.wire.header);
+        assert!(full <= u32::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
         let mut network = Self {
             case,
             places: Vec::new(),
