@@ -20,7 +20,11 @@ pub(crate) static PACKET: Table = Table {
         ),
         key("control", SIZE, "Bytes on the wire of a packet without payload; default 86 B."),
         key("acknowledge_every", Kind::Whole(1, 65_536), "Packets for one acknowledgement; default 1."),
-        key("window", SIZE, "Most bytes of a queue pair in flight; default 4 MiB, the buffer of an NCCL channel."),
+        key(
+            "window",
+            SIZE,
+            "Most bytes of a queue pair in flight; default 4 MiB, the buffer of an NCCL channel.",
+        ),
         key(
             "flowlet",
             Kind::Time,
