@@ -77,7 +77,7 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
 /// Up to four digits after the point; large and small numbers with their exponent.
 fn number(value: f64) -> String {
     match value.abs() {
-        size if size >= 1e6 || size > 0.0 && size < 1e-3 => format!("{value:.4e}"),
+        size if size >= 1e6 || size > 0.0 && size < 1e-4 => format!("{value:.4e}"),
         _ => format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
 }
