@@ -10,6 +10,10 @@ use crate::network::Speed;
 use crate::post::Post;
 use crate::program::{Way, item_bytes, pieces};
 
+/// Messages of a leg that are posted before the first of them is acknowledged: a transfer of terabytes does not fill
+/// the memory with what will be sent much later.
+const AHEAD: u64 = 4096;
+
 /// A leg that begins here.
 #[derive(Clone, Debug)]
 pub(crate) struct Out {
@@ -362,7 +366,12 @@ impl<C: Control> Host<C> {
         }
         loop {
             let out = &self.worker.outs[row];
-            if out.posted == out.total || !self.worker.may_leave(out) {
+            let parts = match spec.way {
+                Way::Network(connection) => u64::from(shared.parts_of(connection)),
+                Way::Inside(..) => 1,
+            };
+            let far = matches!(spec.way, Way::Network(_)) && out.posted >= out.acked / parts + AHEAD;
+            if out.posted == out.total || far || !self.worker.may_leave(out) {
                 return;
             }
             let size = item_bytes(spec, bytes, out.pieces, out.posted);
@@ -466,6 +475,10 @@ impl<C: Control> Host<C> {
             let out = &mut self.worker.outs[row];
             let seat = out.seat as usize;
             out.acked += 1;
+            if out.posted < out.total {
+                self.worker.stirred.push_back(row as u32);
+            }
+            let out = &mut self.worker.outs[row];
             let parts = match shared.program.legs[leg as usize].way {
                 Way::Network(connection) => u64::from(shared.parts_of(connection)),
                 Way::Inside(..) => 1,

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 28] = [
+const OF_RUN: [&str; 29] = [
     "step_time",
     "tokens",
     "mfu",
@@ -52,6 +52,7 @@ const OF_RUN: [&str; 28] = [
     "core_buffer_",
     "round_trip_",
     "clearance_wait_",
+    "bandwidth_delay_",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.

@@ -49,6 +49,7 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     }
     let note = "from sending a data packet until its acknowledgement is there";
     spread("round_trip", &packets.round_trip, &["min", "p50", "p90", "p99"], note, &mut figures);
+    bandwidth_delay(case, packets, &mut figures);
     let note = "time that a message waited at its sender for clearance";
     spread("clearance_wait", &packets.clearance_wait, &["p50", "p90", "mean"], note, &mut figures);
     figures.0
@@ -205,6 +206,20 @@ fn cnps_at_nics(case: &Case, log: &RunLog, packets: &PacketLog) -> Option<(f64, 
     let used = links.iter().filter(|&&link| at(&log.link_bytes, link) > 0.0).count();
     let cnps: u64 = links.iter().map(|&link| u64::from(at(&packets.links.cnps, link))).sum();
     (used > 0).then_some((cnps as f64, used as f64))
+}
+
+/// What the fastest NIC port has to have in flight to be busy all the time, in bytes and in messages.
+fn bandwidth_delay(case: &Case, packets: &PacketLog, figures: &mut Figures) {
+    let hops = links_by_hop(&case.fabric);
+    let Some(links) = hops.get(&(0, 1)).filter(|_| packets.round_trip.count > 0) else { return };
+    let rate = links.iter().map(|&link| case.fabric.capacity(link).bits_per_s()).max().unwrap_or(0);
+    let product = packets.round_trip.min * rate as f64 / 8.0;
+    let note = "least round trip times the rate of the fastest NIC port";
+    figures.push("bandwidth_delay_bytes", Some(product), "bytes", note);
+    let largest = case.routing.message.unwrap_or(case.packets.message);
+    let message = case.packets.admission.map_or(largest, |admission| largest.min(admission.buffer)).max(1);
+    let note = "largest messages in the bandwidth-delay product";
+    figures.push("bandwidth_delay_messages", Some(product / message as f64), "count", note);
 }
 
 fn spread(name: &str, spread: &Spread, parts: &[&str], note: &str, figures: &mut Figures) {
