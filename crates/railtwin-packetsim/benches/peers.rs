@@ -10,48 +10,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::choose::{ChosenPaths, Connection, View};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::{Buffer, SwitchModel};
-use railtwin_engine::{
-    Balancer, Case, Engine, Pace, PacketCase, PacketLog, Posting, Reaction, Replan, RoutingCase, Split,
-    Transport, WorkGraph,
-};
-use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{DeviceId, Fabric, HostModel};
+use railtwin_engine::{Case, Engine, PacketCase, PacketLog};
+use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_packetsim::PacketEngine;
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
-use railtwin_units::{Rate, SimTime, stream};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
-use rand::RngExt;
+use railtwin_routing::LinkMask;
 use serde_json::Value;
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 const REPEATS: usize = 3;
-const LEAVES: u32 = 16;
-const HOSTS_PER_LEAF: u32 = 8;
-const SPINES: u32 = 8;
-const HOSTS: u32 = LEAVES * HOSTS_PER_LEAF;
+/// Hosts of [`common::t128`].
+const HOSTS: u32 = 128;
 const BYTES: u64 = 2_000_000;
-const GBPS: u64 = 100;
-const DELAY: SimTime = SimTime::from_ns(1_000);
 /// More than all flows send together.
 const ENDLESS: u64 = 1 << 40;
-
-/// To whom each host sends: a permutation of all in which none sends to itself.
-fn permutation() -> Vec<u32> {
-    let mut random = stream::named(1, "peers");
-    let mut targets: Vec<u32> = (0..HOSTS).collect();
-    while (0..).zip(&targets).any(|(host, &target)| host == target) {
-        for last in (1..targets.len()).rev() {
-            targets.swap(last, random.random_range(0..=last));
-        }
-    }
-    targets
-}
 
 /// What ns-3 can do, too: queues without end, no pauses, and one acknowledgement for all packets of a flow.
 fn plain_packets() -> PacketCase {
@@ -61,54 +39,8 @@ fn plain_packets() -> PacketCase {
 
 /// The permutation, all flows at once.
 fn case(packets: PacketCase) -> Case {
-    let (host, uplink_capacity) = (HostModel::plain(Rate::from_gbps(GBPS)), Rate::from_gbps(GBPS));
-    let fabric = LeafSpine {
-        leaves: LEAVES,
-        hosts_per_leaf: HOSTS_PER_LEAF,
-        uplinks: SPINES,
-        uplink_capacity,
-        host,
-        delay: DELAY,
-        switch_latency: SimTime::ZERO,
-        ..LeafSpine::default()
-    };
-    let fabric = Arc::new(fabric.build().expect("the preset builds"));
-    let place = Placer::new(&fabric, 1).place("job", HOSTS, &PlacementPolicy::Packed);
-    let mut builder = PlanBuilder::new(HOSTS, vec!["all".into()]);
-    let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
-    let communicators = vec![(0..).zip(permutation()).flat_map(|(host, target)| [host, target]).collect()];
-    let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
-    let name = builder.name(collective.name());
-    let work = Work::Communicate { pattern, bytes: BYTES };
-    builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &[]);
-    let mut graph = WorkGraph::default();
-    graph.push("job".into(), SimTime::ZERO, builder.finish(), 1);
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: Replan::AtOnce,
-        pxn: true,
-    };
-    Case {
-        name: "permutation".into(),
-        seed: 1,
-        fabric,
-        work: graph,
-        placements: vec![place.expect("the fabric has that many hosts")],
-        routing,
-        pace: Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: Reaction::INSTANT,
-        transport: Transport::default(),
-        throughput: None,
-        packets,
-    }
+    let case = common::pairs(common::t128(), &common::permutation(HOSTS, 1), BYTES);
+    Case { packets, ..case }
 }
 
 /// The fabric and all flows on their paths, as `peer.cpp` reads them.
@@ -241,10 +173,9 @@ fn compare(peer: &Path) {
     std::fs::remove_dir_all(&folder).expect("the temporary folder is ours");
 
     println!(
-        "permutation of {HOSTS} hosts, {LEAVES} leaves and {SPINES} spines, {BYTES} B each in packets of {} B, \
-         hash ECMP, every link {GBPS} Gb/s and {} ns, one thread, median of {REPEATS}:",
-        case.packets.wire.payload,
-        DELAY.ps() / 1_000
+        "permutation of {HOSTS} hosts, 16 leaves and 8 spines, {BYTES} B each in packets of {} B, hash ECMP, every link \
+         100 Gb/s and 1000 ns, one thread, median of {REPEATS}:",
+        case.packets.wire.payload
     );
     println!("  Debian's ns-3 has no RDMA model: paced UDP, no acknowledgements, no pauses, endless queues.");
     udp.print("ns-3, UDP sockets over its Internet stack, static host routes");

@@ -2,34 +2,22 @@
 //!
 //! Every waiting packet is counted twice: at the ingress port that it came in by, which pauses its neighbor, and at
 //! the egress port that it waits for, which marks and trims. A packet that leaves at once fills nothing.
+mod queue;
+
 use std::collections::HashMap;
 
 use railtwin_engine::Balancer;
-use railtwin_engine::packet::{CongestionControl, Ecn, SwitchModel};
+use railtwin_engine::packet::{CongestionControl, SwitchModel};
 use railtwin_units::stream;
 
 use crate::agenda::Agenda;
 use crate::buffer::{PAUSE_BYTES, Room, SharedBuffer};
 use crate::credit::Credits;
 use crate::network::{CUT, Network};
-use crate::packet::{BACK, BY_SWITCH, FULL, HIGH, Kind, MARKED, Packet};
-use crate::ports::{Chain, Pool, Port};
+use crate::packet::{BACK, BY_SWITCH, HIGH, Kind, MARKED, Packet};
+use crate::ports::{Pool, Port};
 use crate::post::Post;
-
-/// Packets that wait for a port.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    /// What goes first.
-    high: Chain,
-    /// Data, and what is not before data.
-    data: Chain,
-    /// Bytes of both.
-    bytes: u64,
-    /// Utilization of the port as HPCC's switches estimate it, and when it was last updated.
-    utilization: (f64, u64),
-    /// Bytes sent lately, and when that was last updated.
-    recent: (f64, u64),
-}
+use queue::{Queue, marks};
 
 /// Tasks of a switch's agenda: kind in the top byte.
 const WAKE: u64 = 0;
@@ -108,16 +96,9 @@ impl Switch {
         let lines = network.lines(node);
         let ports: Vec<Port> = lines.iter().map(|&line| Port::new(line)).collect();
         let full = network.case.packets.wire.payload + network.case.packets.wire.header;
-        let queue = Queue {
-            high: Chain::EMPTY,
-            data: Chain::EMPTY,
-            bytes: 0,
-            utilization: (0.0, 0),
-            recent: (0.0, 0),
-        };
         let mut this = Self {
             row,
-            queues: vec![queue; ports.len()],
+            queues: vec![Queue::EMPTY; ports.len()],
             buffer: SharedBuffer::new(
                 &model,
                 lines,
@@ -492,44 +473,4 @@ impl Switch {
         self.flowlets.insert(key, (now, port as u16));
         port
     }
-}
-
-impl Queue {
-    /// Bytes sent lately, fading over `time` (discounting rate estimator, Alizadeh et al. 2014).
-    fn recent(&self, now: u64, time: u64) -> f64 {
-        let age = (now - self.recent.1) as f64 / time.max(1) as f64;
-        self.recent.0 * (-age).exp()
-    }
-
-    fn add_recent(&mut self, now: u64, time: u64, bytes: f64) {
-        self.recent = (self.recent(now, time) + bytes, now);
-    }
-
-    /// Writes the greatest utilization on the way into the packet: queue over bandwidth-delay product plus rate over
-    /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
-    /// Basat et al. 2020, section 4.3).
-    fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
-        // What goes back carries what its data packet saw.
-        let data = packet.kind == Kind::Data;
-        let (old, then) = self.utilization;
-        let passed = ((now - then) as f64).min(round_trip);
-        let capacity = port.line.speed.bytes_per_s() * 1e-12;
-        let sent = f64::from(packet.bytes) / (capacity * round_trip);
-        let queued = self.bytes as f64 * passed / (capacity * round_trip * round_trip);
-        let new = old * (1.0 - passed / round_trip) + sent + queued;
-        self.utilization = (new, now);
-        let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;
-        if data {
-            packet.telemetry = packet.telemetry.max(seen);
-        }
-    }
-}
-
-/// Whether a packet that finds `bytes` in the queue is marked.
-fn marks(ecn: &Ecn, bytes: u64, draw: u64) -> bool {
-    if bytes >= ecn.max {
-        return true;
-    }
-    let share = (bytes - ecn.min) as f64 / (ecn.max - ecn.min) as f64 * ecn.probability;
-    (stream::mix(draw) >> 11) as f64 / ((1_u64 << 53) as f64) < share
 }

@@ -1,0 +1,65 @@
+//! What waits for a port, how full the port was lately, and whether what finds a queue is marked.
+use railtwin_engine::packet::Ecn;
+use railtwin_units::stream;
+
+use crate::packet::{FULL, Kind, Packet};
+use crate::ports::{Chain, Port};
+
+/// Packets that wait for a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    /// What goes first.
+    pub(super) high: Chain,
+    /// Data, and what is not before data.
+    pub(super) data: Chain,
+    /// Bytes of both.
+    pub(super) bytes: u64,
+    /// Utilization of the port as HPCC's switches estimate it, and when it was last updated.
+    utilization: (f64, u64),
+    /// Bytes sent lately, and when that was last updated.
+    recent: (f64, u64),
+}
+
+impl Queue {
+    /// Nothing.
+    pub(super) const EMPTY: Self =
+        Self { high: Chain::EMPTY, data: Chain::EMPTY, bytes: 0, utilization: (0.0, 0), recent: (0.0, 0) };
+
+    /// Bytes sent lately, fading over `time` (discounting rate estimator, Alizadeh et al. 2014).
+    pub(super) fn recent(&self, now: u64, time: u64) -> f64 {
+        let age = (now - self.recent.1) as f64 / time.max(1) as f64;
+        self.recent.0 * (-age).exp()
+    }
+
+    pub(super) fn add_recent(&mut self, now: u64, time: u64, bytes: f64) {
+        self.recent = (self.recent(now, time) + bytes, now);
+    }
+
+    /// Writes the greatest utilization on the way into the packet: queue over bandwidth-delay product plus rate over
+    /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
+    /// Basat et al. 2020, section 4.3).
+    pub(super) fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
+        // What goes back carries what its data packet saw.
+        let data = packet.kind == Kind::Data;
+        let (old, then) = self.utilization;
+        let passed = ((now - then) as f64).min(round_trip);
+        let capacity = port.line.speed.bytes_per_s() * 1e-12;
+        let sent = f64::from(packet.bytes) / (capacity * round_trip);
+        let queued = self.bytes as f64 * passed / (capacity * round_trip * round_trip);
+        let new = old * (1.0 - passed / round_trip) + sent + queued;
+        self.utilization = (new, now);
+        let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;
+        if data {
+            packet.telemetry = packet.telemetry.max(seen);
+        }
+    }
+}
+
+/// Whether a packet that finds `bytes` in the queue is marked.
+pub(super) fn marks(ecn: &Ecn, bytes: u64, draw: u64) -> bool {
+    if bytes >= ecn.max {
+        return true;
+    }
+    let share = (bytes - ecn.min) as f64 / (ecn.max - ecn.min) as f64 * ecn.probability;
+    (stream::mix(draw) >> 11) as f64 / ((1_u64 << 53) as f64) < share
+}

@@ -1,0 +1,363 @@
+//! The operations of a host in time: what is ready, which items of legs may leave, what has arrived.
+use railtwin_workload::{OperationId, Work};
+
+use crate::agenda::Agenda;
+use crate::congestion::Control;
+use crate::host::{ENDED, Host, Shared, Word};
+use crate::network::Speed;
+use crate::post::Post;
+use crate::program::{Way, item_bytes, pieces};
+
+/// Messages of a leg that are posted before the first of them is acknowledged: a transfer of terabytes does not fill
+/// the memory with what will be sent much later.
+const AHEAD: u64 = 4096;
+
+impl<C: Control> Host<C> {
+    /// A job starts.
+    pub(crate) fn begin(&mut self, role: usize, shared: &Shared<'_>) {
+        let state = &self.worker.roles[role];
+        let spec = &shared.program.roles[state.role as usize];
+        let free = (0..spec.operations.len()).filter(|&row| state.waits[row] == 0);
+        let free: Vec<(u32, u32)> = free.map(|row| (role as u32, row as u32)).collect();
+        self.worker.ready.extend(free);
+    }
+
+    /// Works off what became ready or was ended, until nothing more follows from it at `now`.
+    pub(crate) fn work_off(
+        &mut self,
+        now: u64,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        loop {
+            if let Some(out) = self.worker.stirred.pop_front() {
+                self.advance(now, out as usize, shared, agenda, post);
+            } else if let Some(seat) = self.worker.over.pop_front() {
+                self.seat_over(now, seat as usize, shared);
+            } else if let Some((role, row)) = self.worker.ready.pop_front() {
+                self.start(now, role as usize, row, shared, agenda);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The operation over the whole case of a row of a role in its current step.
+    fn operation(&self, role: usize, row: u32, shared: &Shared<'_>) -> (u32, OperationId) {
+        let state = &self.worker.roles[role];
+        let spec = &shared.program.roles[state.role as usize];
+        let job = &shared.network.case.work.jobs[spec.job as usize];
+        let operation = spec.operations[row as usize];
+        let length = job.plan.operations.len() as u32;
+        (job.first_operation + state.step * length + operation, OperationId(operation))
+    }
+
+    /// An operation is ready.
+    fn start(&mut self, now: u64, role: usize, row: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
+        if self.worker.roles[role].halted {
+            return;
+        }
+        match self.worker.seat_of[role][row as usize] {
+            Some(seat) => {
+                let state = &mut self.worker.seats[seat as usize];
+                let turn = state.order.binary_search(&row).expect("a seat knows its operations");
+                state.ready[turn] = true;
+                self.sit_down(now, seat as usize, shared);
+            }
+            None => {
+                let (number, operation) = self.operation(role, row, shared);
+                let spec = &shared.program.roles[self.worker.roles[role].role as usize];
+                let plan = &shared.network.case.work.jobs[spec.job as usize].plan;
+                let Work::Compute(time) = plan.operations[operation.index()].work else { return };
+                self.worker.times.insert(number, (now, u64::MAX));
+                agenda.push(now.saturating_add(time.ps()), ENDED | (role as u64) << 32 | u64::from(row));
+            }
+        }
+    }
+
+    /// Begins the next operation of a pattern if it is ready and none is at work.
+    fn sit_down(&mut self, now: u64, row: usize, shared: &Shared<'_>) {
+        let seat = &self.worker.seats[row];
+        if seat.active.is_some() || !seat.ready.get(seat.turn).copied().unwrap_or(false) {
+            return;
+        }
+        let (role, operation_row) = (seat.role as usize, seat.order[seat.turn]);
+        let (number, operation) = self.operation(role, operation_row, shared);
+        let spec = &shared.program.roles[self.worker.roles[role].role as usize];
+        let plan = &shared.network.case.work.jobs[spec.job as usize].plan;
+        let Work::Communicate { bytes, .. } = plan.operations[operation.index()].work else { return };
+        self.worker.times.insert(number, (now, u64::MAX));
+        let worker = &mut self.worker;
+        let seat = &mut worker.seats[row];
+        seat.active = Some((number, bytes));
+        seat.left = seat.outs.len() as u32;
+        for &out in &seat.outs {
+            let out = &mut worker.outs[out as usize];
+            let leg = &shared.program.legs[out.leg as usize];
+            out.base += out.total;
+            out.pieces = pieces(leg, bytes, shared.message);
+            out.total = out.pieces * u64::from(leg.stages);
+            (out.posted, out.acked) = (0, 0);
+        }
+        for &row in &seat.ins {
+            let one = &mut worker.ins[row as usize];
+            let leg = &shared.program.legs[one.leg as usize];
+            one.base += one.total;
+            one.pieces = pieces(leg, bytes, shared.message);
+            one.total = one.pieces * u64::from(leg.stages);
+            one.over = one.arrived >= one.base + one.total;
+            seat.left += u32::from(!one.over);
+            if one.over && shared.flows && matches!(leg.way, Way::Network(_)) {
+                self.flow_ends.push((number, one.leg, one.last));
+            }
+        }
+        worker.stirred.extend(&seat.outs);
+        if seat.left == 0 {
+            worker.over.push_back(row as u32);
+        }
+    }
+
+    /// Posts what may leave of a leg.
+    fn advance(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let out = &self.worker.outs[row];
+        let (seat, leg) = (out.seat as usize, out.leg);
+        let Some((number, bytes)) = self.worker.seats[seat].active else { return };
+        let spec = &shared.program.legs[leg as usize];
+        if self.worker.roles[self.worker.seats[seat].role as usize].halted {
+            return;
+        }
+        loop {
+            let out = &self.worker.outs[row];
+            let parts = match spec.way {
+                Way::Network(connection) => u64::from(shared.parts_of(connection)),
+                Way::Inside(..) => 1,
+            };
+            let far = matches!(spec.way, Way::Network(_)) && out.posted >= out.acked / parts + AHEAD;
+            if out.posted == out.total || far || !self.worker.may_leave(out) {
+                return;
+            }
+            let size = item_bytes(spec, bytes, out.pieces, out.posted);
+            let item = (out.base + out.posted) as u32;
+            if out.posted == 0 && shared.flows && matches!(spec.way, Way::Network(_)) {
+                self.flow_starts.push((number, leg, now));
+            }
+            let out = &mut self.worker.outs[row];
+            out.posted += 1;
+            if out.posted == out.total && !self.worker.seats[seat].ins.is_empty() {
+                self.leg_over(seat);
+            }
+            match spec.way {
+                Way::Network(connection) => {
+                    self.hand_over(now, connection, leg, item, size, shared, agenda, post);
+                }
+                Way::Inside(first, second) => {
+                    let fabric = &shared.network.case.fabric;
+                    let speed = |link| Speed::of(fabric.capacity(link)).time(size);
+                    let (mut begin, mut time, mut delay) = (now, 0, 0);
+                    for link in std::iter::once(first).chain(second) {
+                        let free = self.worker.inside.iter().find(|(known, _)| *known == link.0);
+                        begin = begin.max(free.map_or(0, |(_, free)| *free));
+                        time = time.max(speed(link));
+                        delay += fabric.delay(link).ps();
+                    }
+                    for link in std::iter::once(first).chain(second) {
+                        if let Some(slot) = self.worker.inside.iter_mut().find(|(known, _)| *known == link.0)
+                        {
+                            slot.1 = begin + time;
+                        }
+                    }
+                    let slot = self.worker.deliveries.add((leg, item));
+                    agenda.push(begin + time + delay, crate::host::DELIVER | u64::from(slot));
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One more leg of a seat is over.
+    fn leg_over(&mut self, row: usize) {
+        let seat = &mut self.worker.seats[row];
+        seat.left -= 1;
+        if seat.left == 0 {
+            self.worker.over.push_back(row as u32);
+        }
+    }
+
+    /// An item of a leg is in GPU memory.
+    pub(crate) fn deliver(
+        &mut self,
+        now: u64,
+        leg: u32,
+        item: u32,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+    ) {
+        let row = shared.leg_slots[leg as usize][1] as usize;
+        let one = &mut self.worker.ins[row];
+        let offset = item.wrapping_sub(one.arrived as u32) as usize;
+        let mut whole = true;
+        if offset == 0 && one.parts == 1 && one.ahead.is_empty() {
+            one.arrived += 1;
+        } else {
+            if offset >= one.ahead.len() {
+                one.ahead.resize(offset + 1, 0);
+            }
+            one.ahead[offset] += 1;
+            whole = one.ahead[offset] == one.parts;
+            while one.ahead.front() == Some(&one.parts) {
+                one.ahead.pop_front();
+                one.arrived += 1;
+            }
+        }
+        one.last = now;
+        let (seat, over) = (one.seat as usize, one.arrived >= one.base + one.total);
+        if let Some((number, _)) = self.worker.seats[seat].active
+            && over
+            && !self.worker.ins[row].over
+        {
+            self.worker.ins[row].over = true;
+            if shared.flows && matches!(shared.program.legs[leg as usize].way, Way::Network(_)) {
+                self.flow_ends.push((number, leg, now));
+            }
+            self.leg_over(seat);
+        }
+        let worker = &mut self.worker;
+        worker.stirred.extend(&worker.ins[row].dependents);
+        if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
+            self.copy_out(now, connection, shared, agenda);
+        }
+    }
+
+    /// Messages were acknowledged: a host that only sends is done with them.
+    pub(crate) fn acknowledged(&mut self, _now: u64, shared: &Shared<'_>) {
+        for (leg, _) in std::mem::take(&mut self.worker.done) {
+            let row = shared.leg_slots[leg as usize][0] as usize;
+            let out = &mut self.worker.outs[row];
+            let seat = out.seat as usize;
+            out.acked += 1;
+            if out.posted < out.total {
+                self.worker.stirred.push_back(row as u32);
+            }
+            let out = &mut self.worker.outs[row];
+            let parts = match shared.program.legs[leg as usize].way {
+                Way::Network(connection) => u64::from(shared.parts_of(connection)),
+                Way::Inside(..) => 1,
+            };
+            if out.acked == out.total * parts && self.worker.seats[seat].ins.is_empty() {
+                self.leg_over(seat);
+            }
+        }
+    }
+
+    /// The operation of a seat is over here.
+    fn seat_over(&mut self, now: u64, row: usize, shared: &Shared<'_>) {
+        let seat = &mut self.worker.seats[row];
+        let Some((number, _)) = seat.active.take() else { return };
+        let (role, operation) = (seat.role as usize, seat.order[seat.turn]);
+        // Who only sends knows of the end a little later than it was.
+        let ends = !seat.ins.is_empty() || seat.outs.is_empty();
+        seat.ready[seat.turn] = false;
+        seat.turn += 1;
+        if ends {
+            if let Some(times) = self.worker.times.get_mut(&number) {
+                times.1 = now;
+            }
+        } else if let Err(row) = self.worker.only_sent.binary_search(&number) {
+            self.worker.only_sent.insert(row, number);
+        }
+        self.operation_over(now, role, operation, shared);
+        self.sit_down(now, row, shared);
+    }
+
+    /// A computation is over.
+    pub(crate) fn computed(&mut self, now: u64, role: usize, row: u32, shared: &Shared<'_>) {
+        let (number, _) = self.operation(role, row, shared);
+        if self.worker.roles[role].halted {
+            return;
+        }
+        if let Some(times) = self.worker.times.get_mut(&number) {
+            times.1 = now;
+        }
+        self.operation_over(now, role, row, shared);
+    }
+
+    fn operation_over(&mut self, now: u64, role: usize, row: u32, shared: &Shared<'_>) {
+        let state = &mut self.worker.roles[role];
+        let spec = &shared.program.roles[state.role as usize];
+        let operation = spec.operations[row as usize];
+        if shared.program.elsewhere.contains_key(&(spec.job, operation)) {
+            self.words.push((now, Word::Ended(spec.job, state.step, operation)));
+        }
+        let range =
+            spec.successor_start[row as usize] as usize..spec.successor_start[row as usize + 1] as usize;
+        for &next in &spec.successors[range] {
+            state.waits[next as usize] -= 1;
+            if state.waits[next as usize] == 0 {
+                self.worker.ready.push_back((role as u32, next));
+            }
+        }
+        state.left -= 1;
+        let steps = shared.network.case.work.jobs[spec.job as usize].steps;
+        if state.left == 0 && state.step + 1 < steps {
+            state.step += 1;
+            state.left = spec.operations.len() as u32;
+            state.waits.copy_from_slice(&spec.waits);
+            let (step, job) = (state.step, spec.job);
+            for seat in self.worker.seats.iter_mut().filter(|seat| seat.role as usize == role) {
+                seat.turn = 0;
+            }
+            self.begin(role, shared);
+            // Words about this step may have come before it began here.
+            let early = std::mem::take(&mut self.worker.early);
+            early.into_iter().for_each(|word| self.on_elsewhere(word, shared));
+            debug_assert!(self.worker.early.iter().all(|word| word.0 != job || word.1 > step));
+        }
+    }
+
+    /// An operation of a job ended at other hosts: job, step, row in the plan.
+    pub(crate) fn on_elsewhere(&mut self, word: (u32, u32, u32), shared: &Shared<'_>) {
+        let (job, step, operation) = word;
+        let role =
+            self.worker.roles.iter().position(|state| shared.program.roles[state.role as usize].job == job);
+        let Some(role) = role else { return };
+        let state = &mut self.worker.roles[role];
+        if state.step < step {
+            self.worker.early.push(word);
+            return;
+        }
+        let spec = &shared.program.roles[state.role as usize];
+        let plan = &shared.network.case.work.jobs[job as usize].plan;
+        for (row, &own) in (0..).zip(&spec.operations) {
+            if plan.dependencies_of(OperationId(own)).contains(&OperationId(operation)) {
+                state.waits[row as usize] -= 1;
+                if state.waits[row as usize] == 0 {
+                    self.worker.ready.push_back((role as u32, row));
+                }
+            }
+        }
+    }
+
+    /// A job stops.
+    pub(crate) fn halt(&mut self, job: u32, shared: &Shared<'_>) {
+        for state in &mut self.worker.roles {
+            if shared.program.roles[state.role as usize].job == job {
+                state.halted = true;
+            }
+        }
+        for sender in &mut self.senders {
+            if shared.job_of(sender.queue_pair) == job {
+                sender.dead = true;
+            }
+        }
+    }
+}
