@@ -27,6 +27,8 @@ def comes_to_rest() -> bool:
 
 
 def test_ctrl_c_ends_a_run_at_once(table):
+    # A shell starts what runs in its background with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     begin = threading.Event()
     sent: list[float] = []
 

@@ -167,7 +167,7 @@ def test_an_engine_overrules_the_scenario(table, tiny):
 
 
 def test_what_is_no_engine_is_an_argument_error(table):
-    with pytest.raises(rt.ArgumentError, match="\"packets\" is no engine"):
+    with pytest.raises(rt.ArgumentError, match='"packets" is no engine'):
         rt.run(table, engine="packets")
     with pytest.raises(rt.ArgumentError, match="0 threads"):
         rt.sweep(table, threads=0)

@@ -78,8 +78,7 @@ fn other_simulators_cases_end_as_they_do_there() {
 /// Headers are 2.0 % and acknowledgements 2.1 % of what they go with; what is more has its reason beside it.
 const PACKETS_OVER_FLOWS: [(&str, f64, f64); 14] = [
     ("all-reduce-per-rail", 1.03, 1.05),
-    // Messages that cross NVLink first leave by their NIC when NVLink has brought all of them, 2.8 ms.
-    ("all-to-all-pxn", 1.25, 1.40),
+    ("all-to-all-pxn", 1.03, 1.06),
     ("chakra-all-reduce", 1.03, 1.06),
     ("disjoint-split", 1.03, 1.06),
     ("lingjun-all-reduce", 1.03, 1.05),
