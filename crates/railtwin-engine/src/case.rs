@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use railtwin_control::Place;
 use railtwin_fabric::Fabric;
+use railtwin_records::Truth;
 use railtwin_routing::EcmpConfig;
 use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::fault::{Fault, Reaction, Transport};
+use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
 use crate::run_log::RunLog;
@@ -196,6 +197,12 @@ pub struct Case {
     pub caps: Vec<IntraHostCap>,
     /// Faults in order of time.
     pub faults: Vec<Fault>,
+    /// Links that run worse for a while.
+    pub impairments: Vec<Impairment>,
+    /// Ranks that come late or not at all.
+    pub rank_faults: Vec<RankFault>,
+    /// All faults as the scenario names them: ground truth for who scores detectors.
+    pub truths: Vec<Truth>,
     /// How the network reacts to them.
     pub reaction: Reaction,
     /// How queue pairs live through them.

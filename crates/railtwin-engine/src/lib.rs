@@ -22,7 +22,7 @@ pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
-pub use fault::{Fault, FaultKind, Outage, Reaction, Resume, Transport};
+pub use fault::{Fault, FaultKind, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;

@@ -120,6 +120,9 @@ fn all_to_all(fabric: Fabric) -> Case {
         reaction: railtwin_engine::Reaction::INSTANT,
         transport: railtwin_engine::Transport::default(),
         throughput: None,
+        impairments: Vec::new(),
+        rank_faults: Vec::new(),
+        truths: Vec::new(),
         packets: railtwin_engine::PacketCase::default(),
     }
 }

@@ -173,6 +173,9 @@ fn ring(hosts: u32) -> Case {
         reaction: railtwin_engine::Reaction::INSTANT,
         transport: railtwin_engine::Transport::default(),
         throughput: None,
+        impairments: Vec::new(),
+        rank_faults: Vec::new(),
+        truths: Vec::new(),
         packets: railtwin_engine::PacketCase::default(),
     }
 }

@@ -60,6 +60,9 @@ fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
         reaction: Reaction::INSTANT,
         transport: Transport::default(),
         throughput: None,
+        impairments: Vec::new(),
+        rank_faults: Vec::new(),
+        truths: Vec::new(),
         packets: railtwin_engine::PacketCase::default(),
     }
 }

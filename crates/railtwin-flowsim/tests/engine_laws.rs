@@ -127,6 +127,9 @@ impl Draw {
             reaction: Reaction::INSTANT,
             transport: Transport::default(),
             throughput: None,
+            impairments: Vec::new(),
+            rank_faults: Vec::new(),
+            truths: Vec::new(),
             packets: railtwin_engine::PacketCase::default(),
         }
     }

@@ -92,6 +92,9 @@ fn sends(fabric: Fabric, jobs: &[Vec<u32>], bytes: u64, repeat: u32) -> Case {
         reaction: reaction(),
         transport: QUICK,
         throughput: None,
+        impairments: Vec::new(),
+        rank_faults: Vec::new(),
+        truths: Vec::new(),
         packets: railtwin_engine::PacketCase::default(),
     }
 }

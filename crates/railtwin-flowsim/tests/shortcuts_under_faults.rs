@@ -172,6 +172,9 @@ impl Draw {
                 resume: if nak { Resume::Nak } else { Resume::Timeout },
             },
             throughput: None,
+            impairments: Vec::new(),
+            rank_faults: Vec::new(),
+            truths: Vec::new(),
             packets: railtwin_engine::PacketCase::default(),
             fabric,
         }

@@ -98,6 +98,9 @@ impl Scenario {
             reaction: resolve_fault::reaction(&self.reaction),
             transport: resolve_fault::transport(&self.transport),
             throughput: self.run.throughput,
+            impairments: Vec::new(),
+            rank_faults: Vec::new(),
+            truths: Vec::new(),
             packets: resolve_packet::packets(self, &fabric, source)?,
             fabric,
         })

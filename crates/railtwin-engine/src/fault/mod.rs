@@ -1,10 +1,12 @@
 //! Faults in time: what breaks, how the network reacts to it, and how queue pairs live through it.
 //!
 //! * [`outage`]: named things that fail, once or flapping, made into one life of every cable.
+//! * [`impairment`]: links that carry less and ranks that come late or not at all.
 //! * [`reaction`]: how long each stage of the network's reaction takes.
 //! * [`transport`]: retransmissions and the death of queue pairs.
 //! * [`timeline`]: all of it in order of time; [`Known`]: who has learnt of it; [`black_hole`]: paths where a segment is bridged.
 pub mod black_hole;
+pub mod impairment;
 mod known;
 pub mod outage;
 pub mod reaction;
@@ -14,6 +16,7 @@ pub mod transport;
 use railtwin_fabric::CableId;
 use railtwin_units::SimTime;
 
+pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
 pub use outage::{Outage, events};
 pub use reaction::Reaction;

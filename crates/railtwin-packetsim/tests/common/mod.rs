@@ -90,6 +90,9 @@ pub fn case(
         reaction: Reaction::INSTANT,
         transport: Transport::default(),
         throughput: None,
+        impairments: Vec::new(),
+        rank_faults: Vec::new(),
+        truths: Vec::new(),
         packets: PacketCase::default(),
     }
 }

@@ -1,0 +1,194 @@
+//! What diagnosis says: findings with suspects and evidence, and the actions that it proposes.
+use crate::fault::FaultKind;
+
+/// The smallest thing that a finding can point at. Names are those of the fabric, where there is one, and those of
+/// the telemetry elsewhere.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Component {
+    /// A process of a job: `job/rank`.
+    Rank(String),
+    /// A GPU such as `host-3/gpu-1`.
+    Gpu(String),
+    /// A host, when nothing in it can be told apart.
+    Host(String),
+    /// A NIC such as `host-3/nic-1`.
+    Nic(String),
+    /// A cable with the ports at its ends, by the fabric's name of it.
+    Cable(String),
+    /// One direction of a cable: `from > to`, devices or ports.
+    Link(String),
+    /// A leaf, spine or core.
+    Switch(String),
+    /// The connection between two NICs where its path is not known: `source > target`.
+    Connection(String),
+    /// Storage as a whole.
+    Storage,
+    /// The job's own code, by job name.
+    Job(String),
+}
+
+impl Component {
+    /// The word for its kind in tables.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Rank(_) => "rank",
+            Self::Gpu(_) => "gpu",
+            Self::Host(_) => "host",
+            Self::Nic(_) => "nic",
+            Self::Cable(_) => "cable",
+            Self::Link(_) => "link",
+            Self::Switch(_) => "switch",
+            Self::Connection(_) => "connection",
+            Self::Storage => "storage",
+            Self::Job(_) => "job",
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Rank(name)
+            | Self::Gpu(name)
+            | Self::Host(name)
+            | Self::Nic(name)
+            | Self::Cable(name)
+            | Self::Link(name)
+            | Self::Switch(name)
+            | Self::Connection(name)
+            | Self::Job(name) => name,
+            Self::Storage => "storage",
+        }
+    }
+}
+
+/// What is seen (C4 section III-A's four syndromes, and what stands beside them).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Syndrome {
+    /// All ranks entered an operation and it does not end.
+    CommunicationHang,
+    /// A rank does not enter an operation that its peers wait in.
+    NonCommunicationHang,
+    /// Messages take longer than they should.
+    CommunicationSlow,
+    /// A rank enters operations later than its peers.
+    NonCommunicationSlow,
+    /// Slow messages that share a link with other traffic: no fault, never isolated.
+    Collision,
+    /// A process is gone.
+    Crash,
+    /// A counter says so, whatever operations do.
+    Counter,
+    /// Probes take longer than their baseline.
+    Latency,
+    /// Probes do not arrive.
+    Unreachable,
+    /// The ranks of a job do not run the same operations.
+    Mismatch,
+}
+
+impl Syndrome {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CommunicationHang => "communication-hang",
+            Self::NonCommunicationHang => "non-communication-hang",
+            Self::CommunicationSlow => "communication-slow",
+            Self::NonCommunicationSlow => "non-communication-slow",
+            Self::Collision => "collision",
+            Self::Crash => "crash",
+            Self::Counter => "counter",
+            Self::Latency => "latency",
+            Self::Unreachable => "unreachable",
+            Self::Mismatch => "mismatch",
+        }
+    }
+}
+
+/// One suspect of a finding.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Suspect {
+    /// What.
+    pub component: Component,
+    /// How likely, 0..1; the suspects of a finding sum to 1 at most.
+    pub share: f64,
+}
+
+/// One line of evidence: a value of a table beside what was to be expected.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Evidence {
+    /// Table that it comes from: operations, messages, counters, probes.
+    pub table: &'static str,
+    /// What was measured, where, over which rows: a sentence without the figures.
+    pub what: String,
+    /// What it was.
+    pub value: f64,
+    /// What it should be.
+    pub expected: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+}
+
+/// What diagnosis has found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// When it was found, on the clock of the telemetry.
+    pub at_ns: u64,
+    /// When what it is about began, as far as records tell.
+    pub since_ns: u64,
+    /// What is seen.
+    pub syndrome: Syndrome,
+    /// Faults that would look like this, the likeliest first; empty where nothing tells.
+    pub faults: Vec<FaultKind>,
+    /// Who can be it, the likeliest first. Components that the signals cannot tell apart all stand here. Empty:
+    /// not enough evidence.
+    pub suspects: Vec<Suspect>,
+    /// Confidence that the fault is within the suspects, 0..1.
+    pub confidence: f64,
+    /// How much it costs: share of the step or of the operation by which it slows; 1 for what stands still.
+    pub severity: f64,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What would tell the suspects apart, or what is missing; empty where nothing is.
+    pub advice: String,
+}
+
+/// What may be done about a finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum ActionKind {
+    /// Send probes between pairs that tell suspects apart.
+    Probe,
+    /// Take a host out of the job and start it anew from its checkpoint.
+    Isolate,
+    /// Take traffic off a cable, port or switch.
+    Drain,
+    /// Give the owner of the job what was found.
+    Report,
+}
+
+impl ActionKind {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Isolate => "isolate",
+            Self::Drain => "drain",
+            Self::Report => "report",
+        }
+    }
+}
+
+/// An action that a finding asks for. Diagnosis proposes and applies nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Action {
+    /// Row of the finding.
+    pub finding: u32,
+    /// What to do.
+    pub kind: ActionKind,
+    /// With what.
+    pub target: Component,
+    /// Why, in a sentence.
+    pub reason: String,
+}
