@@ -6,9 +6,11 @@
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
 pub mod context;
 pub mod detector;
+pub mod hang;
 pub mod robust;
 pub mod settings;
 
 pub use context::Context;
 pub use detector::{Detector, Diagnosis};
+pub use hang::Hang;
 pub use settings::Settings;
