@@ -7,6 +7,7 @@
 pub mod context;
 pub mod detector;
 pub mod hang;
+pub mod join;
 pub mod pairs;
 pub mod robust;
 pub mod settings;
