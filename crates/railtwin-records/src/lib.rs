@@ -17,6 +17,8 @@ pub mod finding;
 pub mod run;
 pub mod table;
 pub mod telemetry;
+pub mod telemetry_read;
+pub mod telemetry_tables;
 
 pub use directory::{CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo};
 pub use fault::{FaultKind, Truth};
