@@ -14,6 +14,7 @@
 pub mod directory;
 pub mod fault;
 pub mod finding;
+pub mod finding_tables;
 pub mod run;
 pub mod table;
 pub mod telemetry;
