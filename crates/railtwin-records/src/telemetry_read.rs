@@ -320,6 +320,21 @@ mod tests {
     }
 
     #[test]
+    fn tables_have_the_columns_that_are_documented() {
+        let (directory, batch) = sample();
+        let mut all = tables(&directory, &batch, "flow");
+        all.extend(crate::finding_tables::tables(&[], &[]));
+        all.push(crate::finding_tables::faults(&[]));
+        for table in &all {
+            let doc = crate::run::table_doc(&table.name)
+                .unwrap_or_else(|| panic!("{} is not documented", table.name));
+            let documented: Vec<&str> = doc.columns.iter().map(|(name, ..)| *name).collect();
+            let there: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+            assert_eq!(there, documented, "{}", table.name);
+        }
+    }
+
+    #[test]
     fn bad_tables_are_named_with_row_and_value() {
         let (directory, batch) = sample();
         let broken = |name: &str, column: Column| {
