@@ -6,9 +6,13 @@
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
 pub mod context;
 pub mod detector;
+pub mod hints;
 pub mod robust;
 pub mod settings;
+pub mod slow;
 
 pub use context::Context;
 pub use detector::{Detector, Diagnosis};
+pub use hints::Hints;
 pub use settings::Settings;
+pub use slow::{SlowRanks, slow_detectors};
