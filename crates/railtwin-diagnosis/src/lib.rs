@@ -9,10 +9,14 @@ pub mod detector;
 pub mod hang;
 pub mod join;
 pub mod pairs;
+pub mod hints;
 pub mod robust;
 pub mod settings;
+pub mod slow;
 
 pub use context::Context;
 pub use detector::{Detector, Diagnosis};
 pub use hang::Hang;
+pub use hints::Hints;
 pub use settings::Settings;
+pub use slow::{SlowRanks, slow_detectors};
