@@ -7,8 +7,10 @@
 pub mod context;
 pub mod detector;
 pub mod robust;
+pub mod rules;
 pub mod settings;
 
 pub use context::Context;
 pub use detector::{Detector, Diagnosis};
+pub use rules::rule_detectors;
 pub use settings::Settings;
