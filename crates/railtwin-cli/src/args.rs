@@ -9,6 +9,7 @@ use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
 use crate::run_point::RunPointArgs;
+use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
@@ -39,6 +40,8 @@ pub enum Verb {
     Paths(PathsArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
+    /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
+    Score(ScoreArgs),
     /// Print the JSON Schema of a scenario
     Schema,
     /// Simulates one point of a sweep, which stands on standard input

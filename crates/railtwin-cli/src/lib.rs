@@ -26,6 +26,7 @@ mod reproduce;
 mod run;
 mod run_point;
 mod schema;
+mod score;
 mod sweep;
 mod sweep_processes;
 mod table;
@@ -69,6 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
+            Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),
         },
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

@@ -23,6 +23,9 @@ pub enum Error {
     /// A page whose data cannot be read.
     #[error("not a report of railtwin: {0}")]
     Report(String),
+    /// A run whose telemetry cannot be told.
+    #[error(transparent)]
+    Telemetry(#[from] railtwin_telemetry::TelemetryError),
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),

@@ -50,6 +50,7 @@ pub mod question;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod score;
 pub mod simulate;
 pub mod tables;
 

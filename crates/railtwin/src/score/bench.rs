@@ -1,0 +1,59 @@
+//! A healthy job that faults are injected into: what every trial has in common.
+use railtwin_engine::{Case, EdgeRates, Engine};
+use railtwin_fabric::LinkId;
+use railtwin_flowsim::FlowEngine;
+use railtwin_telemetry::Durations;
+use railtwin_units::SimTime;
+
+use crate::error::Error;
+use crate::question::Question;
+
+/// Scenarios that are scored on, by number of ranks.
+const SCENARIOS: [(u32, &str, &str); 3] = [
+    (128, "gpt-22b-128.toml", include_str!("../../../../scenarios/score/gpt-22b-128.toml")),
+    (1_024, "gpt-22b-1024.toml", include_str!("../../../../scenarios/score/gpt-22b-1024.toml")),
+    (16_384, "gpt-22b-16384.toml", include_str!("../../../../scenarios/score/gpt-22b-16384.toml")),
+];
+
+/// A resolved scenario, simulated once without faults.
+#[derive(Debug)]
+pub struct Bench {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// The case without faults.
+    pub case: Case,
+    /// What its operations take.
+    pub durations: Durations,
+    /// What its queue pairs carry.
+    pub rates: EdgeRates,
+    /// Links that its queue pairs cross, ascending.
+    pub used: Vec<LinkId>,
+}
+
+impl Bench {
+    /// Numbers of ranks that there are scenarios for.
+    pub fn sizes() -> impl Iterator<Item = u32> {
+        SCENARIOS.iter().map(|(ranks, ..)| *ranks)
+    }
+
+    /// The bench of so many ranks.
+    ///
+    /// # Errors
+    /// What the scenario's own resolution says; none for the sizes of [`Self::sizes`] in a sound build.
+    pub fn of(ranks: u32) -> Result<Option<Self>, Error> {
+        let Some((_, file, text)) = SCENARIOS.iter().find(|(size, ..)| *size == ranks) else {
+            return Ok(None);
+        };
+        let question = Question::of_text(file, text, std::path::Path::new("."));
+        let point = question.points()?.remove(0);
+        let case = question.resolve(&point.scenario)?.case;
+        let engine = FlowEngine::default();
+        let log = engine.run(&case, 0);
+        let durations = Durations::from_log(&case.work, 0, &log)?;
+        let rates = engine.edge_rates(&case, 0, SimTime::ZERO);
+        let mut used: Vec<LinkId> = rates.links.iter().map(|&link| LinkId(link)).collect();
+        used.sort_unstable();
+        used.dedup();
+        Ok(Some(Self { ranks, case, durations, rates, used }))
+    }
+}

@@ -1,0 +1,95 @@
+//! The score card of the detectors: faults injected by lot into simulated jobs, and what detectors say of them.
+//!
+//! * [`inject`]: what is injected; [`bench`]: the job that it is injected into.
+//! * [`mod@trial`]: one fault, one job, one set of signals; [`verdict`]: whether findings name the truth.
+//! * [`healthy`]: hours without a fault, in which nobody may be accused.
+//! * [`text`]: the card as Markdown.
+pub mod bench;
+pub mod healthy;
+pub mod inject;
+pub mod text;
+pub mod trial;
+pub mod verdict;
+
+use railtwin_diagnosis::Detector;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use bench::Bench;
+use healthy::Healthy;
+use inject::Injected;
+use trial::{Signals, Trial, trial};
+
+/// What is scored.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// Numbers of ranks, of [`Bench::sizes`].
+    pub ranks: Vec<u32>,
+    /// Draws of each fault.
+    pub seeds: u32,
+    /// Hours without a fault.
+    pub healthy_hours: f64,
+    /// Faults; all of them where none is named.
+    pub faults: Vec<Injected>,
+}
+
+/// One row: one kind of fault, one set of signals.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// What was injected.
+    pub what: Injected,
+    /// What detectors looked at.
+    pub signals: Signals,
+    /// Its trials in the order of their seeds.
+    pub trials: Vec<Trial>,
+}
+
+/// The card of one number of ranks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Card {
+    /// Ranks.
+    pub ranks: u32,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// The run without faults; none where no hours are asked for.
+    pub healthy: Option<Healthy>,
+}
+
+/// All detectors that are scored.
+pub fn detectors() -> Vec<Box<dyn Detector>> {
+    railtwin_diagnosis::all_detectors()
+}
+
+/// Scores one number of ranks. `progress` hears of every trial that is done.
+///
+/// # Errors
+/// What resolving or replaying the scenario says.
+pub fn score(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) -> Result<Option<Card>, Error> {
+    let Some(bench) = Bench::of(ranks)? else { return Ok(None) };
+    let faults = if options.faults.is_empty() { &Injected::ALL[..] } else { &options.faults };
+    let asked: Vec<(Injected, Signals, u64)> = faults
+        .iter()
+        .flat_map(|&what| Signals::ALL.map(|signals| (what, signals)))
+        .flat_map(|(what, signals)| (0..options.seeds).map(move |seed| (what, signals, u64::from(seed))))
+        .collect();
+    let done: Vec<Result<Option<Trial>, Error>> = asked
+        .par_iter()
+        .map(|&(what, signals, seed)| {
+            let done = trial(&bench, what, signals, seed, &detectors);
+            progress(what.name());
+            done
+        })
+        .collect();
+    let mut rows: Vec<Row> = Vec::new();
+    for ((what, signals, _), trial) in asked.into_iter().zip(done) {
+        let Some(trial) = trial? else { continue };
+        match rows.last_mut().filter(|row| (row.what, row.signals) == (what, signals)) {
+            Some(row) => row.trials.push(trial),
+            None => rows.push(Row { what, signals, trials: vec![trial] }),
+        }
+    }
+    let healthy = (options.healthy_hours > 0.0)
+        .then(|| healthy::healthy(&bench, options.healthy_hours, &detectors))
+        .transpose()?;
+    Ok(Some(Card { ranks, rows, healthy }))
+}

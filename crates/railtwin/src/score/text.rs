@@ -1,0 +1,91 @@
+//! The score card as Markdown.
+use std::fmt::Write;
+
+use super::trial::Trial;
+use super::{Card, Row};
+
+/// Slowdown of a step from which a fault counts for the shares: those below cannot hurt a job much.
+const COUNTS_FROM: f64 = 0.0;
+
+/// Shares and medians of a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sum {
+    /// Trials.
+    pub trials: usize,
+    /// Share in which the truth was among the suspects.
+    pub in_set: f64,
+    /// Share in which the first suspect was the truth.
+    pub top: f64,
+    /// Share in which the truth was named at its own grain.
+    pub exact: f64,
+    /// Median number of suspects; none where nobody was accused.
+    pub set: Option<f64>,
+    /// Median seconds until found.
+    pub seconds: Option<f64>,
+    /// Findings that named others.
+    pub wrong: usize,
+}
+
+/// Sums a row up.
+pub fn sum(row: &Row) -> Sum {
+    let counted: Vec<&Trial> = row
+        .trials
+        .iter()
+        .filter(|trial| trial.slowdown >= COUNTS_FROM || !trial.slowdown.is_finite())
+        .collect();
+    let share = |count: usize| count as f64 / counted.len().max(1) as f64;
+    let verdicts: Vec<_> = counted.iter().filter_map(|trial| trial.verdict).collect();
+    let median = |values: Vec<f64>| railtwin_diagnosis::robust::median(&mut values.clone());
+    Sum {
+        trials: counted.len(),
+        in_set: share(verdicts.iter().filter(|verdict| verdict.in_set).count()),
+        top: share(verdicts.iter().filter(|verdict| verdict.top).count()),
+        exact: share(verdicts.iter().filter(|verdict| verdict.exact).count()),
+        set: median(verdicts.iter().map(|verdict| verdict.set as f64).collect()),
+        seconds: median(verdicts.iter().filter(|v| v.in_set).map(|v| v.found_ns as f64 / 1e9).collect()),
+        wrong: verdicts.iter().map(|verdict| verdict.wrong).sum(),
+    }
+}
+
+/// One card.
+pub fn markdown(card: &Card) -> String {
+    let mut text = String::new();
+    let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
+    line(format!("## {} ranks\n", card.ranks));
+    line("| fault | signals | trials | step slower | in set | first | itself | set | found after | others named |".into());
+    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
+    for row in &card.rows {
+        let sum = sum(row);
+        let mut slowdowns: Vec<f64> = row.trials.iter().map(|trial| trial.slowdown).collect();
+        let slower = railtwin_diagnosis::robust::median(&mut slowdowns).unwrap_or(0.0);
+        let slower = if slower.is_finite() { format!("{:.0} %", 100.0 * slower) } else { "stands".into() };
+        let or = |value: Option<f64>, unit: &str| {
+            value.map_or("–".to_owned(), |value| format!("{value:.0}{unit}"))
+        };
+        line(format!(
+            "| {} | {} | {} | {slower} | {:.0} % | {:.0} % | {:.0} % | {} | {} | {} |",
+            row.what.name(),
+            row.signals.name(),
+            sum.trials,
+            100.0 * sum.in_set,
+            100.0 * sum.top,
+            100.0 * sum.exact,
+            or(sum.set, ""),
+            or(sum.seconds, " s"),
+            sum.wrong
+        ));
+    }
+    if let Some(healthy) = &card.healthy {
+        line(format!(
+            "\nWithout a fault: {} simulated hours, {} steps, {} operation records and {} message records; \
+             {} collisions told, **{} accusations**.",
+            healthy.hours,
+            healthy.steps,
+            healthy.operations,
+            healthy.messages,
+            healthy.collisions,
+            healthy.accusations.len()
+        ));
+    }
+    text
+}

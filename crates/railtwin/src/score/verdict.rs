@@ -1,0 +1,48 @@
+//! Whether findings name what was injected.
+use railtwin_diagnosis::join::Places;
+use railtwin_records::{Component, Finding, Syndrome, Truth};
+
+/// What came of one injected fault.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Verdict {
+    /// Whether any finding names the truth: itself, or the host, NIC or switch that it is in.
+    pub in_set: bool,
+    /// Whether the first suspect does.
+    pub top: bool,
+    /// Whether the truth itself, at its own grain, is among the suspects.
+    pub exact: bool,
+    /// Suspects of that finding.
+    pub set: usize,
+    /// From the start of the fault until it was found, in nanoseconds.
+    pub found_ns: u64,
+    /// Findings that name others and not the truth.
+    pub wrong: usize,
+}
+
+/// Findings below this confidence are no accusations: they ask for more evidence.
+pub const ACCUSATION: f64 = 0.5;
+
+/// Whether a finding accuses: it names somebody, with confidence, and is no collision.
+pub fn accuses(finding: &Finding) -> bool {
+    finding.syndrome != Syndrome::Collision
+        && !finding.suspects.is_empty()
+        && finding.confidence >= ACCUSATION
+}
+
+/// Holds findings, joined, against the truth. None where no finding accuses anybody.
+pub fn judge(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option<Verdict> {
+    let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    let names = |component: &Component| places.within(&truth.component, component);
+    let right =
+        accusing.iter().find(|finding| finding.suspects.iter().any(|suspect| names(&suspect.component)));
+    let told = right.or(accusing.first())?;
+    let of_truth = |finding: &&&Finding| finding.suspects.iter().any(|suspect| names(&suspect.component));
+    Some(Verdict {
+        in_set: right.is_some(),
+        top: told.suspects.first().is_some_and(|suspect| names(&suspect.component)),
+        exact: told.suspects.iter().any(|suspect| suspect.component == truth.component),
+        set: told.suspects.len(),
+        found_ns: told.at_ns.saturating_sub(truth.from_ns),
+        wrong: accusing.len() - accusing.iter().filter(of_truth).count(),
+    })
+}
