@@ -54,6 +54,8 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Replay {
     pub(crate) fabric: Arc<Fabric>,
+    /// Row of the job in the case.
+    pub(crate) job: usize,
     pub(crate) rows: Rows,
     pub(crate) seats: Seats,
     schedule: Schedule,
@@ -194,6 +196,7 @@ impl Replay {
         let ranks = Ranks::new(&rows, &settings);
         Ok(Self {
             fabric: Arc::clone(&case.fabric),
+            job,
             ends: schedule.slots.iter().map(|&length| vec![0.0; length]).collect(),
             busy: places.iter().map(|place| vec![0.0; place.communicator.len()]).collect(),
             sequence: vec![0; directory.communicators.len() - first_communicator as usize],
@@ -233,6 +236,18 @@ impl Replay {
     /// How long the last step took.
     pub fn last_step_ns(&self) -> u64 {
         self.last_step_ns
+    }
+
+    /// What the clock of a rank's host shows at `now_ns` of the controller's.
+    pub fn host_clock(&self, rank: u32, now_ns: u64) -> u64 {
+        let ranks = &self.ranks;
+        (ranks.offset_ns[rank as usize] + now_ns as f64 * ranks.clock_rate[rank as usize]) as u64
+    }
+
+    /// Nanoseconds of the last step, or before the first of all its operations one after the other.
+    pub(crate) fn quiet_step_ns(&self) -> f64 {
+        let all = self.durations.of_step(0).iter().sum::<f64>() / self.schedule.lanes;
+        if self.last_step_ns > 0 { self.last_step_ns as f64 } else { all }
     }
 
     /// Whether the job stands still.
