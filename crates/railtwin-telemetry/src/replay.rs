@@ -445,6 +445,7 @@ impl Replay {
                 bytes: bytes as f64,
                 entry: &self.ranks.entry,
                 first_rank: first,
+                ends,
                 latest,
                 lasts,
                 sequence,
