@@ -31,6 +31,7 @@ mod layout;
 mod messages;
 pub mod network;
 pub mod probes;
+mod ranks;
 pub mod replay;
 mod schedule;
 mod waits;

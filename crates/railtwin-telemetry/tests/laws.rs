@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use kit::{Job, case, replay, trouble};
 use proptest::prelude::*;
 use railtwin_engine::RankTrouble;
-use railtwin_fabric::HostId;
+use railtwin_fabric::{HostId, LinkId};
 use railtwin_records::telemetry::{Batch, Counter, NOT_YET};
 use railtwin_records::{Component, Directory, FaultKind, Truth};
-use railtwin_telemetry::{CounterSettings, Counters, Jitter, Progress, Replay, Settings};
+use railtwin_telemetry::{Collision, CounterSettings, Counters, Jitter, Progress, Replay, Settings};
 use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective};
 
@@ -125,7 +125,7 @@ fn a_hung_rank_holds_up_whom_it_meets_and_then_all() {
     {
         let mut case = case(Job::new(8, 1, 4, 1), 1);
         case.rank_faults = vec![trouble(9, what)];
-        let (mut replay, directory) = replay(&case, quiet(), &[]);
+        let (mut replay, _) = replay(&case, quiet(), &[]);
         let mut batch = Batch::default();
         assert_eq!(replay.step(&mut batch), Progress::Stuck);
         let o = &batch.operations;
@@ -142,7 +142,6 @@ fn a_hung_rank_holds_up_whom_it_meets_and_then_all() {
         let rows = o.len();
         assert_eq!(replay.step(&mut batch), Progress::Stuck);
         assert_eq!(batch.operations.len(), rows, "nothing more begins");
-        let _ = directory;
     }
 }
 
@@ -182,6 +181,35 @@ fn a_throttled_link_shows_in_its_own_messages() {
         (0..m.len()).filter(|&i| m.flow[i] != m.flow[slowest]).map(|i| m.network_ns[i]).max().unwrap();
     let ratio = m.network_ns[slowest] as f64 / others as f64;
     assert!((ratio - 2.5).abs() < 0.05, "{ratio}");
+}
+
+/// A job over two segments, so that its rings cross spines.
+#[test]
+fn another_job_s_visit_slows_messages_over_its_link_and_ends() {
+    let case = case(Job::new(8, 1, 144, 1), 1);
+    let (mut replay, directory) =
+        replay(&case, Settings { jitter: Jitter { collision_factor: 2.0, ..Jitter::NONE }, ..quiet() }, &[]);
+    let calm = steps(&mut replay, 1);
+    let spine = |link: &&u32| {
+        let (source, target) = (case.fabric.source(LinkId(**link)), case.fabric.target(LinkId(**link)));
+        case.fabric.place(source).is_some() && case.fabric.place(target).is_some()
+    };
+    let link = *directory.flows.iter().flat_map(|flow| &flow.links).find(spine).unwrap();
+    let (from_ns, step_ns) = (replay.now_ns(), replay.last_step_ns());
+    replay.add_collision(Collision { link, from_ns, until_ns: from_ns + step_ns });
+    let met = steps(&mut replay, 1);
+    let after = steps(&mut replay, 2);
+    assert_eq!(replay.collisions().len(), 1);
+    let (calm, met) = (calm.messages, met.messages);
+    let mut slower = 0;
+    for i in 0..calm.len() {
+        let times = met.network_ns[i] as f64 / calm.network_ns[i] as f64;
+        let crosses = directory.flows[met.flow[i] as usize].links.contains(&link);
+        assert!((times - if crosses { 2.0 } else { 1.0 }).abs() < 0.01, "{times}");
+        slower += usize::from(crosses);
+    }
+    assert!(slower > 0);
+    assert_eq!(after.messages.network_ns[calm.len()..], calm.network_ns[..]);
 }
 
 #[test]
@@ -227,7 +255,7 @@ fn probes_find_loss_delay_and_rate() {
     let case = case(Job::new(8, 1, 4, 1), 1);
     let (replay, directory) = replay(&case, quiet(), &[]);
     let links = &directory.flows[0].links;
-    let mut bad = kit::throttled(railtwin_fabric::LinkId(links[0]), 0.5);
+    let mut bad = kit::throttled(LinkId(links[0]), 0.5);
     (bad.loss, bad.delay) = (0.3, SimTime::from_ns(50_000));
     let mut batch = Batch::default();
     let paths = [(0, links.as_slice())];
