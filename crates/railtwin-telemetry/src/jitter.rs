@@ -61,12 +61,12 @@ impl Jitter {
 impl Default for Jitter {
     fn default() -> Self {
         Self {
-            host_compute: 0.004,
-            rank_compute: 0.004,
+            host_compute: 0.006,
+            rank_compute: 0.012,
             spike_probability: 1e-4,
             spike_share: 0.05,
-            operation: 0.01,
-            message: 0.02,
+            operation: 0.016,
+            message: 0.007,
             checkpoint_steps: 100,
             checkpoint_seconds: 5.0,
             checkpoint_spread: 0.1,

@@ -22,17 +22,22 @@
 //!
 //! * [`replay`]: the steps; [`durations`]: what an engine found; [`jitter`]: how healthy clusters vary.
 //! * [`network`]: states of the network in time and other jobs' visits.
+//! * [`counters`]: what NICs, ports, GPUs, processes count; [`probes`]: what probes between NICs find.
+pub mod counters;
 pub mod durations;
 pub mod error;
 pub mod jitter;
 mod layout;
 mod messages;
 pub mod network;
+pub mod probes;
+mod ranks;
 pub mod replay;
 mod schedule;
 mod waits;
 mod who;
 
+pub use counters::{CounterSettings, Counters};
 pub use durations::Durations;
 pub use error::TelemetryError;
 pub use jitter::Jitter;

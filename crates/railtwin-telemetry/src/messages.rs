@@ -5,10 +5,7 @@ use railtwin_records::telemetry::MessageColumns;
 use crate::jitter::Factors;
 use crate::layout::{BundlePlace, PatternPlace, Role};
 use crate::network::{EVEN, PatternState};
-use crate::waits::{BUFFER, Stack, first_waits, subtrees, waits_for_credit};
-
-/// Bytes of one message: an eighth of a channel's buffer, as NCCL's proxies post them.
-const MESSAGE: f64 = BUFFER / 8.0;
+use crate::waits::{MESSAGE, Stack, first_waits, subtrees, waits_for_credit};
 
 /// One operation of a pattern as the replay found it. Times are nanoseconds since the step began.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +18,8 @@ pub(crate) struct Found<'a> {
     /// Entry of each rank from `first_rank` on; infinite where it never enters.
     pub(crate) entry: &'a [f64],
     pub(crate) first_rank: u32,
+    /// End of each rank, likewise.
+    pub(crate) ends: &'a [f64],
     /// Entry of the last rank by group; infinite where one never enters.
     pub(crate) latest: &'a [f64],
     /// From there to the end, by group.
@@ -153,6 +152,18 @@ impl Found<'_> {
         }
     }
 
+    /// How long the ends of an edge of an exchange stay within it after all have entered.
+    fn within(&self, bundle: &BundlePlace, edge: usize) -> f64 {
+        if !self.place.own_ends || self.place.is_pairs() {
+            return f64::INFINITY;
+        }
+        let at = &self.place.edges[edge];
+        let end = |rank: u32| self.ends.get(rank.wrapping_sub(self.first_rank) as usize).copied();
+        let ends =
+            [at.source, at.target].map(|rank| end(rank).filter(|end| *end > 0.0).unwrap_or(f64::INFINITY));
+        (ends[0].min(ends[1]) - self.latest[bundle.group as usize]).max(0.0)
+    }
+
     fn pair(&self, source: f64, target: f64, begins: impl Fn(f64) -> u32) -> EdgeWaits {
         let receive = (source - target).max(0.0);
         // A send alone goes into a buffer that waits for it; an exchange posts its buffers when it begins.
@@ -169,12 +180,16 @@ impl Found<'_> {
         let hops = bundle.nodes.len() as u32;
         for edge in self.edges(bundle) {
             let mut waits = self.waits(bundle, edge, scratch);
+            let lasts = lasts.min(self.within(bundle, edge));
             let messages = place.messages_of(edge);
             let ring = matches!(place.edges[edge].role, Role::Ring { .. });
             let downstream = state.downstream[edge];
             let share = self.rates.share[place.first_row as usize + messages.start];
             let stage_bytes = self.bytes * share * messages.len() as f64 / f64::from(stages);
-            let by_credit = ring && downstream != EVEN && waits_for_credit(downstream, hops, stage_bytes);
+            let alone = messages.clone().map(|message| state.message_ns[message]).fold(0.0, f64::max);
+            let pace = (alone * self.bytes / lasts.max(1.0)).min(1.0);
+            let by_credit =
+                ring && downstream != EVEN && waits_for_credit(downstream, hops, stage_bytes, pace);
             for message in messages {
                 let bytes = self.bytes * self.rates.share[place.first_row as usize + message];
                 let noise = self.factors.at(self.draw + message);

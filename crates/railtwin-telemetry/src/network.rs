@@ -62,6 +62,8 @@ pub(crate) struct Network {
     factor: f64,
     /// First pattern of the job in the case.
     first_pattern: usize,
+    /// Links between switches that the job's queue pairs cross, as often as they do: where other jobs can be met.
+    shared: Vec<u32>,
 }
 
 impl Network {
@@ -71,6 +73,7 @@ impl Network {
         states: Vec<(u64, EdgeRates, Vec<Vec<u32>>)>,
         first_pattern: usize,
         factor: f64,
+        is_shared: impl Fn(u32) -> bool,
     ) -> Self {
         let states: Vec<State> =
             states.into_iter().map(|(from_ns, rates, flows)| State { from_ns, rates, flows }).collect();
@@ -78,6 +81,9 @@ impl Network {
         let healthy = healthy
             .map(|(row, place)| seconds(place, &states[0].rates, first_pattern + row, &no_change))
             .collect();
+        let rows = places.iter().flat_map(|place| place.first_row..place.first_row + place.messages);
+        let links = rows.flat_map(|row| states[0].rates.links_of(row as usize));
+        let shared = links.copied().filter(|&link| is_shared(link)).collect();
         let mut network = Self {
             current: vec![PatternState::default(); places.len()],
             healthy,
@@ -88,6 +94,7 @@ impl Network {
             next_change_ns: 0,
             factor,
             first_pattern,
+            shared,
         };
         network.find(places, 0);
         network
@@ -126,7 +133,7 @@ impl Network {
         if expected <= 0.0 || draws.unit(step, 0) >= expected.min(1.0) {
             return;
         }
-        let links = &self.rates().links;
+        let links = &self.shared;
         if links.is_empty() {
             return;
         }

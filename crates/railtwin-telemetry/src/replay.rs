@@ -2,19 +2,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use railtwin_engine::{Case, EdgeRates, RankFault, RankTrouble};
-use railtwin_fabric::Fabric;
+use railtwin_engine::{Case, EdgeRates, RankFault};
+use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::directory::Directory;
-use railtwin_records::telemetry::{Batch, NOT_YET, OperationColumns};
-use railtwin_units::stream;
+use railtwin_records::telemetry::Batch;
 use railtwin_workload::Axis;
 
 use crate::durations::{Durations, no_job};
 use crate::error::TelemetryError;
-use crate::jitter::{Draws, Factors, Jitter};
+use crate::jitter::Jitter;
 use crate::layout::{PatternPlace, Seats, place};
 use crate::messages::{Found, Scratch};
 use crate::network::Network;
+use crate::ranks::{Ranks, Tables, Told};
 use crate::schedule::{Entry, Schedule, Task};
 use crate::who::{self, Rows};
 
@@ -54,6 +54,8 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Replay {
     pub(crate) fabric: Arc<Fabric>,
+    /// Row of the job in the case.
+    pub(crate) job: usize,
     pub(crate) rows: Rows,
     pub(crate) seats: Seats,
     schedule: Schedule,
@@ -82,40 +84,6 @@ pub struct Replay {
     step: u64,
     last_step_ns: u64,
     stuck: bool,
-}
-
-/// Factors and draws.
-#[derive(Debug)]
-struct Tables {
-    host: Factors,
-    rank: Factors,
-    operation: Factors,
-    message: Factors,
-    expert: Factors,
-    draws: Draws,
-}
-
-/// The state of ranks in a step; times in nanoseconds since it began.
-#[derive(Debug, Default)]
-struct Ranks {
-    /// Entry of each rank in the operation at hand.
-    entry: Vec<f64>,
-    /// When a rank begins the step.
-    begin: Vec<f64>,
-    /// Times as long as its computations take.
-    compute: Vec<f64>,
-    /// The same of experts, on top.
-    expert: Vec<f64>,
-    /// Clock of the rank's host when the step began.
-    clock_ns: Vec<u64>,
-    /// How fast that clock goes.
-    clock_rate: Vec<f64>,
-    /// How far it is off at time zero.
-    offset_ns: Vec<f64>,
-    /// Ranks that stop, from when until when, and whether they have.
-    stops: Vec<(u32, f64, f64, bool)>,
-    /// Ranks that hand in another number of bytes, from when until when.
-    others: Vec<(u32, f64, f64)>,
 }
 
 /// Groups of the operation at hand.
@@ -188,12 +156,18 @@ impl Replay {
             })
             .collect();
         let factor = settings.jitter.collision_factor.max(1.0);
-        let network = Network::new(&places, states, first_pattern, factor);
+        let fabric = &*case.fabric;
+        let is_shared = |link: u32| {
+            let ends = [fabric.source(LinkId(link)), fabric.target(LinkId(link))];
+            ends.into_iter().all(|device| fabric.place(device).is_some())
+        };
+        let network = Network::new(&places, states, first_pattern, factor, is_shared);
         let told = places.iter().map(|place| settings.axes.contains(&place.axis)).collect();
         let troubles = case.rank_faults.iter().filter(|fault| fault.job as usize == job).copied().collect();
         let ranks = Ranks::new(&rows, &settings);
         Ok(Self {
             fabric: Arc::clone(&case.fabric),
+            job,
             ends: schedule.slots.iter().map(|&length| vec![0.0; length]).collect(),
             busy: places.iter().map(|place| vec![0.0; place.communicator.len()]).collect(),
             sequence: vec![0; directory.communicators.len() - first_communicator as usize],
@@ -233,6 +207,18 @@ impl Replay {
     /// How long the last step took.
     pub fn last_step_ns(&self) -> u64 {
         self.last_step_ns
+    }
+
+    /// What the clock of a rank's host shows at `now_ns` of the controller's.
+    pub fn host_clock(&self, rank: u32, now_ns: u64) -> u64 {
+        let ranks = &self.ranks;
+        (ranks.offset_ns[rank as usize] + now_ns as f64 * ranks.clock_rate[rank as usize]) as u64
+    }
+
+    /// Nanoseconds of the last step, or before the first of all its operations one after the other.
+    pub(crate) fn quiet_step_ns(&self) -> f64 {
+        let all = self.durations.of_step(0).iter().sum::<f64>() / self.schedule.lanes;
+        if self.last_step_ns > 0 { self.last_step_ns as f64 } else { all }
     }
 
     /// Whether the job stands still.
@@ -430,6 +416,7 @@ impl Replay {
                 bytes: bytes as f64,
                 entry: &self.ranks.entry,
                 first_rank: first,
+                ends,
                 latest,
                 lasts,
                 sequence,
@@ -437,138 +424,6 @@ impl Replay {
                 draw: draw >> 20,
             };
             found.write(&mut self.scratch, &mut batch.messages);
-        }
-    }
-}
-
-/// One operation of all groups, to be written.
-struct Told<'a> {
-    place: &'a PatternPlace,
-    first: u32,
-    shapes: (u32, u32),
-    first_rank: u32,
-    ends: &'a [f64],
-    ranks: &'a Ranks,
-}
-
-impl Told<'_> {
-    fn write(&self, sequence: &[u32], out: &mut OperationColumns) {
-        let rows = self.place.members.len();
-        for column in [&mut out.communicator, &mut out.rank, &mut out.sequence, &mut out.shape] {
-            column.reserve(rows);
-        }
-        for column in [&mut out.enter_ns, &mut out.end_ns] {
-            column.reserve(rows);
-        }
-        let ranks = self.ranks;
-        for (group, &sequence) in sequence.iter().enumerate() {
-            let communicator = self.place.communicator[group];
-            for &rank in self.place.group(group) {
-                let enter = ranks.entry[(rank - self.first) as usize];
-                let end = self.ends[(rank - self.first) as usize];
-                if enter == f64::INFINITY {
-                    continue;
-                }
-                let clock = |time: f64| {
-                    ranks.clock_ns[rank as usize] + (time * ranks.clock_rate[rank as usize]) as u64
-                };
-                let other =
-                    |&(one, from, until): &(u32, f64, f64)| one == rank && enter >= from && enter < until;
-                let shape = if ranks.others.iter().any(other) { self.shapes.1 } else { self.shapes.0 };
-                let end = if end < f64::INFINITY { clock(end) } else { NOT_YET };
-                out.push(communicator, self.first_rank + rank, sequence, shape, clock(enter), end);
-            }
-        }
-    }
-}
-
-impl Tables {
-    fn new(settings: &Settings) -> Self {
-        let jitter = &settings.jitter;
-        let factors = |name: &str, sigma| Factors::lognormal(&mut stream::named(settings.seed, name), sigma);
-        Self {
-            host: factors("telemetry-host", jitter.host_compute),
-            rank: factors("telemetry-rank", jitter.rank_compute),
-            operation: factors("telemetry-operation", jitter.operation),
-            message: factors("telemetry-message", jitter.message),
-            expert: factors("telemetry-expert", jitter.expert),
-            draws: Draws::new(settings.seed, "telemetry-draws"),
-        }
-    }
-}
-
-impl Ranks {
-    fn new(rows: &Rows, settings: &Settings) -> Self {
-        let count = rows.host.len();
-        let draws = Draws::new(settings.seed, "telemetry-clocks");
-        let jitter = &settings.jitter;
-        let host = |rank: usize| u64::from(rows.host[rank]);
-        let drift = |rank| 1.0 + (2.0 * draws.unit(host(rank), 1) - 1.0) * jitter.clock_drift * 1e-6;
-        let offset = |rank| draws.unit(host(rank), 0) * jitter.clock_offset * 1e9;
-        Self {
-            begin: vec![0.0; count],
-            compute: vec![1.0; count],
-            expert: vec![1.0; count],
-            clock_ns: vec![0; count],
-            clock_rate: (0..count).map(drift).collect(),
-            offset_ns: (0..count).map(offset).collect(),
-            ..Self::default()
-        }
-    }
-
-    /// Draws how ranks fare in a step that begins at `now_ns`.
-    fn begin_step(
-        &mut self,
-        now_ns: u64,
-        step: u64,
-        rows: &Rows,
-        tables: &Tables,
-        settings: &Settings,
-        troubles: &[RankFault],
-    ) {
-        let jitter = &settings.jitter;
-        let count = self.begin.len();
-        let draw = |kind: u64| tables.draws.bits(step, u64::MAX - kind) as usize;
-        let (host, rank, expert, spike) = (draw(0), draw(1), draw(2), draw(3) as u64);
-        let checkpoint = jitter.checkpoint_steps > 0
-            && step % u64::from(jitter.checkpoint_steps) == u64::from(jitter.checkpoint_steps) - 1;
-        for at in 0..count {
-            let of_host = rows.host[at] as usize;
-            // Draws of hosts and ranks lie apart by odd strides: neighbours in one step are none in the next.
-            let slow = tables.host.at(host.wrapping_add(of_host * 7)) * tables.rank.at(rank.wrapping_add(at));
-            self.compute[at] = slow;
-            self.expert[at] = tables.expert.at(expert.wrapping_add(at));
-            let spikes = jitter.spike_probability > 0.0
-                && tables.draws.unit(spike, at as u64) < jitter.spike_probability;
-            if spikes {
-                let tail = 1.0 - tables.draws.unit(spike ^ 1, at as u64);
-                self.compute[at] += jitter.spike_share / tail.sqrt();
-            }
-            self.begin[at] = 0.0;
-            if checkpoint {
-                let unit = tables.draws.unit(spike ^ 2, of_host as u64);
-                self.begin[at] = jitter.checkpoint_seconds * 1e9 * (1.0 + jitter.checkpoint_spread * unit);
-            }
-            self.clock_ns[at] = (self.offset_ns[at] + now_ns as f64 * self.clock_rate[at]) as u64;
-        }
-        self.stops.clear();
-        self.others.clear();
-        for fault in troubles {
-            let rank = fault.rank as usize;
-            let (from, until) = (fault.from.ps() / 1_000, fault.until.ps() / 1_000);
-            let holds = from <= now_ns && now_ns < until;
-            let relative = |time: u64| time as f64 - now_ns as f64;
-            match fault.trouble {
-                RankTrouble::Slow(times) if holds => self.compute[rank] *= times,
-                RankTrouble::Late { time, every } if holds && step % u64::from(every.max(1)) == 0 => {
-                    self.begin[rank] += time.ps() as f64 / 1e3;
-                }
-                RankTrouble::Hang | RankTrouble::Gone => {
-                    self.stops.push((fault.rank, relative(from), relative(until), false));
-                }
-                RankTrouble::Mismatch => self.others.push((fault.rank, relative(from), relative(until))),
-                _ => {}
-            }
         }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Schedule {
     pub(crate) waits: Vec<Wait>,
     /// Length of each slot.
     pub(crate) slots: Vec<usize>,
+    /// Number of rank classes.
+    pub(crate) lanes: f64,
 }
 
 /// Ranks of each lane: rank classes are contiguous and of one size, as Megatron orders ranks.
@@ -114,7 +116,7 @@ impl Schedule {
                 free.push(slot);
             }
         }
-        Ok(Self { entries, waits, slots })
+        Ok(Self { entries, waits, slots, lanes: plan.lanes.len() as f64 })
     }
 }
 

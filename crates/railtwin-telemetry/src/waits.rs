@@ -72,11 +72,26 @@ pub(crate) fn from_leaves(edges: &[(u32, u32)], nodes: usize) -> Vec<(u32, u32)>
 /// `NCCL_STEPS` and `NCCL_BUFFSIZE`).
 pub(crate) const BUFFER: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// Whether an edge `downstream` hops after the slowest of a ring of `hops` waits for credit rather than for data.
+/// Bytes of one message: an eighth of a channel's buffer, as NCCL's proxies post them.
+pub(crate) const MESSAGE: f64 = BUFFER / 8.0;
+
+/// Whether an edge `downstream` hops after the slowest of a ring of `hops` waits for credit rather than for data, where
+/// buffers hold `ahead` stages and a hop hands on after `delay`, both in stages of the slowest.
 ///
-/// With buffers of `c` stages a hop `j` after the slow one may be `j` stages ahead of it by data, and `(n − j) · c` by
-/// credit; the tighter holds.
-pub(crate) fn waits_for_credit(downstream: u32, hops: u32, stage_bytes: f64) -> bool {
-    let buffered = BUFFER / stage_bytes.max(1.0);
-    f64::from(downstream) > f64::from(hops) * buffered / (1.0 + buffered)
+/// By data it may be `downstream` stages ahead of the slow one, by credit `ahead` for each hop that is left to it; each
+/// hop on the way takes its delay off. The tighter holds.
+pub(crate) fn credit_is_tighter(downstream: u32, hops: u32, ahead: f64, delay: f64) -> bool {
+    let (after, before) = (f64::from(downstream), f64::from(hops - downstream.min(hops)));
+    after * (1.0 - delay) > before * (ahead - delay)
 }
+
+/// The same for stages of so many bytes, when this edge alone would take `pace` of the slowest's time: a hop hands on
+/// message by message.
+pub(crate) fn waits_for_credit(downstream: u32, hops: u32, stage_bytes: f64, pace: f64) -> bool {
+    let messages = (stage_bytes / MESSAGE).max(1.0);
+    credit_is_tighter(downstream, hops, BUFFER / stage_bytes.max(1.0), pace / messages)
+}
+
+#[cfg(test)]
+#[path = "waits_tests.rs"]
+mod tests;
