@@ -9,9 +9,10 @@ pub mod windows;
 
 pub use ranks::SlowRanks;
 
+use crate::delay::SlowMessages;
 use crate::detector::Detector;
 
 /// All detectors of slowness at their defaults.
 pub fn slow_detectors() -> Vec<Box<dyn Detector>> {
-    vec![Box::new(SlowRanks::default())]
+    vec![Box::new(SlowRanks::default()), Box::new(SlowMessages::default())]
 }
