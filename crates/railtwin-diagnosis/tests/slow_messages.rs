@@ -207,3 +207,17 @@ fn healthy_rings_are_left_alone() {
         }
     }
 }
+
+#[test]
+fn single_bad_operations_are_chance() {
+    let rings = Rings::new(2, 8, &TWO_ORDERS, true);
+    let flows: Vec<u32> = (0..rings.directory.flows.len() as u32).collect();
+    let mut lot = Lot(11);
+    let batches: Vec<_> = (0..400)
+        .map(|step| {
+            let bad: Vec<u32> = flows.iter().copied().filter(|_| lot.uniform() < 2e-4).collect();
+            rings.batch(step, &flows, &[Slow::Flows(bad, 20.0)], 0.02, &mut lot)
+        })
+        .collect();
+    assert_eq!(rings.diagnose(batches.into_iter()), []);
+}

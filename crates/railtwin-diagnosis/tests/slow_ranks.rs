@@ -97,6 +97,23 @@ fn one_long_pause_is_no_straggler() {
     assert_eq!(found(&world), []);
 }
 
+#[test]
+fn a_slow_communicator_of_operations_alone_asks_for_more() {
+    // DP rings over 8 hosts, one per rail: the slow one has a NIC of each host, and nothing tells which.
+    let findings = found(&World { tp: 8, dp: 8, slow_dp: vec![(3, 1.5)], ..World::default() });
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0].syndrome, Syndrome::CommunicationSlow);
+    assert!(findings[0].suspects.is_empty() && findings[0].advice.contains("probes"), "{findings:#?}");
+    assert!(findings[0].evidence[0].what.contains("dp-3"));
+}
+
+#[test]
+fn a_slow_communicator_of_few_names_its_nics() {
+    let findings = found(&World { tp: 8, dp: 2, slow_dp: vec![(5, 1.3)], ..World::default() });
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(names(&findings[0]), ["host-0/nic-5", "host-1/nic-5"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

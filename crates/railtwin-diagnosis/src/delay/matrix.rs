@@ -19,7 +19,12 @@ const CLEAR: f64 = 2.0;
 pub struct Cell {
     network_ns: f64,
     bytes: f64,
-    rows: u32,
+    /// Operations of this window.
+    operations: u32,
+    /// The operation that comes in, and the worst of the window: one bad operation is chance and left out.
+    sequence: u32,
+    now: [f32; 2],
+    worst: [f32; 2],
     group: u32,
     /// Its time per byte over the median of its like, in the last window; NaN before one.
     pub ratio: f32,
@@ -34,7 +39,10 @@ pub struct Cell {
 const EMPTY: Cell = Cell {
     network_ns: 0.0,
     bytes: 0.0,
-    rows: 0,
+    operations: 0,
+    sequence: 0,
+    now: [0.0; 2],
+    worst: [0.0; 2],
     group: NONE,
     ratio: f32::NAN,
     streak: 0,
@@ -42,12 +50,29 @@ const EMPTY: Cell = Cell {
     since_ns: 0,
 };
 
+impl Cell {
+    /// The operation that came in is over: it is the worst where it took longest per byte.
+    fn end_operation(&mut self) {
+        let [now, bytes] = std::mem::take(&mut self.now);
+        if bytes > 0.0 && now * self.worst[1] >= self.worst[0] * bytes {
+            self.worst = [now, bytes];
+        }
+    }
+
+    /// Nanoseconds per byte in this window without its worst operation, where there are others.
+    fn cost(&self) -> Option<f64> {
+        let [worst, bytes] = if self.operations > 2 { self.worst.map(f64::from) } else { [0.0; 2] };
+        let left = self.bytes - bytes;
+        (left > 0.0).then(|| (self.network_ns - worst).max(0.0) / left)
+    }
+}
+
 /// Queue pairs alike: of communicators of one pool, over paths of the same number of links.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Group {
     pool: u32,
     flows: Vec<u32>,
-    rows: u64,
+    operations: u64,
     active: u64,
     judged_ns: u64,
 }
@@ -85,11 +110,18 @@ impl DelayMatrix {
                 self.groups[cell.group as usize].flows.push(flow);
             }
             let group = &mut self.groups[cell.group as usize];
-            group.rows += 1;
-            group.active += u64::from(cell.rows == 0);
-            cell.rows += 1;
-            cell.network_ns += messages.network_ns[row] as f64;
-            cell.bytes += messages.bytes[row] as f64;
+            let (network, bytes) = (messages.network_ns[row], messages.bytes[row]);
+            if cell.operations == 0 || cell.sequence != messages.sequence[row] {
+                group.operations += 1;
+                group.active += u64::from(cell.operations == 0);
+                cell.operations += 1;
+                cell.sequence = messages.sequence[row];
+                cell.end_operation();
+            }
+            cell.now[0] += network as f32;
+            cell.now[1] += bytes as f32;
+            cell.network_ns += network as f64;
+            cell.bytes += bytes as f64;
         }
     }
 
@@ -110,17 +142,18 @@ impl DelayMatrix {
     pub fn judge(&mut self, settings: &Settings, now_ns: u64) -> bool {
         let mut judged = false;
         for group in &mut self.groups {
-            if group.rows == 0 || group.rows < u64::from(settings.window) * group.active {
+            if group.operations == 0 || group.operations < u64::from(settings.window) * group.active {
                 continue;
             }
             judged = true;
             let since = std::mem::replace(&mut group.judged_ns, now_ns);
-            (group.rows, group.active) = (0, 0);
+            (group.operations, group.active) = (0, 0);
             self.values.clear();
             for &flow in &group.flows {
-                let cell = &self.cells[flow as usize];
-                if cell.bytes > 0.0 {
-                    self.values.push(cell.network_ns / cell.bytes);
+                let cell = &mut self.cells[flow as usize];
+                cell.end_operation();
+                if let Some(cost) = cell.cost() {
+                    self.values.push(cost);
                 }
             }
             let enough = self.values.len() >= LIKE;
@@ -128,7 +161,7 @@ impl DelayMatrix {
             let least = ((1.0 + settings.slow_share) * center).max(center + settings.deviations * deviation);
             for &flow in &group.flows {
                 let cell = &mut self.cells[flow as usize];
-                let cost = if cell.bytes > 0.0 { cell.network_ns / cell.bytes } else { f64::NAN };
+                let cost = cell.cost().unwrap_or(f64::NAN);
                 cell.carried = cell.bytes as f32;
                 cell.ratio = if enough && center > 0.0 { (cost / center) as f32 } else { f32::NAN };
                 if enough && cost > least {
@@ -137,7 +170,8 @@ impl DelayMatrix {
                 } else {
                     cell.streak = 0;
                 }
-                (cell.network_ns, cell.bytes, cell.rows) = (0.0, 0.0, 0);
+                (cell.network_ns, cell.bytes, cell.operations) = (0.0, 0.0, 0);
+                cell.worst = [0.0; 2];
             }
         }
         judged | self.judge_probes()

@@ -1,5 +1,6 @@
 //! Who computes slower, and which communicator communicates slower, from operations.
 pub mod chain;
+pub mod communicators;
 pub mod culprits;
 pub mod members;
 pub mod own_time;
