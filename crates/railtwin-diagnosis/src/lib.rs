@@ -19,4 +19,4 @@ pub use delay::SlowMessages;
 pub use detector::{Detector, Diagnosis};
 pub use hints::Hints;
 pub use settings::Settings;
-pub use slow::{SlowRanks, slow_detectors};
+pub use slow::{KernelTime, SlowRanks, averaged, separation, slow_detectors};

@@ -2,12 +2,14 @@
 pub mod chain;
 pub mod communicators;
 pub mod culprits;
+pub mod kernel_time;
 pub mod members;
 pub mod own_time;
 pub mod ranks;
 pub mod standing;
 pub mod windows;
 
+pub use kernel_time::{KernelTime, averaged, separation};
 pub use ranks::SlowRanks;
 
 use crate::delay::SlowMessages;
