@@ -4,18 +4,22 @@
 //! times of one host are formed.
 //!
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
+pub mod collision;
 pub mod context;
+pub mod delay;
 pub mod detector;
 pub mod hang;
 pub mod hints;
 pub mod join;
 pub mod pairs;
+pub mod localize;
 pub mod robust;
 pub mod rules;
 pub mod settings;
 pub mod slow;
 
 pub use context::Context;
+pub use delay::SlowMessages;
 pub use detector::{Detector, Diagnosis};
 pub use hang::Hang;
 pub use hints::Hints;
@@ -31,3 +35,4 @@ pub fn all_detectors() -> Vec<Box<dyn Detector>> {
     all.extend(rule_detectors());
     all
 }
+pub use slow::{KernelTime, SlowRanks, averaged, separation, slow_detectors};

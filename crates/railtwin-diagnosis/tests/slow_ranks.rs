@@ -3,7 +3,7 @@ mod common;
 
 use common::{World, names};
 use proptest::prelude::*;
-use railtwin_diagnosis::SlowRanks;
+use railtwin_diagnosis::{KernelTime, SlowRanks};
 use railtwin_records::{FaultKind, Finding, Syndrome};
 
 fn found(world: &World) -> Vec<Finding> {
@@ -95,6 +95,34 @@ fn healthy_jobs_are_left_alone() {
 fn one_long_pause_is_no_straggler() {
     let world = World { dp: 16, late: vec![(3, 5e8, 1000)], ..World::default() };
     assert_eq!(found(&world), []);
+}
+
+#[test]
+fn a_slow_communicator_of_operations_alone_asks_for_more() {
+    // DP rings over 8 hosts, one per rail: the slow one has a NIC of each host, and nothing tells which.
+    let findings = found(&World { tp: 8, dp: 8, slow_dp: vec![(3, 1.5)], ..World::default() });
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0].syndrome, Syndrome::CommunicationSlow);
+    assert!(findings[0].suspects.is_empty() && findings[0].advice.contains("probes"), "{findings:#?}");
+    assert!(findings[0].evidence[0].what.contains("dp-3"));
+}
+
+#[test]
+fn a_slow_communicator_of_few_names_its_nics() {
+    let findings = found(&World { tp: 8, dp: 2, slow_dp: vec![(5, 1.3)], ..World::default() });
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(names(&findings[0]), ["host-0/nic-5", "host-1/nic-5"]);
+}
+
+#[test]
+fn kernel_time_finds_a_plain_straggler_and_accuses_healthy_ranks() {
+    let plain = World { dp: 32, slow: vec![(7, 1.5)], ..World::default() };
+    let findings = plain.found_by(Box::new(KernelTime::default()));
+    assert_eq!(names(&findings[0]), ["job/7"]);
+    // A healthy job has a rank that waits least too, and it is accused now and then.
+    let healthy = World { tp: 8, dp: 16, steps: 400, jitter: 0.1, ..World::default() };
+    assert!(!healthy.found_by(Box::new(KernelTime::default())).is_empty());
+    assert_eq!(found(&healthy), []);
 }
 
 proptest! {

@@ -8,6 +8,7 @@ use crate::detector::Detector;
 use crate::hints::Hints;
 use crate::robust::spread;
 use crate::slow::chain::WaitChain;
+use crate::slow::communicators::Communicators;
 use crate::slow::culprits::{Candidate, Culprit, join};
 use crate::slow::members::Members;
 use crate::slow::own_time::{OwnTime, order};
@@ -60,6 +61,7 @@ pub struct SlowRanks {
     means: Vec<f64>,
     hints: Hints,
     chain: WaitChain,
+    communicators: Communicators,
     told_ranks: Vec<bool>,
     told: BTreeMap<Culprit, Vec<Component>>,
 }
@@ -79,6 +81,7 @@ impl SlowRanks {
             + self.means.capacity() * 8
             + self.hints.memory_bytes()
             + self.chain.memory_bytes()
+            + self.communicators.memory_bytes()
     }
 
     fn grow(&mut self, directory: &Directory, window: usize) {
@@ -99,6 +102,7 @@ impl SlowRanks {
         self.last_enter.resize(directory.ranks.len(), 0);
         self.told_ranks.resize(directory.ranks.len(), false);
         self.chain.grow(slots);
+        self.communicators.grow(communicators);
     }
 
     #[inline]
@@ -148,6 +152,7 @@ impl SlowRanks {
         let operations = f64::from(span.last.saturating_sub(span.first).max(1));
         let period = span.last_ns.saturating_sub(span.first_ns) as f64 / operations;
         let view = self.windows.view(communicator, kept, slots.clone());
+        self.communicators.take(communicator, &view);
         let pace = &mut self.paces[communicator as usize];
         take(&view, &mut self.standings[slots], pace, period, &mut self.scratch);
         self.pools[self.members.pool_of(communicator)].closed += 1;
@@ -182,6 +187,9 @@ impl SlowRanks {
         let since = std::mem::replace(&mut state.judged_ns, now_ns);
         state.closed = 0;
         state.candidates.clear();
+        let paces = &self.paces;
+        let period = |communicator: u32| paces[communicator as usize].period_ns;
+        self.communicators.judge_pool(context, &pool.communicators, period, since);
         self.means.clear();
         for &communicator in &pool.communicators {
             let known =
@@ -266,6 +274,7 @@ impl Detector for SlowRanks {
         }
         (self.last_enter, self.rows) = (last, rows);
         self.chain.observe(context.directory, &self.members, &batch.messages);
+        batch.messages.communicator.iter().for_each(|&row| self.communicators.has_messages(row));
         self.hints.observe(context, &batch.counters);
     }
 
@@ -308,5 +317,6 @@ impl Detector for SlowRanks {
             told.insert(culprit, suspects);
         }
         self.told = told;
+        self.communicators.tell(context, &self.members, now_ns, findings);
     }
 }

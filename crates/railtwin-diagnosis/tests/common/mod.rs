@@ -1,5 +1,7 @@
 //! A small world for tests of detectors: ranks on a tp × dp grid that compute, wait for each other and communicate.
 #![allow(dead_code, reason = "each test binary uses its part")]
+pub mod fabric;
+
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
 use railtwin_records::{Batch, CommunicatorInfo, Directory, Finding, HostInfo, OperationShape, RankInfo};
 

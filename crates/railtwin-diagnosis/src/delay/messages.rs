@@ -1,0 +1,234 @@
+//! Queue pairs whose messages take longer than those of their like: communication slow, down to the part at fault.
+use std::collections::BTreeMap;
+
+use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+use crate::collision::{Collision, JobActivity, explain, moved};
+use crate::context::Context;
+use crate::delay::ends::Ends;
+use crate::delay::matrix::DelayMatrix;
+use crate::detector::Detector;
+use crate::hints::Hints;
+use crate::localize::{Cause, Part, localize};
+use crate::slow::members::Members;
+
+/// The detector. Needs messages, or bandwidth probes; the fabric and the paths of flows make its sets small.
+#[derive(Debug, Default)]
+pub struct SlowMessages {
+    members: Members,
+    ends: Ends,
+    matrix: DelayMatrix,
+    jobs: JobActivity,
+    hints: Hints,
+    slow: Vec<u32>,
+    fast: Vec<u32>,
+    told: Vec<Told>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Told {
+    /// The suspects of the cause, sorted.
+    parts: Vec<Component>,
+    cause: Cause,
+    collision: bool,
+    lasts: bool,
+}
+
+impl SlowMessages {
+    /// Bytes that its state holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.members.memory_bytes()
+            + self.ends.memory_bytes()
+            + self.matrix.memory_bytes()
+            + self.hints.memory_bytes()
+            + 4 * (self.slow.capacity() + self.fast.capacity())
+    }
+
+    fn tell(&mut self, context: &Context<'_>, cause: Cause, now_ns: u64, findings: &mut Vec<Finding>) {
+        let mut parts: Vec<Component> = cause.suspects.iter().map(|s| s.component.clone()).collect();
+        parts.sort();
+        // A set that says no more than one told before, and lasts, is no news.
+        if let Some(told) = self.told.iter_mut().find(|told| told.parts.iter().all(|one| parts.contains(one)))
+        {
+            told.lasts = true;
+            told.cause.flows = cause.flows;
+            return;
+        }
+        let collision = explain(context, &self.ends, &self.matrix, &self.jobs, &cause, now_ns);
+        findings.push(match &collision {
+            Some(collision) => self.collision(context, &cause, collision, now_ns),
+            None => self.fault(context, &cause, now_ns),
+        });
+        self.told.push(Told { parts, cause, collision: collision.is_some(), lasts: true });
+    }
+
+    fn fault(&self, context: &Context<'_>, cause: &Cause, now_ns: u64) -> Finding {
+        let one_way = self.one_way(context, cause);
+        let covered = cause.flows.len() as f64;
+        let precision = covered / (covered + cause.fast as f64);
+        let mut faults = vec![FaultKind::Slow, FaultKind::Lossy];
+        if matches!(cause.part, Part::Switch(_)) {
+            faults.insert(1, FaultKind::Latency);
+        }
+        if matches!(cause.part, Part::NicIn(_) | Part::Nic(_)) {
+            faults.push(FaultKind::PauseStorm);
+        }
+        let mut finding =
+            self.finding(context, cause, Syndrome::CommunicationSlow, cause.suspects.clone(), now_ns);
+        finding.faults = faults;
+        finding.confidence = (precision * (1.0 - 0.5_f64.powf(covered.min(6.0) + 0.5))).clamp(0.0, 0.99);
+        if let Some(way) = one_way {
+            finding.evidence.push(Evidence {
+                table: "messages",
+                what: format!("fast queue pairs that cross the suspect {way}"),
+                value: 0.0,
+                expected: covered,
+                unit: "queue pairs",
+            });
+        }
+        let probed = cause.flows.iter().all(|&flow| self.matrix.is_probed(flow));
+        finding.advice = match (cause.suspects.len(), probed) {
+            (0 | 1, _) => String::new(),
+            (_, false) => {
+                "bandwidth probes between the NICs of the slow pairs and others, crosswise, tell the sending \
+                           side, the way and the receiving side apart; so do errors counted at their ports"
+                    .into()
+            }
+            (_, true) => {
+                "errors, pauses and link-downs counted at the ports tell a cable from its NIC".into()
+            }
+        };
+        finding
+    }
+
+    fn one_way(&self, context: &Context<'_>, cause: &Cause) -> Option<String> {
+        let (Part::Link(link), Some(fabric)) = (cause.part, context.fabric) else { return None };
+        let link = railtwin_fabric::LinkId(link);
+        let name = |device| fabric.device_name(device);
+        Some(format!("from {} to {}", name(fabric.source(link)), name(fabric.target(link))))
+    }
+
+    fn collision(&self, context: &Context<'_>, cause: &Cause, collision: &Collision, now_ns: u64) -> Finding {
+        let shared = collision.link.and_then(|link| context.cable_of(link));
+        let first = shared.or_else(|| cause.suspects.first().map(|suspect| suspect.component.clone()));
+        let mut suspects = Vec::new();
+        let jobs = collision.jobs.iter().filter_map(|&job| context.directory.jobs.get(job as usize));
+        let others: Vec<Component> = jobs.map(|name| Component::Job(name.clone())).collect();
+        let share = 1.0 / (usize::from(first.is_some()) + others.len()).max(1) as f64;
+        suspects.extend(first.into_iter().chain(others).map(|component| Suspect { component, share }));
+        let mut finding = self.finding(context, cause, Syndrome::Collision, suspects, now_ns);
+        finding.confidence = if collision.expected > 1.0 { 0.9 } else { 0.7 };
+        if collision.flows > 0 {
+            finding.evidence.push(Evidence {
+                table: "messages",
+                what: format!(
+                    "time per byte that fair shares explain, with {} queue pairs on the link",
+                    collision.flows
+                ),
+                value: cause.flows.iter().map(|&flow| self.matrix.ratio(flow)).fold(0.0, f64::max),
+                expected: collision.expected,
+                unit: "times",
+            });
+        }
+        finding.advice = "traffic and no fault: other source ports or paths spread it".into();
+        finding
+    }
+
+    fn finding(
+        &self,
+        context: &Context<'_>,
+        cause: &Cause,
+        syndrome: Syndrome,
+        suspects: Vec<Suspect>,
+        now_ns: u64,
+    ) -> Finding {
+        let ratio = cause.flows.iter().map(|&flow| self.matrix.ratio(flow)).fold(0.0, f64::max);
+        let worst = cause
+            .flows
+            .iter()
+            .copied()
+            .max_by(|&a, &b| self.matrix.ratio(a).total_cmp(&self.matrix.ratio(b)));
+        let info = worst.and_then(|flow| context.directory.flows.get(flow as usize));
+        let pair = info.map_or_else(String::new, |info| format!("{} > {}", info.source_nic, info.target_nic));
+        let count = |value: usize, what: &str| Evidence {
+            table: "messages",
+            what: what.into(),
+            value: value as f64,
+            expected: 0.0,
+            unit: "queue pairs",
+        };
+        Finding {
+            at_ns: now_ns,
+            since_ns: cause.flows.iter().map(|&flow| self.matrix.since_ns(flow)).min().unwrap_or(now_ns),
+            syndrome,
+            faults: Vec::new(),
+            suspects,
+            confidence: 0.5,
+            severity: (1.0 - 1.0 / ratio.max(1.0)).clamp(0.0, 1.0),
+            evidence: vec![
+                Evidence {
+                    table: "messages",
+                    what: format!(
+                        "time per byte over that of queue pairs alike, {pair}, the worst of a {}",
+                        cause.look
+                    ),
+                    value: ratio,
+                    expected: 1.0,
+                    unit: "times",
+                },
+                count(cause.flows.len(), "slow queue pairs that cross the suspect"),
+                count(cause.fast, "fast queue pairs that cross it all the same"),
+            ],
+            advice: String::new(),
+        }
+    }
+}
+
+impl Detector for SlowMessages {
+    fn name(&self) -> &'static str {
+        "slow-messages"
+    }
+
+    fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
+        self.members.grow(context.directory);
+        self.ends.grow(context.directory);
+        self.jobs.grow(context.directory);
+        let mut last = u32::MAX;
+        for &rank in &batch.operations.rank {
+            if let Some(info) = context.directory.ranks.get(rank as usize)
+                && info.job != last
+            {
+                last = info.job;
+                self.jobs.seen(info.job, batch.until_ns);
+            }
+        }
+        self.matrix.observe(context.directory, &self.members, &batch.messages);
+        self.matrix.probe(context.directory, &batch.probes);
+        self.hints.observe(context, &batch.counters);
+    }
+
+    fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
+        if !self.matrix.judge(context.settings, now_ns) {
+            return;
+        }
+        let (mut slow, mut fast) = (std::mem::take(&mut self.slow), std::mem::take(&mut self.fast));
+        self.matrix.split(context.settings, &mut slow, &mut fast);
+        self.told.iter_mut().for_each(|told| told.lasts = false);
+        if !slow.is_empty() {
+            let weights: BTreeMap<Component, f64> = self.hints.weights(context);
+            for cause in localize(context, &self.ends, &slow, &fast, &weights) {
+                self.tell(context, cause, now_ns, findings);
+            }
+        }
+        (self.slow, self.fast) = (slow, fast);
+        let gone: Vec<Told> =
+            self.told.iter().filter(|told| !told.lasts && !told.collision).cloned().collect();
+        for told in gone {
+            if let Some(collision) = moved(context, &self.ends, &self.matrix, &self.jobs, &told.cause, now_ns)
+            {
+                findings.push(self.collision(context, &told.cause, &collision, now_ns));
+            }
+        }
+        self.told.retain(|told| told.lasts);
+    }
+}

@@ -1,0 +1,7 @@
+//! The delay matrix and what it says of slow communication.
+pub mod ends;
+pub mod matrix;
+pub mod messages;
+
+pub use matrix::DelayMatrix;
+pub use messages::SlowMessages;
