@@ -3,6 +3,7 @@
 mod actions;
 mod errors;
 mod fixture;
+mod healthy;
 mod laws;
 mod links;
 mod pauses;
