@@ -1,7 +1,7 @@
 //! Which component explains what went wrong: every bad path crosses it and no good one does.
 use std::collections::BTreeMap;
 
-use railtwin_fabric::LinkId;
+use railtwin_fabric::{DeviceId, LinkId, PortRole};
 use railtwin_records::{Component, FlowInfo, Suspect};
 
 use crate::context::Context;
@@ -16,6 +16,10 @@ pub enum Crossing {
     Cable(u32),
     /// A switch.
     Switch(u32),
+    /// A switch as far as it sends towards the hosts: its ports below share buffers that those above may not fill.
+    SwitchDown(u32),
+    /// A switch as far as it sends away from the hosts.
+    SwitchUp(u32),
     /// The sending half of a NIC.
     NicOut(String),
     /// The receiving half of a NIC.
@@ -51,6 +55,13 @@ pub fn crossings(context: &Context<'_>, flow: &FlowInfo) -> Vec<Crossing> {
                 if fabric.place(device).is_some() {
                     found.push(Crossing::Switch(device.0));
                 }
+            }
+            let port = fabric.cable_ports(id.cable())[(link & 1) as usize];
+            let source = fabric.source(id).0;
+            match fabric.port_role(port) {
+                PortRole::Down => found.push(Crossing::SwitchDown(source)),
+                PortRole::Up => found.push(Crossing::SwitchUp(source)),
+                _ => {}
             }
         }
     }
@@ -128,7 +139,8 @@ const fn weight(crossing: &Crossing) -> f64 {
     match crossing {
         Crossing::Cable(_) | Crossing::Link(_) => 3.0,
         Crossing::NicOut(_) | Crossing::NicIn(_) | Crossing::Nic(_) => 2.0,
-        Crossing::Switch(_) | Crossing::Host(_) | Crossing::Connection(..) => 1.0,
+        Crossing::Switch(_) | Crossing::SwitchDown(_) | Crossing::SwitchUp(_) => 1.0,
+        Crossing::Host(_) | Crossing::Connection(..) => 1.0,
     }
 }
 
@@ -151,8 +163,8 @@ fn named(context: &Context<'_>, alike: &[&Crossing]) -> Vec<Suspect> {
                 let link = LinkId(cable * 2);
                 link_in(context, link.0).map(|(fabric, id)| Component::Cable(fabric.cable_name(id.cable())))
             }
-            Crossing::Switch(device) => {
-                context.fabric.map(|fabric| device_component(fabric, railtwin_fabric::DeviceId(*device)))
+            Crossing::Switch(device) | Crossing::SwitchDown(device) | Crossing::SwitchUp(device) => {
+                context.fabric.map(|fabric| device_component(fabric, DeviceId(*device)))
             }
             Crossing::NicOut(nic) | Crossing::NicIn(nic) | Crossing::Nic(nic) => {
                 Some(Component::Nic(nic.clone()))

@@ -7,9 +7,7 @@ use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Syndrome};
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::limits::Limits;
-use crate::rules::place::{
-    Ports, component_of_device, counted, device_component, host_of, link_in, suspects,
-};
+use crate::rules::place::{Ports, component_of_device, counted, device_component, link_in, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, GaugeCell, Growth, component_of};
 
@@ -103,6 +101,8 @@ pub struct LinkState {
     ends: Ends,
     downs: Growth,
     noticed: BTreeMap<Cable, u64>,
+    /// What was in trouble at the last judgement: the same gives the same answer.
+    last: Vec<(Cable, Trouble)>,
     told: Told,
 }
 
@@ -130,6 +130,7 @@ impl LinkState {
             ends: Ends::new(limits.outlive_ns),
             downs: Growth::new(limits.window_ns),
             noticed: BTreeMap::new(),
+            last: Vec::new(),
             told: Told::default(),
         }
     }
@@ -159,7 +160,7 @@ fn cable_of(context: &Context<'_>, entity: u32) -> Cable {
 }
 
 /// The devices at the ends of an entity's cable and the hosts that they stand in.
-fn owners(context: &Context<'_>, entity: u32) -> Vec<Component> {
+fn owners(context: &Context<'_>, hosts: &BTreeSet<&str>, entity: u32) -> Vec<Component> {
     let Some(info) = context.directory.entities.get(entity as usize) else { return Vec::new() };
     let mut owners = Vec::new();
     match info.link.and_then(|link| link_in(context, link)) {
@@ -174,9 +175,14 @@ fn owners(context: &Context<'_>, entity: u32) -> Vec<Component> {
             }
         }
     }
-    let hosts: Vec<Component> =
-        owners.iter().filter_map(|component| host_of(context.directory, component)).collect();
-    owners.extend(hosts);
+    for row in 0..owners.len() {
+        let host = match &owners[row] {
+            Component::Nic(name) | Component::Gpu(name) => name.split_once('/').map(|(host, _)| host),
+            _ => None,
+        };
+        let host = host.filter(|host| hosts.contains(host)).map(|host| Component::Host(host.to_owned()));
+        owners.extend(host);
+    }
     owners.sort_unstable();
     owners.dedup();
     owners
@@ -206,12 +212,16 @@ impl Detector for LinkState {
             }
         }
         self.noticed.retain(|cable, _| troubled.contains_key(cable));
-        if !troubled.is_empty() {
+        let now: Vec<(Cable, Trouble)> = troubled.iter().map(|(&cable, held)| (cable, held.0)).collect();
+        if now == self.last {
+            self.told.lasts(now_ns);
+        } else if !troubled.is_empty() {
             for &cable in troubled.keys() {
                 self.noticed.entry(cable).or_insert(now_ns);
             }
             self.tell(context, troubled, now_ns, findings);
         }
+        self.last = now;
         self.told.forget(now_ns);
     }
 }
@@ -231,16 +241,17 @@ impl LinkState {
         now_ns: u64,
         findings: &mut Vec<Finding>,
     ) {
+        let hosts: BTreeSet<&str> = context.directory.hosts.iter().map(|host| host.name.as_str()).collect();
         let mut all: BTreeMap<Component, BTreeSet<Cable>> = BTreeMap::new();
         let mut hit: BTreeSet<Component> = BTreeSet::new();
         for (_, entities) in troubled.values() {
-            hit.extend(owners(context, entities[0]));
+            hit.extend(owners(context, &hosts, entities[0]));
         }
         for entity in 0..context.directory.entities.len() as u32 {
             if self.ends.at(entity).is_none() && self.downs.of(entity).is_none() {
                 continue;
             }
-            for owner in owners(context, entity) {
+            for owner in owners(context, &hosts, entity) {
                 if hit.contains(&owner) {
                     all.entry(owner).or_default().insert(cable_of(context, entity));
                 }
@@ -288,7 +299,7 @@ impl LinkState {
             };
             let mut weights = vec![(named.unwrap_or_else(|| first.clone()), 3.0)];
             // A NIC of which nothing else is known to work may be it as well.
-            for owner in owners(context, entities[0]) {
+            for owner in owners(context, &hosts, entities[0]) {
                 if matches!(owner, Component::Nic(_))
                     && all.get(&owner).is_some_and(|cables| cables.len() == 1)
                 {

@@ -102,12 +102,19 @@ impl ErrorJoin {
     }
 
     /// What all ranks are judged with.
-    fn shared<'a>(&self, context: &Context<'a>) -> Shared<'a> {
+    fn shared<'a>(&self, context: &Context<'a>, any_gone: bool) -> Shared<'a> {
         let directory = context.directory;
         let floor = self.limits.nvlink_errors;
         let nvlink = outliers(&self.nvlink, directory, floor, context.settings.deviations);
         let mut senders: BTreeMap<&str, BTreeMap<&str, bool>> = BTreeMap::new();
-        if self.timeouts.all().any(|(_, grown)| grown >= self.limits.ack_timeouts) {
+        let mut cut = Vec::new();
+        let any_late = self.timeouts.all().any(|(_, grown)| grown >= self.limits.ack_timeouts);
+        if any_late {
+            let nics = self.by_component.iter().filter(|(one, _)| matches!(one, Component::Nic(_)));
+            let ports = nics.flat_map(|(_, ports)| ports.iter().copied());
+            cut.extend(ports.filter(|&port| self.is_cut(directory, port)));
+        }
+        if any_late && (any_gone || !cut.is_empty()) {
             let mut late: BTreeMap<&str, bool> = BTreeMap::new();
             for flow in directory.flows.iter().filter(|flow| flow.source_nic != flow.target_nic) {
                 let late = *late.entry(&flow.source_nic).or_insert_with(|| {
@@ -117,7 +124,7 @@ impl ErrorJoin {
                 senders.entry(&flow.target_nic).or_default().insert(&flow.source_nic, late);
             }
         }
-        Shared { nvlink, senders }
+        Shared { nvlink, senders, cut }
     }
 
     /// All that is known about a rank whose process is gone, and the rows that say so.
@@ -199,6 +206,8 @@ struct Shared<'a> {
     nvlink: Vec<Outlier>,
     /// Receiving NIC to the NICs that send to it, and whether they time out. Empty where none does.
     senders: BTreeMap<&'a str, BTreeMap<&'a str, bool>>,
+    /// Ports of NICs that lost their link lately, where some NIC times out.
+    cut: Vec<u32>,
 }
 
 impl Shared<'_> {
@@ -264,7 +273,7 @@ impl Detector for ErrorJoin {
             .map(|(entity, _)| entity)
             .collect();
         self.noticed.retain(|entity, _| gone.contains(entity));
-        let shared = self.shared(context);
+        let shared = self.shared(context, !gone.is_empty());
         let mut by_job: BTreeMap<u32, Vec<Gone>> = BTreeMap::new();
         let mut went: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
         for &entity in &gone {
@@ -404,17 +413,7 @@ impl ErrorJoin {
         findings: &mut Vec<Finding>,
     ) {
         let directory = context.directory;
-        if shared.senders.is_empty() {
-            return;
-        }
-        let ports: Vec<u32> = self
-            .by_component
-            .iter()
-            .filter(|(component, _)| matches!(component, Component::Nic(_)))
-            .flat_map(|(_, ports)| ports.iter().copied())
-            .filter(|&port| self.is_cut(directory, port))
-            .collect();
-        for port in ports {
+        for &port in &shared.cut {
             let Some(nic) = component_of(directory, port) else { continue };
             let (share, senders) = shared.timed_out(nic.name());
             let rank = directory.ranks.iter().position(|info| {

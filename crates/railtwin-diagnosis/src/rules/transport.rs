@@ -197,17 +197,16 @@ fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<
 
 /// All that the flows of a NIC cross, as far as it can make the counter grow.
 ///
-/// What a NIC receives cannot be hurt by the other direction of its cables; of what it sends the acknowledgements come
-/// back over links that are not known, so cables stand for both directions.
+/// What a NIC receives cannot be hurt by the other direction of its cables. Of what it sends the acknowledgements come
+/// back over links that are not known, so besides links their cables stand for both directions.
 fn crossed(context: &Context<'_>, side: Side, nic: &str, flows: &[&FlowInfo]) -> Vec<Crossing> {
     let mut all: Vec<Crossing> = flows.iter().flat_map(|flow| crossings(context, flow)).collect();
-    all.retain(|crossing| match side {
-        Side::Receiver => !matches!(crossing, Crossing::Cable(_) | Crossing::Nic(_)),
-        Side::Sender => !matches!(crossing, Crossing::Link(_) | Crossing::NicIn(_) | Crossing::NicOut(_)),
-    });
+    if side == Side::Receiver {
+        all.retain(|crossing| !matches!(crossing, Crossing::Cable(_) | Crossing::Nic(_)));
+    }
     all.push(match side {
         Side::Receiver => Crossing::NicIn(nic.to_owned()),
-        Side::Sender => Crossing::Nic(nic.to_owned()),
+        Side::Sender => Crossing::NicOut(nic.to_owned()),
     });
     all.sort_unstable();
     all.dedup();
