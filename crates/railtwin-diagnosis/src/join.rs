@@ -4,7 +4,7 @@
 //! switch, a link in its cable. Two findings are of one fault when a suspect of one is, or lies within, a suspect of the
 //! other; then the finer of the two stays, and suspects that only one of them names are dropped.
 use railtwin_fabric::Fabric;
-use railtwin_records::{Component, Directory, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Directory, FaultKind, Finding, Suspect, Syndrome};
 
 /// Where components lie.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,53 @@ impl Places<'_> {
             (Storage, Host(_)) => false,
             _ => false,
         }
+    }
+
+    /// The host of a rank, GPU, NIC or host.
+    fn host_name(&self, component: &Component) -> Option<String> {
+        match component {
+            Component::Rank(_) => self.gpu_of(component).map(|gpu| self.host_of(&gpu).to_owned()),
+            Component::Gpu(name) | Component::Nic(name) => Some(self.host_of(name).to_owned()),
+            Component::Host(name) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// Names, of hosts or NICs, at which a component is: what flows begin or end there touch it.
+    fn touched(&self, component: &Component) -> Vec<String> {
+        let of_ports = |ports: &mut dyn Iterator<Item = String>| {
+            ports
+                .map(|port| self.device_of_port(&port).to_owned())
+                .filter(|name| name.contains('/'))
+                .collect()
+        };
+        match component {
+            Component::Cable(name) => {
+                let ends = self.cable_ends(name);
+                let own = std::iter::once(name.clone());
+                of_ports(&mut ends.into_iter().chain(own))
+            }
+            Component::Link(name) | Component::Connection(name) => {
+                of_ports(&mut ends(name).into_iter().flatten().map(str::to_owned))
+            }
+            Component::Nic(name) => vec![name.clone()],
+            other => self.host_name(other).into_iter().collect(),
+        }
+    }
+
+    /// Whether flows go between the places of two components, or they are the same place.
+    fn talk(&self, first: &Component, second: &Component) -> bool {
+        let (first, second) = (self.touched(first), self.touched(second));
+        let at =
+            |names: &[String], nic: &str| names.iter().any(|name| name == nic || name == self.host_of(nic));
+        let near = |names: &[String], other: &[String]| other.iter().any(|name| at(names, name));
+        if near(&first, &second) || near(&second, &first) {
+            return true;
+        }
+        self.directory.flows.iter().any(|flow| {
+            let (from, to) = (&flow.source_nic, &flow.target_nic);
+            at(&first, from) && at(&second, to) || at(&first, to) && at(&second, from)
+        })
     }
 
     /// Whether a device is, or is in, a NIC, switch or host.
@@ -111,7 +158,84 @@ pub fn join(places: &Places<'_>, findings: &[Finding]) -> Vec<Finding> {
             None => joined.push(finding.clone()),
         }
     }
-    joined
+    consequences(places, by_host(places, joined))
+}
+
+/// Late or missing ranks of one host as one finding about the host: that two of its GPUs fail together by themselves is
+/// far less likely than one thing that they share.
+fn by_host(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
+    let host_of = |finding: &Finding| {
+        let of_ranks =
+            matches!(finding.syndrome, Syndrome::NonCommunicationSlow | Syndrome::NonCommunicationHang);
+        let first = finding.suspects.first().filter(|_| of_ranks)?;
+        places.host_name(&first.component)
+    };
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let host = host_of(&finding);
+        let same = |known: &&mut Finding| {
+            known.syndrome == finding.syndrome && host.is_some() && host_of(known) == host
+        };
+        match (kept.iter_mut().find(same), &host) {
+            (Some(known), Some(host)) => {
+                let suspects = vec![Suspect { component: Component::Host(host.clone()), share: 1.0 }];
+                merge(known, &finding, suspects);
+            }
+            _ => kept.push(finding),
+        }
+    }
+    kept
+}
+
+/// Drops what follows from something that is surer: queue pairs towards a process that is gone time out, the other port
+/// of a NIC whose cable is down carries double, what a lossy link loses its peers count. A second fault at a NIC that
+/// talks to the first one's shows again once the first is mended.
+fn consequences(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
+    let mut order: Vec<usize> = (0..findings.len()).collect();
+    order.sort_by(|&a, &b| findings[b].confidence.total_cmp(&findings[a].confidence).then(a.cmp(&b)));
+    let mut follows = vec![false; findings.len()];
+    for (rank, &cause) in order.iter().enumerate() {
+        if follows[cause] {
+            continue;
+        }
+        for &effect in &order[rank + 1..] {
+            follows[effect] |= explains(places, &findings[cause], &findings[effect]);
+        }
+    }
+    let kept = findings.into_iter().zip(follows).filter(|(_, follows)| !follows);
+    kept.map(|(finding, _)| finding).collect()
+}
+
+/// Whether one fault brings about what another finding is about.
+fn explains(places: &Places<'_>, cause: &Finding, effect: &Finding) -> bool {
+    use Syndrome::{
+        Collision, CommunicationHang, CommunicationSlow, Counter, Crash, NonCommunicationHang, Unreachable,
+    };
+    let (Some(first), Some(second)) = (cause.suspects.first(), effect.suspects.first()) else { return false };
+    let network = |finding: &Finding| {
+        let of_links = |fault: &FaultKind| {
+            matches!(
+                fault,
+                FaultKind::Slow
+                    | FaultKind::Lossy
+                    | FaultKind::Down
+                    | FaultKind::Flap
+                    | FaultKind::PauseStorm
+            )
+        };
+        finding.faults.iter().any(of_links)
+    };
+    let is_effect = match effect.syndrome {
+        CommunicationSlow | CommunicationHang | Unreachable | Collision => true,
+        Counter => network(effect),
+        _ => false,
+    };
+    let is_cause = match cause.syndrome {
+        Crash | NonCommunicationHang | Unreachable => true,
+        CommunicationSlow | Counter => !cause.suspects.is_empty(),
+        _ => false,
+    };
+    is_effect && is_cause && places.talk(&first.component, &second.component)
 }
 
 /// The finer of each pair of suspects of which one lies within the other, with the greater of their shares.
@@ -222,6 +346,44 @@ mod tests {
         // Another cable is another fault; a collision is none.
         assert_eq!(join(&places, &[slow.clone(), finding(Syndrome::Counter, &[cable(3)])]).len(), 2);
         assert_eq!(join(&places, &[slow, finding(Syndrome::Collision, &[cable(2)])]).len(), 2);
+    }
+
+    #[test]
+    fn what_follows_from_a_surer_finding_is_no_finding_of_its_own() {
+        use railtwin_records::FlowInfo;
+        let mut directory = directory();
+        let (source_nic, target_nic) = ("host-0/nic-0".to_owned(), "host-1/nic-0".to_owned());
+        directory.flows.push(FlowInfo {
+            source: 0,
+            target: 1,
+            source_nic,
+            target_nic,
+            nic_port: 0,
+            queue_pair: 1,
+            source_port: 0,
+            links: Vec::new(),
+        });
+        let places = Places { directory: &directory, fabric: None };
+        let gone = finding(Syndrome::NonCommunicationHang, &[Component::Rank("a/b/1".into())]);
+        let timeouts = |nic: &str| Finding {
+            confidence: 0.7,
+            faults: vec![FaultKind::Lossy],
+            ..finding(Syndrome::Counter, &[Component::Nic(nic.into())])
+        };
+        assert_eq!(join(&places, &[timeouts("host-0/nic-0"), gone.clone()]), std::slice::from_ref(&gone));
+        assert_eq!(join(&places, &[timeouts("host-3/nic-0"), gone]).len(), 2, "they do not talk");
+    }
+
+    #[test]
+    fn ranks_of_one_host_are_the_host() {
+        let mut directory = directory();
+        directory.ranks[1].host = 0;
+        directory.ranks[1].gpu = 1;
+        let places = Places { directory: &directory, fabric: None };
+        let late = |rank: &str| finding(Syndrome::NonCommunicationSlow, &[Component::Rank(rank.into())]);
+        let joined = join(&places, &[late("a/b/0"), late("a/b/1"), late("a/b/3")]);
+        assert_eq!(joined.len(), 2);
+        assert_eq!(joined[0].suspects[0].component, Component::Host("host-0".into()));
     }
 
     #[test]

@@ -11,8 +11,8 @@ pub mod detector;
 pub mod hang;
 pub mod hints;
 pub mod join;
-pub mod pairs;
 pub mod localize;
+pub mod pairs;
 pub mod robust;
 pub mod rules;
 pub mod settings;
@@ -25,7 +25,6 @@ pub use hang::Hang;
 pub use hints::Hints;
 pub use rules::rule_detectors;
 pub use settings::Settings;
-pub use slow::{SlowRanks, slow_detectors};
 
 /// All detectors, in the order in which they are asked. The baselines that stand beside them on the score card are not
 /// among them.

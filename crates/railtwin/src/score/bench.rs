@@ -10,9 +10,9 @@ use crate::question::Question;
 
 /// Scenarios that are scored on, by number of ranks.
 const SCENARIOS: [(u32, &str, &str); 3] = [
-    (128, "gpt-22b-128.toml", include_str!("../../../../scenarios/score/gpt-22b-128.toml")),
-    (1_024, "gpt-22b-1024.toml", include_str!("../../../../scenarios/score/gpt-22b-1024.toml")),
-    (16_384, "gpt-22b-16384.toml", include_str!("../../../../scenarios/score/gpt-22b-16384.toml")),
+    (128, "llama-7b-128.toml", include_str!("../../../../scenarios/score/llama-7b-128.toml")),
+    (1_024, "llama-7b-1024.toml", include_str!("../../../../scenarios/score/llama-7b-1024.toml")),
+    (16_384, "llama-7b-16384.toml", include_str!("../../../../scenarios/score/llama-7b-16384.toml")),
 ];
 
 /// A resolved scenario, simulated once without faults.

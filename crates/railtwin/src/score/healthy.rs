@@ -2,7 +2,7 @@
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
 use railtwin_records::{Batch, Directory, Finding, Syndrome};
-use railtwin_telemetry::{Jitter, Replay};
+use railtwin_telemetry::{CounterSettings, Counters, Jitter, Replay};
 use railtwin_workload::Axis;
 
 use super::bench::Bench;
@@ -40,13 +40,14 @@ pub fn healthy(
 ) -> Result<Healthy, Error> {
     let mut directory = Directory::default();
     let settings = railtwin_telemetry::Settings {
-        axes: vec![Axis::Tp, Axis::Dp],
+        axes: vec![Axis::Dp],
         messages: true,
         jitter: Jitter::default(),
         seed: bench.case.seed,
     };
     let rates = vec![bench.rates.clone()];
     let mut replay = Replay::new(&bench.case, 0, bench.durations.clone(), rates, settings, &mut directory)?;
+    let mut counters = Counters::new(&bench.case, &replay, CounterSettings::default(), &mut directory);
     let mut diagnosis = Diagnosis::with(Settings::default(), detectors());
     let fabric = Some(&*bench.case.fabric);
     let (mut batch, mut findings) = (Batch::default(), Vec::new());
@@ -60,7 +61,7 @@ pub fn healthy(
         let now = batch.until_ns as f64 / 1e9;
         if now >= counters_at {
             counters_at = now + COUNTERS_S;
-            // COUNTERS
+            counters.read(&replay, batch.until_ns, &mut batch.counters);
         }
         diagnosis.observe(&directory, fabric, &batch, &mut findings);
     }

@@ -2,11 +2,13 @@
 //!
 //! * [`inject`]: what is injected; [`bench`]: the job that it is injected into.
 //! * [`mod@trial`]: one fault, one job, one set of signals; [`verdict`]: whether findings name the truth.
+//! * [`probe`]: pairwise probes that findings ask for.
 //! * [`healthy`]: hours without a fault, in which nobody may be accused.
 //! * [`text`]: the card as Markdown.
 pub mod bench;
 pub mod healthy;
 pub mod inject;
+pub mod probe;
 pub mod text;
 pub mod trial;
 pub mod verdict;
