@@ -187,14 +187,13 @@ fn raise(
     let spread = case.routing.balancer.is_spread();
     let mut parts: Vec<f64> = Vec::new();
     if spread {
-        let (shape, connections) = lowering.shape_of(pattern);
+        let (_, connections) = lowering.shape_of(pattern);
         for connection in connections.flatten() {
             let connection = &lowering.connections()[connection as usize];
             for queue_pair in connection.first..connection.first + connection.count {
                 parts.extend(chosen.path(queue_pair).parts);
             }
         }
-        debug_assert!(shape.edges.len() >= out.rows() - first_row || !parts.is_empty());
     }
     let first_link = out.link_start[first_row] as usize;
     let part = |at: usize| if spread { parts[at - first_link] } else { 1.0 };

@@ -161,7 +161,9 @@ impl Ranks {
             let relative = |time: u64| time as f64 - now_ns as f64;
             match fault.trouble {
                 RankTrouble::Slow(times) if holds => self.compute[rank] *= times,
-                RankTrouble::Late { time, every } if holds && step % u64::from(every.max(1)) == 0 => {
+                RankTrouble::Late { time, every }
+                    if holds && step.is_multiple_of(u64::from(every.max(1))) =>
+                {
                     self.begin[rank] += time.ps() as f64 / 1e3;
                 }
                 RankTrouble::Hang | RankTrouble::Gone => {

@@ -78,8 +78,11 @@ pub fn case(job: Job, steps: u32) -> Case {
     let ranks = job.parallelism.ranks();
     let hosts = ranks.div_ceil(8);
     let per_segment = hosts.min(128);
+    // 15 segments fill a pod.
+    let pods = hosts.div_ceil(15 * per_segment);
     let fabric = Hpn {
-        segments: Some(hosts.div_ceil(per_segment).max(2)),
+        pods,
+        segments: Some(hosts.div_ceil(pods * per_segment).max(2)),
         hosts: Some(per_segment),
         spare_hosts: Some(0),
         spines: if hosts > 64 { 60 } else { 8 },
