@@ -115,6 +115,16 @@ fn a_slow_communicator_of_few_names_its_nics() {
 }
 
 #[test]
+fn checkpoints_of_all_are_left_alone_unless_they_take_much() {
+    let stall = |ns: f64, every: usize| (0..32).map(|rank| (rank, ns, every)).collect::<Vec<_>>();
+    let world = World { dp: 32, steps: 400, late: stall(6e7, 50), ..World::default() };
+    assert_eq!(found(&world), []);
+    let much = found(&World { late: stall(3e8, 40), ..world });
+    assert_eq!(much.len(), 1, "{much:#?}");
+    assert_eq!(names(&much[0]), ["storage", "job"]);
+}
+
+#[test]
 fn kernel_time_finds_a_plain_straggler_and_accuses_healthy_ranks() {
     let plain = World { dp: 32, slow: vec![(7, 1.5)], ..World::default() };
     let findings = plain.found_by(Box::new(KernelTime::default()));

@@ -10,6 +10,7 @@ use crate::robust::spread;
 use crate::slow::chain::WaitChain;
 use crate::slow::communicators::Communicators;
 use crate::slow::culprits::{Candidate, Culprit, join};
+use crate::slow::everyone::Everyone;
 use crate::slow::members::Members;
 use crate::slow::own_time::{OwnTime, order};
 use crate::slow::standing::{Pace, Scratch, Standing, WINDOW_MAX, take};
@@ -62,6 +63,8 @@ pub struct SlowRanks {
     hints: Hints,
     chain: WaitChain,
     communicators: Communicators,
+    everyone: Everyone,
+    slow_share: f64,
     told_ranks: Vec<bool>,
     told: BTreeMap<Culprit, Vec<Component>>,
 }
@@ -103,6 +106,7 @@ impl SlowRanks {
         self.told_ranks.resize(directory.ranks.len(), false);
         self.chain.grow(slots);
         self.communicators.grow(communicators);
+        self.everyone.grow(directory, &self.members);
     }
 
     #[inline]
@@ -155,6 +159,7 @@ impl SlowRanks {
         self.communicators.take(communicator, &view);
         let pace = &mut self.paces[communicator as usize];
         take(&view, &mut self.standings[slots], pace, period, &mut self.scratch);
+        self.everyone.take(communicator, &self.scratch.typical, period, self.slow_share);
         self.pools[self.members.pool_of(communicator)].closed += 1;
     }
 
@@ -265,6 +270,7 @@ impl Detector for SlowRanks {
 
     fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
         let window = (context.settings.window as usize).clamp(2, WINDOW_MAX);
+        self.slow_share = context.settings.slow_share;
         self.grow(context.directory, window);
         let operations = &batch.operations;
         let (mut last, mut rows) = (std::mem::take(&mut self.last_enter), std::mem::take(&mut self.rows));
@@ -318,5 +324,6 @@ impl Detector for SlowRanks {
         }
         self.told = told;
         self.communicators.tell(context, &self.members, now_ns, findings);
+        self.everyone.tell(context, now_ns, findings);
     }
 }

@@ -73,6 +73,8 @@ pub struct Pace {
 pub struct Scratch {
     own: Vec<f64>,
     duration: Vec<f64>,
+    /// Median own time before each operation of the last window.
+    pub typical: Vec<f64>,
 }
 
 /// What one member's value is measured by: the median of all, or the other of two.
@@ -111,7 +113,7 @@ pub fn take(
         standing.square *= KEEP;
     }
     let (mut own_sum, mut own_most, mut operations) = (0.0, 0.0_f64, 0_usize);
-    let mut typical = [0.0; WINDOW_MAX];
+    scratch.typical.clear();
     let rows = view.own.chunks_exact(view.members).zip(view.duration.chunks_exact(view.members));
     for (index, (own, duration)) in rows.enumerate() {
         scratch.own.clear();
@@ -128,7 +130,7 @@ pub fn take(
         let (own_peers, duration_peers) = (Peers::of(&mut scratch.own), Peers::of(&mut scratch.duration));
         own_sum += own_peers.median;
         own_most = own_most.max(own_peers.median);
-        typical[operations.min(WINDOW_MAX - 1)] = own_peers.median;
+        scratch.typical.push(own_peers.median);
         operations += 1;
         for ((&own, &duration), standing) in own.iter().zip(duration).zip(standings.iter_mut()) {
             if own.is_nan() || duration.is_nan() {
@@ -146,7 +148,7 @@ pub fn take(
     if operations == 0 {
         return;
     }
-    let main = typical.iter().filter(|&&typical| typical > own_most / 2.0).count() as f64;
+    let main = scratch.typical.iter().filter(|&&typical| typical > own_most / 2.0).count() as f64;
     let fresh = pace.windows == 0;
     let forget =
         |old: f64, new: f64| if fresh { new } else { old * f64::from(KEEP) + new * f64::from(1.0 - KEEP) };
