@@ -20,6 +20,8 @@ use crate::slow::windows::Windows;
 const LATE_MIN: f64 = 3.0;
 /// Standard errors over time that an excess must exceed, beside [`crate::Settings::deviations`] among peers.
 const ERRORS: f64 = 3.0;
+/// Members of a pool below which they do not tell how much they differ by chance.
+const FEW: usize = 8;
 /// Share of the threshold that what was told must fall below before it counts as gone.
 const GONE: f64 = 0.5;
 /// Own time of no operation yet.
@@ -201,7 +203,11 @@ impl SlowRanks {
                 self.standings[self.members.slots(communicator)].iter().filter(|s| s.operations >= 2.0);
             self.means.extend(known.map(Standing::mean));
         }
+        let few = self.means.len() < FEW;
         let Some((center, chance)) = spread(&mut self.means) else { return };
+        // Of few members the late one is a good part of the spread itself: then time alone tells chance.
+        let (center, chance, errors) =
+            if few { (0.0, 0.0, settings.deviations) } else { (center, chance, ERRORS) };
         self.means.clear();
         for &communicator in &pool.communicators {
             let known =
@@ -228,11 +234,12 @@ impl SlowRanks {
                 let floor = told * (center + settings.deviations * chance).max(least);
                 let error = (standing.variance() / operations).sqrt();
                 let late = operations * standing.spread_share(0.0);
-                let steady = mean > floor && mean > ERRORS * error && late >= LATE_MIN;
+                let steady = mean > floor && mean > errors * error && late >= LATE_MIN;
                 let periodic = standing
                     .periodic()
                     .filter(|&(_, cost)| cost > told * settings.slow_share / 2.0 * pace.period_ns);
                 if steady || periodic.is_some() {
+                    let mean = mean.max(standing.cost());
                     let cost = periodic.map_or(mean, |(_, cost)| cost.max(mean));
                     state.candidates.push(Candidate {
                         rank,

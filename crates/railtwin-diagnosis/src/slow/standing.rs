@@ -12,9 +12,12 @@ pub const WINDOW_MAX: usize = 64;
 pub struct Standing {
     /// Operations that count.
     pub operations: f32,
-    /// Sum of excess in nanoseconds; chance makes it negative as often as positive.
+    /// Sum of excess in nanoseconds.
+    pub whole: f32,
+    /// Sum of excess, each within plus or minus the peers' own time, so that single pauses weigh little; chance makes it
+    /// negative as often as positive.
     pub sum: f32,
-    /// Sum of its squares.
+    /// Sum of the squares of the same.
     pub square: f32,
     /// Operation of the last stall.
     pub stalled: u32,
@@ -27,12 +30,17 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Mean excess per operation in nanoseconds.
+    /// Mean excess per operation in nanoseconds, pauses and all.
+    pub fn cost(&self) -> f64 {
+        f64::from(self.whole / self.operations.max(1.0))
+    }
+
+    /// Mean excess per operation in nanoseconds, each within the peers' own time.
     pub fn mean(&self) -> f64 {
         f64::from(self.sum / self.operations.max(1.0))
     }
 
-    /// Variance of the excess of one operation.
+    /// Variance of the excess of one operation, within the peers' own time.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
         (f64::from(self.square / self.operations.max(1.0)) - mean * mean).max(0.0)
@@ -109,6 +117,7 @@ pub fn take(
 ) {
     for standing in standings.iter_mut() {
         standing.operations *= KEEP;
+        standing.whole *= KEEP;
         standing.sum *= KEEP;
         standing.square *= KEEP;
     }
@@ -132,14 +141,17 @@ pub fn take(
         own_most = own_most.max(own_peers.median);
         scratch.typical.push(own_peers.median);
         operations += 1;
+        let most = own_peers.median.max(pace.own_ns) as f32;
         for ((&own, &duration), standing) in own.iter().zip(duration).zip(standings.iter_mut()) {
             if own.is_nan() || duration.is_nan() {
                 continue;
             }
             let excess = own_peers.excess(own).min(-duration_peers.excess(duration)) as f32;
             standing.operations += 1.0;
-            standing.sum += excess;
-            standing.square += excess * excess;
+            let within = excess.clamp(-most, most);
+            standing.whole += excess;
+            standing.sum += within;
+            standing.square += within * within;
             if pace.stall_ns > 0.0 && excess > pace.stall_ns {
                 stalls(standing, view.first + index as u32, excess);
             }
