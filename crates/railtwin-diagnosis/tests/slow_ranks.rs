@@ -3,8 +3,8 @@ mod common;
 
 use common::{World, names};
 use proptest::prelude::*;
-use railtwin_diagnosis::{KernelTime, SlowRanks};
-use railtwin_records::{FaultKind, Finding, Syndrome};
+use railtwin_diagnosis::{Diagnosis, KernelTime, Settings, SlowRanks, slow_detectors};
+use railtwin_records::{Batch, FaultKind, Finding, NOT_YET, OperationColumns, Syndrome};
 
 fn found(world: &World) -> Vec<Finding> {
     world.found_by(Box::new(SlowRanks::default()))
@@ -92,6 +92,22 @@ fn healthy_jobs_are_left_alone() {
 }
 
 #[test]
+fn pauses_at_random_are_chance_and_hide_no_straggler() {
+    for (tp, dp, pauses) in [(1, 64, 0.003), (8, 16, 0.01), (2, 2, 0.01)] {
+        for seed in 0..3 {
+            let world = World { tp, dp, pauses, seed, jitter: 0.03, steps: 1000, ..World::default() };
+            assert_eq!(found(&world), [], "{tp} {dp} {pauses} {seed}");
+            let findings = found(&World { slow: vec![(1, 1.2)], ..world });
+            assert_eq!(
+                findings.iter().map(|f| names(f)[0].clone()).collect::<Vec<_>>(),
+                ["host-0/gpu-1"],
+                "{tp} {dp} {pauses} {seed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn one_long_pause_is_no_straggler() {
     let world = World { dp: 16, late: vec![(3, 5e8, 1000)], ..World::default() };
     assert_eq!(found(&world), []);
@@ -115,6 +131,16 @@ fn a_slow_communicator_of_few_names_its_nics() {
 }
 
 #[test]
+fn checkpoints_of_all_are_left_alone_unless_they_take_much() {
+    let stall = |ns: f64, every: usize| (0..32).map(|rank| (rank, ns, every)).collect::<Vec<_>>();
+    let world = World { dp: 32, steps: 400, late: stall(6e7, 50), ..World::default() };
+    assert_eq!(found(&world), []);
+    let much = found(&World { late: stall(3e8, 40), ..world });
+    assert_eq!(much.len(), 1, "{much:#?}");
+    assert_eq!(names(&much[0]), ["storage", "job"]);
+}
+
+#[test]
 fn kernel_time_finds_a_plain_straggler_and_accuses_healthy_ranks() {
     let plain = World { dp: 32, slow: vec![(7, 1.5)], ..World::default() };
     let findings = plain.found_by(Box::new(KernelTime::default()));
@@ -123,6 +149,50 @@ fn kernel_time_finds_a_plain_straggler_and_accuses_healthy_ranks() {
     let healthy = World { tp: 8, dp: 16, steps: 400, jitter: 0.1, ..World::default() };
     assert!(!healthy.found_by(Box::new(KernelTime::default())).is_empty());
     assert_eq!(found(&healthy), []);
+}
+
+/// The same rows in another order; each rank's are still told in the batch in which they ended.
+fn by_communicator(batch: &Batch) -> Batch {
+    let from = &batch.operations;
+    let mut rows: Vec<usize> = (0..from.len()).collect();
+    rows.sort_by_key(|&row| (from.communicator[row], from.rank[row], from.sequence[row]));
+    let mut operations = OperationColumns::default();
+    for row in rows {
+        let (communicator, rank, sequence) = (from.communicator[row], from.rank[row], from.sequence[row]);
+        // First as one that has not ended.
+        operations.push(communicator, rank, sequence, from.shape[row], from.enter_ns[row], NOT_YET);
+        operations.push(communicator, rank, sequence, from.shape[row], from.enter_ns[row], from.end_ns[row]);
+    }
+    Batch { operations, ..batch.clone() }
+}
+
+#[test]
+fn order_of_rows_changes_nothing() {
+    let world = World { tp: 4, dp: 8, slow: vec![(13, 1.3)], ..World::default() };
+    let (directory, mut findings) = (world.directory(), Vec::new());
+    let mut diagnosis = Diagnosis::with(Settings::default(), vec![Box::new(SlowRanks::default())]);
+    for batch in world.batches() {
+        diagnosis.observe(&directory, None, &by_communicator(&batch), &mut findings);
+    }
+    assert_eq!(findings, found(&world));
+    assert_eq!(findings.len(), 1);
+}
+
+#[test]
+fn rows_that_name_nobody_are_passed_over() {
+    let world = World { dp: 4, ..World::default() };
+    let (directory, mut findings) = (world.directory(), Vec::new());
+    let mut diagnosis = Diagnosis::with(Settings::default(), slow_detectors());
+    let mut batch = Batch { until_ns: 1, ..Batch::default() };
+    for (communicator, rank, shape) in [(9, 0, 0), (4, 99, 0), (4, 0, 77), (u32::MAX, u32::MAX, u32::MAX)] {
+        batch.operations.push(communicator, rank, u32::MAX, shape, 10, 5);
+        batch.operations.push(communicator, rank, 0, shape, 10, 15);
+        batch.messages.push(communicator, 0, 0, rank, 0, 1, 1, 0, 0, 0, 0, 0, 0);
+    }
+    batch.counters.push(0, 5, railtwin_records::Counter::LinkDowns, f64::NAN);
+    batch.probes.push(0, 5, true, 1, 1, 0, f64::NAN);
+    diagnosis.observe(&directory, None, &batch, &mut findings);
+    assert_eq!(findings, []);
 }
 
 proptest! {

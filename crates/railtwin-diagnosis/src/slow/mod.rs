@@ -2,6 +2,7 @@
 pub mod chain;
 pub mod communicators;
 pub mod culprits;
+pub mod everyone;
 pub mod kernel_time;
 pub mod members;
 pub mod own_time;

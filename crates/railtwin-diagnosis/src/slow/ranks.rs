@@ -10,6 +10,7 @@ use crate::robust::spread;
 use crate::slow::chain::WaitChain;
 use crate::slow::communicators::Communicators;
 use crate::slow::culprits::{Candidate, Culprit, join};
+use crate::slow::everyone::Everyone;
 use crate::slow::members::Members;
 use crate::slow::own_time::{OwnTime, order};
 use crate::slow::standing::{Pace, Scratch, Standing, WINDOW_MAX, take};
@@ -19,6 +20,8 @@ use crate::slow::windows::Windows;
 const LATE_MIN: f64 = 3.0;
 /// Standard errors over time that an excess must exceed, beside [`crate::Settings::deviations`] among peers.
 const ERRORS: f64 = 3.0;
+/// Members of a pool below which they do not tell how much they differ by chance.
+const FEW: usize = 8;
 /// Share of the threshold that what was told must fall below before it counts as gone.
 const GONE: f64 = 0.5;
 /// Own time of no operation yet.
@@ -62,6 +65,8 @@ pub struct SlowRanks {
     hints: Hints,
     chain: WaitChain,
     communicators: Communicators,
+    everyone: Everyone,
+    slow_share: f64,
     told_ranks: Vec<bool>,
     told: BTreeMap<Culprit, Vec<Component>>,
 }
@@ -103,6 +108,7 @@ impl SlowRanks {
         self.told_ranks.resize(directory.ranks.len(), false);
         self.chain.grow(slots);
         self.communicators.grow(communicators);
+        self.everyone.grow(directory, &self.members);
     }
 
     #[inline]
@@ -155,6 +161,7 @@ impl SlowRanks {
         self.communicators.take(communicator, &view);
         let pace = &mut self.paces[communicator as usize];
         take(&view, &mut self.standings[slots], pace, period, &mut self.scratch);
+        self.everyone.take(communicator, &self.scratch.typical, period, self.slow_share);
         self.pools[self.members.pool_of(communicator)].closed += 1;
     }
 
@@ -196,7 +203,11 @@ impl SlowRanks {
                 self.standings[self.members.slots(communicator)].iter().filter(|s| s.operations >= 2.0);
             self.means.extend(known.map(Standing::mean));
         }
+        let few = self.means.len() < FEW;
         let Some((center, chance)) = spread(&mut self.means) else { return };
+        // Of few members the late one is a good part of the spread itself: then time alone tells chance.
+        let (center, chance, errors) =
+            if few { (0.0, 0.0, settings.deviations) } else { (center, chance, ERRORS) };
         self.means.clear();
         for &communicator in &pool.communicators {
             let known =
@@ -223,11 +234,12 @@ impl SlowRanks {
                 let floor = told * (center + settings.deviations * chance).max(least);
                 let error = (standing.variance() / operations).sqrt();
                 let late = operations * standing.spread_share(0.0);
-                let steady = mean > floor && mean > ERRORS * error && late >= LATE_MIN;
+                let steady = mean > floor && mean > errors * error && late >= LATE_MIN;
                 let periodic = standing
                     .periodic()
                     .filter(|&(_, cost)| cost > told * settings.slow_share / 2.0 * pace.period_ns);
                 if steady || periodic.is_some() {
+                    let mean = mean.max(standing.cost());
                     let cost = periodic.map_or(mean, |(_, cost)| cost.max(mean));
                     state.candidates.push(Candidate {
                         rank,
@@ -265,6 +277,7 @@ impl Detector for SlowRanks {
 
     fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
         let window = (context.settings.window as usize).clamp(2, WINDOW_MAX);
+        self.slow_share = context.settings.slow_share;
         self.grow(context.directory, window);
         let operations = &batch.operations;
         let (mut last, mut rows) = (std::mem::take(&mut self.last_enter), std::mem::take(&mut self.rows));
@@ -318,5 +331,6 @@ impl Detector for SlowRanks {
         }
         self.told = told;
         self.communicators.tell(context, &self.members, now_ns, findings);
+        self.everyone.tell(context, now_ns, findings);
     }
 }

@@ -12,9 +12,12 @@ pub const WINDOW_MAX: usize = 64;
 pub struct Standing {
     /// Operations that count.
     pub operations: f32,
-    /// Sum of excess in nanoseconds; chance makes it negative as often as positive.
+    /// Sum of excess in nanoseconds.
+    pub whole: f32,
+    /// Sum of excess, each within plus or minus the peers' own time, so that single pauses weigh little; chance makes it
+    /// negative as often as positive.
     pub sum: f32,
-    /// Sum of its squares.
+    /// Sum of the squares of the same.
     pub square: f32,
     /// Operation of the last stall.
     pub stalled: u32,
@@ -27,12 +30,17 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Mean excess per operation in nanoseconds.
+    /// Mean excess per operation in nanoseconds, pauses and all.
+    pub fn cost(&self) -> f64 {
+        f64::from(self.whole / self.operations.max(1.0))
+    }
+
+    /// Mean excess per operation in nanoseconds, each within the peers' own time.
     pub fn mean(&self) -> f64 {
         f64::from(self.sum / self.operations.max(1.0))
     }
 
-    /// Variance of the excess of one operation.
+    /// Variance of the excess of one operation, within the peers' own time.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
         (f64::from(self.square / self.operations.max(1.0)) - mean * mean).max(0.0)
@@ -73,6 +81,8 @@ pub struct Pace {
 pub struct Scratch {
     own: Vec<f64>,
     duration: Vec<f64>,
+    /// Median own time before each operation of the last window.
+    pub typical: Vec<f64>,
 }
 
 /// What one member's value is measured by: the median of all, or the other of two.
@@ -107,11 +117,12 @@ pub fn take(
 ) {
     for standing in standings.iter_mut() {
         standing.operations *= KEEP;
+        standing.whole *= KEEP;
         standing.sum *= KEEP;
         standing.square *= KEEP;
     }
     let (mut own_sum, mut own_most, mut operations) = (0.0, 0.0_f64, 0_usize);
-    let mut typical = [0.0; WINDOW_MAX];
+    scratch.typical.clear();
     let rows = view.own.chunks_exact(view.members).zip(view.duration.chunks_exact(view.members));
     for (index, (own, duration)) in rows.enumerate() {
         scratch.own.clear();
@@ -128,16 +139,19 @@ pub fn take(
         let (own_peers, duration_peers) = (Peers::of(&mut scratch.own), Peers::of(&mut scratch.duration));
         own_sum += own_peers.median;
         own_most = own_most.max(own_peers.median);
-        typical[operations.min(WINDOW_MAX - 1)] = own_peers.median;
+        scratch.typical.push(own_peers.median);
         operations += 1;
+        let most = own_peers.median.max(pace.own_ns) as f32;
         for ((&own, &duration), standing) in own.iter().zip(duration).zip(standings.iter_mut()) {
             if own.is_nan() || duration.is_nan() {
                 continue;
             }
             let excess = own_peers.excess(own).min(-duration_peers.excess(duration)) as f32;
             standing.operations += 1.0;
-            standing.sum += excess;
-            standing.square += excess * excess;
+            let within = excess.clamp(-most, most);
+            standing.whole += excess;
+            standing.sum += within;
+            standing.square += within * within;
             if pace.stall_ns > 0.0 && excess > pace.stall_ns {
                 stalls(standing, view.first + index as u32, excess);
             }
@@ -146,7 +160,7 @@ pub fn take(
     if operations == 0 {
         return;
     }
-    let main = typical.iter().filter(|&&typical| typical > own_most / 2.0).count() as f64;
+    let main = scratch.typical.iter().filter(|&&typical| typical > own_most / 2.0).count() as f64;
     let fresh = pace.windows == 0;
     let forget =
         |old: f64, new: f64| if fresh { new } else { old * f64::from(KEEP) + new * f64::from(1.0 - KEEP) };

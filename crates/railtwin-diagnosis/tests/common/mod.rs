@@ -42,6 +42,8 @@ pub struct World {
     pub jitter: f64,
     /// Deviation of each rank's own time of a step: uneven load.
     pub imbalance: f64,
+    /// Probability of a pause of ten computations before one, or in an operation.
+    pub pauses: f64,
     /// Times that a rank's own time takes.
     pub slow: Vec<(usize, f64)>,
     /// What a rank waits before its first computation of every so many-th step.
@@ -69,6 +71,7 @@ impl Default for World {
             dp_ns: 2e6,
             jitter: 0.01,
             imbalance: 0.0,
+            pauses: 0.0,
             slow: Vec::new(),
             late: Vec::new(),
             slow_dp: Vec::new(),
@@ -178,6 +181,7 @@ impl World {
     ) {
         let start = members.iter().map(|&rank| now[rank]).fold(0.0, f64::max);
         let end = start + takes * (1.0 + self.jitter * lot.normal()).max(0.1);
+        let end = if lot.uniform() < self.pauses { end + 10.0 * takes } else { end };
         for &rank in members {
             let clock = (self.clock)(rank / self.ranks_per_host);
             let time = |ns: f64| (ns * self.scale) as u64 + clock;
