@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::rules::place::{device_component, link_component, link_in, suspects};
 
 /// Something that a path crosses.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Crossing {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Crossing<'a> {
     /// One direction of a cable.
     Link(u32),
     /// A cable in either direction.
@@ -21,29 +21,29 @@ pub enum Crossing {
     /// A switch as far as it sends away from the hosts.
     SwitchUp(u32),
     /// The sending half of a NIC.
-    NicOut(String),
+    NicOut(&'a str),
     /// The receiving half of a NIC.
-    NicIn(String),
+    NicIn(&'a str),
     /// A NIC in either direction.
-    Nic(String),
+    Nic(&'a str),
     /// A host in either direction, by name.
-    Host(String),
+    Host(&'a str),
     /// The path itself, where its links are not known.
-    Connection(String, String),
+    Connection(&'a str, &'a str),
 }
 
 /// What a flow crosses, in order of [`Crossing`]. Links that the fabric does not have are left out.
-pub fn crossings(context: &Context<'_>, flow: &FlowInfo) -> Vec<Crossing> {
+pub fn crossings<'a>(context: &Context<'a>, flow: &'a FlowInfo) -> Vec<Crossing<'a>> {
     let mut found = vec![
-        Crossing::NicOut(flow.source_nic.clone()),
-        Crossing::Nic(flow.source_nic.clone()),
-        Crossing::NicIn(flow.target_nic.clone()),
-        Crossing::Nic(flow.target_nic.clone()),
+        Crossing::NicOut(&flow.source_nic),
+        Crossing::Nic(&flow.source_nic),
+        Crossing::NicIn(&flow.target_nic),
+        Crossing::Nic(&flow.target_nic),
     ];
     for rank in [flow.source, flow.target] {
         let info = context.directory.ranks.get(rank as usize);
         let host = info.and_then(|info| context.directory.hosts.get(info.host as usize));
-        found.extend(host.map(|host| Crossing::Host(host.name.clone())));
+        found.extend(host.map(|host| Crossing::Host(&host.name)));
     }
     let mut known = false;
     for &link in &flow.links {
@@ -66,7 +66,7 @@ pub fn crossings(context: &Context<'_>, flow: &FlowInfo) -> Vec<Crossing> {
         }
     }
     if !known {
-        found.push(Crossing::Connection(flow.source_nic.clone(), flow.target_nic.clone()));
+        found.push(Crossing::Connection(&flow.source_nic, &flow.target_nic));
     }
     found.sort_unstable();
     found.dedup();
@@ -89,29 +89,37 @@ const CAUSES: usize = 8;
 
 /// The fewest causes, found greedily: the crossing that most of the bad share and none of the good has, with all those
 /// that share the very same; then the next for what is left.
-pub fn explain(context: &Context<'_>, bad: &[Vec<Crossing>], good: &[Vec<Crossing>]) -> Vec<Explanation> {
-    let mut exonerated: BTreeMap<&Crossing, usize> = BTreeMap::new();
+pub fn explain(
+    context: &Context<'_>,
+    bad: &[Vec<Crossing<'_>>],
+    good: &[Vec<Crossing<'_>>],
+) -> Vec<Explanation> {
+    // Only what the bad cross can be a cause: of it, how many of the good cross it.
+    let mut shared: BTreeMap<&Crossing<'_>, usize> =
+        bad.iter().flatten().map(|crossing| (crossing, 0)).collect();
     for crossing in good.iter().flatten() {
-        *exonerated.entry(crossing).or_default() += 1;
+        if let Some(count) = shared.get_mut(crossing) {
+            *count += 1;
+        }
     }
+    let good_of = |crossing: &Crossing<'_>| shared.get(crossing).copied().unwrap_or_default();
     let mut left: Vec<usize> = (0..bad.len()).collect();
     let mut causes = Vec::new();
     while !left.is_empty() && causes.len() < CAUSES {
-        let mut crossed: BTreeMap<&Crossing, Vec<usize>> = BTreeMap::new();
+        let mut crossed: BTreeMap<&Crossing<'_>, Vec<usize>> = BTreeMap::new();
         for &row in &left {
             for crossing in &bad[row] {
                 crossed.entry(crossing).or_default().push(row);
             }
         }
-        let clean = crossed.iter().filter(|(crossing, _)| !exonerated.contains_key(**crossing));
+        let clean = crossed.iter().filter(|(crossing, _)| good_of(crossing) == 0);
         let most = clean.max_by(|a, b| a.1.len().cmp(&b.1.len()).then_with(|| b.0.cmp(a.0)));
         let (covered, clean) = match most {
             Some((_, rows)) => (rows.clone(), true),
             None => {
                 // Nothing is crossed by the bad alone: take what is crossed by them more than by the good, if any.
-                let odds = |crossing: &Crossing, rows: &[usize]| {
-                    let good = exonerated.get(crossing).copied().unwrap_or_default();
-                    rows.len() as f64 / (rows.len() + good) as f64
+                let odds = |crossing: &Crossing<'_>, rows: &[usize]| {
+                    rows.len() as f64 / (rows.len() + good_of(crossing)) as f64
                 };
                 let best = crossed
                     .iter()
@@ -122,9 +130,9 @@ pub fn explain(context: &Context<'_>, bad: &[Vec<Crossing>], good: &[Vec<Crossin
                 }
             }
         };
-        let alike: Vec<&Crossing> = crossed
+        let alike: Vec<&Crossing<'_>> = crossed
             .iter()
-            .filter(|(crossing, rows)| **rows == covered && (!clean || !exonerated.contains_key(**crossing)))
+            .filter(|(crossing, rows)| **rows == covered && (!clean || good_of(crossing) == 0))
             .map(|(crossing, _)| *crossing)
             .collect();
         causes.push(Explanation { suspects: named(context, &alike), covered: covered.clone(), clean });
@@ -135,7 +143,7 @@ pub fn explain(context: &Context<'_>, bad: &[Vec<Crossing>], good: &[Vec<Crossin
 
 /// How likely each kind of component is to be it before anything is known: cables and their optics fail most often
 /// (C4 table III, HPN figure 5), switches and whole hosts least.
-const fn weight(crossing: &Crossing) -> f64 {
+const fn weight(crossing: &Crossing<'_>) -> f64 {
     match crossing {
         Crossing::Cable(_) | Crossing::Link(_) => 3.0,
         Crossing::NicOut(_) | Crossing::NicIn(_) | Crossing::Nic(_) => 2.0,
@@ -146,7 +154,7 @@ const fn weight(crossing: &Crossing) -> f64 {
 
 /// The suspects of crossings that share their bad paths. Of a part and a whole that only the part stands for, the part
 /// is named: a host with one bad NIC, a NIC with one bad half.
-fn named(context: &Context<'_>, alike: &[&Crossing]) -> Vec<Suspect> {
+fn named(context: &Context<'_>, alike: &[&Crossing<'_>]) -> Vec<Suspect> {
     let nic_of = |host: &str| {
         alike.iter().any(|crossing| match crossing {
             Crossing::Nic(nic) | Crossing::NicOut(nic) | Crossing::NicIn(nic) => {
@@ -167,9 +175,9 @@ fn named(context: &Context<'_>, alike: &[&Crossing]) -> Vec<Suspect> {
                 context.fabric.map(|fabric| device_component(fabric, DeviceId(*device)))
             }
             Crossing::NicOut(nic) | Crossing::NicIn(nic) | Crossing::Nic(nic) => {
-                Some(Component::Nic(nic.clone()))
+                Some(Component::Nic((*nic).to_owned()))
             }
-            Crossing::Host(host) => (!nic_of(host)).then(|| Component::Host(host.clone())),
+            Crossing::Host(host) => (!nic_of(host)).then(|| Component::Host((*host).to_owned())),
             Crossing::Connection(source, target) => {
                 Some(Component::Connection(format!("{source} > {target}")))
             }

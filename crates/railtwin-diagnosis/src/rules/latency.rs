@@ -133,7 +133,7 @@ impl LatencyBaseline {
 
     fn judge_load(&mut self, context: &Context<'_>, loaded: bool, now_ns: u64, findings: &mut Vec<Finding>) {
         let mut bad: Vec<(usize, &Course)> = Vec::new();
-        let mut good: Vec<Vec<Crossing>> = Vec::new();
+        let mut good: Vec<Vec<Crossing<'_>>> = Vec::new();
         for (flow, courses) in self.courses.iter().enumerate() {
             let Some(course) = &courses[usize::from(loaded)] else { continue };
             if course.above {
@@ -146,7 +146,7 @@ impl LatencyBaseline {
             return;
         }
         let flat = self.is_flat(context);
-        let groups: Vec<Vec<Crossing>> =
+        let groups: Vec<Vec<Crossing<'_>>> =
             bad.iter().map(|(flow, _)| crossings(context, &context.directory.flows[*flow])).collect();
         for cause in explain(context, &groups, &good) {
             let courses: Vec<(usize, &Course)> = cause.covered.iter().map(|&row| bad[row]).collect();

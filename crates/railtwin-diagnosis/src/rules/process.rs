@@ -1,5 +1,5 @@
 //! Processes that are gone, joined with what their GPU, host, NIC and peers show: why a job ended (C4 section II-C).
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, Syndrome};
 
@@ -102,7 +102,7 @@ impl ErrorJoin {
     }
 
     /// What all ranks are judged with.
-    fn shared<'a>(&self, context: &Context<'a>, any_gone: bool) -> Shared<'a> {
+    fn shared<'a>(&self, context: &Context<'a>, gone: &[u32], now_ns: u64) -> Shared<'a> {
         let directory = context.directory;
         let floor = self.limits.nvlink_errors;
         let nvlink = outliers(&self.nvlink, directory, floor, context.settings.deviations);
@@ -114,9 +114,26 @@ impl ErrorJoin {
             let ports = nics.flat_map(|(_, ports)| ports.iter().copied());
             cut.extend(ports.filter(|&port| self.is_cut(directory, port)));
         }
-        if any_late && (any_gone || !cut.is_empty()) {
+        // The NICs that someone will ask about.
+        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        if any_late {
+            let names = cut.iter().filter_map(|&port| component_of(directory, port));
+            wanted.extend(names.map(|nic| nic.name().to_owned()));
+            let lately = gone.iter().filter(|entity| {
+                self.noticed.get(entity).is_none_or(|&noticed| now_ns.saturating_sub(noticed) <= SETTLED_NS)
+            });
+            let ranks = lately.filter_map(|&entity| self.rank_rows.get(component_of(directory, entity)?));
+            wanted.extend(ranks.map(|&rank| {
+                let host = directory.host_component(rank);
+                format!("{}/nic-{}", host.name(), directory.ranks[rank as usize].nic)
+            }));
+        }
+        if !wanted.is_empty() {
             let mut late: BTreeMap<&str, bool> = BTreeMap::new();
             for flow in directory.flows.iter().filter(|flow| flow.source_nic != flow.target_nic) {
+                if !wanted.contains(&flow.target_nic) {
+                    continue;
+                }
                 let late = *late.entry(&flow.source_nic).or_insert_with(|| {
                     let sender = Component::Nic(flow.source_nic.clone());
                     self.grown(&self.timeouts, &sender) >= self.limits.ack_timeouts
@@ -273,7 +290,7 @@ impl Detector for ErrorJoin {
             .map(|(entity, _)| entity)
             .collect();
         self.noticed.retain(|entity, _| gone.contains(entity));
-        let shared = self.shared(context, !gone.is_empty());
+        let shared = self.shared(context, &gone, now_ns);
         let mut by_job: BTreeMap<u32, Vec<Gone>> = BTreeMap::new();
         let mut went: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
         for &entity in &gone {

@@ -98,8 +98,8 @@ impl Reachability {
             // What loses some lets some through: it is not what kills others.
             clear.extend(rows(Fare::Lossy));
         }
-        let groups: Vec<Vec<Crossing>> = bad.iter().map(crossed).collect();
-        let good: Vec<Vec<Crossing>> = clear.iter().map(crossed).collect();
+        let groups: Vec<Vec<Crossing<'_>>> = bad.iter().map(crossed).collect();
+        let good: Vec<Vec<Crossing<'_>>> = clear.iter().map(crossed).collect();
         for cause in explain(context, &groups, &good) {
             let flows: Vec<usize> = cause.covered.iter().map(|&row| bad[row]).collect();
             let mut evidence = Vec::new();

@@ -59,7 +59,7 @@ impl JobCounters {
             Some(Component::Nic(name)) => Some(name.as_str()),
             _ => None,
         };
-        let mut bad: BTreeMap<&str, Vec<Crossing>> = BTreeMap::new();
+        let mut bad: BTreeMap<&str, Vec<Crossing<'_>>> = BTreeMap::new();
         let mut hit_at: BTreeMap<&str, &Outlier> = BTreeMap::new();
         for outlier in &hit {
             if let Some(nic) = name(outlier.entity) {
@@ -74,12 +74,12 @@ impl JobCounters {
             .filter_map(|(entity, _)| name(entity))
             .filter(|nic| !bad.contains_key(nic))
             .collect();
-        let good: Vec<Vec<Crossing>> = clear
+        let good: Vec<Vec<Crossing<'_>>> = clear
             .into_iter()
             .map(|nic| crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice)))
             .collect();
         let nics: Vec<&str> = bad.keys().copied().collect();
-        let groups: Vec<Vec<Crossing>> = bad.values().cloned().collect();
+        let groups: Vec<Vec<Crossing<'_>>> = bad.values().cloned().collect();
         for cause in explain(context, &groups, &good) {
             let covered: Vec<&Outlier> = cause.covered.iter().map(|&row| hit_at[nics[row]]).collect();
             let known = cause.covered.iter().any(|&row| by_nic.contains_key(nics[row]));
@@ -199,14 +199,14 @@ fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<
 ///
 /// What a NIC receives cannot be hurt by the other direction of its cables. Of what it sends the acknowledgements come
 /// back over links that are not known, so besides links their cables stand for both directions.
-fn crossed(context: &Context<'_>, side: Side, nic: &str, flows: &[&FlowInfo]) -> Vec<Crossing> {
-    let mut all: Vec<Crossing> = flows.iter().flat_map(|flow| crossings(context, flow)).collect();
+fn crossed<'a>(context: &Context<'a>, side: Side, nic: &'a str, flows: &[&'a FlowInfo]) -> Vec<Crossing<'a>> {
+    let mut all: Vec<Crossing<'a>> = flows.iter().flat_map(|flow| crossings(context, flow)).collect();
     if side == Side::Receiver {
         all.retain(|crossing| !matches!(crossing, Crossing::Cable(_) | Crossing::Nic(_)));
     }
     all.push(match side {
-        Side::Receiver => Crossing::NicIn(nic.to_owned()),
-        Side::Sender => Crossing::NicOut(nic.to_owned()),
+        Side::Receiver => Crossing::NicIn(nic),
+        Side::Sender => Crossing::NicOut(nic),
     });
     all.sort_unstable();
     all.dedup();
