@@ -59,6 +59,7 @@ mod simai_parse;
 mod simai_plan;
 mod simai_warn;
 mod simai_write;
+pub mod telemetry;
 
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;
