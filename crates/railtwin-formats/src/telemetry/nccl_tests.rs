@@ -172,8 +172,9 @@ impl Reading<'_> {
             let device = self.device(comment, number)?;
             self.test(true).devices.push(device);
         } else if comment.starts_with("size ") && comment.contains("busbw") {
-            self.columns = Columns::of(comment);
+            // A new test forgets the columns of the one before.
             self.test(false);
+            self.columns = Columns::of(comment);
         } else if let Some(rest) = comment.strip_prefix("Out of bounds values :") {
             let count = rest.split_whitespace().next().and_then(|word| word.parse().ok());
             self.test(false).out_of_bounds = count;
