@@ -9,19 +9,36 @@ use railtwin_records::{Component, Counter, NOT_YET};
 /// One line of NCCL Inspector v4.0; `trace` is empty or a verbose trace.
 fn inspector(rank: u32, coll: &str, number: u64, trace: &str) -> String {
     format!(
-        r#"{{"header":{{"id":"0x7f8c","rank":{rank},"n_ranks":2,"nnodes":2}},"metadata":{{"inspector_output_format_version":"v4.0","git_rev":"","rec_mechanism":"profiler_plugin","dump_timestamp_us":1000000,"hostname":"host-{rank}","pid":{}}},"coll_perf":{{"coll":"{coll}","coll_sn":{number},"coll_msg_size_bytes":1048576,"coll_exec_time_us":250,"coll_timing_source":"kernel_gpu","coll_algobw_gbs":4.2,"coll_busbw_gbs":4.2{trace}}}}}"#,
-        100 + rank
+        concat!(
+            r#"{{"header":{{"id":"0x7f8c","rank":{rank},"n_ranks":2,"nnodes":2}},"#,
+            r#""metadata":{{"inspector_output_format_version":"v4.0","git_rev":"","#,
+            r#""rec_mechanism":"profiler_plugin","dump_timestamp_us":1000000,"hostname":"host-{rank}","#,
+            r#""pid":{}}},"coll_perf":{{"coll":"{coll}","coll_sn":{number},"coll_msg_size_bytes":1048576,"#,
+            r#""coll_exec_time_us":250,"coll_timing_source":"kernel_gpu","coll_algobw_gbs":4.2,"#,
+            r#""coll_busbw_gbs":4.2{trace}}}}}"#,
+        ),
+        100 + rank,
+        rank = rank,
+        coll = coll,
+        number = number,
+        trace = trace
     ) + "\n"
 }
 
 /// A verbose trace of two channels.
 fn trace(start: u64, stop: u64) -> String {
     format!(
-        r#","event_trace_ts":{{"coll_start_ts":{},"coll_stop_ts":{},"kernel_events":[{{"channel_id":0,"kernel_start_ts":{start},"kernel_stop_ts":{},"kernel_record_ts":{stop}}},{{"channel_id":1,"kernel_start_ts":{},"kernel_stop_ts":{stop},"kernel_record_ts":0}}]}}"#,
+        concat!(
+            r#","event_trace_ts":{{"coll_start_ts":{},"coll_stop_ts":{},"kernel_events":[{{"channel_id":0,"#,
+            r#""kernel_start_ts":{start},"kernel_stop_ts":{},"kernel_record_ts":{stop}}},{{"channel_id":1,"#,
+            r#""kernel_start_ts":{},"kernel_stop_ts":{stop},"kernel_record_ts":0}}]}}"#,
+        ),
         start - 5,
         start - 4,
         stop - 1,
-        start + 1
+        start + 1,
+        start = start,
+        stop = stop
     )
 }
 
@@ -77,7 +94,8 @@ fn inspector_numbers_of_two_kinds_are_not_mixed() {
 
 #[test]
 fn inspector_4_3_tells_header_and_metadata_once() {
-    let text = r#"{"header":{"id":"0xa","comm_name":"DP Group 0","rank":1,"n_ranks":4,"nnodes":1},"metadata":{"inspector_output_format_version":"v4.3","dump_timestamp_us":50,"hostname":"h","pid":9},"n_records":3}
+    let text = r#"{"header":{"id":"0xa","comm_name":"DP Group 0","rank":1,"n_ranks":4,"nnodes":1},
+"metadata":{"inspector_output_format_version":"v4.3","dump_timestamp_us":50,"hostname":"h","pid":9},"n_records":3}
 {"coll_perf":{"coll":"ReduceScatter","coll_algo":"RING","coll_proto":"LL","coll_sn":1,"coll_msg_size_bytes":8,"coll_exec_time_us":2}}
 {"coll_perf":{"coll":"ReduceScatter","coll_algo":"RING","coll_proto":"LL","coll_sn":2,"coll_msg_size_bytes":8,"coll_exec_time_us":2}}
 {"p2p_perf":{"p2p":"Send","p2p_sn":3,"p2p_peer":0,"p2p_msg_size_bytes":8,"p2p_exec_time_us":2}}
@@ -85,7 +103,7 @@ fn inspector_4_3_tells_header_and_metadata_once() {
     let dump = InspectorDump::parse("a.log", text.as_bytes()).expect("v4.3");
     assert_eq!((dump.records.len(), dump.point_to_point), (2, 1));
     assert_eq!((dump.records[1].algorithm.as_str(), dump.records[1].sequence), ("ring", 2));
-    assert!(dump.notes[0].contains("line 5: the last object is cut short"), "{:?}", dump.notes);
+    assert!(dump.notes[0].contains("line 6: the last object is cut short"), "{:?}", dump.notes);
     assert!(dump.notes[1].contains("1 point-to-point records skipped"));
     let merged = merged(&[("a.log", text)]);
     assert_eq!(merged.telemetry.directory.communicators[0].axis, "dp");
@@ -175,12 +193,29 @@ fn ras_tells_who_is_behind_and_who_is_missing() {
 fn flight(last: u64, state: &str, started: u64) -> String {
     let entry = |number: u64, state: &str, created: u64, started: u64, completed: u64| {
         format!(
-            r#"{{"record_id":{number},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{number},"p2p_seq_id":0,"op_id":{number},"profiling_name":"nccl:all_reduce","input_sizes":[[3,4]],"input_dtypes":["BFloat16"],"output_sizes":[[3,4]],"output_dtypes":["BFloat16"],"time_created_ns":{created},"time_discovered_started_ns":{started},"time_discovered_completed_ns":{completed},"timeout_ms":600000,"is_p2p":false,"retired":false,"state":"{state}","frames":[]}}"#
+            concat!(
+                r#"{{"record_id":{number},"pg_id":0,"process_group":["0","default_pg"],"#,
+                r#""collective_seq_id":{number},"p2p_seq_id":0,"op_id":{number},"profiling_name":"nccl:all_reduce","#,
+                r#""input_sizes":[[3,4]],"input_dtypes":["BFloat16"],"output_sizes":[[3,4]],"#,
+                r#""output_dtypes":["BFloat16"],"time_created_ns":{created},"time_discovered_started_ns":{started},"#,
+                r#""time_discovered_completed_ns":{completed},"timeout_ms":600000,"is_p2p":false,"retired":false,"#,
+                r#""state":"{state}","frames":[]}}"#,
+            ),
+            number = number,
+            state = state,
+            created = created,
+            started = started,
+            completed = completed
         )
     };
     let entries = [entry(1, "completed", 1000, 0, 5000), entry(last, state, 6000, started, 0)].join(",");
     format!(
-        r#"{{"version":"2.7","nccl_version":"2.26","pg_config":{{"0":{{"name":"0","desc":"default_pg","ranks":"[0, 1, 2]"}}}},"pg_status":{{"0":{{"last_enqueued_collective":2}}}},"entries":[{entries}]}}"#
+        concat!(
+            r#"{{"version":"2.7","nccl_version":"2.26","pg_config":{{"0":{{"name":"0","desc":"default_pg","#,
+            r#""ranks":"[0, 1, 2]"}}}},"pg_status":{{"0":{{"last_enqueued_collective":2}}}},"#,
+            r#""entries":[{entries}]}}"#,
+        ),
+        entries = entries
     )
 }
 
@@ -258,7 +293,8 @@ fn dcgm_of_three_generations_tells_the_same() {
         DCGM_FI_DEV_MEMORY_TEMP{gpu=\"1\",Hostname=\"h\"} 9223372036854775794\n";
     let new = "DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_FI_DEV_GPU_TEMP_CELSIUS{gpu=\"1\",Hostname=\"h\"} 60\n\
         DCGM_FI_DEV_XID_ERROR{gpu=\"1\",Hostname=\"h\"} 79\nDCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu=\"1\",Hostname=\"h\"} 2\n\
-        DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL{gpu=\"1\",Hostname=\"h\"} 3\nDCGM_FI_DEV_NVLINK_REPLAY_ERROR_TOTAL{gpu=\"1\",Hostname=\"h\"} 2\n\
+        DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL{gpu=\"1\",Hostname=\"h\"} 3\n\
+        DCGM_FI_DEV_NVLINK_REPLAY_ERROR_TOTAL{gpu=\"1\",Hostname=\"h\"} 2\n\
         DCGM_FI_PROF_PCIE_TX_BYTES{gpu=\"1\",Hostname=\"h\"} 12345\n";
     let expected: Vec<_> = [
         (Counter::EccErrors, 2.0),
@@ -321,7 +357,8 @@ fn ethtool_gives_counters_of_a_nic() {
 fn rdma_statistic_comes_as_json_and_as_text() {
     let json = r#"[{"ifname":"mlx5_0","port":1,"rx_write_requests":10,"out_of_sequence":5,"local_ack_timeout_err":2,"rp_cnp_handled":7},
         {"ifname":"mlx5_1","port":1,"out_of_sequence":0,"optional-counters":["x"]}]"#;
-    let text = "link mlx5_0/1 rx_write_requests 10 out_of_sequence 5\nlocal_ack_timeout_err 2 rp_cnp_handled 7\nlink mlx5_1/1 out_of_sequence 0\n";
+    let text = "link mlx5_0/1 rx_write_requests 10 out_of_sequence 5\n\
+        local_ack_timeout_err 2 rp_cnp_handled 7\nlink mlx5_1/1 out_of_sequence 0\n";
     for (name, text) in [("rdma_host-9.json", json), ("rdma_host-9.txt", text)] {
         let imported = read(name, text);
         assert_eq!(imported.format, Format::RdmaStatistic);

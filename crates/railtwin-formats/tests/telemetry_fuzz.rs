@@ -19,9 +19,16 @@ const SEEDS: [&[u8]; 9] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
-    br#"{"header":{"id":"0x7f","rank":1,"n_ranks":2,"nnodes":1},"metadata":{"inspector_output_format_version":"v4.0","dump_timestamp_us":500,"hostname":"h1","pid":7},"coll_perf":{"coll":"AllReduce","coll_sn":3,"coll_msg_size_bytes":1024,"coll_exec_time_us":20,"event_trace_ts":{"kernel_events":[{"kernel_start_ts":1,"kernel_stop_ts":2}]}}}"#,
-    br#"{"nccl_version":"2.29.1","communicators_count":1,"communicators":[{"hash":"0x1","size":2,"ranks":[{"rank":0,"host":"h","pid":1,"cuda_dev":0,"status":{"init_state":0},"collective_counts":{"AllReduce":12}}],"missing_ranks":[{"rank":1,"status":{"unresponsive":true}}]}]}"#,
-    br#"{"version":"2.7","pg_config":{"0":{"name":"0","desc":"d","ranks":"[0, 1]"}},"entries":[{"process_group":["0","d"],"collective_seq_id":1,"profiling_name":"nccl:all_reduce","input_sizes":[[3,4]],"input_dtypes":["Float"],"time_created_ns":5,"duration_ms":1.5,"state":"completed","is_p2p":false}],"rank":0}"#,
+    br#"{"header":{"id":"0x7f","rank":1,"n_ranks":2,"nnodes":1},
+    "metadata":{"inspector_output_format_version":"v4.0","dump_timestamp_us":500,"hostname":"h1","pid":7},
+    "coll_perf":{"coll":"AllReduce","coll_sn":3,"coll_msg_size_bytes":1024,"coll_exec_time_us":20,
+    "event_trace_ts":{"kernel_events":[{"kernel_start_ts":1,"kernel_stop_ts":2}]}}}"#,
+    br#"{"nccl_version":"2.29.1","communicators_count":1,
+    "communicators":[{"hash":"0x1","size":2,"ranks":[{"rank":0,"host":"h","pid":1,"cuda_dev":0,
+    "status":{"init_state":0},"collective_counts":{"AllReduce":12}}],"missing_ranks":[{"rank":1,"status":{"unresponsive":true}}]}]}"#,
+    br#"{"version":"2.7","pg_config":{"0":{"name":"0","desc":"d","ranks":"[0, 1]"}},
+    "entries":[{"process_group":["0","d"],"collective_seq_id":1,"profiling_name":"nccl:all_reduce",
+    "input_sizes":[[3,4]],"input_dtypes":["Float"],"time_created_ns":5,"duration_ms":1.5,"state":"completed","is_p2p":false}],"rank":0}"#,
     b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
     b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
     br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,
@@ -74,7 +81,7 @@ fn seeds_are_read_by_their_decoder() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

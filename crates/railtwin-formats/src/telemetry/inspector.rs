@@ -356,8 +356,7 @@ fn ranks_of_job(records: &[&InspectorRecord], notes: &mut Vec<String>) -> BTreeM
     let several =
         |communicators: &BTreeMap<&str, BTreeSet<u32>>| communicators.values().any(|ranks| ranks.len() > 1);
     let mut ranks = BTreeMap::new();
-    let mut next = 0;
-    for (process, communicators) in &within {
+    for ((process, communicators), next) in within.iter().zip(0_u32..) {
         let several = several(communicators);
         let world = shared.and_then(|(id, _)| communicators.get(*id));
         match world {
@@ -380,7 +379,6 @@ fn ranks_of_job(records: &[&InspectorRecord], notes: &mut Vec<String>) -> BTreeM
                 }
             }
         }
-        next += 1;
     }
     if shared.is_none() && !within.is_empty() {
         notes.push(

@@ -66,7 +66,7 @@ impl Merger {
             Content::Inspector(dump) => self.inspector.push(dump),
             Content::FlightRecorder(dump) => self.flight_recorder.push(dump),
             Content::Kineto(trace) => self.kineto.push(trace),
-            Content::Counters(telemetry) => self.telemetry.push(telemetry),
+            Content::Counters(telemetry) => self.telemetry.push(*telemetry),
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
             Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),

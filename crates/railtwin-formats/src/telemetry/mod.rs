@@ -138,7 +138,7 @@ pub enum Content {
     /// NCCL kernels of one rank.
     Kineto(KinetoTrace),
     /// Readings of counters.
-    Counters(Telemetry),
+    Counters(Box<Telemetry>),
     /// The state of all communicators.
     Ras(RasSnapshot),
     /// Tests one after the other.
@@ -166,7 +166,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
     let mut notes = Vec::new();
     let counters = |telemetry: Telemetry, notes: &mut Vec<String>| {
         notes.extend(telemetry.notes.iter().cloned());
-        Content::Counters(Telemetry { notes: Vec::new(), ..telemetry })
+        Content::Counters(Box::new(Telemetry { notes: Vec::new(), ..telemetry }))
     };
     let content = match format {
         Format::NcclInspector => {
