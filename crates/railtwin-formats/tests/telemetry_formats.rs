@@ -428,7 +428,7 @@ fn node_exporter_gives_hosts_and_nics() {
 
 #[test]
 fn what_nothing_knows_is_one_clear_error() {
-    for text in ["", "hello\n", "{}", "[]", "{\"a\":1}", "name,value\n"] {
+    for text in ["", "hello\n", "{}", "[]", "{\"a\":1}", "name,value\n", "# busbw of F12\n"] {
         assert!(refusal("x", text).starts_with("x: is of no format that is known; read are"), "{text}");
     }
 }

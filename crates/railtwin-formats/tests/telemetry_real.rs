@@ -134,6 +134,12 @@ fn old_kernels_without_a_group_are_kept_and_said() {
     let directory = &merged.telemetry.directory;
     assert_eq!((directory.ranks.len(), merged.telemetry.batch.operations.len()), (2, 20));
     assert_eq!(directory.communicators[0].name, "stream 84");
+    assert!(merged.telemetry.notes.is_empty(), "{:?}", merged.telemetry.notes);
+    let mut twice = Merger::new("dlrm");
+    for name in ["a_rank0.json", "b_rank0.json"] {
+        twice.add(decode(name, OLD[0], &Hints::default()).expect("a real trace"));
+    }
+    assert!(twice.finish().telemetry.notes[0].starts_with("rank 0 has 2 files"));
     assert_eq!(directory.shapes[0].kind, "send-receive");
 }
 

@@ -89,7 +89,7 @@ fn json(text: &str) -> Option<Format> {
         Some(Format::Kineto)
     } else if has(&["pg_config", "pg_status", "nccl_comm_state", "collective_seq_id"]) {
         Some(Format::FlightRecorder)
-    } else if has(&["ifname"]) {
+    } else if text.starts_with('[') && has(&["ifname"]) {
         Some(Format::RdmaStatistic)
     } else if has(&["results", "out_of_place", "average_bus_bandwidth"])
         && has(&["args", "config", "nccl_version"])
@@ -101,7 +101,13 @@ fn json(text: &str) -> Option<Format> {
 }
 
 fn lines(text: &str) -> Option<Format> {
-    if text.contains("busbw") && text.contains('#') || text.contains("# nccl-tests version") {
+    // Launchers put prefixes before the sign.
+    let names_columns = |line: &str| {
+        let comment = line.split_once('#').map_or("", |(_, comment)| comment.trim_start());
+        comment.starts_with("nccl-tests version")
+            || (comment.starts_with("size ") && comment.contains("busbw"))
+    };
+    if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -7,7 +7,7 @@ use railtwin_records::{NOT_YET, OperationShape};
 use super::builder::Builder;
 use super::json::{Node, Place, parse};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
-use super::{Telemetry, Times, input};
+use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -224,7 +224,7 @@ fn tensors(node: &Node, sizes: &str, types: &str) -> Result<(u64, String), Forma
 /// saw starts at all, what is scheduled there has not begun and is left out: the rank has not entered it.
 pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> Telemetry {
     let mut builder = Builder::default();
-    let mut notes = Vec::new();
+    let mut notes = notes_on_repeats(dumps.iter().map(|dump| dump.rank));
     let job = builder.job(job);
     let mut ranks_of: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for dump in dumps {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::builder::Builder;
 use super::json::{Node, Place, parse};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
-use super::{Telemetry, Times, input};
+use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -274,7 +274,7 @@ impl NcclKernel {
 /// the same step, and a note says when ranks have unequal numbers of them.
 pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
     let mut builder = Builder::default();
-    let mut notes = Vec::new();
+    let mut notes = notes_on_repeats(traces.iter().map(|trace| trace.rank));
     let job = builder.job(job);
     for trace in traces {
         let gpu = trace.kernels.first().map(|kernel| kernel.gpu);

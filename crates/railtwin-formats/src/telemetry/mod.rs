@@ -262,3 +262,15 @@ impl Imported {
         }
     }
 }
+
+/// A note for each rank of which there are several files: they may be of two jobs.
+fn notes_on_repeats(ranks: impl Iterator<Item = u32>) -> Vec<String> {
+    let mut files = std::collections::BTreeMap::new();
+    for rank in ranks {
+        *files.entry(rank).or_insert(0_u64) += 1;
+    }
+    let several = files.into_iter().filter(|(_, count)| *count > 1);
+    several
+        .map(|(rank, count)| format!("rank {rank} has {count} files, which are joined: are all of one job?"))
+        .collect()
+}
