@@ -9,6 +9,8 @@
 //! | htsim connection matrix (`.cm`) | [`HtsimConnections::parse`], [`HtsimConnections::plan`] | |
 //! | htsim topology (`.topo`) | [`HtsimTopology::parse`], [`HtsimTopology::spec`] | |
 //!
+//! Telemetry of clusters, from NCCL Inspector to `ethtool`, is in [`telemetry`].
+//!
 //! Two go further: [`plan_of_chakra`] makes a plan of all ranks' traces, [`LingjunTopology::fabric`] a fabric.
 //!
 //! The structs keep the numbers of the file in plain integers with the unit in the field's name.
@@ -59,6 +61,7 @@ mod simai_parse;
 mod simai_plan;
 mod simai_warn;
 mod simai_write;
+pub mod telemetry;
 
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;

@@ -4,6 +4,7 @@
 //! * [`run_info`]: [`RunInfo`], the `run.json` of a run.
 //! * [`table_writer`]: [`TableWriter`], tables that grow part by part during a long run.
 //! * [`parquet_write`], [`parquet_read`]: one table as one Parquet file, sealed by a checksum.
+//! * [`parquet_foreign`]: flat Parquet files of other programs as tables.
 //! * [`content`]: [`content_hash`], the identity of a table's rows whatever file holds them.
 //! * [`run_id`](mod@run_id): the name of a run, from its case and engine.
 //! * [`compare`](mod@compare): two runs side by side.
@@ -27,6 +28,7 @@ pub mod compare;
 pub mod content;
 pub mod docs;
 pub mod error;
+pub mod parquet_foreign;
 pub mod parquet_read;
 pub mod parquet_write;
 pub mod run_folder;

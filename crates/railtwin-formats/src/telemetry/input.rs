@@ -1,0 +1,66 @@
+//! Bytes as text: gzip taken off, values with their place in errors.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::{FormatError, text_of};
+
+/// First two bytes of a gzip stream (RFC 1952, section 2.3.1).
+pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Most bytes that a file may have after decompression: 4 GiB.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// The bytes without gzip.
+pub(crate) fn plain<'a>(
+    format: &'static str,
+    source_name: &str,
+    bytes: &'a [u8],
+) -> Result<Cow<'a, [u8]>, FormatError> {
+    if !bytes.starts_with(&GZIP_MAGIC) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut inflated = Vec::new();
+    MultiGzDecoder::new(bytes).take(BYTES_MAX + 1).read_to_end(&mut inflated).map_err(|error| {
+        FormatError::new(
+            format,
+            source_name,
+            format!("the gzip stream is broken ({error})"),
+            "give a whole gzip file or the file without compression",
+        )
+    })?;
+    if inflated.len() as u64 > BYTES_MAX {
+        return Err(FormatError::new(
+            format,
+            source_name,
+            "is more than 4 GiB without compression",
+            "split the file",
+        ));
+    }
+    Ok(Cow::Owned(inflated))
+}
+
+/// The first bytes without gzip, as far as they can be had: for a look at what a file is.
+pub(crate) fn head(bytes: &[u8], bytes_max: usize) -> Cow<'_, [u8]> {
+    if bytes.starts_with(&GZIP_MAGIC) {
+        let mut inflated = Vec::new();
+        // A broken stream gives what came before the break, which is all that a look needs.
+        let _ = MultiGzDecoder::new(bytes).take(bytes_max as u64).read_to_end(&mut inflated);
+        return Cow::Owned(inflated);
+    }
+    Cow::Borrowed(&bytes[..bytes.len().min(bytes_max)])
+}
+
+/// Text of a file, gzip and byte-order mark taken off.
+pub(crate) fn text(format: &'static str, source_name: &str, bytes: &[u8]) -> Result<String, FormatError> {
+    let bytes = plain(format, source_name, bytes)?;
+    text_of(format, source_name, &bytes).map(str::to_owned)
+}
+
+/// Microseconds as nanoseconds; what is not a time becomes 0.
+pub(crate) fn ns_of_us(us: f64) -> u64 {
+    // The cast clamps: negative and NaN become 0, what is too large the largest.
+    (us * 1000.0).round() as u64
+}

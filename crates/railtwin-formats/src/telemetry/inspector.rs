@@ -1,0 +1,436 @@
+//! NCCL Inspector: JSON objects one after the other, an operation each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_records::OperationShape;
+
+use super::builder::Builder;
+use super::json::{Node, Place, syntax};
+use super::names::operation_kind;
+use super::{Telemetry, Times, input};
+use crate::error::FormatError;
+
+/// Name of this format in errors.
+const FORMAT: &str = "NCCL Inspector";
+
+/// Versions of the output that are read.
+const VERSIONS: [&str; 4] = ["v4.0", "v4.1", "v4.2", "v4.3"];
+
+/// One file of the Inspector: what the communicators of one process did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InspectorDump {
+    /// Operations in the order of the file.
+    pub records: Vec<InspectorRecord>,
+    /// Point-to-point operations that were skipped.
+    pub point_to_point: u64,
+    /// What a reader should know: what was skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// One operation of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InspectorRecord {
+    /// Id of the communicator, such as `0x7f8c496ae9f661`.
+    pub communicator: String,
+    /// Its name, where the job gave one.
+    pub communicator_name: Option<String>,
+    /// Rank within the communicator.
+    pub rank: u32,
+    /// Ranks of the communicator.
+    pub ranks: u32,
+    /// Host of the process.
+    pub host: String,
+    /// Process.
+    pub pid: u64,
+    /// What it does, in the words of records: `all-reduce`, …
+    pub kind: String,
+    /// Algorithm in lower case; empty where it is not told.
+    pub algorithm: String,
+    /// `coll_sn`: number of the operation in its communicator.
+    pub sequence: u64,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// How long it took, in nanoseconds.
+    pub duration_ns: u64,
+    /// When it was written out, in nanoseconds on the clock of the host; 0 where it is not told.
+    pub dumped_ns: u64,
+    /// When its first kernel channel began and its last one ended, in nanoseconds on the clock of the host: only in
+    /// verbose dumps.
+    pub kernel_ns: Option<(u64, u64)>,
+}
+
+/// What stands once before records: in v4.3 for all that follow.
+#[derive(Clone, Default)]
+struct Head {
+    communicator: Option<String>,
+    communicator_name: Option<String>,
+    rank: u32,
+    ranks: u32,
+    host: String,
+    pid: u64,
+    dumped_ns: u64,
+    version: Option<String>,
+}
+
+impl InspectorDump {
+    /// Reads a dump, perhaps in gzip: objects one to a line or over several lines. Of v4.3 header and metadata may
+    /// stand once and hold for the records that follow.
+    ///
+    /// A last object that is cut short, as a killed process leaves it, becomes a note.
+    ///
+    /// # Errors
+    /// What is not JSON, an unknown version, a missing or wrong field.
+    pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
+        let text = input::text(FORMAT, source_name, bytes)?;
+        let mut dump = Self { records: Vec::new(), point_to_point: 0, notes: Vec::new() };
+        let mut head = Head::default();
+        let mut lines = LineOf { text: &text, byte: 0, line: 1 };
+        let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
+        loop {
+            let from = documents.byte_offset();
+            let Some(document) = documents.next() else { break };
+            let line = lines.of(from + blank_bytes(&text[from..]));
+            match document {
+                Ok(value) => {
+                    let place = Place { format: FORMAT, source: source_name, line: Some(line) };
+                    dump.take(&Node::root(place, &value), &mut head)?;
+                }
+                Err(error) if error.is_eof() && !dump.records.is_empty() => {
+                    dump.notes.push(format!("line {line}: the last object is cut short and skipped"));
+                    break;
+                }
+                Err(error) => return Err(syntax(FORMAT, source_name, error.line() as u64, &error)),
+            }
+        }
+        if head.version.is_none() {
+            let place = Place { format: FORMAT, source: source_name, line: None };
+            return Err(place.error("has no object with header and metadata", "give a dump of the Inspector"));
+        }
+        if dump.point_to_point > 0 {
+            let count = dump.point_to_point;
+            let why = "sender and receiver number them apart, so that they cannot be matched";
+            dump.notes.push(format!("{count} point-to-point records skipped: {why}"));
+        }
+        Ok(dump)
+    }
+
+    fn take(&mut self, node: &Node, head: &mut Head) -> Result<(), FormatError> {
+        if let Some(metadata) = node.get("metadata") {
+            head.take_metadata(&metadata)?;
+        }
+        if let Some(header) = node.get("header") {
+            head.take_header(&header)?;
+        }
+        if head.version.is_none() {
+            node.need("metadata")?;
+        }
+        if let Some(records) = node.get("records") {
+            for record in records.items()? {
+                self.take(&record, head)?;
+            }
+        }
+        if node.get("p2p_perf").is_some() {
+            self.point_to_point += 1;
+        }
+        if let Some(performance) = node.get("coll_perf") {
+            if head.communicator.is_none() {
+                node.need("header")?;
+            }
+            match performance.value() {
+                serde_json::Value::Array(_) => {
+                    for one in performance.items()? {
+                        self.records.push(head.record(&one)?);
+                    }
+                }
+                _ => self.records.push(head.record(&performance)?),
+            }
+        }
+        if let Some(lost) = node.get("dump_stats").and_then(|stats| dropped(&stats)) {
+            self.notes.push(format!("the Inspector itself dropped {lost} records before this dump"));
+        }
+        Ok(())
+    }
+}
+
+/// Records that the ring buffer of the Inspector lost, summed over all its counts of drops.
+fn dropped(stats: &Node) -> Option<u64> {
+    let members = stats.members().ok()?;
+    let drops =
+        members.iter().filter(|(key, _)| key.contains("drop")).filter_map(|(_, node)| node.u64().ok());
+    let sum = drops.fold(0_u64, u64::saturating_add);
+    (sum > 0).then_some(sum)
+}
+
+impl Head {
+    fn take_metadata(&mut self, metadata: &Node) -> Result<(), FormatError> {
+        let version = metadata.need("inspector_output_format_version")?;
+        let text = version.text()?;
+        if !VERSIONS.contains(&text) {
+            return Err(version.error(
+                "is a version that is not read",
+                format!("read are {}; Prometheus output of the Inspector is not", VERSIONS.join(", ")),
+            ));
+        }
+        self.version = Some(text.to_owned());
+        self.host = metadata.need("hostname")?.text()?.to_owned();
+        self.pid = metadata.need("pid")?.u64()?;
+        let dumped = metadata.get("dump_timestamp_us").map(|node| node.u64()).transpose()?;
+        self.dumped_ns = dumped.unwrap_or_default().saturating_mul(1000);
+        Ok(())
+    }
+
+    fn take_header(&mut self, header: &Node) -> Result<(), FormatError> {
+        self.communicator = Some(header.need("id")?.text_or_number()?);
+        self.communicator_name = header.get("comm_name").and_then(|name| name.text().ok()).map(str::to_owned);
+        self.rank = header.need("rank")?.u32()?;
+        let ranks = header.need("n_ranks")?;
+        self.ranks = ranks.u32()?;
+        if self.rank >= self.ranks {
+            let accepted = format!("rank {} needs more ranks than that", self.rank);
+            return Err(ranks.error("is too small", accepted));
+        }
+        Ok(())
+    }
+
+    fn record(&self, performance: &Node) -> Result<InspectorRecord, FormatError> {
+        let kernel_ns = performance.get("event_trace_ts").map(|trace| kernel_times(&trace)).transpose()?;
+        let algorithm = performance.get("coll_algo").and_then(|node| node.text().ok()).unwrap_or_default();
+        Ok(InspectorRecord {
+            communicator: self.communicator.clone().unwrap_or_default(),
+            communicator_name: self.communicator_name.clone(),
+            rank: self.rank,
+            ranks: self.ranks,
+            host: self.host.clone(),
+            pid: self.pid,
+            kind: operation_kind(performance.need("coll")?.text()?),
+            algorithm: algorithm.to_ascii_lowercase(),
+            sequence: performance.need("coll_sn")?.u64()?,
+            bytes: performance.need("coll_msg_size_bytes")?.u64()?,
+            duration_ns: input::ns_of_us(performance.need("coll_exec_time_us")?.f64()?),
+            dumped_ns: self.dumped_ns,
+            kernel_ns: kernel_ns.flatten(),
+        })
+    }
+}
+
+/// From the start of the first kernel channel to the end of the last; times of 0 were never taken.
+fn kernel_times(trace: &Node) -> Result<Option<(u64, u64)>, FormatError> {
+    let Some(events) = trace.get("kernel_events") else { return Ok(None) };
+    let (mut start, mut stop) = (u64::MAX, 0);
+    for event in events.items()? {
+        let time = |key: &str| event.get(key).map(|node| node.u64()).transpose();
+        if let Some(at) = time("kernel_start_ts")?.filter(|&at| at > 0) {
+            start = start.min(at);
+        }
+        stop = stop.max(time("kernel_stop_ts")?.unwrap_or_default());
+    }
+    let ns = |us: u64| us.saturating_mul(1000);
+    Ok((start <= stop).then(|| (ns(start), ns(stop))))
+}
+
+/// Lines of rising byte offsets, counted from 1.
+struct LineOf<'a> {
+    text: &'a str,
+    byte: usize,
+    line: u64,
+}
+
+impl LineOf<'_> {
+    fn of(&mut self, byte: usize) -> u64 {
+        let byte = byte.min(self.text.len()).max(self.byte);
+        let newlines =
+            self.text.as_bytes()[self.byte..byte].iter().filter(|&&letter| letter == b'\n').count();
+        self.line += newlines as u64;
+        self.byte = byte;
+        self.line
+    }
+}
+
+fn blank_bytes(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// A process as dumps tell it.
+type Process = (String, u64);
+
+/// Makes operations of the dumps of all processes of a job.
+///
+/// An operation is known by communicator id, kind and `coll_sn`; ranks may have logged different ones. Where a
+/// communicator uses one number for two kinds (NCCL may count each kind apart), it becomes one communicator for each
+/// kind. With kernel times in every record these are the times of operations. Without them only durations are known:
+/// an operation ends when it was dumped and began its duration before, so that only durations mean anything
+/// ([`Times::Durations`]).
+///
+/// Ranks of the job are those of the one communicator that all processes have and that has the most ranks; where
+/// there is none, processes are numbered by host and pid, with a note.
+pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
+    let mut notes = Vec::new();
+    let records: Vec<&InspectorRecord> = dumps.iter().flat_map(|dump| &dump.records).collect();
+    let ranks = ranks_of_job(&records, &mut notes);
+    let mut builder = Builder::default();
+    let job = builder.job(job);
+    let gpus = gpus_of(&ranks);
+    let row_of: BTreeMap<(Process, u32), u32> = ranks
+        .iter()
+        .map(|((process, local), &rank)| {
+            let gpu = gpus.get(&rank).copied();
+            ((process.clone(), *local), builder.rank(job, rank, Some(&process.0), gpu))
+        })
+        .collect();
+    let timed = records.iter().filter(|record| record.kernel_ns.is_some()).count();
+    let times = if !records.is_empty() && timed == records.len() { Times::Kernels } else { Times::Durations };
+    if times == Times::Durations && !records.is_empty() {
+        notes.push(format!(
+            "{} of {} operations have no kernel times (set NCCL_INSPECTOR_DUMP_VERBOSE=1): only durations are known",
+            records.len() - timed,
+            records.len()
+        ));
+    }
+    let split = kinds_counted_apart(&records);
+    let communicators = communicators(&records, &row_of, &split);
+    let mut rows = BTreeMap::new();
+    let (mut skipped, mut silent) = (0_u64, BTreeSet::new());
+    for record in &records {
+        let Some(&rank) = row_of.get(&(process(record), record.rank)) else {
+            skipped += 1;
+            continue;
+        };
+        let Ok(sequence) = u32::try_from(record.sequence) else {
+            skipped += 1;
+            continue;
+        };
+        let name = communicator_name(record, &split);
+        let (members, axis) = &communicators[&name];
+        let row = builder.communicator(job, &name, axis, members);
+        if (members.len() as u64) < u64::from(record.ranks) {
+            silent.insert((name.clone(), members.len(), record.ranks));
+        }
+        let enter_end = match record.kernel_ns.filter(|_| times == Times::Kernels) {
+            Some(times) => times,
+            None => {
+                let end = record.dumped_ns.max(record.duration_ns);
+                (end - record.duration_ns, end)
+            }
+        };
+        let shape = OperationShape {
+            kind: record.kind.clone(),
+            algorithm: record.algorithm.clone(),
+            data_type: String::new(),
+            bytes: record.bytes,
+        };
+        // The last snapshot of a communicator is dumped again until another operation ends.
+        if rows.insert((row, rank, sequence), ()).is_none() {
+            builder.operation(row, rank, sequence, shape, enter_end);
+        }
+    }
+    if skipped > 0 {
+        notes.push(format!(
+            "{skipped} records skipped: their process holds several GPUs, or their number is too large"
+        ));
+    }
+    for (name, seen, ranks) in silent {
+        notes.push(format!("communicator {name}: {seen} of {ranks} ranks logged operations of it"));
+    }
+    let (directory, batch) = builder.finish();
+    Telemetry { directory, batch, times, notes }
+}
+
+fn process(record: &InspectorRecord) -> Process {
+    (record.host.clone(), record.pid)
+}
+
+/// The rank in the job of each process and rank within a communicator, as far as they can be told.
+fn ranks_of_job(records: &[&InspectorRecord], notes: &mut Vec<String>) -> BTreeMap<(Process, u32), u32> {
+    // Of each process: its ranks within each communicator.
+    let mut within: BTreeMap<Process, BTreeMap<&str, BTreeSet<u32>>> = BTreeMap::new();
+    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    for record in records {
+        let of_process = within.entry(process(record)).or_default();
+        of_process.entry(&record.communicator).or_default().insert(record.rank);
+        sizes.insert(&record.communicator, record.ranks);
+    }
+    let shared = sizes
+        .iter()
+        .filter(|(id, _)| within.values().all(|communicators| communicators.contains_key(**id)))
+        .max_by_key(|&(id, &size)| (size, std::cmp::Reverse(*id)));
+    let several =
+        |communicators: &BTreeMap<&str, BTreeSet<u32>>| communicators.values().any(|ranks| ranks.len() > 1);
+    let mut ranks = BTreeMap::new();
+    for ((process, communicators), next) in within.iter().zip(0_u32..) {
+        let several = several(communicators);
+        let world = shared.and_then(|(id, _)| communicators.get(*id));
+        match world {
+            // Several GPUs in one process: only the communicator that gives ranks their numbers tells which is which.
+            Some(world) if several => {
+                for &rank in world {
+                    ranks.insert((process.clone(), rank), rank);
+                }
+            }
+            Some(world) => {
+                let rank = world.iter().next().copied().unwrap_or_default();
+                for &local in communicators.values().flatten() {
+                    ranks.insert((process.clone(), local), rank);
+                }
+            }
+            None if several => {}
+            None => {
+                for &local in communicators.values().flatten() {
+                    ranks.insert((process.clone(), local), next);
+                }
+            }
+        }
+    }
+    if shared.is_none() && !within.is_empty() {
+        notes.push(
+            "no communicator was logged by all processes: ranks are numbered by host and pid".to_owned(),
+        );
+    }
+    ranks
+}
+
+/// A GPU number for each rank: its place among the ranks of its host.
+fn gpus_of(ranks: &BTreeMap<(Process, u32), u32>) -> BTreeMap<u32, u32> {
+    let mut of_host: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for ((process, _), &rank) in ranks {
+        of_host.entry(&process.0).or_default().insert(rank);
+    }
+    of_host.values().flat_map(|ranks| ranks.iter().zip(0..).map(|(&rank, gpu)| (rank, gpu))).collect()
+}
+
+/// Communicators in which one number stands for operations of two kinds.
+fn kinds_counted_apart(records: &[&InspectorRecord]) -> BTreeSet<String> {
+    let mut kinds: BTreeMap<(&str, u64), &str> = BTreeMap::new();
+    let mut apart = BTreeSet::new();
+    for record in records {
+        let first = *kinds.entry((&record.communicator, record.sequence)).or_insert(&record.kind);
+        if first != record.kind {
+            apart.insert(record.communicator.clone());
+        }
+    }
+    apart
+}
+
+fn communicator_name(record: &InspectorRecord, split: &BTreeSet<String>) -> String {
+    let id = &record.communicator;
+    if split.contains(id) { format!("{id} {}", record.kind) } else { id.clone() }
+}
+
+/// Members in the communicator's order and axis of each communicator, as far as its ranks logged.
+fn communicators(
+    records: &[&InspectorRecord],
+    row_of: &BTreeMap<(Process, u32), u32>,
+    split: &BTreeSet<String>,
+) -> BTreeMap<String, (Vec<u32>, String)> {
+    let mut members: BTreeMap<&str, (BTreeMap<u32, u32>, String)> = BTreeMap::new();
+    for record in records {
+        let Some(&row) = row_of.get(&(process(record), record.rank)) else { continue };
+        let entry = members.entry(&record.communicator).or_default();
+        entry.0.insert(record.rank, row);
+        entry.1 = super::names::axis(record.communicator_name.as_deref().unwrap_or_default());
+    }
+    let named = records.iter().filter_map(|record| {
+        let (ranks, axis) = members.get(record.communicator.as_str())?;
+        Some((communicator_name(record, split), (ranks.values().copied().collect(), axis.clone())))
+    });
+    named.collect()
+}

@@ -1,0 +1,199 @@
+//! JSON with a path: errors name the line or the field, the value and what would be accepted.
+
+use serde_json::Value;
+
+use crate::error::FormatError;
+
+/// A value, and where it stands.
+#[derive(Clone)]
+pub(crate) struct Node<'a> {
+    place: Place<'a>,
+    path: String,
+    value: &'a Value,
+}
+
+/// Which file, and which line where lines are documents.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) format: &'static str,
+    pub(crate) source: &'a str,
+    pub(crate) line: Option<u64>,
+}
+
+impl Place<'_> {
+    /// An error of the document as a whole.
+    pub(crate) fn error(&self, problem: impl Into<String>, accepted: impl Into<String>) -> FormatError {
+        let made = FormatError::new(self.format, self.source, problem, accepted);
+        match self.line {
+            Some(line) => made.at_line(line),
+            None => made,
+        }
+    }
+}
+
+/// Reads one document; errors name the line.
+pub(crate) fn parse(format: &'static str, source: &str, text: &str) -> Result<Value, FormatError> {
+    serde_json::from_str(text).map_err(|error| syntax(format, source, error.line() as u64, &error))
+}
+
+/// A syntax error as one of ours.
+pub(crate) fn syntax(
+    format: &'static str,
+    source: &str,
+    line: u64,
+    error: &serde_json::Error,
+) -> FormatError {
+    let column = error.column();
+    FormatError::new(
+        format,
+        source,
+        format!("is not JSON at column {column} ({error})"),
+        "write the file anew: it may be cut short",
+    )
+    .at_line(line.max(1))
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn root(place: Place<'a>, value: &'a Value) -> Self {
+        Self { place, path: String::new(), value }
+    }
+
+    pub(crate) fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// The member of that name; null counts as absent.
+    pub(crate) fn get(&self, key: &str) -> Option<Node<'a>> {
+        let value = self.value.get(key).filter(|value| !value.is_null())?;
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        Some(Node { place: self.place, path, value })
+    }
+
+    /// The member of that name.
+    pub(crate) fn need(&self, key: &str) -> Result<Node<'a>, FormatError> {
+        self.get(key).ok_or_else(|| {
+            let error = self.place.error(format!("has no `{key}`"), format!("`{key}` must stand here"));
+            if self.path.is_empty() { error } else { error.field(self.path.clone()) }
+        })
+    }
+
+    pub(crate) fn items(&self) -> Result<Vec<Node<'a>>, FormatError> {
+        let list = self.value.as_array().ok_or_else(|| self.error("is not a list", "write [ ... ]"))?;
+        let item = |(at, value)| Node { place: self.place, path: format!("{}[{at}]", self.path), value };
+        Ok(list.iter().enumerate().map(item).collect())
+    }
+
+    /// Members of an object in their order.
+    pub(crate) fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, FormatError> {
+        let map = self.value.as_object().ok_or_else(|| self.error("is not an object", "write { ... }"))?;
+        let member = |(key, value): (&'a String, &'a Value)| {
+            (key.as_str(), Node { place: self.place, path: format!("{}.{key}", self.path), value })
+        };
+        Ok(map.iter().map(member).collect())
+    }
+
+    /// A whole number from 0 up, perhaps written as a float or as text.
+    pub(crate) fn u64(&self) -> Result<u64, FormatError> {
+        let float = |value: f64| {
+            (value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0).then_some(value as u64)
+        };
+        let found = match self.value {
+            Value::Number(number) => number.as_u64().or_else(|| number.as_f64().and_then(float)),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        found.ok_or_else(|| self.error("is not a whole number", "write a number from 0 to 2^64-1"))
+    }
+
+    /// A whole number of 32 bits.
+    pub(crate) fn u32(&self) -> Result<u32, FormatError> {
+        let value = self.u64()?;
+        u32::try_from(value).map_err(|_| self.error("is too large", "write a number below 2^32"))
+    }
+
+    /// A finite number.
+    pub(crate) fn f64(&self) -> Result<f64, FormatError> {
+        let found = match self.value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let found = found.filter(|value: &f64| value.is_finite());
+        found.ok_or_else(|| self.error("is not a number", "write a finite number"))
+    }
+
+    pub(crate) fn bool(&self) -> Result<bool, FormatError> {
+        match self.value {
+            Value::Bool(value) => Ok(*value),
+            Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
+            Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
+            _ => Err(self.error("is neither true nor false", "write true or false")),
+        }
+    }
+
+    pub(crate) fn text(&self) -> Result<&'a str, FormatError> {
+        self.value.as_str().ok_or_else(|| self.error("is not text", "write \"...\""))
+    }
+
+    /// Text, or a number as text: ids are written both ways.
+    pub(crate) fn text_or_number(&self) -> Result<String, FormatError> {
+        match self.value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(self.error("is neither text nor a number", "write \"...\" or a number")),
+        }
+    }
+
+    /// Ranks as a list, or as a list within text (`"[0, 1]"`).
+    pub(crate) fn ranks(&self) -> Result<Vec<u32>, FormatError> {
+        let wrong = || self.error("is not a list of ranks", "write [0, 1]");
+        match self.value {
+            Value::String(text) => {
+                let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
+                let parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
+                parts.map(|part| part.parse().map_err(|_| wrong())).collect()
+            }
+            Value::Array(_) => self.items()?.iter().map(Node::u32).collect(),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// An error about this value.
+    pub(crate) fn error(&self, problem: impl Into<String>, accepted: impl Into<String>) -> FormatError {
+        let found = match self.value {
+            Value::String(text) => text.clone(),
+            Value::Array(_) => "a list".to_owned(),
+            Value::Object(_) => "an object".to_owned(),
+            other => other.to_string(),
+        };
+        let made = self.place.error(problem, accepted).found(&found);
+        if self.path.is_empty() { made } else { made.field(self.path.clone()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_path_and_the_value() {
+        let value = parse("t", "a.json", r#"{"ranks": [{"rank": -3}]}"#).expect("JSON");
+        let root = Node::root(Place { format: "t", source: "a.json", line: Some(4) }, &value);
+        let ranks = root.need("ranks").and_then(|list| list.items()).expect("a list");
+        let error = ranks[0].need("rank").and_then(|rank| rank.u32()).expect_err("negative");
+        assert_eq!(
+            error.to_string(),
+            "a.json:4: ranks[0].rank: \"-3\" is not a whole number; write a number from 0 to 2^64-1"
+        );
+        assert!(ranks[0].need("host").err().expect("absent").to_string().contains("ranks[0]: has no `host`"));
+    }
+
+    #[test]
+    fn ranks_come_as_list_or_as_text() {
+        for text in [r#"[0, 5]"#, r#""[0, 5]""#] {
+            let value = parse("t", "a", text).expect("JSON");
+            let node = Node::root(Place { format: "t", source: "a", line: None }, &value);
+            assert_eq!(node.ranks().expect("ranks"), [0, 5]);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Kineto (PyTorch profiler): NCCL kernels of a rank as operations, and how long its other kernels took.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_records::OperationShape;
+use serde_json::Value;
+
+use super::builder::Builder;
+use super::json::{Node, Place, parse};
+use super::names::{axis, data_type, operation_kind, rank_of_name};
+use super::{Telemetry, Times, input, notes_on_repeats};
+use crate::error::FormatError;
+
+/// Name of this format in errors.
+const FORMAT: &str = "Kineto trace";
+
+/// The trace of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KinetoTrace {
+    /// Rank, from the content or the file name.
+    pub rank: u32,
+    /// Ranks of the job; 0 where they are not told.
+    pub ranks: u32,
+    /// NCCL kernels in order of their start.
+    pub kernels: Vec<NcclKernel>,
+    /// All other kernels of the GPU.
+    pub compute: ComputeTime,
+    /// What was skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// A kernel of NCCL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NcclKernel {
+    /// What it does, in the words of records: as the metadata say, else as the kernel's name says.
+    pub kind: String,
+    /// Algorithm in lower case; empty where the name has none.
+    pub algorithm: String,
+    /// Data type; empty where it is not told.
+    pub data_type: String,
+    /// Bytes: the larger of what goes in and what comes out; 0 where it is not told.
+    pub bytes: u64,
+    /// Process group: name, description, ranks; none where old traces do not tell.
+    pub group: Option<KinetoGroup>,
+    /// Number in its group, where the trace tells one.
+    pub sequence: Option<u64>,
+    /// Stream that it ran on.
+    pub stream: u64,
+    /// GPU of the host.
+    pub gpu: u32,
+    /// Start in nanoseconds on the clock of the host.
+    pub start_ns: u64,
+    /// How long it took in nanoseconds, its wait for peers included.
+    pub duration_ns: u64,
+}
+
+/// The process group of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KinetoGroup {
+    /// Its name.
+    pub name: String,
+    /// What the job says that it is for.
+    pub description: String,
+    /// Its ranks, numbered in the job; empty where they are not told in full.
+    pub ranks: Vec<u32>,
+}
+
+/// Time in kernels that are not NCCL's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ComputeTime {
+    /// Kernels.
+    pub kernels: u64,
+    /// Their durations summed, in nanoseconds.
+    pub total_ns: u64,
+    /// Start of the first kernel of any kind to the end of the last, in nanoseconds.
+    pub span_ns: u64,
+}
+
+impl KinetoTrace {
+    /// Reads a trace, perhaps in gzip. The rank is `rank` where given, else the trace's own, else what the file name
+    /// says. A trace without NCCL kernels is no error: its notes say what was there instead.
+    ///
+    /// # Errors
+    /// What is not JSON or has no events, a rank that nothing tells, a NCCL kernel with wrong fields.
+    pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
+        let text = input::text(FORMAT, source_name, bytes)?;
+        let value = parse(FORMAT, source_name, &text)?;
+        let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
+        let own = root.get("distributedInfo");
+        let of_own = |key: &str| own.as_ref().and_then(|own| own.get(key));
+        let told = of_own("rank").map(|node| node.u32()).transpose()?;
+        let rank = rank.or(told).or_else(|| rank_of_name(source_name)).ok_or_else(|| {
+            let accepted = "name the file so that it tells the rank, such as trace_rank_3.json.gz";
+            FormatError::new(FORMAT, source_name, "has no distributedInfo.rank", accepted)
+        })?;
+        let ranks = of_own("world_size").map(|node| node.u32()).transpose()?.unwrap_or_default();
+        let base = root.get("baseTimeNanoseconds").map(|node| node.u64()).transpose()?.unwrap_or_default();
+        let events = match &value {
+            Value::Array(_) => root.clone(),
+            _ => root.need("traceEvents")?,
+        };
+        let mut reading = Reading { base, ..Reading::default() };
+        for event in events.items()? {
+            reading.event(&event)?;
+        }
+        Ok(reading.finish(rank, ranks))
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    base: u64,
+    kernels: Vec<NcclKernel>,
+    compute: ComputeTime,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    annotations: u64,
+    unnamed: u64,
+    unknown: BTreeMap<String, u64>,
+}
+
+impl Reading {
+    fn event(&mut self, event: &Node) -> Result<(), FormatError> {
+        let text = |key: &str| event.value().get(key).and_then(Value::as_str).unwrap_or_default();
+        let (category, name) = (text("cat"), text("name"));
+        if category == "user_annotation" && name.starts_with("nccl:") {
+            self.annotations += 1;
+        }
+        // Old traces write "Kernel".
+        if text("ph") != "X" || !category.eq_ignore_ascii_case("kernel") {
+            return Ok(());
+        }
+        let time = |key: &str| -> Result<f64, FormatError> {
+            let node = event.need(key)?;
+            let value = node.f64()?;
+            if value < 0.0 {
+                Err(node.error("is negative", "write microseconds from 0 up"))
+            } else {
+                Ok(value)
+            }
+        };
+        let start_ns = input::ns_of_us(time("ts")?).saturating_add(self.base);
+        let duration_ns = input::ns_of_us(time("dur")?);
+        self.first_ns = Some(self.first_ns.map_or(start_ns, |first| first.min(start_ns)));
+        self.last_ns = self.last_ns.max(start_ns.saturating_add(duration_ns));
+        if !is_nccl(name) {
+            self.compute.kernels += 1;
+            self.compute.total_ns = self.compute.total_ns.saturating_add(duration_ns);
+            return Ok(());
+        }
+        let mut kernel = NcclKernel {
+            kind: String::new(),
+            algorithm: algorithm_of(name),
+            data_type: String::new(),
+            bytes: 0,
+            group: None,
+            sequence: None,
+            stream: 0,
+            gpu: 0,
+            start_ns,
+            duration_ns,
+        };
+        if let Some(args) = event.get("args") {
+            kernel.take_metadata(&args)?;
+        }
+        if kernel.kind.is_empty() {
+            kernel.kind = kind_of(name);
+        }
+        if kernel.kind == "unknown" {
+            *self.unknown.entry(name.chars().take(60).collect()).or_default() += 1;
+        }
+        if kernel.group.is_none() {
+            self.unnamed += 1;
+        }
+        self.kernels.push(kernel);
+        Ok(())
+    }
+
+    fn finish(mut self, rank: u32, ranks: u32) -> KinetoTrace {
+        self.kernels.sort_by_key(|kernel| (kernel.start_ns, kernel.stream));
+        self.compute.span_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or_default());
+        let mut notes = Vec::new();
+        if self.kernels.is_empty() {
+            let kernels = self.compute.kernels;
+            let why = match (kernels, self.annotations) {
+                (0, _) => {
+                    "the trace has no GPU kernels at all: profile with ProfilerActivity.CUDA".to_owned()
+                }
+                (_, 0) => format!("none of its {kernels} kernels is NCCL's"),
+                (_, calls) if ranks == 1 => {
+                    format!("{calls} calls of NCCL launched no kernel, because the job has one rank")
+                }
+                (_, calls) => format!("{calls} calls of NCCL, but none of {kernels} kernels is NCCL's"),
+            };
+            notes.push(format!("no operations: {why}"));
+        }
+        if self.unnamed > 0 {
+            notes.push(format!(
+                "{} of {} NCCL kernels tell no process group: those of one stream are taken for one group",
+                self.unnamed,
+                self.kernels.len()
+            ));
+        }
+        for (name, count) in self.unknown {
+            notes.push(format!("{count} NCCL kernels `{name}` tell no collective: kept as `unknown`"));
+        }
+        KinetoTrace { rank, ranks, kernels: self.kernels, compute: self.compute, notes }
+    }
+}
+
+/// NCCL's kernels: `ncclKernel_AllReduce_RING_LL_Sum_float(…)` up to 2.18, `ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)`
+/// and `ncclDevKernel_Generic…` since, `ncclSymkDevKernel_…` for symmetric memory; RCCL names its own alike.
+fn is_nccl(name: &str) -> bool {
+    name.starts_with("nccl") || name.starts_with("rccl") || (name.starts_with("void nccl"))
+}
+
+fn words_of(name: &str) -> impl Iterator<Item = &str> {
+    let bare = name.split(['(', '<']).next().unwrap_or(name);
+    bare.split('_').skip(1)
+}
+
+fn kind_of(name: &str) -> String {
+    const KNOWN: [&str; 8] = [
+        "all-reduce",
+        "all-gather",
+        "reduce-scatter",
+        "all-to-all",
+        "broadcast",
+        "reduce",
+        "send-receive",
+        "barrier",
+    ];
+    let told = words_of(name).map(operation_kind).find(|kind| KNOWN.contains(&kind.as_str()));
+    told.unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn algorithm_of(name: &str) -> String {
+    const ALGORITHMS: [&str; 7] = ["RING", "TREE", "COLLNET", "NVLSTREE", "NVLS", "PAT", "COLL"];
+    let told = words_of(name).find(|word| ALGORITHMS.contains(word));
+    told.map(str::to_ascii_lowercase).unwrap_or_default()
+}
+
+impl NcclKernel {
+    fn take_metadata(&mut self, args: &Node) -> Result<(), FormatError> {
+        let text = |key: &str| args.get(key).map(|node| node.text_or_number()).transpose();
+        let number = |key: &str| args.get(key).map(|node| node.u64()).transpose();
+        self.stream = number("stream")?.unwrap_or_default();
+        self.gpu = args.get("device").map(|node| node.u32()).transpose()?.unwrap_or_default();
+        if let Some(name) = text("Collective name")?.filter(|name| !name.is_empty()) {
+            self.kind = operation_kind(&name);
+        }
+        self.sequence = args.get("Seq").and_then(|node| node.u64().ok());
+        if let Some(name) = text("dtype")? {
+            let (data_type, width) = data_type(&name);
+            self.data_type = data_type;
+            let (input, output) = (number("In msg nelems")?, number("Out msg nelems")?);
+            let elements = input.unwrap_or_default().max(output.unwrap_or_default());
+            self.bytes = elements.saturating_mul(width.unwrap_or_default());
+        }
+        if let Some(name) = text("Process Group Name")? {
+            // A long list ends in `...`: then only the ranks of the traces at hand are known.
+            let ranks = args.get("Process Group Ranks").and_then(|node| node.ranks().ok());
+            let description = text("Process Group Description")?.unwrap_or_default();
+            self.group = Some(KinetoGroup { name, description, ranks: ranks.unwrap_or_default() });
+        }
+        Ok(())
+    }
+}
+
+/// Makes operations of the traces of all ranks of a job: one for each NCCL kernel, from its start to its end, per
+/// process group ([`Times::Kernels`]).
+///
+/// Where traces tell no number, kernels of a group are numbered by their order: this fits only if all traces begin at
+/// the same step, and a note says when ranks have unequal numbers of them.
+pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
+    let mut builder = Builder::default();
+    let mut notes = notes_on_repeats(traces.iter().map(|trace| trace.rank));
+    let job = builder.job(job);
+    for trace in traces {
+        let gpu = trace.kernels.first().map(|kernel| kernel.gpu);
+        builder.rank(job, trace.rank, None, gpu);
+    }
+    let mut ranks_of: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for trace in traces {
+        for kernel in &trace.kernels {
+            ranks_of.entry(group_name(kernel)).or_default().insert(trace.rank);
+        }
+    }
+    let mut counts: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
+    for trace in traces {
+        let rank = builder.rank(job, trace.rank, None, None);
+        for kernel in &trace.kernels {
+            let name = group_name(kernel);
+            let told = kernel.group.as_ref().filter(|group| !group.ranks.is_empty());
+            let members: Vec<u32> = match told {
+                Some(group) => group.ranks.clone(),
+                None => ranks_of.get(&name).into_iter().flatten().copied().collect(),
+            };
+            let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
+            let axis = axis(kernel.group.as_ref().map_or("", |group| &group.description));
+            let row = builder.communicator(job, &name, &axis, &members);
+            let count = counts.entry(row).or_default().entry(rank).or_default();
+            let told = kernel.sequence.and_then(|sequence| u32::try_from(sequence).ok());
+            let sequence = told.unwrap_or(*count);
+            *count += 1;
+            // One number may stand for several kernels of a coalesced call: the first is the operation.
+            if !taken.insert((row, rank, sequence)) {
+                continue;
+            }
+            let shape = OperationShape {
+                kind: kernel.kind.clone(),
+                algorithm: kernel.algorithm.clone(),
+                data_type: kernel.data_type.clone(),
+                bytes: kernel.bytes,
+            };
+            let end = kernel.start_ns.saturating_add(kernel.duration_ns);
+            builder.operation(row, rank, sequence, shape, (kernel.start_ns, end));
+        }
+    }
+    let (directory, batch) = builder.finish();
+    for (row, of_ranks) in counts {
+        let (least, most) = (of_ranks.values().min(), of_ranks.values().max());
+        if least != most {
+            let name = &directory.communicators[row as usize].name;
+            let (least, most) = (least.copied().unwrap_or_default(), most.copied().unwrap_or_default());
+            notes.push(format!("group {name}: ranks have {least} to {most} kernels, numbers may not match"));
+        }
+    }
+    Telemetry { directory, batch, times: Times::Kernels, notes }
+}
+
+fn group_name(kernel: &NcclKernel) -> String {
+    match &kernel.group {
+        Some(group) => group.name.clone(),
+        None => format!("stream {}", kernel.stream),
+    }
+}

@@ -1,0 +1,117 @@
+//! Several files as one: ranks, hosts and communicators of the same names become the same rows.
+
+use super::builder::Builder;
+use super::{
+    ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
+    RasSnapshot, Telemetry, Times, XpuTimerSnapshot, telemetry_of_flight_recorder, telemetry_of_inspector,
+    telemetry_of_kineto,
+};
+
+/// What one file was and what is to be known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNotes {
+    /// Its name.
+    pub source: String,
+    /// What it was.
+    pub format: Format,
+    /// What it held, in a few words.
+    pub held: String,
+    /// What was skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// All that several files told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merged {
+    /// Operations and counters of all files, with notes on how they were joined.
+    pub telemetry: Telemetry,
+    /// States of NCCL RAS, with the file of each.
+    pub ras: Vec<(String, RasSnapshot)>,
+    /// Runs of nccl-tests, with the file of each.
+    pub nccl_tests: Vec<(String, Vec<NcclTest>)>,
+    /// Gauges of xpu_timer, with the file of each.
+    pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
+    /// Time in kernels that are not NCCL's, by rank.
+    pub compute: Vec<(u32, ComputeTime)>,
+    /// What each file was.
+    pub files: Vec<FileNotes>,
+}
+
+/// Takes files in, one after the other, and joins them.
+///
+/// Files of one format are one job, which is named by the merger; formats that name their job themselves (xpu_timer)
+/// keep that name.
+#[derive(Default)]
+pub struct Merger {
+    job: String,
+    inspector: Vec<InspectorDump>,
+    flight_recorder: Vec<FlightRecorderDump>,
+    kineto: Vec<KinetoTrace>,
+    telemetry: Vec<Telemetry>,
+    merged: Merged,
+}
+
+impl Merger {
+    /// A merger that calls the job so where files do not name it.
+    pub fn new(job: &str) -> Self {
+        Self { job: job.to_owned(), ..Self::default() }
+    }
+
+    /// Takes a file.
+    pub fn add(&mut self, imported: Imported) {
+        let held = imported.held();
+        let Imported { source, format, content, notes } = imported;
+        self.merged.files.push(FileNotes { source: source.clone(), format, held, notes });
+        match content {
+            Content::Inspector(dump) => self.inspector.push(dump),
+            Content::FlightRecorder(dump) => self.flight_recorder.push(dump),
+            Content::Kineto(trace) => self.kineto.push(trace),
+            Content::Counters(telemetry) => self.telemetry.push(*telemetry),
+            Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
+            Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
+            Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
+        }
+    }
+
+    /// Takes telemetry that did not come from bytes, such as a Megatron trace from its table.
+    pub fn add_telemetry(&mut self, source: &str, format: Format, telemetry: Telemetry) {
+        let notes = telemetry.notes.clone();
+        let (operations, counters) = (telemetry.batch.operations.len(), telemetry.batch.counters.len());
+        let held = format!("{operations} operations, {counters} readings of counters");
+        self.merged.files.push(FileNotes { source: source.to_owned(), format, held, notes });
+        self.telemetry.push(Telemetry { notes: Vec::new(), ..telemetry });
+    }
+
+    /// Joins all that was taken. Of times of several qualities the worst is named.
+    pub fn finish(self) -> Merged {
+        let Self { job, inspector, flight_recorder, kineto, mut telemetry, mut merged } = self;
+        let job = if job.is_empty() { "job" } else { &job };
+        if !inspector.is_empty() {
+            telemetry.push(telemetry_of_inspector(job, &inspector));
+        }
+        if !flight_recorder.is_empty() {
+            telemetry.push(telemetry_of_flight_recorder(job, &flight_recorder));
+        }
+        if !kineto.is_empty() {
+            telemetry.push(telemetry_of_kineto(job, &kineto));
+            merged.compute = kineto.iter().map(|trace| (trace.rank, trace.compute)).collect();
+            merged.compute.sort_by_key(|(rank, _)| *rank);
+        }
+        let mut builder = Builder::default();
+        let mut times = Times::Kernels;
+        let mut notes = Vec::new();
+        for (_, snapshot) in &merged.xpu_timer {
+            builder.absorb(&snapshot.directory(), &railtwin_records::Batch::default());
+        }
+        for part in telemetry {
+            builder.absorb(&part.directory, &part.batch);
+            if !part.batch.operations.is_empty() {
+                times = times.max(part.times);
+            }
+            notes.extend(part.notes);
+        }
+        let (directory, batch) = builder.finish();
+        merged.telemetry = Telemetry { directory, batch, times, notes };
+        merged
+    }
+}

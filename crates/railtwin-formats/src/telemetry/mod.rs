@@ -1,0 +1,276 @@
+//! Decoders of what clusters already log: bytes in, records out.
+//!
+//! [`detect_format`] says what a file is, [`decode`] reads it, [`Merger`] joins the files of all ranks into one
+//! directory and batch. Each format is read in one place:
+//!
+//! | format | read |
+//! | --- | --- |
+//! | NCCL Inspector, JSON v4.0 to v4.3 | [`InspectorDump`] |
+//! | NCCL RAS status, JSON | [`RasSnapshot`] |
+//! | PyTorch Flight Recorder, JSON 2.x | [`FlightRecorderDump`] |
+//! | nccl-tests, text and JSON | [`NcclTest`] |
+//! | Kineto trace | [`KinetoTrace`] |
+//! | xpu_timer metrics | [`XpuTimerSnapshot`] |
+//! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
+//! | node_exporter metrics | [`parse_node_exporter`] |
+//! | `ethtool -S`, listings of `/sys` | [`parse_ethtool`], [`parse_counter_listing`] |
+//! | `rdma statistic show` | [`parse_rdma_statistic`] |
+//! | Megatron trace | [`megatron_trace`], from a table |
+//!
+//! ```
+//! use railtwin_formats::telemetry::{Hints, Merger, decode};
+//!
+//! let dump = r#"{"header":{"id":"0x7f","rank":1,"n_ranks":2,"nnodes":1},"metadata":
+//!     {"inspector_output_format_version":"v4.0","dump_timestamp_us":500,"hostname":"h1","pid":7},"coll_perf":
+//!     {"coll":"AllReduce","coll_sn":3,"coll_msg_size_bytes":1024,"coll_exec_time_us":20}}"#;
+//! let mut merger = Merger::new("llama");
+//! merger.add(decode("h1-pid7.log", dump.as_bytes(), &Hints::default())?);
+//! let merged = merger.finish();
+//! assert_eq!(merged.files[0].held, "1 operations of 1 communicators");
+//! assert_eq!(merged.telemetry.batch.operations.end_ns, [500_000]);
+//! # Ok::<(), railtwin_formats::FormatError>(())
+//! ```
+
+mod builder;
+mod dcgm;
+mod detect;
+mod ethtool;
+mod flight_recorder;
+mod input;
+mod inspector;
+mod json;
+mod kineto;
+mod megatron;
+mod merger;
+mod names;
+mod nccl_tests;
+mod nccl_tests_json;
+mod nic_counters;
+mod node_exporter;
+mod prometheus;
+mod ras;
+mod rdma;
+mod xpu_timer;
+
+use std::collections::BTreeSet;
+
+use railtwin_records::{Batch, Directory};
+
+use crate::error::FormatError;
+
+pub use dcgm::parse_dcgm;
+pub use detect::{Format, detect_format};
+pub use ethtool::{parse_counter_listing, parse_ethtool};
+pub use flight_recorder::{
+    FlightEntry, FlightGroup, FlightRecorderDump, FlightState, telemetry_of_flight_recorder,
+};
+pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
+pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
+pub use megatron::{MegatronCompute, MegatronTrace, megatron_trace};
+pub use merger::{FileNotes, Merged, Merger};
+pub use nccl_tests::{NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log};
+pub use nccl_tests_json::parse_nccl_tests_json;
+pub use node_exporter::parse_node_exporter;
+pub use prometheus::{PrometheusSample, parse_prometheus};
+pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
+pub use rdma::parse_rdma_statistic;
+pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
+
+/// What times of operations are worth, the best first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Times {
+    /// When kernels began and ended.
+    #[default]
+    Kernels,
+    /// When a process launched operations and saw that they had ended: late, but in order.
+    Observed,
+    /// Only durations mean anything.
+    Durations,
+}
+
+/// Operations and counters of some files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    /// Who is who.
+    pub directory: Directory,
+    /// The records.
+    pub batch: Batch,
+    /// What times of operations are worth.
+    pub times: Times,
+    /// What a reader should know: what was skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// What the caller knows of a file and the file may not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Host that the file is of.
+    pub host: Option<String>,
+    /// NIC that the file is of.
+    pub nic: Option<String>,
+    /// Rank that the file is of.
+    pub rank: Option<u32>,
+    /// When the file was written, for readings without a time, in nanoseconds.
+    pub time_ns: u64,
+}
+
+/// A decoded file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// Its name.
+    pub source: String,
+    /// What it is.
+    pub format: Format,
+    /// What it holds.
+    pub content: Content,
+    /// What was skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// What a decoded file holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Content {
+    /// Operations of one process.
+    Inspector(InspectorDump),
+    /// Operations of one rank.
+    FlightRecorder(FlightRecorderDump),
+    /// NCCL kernels of one rank.
+    Kineto(KinetoTrace),
+    /// Readings of counters.
+    Counters(Box<Telemetry>),
+    /// The state of all communicators.
+    Ras(RasSnapshot),
+    /// Tests one after the other.
+    NcclTests(Vec<NcclTest>),
+    /// Gauges of ranks.
+    XpuTimer(XpuTimerSnapshot),
+}
+
+/// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
+///
+/// # Errors
+/// Bytes that are of no format that is known, a pickle, a Parquet file (read it as a table and give it to
+/// [`megatron_trace`]), and the errors of the format's own decoder.
+pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported, FormatError> {
+    let Some(format) = detect_format(bytes) else {
+        return Err(FormatError::new(
+            "telemetry",
+            source_name,
+            "is of no format that is known",
+            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, Kineto traces, \
+             Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic and listings of \
+             counters",
+        ));
+    };
+    let mut notes = Vec::new();
+    let counters = |telemetry: Telemetry, notes: &mut Vec<String>| {
+        notes.extend(telemetry.notes.iter().cloned());
+        Content::Counters(Box::new(Telemetry { notes: Vec::new(), ..telemetry }))
+    };
+    let content = match format {
+        Format::NcclInspector => {
+            let mut dump = InspectorDump::parse(source_name, bytes)?;
+            notes.append(&mut dump.notes);
+            Content::Inspector(dump)
+        }
+        Format::NcclRas => {
+            let mut snapshot = RasSnapshot::parse(source_name, bytes)?;
+            notes.append(&mut snapshot.notes);
+            Content::Ras(snapshot)
+        }
+        Format::FlightRecorder => {
+            let mut dump = FlightRecorderDump::parse(source_name, bytes, hints.rank)?;
+            notes.append(&mut dump.notes);
+            Content::FlightRecorder(dump)
+        }
+        Format::Pickle => return Err(flight_recorder::pickle_error(source_name)),
+        Format::NcclTestsLog => {
+            let (tests, mut told) = parse_nccl_tests_log(source_name, bytes)?;
+            notes.append(&mut told);
+            Content::NcclTests(tests)
+        }
+        Format::NcclTestsJson => {
+            let (test, mut told) = parse_nccl_tests_json(source_name, bytes)?;
+            notes.append(&mut told);
+            Content::NcclTests(vec![test])
+        }
+        Format::Kineto => {
+            let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
+            notes.append(&mut trace.notes);
+            Content::Kineto(trace)
+        }
+        Format::XpuTimer => {
+            let mut snapshot = XpuTimerSnapshot::parse(source_name, bytes)?;
+            notes.append(&mut snapshot.notes);
+            Content::XpuTimer(snapshot)
+        }
+        Format::Dcgm => counters(parse_dcgm(source_name, bytes, hints)?, &mut notes),
+        Format::NodeExporter => counters(parse_node_exporter(source_name, bytes, hints)?, &mut notes),
+        Format::Ethtool => counters(parse_ethtool(source_name, bytes, hints)?, &mut notes),
+        Format::RdmaStatistic => counters(parse_rdma_statistic(source_name, bytes, hints)?, &mut notes),
+        Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
+        Format::Parquet => {
+            return Err(FormatError::new(
+                "Megatron trace",
+                source_name,
+                "is a Parquet file, which is read as a table and not from its bytes",
+                format!("a Megatron trace has the columns {}", megatron::COLUMNS.join(", ")),
+            ));
+        }
+    };
+    Ok(Imported { source: source_name.to_owned(), format, content, notes })
+}
+
+impl Imported {
+    /// What it holds, in a few words.
+    pub fn held(&self) -> String {
+        match &self.content {
+            Content::Inspector(dump) => {
+                let ids: BTreeSet<&str> =
+                    dump.records.iter().map(|record| record.communicator.as_str()).collect();
+                format!("{} operations of {} communicators", dump.records.len(), ids.len())
+            }
+            Content::FlightRecorder(dump) => {
+                let (rank, entries, groups) = (dump.rank, dump.entries.len(), dump.groups.len());
+                let open = dump.entries.iter().filter(|entry| entry.state != FlightState::Completed).count();
+                format!("rank {rank}: {entries} entries in {groups} process groups, {open} not completed")
+            }
+            Content::Kineto(trace) => format!(
+                "rank {}: {} NCCL kernels and {} others",
+                trace.rank,
+                trace.kernels.len(),
+                trace.compute.kernels
+            ),
+            Content::Counters(telemetry) => format!(
+                "{} readings of {} entities",
+                telemetry.batch.counters.len(),
+                telemetry.directory.entities.len()
+            ),
+            Content::Ras(snapshot) => {
+                let missing: usize =
+                    snapshot.communicators.iter().map(|communicator| communicator.missing.len()).sum();
+                format!("{} communicators, {missing} ranks missing", snapshot.communicators.len())
+            }
+            Content::NcclTests(tests) => {
+                let rows: usize = tests.iter().map(|test| test.results.len()).sum();
+                format!("{} tests with {rows} results", tests.len())
+            }
+            Content::XpuTimer(snapshot) => {
+                format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())
+            }
+        }
+    }
+}
+
+/// A note for each rank of which there are several files: they may be of two jobs.
+fn notes_on_repeats(ranks: impl Iterator<Item = u32>) -> Vec<String> {
+    let mut files = std::collections::BTreeMap::new();
+    for rank in ranks {
+        *files.entry(rank).or_insert(0_u64) += 1;
+    }
+    let several = files.into_iter().filter(|(_, count)| *count > 1);
+    several
+        .map(|(rank, count)| format!("rank {rank} has {count} files, which are joined: are all of one job?"))
+        .collect()
+}

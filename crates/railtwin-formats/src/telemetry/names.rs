@@ -1,0 +1,191 @@
+//! One word for what libraries name in many ways: collectives, data types, axes; ranks and NICs in file names.
+
+/// The kind of an operation as records name it, from any spelling (`AllReduce`, `nccl:_all_gather_base`, `alltoall`).
+/// A name that is not known comes back in lower case.
+pub(crate) fn operation_kind(name: &str) -> String {
+    let bare = name.rsplit(':').next().unwrap_or(name);
+    let bare = bare.split_whitespace().next().unwrap_or_default();
+    let plain: String =
+        bare.chars().filter(char::is_ascii_alphanumeric).flat_map(char::to_lowercase).collect();
+    let begins = |words: &[&str]| words.iter().any(|word| plain.starts_with(word));
+    let kind = if begins(&["reducescatter"]) {
+        "reduce-scatter"
+    } else if begins(&["allreduce"]) {
+        "all-reduce"
+    } else if begins(&["allgather"]) {
+        "all-gather"
+    } else if begins(&["alltoall"]) {
+        "all-to-all"
+    } else if begins(&["broadcast", "bcast"]) {
+        "broadcast"
+    } else if begins(&["sendrecv"]) {
+        "send-receive"
+    } else if begins(&["send"]) {
+        "send"
+    } else if begins(&["recv"]) {
+        "receive"
+    } else if begins(&["barrier", "allreducebarrier"]) {
+        "barrier"
+    } else if begins(&["reduce"]) {
+        "reduce"
+    } else if begins(&["gather"]) {
+        "gather"
+    } else if begins(&["scatter"]) {
+        "scatter"
+    } else {
+        return plain;
+    };
+    kind.to_owned()
+}
+
+/// Data types by all their names: ours, bytes of one element, foreign names in lower case.
+const DATA_TYPES: &[(&str, u64, &[&str])] = &[
+    ("float64", 8, &["double", "float64", "f64"]),
+    ("float32", 4, &["float", "float32", "f32", "single"]),
+    ("float16", 2, &["half", "float16", "f16", "fp16"]),
+    ("bfloat16", 2, &["bfloat16", "bf16"]),
+    ("float8", 1, &["float8_e4m3fn", "float8_e5m2", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"]),
+    ("int64", 8, &["long", "int64", "i64", "int64_t", "uint64", "u64"]),
+    ("int32", 4, &["int", "int32", "i32", "int32_t", "uint32", "u32"]),
+    ("int16", 2, &["short", "int16"]),
+    ("int8", 1, &["char", "int8", "i8", "int8_t", "byte", "uint8", "u8", "uint8_t", "bool", "unsigned char"]),
+];
+
+/// A data type as records name it, and the bytes of one element; an unknown one keeps its name.
+pub(crate) fn data_type(name: &str) -> (String, Option<u64>) {
+    let plain = name.trim().to_ascii_lowercase();
+    let known = DATA_TYPES.iter().find(|(_, _, names)| names.contains(&plain.as_str()));
+    known.map_or((plain.clone(), None), |&(ours, bytes, _)| (ours.to_owned(), Some(bytes)))
+}
+
+/// The axis that a process group's description speaks of.
+pub(crate) fn axis(description: &str) -> String {
+    let plain = description.to_ascii_lowercase().replace(['-', ' '], "_");
+    let words: Vec<&str> = plain.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
+    let has = |short: &str, long: &str| words.contains(&short) || plain.contains(long);
+    let expert = has("ep", "expert");
+    let axis = if expert && has("dp", "data_parallel") {
+        "dp_ep"
+    } else if expert {
+        "ep"
+    } else if has("tp", "tensor") {
+        "tp"
+    } else if has("pp", "pipeline") {
+        "pp"
+    } else if has("dp", "data_parallel") || plain.contains("fsdp") {
+        "dp"
+    } else {
+        "other"
+    };
+    axis.to_owned()
+}
+
+/// The last part of a path.
+pub(crate) fn file_name(source_name: &str) -> &str {
+    source_name.rsplit(['/', '\\']).next().unwrap_or(source_name)
+}
+
+/// The rank that a file name tells: the number after `rank`, else the number at the end of its stem.
+pub(crate) fn rank_of_name(source_name: &str) -> Option<u32> {
+    let name = file_name(source_name).to_ascii_lowercase();
+    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
+    for (at, word) in name.match_indices("rank") {
+        let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']);
+        if let Ok(rank) = digits(rest).parse() {
+            return Some(rank);
+        }
+    }
+    let extensions = [".json", ".gz", ".txt", ".log", ".trace", ".pt"];
+    let mut rest = name.as_str();
+    while let Some(shorter) = extensions.iter().find_map(|extension| rest.strip_suffix(extension)) {
+        rest = shorter;
+    }
+    let kept = rest.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    rest[kept.len()..].parse().ok()
+}
+
+/// Whether a word looks like the name of a NIC: `mlx5_0`, `rocep12s0`, `eth2`, `ens1f0np0`, `ib0`, `bond1`.
+fn is_nic(word: &str) -> bool {
+    ["mlx", "roce", "eth", "en", "ib", "bond", "irdma", "bnxt_re", "rdma", "p"].iter().any(|begin| {
+        word.strip_prefix(begin)
+            .is_some_and(|rest| rest.chars().any(|letter| letter.is_ascii_digit()) && rest.len() <= 12)
+            && word.ends_with(|letter: char| letter.is_ascii_alphanumeric())
+    })
+}
+
+/// Host and NIC that a file name tells, such as `ethtool_host-3_mlx5_1.txt`: the words that name neither a tool nor
+/// a NIC are the host.
+pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option<String>) {
+    const TOOLS: [&str; 13] = [
+        "ethtool",
+        "rdma",
+        "statistic",
+        "statistics",
+        "stats",
+        "counters",
+        "counter",
+        "hw",
+        "sysfs",
+        "dcgm",
+        "exporter",
+        "metrics",
+        "node",
+    ];
+    let name = file_name(source_name);
+    let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
+    let mut host = Vec::new();
+    let mut nic = None;
+    let parts: Vec<&str> = name.split(['_', '.']).filter(|part| !part.is_empty()).collect();
+    let mut at = 0;
+    while let Some(&part) = parts.get(at) {
+        at += 1;
+        let number = parts.get(at).filter(|next| next.chars().all(|letter| letter.is_ascii_digit()));
+        if let (true, Some(number)) = (part.starts_with("mlx") || part == "irdma", number) {
+            nic = Some(format!("{part}_{number}"));
+            at += 1;
+        } else if is_nic(part) {
+            nic = Some(part.to_owned());
+        } else if !TOOLS.contains(&part.to_ascii_lowercase().as_str()) {
+            host.push(part);
+        }
+    }
+    ((!host.is_empty()).then(|| host.join("_")), nic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectives_of_all_libraries_get_one_name() {
+        for (foreign, ours) in [
+            ("AllReduce", "all-reduce"),
+            ("nccl:_all_gather_base", "all-gather"),
+            ("nccl:reduce_scatter_tensor_coalesced", "reduce-scatter"),
+            ("ALLTOALL_BASE", "all-to-all"),
+            ("alltoallv", "all-to-all"),
+            ("nccl:send 0->1", "send"),
+            ("SendRecv", "send-receive"),
+            ("nccl:recv 1<-0", "receive"),
+            ("Broadcast", "broadcast"),
+        ] {
+            assert_eq!(operation_kind(foreign), ours);
+        }
+    }
+
+    #[test]
+    fn file_names_tell_ranks_hosts_and_nics() {
+        for (name, rank) in [
+            ("/x/nccl_trace_rank_12.json", Some(12)),
+            ("nccl_trace_3", Some(3)),
+            ("trace-rank7.pt.trace.json.gz", Some(7)),
+            ("host-a.json", None),
+        ] {
+            assert_eq!(rank_of_name(name), rank, "{name}");
+        }
+        let told = |name| host_and_nic_of_name(name);
+        assert_eq!(told("ethtool_host-3_mlx5_1.txt"), (Some("host-3".into()), Some("mlx5_1".into())));
+        assert_eq!(told("d/gpu7.eth2.txt"), (Some("gpu7".into()), Some("eth2".into())));
+        assert_eq!(told("rdma_statistic.json"), (None, None));
+    }
+}

@@ -1,0 +1,367 @@
+//! nccl-tests: what a test prints, several tests to a log; JSON is read in [`super::nccl_tests_json`].
+
+use super::input;
+use crate::error::FormatError;
+
+/// Name of this format in errors.
+pub(crate) const FORMAT: &str = "nccl-tests";
+
+/// One test: a collective over some GPUs at several sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NcclTest {
+    /// What ran, such as `all_reduce_perf`; empty where an old version does not say.
+    pub name: String,
+    /// Version of nccl-tests, and of NCCL where the line tells it; empty where it does not.
+    pub version: String,
+    /// Who took part.
+    pub devices: Vec<NcclTestDevice>,
+    /// A row for each size.
+    pub results: Vec<NcclTestResult>,
+    /// Values out of bounds over all sizes.
+    pub out_of_bounds: Option<u64>,
+    /// Average bus bandwidth over all sizes in GB/s (10^9 bytes).
+    pub average_bus_gb_per_s: Option<f64>,
+    /// Whether the test came to its end: its average was printed.
+    pub complete: bool,
+}
+
+/// A GPU that takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NcclTestDevice {
+    /// Rank.
+    pub rank: u32,
+    /// Group, where ranks are split into groups.
+    pub group: u32,
+    /// Process.
+    pub pid: u64,
+    /// Host name.
+    pub host: String,
+    /// CUDA device of the process.
+    pub gpu: u32,
+    /// Address on the PCI bus.
+    pub bus: String,
+    /// Product name.
+    pub product: String,
+}
+
+/// What was measured at one size.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NcclTestResult {
+    /// Bytes.
+    pub bytes: u64,
+    /// Elements.
+    pub elements: u64,
+    /// Data type as printed: `float`, `double`, …
+    pub data_type: String,
+    /// Reduction as printed; `none` or empty where there is none.
+    pub reduction: String,
+    /// With two buffers.
+    pub out_of_place: Option<NcclTestMeasure>,
+    /// With one buffer.
+    pub in_place: Option<NcclTestMeasure>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NcclTestMeasure {
+    /// Mean time of an operation in microseconds.
+    pub time_us: f64,
+    /// Bytes over time in GB/s (10^9 bytes).
+    pub algorithm_gb_per_s: f64,
+    /// Bandwidth that the links must have had, in GB/s (10^9 bytes).
+    pub bus_gb_per_s: f64,
+    /// Wrong elements; none where it was not checked.
+    pub wrong: Option<u64>,
+    /// Time of each iteration in microseconds, the slowest process each time; empty where it was not taken.
+    pub iterations_us: Vec<f64>,
+    /// Time of each iteration by process in microseconds; empty where it was not taken.
+    pub process_iterations_us: Vec<Vec<f64>>,
+}
+
+/// Where the values of a row stand, from the line that names the columns.
+struct Columns {
+    /// Names before the first time.
+    fixed: Vec<String>,
+    /// Names of one measurement.
+    measure: Vec<String>,
+    /// Measurements in a row.
+    measures: usize,
+}
+
+/// Tests of a log file in their order, and notes.
+///
+/// A line `# nccl-tests version`, or device lines after results, begin a test. Columns are found by the line that
+/// names them, because versions differ. Prefixes that `mpirun` and `srun` put before lines are taken off; other
+/// programs' lines are skipped.
+///
+/// # Errors
+/// A row of results whose values are no numbers, or whose columns nothing named; a device line with a wrong number; a
+/// file without any test.
+pub fn parse_nccl_tests_log(
+    source_name: &str,
+    bytes: &[u8],
+) -> Result<(Vec<NcclTest>, Vec<String>), FormatError> {
+    let text = input::text(FORMAT, source_name, bytes)?;
+    let mut reading = Reading { source_name, tests: Vec::new(), columns: None, others: 0 };
+    for (line, number) in text.lines().zip(1_u64..) {
+        reading.line(without_prefix(line), number)?;
+    }
+    if reading.tests.iter().all(|test| test.devices.is_empty() && test.results.is_empty()) {
+        return Err(FormatError::new(
+            FORMAT,
+            source_name,
+            "holds no test",
+            "give what a test such as all_reduce_perf prints, from its first line",
+        ));
+    }
+    let mut notes = Vec::new();
+    let cut = reading.tests.iter().filter(|test| !test.complete).count();
+    if cut > 0 {
+        notes.push(format!("{cut} of {} tests did not come to their end", reading.tests.len()));
+    }
+    if reading.others > 0 {
+        notes.push(format!("{} lines of other programs skipped", reading.others));
+    }
+    Ok((reading.tests, notes))
+}
+
+struct Reading<'a> {
+    source_name: &'a str,
+    tests: Vec<NcclTest>,
+    columns: Option<Columns>,
+    others: u64,
+}
+
+impl Reading<'_> {
+    fn error(&self, line: u64, problem: &str, accepted: &str) -> FormatError {
+        FormatError::new(FORMAT, self.source_name, problem, accepted).at_line(line)
+    }
+
+    /// The test that is being read; `anew` makes another one unless it has nothing yet.
+    fn test(&mut self, anew: bool) -> &mut NcclTest {
+        let used = |test: &NcclTest| !test.results.is_empty() || test.complete;
+        if self.tests.is_empty() || (anew && self.tests.last().is_some_and(used)) {
+            self.tests.push(NcclTest::default());
+            self.columns = None;
+        }
+        let last = self.tests.len() - 1;
+        &mut self.tests[last]
+    }
+
+    fn line(&mut self, line: &str, number: u64) -> Result<(), FormatError> {
+        let Some(comment) = line.trim_start().strip_prefix('#') else {
+            let mut words = line.split_whitespace();
+            let numeric = |word: Option<&str>| word.is_some_and(|word| word.parse::<u64>().is_ok());
+            // Every row begins with bytes and elements.
+            if numeric(words.next()) && numeric(words.next()) && words.next().is_some() {
+                return self.row(line, number);
+            }
+            if !line.trim().is_empty() {
+                self.others += 1;
+            }
+            return Ok(());
+        };
+        let comment = comment.trim();
+        if let Some(version) = comment.strip_prefix("nccl-tests version") {
+            version.trim().clone_into(&mut self.test(true).version);
+        } else if let Some(name) = comment.strip_prefix("Collective test starting:") {
+            name.trim().clone_into(&mut self.test(true).name);
+        } else if comment.starts_with("nThread") || comment == "Using devices" {
+            self.test(true);
+        } else if comment.starts_with("Rank ") {
+            let device = self.device(comment, number)?;
+            self.test(true).devices.push(device);
+        } else if comment.starts_with("size ") && comment.contains("busbw") {
+            // A new test forgets the columns of the one before.
+            self.test(false);
+            self.columns = Columns::of(comment);
+        } else if let Some(rest) = comment.strip_prefix("Out of bounds values :") {
+            let count = rest.split_whitespace().next().and_then(|word| word.parse().ok());
+            self.test(false).out_of_bounds = count;
+        } else if let Some(rest) = comment.strip_prefix("Avg bus bandwidth") {
+            let value = rest.trim_start().trim_start_matches(':').trim();
+            let value = value.split_whitespace().next().unwrap_or_default();
+            let average: Option<f64> = value.parse().ok();
+            if average.is_none() {
+                return Err(self
+                    .error(number, "is not a bandwidth", "write GB/s such as 91.9179")
+                    .field("Avg bus bandwidth")
+                    .found(value));
+            }
+            let test = self.test(false);
+            test.average_bus_gb_per_s = average;
+            test.complete = true;
+        }
+        Ok(())
+    }
+
+    /// `Rank  0 Group  0 Pid 2239162 on cnode3-002 device  0 [0000:1b:00] NVIDIA H100 80GB HBM3`; old versions have
+    /// no group and write the bus without colons.
+    fn device(&self, comment: &str, line: u64) -> Result<NcclTestDevice, FormatError> {
+        let mut device = NcclTestDevice::default();
+        let words: Vec<&str> = comment.split_whitespace().collect();
+        let mut at = 0;
+        let wrong = |name: &str, found: &str| {
+            let accepted =
+                "write as nccl-tests does: Rank 0 Group 0 Pid 7 on host device 0 [0000:1b:00] product";
+            self.error(line, "is wrong in a device line", accepted).field(name.to_owned()).found(found)
+        };
+        while at < words.len() && !words[at].starts_with('[') {
+            let value = words.get(at + 1).copied().unwrap_or_default();
+            match words[at] {
+                "Rank" => device.rank = value.parse().map_err(|_| wrong("Rank", value))?,
+                "Group" => device.group = value.parse().map_err(|_| wrong("Group", value))?,
+                "Pid" => device.pid = value.parse().map_err(|_| wrong("Pid", value))?,
+                "on" if !value.is_empty() => value.clone_into(&mut device.host),
+                "device" => device.gpu = value.parse().map_err(|_| wrong("device", value))?,
+                found => return Err(wrong("device line", found)),
+            }
+            at += 2;
+        }
+        if let Some(bus) = words.get(at) {
+            bus.trim_matches(['[', ']']).clone_into(&mut device.bus);
+            device.product = words[at + 1..].join(" ");
+        }
+        if device.host.is_empty() {
+            return Err(wrong("host", comment));
+        }
+        Ok(device)
+    }
+
+    fn row(&mut self, line: &str, number: u64) -> Result<(), FormatError> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(columns) = &self.columns else {
+            let accepted = "keep the line that names size, count, type, time, algbw and busbw";
+            return Err(self.error(number, "is a row whose columns nothing names", accepted).found(line));
+        };
+        let result = columns.result(&words).map_err(|(name, found, problem)| {
+            let accepted = "write the row as nccl-tests prints it";
+            self.error(number, &problem, accepted).field(format!("column {name}")).found(&found)
+        })?;
+        self.test(false).results.push(result);
+        Ok(())
+    }
+}
+
+/// A column, what stood there and what is wrong with it.
+type Wrong = (String, String, String);
+
+impl Columns {
+    fn of(comment: &str) -> Option<Self> {
+        let names: Vec<String> = comment.split_whitespace().map(str::to_owned).collect();
+        let is_time = |name: &String| name == "time" || name == "cputime";
+        let first = names.iter().position(is_time)?;
+        let measures = names.iter().filter(|name| is_time(name)).count();
+        let after = &names[first + 1..];
+        let width = 1 + after.iter().position(is_time).unwrap_or(after.len());
+        Some(Self { fixed: names[..first].to_vec(), measure: names[first..first + width].to_vec(), measures })
+    }
+
+    fn result(&self, words: &[&str]) -> Result<NcclTestResult, Wrong> {
+        let whole = self.fixed.len() + self.measure.len() * self.measures;
+        // Trace replay leaves the first measurement blank; timestamps may follow the last.
+        let only_last = words.len() < whole && self.measures == 2;
+        let wanted = if only_last { self.fixed.len() + self.measure.len() } else { whole };
+        if words.len() < wanted {
+            let found = words.join(" ");
+            return Err(("size".into(), found, format!("begins {} values and not {whole}", words.len())));
+        }
+        let mut result = NcclTestResult::default();
+        for (name, &word) in self.fixed.iter().zip(words) {
+            let whole =
+                || word.parse().map_err(|_| (name.clone(), word.to_owned(), "is no whole number".to_owned()));
+            match name.as_str() {
+                "size" => result.bytes = whole()?,
+                "count" => result.elements = whole()?,
+                "type" => word.clone_into(&mut result.data_type),
+                "redop" => word.clone_into(&mut result.reduction),
+                _ => {}
+            }
+        }
+        let mut measures = words[self.fixed.len()..wanted].chunks(self.measure.len());
+        if !only_last {
+            result.out_of_place = measures.next().map(|words| self.measured(words)).transpose()?;
+        }
+        result.in_place = measures.next().map(|words| self.measured(words)).transpose()?;
+        Ok(result)
+    }
+
+    fn measured(&self, words: &[&str]) -> Result<NcclTestMeasure, Wrong> {
+        let mut measure = NcclTestMeasure::default();
+        for (name, &word) in self.measure.iter().zip(words) {
+            let float = || {
+                let value = word.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+                value.ok_or_else(|| (name.clone(), word.to_owned(), "is no number".to_owned()))
+            };
+            match name.as_str() {
+                "time" | "cputime" => measure.time_us = float()?,
+                "algbw" => measure.algorithm_gb_per_s = float()?,
+                "busbw" => measure.bus_gb_per_s = float()?,
+                "#wrong" if word != "N/A" => measure.wrong = Some(float()? as u64),
+                _ => {}
+            }
+        }
+        Ok(measure)
+    }
+}
+
+/// Takes off `[1,0]<stdout>:` and `0: `, which launchers put before each line.
+fn without_prefix(line: &str) -> &str {
+    if let Some((prefix, rest)) = line.split_once("<stdout>:").filter(|(prefix, _)| prefix.starts_with('[')) {
+        return if prefix.ends_with(']') { rest } else { line };
+    }
+    match line.split_once(": ") {
+        Some((rank, rest)) if rank.trim().parse::<u32>().is_ok() => rest,
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_versions_have_other_columns() {
+        let text = "# nThread 1 nGpus 2 minBytes 8 maxBytes 8\n\
+            # Using devices\n\
+            #   Rank  0 Pid   100 on   hosta device  0 [0x07] Tesla V100\n\
+            #       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n\
+            0:            8             2     float     sum    11.79    0.00    0.00  0e+00    11.51    0.00    0.00  0e+00\n\
+            # Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.001\n";
+        let (tests, notes) = parse_nccl_tests_log("t.log", text.as_bytes()).expect("an old log");
+        assert_eq!((tests.len(), tests[0].devices[0].bus.as_str(), notes.len()), (1, "0x07", 0));
+        let measure = tests[0].results[0].in_place.as_ref().expect("in place");
+        assert_eq!((measure.time_us, measure.wrong), (11.51, None));
+    }
+
+    #[test]
+    fn replay_has_one_measurement_and_timestamps_may_follow() {
+        let head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+        let text = format!(
+            "{head}  8  2  float  sum  -1    5.5  0.1  0.2  0\n  8 2 float sum -1 1 1 1 0 2 2 2 0 2026-01-01 10:00:00\n"
+        );
+        let (tests, notes) = parse_nccl_tests_log("t.log", text.as_bytes()).expect("a log");
+        let results = &tests[0].results;
+        assert!(results[0].out_of_place.is_none());
+        assert_eq!(results[0].in_place.as_ref().map(|measure| measure.time_us), Some(5.5));
+        assert_eq!(results[1].in_place.as_ref().map(|measure| measure.wrong), Some(Some(0)));
+        assert!(notes[0].contains("1 of 1 tests did not come to their end"));
+    }
+
+    #[test]
+    fn errors_name_line_column_and_value() {
+        let head = "# size count type redop root time algbw busbw #wrong\n";
+        let error = parse_nccl_tests_log("t.log", format!("{head}8 2 float sum -1 x 1 1 0\n").as_bytes());
+        assert_eq!(
+            error.expect_err("no number").to_string(),
+            "t.log:2: column time: \"x\" is no number; write the row as nccl-tests prints it"
+        );
+        assert!(
+            parse_nccl_tests_log("t.log", b"8 2 float\n")
+                .expect_err("no header")
+                .to_string()
+                .contains("t.log:1")
+        );
+        assert!(parse_nccl_tests_log("t.log", b"hello\n").is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! What NICs and their ports count, by the names that Linux, RDMA drivers and ethtool give it.
+
+use std::collections::BTreeMap;
+
+use railtwin_records::{Component, Counter};
+
+use super::builder::Builder;
+use super::names::host_and_nic_of_name;
+use super::{Hints, Telemetry, Times};
+
+/// How several foreign counters become one of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Join {
+    /// They count different things of one kind.
+    Sum,
+    /// They count the same thing in other ways, or overlap: the largest is the safe one.
+    Largest,
+}
+
+/// Foreign name (`*` stands for a number, such as a priority), our counter, what one unit is, how they join.
+const NAMES: &[(&str, Counter, f64, Join)] = &[
+    ("out_of_sequence", Counter::OutOfSequence, 1.0, Join::Largest),
+    ("responder_oos", Counter::OutOfSequence, 1.0, Join::Largest),
+    ("local_ack_timeout_err", Counter::AckTimeouts, 1.0, Join::Largest),
+    ("requester_timeout", Counter::AckTimeouts, 1.0, Join::Largest),
+    ("rp_cnp_handled", Counter::Cnps, 1.0, Join::Largest),
+    ("link_downed", Counter::LinkDowns, 1.0, Join::Largest),
+    ("link_down_events_phy", Counter::LinkDowns, 1.0, Join::Largest),
+    ("carrier_down_count", Counter::LinkDowns, 1.0, Join::Largest),
+    ("symbol_error", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("port_rcv_errors", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_symbol_err_phy", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_crc_errors_phy", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_crc_errors", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_fcs_errors", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_fcs_err_frames", Counter::ReceiveErrors, 1.0, Join::Largest),
+    ("rx_discards_phy", Counter::Drops, 1.0, Join::Sum),
+    ("tx_discards_phy", Counter::Drops, 1.0, Join::Sum),
+    ("port_xmit_discards", Counter::Drops, 1.0, Join::Sum),
+    ("rx_discards", Counter::Drops, 1.0, Join::Sum),
+    ("tx_discards", Counter::Drops, 1.0, Join::Sum),
+    // mlx5 and bnxt give durations in microseconds. Priorities may be paused at the same time.
+    ("rx_prio*_pause_duration", Counter::PausedNs, 1000.0, Join::Largest),
+    ("rx_global_pause_duration", Counter::PausedNs, 1000.0, Join::Largest),
+    ("pfc_pri*_rx_duration_us", Counter::PausedNs, 1000.0, Join::Largest),
+    ("tx_prio*_pause", Counter::PauseFramesSent, 1.0, Join::Sum),
+    ("tx_global_pause", Counter::PauseFramesSent, 1.0, Join::Sum),
+    ("tx_pfc_ena_frames_pri*", Counter::PauseFramesSent, 1.0, Join::Sum),
+    ("tx_bytes_phy", Counter::BytesSent, 1.0, Join::Largest),
+    ("rx_bytes_phy", Counter::BytesReceived, 1.0, Join::Largest),
+    ("tx_bytes", Counter::BytesSent, 1.0, Join::Largest),
+    ("rx_bytes", Counter::BytesReceived, 1.0, Join::Largest),
+    // InfiniBand counts data in words of four bytes.
+    ("port_xmit_data", Counter::BytesSent, 4.0, Join::Largest),
+    ("port_rcv_data", Counter::BytesReceived, 4.0, Join::Largest),
+];
+
+/// Our counter for a foreign name, what one unit is, and how it joins with others.
+pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
+    let fits = |pattern: &str| match pattern.split_once('*') {
+        None => pattern == name,
+        Some((begin, end)) => name
+            .strip_prefix(begin)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit())),
+    };
+    let found = NAMES.iter().find(|(pattern, ..)| fits(pattern));
+    found.map(|&(_, counter, unit, join)| (counter, unit, join))
+}
+
+/// Readings of counters, joined.
+#[derive(Default)]
+pub(crate) struct Readings {
+    values: BTreeMap<(Component, Counter, u64), f64>,
+    skipped: u64,
+    notes: Vec<String>,
+}
+
+impl Readings {
+    /// Takes a foreign counter of a NIC; what is not known is counted.
+    pub(crate) fn take_nic(&mut self, nic: &Component, name: &str, value: f64, time_ns: u64) {
+        match counter_of(name) {
+            Some((counter, unit, join)) => self.take(nic, counter, value * unit, join, time_ns),
+            None => self.skipped += 1,
+        }
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        entity: &Component,
+        counter: Counter,
+        value: f64,
+        join: Join,
+        time_ns: u64,
+    ) {
+        let slot = self.values.entry((entity.clone(), counter, time_ns)).or_insert(0.0);
+        *slot = match join {
+            Join::Sum => *slot + value,
+            Join::Largest => slot.max(value),
+        };
+    }
+
+    pub(crate) fn skip(&mut self) {
+        self.skipped += 1;
+    }
+
+    pub(crate) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Counters in order of entity and name.
+    pub(crate) fn finish(self) -> Telemetry {
+        let mut builder = Builder::default();
+        let mut notes = self.notes;
+        if self.skipped > 0 {
+            notes.push(format!("{} counters that diagnosis has no use for skipped", self.skipped));
+        }
+        for ((entity, counter, time_ns), value) in self.values {
+            builder.counter(entity, counter, time_ns, value);
+        }
+        let (directory, batch) = builder.finish();
+        Telemetry { directory, batch, times: Times::Kernels, notes }
+    }
+}
+
+/// The host of a file: what the caller knows, else what the file name says.
+pub(crate) fn host_of(source_name: &str, hints: &Hints, readings: &mut Readings) -> String {
+    let told = hints.host.clone().or_else(|| host_and_nic_of_name(source_name).0);
+    told.unwrap_or_else(|| {
+        readings.note("nothing tells the host: it is called `unknown-host`".to_owned());
+        "unknown-host".to_owned()
+    })
+}
+
+/// The NIC of a file: what the caller knows, else what the file name says.
+pub(crate) fn nic_of(source_name: &str, hints: &Hints) -> Option<String> {
+    hints.nic.clone().or_else(|| host_and_nic_of_name(source_name).1)
+}
+
+/// The component of a NIC.
+pub(crate) fn nic(host: &str, nic: &str) -> Component {
+    Component::Nic(format!("{host}/{nic}"))
+}

@@ -1,0 +1,226 @@
+//! NCCL RAS: the state of all communicators of a job at one moment, as JSON.
+
+use std::collections::BTreeMap;
+
+use super::input;
+use super::json::{Node, Place, parse};
+use super::names::operation_kind;
+use crate::error::FormatError;
+
+/// Name of this format in errors.
+const FORMAT: &str = "NCCL RAS status";
+
+/// What RAS tells of a job (`ncclras -f json`, NCCL 2.28.7 and later).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RasSnapshot {
+    /// Version of NCCL, such as `2.29.1`.
+    pub nccl_version: String,
+    /// When it was taken, as the file writes it; empty where it is not told.
+    pub timestamp: String,
+    /// Communicators.
+    pub communicators: Vec<RasCommunicator>,
+    /// Times that RAS itself waited in vain for an answer.
+    pub timeouts: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RasCommunicator {
+    /// Hash of its id.
+    pub hash: String,
+    /// Ranks that it should have.
+    pub size: u32,
+    /// Ranks that answered.
+    pub ranks: Vec<RasRank>,
+    /// Ranks that did not.
+    pub missing: Vec<RasMissingRank>,
+}
+
+/// A rank that answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RasRank {
+    /// Rank within the communicator.
+    pub rank: u32,
+    /// Host name or address.
+    pub host: String,
+    /// Process.
+    pub pid: u64,
+    /// CUDA device of the process.
+    pub gpu: u32,
+    /// What NCCL says of it.
+    pub status: RasStatus,
+    /// Operations that it has launched, by kind in the words of records (`all-reduce`, …).
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// The state of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RasStatus {
+    /// Result code of its initialisation, 0 for success.
+    pub init_state: u32,
+    /// Code of an asynchronous error, 0 for none.
+    pub async_error: u32,
+    /// Whether the communicator is being finalised.
+    pub finalize_called: bool,
+    /// Whether it is being destroyed.
+    pub destroyed: bool,
+    /// Whether it was aborted.
+    pub aborted: bool,
+}
+
+/// A rank that did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RasMissingRank {
+    /// Rank within the communicator.
+    pub rank: u32,
+    /// Host name or address; empty where it is not told.
+    pub host: String,
+    /// Process; 0 where it is not told.
+    pub pid: u64,
+    /// CUDA device of the process.
+    pub gpu: u32,
+    /// Whether its process does not answer.
+    pub unresponsive: bool,
+    /// Whether RAS holds it for dead.
+    pub dead: bool,
+}
+
+impl RasSnapshot {
+    /// Reads a status in JSON. NCCL 2.28.9 leaves out the comma before a `status`; it is put in, with a note.
+    ///
+    /// # Errors
+    /// What is not JSON, the text form of RAS, a missing or wrong field.
+    pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
+        let text = input::text(FORMAT, source_name, bytes)?;
+        let mut notes = Vec::new();
+        let value = match parse(FORMAT, source_name, &text) {
+            Ok(value) => value,
+            Err(error) => {
+                let value = parse(FORMAT, source_name, &with_commas(&text)).map_err(|_| error)?;
+                notes.push("a comma was missing before `status`, as NCCL 2.28.9 writes it".to_owned());
+                value
+            }
+        };
+        let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
+        let list = root.need("communicators")?.items()?;
+        let communicators = list.iter().map(communicator).collect::<Result<Vec<_>, _>>()?;
+        let text_of = |key: &str| root.get(key).map(|node| node.text_or_number()).transpose();
+        let timeouts = root.get("ras").and_then(|ras| ras.get("timeouts_count"));
+        let counted = communicators.iter().flat_map(|communicator| &communicator.ranks);
+        if counted.clone().count() > 0 && counted.clone().all(|rank| rank.counts.is_empty()) {
+            notes.push("no rank has counts of operations: who is behind cannot be told".to_owned());
+        }
+        Ok(Self {
+            nccl_version: text_of("nccl_version")?.unwrap_or_default(),
+            timestamp: text_of("timestamp")?.unwrap_or_default(),
+            communicators,
+            timeouts: timeouts.map(|node| node.u64()).transpose()?.unwrap_or_default(),
+            notes,
+        })
+    }
+}
+
+impl RasCommunicator {
+    /// Ranks that have launched fewer operations of a kind than others, with kind, their count and the largest count:
+    /// those that peers wait for.
+    pub fn behind(&self) -> Vec<(u32, &str, u64, u64)> {
+        let mut most: BTreeMap<&str, u64> = BTreeMap::new();
+        for (kind, &count) in self.ranks.iter().flat_map(|rank| &rank.counts) {
+            let largest = most.entry(kind).or_default();
+            *largest = count.max(*largest);
+        }
+        let mut behind = Vec::new();
+        for rank in &self.ranks {
+            for (kind, &largest) in &most {
+                let count = rank.counts.get(*kind).copied().unwrap_or_default();
+                if count < largest {
+                    behind.push((rank.rank, *kind, count, largest));
+                }
+            }
+        }
+        behind
+    }
+}
+
+fn communicator(node: &Node) -> Result<RasCommunicator, FormatError> {
+    let hash = node.need("hash")?.text_or_number()?;
+    let size = node.need("size")?.u32()?;
+    let ranks = node.get("ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
+    let missing = node.get("missing_ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
+    Ok(RasCommunicator {
+        hash,
+        size,
+        ranks: ranks.iter().map(|node| rank(node, size)).collect::<Result<_, _>>()?,
+        missing: missing.iter().map(|node| missing_rank(node, size)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn number(node: &Node, size: u32) -> Result<u32, FormatError> {
+    let node = node.need("rank")?;
+    let rank = node.u32()?;
+    if rank >= size {
+        return Err(node.error("is no rank of its communicator", format!("its size is {size}")));
+    }
+    Ok(rank)
+}
+
+fn host_pid_gpu(node: &Node) -> Result<(String, u64, u32), FormatError> {
+    let host = node.get("host").map(|node| node.text_or_number()).transpose()?.unwrap_or_default();
+    let pid = node.get("pid").map(|node| node.u64()).transpose()?.unwrap_or_default();
+    // Devices that are not known are written as -1.
+    let gpu = node.get("cuda_dev").and_then(|node| node.u32().ok()).unwrap_or_default();
+    Ok((host, pid, gpu))
+}
+
+fn rank(node: &Node, size: u32) -> Result<RasRank, FormatError> {
+    let (host, pid, gpu) = host_pid_gpu(node)?;
+    let mut status = RasStatus::default();
+    if let Some(told) = node.get("status") {
+        let flag = |key: &str| told.get(key).map_or(Ok(false), |node| node.bool());
+        let code = |key: &str| told.get(key).map_or(Ok(0), |node| node.u32());
+        status = RasStatus {
+            init_state: code("init_state")?,
+            async_error: code("async_error")?,
+            finalize_called: flag("finalize_called")?,
+            destroyed: flag("destroy_flag")?,
+            aborted: flag("abort_flag")?,
+        };
+    }
+    let mut counts = BTreeMap::new();
+    if let Some(told) = node.get("collective_counts") {
+        for (kind, count) in told.members()? {
+            *counts.entry(operation_kind(kind)).or_default() = count.u64()?;
+        }
+    }
+    Ok(RasRank { rank: number(node, size)?, host, pid, gpu, status, counts })
+}
+
+fn missing_rank(node: &Node, size: u32) -> Result<RasMissingRank, FormatError> {
+    let (host, pid, gpu) = host_pid_gpu(node)?;
+    // Early descriptions have the flags beside the rank.
+    let status = node.get("status").unwrap_or_else(|| node.clone());
+    let flag = |key: &str| status.get(key).map_or(Ok(false), |node| node.bool());
+    let (unresponsive, dead) = (flag("unresponsive")?, flag("considered_dead")?);
+    Ok(RasMissingRank { rank: number(node, size)?, host, pid, gpu, unresponsive, dead })
+}
+
+/// Puts the comma in that is missing between a value at the end of a line and a key on the next.
+fn with_commas(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut whole = String::with_capacity(text.len() + 64);
+    for (at, line) in lines.iter().enumerate() {
+        whole.push_str(line);
+        let ends_value = line
+            .trim_end()
+            .ends_with(|letter: char| letter.is_ascii_alphanumeric() || "\"}]".contains(letter));
+        let key_follows =
+            lines.get(at + 1).is_some_and(|next| next.trim_start().starts_with('"') && next.contains(':'));
+        if ends_value && key_follows {
+            whole.push(',');
+        }
+        whole.push('\n');
+    }
+    whole
+}

@@ -1,0 +1,145 @@
+//! Decoders of telemetry never panic: arbitrary bytes, and real files with changes.
+
+use proptest::prelude::*;
+use railtwin_formats::telemetry::{
+    FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
+    megatron_trace, parse_counter_listing, parse_dcgm, parse_ethtool, parse_nccl_tests_json,
+    parse_nccl_tests_log, parse_node_exporter, parse_prometheus, parse_rdma_statistic,
+};
+use railtwin_records::{Column, Table};
+
+macro_rules! real {
+    ($path:literal) => {
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/telemetry/", $path)).as_slice()
+    };
+}
+
+/// Real files, and short samples of what cannot be shipped.
+const SEEDS: [&[u8]; 9] = [
+    real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
+    real!("xpu_timer/hang_all.prom"),
+    real!("kineto/two_ranks_a100_rank0.json"),
+    br#"{"header":{"id":"0x7f","rank":1,"n_ranks":2,"nnodes":1},
+    "metadata":{"inspector_output_format_version":"v4.0","dump_timestamp_us":500,"hostname":"h1","pid":7},
+    "coll_perf":{"coll":"AllReduce","coll_sn":3,"coll_msg_size_bytes":1024,"coll_exec_time_us":20,
+    "event_trace_ts":{"kernel_events":[{"kernel_start_ts":1,"kernel_stop_ts":2}]}}}"#,
+    br#"{"nccl_version":"2.29.1","communicators_count":1,
+    "communicators":[{"hash":"0x1","size":2,"ranks":[{"rank":0,"host":"h","pid":1,"cuda_dev":0,
+    "status":{"init_state":0},"collective_counts":{"AllReduce":12}}],"missing_ranks":[{"rank":1,"status":{"unresponsive":true}}]}]}"#,
+    br#"{"version":"2.7","pg_config":{"0":{"name":"0","desc":"d","ranks":"[0, 1]"}},
+    "entries":[{"process_group":["0","d"],"collective_seq_id":1,"profiling_name":"nccl:all_reduce",
+    "input_sizes":[[3,4]],"input_dtypes":["Float"],"time_created_ns":5,"duration_ms":1.5,"state":"completed","is_p2p":false}],"rank":0}"#,
+    b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
+    b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
+    br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,
+];
+
+/// Every decoder, and what the merger makes of what they read.
+fn all_of_them(bytes: &[u8]) {
+    let hints = Hints::default();
+    for hints in [hints.clone(), Hints { rank: Some(1), host: Some("h".into()), ..hints }] {
+        let mut merger = Merger::new("job");
+        match decode("a_1.json", bytes, &hints) {
+            Ok(imported) => merger.add(imported),
+            Err(error) => {
+                let line = error.to_string();
+                assert!(line.starts_with("a_1.json") && !line.contains('\n'), "{line}");
+            }
+        }
+        let merged = merger.finish();
+        let operations = &merged.telemetry.batch.operations;
+        for row in 0..operations.len() {
+            assert!(operations.end_ns[row] >= operations.enter_ns[row]);
+            assert!((operations.rank[row] as usize) < merged.telemetry.directory.ranks.len());
+        }
+        let _ = InspectorDump::parse("a", bytes);
+        let _ = RasSnapshot::parse("a", bytes)
+            .map(|it| it.communicators.iter().map(|c| c.behind().len()).sum::<usize>());
+        let _ = FlightRecorderDump::parse("a", bytes, hints.rank);
+        let _ = parse_nccl_tests_log("a", bytes);
+        let _ = parse_nccl_tests_json("a", bytes);
+        let _ = KinetoTrace::parse("a", bytes, hints.rank);
+        let _ = parse_prometheus("a", bytes);
+        let _ = XpuTimerSnapshot::parse("a", bytes);
+        let _ = parse_dcgm("a", bytes, &hints);
+        let _ = parse_node_exporter("a", bytes, &hints);
+        let _ = parse_ethtool("a", bytes, &hints);
+        let _ = parse_counter_listing("a", bytes, &hints);
+        let _ = parse_rdma_statistic("a", bytes, &hints);
+    }
+}
+
+#[test]
+fn seeds_are_read_by_their_decoder() {
+    for seed in SEEDS {
+        assert!(
+            decode("a_1.json", seed, &Hints::default()).is_ok(),
+            "{}",
+            String::from_utf8_lossy(&seed[..40])
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        all_of_them(&bytes);
+        let mut packed = vec![0x1f, 0x8b];
+        packed.extend(&bytes);
+        all_of_them(&packed);
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "(\\{|\\[|#|NIC statistics:\n|link a/1 )?[ -~\n]{0,200}") {
+        all_of_them(text.as_bytes());
+    }
+
+    #[test]
+    fn changed_files_never_panic(
+        seed in 0..SEEDS.len(),
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..4),
+        digits in proptest::collection::vec((any::<proptest::sample::Index>(), b'0'..=b'9'), 0..4),
+        cut: proptest::sample::Index,
+        whole: bool,
+    ) {
+        let mut bytes = SEEDS[seed].to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        // Digits for digits keep the syntax and change values.
+        let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at].is_ascii_digit()).collect();
+        for (at, digit) in digits {
+            if !places.is_empty() {
+                bytes[places[at.index(places.len())]] = digit;
+            }
+        }
+        if !whole {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        all_of_them(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_tables_never_panic(
+        rows in proptest::collection::vec((0..9_u32, any::<u64>(), 0..7_usize, any::<f64>(), 0..3_u32), 0..20),
+    ) {
+        const KINDS: [&str; 7] = ["gc", "forward-send", "forward-recv", "backward-send", "backward-recv",
+            "grads-reduce-scatter", "layernorm-grads-all-reduce"];
+        let whole = |of: fn(&(u32, u64, usize, f64, u32)) -> u64| rows.iter().map(of).collect::<Vec<u64>>();
+        let time = || rows.iter().map(|row| row.3).collect::<Vec<f64>>();
+        let columns = vec![
+            Column::u32("dp_rank", rows.iter().map(|row| row.4).collect()),
+            Column::u64("stage", whole(|row| u64::from(row.4) + row.1 % 2)),
+            Column::u64("rank", whole(|row| u64::from(row.0))),
+            Column::u64("step", whole(|row| row.1)),
+            Column::coded("optype", rows.iter().map(|row| KINDS[row.2])),
+            Column::f64("start_ts", time()),
+            Column::f64("duration", time()),
+            Column::u64("seq_id", whole(|row| row.1 % 5)),
+        ];
+        let _ = megatron_trace("t", "job", &Table::new("t", columns));
+    }
+}
