@@ -26,10 +26,10 @@ function endpointsOf({ segments, hosts, rails }) {
 }
 
 /** Pairs with the scatter of healthy ones; what crosses the bad leaf takes twice the time. */
-function cellsOf(ends, pairs, next) {
+function cellsOf(ends, pairs, next, healthy = false) {
     return pairs.map(([source, target]) => {
         const gauss = next() + next() + next() - 1.5;
-        const slow = [source, target].some((end) => ends[end].leaf === BAD_LEAF);
+        const slow = !healthy && [source, target].some((end) => ends[end].leaf === BAD_LEAF);
         const ratio = (1 + 0.09 * gauss) * (slow ? 1.9 + 0.5 * next() : 1);
         return { source, target, ratio, samples: 40 + Math.floor(200 * next()) };
     });
@@ -361,7 +361,14 @@ export function diagnosisReport() {
 /** The same beside a run in which nothing was found. */
 export function diagnosisComparison() {
     const healthy = diagnosed("healthy", { incidents: [], seed: 9 });
-    healthy.diagnosis = { ...healthy.diagnosis, findings: [], truths: [] };
+    const next = random(4);
+    const ends = endpointsOf(SHAPE);
+    const matrix = {
+        ...healthy.diagnosis.matrix,
+        cells: table(cellsOf(ends, allPairs(ends), next, true), CELL_TYPES),
+    };
+    healthy.diagnosis = { ...healthy.diagnosis, findings: [], truths: [], matrix };
+    delete healthy.diagnosis.chain;
     return whole("With and without faults", [healthy, diagnosed("three-faults")]);
 }
 

@@ -17,6 +17,8 @@ export interface RingArc {
 /** Gap between arcs as part of an arc, at most so many radians. */
 const GAP_PART = 0.12;
 const GAP_MAX = 0.03;
+/** Arcs of larger rings touch: gaps of less than a pixel only flicker. */
+const GAP_ROWS_MAX = 128;
 /** Room of what is not listed, as parts of an arc. */
 const OPEN_ARCS = 2;
 
@@ -26,7 +28,7 @@ export const neverWaited = (chain: WaitChain, row: number): boolean =>
 export function ringOf(chain: WaitChain): RingArc[] {
   const whole = chain.rows === chain.total;
   const wide = (2 * Math.PI) / Math.max(1, chain.rows + (whole ? 0 : OPEN_ARCS));
-  const gap = Math.min(GAP_MAX, wide * GAP_PART);
+  const gap = chain.rows > GAP_ROWS_MAX ? 0 : Math.min(GAP_MAX, wide * GAP_PART);
   const most = Math.max(Number.MIN_VALUE, ...chain.wait_ms);
   const stages = [...new Set(chain.first_wait_stage)]
     .filter((stage) => stage !== NOT_APPLICABLE)

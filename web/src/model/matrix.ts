@@ -37,6 +37,8 @@ export interface MatrixPicture {
 /** A part of the matrix that a suspect is about: in rows, columns, or where both meet. */
 export interface Band {
   suspect: number;
+  /** True for the likeliest suspect, where it is of the network; ranks and GPUs only stand there. */
+  firm: boolean;
   row: number;
   rows: number;
   column: number;
@@ -47,6 +49,9 @@ export interface Band {
 const SEEN_ROWS_MAX = 512;
 /** Lists are grouped by counting up to this many places, by sorting beyond. */
 const COUNTED_MAX = 1 << 23;
+
+/** Suspects that have no row of their own: the rows of their host are marked. */
+const RANK_KINDS: readonly string[] = ["rank", "gpu"];
 
 /** Numbers in names compare as numbers: leaf 2 before leaf 10. */
 const sortable = (name: string): string =>
@@ -264,8 +269,9 @@ export const partOf = (ratio: number, top: number): number =>
 /** Bands of a finding's suspects: theirs are whole rows and columns, of a connection the cells between its ends. */
 export function bandsOf(picture: MatrixPicture, ends: Endpoints, finding: Finding | null): Band[] {
   const size = picture.names.length;
-  return (finding?.suspects ?? []).flatMap((suspect, at) => {
+  const bands = (finding?.suspects ?? []).flatMap((suspect, at): Band[] => {
     const [from, to] = sidesOf(suspect);
+    const of = { suspect: at, firm: at === 0 && !RANK_KINDS.includes(suspect.kind) };
     const [rows, columns] = [
       runsOf(picture, ends, suspect, from),
       to === from ? null : runsOf(picture, ends, suspect, to),
@@ -273,7 +279,7 @@ export function bandsOf(picture: MatrixPicture, ends: Endpoints, finding: Findin
     if (columns !== null)
       return rows.flatMap(([row, count]) =>
         columns.map(([column, wide]) => ({
-          suspect: at,
+          ...of,
           row,
           rows: count,
           column,
@@ -281,9 +287,15 @@ export function bandsOf(picture: MatrixPicture, ends: Endpoints, finding: Findin
         })),
       );
     return rows.flatMap(([first, count]) => [
-      { suspect: at, row: first, rows: count, column: 0, columns: size },
-      { suspect: at, row: 0, rows: size, column: first, columns: count },
+      { ...of, row: first, rows: count, column: 0, columns: size },
+      { ...of, row: 0, rows: size, column: first, columns: count },
     ]);
+  });
+  // A leaf and its uplink are the same rows: they are framed once, for the likelier.
+  const seen = new Set<string>();
+  return bands.filter(({ row, rows, column, columns }) => {
+    const key = [row, rows, column, columns].join();
+    return !seen.has(key) && seen.add(key);
   });
 }
 
@@ -302,7 +314,7 @@ function runsOf(
   suspect: Suspect,
   name: string,
 ): (readonly [number, number])[] {
-  const byPlace = ["rank", "gpu"].includes(suspect.kind) ? (suspect.devices ?? []) : [];
+  const byPlace = RANK_KINDS.includes(suspect.kind) ? (suspect.devices ?? []) : [];
   const rows = new Set<number>();
   for (let end = 0; end < ends.rows; end++) {
     const [own, host, leaf] = [ends.name.at(end), ends.host.at(end), ends.leaf.at(end)];

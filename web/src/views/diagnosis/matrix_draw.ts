@@ -26,6 +26,8 @@ const HEAD_PX = 42;
 const SIDE_MAX_PX = 620;
 const GUTTER_PX = { most: 150, part: 0.22, least: 64 };
 const NAMED_PX_MIN = 10;
+/** Lines between more segments than this step back. */
+const FEW_SEGMENTS = 6;
 const SHADES = 64;
 /** Of the scale: the median itself keeps a shade, so that what was not measured differs from it. */
 const FLOOR = 0.08;
@@ -137,7 +139,7 @@ function drawGroups(pen: Pen, { picture, theme }: MatrixScene, frame: MatrixFram
     pen.globalAlpha = 1;
   };
   line(picture.leaves, theme.faint, 0.35);
-  line(picture.segments, theme.ink, 0.55);
+  line(picture.segments, theme.ink, picture.segments.length > FEW_SEGMENTS ? 0.2 : 0.55);
   const own = picture.names.map((name, first) => ({ name, first, count: 1 }));
   const named = [own, picture.leaves, picture.segments].find(
     (groups) => groups.length > 0 && frame.side / groups.length >= NAMED_PX_MIN,
@@ -169,12 +171,12 @@ function drawGroups(pen: Pen, { picture, theme }: MatrixScene, frame: MatrixFram
 
 function drawBands(pen: Pen, { bands, theme }: MatrixScene, frame: MatrixFrame, px: number): void {
   // The likeliest suspect is drawn last, over the others, and has the strongest line.
-  for (const { suspect, row, rows, column, columns } of [...bands].reverse()) {
-    const line = suspect === 0 ? 2 : 1;
+  for (const { firm, row, rows, column, columns } of [...bands].reverse()) {
+    const line = firm ? 2 : 1;
     const out = line / 2 + 0.5;
     pen.strokeStyle = theme.mark;
     pen.lineWidth = line;
-    pen.setLineDash(suspect === 0 ? [] : [4, 3]);
+    pen.setLineDash(firm ? [] : [4, 3]);
     pen.strokeRect(
       frame.left + column * px - out,
       frame.head + row * px - out,

@@ -1,19 +1,24 @@
 // Findings as sentences with their figures, and as rows for CSV.
 import type { Diagnosis, Finding, Suspect } from "../../api/payload";
 import { leadOf, standsStill } from "../../model/findings";
-import { figure, percent, significant, time, whole } from "../../ui/format";
+import { figure, percentShort, significant, time, whole } from "../../ui/format";
 
 /** Suspects that a sentence names; more are counted. */
 const NAMED_MAX = 3;
+const SECONDS_MAX = 120;
 
-export const seconds = (s: number): string => time(s * 1e12, 4);
+/** Of telemetry's clock: "12.4 s"; a minute and more is still told in seconds, two and more are not. */
+export const seconds = (s: number): string =>
+  Math.abs(s) >= 1 && Math.abs(s) < SECONDS_MAX
+    ? `${Number(s.toPrecision(4))}\u00a0s`
+    : time(s * 1e12, 3);
 
 const plural = (count: number, noun: string): string =>
   `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** "leaf-0-1-r2p0 (62 %)"; a suspect that stands alone needs no share. */
 const named = ({ name, share }: Suspect, alone: boolean): string =>
-  alone ? name : `${name} (${percent(share)})`;
+  alone ? name : `${name} (${percentShort(share)})`;
 
 /** Who it can be. */
 export function suspectsOf({ suspects }: Finding): string {
@@ -28,13 +33,13 @@ export function suspectsOf({ suspects }: Finding): string {
 export const costOf = (finding: Finding): string =>
   standsStill(finding) && finding.severity >= 1
     ? "it stands still"
-    : `it costs ${percent(finding.severity)}`;
+    : `it costs ${percentShort(finding.severity)}`;
 
 /** The answer: what is seen, who it can be, since when, how bad, how sure. */
 export function sentenceOf(finding: Finding): string {
   return (
     `${leadOf(finding)}: ${suspectsOf(finding)}. Since ${seconds(finding.since_s)} ${costOf(finding)}` +
-    (finding.suspects.length > 0 ? `; confidence ${percent(finding.confidence)}.` : ".")
+    (finding.suspects.length > 0 ? `; confidence ${percentShort(finding.confidence)}.` : ".")
   );
 }
 
@@ -57,7 +62,11 @@ export const factorOf = (value: number | null, expected: number | null): number 
 export const factor = (ratio: number): string =>
   Number.isFinite(ratio) ? `${significant(ratio, 3)}\u00a0×` : "–";
 
-export const evidenceFigure = (value: number | null, unit: string): string => figure(value, unit);
+/** Zeros after the point say nothing of a measurement's precision. */
+export const evidenceFigure = (value: number | null, unit: string): string =>
+  figure(value, unit)
+    .replace(/(\.\d*?)0+(?!\d)/, "$1")
+    .replace(/\.(?!\d)/, "");
 
 /** All findings in one order, a line each. */
 export function findingLines(
