@@ -47,8 +47,6 @@ export interface Band {
 
 /** More rows than this are less than a pixel each. */
 const SEEN_ROWS_MAX = 512;
-/** Lists are grouped by counting up to this many places, by sorting beyond. */
-const COUNTED_MAX = 1 << 23;
 
 /** Suspects that have no row of their own: the rows of their host are marked. */
 const RANK_KINDS: readonly string[] = ["rank", "gpu"];
@@ -67,19 +65,34 @@ function ranks({ dict }: Strings): Uint32Array {
   return rank;
 }
 
+/** The given indices in ascending order of their keys; equal keys keep their order. */
+function stable(order: Uint32Array, key: Uint32Array, keys: number): Uint32Array {
+  const next = new Uint32Array(keys + 1);
+  for (const i of order) next[(key[i] ?? 0) + 1] = (next[(key[i] ?? 0) + 1] ?? 0) + 1;
+  for (let at = 1; at <= keys; at++) next[at] = (next[at] ?? 0) + (next[at - 1] ?? 0);
+  const sorted = new Uint32Array(order.length);
+  for (const i of order) {
+    const to = next[key[i] ?? 0] ?? 0;
+    sorted[to] = i;
+    next[key[i] ?? 0] = to + 1;
+  }
+  return sorted;
+}
+const counted = (count: number): Uint32Array => {
+  const order = new Uint32Array(count);
+  for (let i = 0; i < count; i++) order[i] = i;
+  return order;
+};
+
 /** Endpoints by segment, leaf, host and name. */
 export function fabricOrder(ends: Endpoints): Uint32Array {
-  const columns = [ends.segment, ends.leaf, ends.host, ends.name].map((strings) => {
+  let order = counted(ends.rows);
+  for (const strings of [ends.name, ends.host, ends.leaf, ends.segment]) {
     const rank = ranks(strings);
-    return strings.codes.map((code) => rank[code] ?? 0);
-  });
-  return Uint32Array.from({ length: ends.rows }, (_, row) => row).sort((a, b) => {
-    for (const column of columns) {
-      const apart = (column[a] ?? 0) - (column[b] ?? 0);
-      if (apart !== 0) return apart;
-    }
-    return a - b;
-  });
+    const key = strings.codes.map((code) => rank[code] ?? 0);
+    order = stable(order, key, strings.dict.length);
+  }
+  return order;
 }
 
 const columnOf = (ends: Endpoints, level: DrawnLevel): Strings =>
@@ -156,60 +169,49 @@ function groupsOf(endpoint: Uint32Array, strings: Strings): MatrixGroup[] {
   return groups;
 }
 
-/** Indices 0..count in the order of their places, with where each run of one place begins. */
-function grouped(place: (i: number) => number, count: number, places: number): Uint32Array {
-  const order = Uint32Array.from({ length: count }, (_, i) => i);
-  if (places > COUNTED_MAX) return order.sort((a, b) => place(a) - place(b) || a - b);
-  const next = new Uint32Array(places + 1);
-  for (let i = 0; i < count; i++) next[place(i) + 1] = (next[place(i) + 1] ?? 0) + 1;
-  for (let at = 1; at <= places; at++) next[at] = (next[at] ?? 0) + (next[at - 1] ?? 0);
-  for (let i = 0; i < count; i++) {
-    const to = next[place(i)] ?? 0;
-    order[to] = i;
-    next[place(i)] = to + 1;
-  }
-  return order;
-}
-
-/** Pairs whose ends are in the same rows, as one cell. */
+/** Pairs whose ends are in the same rows, as one cell; cells by row, then column. */
 function joinCells(matrix: DelayMatrix, rowOf: Uint32Array, rows: number, shown: MatrixValue) {
   const count = matrix.ratio.length;
-  const [from, to] = [matrix.source, matrix.target].map((side) => side.map((e) => rowOf[e] ?? 0));
-  const place = (i: number): number => (from?.[i] ?? 0) * rows + (to?.[i] ?? 0);
-  const order = grouped(place, count, rows * rows);
-  const source: number[] = [];
-  const target: number[] = [];
-  const value: number[] = [];
-  const worst: number[] = [];
-  const samples: number[] = [];
-  const pairs: number[] = [];
-  for (let start = 0; start < count;) {
-    const here = place(order[start] ?? 0);
+  const from = matrix.source.map((end) => rowOf[end] ?? 0);
+  const to = matrix.target.map((end) => rowOf[end] ?? 0);
+  const order = stable(stable(counted(count), to, rows), from, rows);
+  const source = new Uint32Array(count);
+  const target = new Uint32Array(count);
+  const value = new Float32Array(count);
+  const worst = new Float32Array(count);
+  const samples = new Float64Array(count);
+  const pairs = new Uint32Array(count);
+  const ordered = new Float32Array(count);
+  for (let i = 0; i < count; i++) ordered[i] = matrix.ratio[order[i] ?? 0] ?? 0;
+  let cells = 0;
+  for (let start = 0; start < count; cells++) {
+    const row = from[order[start] ?? 0] ?? 0;
+    const column = to[order[start] ?? 0] ?? 0;
     let end = start;
     let taken = 0;
-    while (end < count && place(order[end] ?? 0) === here)
-      taken += matrix.samples[order[end++] ?? 0] ?? 0;
-    const values = Float32Array.from(
-      order.subarray(start, end),
-      (i) => matrix.ratio[i] ?? 0,
-    ).sort();
-    const most = values[values.length - 1] ?? 0;
-    source.push(Math.floor(here / rows));
-    target.push(here % rows);
-    value.push(shown === "worst" ? most : middle(values));
-    worst.push(most);
-    samples.push(taken);
-    pairs.push(end - start);
+    for (; end < count; end++) {
+      const pair = order[end] ?? 0;
+      if (from[pair] !== row || to[pair] !== column) break;
+      taken += matrix.samples[pair] ?? 0;
+    }
+    const values = ordered.subarray(start, end);
+    if (values.length > 1) values.sort();
+    worst[cells] = values[values.length - 1] ?? 0;
+    value[cells] = shown === "worst" ? (worst[cells] ?? 0) : middle(values);
+    source[cells] = row;
+    target[cells] = column;
+    samples[cells] = taken;
+    pairs[cells] = end - start;
     start = end;
   }
   return {
-    cells: value.length,
-    source: Uint32Array.from(source),
-    target: Uint32Array.from(target),
-    value: Float32Array.from(value),
-    worst: Float32Array.from(worst),
-    samples: Float64Array.from(samples),
-    pairs: Uint32Array.from(pairs),
+    cells,
+    source: source.subarray(0, cells),
+    target: target.subarray(0, cells),
+    value: value.subarray(0, cells),
+    worst: worst.subarray(0, cells),
+    samples: samples.subarray(0, cells),
+    pairs: pairs.subarray(0, cells),
   };
 }
 
@@ -226,7 +228,7 @@ function mediansBy(
   cells: number,
   rows: number,
 ): Float32Array {
-  const order = grouped((i) => side[i] ?? 0, cells, rows);
+  const order = stable(counted(cells), side, rows);
   const medians = new Float32Array(rows).fill(Number.NaN);
   for (let start = 0; start < cells;) {
     const row = side[order[start] ?? 0] ?? 0;
@@ -253,8 +255,10 @@ export function cellIndex(picture: MatrixPicture, row: number, column: number): 
 
 /** Rows of cells, the slowest first. */
 export function slowestCells(picture: MatrixPicture, most: number): Uint32Array {
-  const order = Uint32Array.from({ length: picture.cells }, (_, i) => i);
   const { value } = picture;
+  // Values alone sort many times faster than rows by their values: they tell from where on rows are wanted.
+  const least = value.slice().sort()[Math.max(0, picture.cells - most)] ?? 0;
+  const order = counted(picture.cells).filter((cell) => (value[cell] ?? 0) >= least);
   return order.sort((a, b) => (value[b] ?? 0) - (value[a] ?? 0) || a - b).subarray(0, most);
 }
 
@@ -315,13 +319,20 @@ function runsOf(
   name: string,
 ): (readonly [number, number])[] {
   const byPlace = RANK_KINDS.includes(suspect.kind) ? (suspect.devices ?? []) : [];
+  const codes = (strings: Strings, wanted: (entry: string) => boolean): Set<number> =>
+    new Set(strings.dict.flatMap((entry, code) => (wanted(entry) ? [code] : [])));
+  const port = `${name}:`;
+  const names = codes(ends.name, (entry) => entry === name || entry.startsWith(port));
+  const hosts = codes(ends.host, (entry) => entry === name || byPlace.includes(entry));
+  const leaves = codes(ends.leaf, (entry) => entry === name);
   const rows = new Set<number>();
-  for (let end = 0; end < ends.rows; end++) {
-    const [own, host, leaf] = [ends.name.at(end), ends.host.at(end), ends.leaf.at(end)];
-    if (own === name || own.startsWith(`${name}:`) || host === name || leaf === name)
+  for (let end = 0; end < ends.rows; end++)
+    if (
+      names.has(ends.name.codes[end] ?? -1) ||
+      hosts.has(ends.host.codes[end] ?? -1) ||
+      leaves.has(ends.leaf.codes[end] ?? -1)
+    )
       rows.add(picture.rowOf[end] ?? 0);
-    else if (byPlace.includes(host)) rows.add(picture.rowOf[end] ?? 0);
-  }
   const runs: [number, number][] = [];
   for (const row of [...rows].sort((a, b) => a - b)) {
     const last = runs[runs.length - 1];
