@@ -319,8 +319,13 @@ function runsOf(
   name: string,
 ): (readonly [number, number])[] {
   const byPlace = RANK_KINDS.includes(suspect.kind) ? (suspect.devices ?? []) : [];
-  const codes = (strings: Strings, wanted: (entry: string) => boolean): Set<number> =>
-    new Set(strings.dict.flatMap((entry, code) => (wanted(entry) ? [code] : [])));
+  const codes = (strings: Strings, wanted: (entry: string) => boolean): Uint8Array => {
+    const found = new Uint8Array(strings.dict.length);
+    strings.dict.forEach((entry, code) => {
+      if (wanted(entry)) found[code] = 1;
+    });
+    return found;
+  };
   const port = `${name}:`;
   const names = codes(ends.name, (entry) => entry === name || entry.startsWith(port));
   const hosts = codes(ends.host, (entry) => entry === name || byPlace.includes(entry));
@@ -328,9 +333,9 @@ function runsOf(
   const rows = new Set<number>();
   for (let end = 0; end < ends.rows; end++)
     if (
-      names.has(ends.name.codes[end] ?? -1) ||
-      hosts.has(ends.host.codes[end] ?? -1) ||
-      leaves.has(ends.leaf.codes[end] ?? -1)
+      names[ends.name.codes[end] ?? 0] === 1 ||
+      hosts[ends.host.codes[end] ?? 0] === 1 ||
+      leaves[ends.leaf.codes[end] ?? 0] === 1
     )
       rows.add(picture.rowOf[end] ?? 0);
   const runs: [number, number][] = [];
