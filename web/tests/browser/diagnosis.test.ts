@@ -296,9 +296,18 @@ describe.skipIf(missing !== null)("diagnosis", () => {
           ),
         );
       times.sort((a, b) => a - b);
-      const opened = await timed("click", () =>
-        list(page).locator("button.finding").nth(2).click(),
-      );
+      const opens: number[] = [];
+      for (let i = 0; i < 5; i++)
+        opens.push(
+          await timed("click", () =>
+            list(page)
+              .locator("button.finding")
+              .nth(i + 1)
+              .click(),
+          ),
+        );
+      opens.sort((a, b) => a - b);
+      const opened = opens[2] ?? Infinity;
       console.log(
         `16 384 NICs, ${(bench.bytes("large") / 1e6).toFixed(1)} MB: first picture at ${picture.toFixed(0)} ms,` +
           ` hover ${(times[3] ?? 0).toFixed(0)} ms, open a finding ${opened.toFixed(0)} ms`,
