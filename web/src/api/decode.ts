@@ -15,6 +15,7 @@ import {
   type SeedResult,
   type Timeline,
 } from "./payload";
+import { decodeDiagnosis } from "./diagnosis";
 import { decodeOperations, decodePackets } from "./packets";
 import {
   decodeBalance,
@@ -114,6 +115,7 @@ function decodeRun(value: unknown, at: string): Run {
     balance: run["balance"] === undefined ? [] : list(run, "balance", at, decodeBalance),
     operations: section("operations", decodeOperations),
     packets: section("packets", (packets, place) => decodePackets(packets, links.rows, place)),
+    diagnosis: section("diagnosis", decodeDiagnosis),
   };
 }
 

@@ -1,5 +1,9 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
+import type { Diagnosis, WireDiagnosis } from "./findings";
+
+export * from "./findings";
+
 /** Version of the payload that this page reads; another number is refused with a clear error. */
 export const PAYLOAD_SCHEMA = 1;
 /** In `u32` columns of devices: this property does not apply to this device. */
@@ -70,6 +74,7 @@ export interface WireRun {
   balance?: TierBalance[];
   operations?: WireTable;
   packets?: WirePackets;
+  diagnosis?: WireDiagnosis;
 }
 export interface WirePackets {
   fct: { flows: number; unfinished: number; mean_ps: Ps; times: WireTable };
@@ -386,6 +391,7 @@ export interface Run {
   balance: TierBalance[];
   operations: Operations | null;
   packets: Packets | null;
+  diagnosis: Diagnosis | null;
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */
 export interface Payload {

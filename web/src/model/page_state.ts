@@ -1,7 +1,15 @@
 // What the page shows, as plain JSON in the URL's hash: a link shows a colleague what I saw.
 import type { DeviceRow, Ps } from "../api/payload";
 
-export const VIEWS = ["summary", "map", "timeline", "links", "throughput", "queues"] as const;
+export const VIEWS = [
+  "summary",
+  "map",
+  "timeline",
+  "links",
+  "throughput",
+  "queues",
+  "diagnosis",
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const DIRECTIONS = ["all", "up", "down"] as const;
 export type Direction = (typeof DIRECTIONS)[number];
@@ -16,6 +24,15 @@ export const QUEUE_VALUES = ["bytes", "paused"] as const;
 export type QueueValue = (typeof QUEUE_VALUES)[number];
 /** How many links the picture of queues shows. */
 export const TOP_LINKS = [20, 50, 100, 500] as const;
+/** By what findings are ordered; the worst, likeliest, earliest or narrowest first. */
+export const FINDING_SORTS = ["severity", "confidence", "since", "suspects"] as const;
+export type FindingSort = (typeof FINDING_SORTS)[number];
+/** What a row of the delay matrix is; `auto` is the finest that can still be seen. */
+export const MATRIX_LEVELS = ["auto", "endpoint", "host", "leaf", "segment"] as const;
+export type MatrixLevel = (typeof MATRIX_LEVELS)[number];
+/** What a cell of joined pairs shows. */
+export const MATRIX_VALUES = ["median", "worst"] as const;
+export type MatrixValue = (typeof MATRIX_VALUES)[number];
 /** What the map's table lists. */
 export const LISTS = ["links", "flows", "pairs", "moves"] as const;
 export type ListName = (typeof LISTS)[number];
@@ -49,6 +66,11 @@ export interface PageState {
   hiddenAxes: readonly string[];
   queueValue: QueueValue;
   topLinks: number;
+  /** Finding that is open, and whose suspects are marked. */
+  finding: number | null;
+  findingSort: FindingSort;
+  matrixLevel: MatrixLevel;
+  matrixValue: MatrixValue;
 }
 
 export const START: PageState = {
@@ -69,6 +91,10 @@ export const START: PageState = {
   hiddenAxes: [],
   queueValue: "bytes",
   topLinks: 20,
+  finding: null,
+  findingSort: "severity",
+  matrixLevel: "auto",
+  matrixValue: "median",
 };
 
 /** No path is picked: what a new device, link, list or run begins with. */
@@ -115,6 +141,10 @@ export function stateOf(hash: string): PageState {
     hiddenAxes: (given.get("hide") ?? "").split(",").filter((axis) => axis !== ""),
     queueValue: oneOf(QUEUE_VALUES, given.get("queue"), START.queueValue),
     topLinks: TOP_LINKS.find((count) => String(count) === given.get("top")) ?? START.topLinks,
+    finding: wholeOr(given.get("finding"), null),
+    findingSort: oneOf(FINDING_SORTS, given.get("sort"), START.findingSort),
+    matrixLevel: oneOf(MATRIX_LEVELS, given.get("level"), START.matrixLevel),
+    matrixValue: oneOf(MATRIX_VALUES, given.get("cell"), START.matrixValue),
   };
 }
 
@@ -141,6 +171,10 @@ export function hashOf(state: PageState): string {
   put("map", state.mapMode, START.mapMode);
   put("queue", state.queueValue, START.queueValue);
   put("top", state.topLinks, START.topLinks);
+  put("finding", state.finding, null);
+  put("sort", state.findingSort, START.findingSort);
+  put("level", state.matrixLevel, START.matrixLevel);
+  put("cell", state.matrixValue, START.matrixValue);
   if (state.hiddenAxes.length > 0) named.set("hide", state.hiddenAxes.join(","));
   const text = named.toString();
   return text === "" ? "" : `#${text}`;

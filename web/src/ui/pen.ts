@@ -80,7 +80,7 @@ export class SvgPen implements Pen {
   strokeRect(x: number, y: number, w: number, h: number): void {
     this.parts.push(
       `<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" fill="none"` +
-        ` stroke="${String(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}"${this.alpha()}/>`,
+        ` stroke="${String(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}"${this.dashes()}${this.alpha()}/>`,
     );
   }
   beginPath(): void {

@@ -231,6 +231,10 @@ describe("page state", () => {
     mapMode: "difference",
     queueValue: "paused",
     topLinks: 100,
+    finding: 3,
+    findingSort: "since",
+    matrixLevel: "leaf",
+    matrixValue: "worst",
     hiddenAxes: ["tp", "dp_ep"],
   };
   it("goes into the URL and comes back", () => {

@@ -1,6 +1,7 @@
 // Draws the fabric map: pods, switches, host ports, captions, and what is selected.
 import { NOT_APPLICABLE, type DeviceRow, type LinkRow } from "../../api/payload";
 import { endsOf, goesUp, linksAt, type Fabric } from "../../model/fabric";
+import type { SuspectPlaces } from "../../model/findings";
 import type { Strokes } from "../../model/flows";
 import type { Caption, Layout, Rect } from "../../model/layout";
 import { PORT_INSET, rectOf } from "../../model/layout";
@@ -34,6 +35,8 @@ export interface Scene {
   hover: DeviceRow | null;
   hoverPort: number | null;
   faults: ReadonlyMap<DeviceRow, readonly string[]>;
+  /** Where the suspects of the chosen finding stand; null: no finding is chosen. */
+  suspects: SuspectPlaces | null;
 }
 
 /** Host ports are drawn once the leaf's cell and the port have this size, in CSS pixels, so that from
@@ -64,6 +67,7 @@ export function draw(pen: Pen, scene: Scene, camera: Camera, width: number, heig
   drawCaptions(pen, scene, camera, width, height);
   drawOutlines(pen, scene, camera);
   drawFaults(pen, scene, camera);
+  drawSuspects(pen, scene, camera);
 }
 
 export function onScreen(r: Rect, camera: Camera): Rect {
@@ -400,4 +404,41 @@ function drawFaults(pen: Pen, scene: Scene, camera: Camera): void {
     pen.lineWidth = 1;
     pen.strokeRect(s.x - 0.5, s.y - 0.5, s.w + 1, s.h + 1);
   }
+}
+
+const SUSPECT_DASH = [4, 3];
+/** A suspect stands this far outside its cell, clear of the line of a fault. */
+const SUSPECT_OUT_PX = 3;
+/** Ports of suspects are marked no smaller. */
+const SUSPECT_PX_MIN = 5;
+
+/** A suspect is a dashed line around the cell; a fault's is solid and has a corner. A suspected host is marked at
+ * its ports. */
+function drawSuspects(pen: Pen, scene: Scene, camera: Camera): void {
+  if (scene.suspects === null) return;
+  const { layout, theme } = scene;
+  const { ports } = layout;
+  pen.strokeStyle = theme.mark;
+  pen.lineWidth = 1.5;
+  pen.setLineDash(SUSPECT_DASH);
+  for (const device of scene.suspects.devices.keys()) {
+    const r = rectOf(layout, device);
+    if (r === null) continue;
+    const s = onScreen(r, camera);
+    const out = SUSPECT_OUT_PX;
+    pen.strokeRect(s.x - out, s.y - out, s.w + 2 * out, s.h + 2 * out);
+  }
+  pen.setLineDash([]);
+  for (const [host, leaf] of scene.suspects.ports)
+    for (let port = ports.start[leaf] ?? 0; port < (ports.start[leaf + 1] ?? 0); port++) {
+      if (ports.host[port] !== host) continue;
+      const s = onScreen(portRect(layout, port), camera);
+      const grow = Math.max(0, SUSPECT_PX_MIN - Math.min(s.w, s.h)) / 2;
+      pen.strokeStyle = theme.page;
+      pen.lineWidth = 3.5;
+      pen.strokeRect(s.x - grow, s.y - grow, s.w + 2 * grow, s.h + 2 * grow);
+      pen.strokeStyle = theme.mark;
+      pen.lineWidth = 1.5;
+      pen.strokeRect(s.x - grow, s.y - grow, s.w + 2 * grow, s.h + 2 * grow);
+    }
 }

@@ -1,0 +1,10 @@
+// Types of the generator of payloads with a diagnosis, for tests in TypeScript.
+import type { WireDiagnosis, WirePayload } from "../src/api/payload";
+
+/** The diagnosis of the first run of a payload; throws where there is none. */
+export function diagnosisOf(payload: WirePayload): WireDiagnosis;
+export function diagnosisReport(): WirePayload;
+export function diagnosisComparison(): WirePayload;
+export function quietReport(): WirePayload;
+export function silentReport(): WirePayload;
+export function largeDiagnosisReport(): WirePayload;
