@@ -6,9 +6,28 @@
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
 pub mod context;
 pub mod detector;
+pub mod hang;
+pub mod hints;
+pub mod join;
+pub mod pairs;
 pub mod robust;
+pub mod rules;
 pub mod settings;
+pub mod slow;
 
 pub use context::Context;
 pub use detector::{Detector, Diagnosis};
+pub use hang::Hang;
+pub use hints::Hints;
+pub use rules::rule_detectors;
 pub use settings::Settings;
+pub use slow::{SlowRanks, slow_detectors};
+
+/// All detectors, in the order in which they are asked. The baselines that stand beside them on the score card are not
+/// among them.
+pub fn all_detectors() -> Vec<Box<dyn Detector>> {
+    let mut all: Vec<Box<dyn Detector>> = vec![Box::new(Hang::default())];
+    all.extend(slow_detectors());
+    all.extend(rule_detectors());
+    all
+}

@@ -20,6 +20,9 @@ pub struct Settings {
     pub buffer_share: f64,
     /// Share of time that a port may stand paused before it is told.
     pub paused_share: f64,
+    /// A host or pair of a test between pairs is slow when it lacks this share of the usual bandwidth: hosts of a healthy
+    /// H100 cluster lack up to 0.06 in single tests.
+    pub pair_share: f64,
     /// Added to the baseline of a probe, as a share of it, before latency has changed.
     pub latency_share: f64,
 }
@@ -34,6 +37,7 @@ impl Default for Settings {
             pause_ns: 200_000_000,
             buffer_share: 0.8,
             paused_share: 0.05,
+            pair_share: 0.1,
             latency_share: 0.2,
         }
     }

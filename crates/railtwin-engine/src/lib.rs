@@ -5,12 +5,14 @@
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
 //! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`plan`]: what hosts and controllers plan for it.
+//! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod bundles;
 pub mod case;
 pub mod choose;
+pub mod edge_rates;
 pub mod fault;
 pub mod graph;
 pub mod lower;
@@ -22,6 +24,7 @@ pub mod run_log;
 
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
+pub use edge_rates::EdgeRates;
 pub use fault::{Fault, FaultKind, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;

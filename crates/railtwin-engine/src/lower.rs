@@ -52,6 +52,8 @@ pub struct Lowering<'a> {
     ecmp: railtwin_routing::EcmpConfig,
     draw: u64,
     shapes: Vec<(Shape, f64)>,
+    /// First bundle of each communicator of each pattern.
+    first_bundles: Vec<Vec<u32>>,
     /// In the order in which they were opened.
     connections: Vec<Connection>,
     /// Connection of each edge of each pattern's shape; [`INSIDE`] within hosts.
@@ -76,6 +78,7 @@ impl<'a> Lowering<'a> {
             ecmp,
             draw,
             shapes: Vec::new(),
+            first_bundles: Vec::new(),
             connections: Vec::new(),
             connection_of: Vec::new(),
             queue_pairs: Vec::new(),
@@ -90,7 +93,9 @@ impl<'a> Lowering<'a> {
                 let group = *groups.entry((job, &pattern.communicators)).or_insert(next);
                 lowering.group_of.push(group);
                 lowering.job_of.push(job as u32);
-                lowering.shapes.push(lowering.shape(job, pattern));
+                let (shape, cap, first_bundles) = lowering.shape(job, pattern);
+                lowering.shapes.push((shape, cap));
+                lowering.first_bundles.push(first_bundles);
             }
         }
         lowering.connect();
@@ -98,8 +103,9 @@ impl<'a> Lowering<'a> {
         lowering
     }
 
-    /// The shape of a pattern's communicators together, and the cap on its bus bandwidth.
-    fn shape(&self, job: usize, pattern: &Pattern) -> (Shape, f64) {
+    /// The shape of a pattern's communicators together, the cap on its bus bandwidth, and the first bundle of each
+    /// communicator.
+    fn shape(&self, job: usize, pattern: &Pattern) -> (Shape, f64, Vec<u32>) {
         let fabric = &*self.case.fabric;
         let places = &self.case.placements[job];
         let member = |&rank: &u32| {
@@ -115,6 +121,7 @@ impl<'a> Lowering<'a> {
             pxn: self.case.routing.pxn,
         };
         let mut all = Shape::default();
+        let mut first_bundles = Vec::with_capacity(pattern.communicators.len());
         for communicator in &pattern.communicators {
             let members: Vec<Member> = communicator.iter().map(member).collect();
             let one = match (pattern.collective, pattern.algorithm) {
@@ -125,6 +132,7 @@ impl<'a> Lowering<'a> {
                 (_, collective::Algorithm::NvlsTree) => nvls_tree::nvls_tree(&members, &layout),
                 (kind, collective::Algorithm::Direct) => direct::direct(kind, &members, &layout),
             };
+            first_bundles.push(all.bundles.len() as u32);
             let first_edge = all.edges.len() as u32;
             all.edges.extend(&one.edges);
             all.bundles.extend(
@@ -136,7 +144,7 @@ impl<'a> Lowering<'a> {
                 && cap.algorithm == pattern.algorithm
                 && cap.host_model.as_ref().is_none_or(|name| *name == model.name)
         });
-        (all, caps.map(|cap| cap.busbw).fold(f64::INFINITY, f64::min))
+        (all, caps.map(|cap| cap.busbw).fold(f64::INFINITY, f64::min), first_bundles)
     }
 
     /// Opens connections in order of patterns, bundles and edges; NICs hand out numbers one after the other.
@@ -229,6 +237,11 @@ impl<'a> Lowering<'a> {
     pub fn shape_of(&self, pattern: usize) -> (&Shape, impl ExactSizeIterator<Item = Option<u32>> + '_) {
         let rows = self.connection_of[pattern].iter();
         (&self.shapes[pattern].0, rows.map(|&row| (row != INSIDE).then_some(row)))
+    }
+
+    /// First bundle of each communicator of a pattern, counted over the case; one without bundles has the next's.
+    pub fn first_bundles(&self, pattern: usize) -> &[u32] {
+        &self.first_bundles[pattern]
     }
 
     /// All connections, in the order in which they were opened.

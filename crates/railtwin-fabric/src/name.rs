@@ -1,5 +1,5 @@
 //! Names for people: `host-17`, `host-17/nic-3`, `leaf-5`, `leaf-5:uplink-2`, and back to ids.
-use crate::graph::{CableId, DeviceId, DeviceKind, Fabric, HostId, PortId, PortRole};
+use crate::graph::{CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, PortId, PortRole};
 
 /// Names of tiers, from the hosts up.
 const TIERS: [&str; 3] = ["leaf", "spine", "core"];
@@ -74,6 +74,13 @@ impl Fabric {
     pub fn cable_name(&self, cable: CableId) -> String {
         let [near, _] = self.cable_ports(cable);
         self.port_name(near)
+    }
+
+    /// Name of a link by the ports that it leaves and enters: `leaf-5:uplink-2 > spine-2:downlink-5`.
+    pub fn link_name(&self, link: LinkId) -> String {
+        let [near, far] = self.cable_ports(link.cable());
+        let (from, to) = if self.link_from(link.cable(), near) == link { (near, far) } else { (far, near) };
+        format!("{} > {}", self.port_name(from), self.port_name(to))
     }
 
     /// Name of a port, such as `leaf-5:uplink-2`.

@@ -10,7 +10,7 @@
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
 //! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
 //! * [`ailing`]: links that run worse for a while; [`ranks`]: ranks that come late or not at all.
-//! * [`engine`]: the event loop.
+//! * [`engine`]: the event loop; [`edge_rates`]: what each queue pair carries and could carry at one moment.
 //!
 //! ```
 //! use railtwin_flowsim::max_min::{Problem, Solver};
@@ -28,6 +28,7 @@ pub mod component;
 pub mod conflict;
 pub mod course;
 pub mod dynamic;
+pub mod edge_rates;
 pub mod engine;
 pub mod filling;
 pub mod flight;

@@ -100,7 +100,8 @@ impl Ranks {
     /// When a late rank enters the step.
     fn late(&self, job: usize, fault: &RankFault, time: SimTime, every: u32) -> SimTime {
         let (step, begun) = self.begun[job];
-        let due = every <= 1 || step > 0 && step.is_multiple_of(every);
+        // The first step reads what it goes on from.
+        let due = step.is_multiple_of(every.max(1));
         if due && fault.acts_at(begun) { begun.saturating_add(time) } else { begun }
     }
 

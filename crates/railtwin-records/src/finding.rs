@@ -45,6 +45,24 @@ impl Component {
         }
     }
 
+    /// The component of a kind, as [`Self::kind`] gives it, and a name.
+    pub fn named(kind: &str, name: &str) -> Option<Self> {
+        let name = name.to_owned();
+        Some(match kind {
+            "rank" => Self::Rank(name),
+            "gpu" => Self::Gpu(name),
+            "host" => Self::Host(name),
+            "nic" => Self::Nic(name),
+            "cable" => Self::Cable(name),
+            "link" => Self::Link(name),
+            "switch" => Self::Switch(name),
+            "connection" => Self::Connection(name),
+            "storage" => Self::Storage,
+            "job" => Self::Job(name),
+            _ => return None,
+        })
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {

@@ -14,9 +14,12 @@
 pub mod directory;
 pub mod fault;
 pub mod finding;
+pub mod finding_tables;
 pub mod run;
 pub mod table;
 pub mod telemetry;
+pub mod telemetry_read;
+pub mod telemetry_tables;
 
 pub use directory::{CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo};
 pub use fault::{FaultKind, Truth};

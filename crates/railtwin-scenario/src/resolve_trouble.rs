@@ -188,8 +188,7 @@ impl Ground<'_> {
             .collect();
         let component = match (&fault.subject, links.as_slice()) {
             (FaultSubject::Cable(_) | FaultSubject::Port(_), [link]) => {
-                let [from, to] = [fabric.source(*link), fabric.target(*link)];
-                Component::Link(format!("{} > {}", fabric.device_name(from), fabric.device_name(to)))
+                Component::Link(fabric.link_name(*link))
             }
             (FaultSubject::Cable(_) | FaultSubject::Port(_), _) => {
                 Component::Cable(fabric.cable_name(leaving[0].cable()))

@@ -69,7 +69,7 @@ fn the_truth_names_the_smallest_thing_at_fault() {
         ),
         (
             "kind = \"slow\"; capacity = 0.5; cable = \"leaf-0:uplink-1\"; direction = \"in\"",
-            "slow link spine-1 > leaf-0 0.5",
+            "slow link spine-1:downlink-0 > leaf-0:uplink-1 0.5",
             vec![],
         ),
         (

@@ -58,7 +58,7 @@ pub enum RankTrouble {
     Late {
         /// By how much.
         time: SimTime,
-        /// In every which step; 1 = in each.
+        /// In every which step, from the first of the job on; 1 = in each.
         every: u32,
     },
     /// It lives and enters nothing more.

@@ -1,0 +1,240 @@
+//! Findings about the same thing as one: what operations narrow down to a few, counters may narrow down to one.
+//!
+//! Components lie within each other: a GPU and its rank in a host, a NIC in a host, a cable at its NIC and at its
+//! switch, a link in its cable. Two findings are of one fault when a suspect of one is, or lies within, a suspect of the
+//! other; then the finer of the two stays, and suspects that only one of them names are dropped.
+use railtwin_fabric::Fabric;
+use railtwin_records::{Component, Directory, Finding, Suspect, Syndrome};
+
+/// Where components lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// Who is who.
+    pub directory: &'a Directory,
+    /// The fabric, where it is known.
+    pub fabric: Option<&'a Fabric>,
+}
+
+impl Places<'_> {
+    /// Whether `part` is `whole` or lies within it.
+    pub fn within(&self, part: &Component, whole: &Component) -> bool {
+        use Component::{Cable, Connection, Gpu, Host, Link, Nic, Rank, Storage, Switch};
+        if part == whole {
+            return true;
+        }
+        match (part, whole) {
+            (Gpu(name) | Nic(name), Host(host)) => self.host_of(name) == host,
+            (Rank(_), Host(host)) => self.gpu_of(part).is_some_and(|gpu| self.host_of(&gpu) == host),
+            // A process and its GPU are in the same place: each explains what is seen of the other.
+            (Rank(_), Gpu(gpu)) => self.gpu_of(part).as_ref() == Some(gpu),
+            (Gpu(gpu), Rank(_)) => self.gpu_of(whole).as_ref() == Some(gpu),
+            (Link(link), Cable(cable)) => self.is_of_cable(link, cable),
+            (Link(link), Nic(_) | Switch(_) | Host(_)) => {
+                ends(link).is_some_and(|ends| ends.iter().any(|end| self.is_at(end, whole)))
+            }
+            (Cable(cable), Nic(_) | Switch(_) | Host(_)) => {
+                self.cable_ends(cable).iter().any(|end| self.is_at(end, whole))
+            }
+            (Nic(nic), Connection(connection)) => {
+                ends(connection).is_some_and(|ends| ends.contains(&nic.as_str()))
+            }
+            (Storage, Host(_)) => false,
+            _ => false,
+        }
+    }
+
+    /// Whether a device is, or is in, a NIC, switch or host.
+    fn is_at(&self, device: &str, whole: &Component) -> bool {
+        match whole {
+            Component::Nic(name) | Component::Switch(name) => {
+                device == name || self.device_of_port(device) == name
+            }
+            Component::Host(host) => self.host_of(device) == host,
+            _ => false,
+        }
+    }
+
+    fn device_of_port<'n>(&self, port: &'n str) -> &'n str {
+        port.rsplit_once(':').map_or(port, |(device, _)| device)
+    }
+
+    fn host_of<'n>(&self, name: &'n str) -> &'n str {
+        name.split_once('/').map_or(name, |(host, _)| host)
+    }
+
+    /// The GPU that a rank, `job/rank`, runs on.
+    fn gpu_of(&self, rank: &Component) -> Option<String> {
+        let (job, number) = rank.name().rsplit_once('/')?;
+        let job = self.directory.jobs.iter().position(|name| name == job)? as u32;
+        let number: u32 = number.parse().ok()?;
+        let row = self.directory.ranks.iter().position(|info| (info.job, info.rank) == (job, number))?;
+        Some(self.directory.gpu_component(row as u32).name().to_owned())
+    }
+
+    /// Devices at the ends of a cable.
+    fn cable_ends(&self, cable: &str) -> Vec<String> {
+        let Some(fabric) = self.fabric else { return Vec::new() };
+        let Some(found) = fabric.cable_named(cable) else { return Vec::new() };
+        fabric.cable_ports(found).map(|port| fabric.device_name(fabric.port_device(port))).into()
+    }
+
+    /// Whether a cable carries the link `from > to`: by its port where `from` is one, else by the devices at both ends.
+    fn is_of_cable(&self, link: &str, cable: &str) -> bool {
+        let Some([from, to]) = ends(link) else { return false };
+        if let Some(fabric) = self.fabric
+            && let Some(found) = [from, to].into_iter().find_map(|end| fabric.cable_named(end))
+        {
+            return fabric.cable_named(cable) == Some(found);
+        }
+        let devices = self.cable_ends(cable);
+        devices.len() == 2 && devices.iter().all(|device| device == from || device == to)
+    }
+}
+
+/// Both ends of `a > b`.
+fn ends(name: &str) -> Option<[&str; 2]> {
+    name.split_once(" > ").map(|(from, to)| [from, to])
+}
+
+/// Findings of one fault as one, in the order in which the first of each was found. Collisions stay by themselves: they
+/// are no faults.
+pub fn join(places: &Places<'_>, findings: &[Finding]) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let with = joined.iter_mut().find_map(|known| {
+            let apart = known.syndrome == Syndrome::Collision || finding.syndrome == Syndrome::Collision;
+            let common = common(places, &known.suspects, &finding.suspects);
+            (!apart && !common.is_empty()).then_some((known, common))
+        });
+        match with {
+            Some((known, suspects)) => merge(known, finding, suspects),
+            None => joined.push(finding.clone()),
+        }
+    }
+    joined
+}
+
+/// The finer of each pair of suspects of which one lies within the other, with the greater of their shares.
+fn common(places: &Places<'_>, first: &[Suspect], second: &[Suspect]) -> Vec<Suspect> {
+    let mut all: Vec<Suspect> = Vec::new();
+    for a in first {
+        for b in second {
+            let finer = if places.within(&a.component, &b.component) {
+                a
+            } else if places.within(&b.component, &a.component) {
+                b
+            } else {
+                continue;
+            };
+            let share = a.share.max(b.share);
+            match all.iter_mut().find(|known| known.component == finer.component) {
+                Some(known) => known.share = known.share.max(share),
+                None => all.push(Suspect { component: finer.component.clone(), share }),
+            }
+        }
+    }
+    // A suspect that holds a finer one adds nothing.
+    let holds = |whole: &Suspect| {
+        all.iter().any(|part| {
+            places.within(&part.component, &whole.component)
+                && !places.within(&whole.component, &part.component)
+        })
+    };
+    let mut kept: Vec<Suspect> = all.iter().filter(|suspect| !holds(suspect)).cloned().collect();
+    kept.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.component.cmp(&b.component)));
+    kept
+}
+
+/// Adds what a second finding of the same fault says.
+fn merge(known: &mut Finding, finding: &Finding, mut suspects: Vec<Suspect>) {
+    known.confidence = 1.0 - (1.0 - known.confidence) * (1.0 - finding.confidence);
+    let sum: f64 = suspects.iter().map(|suspect| suspect.share).sum();
+    if sum > 0.0 {
+        suspects.iter_mut().for_each(|suspect| suspect.share *= known.confidence / sum);
+    }
+    // Which fault it is, a counter knows better than what it does to operations.
+    let tells =
+        |syndrome: Syndrome| matches!(syndrome, Syndrome::Counter | Syndrome::Crash | Syndrome::Latency);
+    let (better, other) = if tells(finding.syndrome) && !tells(known.syndrome) {
+        (&finding.faults, &known.faults)
+    } else {
+        (&known.faults, &finding.faults)
+    };
+    let mut faults = better.clone();
+    faults.extend(other.iter().filter(|fault| !better.contains(fault)));
+    known.faults = faults;
+    known.since_ns = known.since_ns.min(finding.since_ns);
+    known.severity = known.severity.max(finding.severity);
+    known.evidence.extend(finding.evidence.iter().cloned());
+    if suspects.len() < known.suspects.len() || !finding.advice.is_empty() {
+        known.advice.clone_from(&finding.advice);
+    }
+    known.suspects = suspects;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_fabric::preset::LeafSpine;
+    use railtwin_records::{HostInfo, RankInfo};
+
+    fn directory() -> Directory {
+        let hosts = (0..4).map(|host| HostInfo { name: format!("host-{host}") }).collect();
+        let ranks = (0..4).map(|rank| RankInfo { job: 0, rank, host: rank, gpu: 0, nic: 0 }).collect();
+        Directory { jobs: vec!["a/b".into()], hosts, ranks, ..Directory::default() }
+    }
+
+    fn finding(syndrome: Syndrome, suspects: &[Component]) -> Finding {
+        let share = 0.8 / suspects.len() as f64;
+        let suspects = suspects.iter().cloned().map(|component| Suspect { component, share }).collect();
+        let advice = String::new();
+        Finding {
+            at_ns: 9,
+            since_ns: 1,
+            syndrome,
+            faults: Vec::new(),
+            suspects,
+            confidence: 0.8,
+            severity: 0.2,
+            evidence: Vec::new(),
+            advice,
+        }
+    }
+
+    #[test]
+    fn counters_narrow_down_what_messages_leave_open() {
+        let fabric = LeafSpine::default().build().unwrap();
+        let directory = directory();
+        let places = Places { directory: &directory, fabric: Some(&fabric) };
+        let cable = |host: u32| {
+            let nic = fabric.nic(railtwin_fabric::HostId(host), 0);
+            let link = fabric.access_link(nic, 0).unwrap();
+            Component::Cable(fabric.cable_name(link.cable()))
+        };
+        let nic = |host: u32| Component::Nic(format!("host-{host}/nic-0"));
+        let slow = finding(Syndrome::CommunicationSlow, &[nic(1), cable(1), nic(2), cable(2)]);
+        let counter = finding(Syndrome::Counter, &[cable(2)]);
+        let joined = join(&places, &[slow.clone(), counter.clone()]);
+        assert_eq!(joined.len(), 1);
+        let names: Vec<_> = joined[0].suspects.iter().map(|suspect| &suspect.component).collect();
+        assert_eq!(names, [&cable(2)]);
+        assert!(joined[0].confidence > 0.95);
+        // Another cable is another fault; a collision is none.
+        assert_eq!(join(&places, &[slow.clone(), finding(Syndrome::Counter, &[cable(3)])]).len(), 2);
+        assert_eq!(join(&places, &[slow, finding(Syndrome::Collision, &[cable(2)])]).len(), 2);
+    }
+
+    #[test]
+    fn a_rank_its_gpu_and_its_host_are_one_place() {
+        let directory = directory();
+        let places = Places { directory: &directory, fabric: None };
+        let rank = Component::Rank("a/b/2".into());
+        let gpu = Component::Gpu("host-2/gpu-0".into());
+        assert!(places.within(&rank, &gpu) && places.within(&gpu, &rank));
+        assert!(places.within(&rank, &Component::Host("host-2".into())));
+        assert!(!places.within(&rank, &Component::Host("host-1".into())));
+        let host = finding(Syndrome::NonCommunicationHang, &[Component::Host("host-2".into())]);
+        let joined = join(&places, &[host, finding(Syndrome::Counter, std::slice::from_ref(&gpu))]);
+        assert_eq!((joined.len(), &joined[0].suspects[0].component), (1, &gpu));
+    }
+}

@@ -1,0 +1,86 @@
+//! How long probes take when all is well: per path, loaded and unloaded apart (Meta RoCE section 6.4.1).
+use railtwin_records::FlowInfo;
+
+/// What names a path across runs and directories.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PathKey {
+    /// Name of the sending NIC.
+    pub source_nic: String,
+    /// Name of the receiving NIC.
+    pub target_nic: String,
+    /// Port of the sending NIC.
+    pub nic_port: u32,
+    /// UDP source port, which chooses the path.
+    pub source_port: u16,
+}
+
+impl PathKey {
+    /// The key of a flow.
+    pub fn of(flow: &FlowInfo) -> Self {
+        Self {
+            source_nic: flow.source_nic.clone(),
+            target_nic: flow.target_nic.clone(),
+            nic_port: flow.nic_port,
+            source_port: flow.source_port,
+        }
+    }
+}
+
+/// Baselines as plain columns, sorted by path and then unloaded before loaded, so that a table of them reads and
+/// writes without further ado.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BaselineStore {
+    /// Paths.
+    pub path: Vec<PathKey>,
+    /// Whether it holds under load.
+    pub loaded: Vec<bool>,
+    /// Median delay in nanoseconds.
+    pub median_ns: Vec<f64>,
+    /// Robust standard deviation of delay in nanoseconds.
+    pub spread_ns: Vec<f64>,
+}
+
+impl BaselineStore {
+    /// Number of baselines.
+    pub fn len(&self) -> usize {
+        self.path.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// The row of a baseline, or where it would stand.
+    fn row(&self, path: &PathKey, loaded: bool) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match (&self.path[middle], self.loaded[middle]).cmp(&(path, loaded)) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// Median and robust standard deviation of a path's delay in nanoseconds.
+    pub fn get(&self, path: &PathKey, loaded: bool) -> Option<(f64, f64)> {
+        let row = self.row(path, loaded).ok()?;
+        Some((self.median_ns[row], self.spread_ns[row]))
+    }
+
+    /// Sets a baseline.
+    pub fn set(&mut self, path: PathKey, loaded: bool, median_ns: f64, spread_ns: f64) {
+        match self.row(&path, loaded) {
+            Ok(row) => (self.median_ns[row], self.spread_ns[row]) = (median_ns, spread_ns),
+            Err(row) => {
+                self.path.insert(row, path);
+                self.loaded.insert(row, loaded);
+                self.median_ns.insert(row, median_ns);
+                self.spread_ns.insert(row, spread_ns);
+            }
+        }
+    }
+}

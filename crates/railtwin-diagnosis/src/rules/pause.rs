@@ -1,0 +1,331 @@
+//! Pauses: ports that stand paused too long, and who pauses them (Meta RoCE sections 5.2.1 and 6.3.2).
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Syndrome};
+
+use crate::context::Context;
+use crate::detector::Detector;
+use crate::rules::limits::Limits;
+use crate::rules::place::{Ports, component_of_device, counted, device_of, is_switch, link_in, suspects};
+use crate::rules::told::Told;
+use crate::rules::track::{Growth, component_of};
+
+/// Share of an interval that counts as all of it: the counter and the clock are not read at the very same moment.
+const WHOLE: f64 = 0.999;
+
+/// Rows of evidence at most.
+const ROWS: usize = 8;
+
+/// The pauses of one port.
+#[derive(Clone, Copy, Default, Debug)]
+struct Port {
+    seen: bool,
+    last_ns: u64,
+    paused_ns: f64,
+    start_ns: u64,
+    start_paused_ns: f64,
+    /// Share of the last whole window.
+    share: f64,
+    share_since_ns: u64,
+    /// Time without a break in which it surely stood paused.
+    run_ns: f64,
+    run_since_ns: u64,
+}
+
+/// Watches how long ports stand paused, and walks from paused ports to the device that pauses and is not paused.
+#[derive(Debug)]
+pub struct Pauses {
+    limits: Limits,
+    ports: Vec<Port>,
+    sent: Growth,
+    wiring: Ports,
+    told: Told,
+}
+
+/// How bad a paused port is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Grade {
+    /// A share of its time above the limit.
+    Often,
+    /// Without a break for longer than the watchdog lets pass.
+    Storm,
+}
+
+impl Pauses {
+    /// At the given limits.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            ports: Vec::new(),
+            sent: Growth::new(limits.window_ns),
+            wiring: Ports::default(),
+            told: Told::default(),
+        }
+    }
+
+    fn read(&mut self, entity: u32, time_ns: u64, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        let row = entity as usize;
+        if self.ports.len() <= row {
+            self.ports.resize(row + 1, Port::default());
+        }
+        let port = &mut self.ports[row];
+        if !port.seen || value < port.paused_ns {
+            let fresh = Port { seen: true, last_ns: time_ns, paused_ns: value, ..Port::default() };
+            *port = Port { start_ns: time_ns, start_paused_ns: value, ..fresh };
+            return;
+        }
+        if time_ns <= port.last_ns {
+            return;
+        }
+        let (time, paused) = ((time_ns - port.last_ns) as f64, value - port.paused_ns);
+        if paused >= WHOLE * time {
+            if port.run_ns == 0.0 {
+                port.run_since_ns = port.last_ns;
+            }
+            port.run_ns += time;
+        } else {
+            port.run_ns = 0.0;
+        }
+        (port.last_ns, port.paused_ns) = (time_ns, value);
+        if time_ns - port.start_ns >= self.limits.pause_window_ns {
+            let whole = (time_ns - port.start_ns) as f64;
+            if port.share == 0.0 {
+                port.share_since_ns = port.start_ns;
+            }
+            port.share = ((value - port.start_paused_ns) / whole).min(1.0);
+            (port.start_ns, port.start_paused_ns) = (time_ns, value);
+        }
+    }
+
+    fn grade(&self, context: &Context<'_>, entity: u32) -> Option<Grade> {
+        let port = self.ports.get(entity as usize)?;
+        if port.run_ns > context.settings.pause_ns as f64 {
+            Some(Grade::Storm)
+        } else {
+            (port.share > context.settings.paused_share).then_some(Grade::Often)
+        }
+    }
+
+    /// The devices from which the pauses of a port come: from far end to far end, until one is not paused itself.
+    /// A circle has no such device: all devices in it are given, and `true`.
+    fn roots(
+        &self,
+        context: &Context<'_>,
+        paused: &BTreeMap<u32, Vec<(u32, u32)>>,
+        link: u32,
+    ) -> (Vec<u32>, bool) {
+        let mut roots = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut next = vec![link];
+        while let Some(link) = next.pop() {
+            let Some(device) = self.far_device(context, link) else { continue };
+            if !seen.insert(device) {
+                continue;
+            }
+            match paused.get(&device).filter(|_| is_switch(context, device)) {
+                Some(ports) => next.extend(ports.iter().map(|&(link, _)| link)),
+                None => {
+                    roots.insert(device);
+                }
+            }
+        }
+        let circle = roots.is_empty() && !seen.is_empty();
+        (if circle { seen } else { roots }.into_iter().collect(), circle)
+    }
+
+    /// The device at the far end of a link: the one that pauses the port that the link leaves.
+    fn far_device(&self, context: &Context<'_>, link: u32) -> Option<u32> {
+        match link_in(context, link) {
+            Some((fabric, link)) => Some(fabric.target(link).0),
+            None => device_of(context, self.wiring.far(link)?),
+        }
+    }
+}
+
+/// What was found about one set of roots.
+#[derive(Default)]
+struct Root {
+    grade: Option<Grade>,
+    circle: bool,
+    /// Entities of the paused ports.
+    ports: Vec<u32>,
+    /// Links of the paused ports that the root pauses itself.
+    own: BTreeSet<u32>,
+}
+
+impl Detector for Pauses {
+    fn name(&self) -> &'static str {
+        "pauses"
+    }
+
+    fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
+        self.wiring.learn(context.directory);
+        let rows = &batch.counters;
+        for row in 0..rows.len() {
+            let (entity, time_ns, value) = (rows.entity[row], rows.time_ns[row], rows.value[row]);
+            match rows.counter[row] {
+                Counter::PausedNs => self.read(entity, time_ns, value),
+                Counter::PauseFramesSent => self.sent.read(entity, time_ns, value),
+                _ => {}
+            }
+        }
+    }
+
+    fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
+        let bad: Vec<(u32, Grade)> = (0..self.ports.len() as u32)
+            .filter_map(|entity| self.grade(context, entity).map(|grade| (entity, grade)))
+            .collect();
+        // Device to its paused ports: (link that leaves, entity).
+        let mut paused: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        for &(entity, _) in &bad {
+            let link = context.directory.entities.get(entity as usize).and_then(|info| info.link);
+            if let (Some(device), Some(link)) = (device_of(context, entity), link) {
+                paused.entry(device).or_default().push((link, entity));
+            }
+        }
+        let mut by_root: BTreeMap<Vec<u32>, Root> = BTreeMap::new();
+        for &(entity, grade) in &bad {
+            let link = context.directory.entities.get(entity as usize).and_then(|info| info.link);
+            let (roots, circle) = link.map_or((Vec::new(), false), |link| self.roots(context, &paused, link));
+            if roots.is_empty() {
+                let finding = self.unplaced(context, entity, grade, now_ns);
+                self.told.tell(grade as u64, finding, findings);
+                continue;
+            }
+            let own = link.filter(|&link| self.far_device(context, link).is_some_and(|d| roots.contains(&d)));
+            let root = by_root.entry(roots).or_default();
+            root.grade = root.grade.max(Some(grade));
+            root.circle |= circle;
+            root.ports.push(entity);
+            root.own.extend(own);
+        }
+        for (devices, root) in by_root {
+            let finding = self.placed(context, &devices, &root, now_ns);
+            if !finding.suspects.is_empty() {
+                self.told.tell(root.grade.unwrap_or(Grade::Often) as u64, finding, findings);
+            }
+        }
+        self.told.forget(now_ns);
+    }
+}
+
+impl Pauses {
+    fn empty(&self, now_ns: u64) -> Finding {
+        Finding {
+            at_ns: now_ns,
+            since_ns: now_ns,
+            syndrome: Syndrome::Counter,
+            faults: Vec::new(),
+            suspects: Vec::new(),
+            confidence: 0.0,
+            severity: 0.0,
+            evidence: Vec::new(),
+            advice: String::new(),
+        }
+    }
+
+    /// Adds what a port shows to a finding.
+    fn add_port(&self, context: &Context<'_>, entity: u32, finding: &mut Finding) {
+        let port = &self.ports[entity as usize];
+        let name = component_of(context.directory, entity).map_or("", Component::name);
+        if port.run_ns > context.settings.pause_ns as f64 {
+            let what = format!("time without a break that the port at {name} stood paused");
+            finding.evidence.push(counted(what, port.run_ns, context.settings.pause_ns as f64, "ns"));
+            finding.since_ns = finding.since_ns.min(port.run_since_ns);
+        } else {
+            let what = format!("share of time that the port at {name} stood paused");
+            finding.evidence.push(counted(what, port.share, context.settings.paused_share, ""));
+            finding.since_ns = finding.since_ns.min(port.share_since_ns);
+        }
+    }
+
+    /// A paused port whose far end is not known.
+    fn unplaced(&self, context: &Context<'_>, entity: u32, grade: Grade, now_ns: u64) -> Finding {
+        let mut finding = self.empty(now_ns);
+        self.add_port(context, entity, &mut finding);
+        let component = component_of(context.directory, entity).cloned();
+        finding.suspects = suspects(component.map(|component| (component, 1.0)).into_iter().collect());
+        finding.faults = if grade == Grade::Storm { vec![FaultKind::PauseStorm] } else { Vec::new() };
+        finding.confidence = 0.4;
+        finding.advice =
+            "what stands at the far end of this port sends the pauses: give the fabric".to_owned();
+        finding
+    }
+
+    /// Paused ports whose pauses come from the given devices.
+    fn placed(&self, context: &Context<'_>, devices: &[u32], root: &Root, now_ns: u64) -> Finding {
+        let mut finding = self.empty(now_ns);
+        for &entity in root.ports.iter().take(ROWS) {
+            self.add_port(context, entity, &mut finding);
+        }
+        let named = devices.iter().filter_map(|&device| component_of_device(context, device));
+        finding.suspects = suspects(named.map(|component| (component, 1.0)).collect());
+        let storm = root.grade == Some(Grade::Storm);
+        let nics = finding.suspects.iter().all(|suspect| matches!(suspect.component, Component::Nic(_)));
+        if root.circle {
+            finding.faults = vec![FaultKind::PauseStorm];
+            finding.confidence = 0.6;
+            finding.advice =
+                "these devices pause each other in a circle: a deadlock; drain one of them".to_owned();
+            return finding;
+        }
+        // Whether the root itself says that it sends pauses, where that is counted.
+        let mut sends = None;
+        for &link in &root.own {
+            if let Some((entity, grown)) =
+                self.wiring.far(link).and_then(|entity| Some((entity, self.sent.of(entity)?)))
+            {
+                sends = Some(sends.unwrap_or(false) | (grown > 0.0));
+                let name = component_of(context.directory, entity).map_or("", Component::name);
+                let what = format!("pause frames that {name} sent over its last two windows");
+                finding.evidence.push(counted(what, grown, 0.0, "frames"));
+            }
+        }
+        match (nics, storm) {
+            (true, true) => {
+                finding.faults = vec![FaultKind::PauseStorm];
+                finding.confidence = 0.85;
+            }
+            (true, false) => {
+                finding.faults = vec![FaultKind::PauseStorm, FaultKind::Slow];
+                finding.confidence = 0.7;
+                finding.advice =
+                    "a NIC that pauses its leaf takes packets in too slowly: see PCIe and the host"
+                        .to_owned();
+            }
+            (false, true) => {
+                finding.faults = vec![FaultKind::PauseStorm, FaultKind::SmallBuffer];
+                finding.confidence = 0.5;
+                finding.advice =
+                    "the switch pauses without being paused: see its buffer and its busiest port".to_owned();
+            }
+            (false, false) => {
+                // More comes in than one port carries away: traffic that meets, not a fault.
+                finding.syndrome = Syndrome::Collision;
+                finding.confidence = 0.4;
+                finding.advice =
+                    "traffic meets at a port of this switch: see which jobs send there".to_owned();
+            }
+        }
+        match sends {
+            Some(true) if storm && nics => finding.confidence = 0.95,
+            Some(false) if storm && nics => {
+                // The NIC denies it: the port may be stuck, or the counter.
+                finding.confidence = 0.5;
+                let cables = root.own.iter().filter_map(|&link| {
+                    link_in(context, link).and_then(|(_, link)| context.cable_of(link.0))
+                });
+                let mut weights: Vec<(Component, f64)> = cables.map(|cable| (cable, 1.0)).collect();
+                weights.extend(finding.suspects.iter().map(|s| (s.component.clone(), 2.0)));
+                finding.suspects = suspects(weights);
+                finding.advice =
+                    "the NIC counts no pauses sent: capture on the link to see who sends".to_owned();
+            }
+            _ => {}
+        }
+        finding
+    }
+}

@@ -1,0 +1,215 @@
+//! Meta's counters of NICs that jobs are shown (Meta RoCE section 6.3.1): out-of-sequence packets at the receiver, local
+//! ACK timeouts at the sender. Losses of link, the third of them, are [`crate::rules::LinkState`]'s.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, FlowInfo, Syndrome};
+
+use crate::context::Context;
+use crate::detector::Detector;
+use crate::rules::explain::{Crossing, confidence, crossings, explain};
+use crate::rules::limits::Limits;
+use crate::rules::place::{counted, suspects};
+use crate::rules::told::Told;
+use crate::rules::track::{Growth, Outlier, component_of, outliers};
+
+/// Rows of evidence at most.
+const ROWS: usize = 8;
+
+/// Finds NICs whose transport counters grow unlike those of their peers, and what their paths have in common.
+#[derive(Debug)]
+pub struct JobCounters {
+    limits: Limits,
+    out_of_sequence: Growth,
+    ack_timeouts: Growth,
+    told: Told,
+    /// Who was hit at the last judgement, and how many flows were known: the same gives the same answer.
+    hit: [(Vec<u32>, usize); 2],
+}
+
+impl JobCounters {
+    /// At the given limits.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            out_of_sequence: Growth::new(limits.window_ns),
+            ack_timeouts: Growth::new(limits.window_ns),
+            told: Told::default(),
+            hit: Default::default(),
+        }
+    }
+
+    /// Judges one counter.
+    fn judge_one(&mut self, context: &Context<'_>, side: Side, now_ns: u64, findings: &mut Vec<Finding>) {
+        let (growth, floor) = match side {
+            Side::Receiver => (&self.out_of_sequence, self.limits.out_of_sequence),
+            Side::Sender => (&self.ack_timeouts, self.limits.ack_timeouts),
+        };
+        let hit = outliers(growth, context.directory, floor, context.settings.deviations);
+        let rows: Vec<u32> = hit.iter().map(|outlier| outlier.entity).collect();
+        let state = (rows, context.directory.flows.len());
+        if self.hit[side as usize] == state {
+            return;
+        }
+        self.hit[side as usize] = state;
+        if hit.is_empty() {
+            return;
+        }
+        let by_nic = flows_by_nic(context, side);
+        let name = |entity: u32| match component_of(context.directory, entity) {
+            Some(Component::Nic(name)) => Some(name.as_str()),
+            _ => None,
+        };
+        let mut bad: BTreeMap<&str, Vec<Crossing>> = BTreeMap::new();
+        let mut hit_at: BTreeMap<&str, &Outlier> = BTreeMap::new();
+        for outlier in &hit {
+            if let Some(nic) = name(outlier.entity) {
+                bad.insert(nic, crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice)));
+                hit_at.insert(nic, outlier);
+            }
+        }
+        // A NIC that grew somewhat, but stands not out, neither accuses nor clears its paths.
+        let clear: BTreeSet<&str> = growth
+            .all()
+            .filter(|&(_, grown)| grown < floor / 2.0)
+            .filter_map(|(entity, _)| name(entity))
+            .filter(|nic| !bad.contains_key(nic))
+            .collect();
+        let good: Vec<Vec<Crossing>> = clear
+            .into_iter()
+            .map(|nic| crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice)))
+            .collect();
+        let nics: Vec<&str> = bad.keys().copied().collect();
+        let groups: Vec<Vec<Crossing>> = bad.values().cloned().collect();
+        for cause in explain(context, &groups, &good) {
+            let covered: Vec<&Outlier> = cause.covered.iter().map(|&row| hit_at[nics[row]]).collect();
+            let known = cause.covered.iter().any(|&row| by_nic.contains_key(nics[row]));
+            let mut finding = Finding {
+                at_ns: now_ns,
+                since_ns: covered.iter().map(|o| growth.since_ns(o.entity)).min().unwrap_or(now_ns),
+                syndrome: Syndrome::Counter,
+                faults: side.faults(),
+                confidence: if known { confidence(&cause) } else { 0.6 },
+                suspects: cause.suspects,
+                severity: 0.0,
+                evidence: Vec::new(),
+                advice: String::new(),
+            };
+            for outlier in covered.iter().take(ROWS) {
+                let nic = name(outlier.entity).unwrap_or_default();
+                let what = format!("{} at {nic} over its last two windows", side.words());
+                finding.evidence.push(counted(what, outlier.grown, outlier.expected, side.unit()));
+            }
+            if finding.suspects.is_empty() {
+                let named = covered.iter().filter_map(|o| component_of(context.directory, o.entity));
+                finding.suspects = suspects(named.map(|component| (component.clone(), 1.0)).collect());
+            }
+            if finding.suspects.len() > 1 {
+                finding.advice = side.advice().to_owned();
+            } else if !known {
+                finding.advice =
+                    "paths are not known: with the fabric, links upstream can be named".to_owned();
+            }
+            self.told.tell(side as u64, finding, findings);
+        }
+    }
+}
+
+impl Detector for JobCounters {
+    fn name(&self) -> &'static str {
+        "job-counters"
+    }
+
+    fn observe(&mut self, _context: &Context<'_>, batch: &Batch) {
+        let rows = &batch.counters;
+        for row in 0..rows.len() {
+            let growth = match rows.counter[row] {
+                Counter::OutOfSequence => &mut self.out_of_sequence,
+                Counter::AckTimeouts => &mut self.ack_timeouts,
+                _ => continue,
+            };
+            growth.read(rows.entity[row], rows.time_ns[row], rows.value[row]);
+        }
+    }
+
+    fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
+        self.judge_one(context, Side::Receiver, now_ns, findings);
+        self.judge_one(context, Side::Sender, now_ns, findings);
+        if self.hit.iter().any(|(rows, _)| !rows.is_empty()) {
+            self.told.lasts(now_ns);
+        }
+        self.told.forget(now_ns);
+    }
+}
+
+/// Where a counter counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Out-of-sequence packets: what was lost was lost upstream of the NIC that counts.
+    Receiver,
+    /// ACK timeouts: a packet was lost on the way out, or its acknowledgement on the way back.
+    Sender,
+}
+
+impl Side {
+    fn faults(self) -> Vec<FaultKind> {
+        match self {
+            Self::Receiver => vec![FaultKind::Lossy],
+            Self::Sender => vec![FaultKind::Lossy, FaultKind::Down],
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Receiver => "out-of-sequence packets",
+            Self::Sender => "local ACK timeouts",
+        }
+    }
+
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Receiver => "packets",
+            Self::Sender => "timeouts",
+        }
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Receiver => "probe over single paths into the NIC, and read receive errors along them",
+            Self::Sender => {
+                "probe in both directions over single paths: loss of packets and of acknowledgements look alike"
+            }
+        }
+    }
+}
+
+/// Flows by the NIC that counts for them.
+fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<&'a FlowInfo>> {
+    let mut by_nic: BTreeMap<&str, Vec<&FlowInfo>> = BTreeMap::new();
+    for flow in &context.directory.flows {
+        let nic = match side {
+            Side::Receiver => &flow.target_nic,
+            Side::Sender => &flow.source_nic,
+        };
+        by_nic.entry(nic).or_default().push(flow);
+    }
+    by_nic
+}
+
+/// All that the flows of a NIC cross, as far as it can make the counter grow.
+///
+/// What a NIC receives cannot be hurt by the other direction of its cables; of what it sends the acknowledgements come
+/// back over links that are not known, so cables stand for both directions.
+fn crossed(context: &Context<'_>, side: Side, nic: &str, flows: &[&FlowInfo]) -> Vec<Crossing> {
+    let mut all: Vec<Crossing> = flows.iter().flat_map(|flow| crossings(context, flow)).collect();
+    all.retain(|crossing| match side {
+        Side::Receiver => !matches!(crossing, Crossing::Cable(_) | Crossing::Nic(_)),
+        Side::Sender => !matches!(crossing, Crossing::Link(_) | Crossing::NicIn(_) | Crossing::NicOut(_)),
+    });
+    all.push(match side {
+        Side::Receiver => Crossing::NicIn(nic.to_owned()),
+        Side::Sender => Crossing::Nic(nic.to_owned()),
+    });
+    all.sort_unstable();
+    all.dedup();
+    all
+}

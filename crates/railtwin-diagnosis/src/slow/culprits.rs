@@ -1,0 +1,273 @@
+//! From late members to culprits: roots of several communicators joined into a rank, a host, or storage.
+use std::collections::BTreeMap;
+
+use railtwin_records::{Component, Counter, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+use crate::context::Context;
+use crate::hints::Hints;
+use crate::slow::chain::WaitChain;
+use crate::slow::members::Members;
+
+/// Share of the main operations over which an excess is spread, beyond which it is in every one of them.
+const EVERY: f64 = 0.6;
+/// How much a counter of a suspect must differ from its peers' to tell a cause: a clock below, a wait above.
+const COUNTER: f64 = 0.03;
+/// Hosts that stall together, from which on what they share is at fault.
+const HOSTS: usize = 3;
+
+/// One late member of one communicator.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// Row of the rank.
+    pub rank: u32,
+    /// Its slot.
+    pub slot: usize,
+    /// Row of the communicator.
+    pub communicator: u32,
+    /// What it adds to every operation, on average, in nanoseconds.
+    pub excess_ns: f64,
+    /// What it had to exceed.
+    pub floor_ns: f64,
+    /// Own time of its peers between two operations in nanoseconds.
+    pub own_ns: f64,
+    /// Time from one operation to the next in nanoseconds.
+    pub period_ns: f64,
+    /// Over what share of operations the excess is spread, 0..1.
+    pub spread_share: f64,
+    /// Share of the communicator's operations before which its members compute long.
+    pub main: f64,
+    /// Operations from stall to stall, where it stalls at equal intervals.
+    pub interval: Option<u32>,
+    /// Whether the rank comes in time to the operations of a communicator that has many more of them.
+    pub denser: bool,
+    /// Time from one long computation to the next, about a step, in nanoseconds, by the communicator that has the least
+    /// operations; infinite before all of the rank's communicators are known.
+    pub step_ns: f64,
+    /// When it was first late, as far as windows tell.
+    pub since_ns: u64,
+}
+
+impl Candidate {
+    /// Share of the time from one operation to the next that it adds.
+    pub fn share(&self) -> f64 {
+        self.excess_ns / self.period_ns.max(1.0)
+    }
+}
+
+/// What is late: a rank, all ranks of a job on one host, or ranks on many hosts at once, by their rows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Culprit {
+    /// A rank.
+    Rank(u32),
+    /// A job's ranks on a host.
+    Host(u32, u32),
+    /// A job's ranks on many hosts, that stall at equal intervals.
+    Storage(u32),
+}
+
+/// Joins late members into culprits, with a finding for each.
+pub fn join(
+    context: &Context<'_>,
+    members: &Members,
+    hints: &Hints,
+    chain: &WaitChain,
+    candidates: &[Candidate],
+    now_ns: u64,
+) -> Vec<(Culprit, Finding)> {
+    let directory = context.directory;
+    let mut of_rank = BTreeMap::<u32, Vec<&Candidate>>::new();
+    for candidate in candidates {
+        of_rank.entry(candidate.rank).or_default().push(candidate);
+    }
+    // Ranks that are judged at all, by job and host.
+    let mut ranks_of = BTreeMap::<(u32, u32), (usize, Vec<u32>)>::new();
+    if !of_rank.is_empty() {
+        for rank in 0..directory.ranks.len() as u32 {
+            let alike =
+                |&(communicator, _): &(u32, u32)| members.pools()[members.pool_of(communicator)].alike;
+            if members.of_rank(rank).iter().any(alike) {
+                let info = &directory.ranks[rank as usize];
+                let entry = ranks_of.entry((info.job, info.host)).or_default();
+                entry.0 += 1;
+                if of_rank.contains_key(&rank) {
+                    entry.1.push(rank);
+                }
+            }
+        }
+    }
+    let mut stalled = BTreeMap::<u32, Vec<u32>>::new();
+    for (&(job, host), (_, late)) in &ranks_of {
+        let periodic = |rank: &u32| of_rank[rank].iter().any(|candidate| candidate.interval.is_some());
+        if !late.is_empty() && late.iter().all(periodic) {
+            stalled.entry(job).or_default().push(host);
+        }
+    }
+    let mut found = Vec::new();
+    for (&job, hosts) in &stalled {
+        if hosts.len() >= HOSTS {
+            let all: Vec<&Candidate> = hosts
+                .iter()
+                .flat_map(|&host| &ranks_of[&(job, host)].1)
+                .flat_map(|r| of_rank[r].clone())
+                .collect();
+            let suspects = vec![
+                Suspect { component: Component::Storage, share: 0.7 },
+                Suspect { component: Component::Job(directory.jobs[job as usize].clone()), share: 0.3 },
+            ];
+            let advice =
+                "storage's own latency, and what the job does at these operations, tell the two apart";
+            let faults = vec![FaultKind::StorageStall];
+            let finding = finding(context, chain, members, &all, faults, suspects, advice.into(), now_ns);
+            found.push((Culprit::Storage(job), finding));
+        }
+    }
+    for (&(job, host), (count, late)) in &ranks_of {
+        if late.is_empty()
+            || stalled.get(&job).is_some_and(|hosts| hosts.len() >= HOSTS && hosts.contains(&host))
+        {
+            continue;
+        }
+        if *count > 1 && late.len() == *count {
+            let all: Vec<&Candidate> = late.iter().flat_map(|rank| of_rank[rank].clone()).collect();
+            let component = directory.host_component(late[0]);
+            let faults = causes(context, hints, &all, late[0]);
+            let suspects = vec![Suspect { component, share: 1.0 }];
+            let advice = "all ranks of the host are late together: clocks and power of the host, its input and its \
+                          storage tell the cause";
+            let finding = finding(context, chain, members, &all, faults, suspects, advice.into(), now_ns);
+            found.push((Culprit::Host(job, host), finding));
+            continue;
+        }
+        for &rank in late {
+            let all = &of_rank[&rank];
+            let faults = causes(context, hints, all, rank);
+            let gpu = if faults.first() == Some(&FaultKind::SlowGpu) { 0.7 } else { 0.3 };
+            let mut suspects = vec![
+                Suspect { component: directory.gpu_component(rank), share: gpu },
+                Suspect { component: directory.rank_component(rank), share: 1.0 - gpu },
+            ];
+            suspects.sort_by(|a, b| b.share.total_cmp(&a.share));
+            let advice = match faults.as_slice() {
+                [_] => String::new(),
+                _ => "the GPU's clock and the rank's wait for data tell a slow GPU from slow input".into(),
+            };
+            let finding = finding(context, chain, members, all, faults, suspects, advice, now_ns);
+            found.push((Culprit::Rank(rank), finding));
+        }
+    }
+    found
+}
+
+/// What can be the cause, the likeliest first; one alone where a counter says it.
+fn causes(context: &Context<'_>, hints: &Hints, candidates: &[&Candidate], rank: u32) -> Vec<FaultKind> {
+    let directory = context.directory;
+    let clock = hints.beside(context, &directory.gpu_component(rank), Counter::GpuClockMhz);
+    if clock.is_some_and(|(mine, peers)| mine > 0.0 && mine < (1.0 - COUNTER) * peers) {
+        return vec![FaultKind::SlowGpu];
+    }
+    let waits = |component: &Component, counter| {
+        // Rates are nanoseconds per second.
+        hints
+            .beside(context, component, counter)
+            .is_some_and(|(mine, peers)| mine - peers > COUNTER / 2.0 * 1e9)
+    };
+    let (mine, host) = (directory.rank_component(rank), directory.host_component(rank));
+    if waits(&host, Counter::StorageWaitNs) || waits(&mine, Counter::StorageWaitNs) {
+        return vec![FaultKind::StorageStall];
+    }
+    if waits(&mine, Counter::DataWaitNs) || waits(&host, Counter::DataWaitNs) {
+        return vec![FaultKind::SlowData];
+    }
+    // Stalls that are further apart than steps come every few steps only.
+    let rare = |c: &Candidate| {
+        c.interval.is_some_and(|interval| f64::from(interval) * c.period_ns > 1.5 * c.step_ns)
+    };
+    if candidates.iter().any(|candidate| rare(candidate)) {
+        return vec![FaultKind::StorageStall, FaultKind::SlowData];
+    }
+    // A slow GPU stretches all own times. Slow input adds to one of a step: a communicator with many operations in a
+    // step does not see it in most of them.
+    let busiest = candidates.iter().min_by(|a, b| a.period_ns.total_cmp(&b.period_ns));
+    if busiest.is_some_and(|busiest| busiest.denser || busiest.spread_share < EVERY * busiest.main) {
+        return vec![FaultKind::SlowData, FaultKind::SlowGpu];
+    }
+    vec![FaultKind::SlowGpu, FaultKind::SlowData]
+}
+
+#[allow(clippy::too_many_arguments, reason = "the parts of one finding")]
+fn finding(
+    context: &Context<'_>,
+    chain: &WaitChain,
+    members: &Members,
+    candidates: &[&Candidate],
+    faults: Vec<FaultKind>,
+    suspects: Vec<Suspect>,
+    advice: String,
+    now_ns: u64,
+) -> Finding {
+    let directory = context.directory;
+    let worst = candidates
+        .iter()
+        .max_by(|a, b| a.share().total_cmp(&b.share()))
+        .expect("a culprit is late somewhere");
+    let info = &directory.communicators[worst.communicator as usize];
+    let place = format!(
+        "{} in the {} communicator {}",
+        directory.rank_component(worst.rank).name(),
+        info.axis,
+        info.name
+    );
+    let mut evidence = vec![
+        Evidence {
+            table: "operations",
+            what: format!("own time before an operation, {place}, mean of the last windows"),
+            value: (worst.own_ns + worst.excess_ns) / 1e3,
+            expected: worst.own_ns / 1e3,
+            unit: "us",
+        },
+        Evidence {
+            table: "operations",
+            what: format!("least excess that is no chance, {place}"),
+            value: worst.excess_ns / 1e3,
+            expected: worst.floor_ns / 1e3,
+            unit: "us",
+        },
+    ];
+    let separation = worst.excess_ns / worst.floor_ns.max(1.0);
+    let mut confidence: f64 = 1.0 - 0.5 * (-(separation - 1.0).max(0.0)).exp();
+    if let Some(interval) = worst.interval {
+        evidence.push(Evidence {
+            table: "operations",
+            what: format!("operations from stall to stall, {place}"),
+            value: f64::from(interval),
+            expected: 0.0,
+            unit: "operations",
+        });
+    }
+    if let Some(link) = chain.link(members.slots(worst.communicator), worst.slot) {
+        evidence.push(Evidence {
+            table: "messages",
+            what: format!(
+                "wait of {place}; {}",
+                if link.root { "the least, and its successor waits first" } else { "its peers'" }
+            ),
+            value: link.waited_ns / 1e3,
+            expected: link.peers_ns / 1e3,
+            unit: "us",
+        });
+        if link.root {
+            confidence = 1.0 - (1.0 - confidence) / 2.0;
+        }
+    }
+    Finding {
+        at_ns: now_ns,
+        since_ns: candidates.iter().map(|candidate| candidate.since_ns).min().unwrap_or(now_ns),
+        syndrome: Syndrome::NonCommunicationSlow,
+        faults,
+        suspects,
+        confidence: confidence.min(0.99),
+        severity: worst.share().clamp(0.0, 1.0),
+        evidence,
+        advice,
+    }
+}

@@ -1,0 +1,224 @@
+//! What each queue pair carries and could carry in the state that the network is in at one moment.
+use std::collections::BTreeSet;
+
+use railtwin_engine::choose::{ChosenPaths, View};
+use railtwin_engine::fault::{Change, Known, timeline};
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::{BundleTable, Case, EdgeRates, Impairment, Replan};
+use railtwin_fabric::{LinkId, PortRole};
+use railtwin_units::SimTime;
+use railtwin_workload::{Edge, PatternId};
+
+use crate::component::{Profile, RateBook};
+use crate::engine::FlowEngine;
+
+/// Packets in flight on a queue pair when one is lost: 400 Gbps over a round trip of 10 µs in packets of 4 KiB. All
+/// of them are sent again (go-back-N, as RoCE NICs without selective repeat do).
+const SENT_AGAIN: f64 = 122.0;
+
+/// Share of its capacity that a link carries to any use under an impairment: of packets that are lost with
+/// probability p each sends W others again, so that `(1 − p) / (1 − p + p · W)` of the rest arrive but once.
+pub fn share_left(impairment: &Impairment) -> f64 {
+    let loss = impairment.loss.clamp(0.0, 1.0);
+    let arrives = 1.0 - loss;
+    impairment.capacity.clamp(0.0, 1.0) * arrives / (arrives + loss * SENT_AGAIN)
+}
+
+/// What is known and what carries at a moment.
+struct State {
+    known: Known,
+    capacities: Vec<f64>,
+}
+
+/// Plays faults up to and with `at`.
+fn state(case: &Case, at: SimTime) -> State {
+    let fabric = &*case.fabric;
+    let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+    let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
+    let mut known = Known::new(fabric, case.routing.replan);
+    let moments = timeline(fabric, &case.faults, &case.reaction);
+    let mut plans: BTreeSet<SimTime> = BTreeSet::new();
+    for moment in moments.iter().take_while(|moment| moment.at <= at) {
+        while let Some(plan) = plans.first().copied().filter(|plan| *plan < moment.at) {
+            plans.remove(&plan);
+            known.plan();
+        }
+        if known.learn(moment.change) {
+            if known.replan == Replan::AtOnce || moment.at == SimTime::ZERO {
+                known.plan();
+            }
+            plans.extend(known.replan.after(moment.at).filter(|_| moment.at > SimTime::ZERO));
+        }
+        let (cable, dead) = match moment.change {
+            Change::Dies(cable) => (cable, true),
+            Change::Carries(cable) => (cable, false),
+            _ => continue,
+        };
+        for link in [cable.forward(), cable.backward()] {
+            capacities[link.index()] = if dead { 0.0 } else { capacity(link.0) };
+        }
+    }
+    if plans.first().is_some_and(|plan| *plan <= at) {
+        known.plan();
+    }
+    for one in case.impairments.iter().filter(|one| one.from <= at && at < one.until) {
+        capacities[one.link.index()] *= share_left(one);
+    }
+    State { known, capacities }
+}
+
+/// Seconds for each byte of the operation, by bundle of a pattern's own shape.
+fn seconds(profile: &Profile, bundles: usize) -> Vec<f64> {
+    let joined = profile.phases.first().map_or(bundles, |(_, rates)| rates.bundles.len());
+    let mut ends = vec![if profile.seconds.is_finite() { 0.0 } else { f64::INFINITY }; joined];
+    for (end, rates) in &profile.phases {
+        for (seconds, rate) in ends.iter_mut().zip(&rates.bundles) {
+            if *rate > 0.0 {
+                *seconds = *end;
+            }
+        }
+    }
+    // What still moves in the last phase of a course that never ends has bytes left or not; all of it waits for
+    // what stands still, and only that is told.
+    if joined == bundles { ends } else { vec![profile.seconds; bundles] }
+}
+
+impl FlowEngine {
+    /// What each queue pair of a case carries while its pattern runs alone, and what it could carry, in the state of
+    /// the network at `at`: dead links, links with impairments, paths as hosts, switches and planners know them then.
+    ///
+    /// Leaves that bridge past a dead link are left out, and under a dynamic split all queue pairs of an edge are told
+    /// with the same rate.
+    pub fn edge_rates(&self, case: &Case, replicate: u32, at: SimTime) -> EdgeRates {
+        let lowering = Lowering::new(case, replicate);
+        let State { known, capacities } = state(case, at);
+        let view = View { mask: &known.routed, planned: &known.planned };
+        let (table, _) = lowering.table_of(view, false);
+        let chosen = lowering.paths(view);
+        let mut book = RateBook::new(&capacities, table.patterns(), false);
+        let mut out = EdgeRates { at, pattern_start: vec![0], row_start: vec![0], ..EdgeRates::default() };
+        out.link_start.push(0);
+        let mut spare = capacities.clone();
+        for pattern in 0..table.patterns() {
+            let first_row = out.rows();
+            write(case, &lowering, &chosen, (&table, &mut book), pattern, &mut out);
+            raise(case, &lowering, &chosen, pattern, first_row, &mut spare, &mut out);
+        }
+        out
+    }
+}
+
+/// Writes bundles and rows of a pattern with their paces.
+fn write(
+    case: &Case,
+    lowering: &Lowering<'_>,
+    chosen: &ChosenPaths,
+    (table, book): (&BundleTable, &mut RateBook),
+    pattern: usize,
+    out: &mut EdgeRates,
+) {
+    let fabric = &*case.fabric;
+    let (shape, connections) = lowering.shape_of(pattern);
+    let connections: Vec<Option<u32>> = connections.collect();
+    let firsts = lowering.first_bundles(pattern);
+    let profile = book.profile(table, PatternId::from_index(pattern));
+    let seconds = seconds(&profile, shape.bundles.len());
+    for (row, (bundle, seconds)) in (0_u32..).zip(shape.bundles.iter().zip(seconds)) {
+        let communicator = firsts.partition_point(|&first| first <= row) as u32 - 1;
+        out.communicator.push(communicator);
+        out.channel.push(row - firsts[communicator as usize]);
+        out.stages.push(bundle.stages);
+        out.ring_hops.push(bundle.ring_hops);
+        out.seconds_per_byte.push(seconds);
+        for (edge, at) in (0..).zip(shape.edges_of(bundle)) {
+            let Edge::Network { source_host, source_nic, target_host, target_nic, amount } = *at else {
+                continue;
+            };
+            let connection = connections[(bundle.first_edge + edge) as usize];
+            let connection = connection.expect("a network edge has a connection");
+            let connection = &lowering.connections()[connection as usize];
+            for queue_pair in 0..connection.count {
+                let path = chosen.path(connection.first + queue_pair);
+                let share = bundle.volume * amount / f64::from(connection.count);
+                out.edge.push(edge);
+                out.source.push((source_host, source_nic));
+                out.target.push((target_host, target_nic));
+                let port = path.links.first().map_or(queue_pair % connection.ports, |&link| {
+                    let port = fabric
+                        .cable_ports(link.cable())
+                        .into_iter()
+                        .find(|&port| fabric.port_device(port) == connection.source);
+                    port.map_or(0, |port| network_port(case, port))
+                });
+                out.nic_port.push(port);
+                out.queue_pair
+                    .push(lowering.queue_pair_numbers()[(connection.first + queue_pair) as usize].0);
+                out.source_port.push(path.source_port);
+                out.share.push(share);
+                out.pace.push(if seconds > 0.0 { share / seconds } else { 0.0 });
+                out.links.extend(path.links.iter().map(|link| link.0));
+                out.link_start.push(out.links.len() as u32);
+            }
+        }
+        out.row_start.push(out.edge.len() as u32);
+    }
+    out.pattern_start.push(out.communicator.len() as u32);
+    out.latency.push(table.latency[pattern]);
+}
+
+/// Number of a NIC's port among its ports to the network.
+fn network_port(case: &Case, port: railtwin_fabric::PortId) -> u32 {
+    let fabric = &*case.fabric;
+    let ports = fabric.ports(fabric.port_device(port));
+    ports.filter(|&p| fabric.port_role(p) == PortRole::Backend).position(|p| p == port).unwrap_or(0) as u32
+}
+
+/// Writes what the queue pairs of a pattern could carry; `spare` holds what links have and is left as it was.
+fn raise(
+    case: &Case,
+    lowering: &Lowering<'_>,
+    chosen: &ChosenPaths,
+    pattern: usize,
+    first_row: usize,
+    spare: &mut [f64],
+    out: &mut EdgeRates,
+) {
+    // Shares of links where packets are spread, in the order of rows.
+    let spread = case.routing.balancer.is_spread();
+    let mut parts: Vec<f64> = Vec::new();
+    if spread {
+        let (shape, connections) = lowering.shape_of(pattern);
+        for connection in connections.flatten() {
+            let connection = &lowering.connections()[connection as usize];
+            for queue_pair in connection.first..connection.first + connection.count {
+                parts.extend(chosen.path(queue_pair).parts);
+            }
+        }
+        debug_assert!(shape.edges.len() >= out.rows() - first_row || !parts.is_empty());
+    }
+    let first_link = out.link_start[first_row] as usize;
+    let part = |at: usize| if spread { parts[at - first_link] } else { 1.0 };
+    let mut touched: Vec<(u32, f64)> = Vec::new();
+    for row in first_row..out.rows() {
+        for at in out.link_start[row] as usize..out.link_start[row + 1] as usize {
+            let link = out.links[at];
+            touched.push((link, spare[link as usize]));
+            spare[link as usize] -= out.pace[row] * part(at);
+        }
+    }
+    for row in first_row..out.rows() {
+        let links = out.link_start[row] as usize..out.link_start[row + 1] as usize;
+        let mut rate = if links.is_empty() { 0.0 } else { f64::INFINITY };
+        for at in links {
+            let (left, part) = (spare[out.links[at] as usize].max(0.0), part(at));
+            if part > 0.0 {
+                rate = rate.min(out.pace[row] + left / part);
+            }
+        }
+        out.rate.push(rate);
+    }
+    // Backwards: the first note of a link is what it has.
+    for (link, before) in touched.into_iter().rev() {
+        spare[link as usize] = before;
+    }
+}

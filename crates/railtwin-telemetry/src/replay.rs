@@ -1,0 +1,574 @@
+//! Step after step, rank by rank: when each enters and leaves each operation.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use railtwin_engine::{Case, EdgeRates, RankFault, RankTrouble};
+use railtwin_fabric::Fabric;
+use railtwin_records::directory::Directory;
+use railtwin_records::telemetry::{Batch, NOT_YET, OperationColumns};
+use railtwin_units::stream;
+use railtwin_workload::Axis;
+
+use crate::durations::{Durations, no_job};
+use crate::error::TelemetryError;
+use crate::jitter::{Draws, Factors, Jitter};
+use crate::layout::{PatternPlace, Seats, place};
+use crate::messages::{Found, Scratch};
+use crate::network::Network;
+use crate::schedule::{Entry, Schedule, Task};
+use crate::who::{self, Rows};
+
+/// What is replayed, and how much it varies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Axes whose operations are told; all are simulated. Leave out `tp` where it stays inside hosts and the rows are
+    /// too many.
+    pub axes: Vec<Axis>,
+    /// Whether queue pairs tell of their messages.
+    pub messages: bool,
+    /// How much healthy runs vary.
+    pub jitter: Jitter,
+    /// Seed of all draws.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Compute).collect();
+        Self { axes, messages: true, jitter: Jitter::default(), seed: 0 }
+    }
+}
+
+/// How a step went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All ranks are through.
+    Ended,
+    /// A rank waits for what will not come: the job stands still, and no further step begins.
+    Stuck,
+}
+
+/// Replays one job. See [`crate`] for an example.
+///
+/// Nothing is allocated for a step once batches have grown to its rows, as long as the network stays as it is.
+#[derive(Debug)]
+pub struct Replay {
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) rows: Rows,
+    pub(crate) seats: Seats,
+    schedule: Schedule,
+    pub(crate) places: Vec<PatternPlace>,
+    /// By pattern, whether it is told.
+    told: Vec<bool>,
+    pub(crate) network: Network,
+    durations: Durations,
+    /// Healthy latency by pattern, which durations hold, in nanoseconds.
+    latency_ns: Vec<f64>,
+    shapes: BTreeMap<(u32, u64), (u32, u32)>,
+    pub(crate) settings: Settings,
+    pub(crate) troubles: Vec<RankFault>,
+    tables: Tables,
+    ranks: Ranks,
+    /// Ends by slot.
+    ends: Vec<Vec<f64>>,
+    group: Groups,
+    /// When each group of each pattern is free, within the step.
+    busy: Vec<Vec<f64>>,
+    /// Operations so far of each communicator; by its row less the first of the job's.
+    sequence: Vec<u32>,
+    first_communicator: u32,
+    scratch: Scratch,
+    now_ns: u64,
+    step: u64,
+    last_step_ns: u64,
+    stuck: bool,
+}
+
+/// Factors and draws.
+#[derive(Debug)]
+struct Tables {
+    host: Factors,
+    rank: Factors,
+    operation: Factors,
+    message: Factors,
+    expert: Factors,
+    draws: Draws,
+}
+
+/// The state of ranks in a step; times in nanoseconds since it began.
+#[derive(Debug, Default)]
+struct Ranks {
+    /// Entry of each rank in the operation at hand.
+    entry: Vec<f64>,
+    /// When a rank begins the step.
+    begin: Vec<f64>,
+    /// Times as long as its computations take.
+    compute: Vec<f64>,
+    /// The same of experts, on top.
+    expert: Vec<f64>,
+    /// Clock of the rank's host when the step began.
+    clock_ns: Vec<u64>,
+    /// How fast that clock goes.
+    clock_rate: Vec<f64>,
+    /// How far it is off at time zero.
+    offset_ns: Vec<f64>,
+    /// Ranks that stop, from when until when, and whether they have.
+    stops: Vec<(u32, f64, f64, bool)>,
+    /// Ranks that hand in another number of bytes, from when until when.
+    others: Vec<(u32, f64, f64)>,
+}
+
+/// Groups of the operation at hand.
+#[derive(Debug, Default)]
+struct Groups {
+    latest: Vec<f64>,
+    lasts: Vec<f64>,
+    sequence: Vec<u32>,
+}
+
+impl Replay {
+    /// A replay of job `job` of a case from its start on, and its rows in the directory.
+    ///
+    /// `states` are the states of the network in order of their time: the first healthy (its time does not matter),
+    /// one more for each change after which rates differ. Flows of all of them are entered now.
+    ///
+    /// # Errors
+    /// When the case has no such job, durations or states are not those of the case, or rank classes differ in size.
+    pub fn new(
+        case: &Case,
+        job: usize,
+        durations: Durations,
+        states: Vec<EdgeRates>,
+        settings: Settings,
+        directory: &mut Directory,
+    ) -> Result<Self, TelemetryError> {
+        let graph = case.work.jobs.get(job).ok_or_else(|| no_job(job, case.work.jobs.len()))?;
+        let plan = &graph.plan;
+        if durations.operations() != plan.operations.len() {
+            let accepted = format!("the {} operations of the job's step", plan.operations.len());
+            return Err(TelemetryError::new("durations", durations.operations(), accepted));
+        }
+        let healthy = states.first().ok_or_else(|| {
+            TelemetryError::new("states", 0, "the rates of the healthy network, and of each change after it")
+        })?;
+        for state in &states {
+            if state.latency.len() != case.work.patterns || state.rows() != healthy.rows() {
+                let accepted = format!("rates of the case: {} patterns", case.work.patterns);
+                return Err(TelemetryError::new("states", state.latency.len(), accepted));
+            }
+        }
+        if !states[1..].is_sorted_by_key(|state| state.at) {
+            return Err(TelemetryError::new("states", states.len(), "states in order of time"));
+        }
+        let schedule = Schedule::new(graph)?;
+        let seats = Seats::new(case, job);
+        let rows = who::enter_job(case, job, &seats, directory);
+        let first_communicator = directory.communicators.len() as u32;
+        let communicators = who::enter_communicators(&plan.patterns, &rows, directory);
+        let shapes = who::enter_shapes(plan, directory);
+        let first_pattern = graph.first_pattern as usize;
+        let first_host = case.placements[job].first().map(|place| place.host);
+        let nvlink = first_host.is_some_and(|host| case.fabric.host_model(host).has_nvswitch());
+        let relays = case.routing.pxn && nvlink;
+        let patterns = plan.patterns.iter().enumerate().zip(communicators);
+        let places: Vec<PatternPlace> = patterns
+            .map(|((row, pattern), communicator)| {
+                place(&seats, pattern, first_pattern + row, healthy, communicator, relays)
+            })
+            .collect();
+        let latency = healthy.latency[first_pattern..first_pattern + places.len()].iter();
+        let latency_ns = latency.map(|latency| latency.ps() as f64 / 1e3).collect();
+        let mut known = BTreeMap::new();
+        let states = states
+            .into_iter()
+            .enumerate()
+            .map(|(row, rates)| {
+                let flows = who::enter_flows(case, &places, &rates, &rows, &mut known, directory);
+                (if row == 0 { 0 } else { rates.at.ps() / 1_000 }, rates, flows)
+            })
+            .collect();
+        let factor = settings.jitter.collision_factor.max(1.0);
+        let network = Network::new(&places, states, first_pattern, factor);
+        let told = places.iter().map(|place| settings.axes.contains(&place.axis)).collect();
+        let troubles = case.rank_faults.iter().filter(|fault| fault.job as usize == job).copied().collect();
+        let ranks = Ranks::new(&rows, &settings);
+        Ok(Self {
+            fabric: Arc::clone(&case.fabric),
+            ends: schedule.slots.iter().map(|&length| vec![0.0; length]).collect(),
+            busy: places.iter().map(|place| vec![0.0; place.communicator.len()]).collect(),
+            sequence: vec![0; directory.communicators.len() - first_communicator as usize],
+            tables: Tables::new(&settings),
+            now_ns: graph.start.ps() / 1_000,
+            group: Groups::default(),
+            scratch: Scratch::default(),
+            step: 0,
+            last_step_ns: 0,
+            stuck: false,
+            rows,
+            seats,
+            schedule,
+            places,
+            told,
+            network,
+            durations,
+            latency_ns,
+            shapes,
+            settings,
+            troubles,
+            ranks,
+            first_communicator,
+        })
+    }
+
+    /// The time up to which the job was replayed, on the controller's clock.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Steps that ended.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// How long the last step took.
+    pub fn last_step_ns(&self) -> u64 {
+        self.last_step_ns
+    }
+
+    /// Whether the job stands still.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
+    }
+
+    /// Other jobs' visits so far: what a detector should call a collision.
+    pub fn collisions(&self) -> &[crate::Collision] {
+        self.network.collisions()
+    }
+
+    /// Makes another job's flows cross a link for a while.
+    pub fn add_collision(&mut self, collision: crate::Collision) {
+        self.network.add_collision(collision);
+    }
+
+    /// Appends the records of one training step of all ranks to a batch and sets its `until_ns`; nothing once the job
+    /// stands still.
+    pub fn step(&mut self, batch: &mut Batch) -> Progress {
+        if self.stuck {
+            batch.until_ns = batch.until_ns.max(self.now_ns);
+            return Progress::Stuck;
+        }
+        self.ranks.begin_step(
+            self.now_ns,
+            self.step,
+            &self.rows,
+            &self.tables,
+            &self.settings,
+            &self.troubles,
+        );
+        let span = self.last_step_ns;
+        let draws = self.tables.draws;
+        self.network.draw_collisions(&self.settings.jitter, draws, self.step, self.now_ns, span);
+        self.busy.iter_mut().for_each(|busy| busy.fill(0.0));
+        let (mut last, mut stuck) = (0.0_f64, false);
+        for at in 0..self.schedule.entries.len() {
+            let entry = self.schedule.entries[at].clone();
+            self.enter(&entry);
+            match entry.task {
+                Task::Compute { expert } => self.compute(&entry, expert),
+                Task::Communicate { pattern, bytes } => {
+                    self.communicate(&entry, pattern as usize, bytes, batch);
+                }
+            }
+            for &end in &self.ends[entry.slot as usize][..entry.ranks.len()] {
+                if end < f64::INFINITY {
+                    last = last.max(end);
+                } else {
+                    stuck = true;
+                }
+            }
+        }
+        self.last_step_ns = last as u64;
+        self.now_ns += self.last_step_ns;
+        batch.until_ns = batch.until_ns.max(self.now_ns);
+        if stuck {
+            self.stuck = true;
+            return Progress::Stuck;
+        }
+        self.step += 1;
+        Progress::Ended
+    }
+
+    /// When each rank enters an operation.
+    fn enter(&mut self, entry: &Entry) {
+        let (first, count) = (entry.ranks.start as usize, entry.ranks.len());
+        let Ranks { entry: entries, begin, stops, .. } = &mut self.ranks;
+        entries.clear();
+        entries.extend_from_slice(&begin[first..first + count]);
+        for wait in &self.schedule.waits[entry.waits.start as usize..entry.waits.end as usize] {
+            let ends = &self.ends[wait.slot as usize][..wait.ranks.len()];
+            if wait.barrier {
+                let last = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                entries.iter_mut().for_each(|entry| *entry = entry.max(last));
+                continue;
+            }
+            let from = wait.ranks.start.max(entry.ranks.start);
+            let until = wait.ranks.end.min(entry.ranks.end);
+            let own = &mut entries[(from - entry.ranks.start) as usize..(until - entry.ranks.start) as usize];
+            let theirs = &ends[(from - wait.ranks.start) as usize..(until - wait.ranks.start) as usize];
+            for (own, &end) in own.iter_mut().zip(theirs) {
+                *own = if *own < end { end } else { *own };
+            }
+        }
+        for (rank, from, until, stopped) in stops.iter_mut().filter(|stop| entry.ranks.contains(&stop.0)) {
+            let own = &mut entries[(*rank - entry.ranks.start) as usize];
+            if *stopped || (*from..*until).contains(own) {
+                *stopped = true;
+                *own = f64::INFINITY;
+            }
+        }
+    }
+
+    fn compute(&mut self, entry: &Entry, expert: bool) {
+        let base = self.durations.of_step(self.step)[entry.operation as usize];
+        let first = entry.ranks.start as usize;
+        let ends = &mut self.ends[entry.slot as usize][..entry.ranks.len()];
+        let rows = self.ranks.entry.iter().zip(&self.ranks.compute[first..]);
+        if expert {
+            for ((end, (start, factor)), load) in ends.iter_mut().zip(rows).zip(&self.ranks.expert[first..]) {
+                *end = start + base * factor * load;
+            }
+        } else {
+            for (end, (start, factor)) in ends.iter_mut().zip(rows) {
+                *end = start + base * factor;
+            }
+        }
+    }
+
+    fn communicate(&mut self, entry: &Entry, pattern: usize, bytes: u64, batch: &mut Batch) {
+        let place = &self.places[pattern];
+        let first = entry.ranks.start;
+        let base = self.durations.of_step(self.step)[entry.operation as usize];
+        let begins = self.ranks.entry.iter().copied().fold(f64::INFINITY, f64::min);
+        if begins.is_finite() {
+            self.network.advance(&self.places, self.now_ns + begins as u64);
+        }
+        let state = self.network.of(pattern);
+        let transfer = (base - self.latency_ns[pattern]).max(0.0);
+        let latency = state.latency_ns.min(state.latency_ns - self.latency_ns[pattern] + base).max(0.0);
+        let draw = self.tables.draws.bits(self.step, u64::from(entry.operation)) as usize;
+        let ends = &mut self.ends[entry.slot as usize][..entry.ranks.len()];
+        if !entry.all {
+            ends.fill(f64::NEG_INFINITY);
+        }
+        let Groups { latest, lasts, sequence } = &mut self.group;
+        latest.clear();
+        lasts.clear();
+        sequence.clear();
+        let busy = &mut self.busy[pattern];
+        for (group, busy) in busy.iter_mut().enumerate() {
+            let ranks = place.group(group);
+            let entries = &mut self.ranks.entry;
+            let mut last = *busy;
+            for &rank in ranks {
+                let own = &mut entries[(rank - first) as usize];
+                *own = own.max(*busy);
+                last = if last < *own { *own } else { last };
+            }
+            let noise = self.tables.operation.at(draw.wrapping_add(group));
+            let mut takes = latency + transfer * state.group_ratio[group] * noise;
+            if takes == f64::INFINITY
+                && let Some((from_ns, ratio)) = self.network.relief(pattern, place, group)
+            {
+                let from = from_ns.saturating_sub(self.now_ns) as f64;
+                takes = (from - last).max(0.0) + latency + transfer * ratio * noise;
+            }
+            for (rank, from, until) in &self.ranks.others {
+                let member = ranks.contains(rank).then(|| entries[(rank - first) as usize]);
+                if member.is_some_and(|entry| entry >= *from && entry < *until) {
+                    takes = f64::INFINITY;
+                }
+            }
+            let own_ends = place.own_ends && takes.is_finite();
+            let mut end = last + takes;
+            if place.is_pairs() {
+                // What is sent waits in the receiver's buffer: the receiver ends when it has entered, too.
+                let sender = entries[(ranks[0] - first) as usize];
+                end = (sender + takes).max(last);
+                last = if last < f64::INFINITY { sender } else { last };
+                ends[(ranks[0] - first) as usize] =
+                    sender + takes + if end < f64::INFINITY { 0.0 } else { end };
+                ends[(ranks[1] - first) as usize] = end;
+            } else if own_ends {
+                let from = place.group_start[group] as usize;
+                for (&rank, ratio) in ranks.iter().zip(&state.member_ratio[from..]) {
+                    ends[(rank - first) as usize] = last + (latency + transfer * ratio * noise).min(takes);
+                }
+            } else {
+                for &rank in ranks {
+                    ends[(rank - first) as usize] = end;
+                }
+            }
+            *busy = last + takes;
+            latest.push(last);
+            lasts.push(takes);
+            let counted = &mut self.sequence[(place.communicator[group] - self.first_communicator) as usize];
+            sequence.push(*counted);
+            *counted += 1;
+        }
+        if !self.told[pattern] {
+            return;
+        }
+        let shapes = self.shapes[&(pattern as u32, bytes)];
+        let operation =
+            Told { place, first, shapes, first_rank: self.rows.first_rank, ends, ranks: &self.ranks };
+        operation.write(sequence, &mut batch.operations);
+        if self.settings.messages && place.messages > 0 {
+            let found = Found {
+                place,
+                state,
+                rates: self.network.rates(),
+                bytes: bytes as f64,
+                entry: &self.ranks.entry,
+                first_rank: first,
+                latest,
+                lasts,
+                sequence,
+                factors: &self.tables.message,
+                draw: draw >> 20,
+            };
+            found.write(&mut self.scratch, &mut batch.messages);
+        }
+    }
+}
+
+/// One operation of all groups, to be written.
+struct Told<'a> {
+    place: &'a PatternPlace,
+    first: u32,
+    shapes: (u32, u32),
+    first_rank: u32,
+    ends: &'a [f64],
+    ranks: &'a Ranks,
+}
+
+impl Told<'_> {
+    fn write(&self, sequence: &[u32], out: &mut OperationColumns) {
+        let rows = self.place.members.len();
+        for column in [&mut out.communicator, &mut out.rank, &mut out.sequence, &mut out.shape] {
+            column.reserve(rows);
+        }
+        for column in [&mut out.enter_ns, &mut out.end_ns] {
+            column.reserve(rows);
+        }
+        let ranks = self.ranks;
+        for (group, &sequence) in sequence.iter().enumerate() {
+            let communicator = self.place.communicator[group];
+            for &rank in self.place.group(group) {
+                let enter = ranks.entry[(rank - self.first) as usize];
+                let end = self.ends[(rank - self.first) as usize];
+                if enter == f64::INFINITY {
+                    continue;
+                }
+                let clock = |time: f64| {
+                    ranks.clock_ns[rank as usize] + (time * ranks.clock_rate[rank as usize]) as u64
+                };
+                let other =
+                    |&(one, from, until): &(u32, f64, f64)| one == rank && enter >= from && enter < until;
+                let shape = if ranks.others.iter().any(other) { self.shapes.1 } else { self.shapes.0 };
+                let end = if end < f64::INFINITY { clock(end) } else { NOT_YET };
+                out.push(communicator, self.first_rank + rank, sequence, shape, clock(enter), end);
+            }
+        }
+    }
+}
+
+impl Tables {
+    fn new(settings: &Settings) -> Self {
+        let jitter = &settings.jitter;
+        let factors = |name: &str, sigma| Factors::lognormal(&mut stream::named(settings.seed, name), sigma);
+        Self {
+            host: factors("telemetry-host", jitter.host_compute),
+            rank: factors("telemetry-rank", jitter.rank_compute),
+            operation: factors("telemetry-operation", jitter.operation),
+            message: factors("telemetry-message", jitter.message),
+            expert: factors("telemetry-expert", jitter.expert),
+            draws: Draws::new(settings.seed, "telemetry-draws"),
+        }
+    }
+}
+
+impl Ranks {
+    fn new(rows: &Rows, settings: &Settings) -> Self {
+        let count = rows.host.len();
+        let draws = Draws::new(settings.seed, "telemetry-clocks");
+        let jitter = &settings.jitter;
+        let host = |rank: usize| u64::from(rows.host[rank]);
+        let drift = |rank| 1.0 + (2.0 * draws.unit(host(rank), 1) - 1.0) * jitter.clock_drift * 1e-6;
+        let offset = |rank| draws.unit(host(rank), 0) * jitter.clock_offset * 1e9;
+        Self {
+            begin: vec![0.0; count],
+            compute: vec![1.0; count],
+            expert: vec![1.0; count],
+            clock_ns: vec![0; count],
+            clock_rate: (0..count).map(drift).collect(),
+            offset_ns: (0..count).map(offset).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Draws how ranks fare in a step that begins at `now_ns`.
+    fn begin_step(
+        &mut self,
+        now_ns: u64,
+        step: u64,
+        rows: &Rows,
+        tables: &Tables,
+        settings: &Settings,
+        troubles: &[RankFault],
+    ) {
+        let jitter = &settings.jitter;
+        let count = self.begin.len();
+        let draw = |kind: u64| tables.draws.bits(step, u64::MAX - kind) as usize;
+        let (host, rank, expert, spike) = (draw(0), draw(1), draw(2), draw(3) as u64);
+        let checkpoint = jitter.checkpoint_steps > 0
+            && step % u64::from(jitter.checkpoint_steps) == u64::from(jitter.checkpoint_steps) - 1;
+        for at in 0..count {
+            let of_host = rows.host[at] as usize;
+            // Draws of hosts and ranks lie apart by odd strides: neighbours in one step are none in the next.
+            let slow = tables.host.at(host.wrapping_add(of_host * 7)) * tables.rank.at(rank.wrapping_add(at));
+            self.compute[at] = slow;
+            self.expert[at] = tables.expert.at(expert.wrapping_add(at));
+            let spikes = jitter.spike_probability > 0.0
+                && tables.draws.unit(spike, at as u64) < jitter.spike_probability;
+            if spikes {
+                let tail = 1.0 - tables.draws.unit(spike ^ 1, at as u64);
+                self.compute[at] += jitter.spike_share / tail.sqrt();
+            }
+            self.begin[at] = 0.0;
+            if checkpoint {
+                let unit = tables.draws.unit(spike ^ 2, of_host as u64);
+                self.begin[at] = jitter.checkpoint_seconds * 1e9 * (1.0 + jitter.checkpoint_spread * unit);
+            }
+            self.clock_ns[at] = (self.offset_ns[at] + now_ns as f64 * self.clock_rate[at]) as u64;
+        }
+        self.stops.clear();
+        self.others.clear();
+        for fault in troubles {
+            let rank = fault.rank as usize;
+            let (from, until) = (fault.from.ps() / 1_000, fault.until.ps() / 1_000);
+            let holds = from <= now_ns && now_ns < until;
+            let relative = |time: u64| time as f64 - now_ns as f64;
+            match fault.trouble {
+                RankTrouble::Slow(times) if holds => self.compute[rank] *= times,
+                RankTrouble::Late { time, every } if holds && step % u64::from(every.max(1)) == 0 => {
+                    self.begin[rank] += time.ps() as f64 / 1e3;
+                }
+                RankTrouble::Hang | RankTrouble::Gone => {
+                    self.stops.push((fault.rank, relative(from), relative(until), false));
+                }
+                RankTrouble::Mismatch => self.others.push((fault.rank, relative(from), relative(until))),
+                _ => {}
+            }
+        }
+    }
+}
