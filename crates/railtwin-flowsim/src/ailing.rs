@@ -70,12 +70,15 @@ impl Ailing {
         Some(turn)
     }
 
-    /// Bytes per second of data that a link carries at `now`: all that ails it at once.
     fn capacity(&self, link: LinkId, now: SimTime, fabric: &Fabric) -> f64 {
+        fabric.capacity(link).bytes_per_s() * self.share(link, now)
+    }
+
+    /// Share of its capacity at which a link carries data once at `now`: all that ails it together.
+    pub fn share(&self, link: LinkId, now: SimTime) -> f64 {
         let there = self.impairments.iter().zip(&self.windows);
         let there = there.filter(|(ill, _)| ill.link == link && ill.acts_at(now));
-        let share: f64 = there.map(|(ill, &window)| ill.capacity * goodput(ill.loss, window)).product();
-        fabric.capacity(link).bytes_per_s() * share
+        there.map(|(ill, &window)| ill.capacity * goodput(ill.loss, window)).product()
     }
 }
 
