@@ -62,6 +62,8 @@ pub struct Lowering<'a> {
     /// Communicator set of each pattern: patterns over the same ranks share connections.
     group_of: Vec<u32>,
     job_of: Vec<u32>,
+    /// What faults add to the delay of links, by link; empty where they add nothing.
+    added: Vec<SimTime>,
 }
 
 impl<'a> Lowering<'a> {
@@ -82,6 +84,7 @@ impl<'a> Lowering<'a> {
             queue_pairs: Vec::new(),
             group_of: Vec::new(),
             job_of: Vec::new(),
+            added: Vec::new(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -197,6 +200,38 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Takes the delays that impairments add to links at `now`; tables made from then on have them.
+    pub fn delay_links(&mut self, now: SimTime) {
+        self.added.clear();
+        for ill in self.case.impairments.iter().filter(|ill| ill.acts_at(now) && ill.delay > SimTime::ZERO) {
+            self.added.resize(self.case.fabric.link_count(), SimTime::ZERO);
+            self.added[ill.link.index()] += ill.delay;
+        }
+    }
+
+    /// The round trip of the longest path that crosses each of `links` while nothing is dead; of the longest of all
+    /// paths where none does. Propagation and switches only.
+    pub fn round_trips(&self, links: &[LinkId]) -> Vec<SimTime> {
+        let fabric = &*self.case.fabric;
+        let none = LinkMask::none(fabric);
+        let chosen = self.paths(View { mask: &none, planned: &none });
+        let (mut longest, mut crossing) = (SimTime::ZERO, vec![SimTime::ZERO; links.len()]);
+        for connection in &self.connections {
+            for queue_pair in connection.first..connection.first + connection.count {
+                let path = chosen.path(queue_pair).links;
+                let switches =
+                    path.iter().filter(|&&link| fabric.place(fabric.target(link)).is_some()).count();
+                let wires = path.iter().fold(SimTime::ZERO, |sum, &link| sum + fabric.delay(link));
+                let there_and_back = (wires + fabric.switch_latency() * switches as u64) * 2;
+                longest = longest.max(there_and_back);
+                for (at, _) in links.iter().enumerate().filter(|(_, link)| path.contains(link)) {
+                    crossing[at] = crossing[at].max(there_and_back);
+                }
+            }
+        }
+        crossing.into_iter().map(|time| if time == SimTime::ZERO { longest } else { time }).collect()
+    }
+
     /// The shape of a pattern, counted over the case, and for each of its edges the row of its connection in
     /// [`Self::connections`]; none inside a host.
     pub fn shape_of(&self, pattern: usize) -> (&Shape, impl ExactSizeIterator<Item = Option<u32>> + '_) {
@@ -295,7 +330,7 @@ impl<'a> Lowering<'a> {
                     }
                     _ => sink.inside(fabric, edge),
                 };
-                let delay = sink.delay(fabric);
+                let delay = sink.delay(fabric, &self.added);
                 longest = longest.max(delay);
                 if !matches!(edge, Edge::InSwitch { .. }) {
                     round += delay;

@@ -34,9 +34,10 @@ impl PathSink {
         &self.strands[..self.used]
     }
 
-    /// The longest delay among the strands of the edge being written.
-    pub(crate) fn delay(&self, fabric: &Fabric) -> SimTime {
-        let delays = self.strands[self.from..self.used].iter().map(|strand| path_delay(fabric, strand));
+    /// The longest delay among the strands of the edge being written; `added` by link, or empty.
+    pub(crate) fn delay(&self, fabric: &Fabric, added: &[SimTime]) -> SimTime {
+        let delays =
+            self.strands[self.from..self.used].iter().map(|strand| path_delay(fabric, strand, added));
         delays.max().unwrap_or(SimTime::ZERO)
     }
 
@@ -120,10 +121,11 @@ pub fn nvlink(fabric: &Fabric, host: HostId, gpu: u32) -> LinkId {
 
 /// Propagation and switch latency of a path; serialisation is in the rates. Packets spread over many paths
 /// take the mean, each link as often as they cross it.
-fn path_delay(fabric: &Fabric, strand: &Strand) -> SimTime {
+fn path_delay(fabric: &Fabric, strand: &Strand, added: &[SimTime]) -> SimTime {
     let hop = |link: LinkId| {
         let switch = fabric.place(fabric.target(link)).is_some();
-        fabric.delay(link) + if switch { fabric.switch_latency() } else { SimTime::ZERO }
+        let more = added.get(link.index()).copied().unwrap_or(SimTime::ZERO);
+        fabric.delay(link) + more + if switch { fabric.switch_latency() } else { SimTime::ZERO }
     };
     if strand.parts.is_empty() {
         return strand.links.iter().map(|&link| hop(link)).fold(SimTime::ZERO, |sum, delay| sum + delay);

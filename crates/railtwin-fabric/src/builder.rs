@@ -156,21 +156,7 @@ impl FabricBuilder {
         if fabric.cable_ports.len() >= (u32::MAX / 2) as usize {
             return Err(FabricError::TooLarge { what: "links" });
         }
-        let devices = fabric.device_kind.len();
-        fabric.adjacency_start = Vec::with_capacity(devices + 1);
-        fabric.adjacency = Vec::with_capacity(fabric.cable_ports.len() * 2);
-        for device in 0..devices {
-            fabric.adjacency_start.push(fabric.adjacency.len() as u32);
-            for port in fabric.device_first_port[device]..fabric.device_first_port[device + 1] {
-                let cable = fabric.port_cable[port as usize];
-                if cable == NONE {
-                    continue;
-                }
-                let link = fabric.link_from(CableId(cable), PortId(port));
-                fabric.adjacency.push((link, fabric.target(link)));
-            }
-        }
-        fabric.adjacency_start.push(fabric.adjacency.len() as u32);
+        fabric.freeze();
         Ok(self.fabric)
     }
 }

@@ -334,6 +334,40 @@ impl Fabric {
         self.source(link.reverse())
     }
 
+    /// Swaps the ends of two cables that are farther from the hosts, as someone did who plugged them in wrongly.
+    /// Names follow the near ends; the slower port of each cable sets its capacity anew.
+    pub fn swap_far_ends(&mut self, a: CableId, b: CableId) {
+        let [far_a, far_b] = [a, b].map(|cable| self.cable_ports[cable.index()][1]);
+        for (cable, far) in [(a, far_b), (b, far_a)] {
+            let ports = &mut self.cable_ports[cable.index()];
+            ports[1] = far;
+            let [near, far] = *ports;
+            self.port_cable[far.index()] = cable.0;
+            self.cable_capacity[cable.index()] =
+                self.port_capacity[near.index()].min(self.port_capacity[far.index()]);
+        }
+        self.freeze();
+    }
+
+    /// Finds the adjacency of all devices.
+    pub(crate) fn freeze(&mut self) {
+        let devices = self.device_kind.len();
+        self.adjacency_start = Vec::with_capacity(devices + 1);
+        self.adjacency = Vec::with_capacity(self.cable_ports.len() * 2);
+        for device in 0..devices {
+            self.adjacency_start.push(self.adjacency.len() as u32);
+            for port in self.device_first_port[device]..self.device_first_port[device + 1] {
+                let cable = self.port_cable[port as usize];
+                if cable == NONE {
+                    continue;
+                }
+                let link = self.link_from(CableId(cable), PortId(port));
+                self.adjacency.push((link, self.target(link)));
+            }
+        }
+        self.adjacency_start.push(self.adjacency.len() as u32);
+    }
+
     /// Links that leave a device with the device at their other end, in order of ports.
     pub fn neighbors(&self, device: DeviceId) -> &[(LinkId, DeviceId)] {
         let start = self.adjacency_start[device.index()] as usize;

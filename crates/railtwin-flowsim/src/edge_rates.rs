@@ -4,25 +4,14 @@ use std::collections::BTreeSet;
 use railtwin_engine::choose::{ChosenPaths, View};
 use railtwin_engine::fault::{Change, Known, timeline};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{BundleTable, Case, EdgeRates, Impairment, Replan};
+use railtwin_engine::{BundleTable, Case, EdgeRates, Replan};
 use railtwin_fabric::{LinkId, PortRole};
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
 
+use crate::ailing::Ailing;
 use crate::component::{Profile, RateBook};
 use crate::engine::FlowEngine;
-
-/// Packets in flight on a queue pair when one is lost: 400 Gbps over a round trip of 10 µs in packets of 4 KiB. All
-/// of them are sent again (go-back-N, as RoCE NICs without selective repeat do).
-const SENT_AGAIN: f64 = 122.0;
-
-/// Share of its capacity that a link carries to any use under an impairment: of packets that are lost with
-/// probability p each sends W others again, so that `(1 − p) / (1 − p + p · W)` of the rest arrive but once.
-pub fn share_left(impairment: &Impairment) -> f64 {
-    let loss = impairment.loss.clamp(0.0, 1.0);
-    let arrives = 1.0 - loss;
-    impairment.capacity.clamp(0.0, 1.0) * arrives / (arrives + loss * SENT_AGAIN)
-}
 
 /// What is known and what carries at a moment.
 struct State {
@@ -31,7 +20,7 @@ struct State {
 }
 
 /// Plays faults up to and with `at`.
-fn state(case: &Case, at: SimTime) -> State {
+fn state(case: &Case, lowering: &Lowering<'_>, at: SimTime) -> State {
     let fabric = &*case.fabric;
     let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
     let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
@@ -61,8 +50,9 @@ fn state(case: &Case, at: SimTime) -> State {
     if plans.first().is_some_and(|plan| *plan <= at) {
         known.plan();
     }
-    for one in case.impairments.iter().filter(|one| one.from <= at && at < one.until) {
-        capacities[one.link.index()] *= share_left(one);
+    let ailing = Ailing::new(case, lowering);
+    for link in case.impairments.iter().map(|ill| ill.link).collect::<BTreeSet<_>>() {
+        capacities[link.index()] *= ailing.share(link, at);
     }
     State { known, capacities }
 }
@@ -91,7 +81,7 @@ impl FlowEngine {
     /// with the same rate.
     pub fn edge_rates(&self, case: &Case, replicate: u32, at: SimTime) -> EdgeRates {
         let lowering = Lowering::new(case, replicate);
-        let State { known, capacities } = state(case, at);
+        let State { known, capacities } = state(case, &lowering, at);
         let view = View { mask: &known.routed, planned: &known.planned };
         let (table, _) = lowering.table_of(view, false);
         let chosen = lowering.paths(view);

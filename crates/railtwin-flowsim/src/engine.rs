@@ -5,11 +5,13 @@ use railtwin_engine::choose::View as Paths;
 use railtwin_engine::fault::{Change, Known, Moment, black_hole, timeline};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    BundleTable, Case, Engine, FaultKind, Incident, IncidentKind, Replan, RunLog, Transport, WorkGraph,
+    BundleTable, Case, Engine, FaultKind, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
+    WorkGraph,
 };
 use railtwin_fabric::Fabric;
 use railtwin_units::SimTime;
 
+use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
@@ -57,35 +59,43 @@ impl Engine for FlowEngine {
     }
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
-        let lowering = Lowering::new(case, replicate);
+        let mut lowering = Lowering::new(case, replicate);
         let course = Outside {
             moments: timeline(&case.fabric, &case.faults, &case.reaction),
             transport: case.transport,
             throughput: case.throughput,
             replan: case.routing.replan,
+            ailing: Ailing::new(case, &lowering),
+            rank_faults: case.rank_faults.clone(),
         };
+        lowering.delay_links(SimTime::ZERO);
         let mut known = Known::new(&case.fabric, case.routing.replan);
         for moment in course.moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
             known.learn(moment.change);
         }
         known.plan();
         let table = table_of(&known, &lowering);
-        self.work_off(&case.fabric, table, &case.work, course, |changes, plan| {
+        self.work_off(&case.fabric, table, &case.work, course, |changes, plan, delayed| {
+            if let Some(now) = delayed {
+                lowering.delay_links(now);
+            }
             let learnt = changes.iter().filter(|&&change| known.learn(change)).count();
             let planned = (plan || learnt > 0 && known.replan == Replan::AtOnce) && known.plan();
-            (learnt > 0 || planned).then(|| table_of(&known, &lowering))
+            (learnt > 0 || planned || delayed.is_some()).then(|| table_of(&known, &lowering))
         })
     }
 }
 
 /// What comes from outside while work goes on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Outside {
     /// In order of time.
     moments: Vec<Moment>,
     transport: Transport,
     throughput: Option<SimTime>,
     replan: Replan,
+    ailing: Ailing,
+    rank_faults: Vec<RankFault>,
 }
 
 /// The bundles on the paths that follow from what is known.
@@ -113,22 +123,25 @@ impl FlowEngine {
             transport: Transport::default(),
             throughput: None,
             replan: Replan::Never,
+            ailing: Ailing::default(),
+            rank_faults: Vec::new(),
         };
-        self.work_off(fabric, table, work, quiet, |_, _| None)
+        self.work_off(fabric, table, work, quiet, |_, _, _| None)
     }
 
-    /// The loop. `routes` is told of all changes of a moment and whether it is one to plan paths anew, and returns
-    /// the table of paths where those change any; `table` is that of time zero.
+    /// The loop. `routes` is told of all changes of a moment, whether it is one to plan paths anew, and the moment
+    /// itself where delays of links changed; it returns the table of paths where those change any. `table` is that
+    /// of time zero.
     fn work_off(
         &self,
         fabric: &Fabric,
         table: BundleTable,
         work: &WorkGraph,
-        outside: Outside,
-        mut routes: impl FnMut(&[Change], bool) -> Option<BundleTable>,
+        mut outside: Outside,
+        mut routes: impl FnMut(&[Change], bool, Option<SimTime>) -> Option<BundleTable>,
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
-        let mut order = WorkOrder::new(work);
+        let mut order = WorkOrder::new(work, &outside.rank_faults);
         let mut flight = Flight::new(fabric, table, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport);
         let mut moments = outside.moments.iter().peekable();
@@ -136,14 +149,20 @@ impl FlowEngine {
         let mut plans = BTreeSet::new();
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
+        if let Some(turn) = outside.ailing.turn(now, fabric) {
+            turn_links(now, &turn, &mut flight, &mut waiting);
+        }
         order.release(&mut flight);
+        if outside.ailing.acts() {
+            waiting.act(now, &mut flight, &mut order, work, &mut log);
+        }
         flight.solve(now);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
             let moment = moments.peek().map(|moment| moment.at);
-            let Some(soonest) =
-                [next, moment, waiting.next_time(), plans.first().copied()].into_iter().flatten().min()
-            else {
+            let ailing = outside.ailing.next_time();
+            let all = [next, moment, ailing, waiting.next_time(), plans.first().copied()];
+            let Some(soonest) = all.into_iter().flatten().min() else {
                 break;
             };
             // Once no work is left to hope for, faults to come change nothing.
@@ -156,8 +175,13 @@ impl FlowEngine {
                 changes.push(moment.change);
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
+            let turn = outside.ailing.turn(now, fabric);
+            if let Some(turn) = &turn {
+                turn_links(now, turn, &mut flight, &mut waiting);
+            }
+            let delayed = turn.filter(|turn| turn.delays).map(|_| now);
             let plan = plans.remove(&now);
-            if let Some(table) = routes(&changes, plan) {
+            if let Some(table) = routes(&changes, plan, delayed) {
                 if !plan {
                     plans.extend(outside.replan.after(now));
                 }
@@ -174,6 +198,17 @@ impl FlowEngine {
         flight.finish(now, work, &mut log);
         log
     }
+}
+
+/// What a turn does to links and to who sends to ranks that are gone.
+fn turn_links(now: SimTime, turn: &Turn, flight: &mut Flight, waiting: &mut Waiting) {
+    if !turn.capacities.is_empty() {
+        flight.set_capacities(now, &turn.capacities);
+    }
+    for &(link, capacity) in &turn.capacities {
+        waiting.set_silent(link, capacity <= 0.0);
+    }
+    waiting.lose_ranks(&turn.gone);
 }
 
 /// What a moment does to cables.

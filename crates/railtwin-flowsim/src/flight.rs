@@ -48,7 +48,10 @@ pub struct Flight {
     in_flight: usize,
     /// Operations that wait until their communicator is free.
     queues: Vec<VecDeque<Offer>>,
+    /// Bytes per second of links while they are up.
     capacities: Vec<f64>,
+    /// Links that are down.
+    down: Vec<bool>,
     /// Patterns that started since they were last asked for.
     started: Vec<PatternId>,
     /// Queue pairs that stand still.
@@ -79,6 +82,7 @@ impl Flight {
             in_flight: 0,
             queues: vec![VecDeque::new(); patterns],
             capacities,
+            down: vec![false; links],
             started: Vec::new(),
             held: BTreeSet::new(),
             table,
@@ -187,6 +191,7 @@ impl Flight {
     /// A cable goes down or comes back: its links lose or regain their capacity.
     pub fn set_cable(&mut self, now: SimTime, cable: CableId, down: bool) {
         let links = [cable.forward(), cable.backward()];
+        links.iter().for_each(|link| self.down[link.index()] = down);
         match &mut self.course {
             Course::Steps(steps) => {
                 links.iter().for_each(|&link| steps.set_link(now, &self.table, link, down))
@@ -195,6 +200,24 @@ impl Flight {
                 whole.bring_all_up_to(now, &self.table, &mut self.ledger);
                 for link in links {
                     let capacity = if down { 0.0 } else { self.capacities[link.index()] };
+                    whole.set_capacity(link, capacity);
+                }
+            }
+        }
+    }
+
+    /// Links carry more or less from now on, in bytes per second, as long as they are up.
+    pub fn set_capacities(&mut self, now: SimTime, capacities: &[(LinkId, f64)]) {
+        for &(link, capacity) in capacities {
+            self.capacities[link.index()] = capacity;
+        }
+        match &mut self.course {
+            // What can bind and what is alike depends on all capacities: it is found anew, as on new paths.
+            Course::Steps(_) => self.reroute(now, self.table.clone()),
+            Course::Whole(whole) => {
+                whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+                for &(link, capacity) in capacities {
+                    let capacity = if self.down[link.index()] { 0.0 } else { capacity };
                     whole.set_capacity(link, capacity);
                 }
             }

@@ -9,6 +9,7 @@
 //!   that share links, with rates and courses from [`component`].
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
 //! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
+//! * [`ailing`]: links that run worse for a while; [`ranks`]: ranks that come late or not at all.
 //! * [`engine`]: the event loop; [`edge_rates`]: what each queue pair carries and could carry at one moment.
 //!
 //! ```
@@ -22,6 +23,7 @@
 //! Solver::default().solve(&problem, &mut rates);
 //! assert_eq!(rates, [2.0, 8.0]);
 //! ```
+pub mod ailing;
 pub mod component;
 pub mod conflict;
 pub mod course;
@@ -35,6 +37,7 @@ pub mod max_min;
 pub mod meter;
 pub mod motion;
 pub mod order;
+pub mod ranks;
 pub mod reduce;
 pub mod steps;
 pub mod symmetry;

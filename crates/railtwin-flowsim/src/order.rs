@@ -2,11 +2,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use railtwin_engine::{RunLog, WorkGraph};
+use railtwin_engine::{RankFault, RunLog, WorkGraph};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 
 use crate::flight::Flight;
+use crate::ranks::Ranks;
 
 /// One job's operations and what they wait for.
 #[derive(Debug)]
@@ -35,11 +36,15 @@ pub struct WorkOrder<'a> {
     start: Vec<SimTime>,
     end: Vec<SimTime>,
     last_end: SimTime,
+    /// Ranks in trouble.
+    ranks: Ranks,
+    /// Operations that are ready and wait for a rank in trouble, by the time at which it comes.
+    held: BinaryHeap<Reverse<(SimTime, u32)>>,
 }
 
 impl<'a> WorkOrder<'a> {
-    /// All operations waiting.
-    pub fn new(work: &'a WorkGraph) -> Self {
+    /// All operations waiting; some ranks are in trouble.
+    pub fn new(work: &'a WorkGraph, faults: &[RankFault]) -> Self {
         let mut order = Self {
             work,
             jobs: Vec::new(),
@@ -50,6 +55,8 @@ impl<'a> WorkOrder<'a> {
             start: vec![SimTime::NEVER; work.operations],
             end: vec![SimTime::NEVER; work.operations],
             last_end: SimTime::ZERO,
+            ranks: Ranks::new(work, faults),
+            held: BinaryHeap::new(),
         };
         for (row, job) in work.jobs.iter().enumerate() {
             let plan = &job.plan;
@@ -100,7 +107,8 @@ impl<'a> WorkOrder<'a> {
     pub fn next_time(&self) -> Option<SimTime> {
         let end = self.ends.peek().map(|Reverse((time, _))| *time);
         let start = self.starts.last().map(|(time, _)| *time);
-        [end, start].into_iter().flatten().min()
+        let held = self.held.peek().map(|Reverse((time, _))| *time);
+        [end, start, held].into_iter().flatten().min()
     }
 
     /// Starts the jobs of time zero.
@@ -114,12 +122,13 @@ impl<'a> WorkOrder<'a> {
             && time <= now
         {
             self.starts.pop();
-            self.release_step(row);
+            self.release_step(row, now);
         }
     }
 
     /// Makes the operations of a job's current step ready that wait for nothing.
-    fn release_step(&mut self, row: usize) {
+    fn release_step(&mut self, row: usize, now: SimTime) {
+        self.ranks.begin_step(row, self.jobs[row].step, now);
         let job = &self.work.jobs[row];
         let count = job.plan.operations.len() as u32;
         let first = job.first_operation + self.jobs[row].step * count;
@@ -130,6 +139,12 @@ impl<'a> WorkOrder<'a> {
     /// Handles all ends and starts due at `now`.
     pub fn advance(&mut self, now: SimTime, flight: &mut Flight) {
         self.start_jobs(now);
+        while let Some(&Reverse((time, operation))) = self.held.peek()
+            && time <= now
+        {
+            self.held.pop();
+            self.ready.push(operation);
+        }
         self.start_ready(now, flight);
         while let Some(&Reverse((time, operation))) = self.ends.peek()
             && time <= now
@@ -149,9 +164,29 @@ impl<'a> WorkOrder<'a> {
         // In the order of the plan: a communicator runs operations in the order in which they were issued.
         self.ready.sort_unstable();
         for operation in std::mem::take(&mut self.ready) {
-            self.start[operation as usize] = now;
-            match self.work.operation(OperationId(operation)).work {
-                Work::Compute(time) => self.ends_at(operation, now + time),
+            let (row, ..) = self.work.locate(OperationId(operation));
+            if self.jobs[row].halted {
+                continue;
+            }
+            let found = self.work.operation(OperationId(operation));
+            let start = &mut self.start[operation as usize];
+            let at = self.ranks.may_start(row, &found, now);
+            if at > now {
+                // Peers enter what they cannot finish; what never comes is never looked at again.
+                if matches!(found.work, Work::Communicate { .. }) {
+                    *start = now.min(*start);
+                }
+                if at < SimTime::NEVER {
+                    self.held.push(Reverse((at, operation)));
+                }
+                continue;
+            }
+            *start = now.min(*start);
+            match found.work {
+                Work::Compute(time) => {
+                    let end = self.ranks.computed(row, found.lane, now, time);
+                    self.ends_at(operation, end);
+                }
                 Work::Communicate { pattern, bytes } => {
                     if let Some(end) = flight.offer(now, pattern, operation, bytes) {
                         self.ends_at(operation, end);
@@ -200,7 +235,7 @@ impl<'a> WorkOrder<'a> {
         if job.left_in_step == 0 && job.step + 1 < self.work.jobs[row].steps {
             job.step += 1;
             job.left_in_step = count;
-            self.release_step(row);
+            self.release_step(row, now);
         }
     }
 

@@ -39,6 +39,8 @@ struct Wait {
     lost: Vec<LinkId>,
     /// There was no route when it began to send: only a retransmission helps.
     nowhere: bool,
+    /// Nothing was lost: a link on its path stands still, and it goes on with that.
+    paused: bool,
 }
 
 /// All that wait.
@@ -49,6 +51,12 @@ pub struct Waiting {
     timers: BTreeSet<(SimTime, QueuePair)>,
     /// Dead links of the network, by link id.
     dead: Vec<bool>,
+    /// Links that are up and carry nothing, by link id: routes keep to them.
+    silent: Vec<bool>,
+    /// Links between devices of the network or into it, by link id.
+    network: Vec<bool>,
+    /// Patterns with a rank whose process is gone.
+    gone: BTreeSet<PatternId>,
     /// Bundles with a dead link on their path, or without one.
     broken: Vec<bool>,
     any_broken: bool,
@@ -66,6 +74,11 @@ impl Waiting {
             waits: BTreeMap::new(),
             timers: BTreeSet::new(),
             dead: vec![false; fabric.link_count()],
+            silent: vec![false; fabric.link_count()],
+            network: (0..fabric.link_count())
+                .map(|link| fabric.cable_class(LinkId::from_index(link).cable()) >= CableClass::Access)
+                .collect(),
+            gone: BTreeSet::new(),
             broken: Vec::new(),
             any_broken: false,
             changed: false,
@@ -81,6 +94,30 @@ impl Waiting {
             self.dead[cable.backward().index()] = dead;
             self.changed = true;
         }
+    }
+
+    /// A link that is up carries nothing from now on, or something again.
+    pub fn set_silent(&mut self, link: LinkId, silent: bool) {
+        if self.network[link.index()] && self.silent[link.index()] != silent {
+            self.silent[link.index()] = silent;
+            self.changed = true;
+        }
+    }
+
+    /// A rank of these patterns is gone: nobody acknowledges what is sent to it, and nothing brings it back.
+    pub fn lose_ranks(&mut self, patterns: &[PatternId]) {
+        self.gone.extend(patterns);
+        self.changed |= !patterns.is_empty();
+    }
+
+    fn is_dead(&self, link: LinkId) -> bool {
+        self.dead[link.index()] || self.silent[link.index()]
+    }
+
+    fn is_gone(&self, flight: &Flight, pair: QueuePair) -> bool {
+        let starts = &flight.table().pattern_start;
+        let pattern = starts.partition_point(|&start| start <= pair.bundle) - 1;
+        self.gone.contains(&PatternId::from_index(pattern))
     }
 
     /// Paths are other ones now.
@@ -112,6 +149,7 @@ impl Waiting {
         let started = flight.take_started();
         if self.changed {
             self.find_broken(flight);
+            self.resume_unpaused(now, flight);
             if self.transport.resume == Resume::Nak {
                 self.resume_elsewhere(now, flight);
             }
@@ -142,27 +180,41 @@ impl Waiting {
         let table = flight.table();
         let broken = |bundle: usize| {
             let mut links = table.links_of(bundle).peekable();
-            links.peek().is_none() || links.any(|(link, _)| self.dead[link.index()])
+            links.peek().is_none() || links.any(|(link, _)| self.is_dead(link))
         };
         self.broken = (0..table.bundles()).map(broken).collect();
+        for &pattern in &self.gone {
+            self.broken[table.bundles_of(pattern)].fill(true);
+        }
         self.any_broken = self.broken.contains(&true);
     }
 
     /// The dead links on the path of a queue pair; none where it has no path.
     fn dead_links(&self, flight: &Flight, pair: QueuePair) -> Option<Vec<LinkId>> {
         let path = flight.path(pair);
-        (!path.is_empty()).then(|| path.into_iter().filter(|link| self.dead[link.index()]).collect())
+        (!path.is_empty()).then(|| path.into_iter().filter(|&link| self.is_dead(link)).collect())
     }
 
     fn carries(&self, flight: &Flight, pair: QueuePair) -> bool {
-        self.dead_links(flight, pair).is_some_and(|dead| dead.is_empty())
+        self.dead_links(flight, pair).is_some_and(|dead| dead.is_empty()) && !self.is_gone(flight, pair)
+    }
+
+    /// Those that only stood still, once their path carries again.
+    fn resume_unpaused(&mut self, now: SimTime, flight: &mut Flight) {
+        let paused = self.waits.iter().filter(|(_, wait)| wait.paused);
+        let resumed: Vec<QueuePair> =
+            paused.map(|(pair, _)| *pair).filter(|&pair| self.carries(flight, pair)).collect();
+        for pair in resumed {
+            self.resume(now, pair, flight);
+        }
     }
 
     /// Those whose new path avoids all links that they lost packets on.
     fn resume_elsewhere(&mut self, now: SimTime, flight: &mut Flight) {
         let elsewhere = |(pair, wait): (&QueuePair, &Wait)| {
             let path = flight.path(*pair);
-            let lost = path.iter().any(|link| self.dead[link.index()] || wait.lost.contains(link));
+            let lost = path.iter().any(|&link| self.is_dead(link) || wait.lost.contains(&link));
+            let lost = lost || self.is_gone(flight, *pair);
             (!wait.nowhere && !path.is_empty() && !lost).then_some(*pair)
         };
         let resumed: Vec<QueuePair> = self.waits.iter().filter_map(elsewhere).collect();
@@ -207,6 +259,7 @@ impl Waiting {
             self.timers.remove(&(time, pair));
             let mut wait = self.waits.remove(&pair).expect("who has a timer waits");
             wait.tries += 1;
+            wait.paused &= lost.iter().all(|link| !self.dead[link.index()]);
             wait.lost.extend(lost);
             wait.lost.sort_unstable();
             wait.lost.dedup();
@@ -227,12 +280,20 @@ impl Waiting {
             for pair in flight.queue_pairs(bundle) {
                 let whole = QueuePair { strand: QueuePair::ALL, ..pair };
                 let dead = self.dead_links(flight, pair);
-                let fine = dead.as_ref().is_some_and(Vec::is_empty);
+                let gone = self.gone.contains(&pattern);
+                let fine = dead.as_ref().is_some_and(Vec::is_empty) && !gone;
                 if fine || self.waits.contains_key(&pair) || self.waits.contains_key(&whole) {
                     continue;
                 }
-                let nowhere = dead.is_none();
-                let wait = Wait { job, since: now, tries: 0, lost: dead.unwrap_or_default(), nowhere };
+                if gone && !flight.path(pair).iter().any(|link| self.network[link.index()]) {
+                    // Inside a host nobody counts retransmissions: GPUs wait for the dead one.
+                    flight.hold(now, pair, true);
+                    continue;
+                }
+                let nowhere = dead.is_none() || gone;
+                let lost = dead.unwrap_or_default();
+                let paused = !nowhere && lost.iter().all(|link| !self.dead[link.index()]);
+                let wait = Wait { job, since: now, tries: 0, lost, nowhere, paused };
                 self.timers.insert((self.next_try(&wait), pair));
                 self.waits.insert(pair, wait);
                 self.by_job[job as usize] += 1;

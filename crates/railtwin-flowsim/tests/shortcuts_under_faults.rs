@@ -1,4 +1,4 @@
-//! Shortcuts change no result while cables fail: many bundles that are alike, several jobs, every balancer, either pace,
+//! Shortcuts change no result while cables fail, links ail and ranks come late or not at all: many bundles that are alike, several jobs, every balancer, either pace,
 //! any reaction, timers and re-planning.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::fault::events;
 use railtwin_engine::{
-    Balancer, Case, Engine, Outage, Pace, Reaction, Replan, Resume, RoutingCase, RunLog, Split, Transport,
-    WorkGraph,
+    Balancer, Case, Engine, Impairment, Outage, Pace, RankFault, RankTrouble, Reaction, Replan, Resume,
+    RoutingCase, RunLog, Split, Transport, WorkGraph,
 };
 use railtwin_fabric::preset::{Hpn, LeafSpine};
 use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, NicModel};
@@ -21,9 +21,15 @@ use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBui
 type DrawnJob = (u32, Vec<(usize, u64, u32)>);
 /// A cable that fails, from when, for how long.
 type DrawnFault = (prop::sample::Index, u64, Option<u64>);
+/// A link that runs worse: which, the trouble, from when, for how long.
+type DrawnIll = (prop::sample::Index, u8, u64, Option<u64>);
+/// A rank in trouble: which job, which rank, the trouble, from when, for how long.
+type DrawnRank = (prop::sample::Index, prop::sample::Index, u8, u64, Option<u64>);
 
 #[derive(Clone, Debug)]
 struct Draw {
+    ills: Vec<DrawnIll>,
+    ranks: Vec<DrawnRank>,
     fabric: u8,
     jobs: Vec<DrawnJob>,
     faults: Vec<DrawnFault>,
@@ -54,6 +60,10 @@ fn draws() -> impl Strategy<Value = Draw> {
     ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let balancer = prop::sample::select(Balancer::ALL.to_vec());
+    let from = || prop_oneof![Just(0), 0u64..20_000];
+    let ill = (any::<prop::sample::Index>(), 0u8..5, from(), prop::option::of(1u64..20_000));
+    let index = || any::<prop::sample::Index>();
+    let rank = (index(), index(), 0u8..7, from(), prop::option::of(1u64..20_000));
     let parts = (
         0u8..4,
         prop::collection::vec(job, 1..3),
@@ -63,9 +73,24 @@ fn draws() -> impl Strategy<Value = Draw> {
         flags,
         7u32..12,
         any::<u64>(),
+        (prop::collection::vec(ill, 0..4), prop::collection::vec(rank, 0..3)),
     );
-    parts.prop_map(|(fabric, jobs, faults, stages, (balancer, replan, queue_pairs), flags, timeout, seed)| {
-        Draw { fabric, jobs, faults, stages, balancer, replan, queue_pairs, flags, timeout, seed }
+    parts.prop_map(|(fabric, jobs, faults, stages, paths, flags, timeout, seed, (ills, ranks))| {
+        let (balancer, replan, queue_pairs) = paths;
+        Draw {
+            ills,
+            ranks,
+            fabric,
+            jobs,
+            faults,
+            stages,
+            balancer,
+            replan,
+            queue_pairs,
+            flags,
+            timeout,
+            seed,
+        }
     })
 }
 
@@ -118,7 +143,11 @@ impl Draw {
                 let pattern =
                     builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
                 let (name, mut last) = (builder.name(collective.name()), Vec::new());
+                let ponder = builder.name("ponder");
                 for _ in 0..times {
+                    let work = Work::Compute(us(300));
+                    let axis = Axis::Compute;
+                    last = vec![builder.push(Operation { lane: 0, name: ponder, axis, work }, &last)];
                     let work = Work::Communicate { pattern, bytes };
                     last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
                 }
@@ -145,6 +174,36 @@ impl Draw {
             let until = span.map_or(SimTime::NEVER, |span| us(from + span));
             Outage { cable: cables[cable.index(cables.len())], from: us(from), until }
         };
+        let ill = |&(cable, what, from, span): &DrawnIll| {
+            let cable = cables[cable.index(cables.len())];
+            let healthy = Impairment::none(if what < 3 { cable.forward() } else { cable.backward() });
+            let (capacity, loss, delay) = match what {
+                0 => (0.5, 0.0, SimTime::ZERO),
+                1 => (0.0, 0.0, SimTime::ZERO),
+                2 => (1.0, 0.01, SimTime::ZERO),
+                3 => (1.0, 0.0, us(40)),
+                _ => (0.3, 1e-4, us(3)),
+            };
+            let until = span.map_or(SimTime::NEVER, |span| us(from + span));
+            Impairment { from: us(from), until, capacity, loss, delay, ..healthy }
+        };
+        let rank = |&(job, rank, what, from, span): &DrawnRank| {
+            let job = job.index(work.jobs.len());
+            let trouble = match what {
+                0 => RankTrouble::Slow(1.7),
+                1 => RankTrouble::Late { time: us(900), every: 1 },
+                2 => RankTrouble::Late { time: us(5_000), every: 2 },
+                3 => RankTrouble::Hang,
+                4 => RankTrouble::Gone,
+                5 => RankTrouble::Mismatch,
+                _ => RankTrouble::Slow(3.0),
+            };
+            let lasts = what == 4 || what == 5;
+            let until = span.filter(|_| !lasts).map_or(SimTime::NEVER, |span| us(from + span));
+            let rank = rank.index(work.jobs[job].plan.ranks as usize) as u32;
+            RankFault { job: job as u32, rank, from: us(from), until, trouble }
+        };
+        let rank_faults = self.ranks.iter().map(rank).collect();
         let routing = RoutingCase {
             balancer: self.balancer,
             ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
@@ -172,8 +231,8 @@ impl Draw {
                 resume: if nak { Resume::Nak } else { Resume::Timeout },
             },
             throughput: None,
-            impairments: Vec::new(),
-            rank_faults: Vec::new(),
+            impairments: self.ills.iter().map(ill).collect(),
+            rank_faults,
             truths: Vec::new(),
             packets: railtwin_engine::PacketCase::default(),
             fabric,
@@ -193,7 +252,7 @@ fn kinds(log: &RunLog) -> Vec<(u64, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(90))]
 
     #[test]
     fn shortcuts_change_nothing_whatever_fails(draw in draws(), one in 0usize..5) {

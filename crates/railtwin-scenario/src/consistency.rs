@@ -8,7 +8,7 @@ use railtwin_units::SimTime;
 use crate::consistency_packet::troubles_of_packets;
 use crate::error::Problem;
 use crate::expect::Bounds;
-use crate::fault_spec::{FaultKind, FaultSpec};
+use crate::fault_rules::trouble_of_fault;
 use crate::job::{JobSize, JobSpec, Placement};
 use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::Scenario;
@@ -94,48 +94,6 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
         }
     }
     None
-}
-
-fn trouble_of_fault(fault: &FaultSpec) -> Option<(&'static str, Trouble)> {
-    let flaps = fault.kind == FaultKind::Flap;
-    if let Some(until) = fault.until {
-        if fault.kind != FaultKind::Down {
-            let message = "`until` is the repair of what goes down".to_owned();
-            return Some(("until", (message, "leave it away, or write kind = \"down\"")));
-        }
-        if until <= fault.at {
-            let message = format!("the repair at {until} is not after the fault at {}", fault.at);
-            return Some(("until", (message, "write a later time")));
-        }
-    }
-    let given = [
-        ("flaps", fault.flaps.is_some()),
-        ("period", fault.period.is_some()),
-        ("length", fault.length.is_some()),
-    ];
-    if let Some((key, _)) = given.iter().find(|(_, given)| *given && !flaps) {
-        return Some((
-            key,
-            (format!("`{key}` belongs to a flap"), "leave it away, or write kind = \"flap\""),
-        ));
-    }
-    let again = flaps && fault.flaps.unwrap_or(1) > 1;
-    match (fault.length, fault.period) {
-        (None, _) if flaps => {
-            let hint = "write how long each flap lasts, such as length = \"2 s\"";
-            Some(("kind", ("a flap has no `length`".to_owned(), hint)))
-        }
-        (Some(SimTime::ZERO), _) => Some(("length", ("a flap lasts 0 s".to_owned(), "write a longer time"))),
-        (_, None) if again => {
-            let hint = "write the time from one flap to the next, such as period = \"30 s\"";
-            Some(("flaps", ("flaps have no `period`".to_owned(), hint)))
-        }
-        (Some(length), Some(period)) if again && period <= length => {
-            let message = format!("flaps of {length} every {period} leave no time between them");
-            Some(("period", (message, "write a longer period, or one fault with `until`")))
-        }
-        _ => None,
-    }
 }
 
 fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {

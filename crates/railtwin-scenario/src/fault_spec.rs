@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::exact;
 
 /// Something that breaks or is mended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultSpec {
     /// When.
     #[serde(serialize_with = "exact::write")]
@@ -27,6 +27,92 @@ pub struct FaultSpec {
     /// How long each flap lasts.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub length: Option<SimTime>,
+    /// Which links of what is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Share that is left, of a link's rate or of a buffer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<f64>,
+    /// Share of packets that are lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// What is added to every packet, or to a step.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    pub delay: Option<SimTime>,
+    /// How many times as long computations take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+    /// Why a GPU fails or a process crashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FaultCause>,
+    /// In every which step storage stalls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
+    /// The cable that a wrong cable has swapped its far end with, by the name of one of its ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+}
+
+impl FaultSpec {
+    /// A fault without any of the keys that belong to some kinds only.
+    pub fn new(at: SimTime, subject: FaultSubject, kind: FaultKind) -> Self {
+        Self {
+            at,
+            subject,
+            kind,
+            until: None,
+            flaps: None,
+            period: None,
+            length: None,
+            direction: None,
+            capacity: None,
+            loss: None,
+            delay: None,
+            factor: None,
+            cause: None,
+            every: None,
+            with: None,
+        }
+    }
+}
+
+/// Which of the links of what is named, seen from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Those that leave it.
+    Out,
+    /// Those that enter it.
+    In,
+    /// All.
+    Both,
+}
+
+/// Why a GPU fails or a process crashes (C4 Table I's kinds of crashes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FaultCause {
+    /// Memory of a GPU that cannot be corrected.
+    Ecc,
+    /// NVLink of a GPU.
+    Nvlink,
+    /// Any other CUDA error.
+    Cuda,
+    /// The process was evicted for want of memory.
+    OutOfMemory,
+    /// The program has a bug.
+    Bug,
+}
+
+impl FaultCause {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 5] = ["ecc", "nvlink", "cuda", "out-of-memory", "bug"];
+
+    /// Whether it is a GPU that failed.
+    pub fn is_of_gpu(self) -> bool {
+        matches!(self, Self::Ecc | Self::Nvlink | Self::Cuda)
+    }
 }
 
 /// What breaks, by name: all cables of a device go with it.
@@ -45,11 +131,22 @@ pub enum FaultSubject {
     Spine(String),
     /// Any switch, NIC or host.
     Device(String),
+    /// A rank, as `job/rank`.
+    Rank(String),
+    /// A GPU.
+    Gpu(String),
+    /// A host: all its ranks or GPUs.
+    Host(String),
+    /// A job: all its ranks.
+    Job(String),
+    /// Storage: `all`.
+    Storage(String),
 }
 
 impl FaultSubject {
     /// The keys, of which a fault has one.
-    pub(crate) const KEYS: [&'static str; 6] = ["cable", "port", "nic", "leaf", "spine", "device"];
+    pub(crate) const KEYS: [&'static str; 11] =
+        ["cable", "port", "nic", "leaf", "spine", "device", "rank", "gpu", "host", "job", "storage"];
 
     /// The key and the name.
     pub fn parts(&self) -> (&'static str, &str) {
@@ -60,6 +157,11 @@ impl FaultSubject {
             Self::Leaf(name) => ("leaf", name),
             Self::Spine(name) => ("spine", name),
             Self::Device(name) => ("device", name),
+            Self::Rank(name) => ("rank", name),
+            Self::Gpu(name) => ("gpu", name),
+            Self::Host(name) => ("host", name),
+            Self::Job(name) => ("job", name),
+            Self::Storage(name) => ("storage", name),
         }
     }
 }
@@ -75,6 +177,64 @@ pub enum FaultKind {
     Up,
     /// It goes down for a short while, once or again and again.
     Flap,
+    /// Its links carry a share of their rate.
+    Slow,
+    /// Its links lose packets.
+    Lossy,
+    /// Its links take longer for every packet.
+    Latency,
+    /// Its far end and that of another cable are swapped, from the start of the run on.
+    WrongCable,
+    /// A NIC pauses its leaf without end.
+    PauseStorm,
+    /// A switch has less buffer than it believes.
+    SmallBuffer,
+    /// A GPU computes slower.
+    SlowGpu,
+    /// A GPU fails and takes its process along.
+    GpuError,
+    /// A process is gone.
+    Crash,
+    /// A rank lives and enters nothing more.
+    Hang,
+    /// A rank waits for its input in every step.
+    SlowData,
+    /// Storage holds ranks up in some steps.
+    StorageStall,
+    /// A rank hands another number of bytes to collectives.
+    SizeMismatch,
+}
+
+impl FaultKind {
+    /// The names in scenarios, in the order of the kinds.
+    pub const NAMES: [&'static str; 16] = [
+        "down",
+        "up",
+        "flap",
+        "slow",
+        "lossy",
+        "latency",
+        "wrong-cable",
+        "pause-storm",
+        "small-buffer",
+        "slow-gpu",
+        "gpu-error",
+        "crash",
+        "hang",
+        "slow-data",
+        "storage-stall",
+        "size-mismatch",
+    ];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The kind in records; none for a repair.
+    pub fn recorded(self) -> Option<railtwin_records::fault::FaultKind> {
+        railtwin_records::fault::FaultKind::named(self.name())
+    }
 }
 
 /// How long each stage of the network's reaction takes.

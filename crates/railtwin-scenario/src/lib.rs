@@ -38,6 +38,7 @@ mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
+mod fault_rules;
 mod fault_spec;
 mod host_caps;
 mod host_spec;
@@ -56,6 +57,7 @@ mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
 mod resolve_packet;
+mod resolve_trouble;
 mod routing_spec;
 mod scenario;
 mod schema;
@@ -74,7 +76,9 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
-pub use fault_spec::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec};
+pub use fault_spec::{
+    Direction, FaultCause, FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec,
+};
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
     Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,

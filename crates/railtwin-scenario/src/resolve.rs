@@ -9,6 +9,7 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 use crate::resolve_fault;
 use crate::resolve_job::Planner;
 use crate::resolve_packet;
+use crate::resolve_trouble::{self, Ground};
 use crate::{
     FabricSpec, JobSize, JobSpec, Pace, Placement, Posting, RoutingSpec, Scenario, ScenarioError, Seeds,
     Split,
@@ -67,11 +68,12 @@ impl Scenario {
     /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
     /// be read, a job that does not fit, a cable that is not there.
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
-        let fabric = Arc::new(self.fabric(source, read)?);
+        let fabric = resolve_trouble::recabled(self.fabric(source, read)?, &self.faults, source)?;
+        let fabric = Arc::new(fabric);
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
-        let mut placements = Vec::new();
+        let (mut placements, mut specs) = (Vec::new(), Vec::new());
         for (row, job) in self.jobs.iter().enumerate() {
             let plan = planner.plan(row, job)?;
             for copy in 0..job.count {
@@ -82,10 +84,17 @@ impl Scenario {
                     source.error(&format!("job.{row}"), error.to_string(), Some(hint))
                 })?;
                 placements.push(places);
+                specs.push(job);
                 work.push(name, job.start, plan.clone(), self.run.steps);
             }
         }
-        let faults = resolve_fault::faults(&fabric, &self.faults, source)?;
+        let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
+        let troubles = resolve_trouble::troubles(self, &ground)?;
+        if let Some(job) = work.jobs.first_mut() {
+            job.plan.notes.extend(troubles.notes);
+        }
+        let mut packets = resolve_packet::packets(self, &fabric, source)?;
+        packets.troubles.extend(troubles.packets);
         Ok(Case {
             name: self.name.clone(),
             seed: self.seed,
@@ -94,14 +103,14 @@ impl Scenario {
             routing: routing(&self.routing),
             pace: self.pace(),
             caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
-            faults,
+            faults: troubles.faults,
             reaction: resolve_fault::reaction(&self.reaction),
             transport: resolve_fault::transport(&self.transport),
             throughput: self.run.throughput,
-            impairments: Vec::new(),
-            rank_faults: Vec::new(),
-            truths: Vec::new(),
-            packets: resolve_packet::packets(self, &fabric, source)?,
+            impairments: troubles.impairments,
+            rank_faults: troubles.rank_faults,
+            truths: troubles.truths,
+            packets,
             fabric,
         })
     }

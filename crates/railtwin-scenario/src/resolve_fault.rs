@@ -2,19 +2,22 @@
 use railtwin_engine::fault::events;
 use railtwin_engine::{Fault, Outage, Reaction, Transport};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId};
+use railtwin_records::Component;
+use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
 use crate::resolve::Source;
 use crate::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, ScenarioError, TransportSpec};
 
-/// The events of all cables, in order of time.
+/// The events of all cables that break, in order of time, and what was injected.
 pub(crate) fn faults(
     fabric: &Fabric,
     specs: &[FaultSpec],
     source: Source<'_>,
-) -> Result<Vec<Fault>, ScenarioError> {
+) -> Result<(Vec<Fault>, Vec<Truth>), ScenarioError> {
+    let breaks = |kind| matches!(kind, FaultKind::Down | FaultKind::Up | FaultKind::Flap);
     let mut named = Vec::new();
-    for (row, fault) in specs.iter().enumerate() {
+    for (row, fault) in specs.iter().enumerate().filter(|(_, fault)| breaks(fault.kind)) {
         let found = cables(fabric, &fault.subject).filter(|found| !found.is_empty()).ok_or_else(|| {
             let (key, name) = fault.subject.parts();
             let hint = example(fabric, key).map(|name| format!("write one that it has, such as {name:?}"));
@@ -23,8 +26,9 @@ pub(crate) fn faults(
         })?;
         named.push((fault, found));
     }
-    let mut outages = Vec::new();
+    let (mut outages, mut truths) = (Vec::new(), Vec::new());
     for (fault, cables) in &named {
+        let first = outages.len();
         for (from, until) in spans(fault) {
             // A repair of the same thing ends what began before it.
             let repairs = named.iter().filter(|(other, same)| other.kind == FaultKind::Up && same == cables);
@@ -32,14 +36,36 @@ pub(crate) fn faults(
             let until = until.min(repair.unwrap_or(SimTime::NEVER));
             outages.extend(cables.iter().map(|&cable| Outage { cable, from, until }));
         }
+        let (Some(kind), Some(last)) = (fault.kind.recorded(), outages[first..].last()) else { continue };
+        let component = match &fault.subject {
+            FaultSubject::Cable(_) | FaultSubject::Port(_) => Component::Cable(fabric.cable_name(cables[0])),
+            subject => device_component(fabric, subject.parts().1),
+        };
+        let (from_ns, until_ns) = (ns(fault.at), ns(last.until));
+        truths.push(Truth { from_ns, until_ns, kind, component, severity: 0.0 });
     }
-    Ok(events(&outages))
+    Ok((events(&outages), truths))
+}
+
+/// A time in whole nanoseconds; [`u64::MAX`] for never.
+pub(crate) fn ns(time: SimTime) -> u64 {
+    if time == SimTime::NEVER { u64::MAX } else { time.ps() / 1000 }
+}
+
+/// The component that is a NIC, host or switch of a name.
+pub(crate) fn device_component(fabric: &Fabric, name: &str) -> Component {
+    if nic(fabric, name).is_some() {
+        Component::Nic(name.to_owned())
+    } else if fabric.host_named(name).is_some() {
+        Component::Host(name.to_owned())
+    } else {
+        Component::Switch(name.to_owned())
+    }
 }
 
 /// When the thing is down.
 fn spans(fault: &FaultSpec) -> Vec<(SimTime, SimTime)> {
     match fault.kind {
-        FaultKind::Up => Vec::new(),
         FaultKind::Down => vec![(fault.at, fault.until.unwrap_or(SimTime::NEVER))],
         FaultKind::Flap => {
             let period = fault.period.unwrap_or(SimTime::ZERO).ps();
@@ -49,38 +75,42 @@ fn spans(fault: &FaultSpec) -> Vec<(SimTime, SimTime)> {
             };
             (0..fault.flaps.unwrap_or(1)).map(span).collect()
         }
+        _ => Vec::new(),
     }
 }
 
 /// The cables of the network that go with a thing, ascending; none when the fabric does not have it.
 fn cables(fabric: &Fabric, subject: &FaultSubject) -> Option<Vec<CableId>> {
+    if let FaultSubject::Cable(name) | FaultSubject::Port(name) = subject {
+        return fabric.cable_named(name).map(|cable| vec![cable]);
+    }
+    let ports = devices(fabric, subject)?.into_iter().flat_map(|device| fabric.ports(device));
+    let mut cables: Vec<CableId> = ports
+        .filter_map(|port| fabric.cable_at(port))
+        .filter(|&cable| fabric.cable_class(cable) >= CableClass::Access)
+        .collect();
+    cables.sort_unstable();
+    cables.dedup();
+    Some(cables)
+}
+
+/// The switch or NICs that a name stands for; none when the fabric does not have it.
+pub(crate) fn devices(fabric: &Fabric, subject: &FaultSubject) -> Option<Vec<DeviceId>> {
     let switch = |name: &str, tier| {
         fabric.switch_named(name).filter(|&device| fabric.place(device).is_some_and(|p| p.tier == tier))
     };
-    let of = |devices: Vec<DeviceId>| {
-        let ports = devices.into_iter().flat_map(|device| fabric.ports(device).collect::<Vec<_>>());
-        let mut cables: Vec<CableId> = ports
-            .filter_map(|port| fabric.cable_at(port))
-            .filter(|&cable| fabric.cable_class(cable) >= CableClass::Access)
-            .collect();
-        cables.sort_unstable();
-        cables.dedup();
-        cables
-    };
     match subject {
-        FaultSubject::Cable(name) | FaultSubject::Port(name) => {
-            fabric.cable_named(name).map(|cable| vec![cable])
-        }
-        FaultSubject::Nic(name) => nic(fabric, name).map(|nic| of(vec![nic])),
-        FaultSubject::Leaf(name) => switch(name, 1).map(|leaf| of(vec![leaf])),
-        FaultSubject::Spine(name) => switch(name, 2).map(|spine| of(vec![spine])),
+        FaultSubject::Nic(name) => nic(fabric, name).map(|nic| vec![nic]),
+        FaultSubject::Leaf(name) => switch(name, 1).map(|leaf| vec![leaf]),
+        FaultSubject::Spine(name) => switch(name, 2).map(|spine| vec![spine]),
         FaultSubject::Device(name) => {
             let whole = |host: HostId| {
                 (0..fabric.host_model(host).nics).map(|nic| fabric.nic(host, nic)).collect::<Vec<_>>()
             };
             let one = fabric.switch_named(name).or_else(|| nic(fabric, name)).map(|device| vec![device]);
-            one.or_else(|| fabric.host_named(name).map(whole)).map(of)
+            one.or_else(|| fabric.host_named(name).map(whole))
         }
+        _ => None,
     }
 }
 

@@ -7,10 +7,10 @@ use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
-    EngineName, FabricSpec, FatTreeSpec, FaultKind, FaultSpec, FaultSubject, HostCaps, HostSpec, HpnSpec,
-    HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting, PresetSpec, RecipeSpec,
-    Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2, TrafficSpec, Work, Workload,
-    expand,
+    Direction, EngineName, FabricSpec, FatTreeSpec, FaultCause, FaultKind, FaultSpec, FaultSubject, HostCaps,
+    HostSpec, HpnSpec, HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting,
+    PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2,
+    TrafficSpec, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -268,28 +268,93 @@ fn job() -> impl Strategy<Value = JobSpec> {
     )
 }
 
+/// Subjects that a kind may have, by their row below.
+fn subjects(kind: FaultKind) -> &'static [usize] {
+    use FaultKind::*;
+    match kind {
+        Down | Up | Flap | Slow | Lossy | Latency => &[0, 1, 2, 3, 4, 5],
+        WrongCable => &[0],
+        PauseStorm => &[1, 2],
+        SmallBuffer => &[3, 4, 5],
+        SlowGpu => &[6, 7, 8],
+        GpuError => &[6, 7],
+        Crash => &[6, 8],
+        Hang | SizeMismatch => &[6],
+        SlowData => &[6, 8, 9],
+        _ => &[8, 10],
+    }
+}
+
 fn fault() -> impl Strategy<Value = FaultSpec> {
-    let kind = prop::sample::select(vec![FaultKind::Down, FaultKind::Up, FaultKind::Flap]);
-    let subject = (0usize..6, text()).prop_map(|(which, name)| match which {
+    use FaultKind::*;
+    let kinds = vec![
+        Down,
+        Up,
+        Flap,
+        Slow,
+        Lossy,
+        Latency,
+        WrongCable,
+        PauseStorm,
+        SmallBuffer,
+        SlowGpu,
+        GpuError,
+        Crash,
+        Hang,
+        SlowData,
+        StorageStall,
+        SizeMismatch,
+    ];
+    let subject = |which: usize, name: String| match which {
         0 => FaultSubject::Cable(name),
         1 => FaultSubject::Port(name),
         2 => FaultSubject::Nic(name),
         3 => FaultSubject::Leaf(name),
         4 => FaultSubject::Spine(name),
-        _ => FaultSubject::Device(name),
-    });
-    (0u64..1 << 50, subject, of(1u64..1 << 50), kind, 1u32..=10_000).prop_map(
-        |(at, subject, after, kind, flaps)| {
-            let flap = kind == FaultKind::Flap;
-            FaultSpec {
-                at: SimTime::from_ps(at),
-                subject,
-                kind,
-                until: after.filter(|_| kind == FaultKind::Down).map(|after| SimTime::from_ps(at + after)),
-                flaps: flap.then_some(flaps),
-                period: flap.then(|| SimTime::from_ps(2 * (at + 1))),
-                length: flap.then(|| SimTime::from_ps(at + 1)),
+        5 => FaultSubject::Device(name),
+        6 => FaultSubject::Rank(name),
+        7 => FaultSubject::Gpu(name),
+        8 => FaultSubject::Host(name),
+        9 => FaultSubject::Job(name),
+        _ => FaultSubject::Storage("all".to_owned()),
+    };
+    let numbers = (0.001f64..0.999, 1.001f64..1000.0, 1u32..=1_000_000, 0usize..3);
+    let whole = (0u64..1 << 50, any::<prop::sample::Index>(), text(), of(1u64..1 << 50), 1u32..=10_000);
+    (prop::sample::select(kinds), whole, numbers).prop_map(
+        move |(kind, (at, which, name, after, flaps), (share, factor, every, third))| {
+            let of_kind = subjects(kind);
+            let at = if kind == WrongCable { 0 } else { at };
+            let named = subject(of_kind[which.index(of_kind.len())], name.clone());
+            let mut fault = FaultSpec::new(SimTime::from_ps(at), named, kind);
+            if !matches!(kind, Up | Flap | WrongCable | GpuError | Crash | SizeMismatch) {
+                fault.until = after.map(|after| SimTime::from_ps(at + after));
             }
+            let directions = [Direction::Out, Direction::In, Direction::Both];
+            match kind {
+                Flap => {
+                    fault.flaps = Some(flaps);
+                    fault.period = Some(SimTime::from_ps(2 * (at + 1)));
+                    fault.length = Some(SimTime::from_ps(at + 1));
+                }
+                Slow => (fault.capacity, fault.direction) = (Some(share), Some(directions[third])),
+                Lossy => (fault.loss, fault.direction) = (Some(share), after.map(|_| directions[third])),
+                Latency => fault.delay = Some(SimTime::from_ps(at + 1)),
+                WrongCable => fault.with = Some(name),
+                PauseStorm => fault.capacity = after.map(|_| share),
+                SmallBuffer => fault.capacity = Some(share),
+                SlowGpu => fault.factor = Some(factor),
+                GpuError => {
+                    fault.cause = Some([FaultCause::Ecc, FaultCause::Nvlink, FaultCause::Cuda][third])
+                }
+                Crash => fault.cause = Some([FaultCause::OutOfMemory, FaultCause::Bug][third % 2]),
+                SlowData => fault.delay = Some(SimTime::from_ps(at + 1)),
+                StorageStall => {
+                    fault.delay = Some(SimTime::from_ps(at + 1));
+                    fault.every = after.map(|_| every);
+                }
+                _ => {}
+            }
+            fault
         },
     )
 }

@@ -136,6 +136,29 @@ impl Plan {
         &self.dependencies[start..self.dependency_start[operation.index() + 1] as usize]
     }
 
+    /// The ranks that a lane stands for, ascending: those of the communicators that its operations run on, of which
+    /// the senders where it sends; all ranks of the job where it runs on none. With as many lanes as ranks each is
+    /// the rank of its number.
+    pub fn ranks_of_lane(&self, lane: u32) -> Vec<u32> {
+        if self.lanes.len() == self.ranks as usize {
+            return vec![lane];
+        }
+        let mut ranks = Vec::new();
+        let mut seen = vec![false; self.patterns.len()];
+        for operation in self.operations.iter().filter(|operation| operation.lane == lane) {
+            let Work::Communicate { pattern, .. } = operation.work else { continue };
+            if std::mem::replace(&mut seen[pattern.index()], true) {
+                continue;
+            }
+            let pattern = &self.patterns[pattern.index()];
+            let every = if pattern.collective == Collective::SendReceive { 2 } else { 1 };
+            ranks.extend(pattern.communicators.iter().flat_map(|ranks| ranks.iter().step_by(every)));
+            ranks.sort_unstable();
+            ranks.dedup();
+        }
+        if ranks.is_empty() { (0..self.ranks).collect() } else { ranks }
+    }
+
     /// Time that one lane computes.
     pub fn compute_of_lane(&self, lane: u32) -> SimTime {
         let mut total = SimTime::ZERO;

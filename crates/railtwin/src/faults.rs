@@ -1,5 +1,6 @@
 //! What faults cost a job: throughput, time, or the job itself (HPN section 9.3).
 use railtwin_engine::{Case, IncidentKind, RunLog};
+use railtwin_records::fault::Truth;
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Plan, Work};
@@ -25,7 +26,7 @@ pub struct Fared {
 
 /// Figures of the chosen replicate: of the first job, and with the job's name where there are several.
 pub fn figures(case: &Case, simulation: &Simulation) -> Vec<Figure> {
-    if case.faults.is_empty() {
+    if case.faults.is_empty() && case.truths.is_empty() {
         return Vec::new();
     }
     let mut figures = Vec::new();
@@ -33,7 +34,7 @@ pub fn figures(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     for (row, job) in case.work.jobs.iter().enumerate() {
         let own: Vec<(SimTime, SimTime)> =
             steps.iter().filter(|step| step.0 == row).map(|step| (step.2, step.2 + step.3)).collect();
-        let fared = fared(row as u32, &own, &simulation.log);
+        let fared = fared(row as u32, &own, &simulation.log, &case.truths);
         let mut push = |name: &str, value: Option<f64>, unit: &str, note: &str| {
             let names = [(row == 0).then(|| name.to_owned()), several(case, name, &job.name)];
             for name in names.into_iter().flatten() {
@@ -71,13 +72,22 @@ fn several(case: &Case, figure: &str, job: &str) -> Option<String> {
     (case.work.jobs.len() > 1).then(|| format!("{figure}_{}", job.replace('-', "_")))
 }
 
-/// How a job fared whose finished steps started and ended at `steps`, in order.
-pub fn fared(job: u32, steps: &[(SimTime, SimTime)], log: &RunLog) -> Fared {
+/// How a job fared whose finished steps started and ended at `steps`, in order. Where no cable broke, faults count
+/// from the first that `truths` tells of.
+pub fn fared(job: u32, steps: &[(SimTime, SimTime)], log: &RunLog, truths: &[Truth]) -> Fared {
     let times = |wanted: fn(&IncidentKind) -> bool| {
         log.incidents.iter().filter(move |incident| wanted(&incident.kind)).map(|incident| incident.at)
     };
     let fault = times(|kind| matches!(kind, IncidentKind::Down(_))).find(|&at| at > SimTime::ZERO);
     let repair = times(|kind| matches!(kind, IncidentKind::Up(_))).find(|&at| fault.is_some_and(|f| at > f));
+    let first = truths.iter().filter(|truth| truth.from_ns > 0).min_by_key(|truth| truth.from_ns);
+    let (fault, repair) = match (fault, first) {
+        (None, Some(truth)) => {
+            let until = Some(truth.until_ns).filter(|&until| until < u64::MAX).map(SimTime::from_ns);
+            (Some(SimTime::from_ns(truth.from_ns)), until)
+        }
+        _ => (fault, repair),
+    };
     let halted = log.incidents.iter().any(|incident| incident.kind == IncidentKind::Halted(job));
     let stalls = stalls(job, log);
     let stall = stalls.iter().fold(0.0, |sum, (from, until)| sum + until.since(*from).seconds());
@@ -145,13 +155,13 @@ mod tests {
         let log = log(&[(2.5, down), (2.5, stalled), (3.0, resumed), (9.0, up)]);
         let ends = [0.0, 1.0, 2.0, 3.75, 5.0, 6.25, 7.5, 8.75, 9.9, 10.9];
         let steps: Vec<_> = ends.windows(2).map(|w| (seconds(w[0]), seconds(w[1]))).collect();
-        let fared = fared(0, &steps, &log);
+        let fared = fared(0, &steps, &log, &[]);
         assert!(!fared.halted);
         assert_eq!(fared.stall, 0.5);
         close(fared.loss, 1.0 - 1.0 / 1.25);
         close(fared.at_end, 1.0);
         close(fared.lost, 0.75 + 4.0 * 0.25 + 0.15);
-        assert_eq!(super::fared(1, &steps, &log).stall, 0.0, "another job");
+        assert_eq!(super::fared(1, &steps, &log, &[]).stall, 0.0, "another job");
     }
 
     #[test]
@@ -161,7 +171,7 @@ mod tests {
             (1.5, IncidentKind::Stalled(0)),
             (9.5, IncidentKind::Halted(0)),
         ]);
-        let fared = fared(0, &[(SimTime::ZERO, seconds(1.0))], &log);
+        let fared = fared(0, &[(SimTime::ZERO, seconds(1.0))], &log, &[]);
         assert_eq!((fared.halted, fared.stall, fared.loss, fared.at_end), (true, 8.0, Some(1.0), Some(0.0)));
         assert_eq!(fared.lost, None);
     }

@@ -132,6 +132,9 @@ impl Run {
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
         ];
+        if !case.truths.is_empty() {
+            all.push(railtwin_records::finding_tables::faults(&case.truths));
+        }
         all.extend(tables::throughput(case, log));
         if let Some(packets) = &log.packets {
             all.extend(packet_tables::all(case, log, packets));

@@ -19,6 +19,35 @@ pub struct Impairment {
     pub delay: SimTime,
 }
 
+impl Impairment {
+    /// A link without anything wrong, for as long as the run lasts: what one fault changes is written over it.
+    pub const fn none(link: LinkId) -> Self {
+        Self {
+            link,
+            from: SimTime::ZERO,
+            until: SimTime::NEVER,
+            capacity: 1.0,
+            loss: 0.0,
+            delay: SimTime::ZERO,
+        }
+    }
+
+    /// Whether it is there at `now`.
+    pub fn acts_at(&self, now: SimTime) -> bool {
+        self.from <= now && now < self.until
+    }
+}
+
+/// Share of a link's capacity that carries data once, where a share `loss` of packets is lost and every loss has the
+/// sender go back by its `window` of packets: `(1 − p) / (1 − p + p · W)`.
+///
+/// The efficiency of go-back-N with windows that fill the round trip (Bertsekas and Gallager, Data Networks, 2nd
+/// edition, section 2.4.1): a packet takes a time of its own and, with every loss, the window's once more.
+pub fn goodput(loss: f64, window: f64) -> f64 {
+    let kept = 1.0 - loss;
+    kept / (kept + loss * window.max(1.0))
+}
+
 /// What is wrong with a rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
@@ -29,7 +58,7 @@ pub enum RankTrouble {
     Late {
         /// By how much.
         time: SimTime,
-        /// In every which step; 1 = in each.
+        /// In every which step, from the first of the job on; 1 = in each.
         every: u32,
     },
     /// It lives and enters nothing more.
@@ -53,4 +82,28 @@ pub struct RankFault {
     pub until: SimTime,
     /// What.
     pub trouble: RankTrouble,
+}
+
+impl RankFault {
+    /// Whether it is there at `now`.
+    pub fn acts_at(&self, now: SimTime) -> bool {
+        self.from <= now && now < self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_costs_a_window() {
+        assert_eq!(goodput(0.0, 1000.0), 1.0);
+        assert_eq!(
+            goodput(0.25, 1.0),
+            0.75,
+            "with a window of one packet only the lost packet itself is sent again"
+        );
+        // One packet in a thousand, and each has 100 sent again: eleven sent for ten that count.
+        assert!((goodput(1e-3, 100.0) - 0.999 / 1.099).abs() < 1e-12);
+    }
 }
