@@ -6,6 +6,8 @@
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
 pub mod context;
 pub mod detector;
+pub mod downtime;
+pub mod failure_rates;
 pub mod robust;
 pub mod settings;
 
