@@ -76,7 +76,7 @@ fn text_of(table: &Table3) -> String {
          Implied: June's checkpoints {} apart if crashes fall evenly; June's detection takes {}, beyond the 30 min \
          of the elastic agent;\n\
          December loses {} to a crash where checkpoints 10 min apart lose 5. More crashes than Table I's rate would \
-         explain all three.\n",
+         explain most of it.\n",
         text.text(),
         crashes(table, 0),
         crashes(table, 1),
