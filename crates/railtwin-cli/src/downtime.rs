@@ -106,7 +106,7 @@ fn value_of(name: &str, booking: &Booking) -> Value {
     })
 }
 
-/// A row of a report: its name, how far it is set in, and its amount of an account.
+/// A row of a report: its name, set in where it is a part of the row above, and its amount of an account.
 pub(crate) type Line = (&'static str, fn(&Account) -> f64);
 
 /// The rows of Table III, and those that we add.

@@ -272,7 +272,7 @@ impl Settings {
         fill(&mut plan.restart, self.restart);
         fill(&mut plan.repair, self.repair);
         fill(&mut plan.price, self.price);
-        for c in 0..Cause::ALL.len() {
+        for c in Cause::ALL.map(Cause::index) {
             fill(&mut plan.detection[c], self.detection[c]);
             fill(&mut plan.diagnosis[c], self.diagnosis[c]);
         }
