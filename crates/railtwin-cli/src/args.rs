@@ -3,6 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
+use crate::downtime::DowntimeArgs;
 use crate::import::ImportArgs;
 use crate::paths::PathsArgs;
 use crate::report::ReportArgs;
@@ -42,6 +43,8 @@ pub enum Verb {
     Import(ImportArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),
+    /// Book the downtime of jobs by cause, or say what to expect, what it costs and how to checkpoint
+    Downtime(DowntimeArgs),
     /// Print the JSON Schema of a scenario
     Schema,
     /// Simulates one point of a sweep, which stands on standard input

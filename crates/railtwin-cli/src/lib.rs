@@ -11,6 +11,13 @@ pub mod args;
 mod compare;
 mod compare_engines;
 mod design;
+mod downtime;
+mod downtime_incidents;
+mod downtime_plan;
+mod downtime_replay;
+mod downtime_settings;
+mod downtime_table3;
+mod downtime_text;
 mod engine_args;
 mod errors;
 mod import;
@@ -69,6 +76,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Report(args) => report::run(args, streams),
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
+            Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),

@@ -8,6 +8,8 @@ pub mod collision;
 pub mod context;
 pub mod delay;
 pub mod detector;
+pub mod downtime;
+pub mod failure_rates;
 pub mod hang;
 pub mod hints;
 pub mod join;
@@ -25,6 +27,7 @@ pub use hang::Hang;
 pub use hints::Hints;
 pub use rules::rule_detectors;
 pub use settings::Settings;
+pub use slow::{KernelTime, SlowRanks, averaged, separation, slow_detectors};
 
 /// All detectors, in the order in which they are asked. The baselines that stand beside them on the score card are not
 /// among them.
@@ -34,4 +37,3 @@ pub fn all_detectors() -> Vec<Box<dyn Detector>> {
     all.extend(rule_detectors());
     all
 }
-pub use slow::{KernelTime, SlowRanks, averaged, separation, slow_detectors};

@@ -2,7 +2,7 @@
 //!
 //! Rows stand in `rows.toml`; their scenarios in `scenarios/papers/` of the repository, or in `scenarios/peers/` where
 //! they are held against other simulators, embedded here, so that `railtwin run scenarios/papers/<name>.toml --json`
-//! prints the same values.
+//! prints the same values. Rows of models without a run name a calculation instead ([`calculate`]).
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use crate::gain::gains;
 use crate::question::Question;
 use crate::run::Run;
 
+mod calculate;
 mod pick;
 use pick::{Picked, Point};
 
@@ -32,7 +33,11 @@ struct Rows {
 struct Row {
     id: String,
     kind: Kind,
-    scenario: String,
+    #[serde(default)]
+    scenario: Option<String>,
+    /// A model without a run, instead of a scenario.
+    #[serde(default)]
+    calculation: Option<String>,
     #[serde(default)]
     full_replicates: Option<u32>,
     /// Bytes of each job's traffic or collective that take as long as the paper's experiment.
@@ -42,6 +47,20 @@ struct Row {
     fitted: BTreeMap<String, toml::Value>,
     figures: Vec<Wanted>,
 }
+
+impl Row {
+    /// What its figures come from: a scenario's name, or that of a calculation after [`CALCULATION`].
+    fn source(&self) -> String {
+        match (&self.scenario, &self.calculation) {
+            (Some(scenario), None) => scenario.clone(),
+            (None, Some(calculation)) => format!("{CALCULATION}{calculation}"),
+            _ => panic!("a test reads the table: {} names a scenario or a calculation", self.id),
+        }
+    }
+}
+
+/// Begins the key of a calculation; no scenario has a space in its name.
+const CALCULATION: &str = "calculation ";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,7 +100,7 @@ pub struct Reproduced {
     pub figure: String,
     /// How it comes about.
     pub kind: Kind,
-    /// The scenario's file in the repository.
+    /// The scenario's file in the repository, or `calculation` and its name.
     pub scenario: String,
     /// What the paper prints.
     pub paper: f64,
@@ -138,7 +157,8 @@ pub fn reproduce(
     let mut table = Vec::new();
     for row in rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)) {
         let others = row.figures.iter().filter_map(|wanted| wanted.from.against());
-        for scenario in std::iter::once(row.scenario.as_str()).chain(others) {
+        let own = row.source();
+        for scenario in std::iter::once(own.as_str()).chain(others) {
             if !figures_of.contains_key(scenario) {
                 progress(scenario);
                 let start = clock();
@@ -178,8 +198,13 @@ impl Length {
 }
 
 /// The points of a scenario of the papers with their figures; the gains of its sweep stand in a point without
-/// labels.
+/// labels. Of a calculation there is one point.
 fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
+    if let Some(calculation) = name.strip_prefix(CALCULATION) {
+        let unknown = || Error::Argument(format!("the table names no calculation {calculation:?}"));
+        let figures = calculate::figures(calculation).ok_or_else(unknown)?;
+        return Ok(vec![Point { label: Vec::new(), figures }]);
+    }
     let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
     let question = Question::of_text(&place(name), text, Path::new(".")).with_files(FILES);
@@ -202,15 +227,19 @@ fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
     Ok(points)
 }
 
-/// The file of a scenario in the repository.
+/// The file of a scenario in the repository; a calculation as it is called.
 fn place(scenario: &str) -> String {
+    if scenario.starts_with(CALCULATION) {
+        return scenario.to_owned();
+    }
     let folder = if scenario.contains('/') { "scenarios" } else { "scenarios/papers" };
     format!("{folder}/{scenario}.toml")
 }
 
 fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Point>, f64)>) -> Reproduced {
-    let (points, seconds) = &figures_of[&row.scenario];
-    let (others, _) = &figures_of[wanted.from.against().unwrap_or(&row.scenario)];
+    let own = row.source();
+    let (points, seconds) = &figures_of[&own];
+    let (others, _) = &figures_of[wanted.from.against().unwrap_or(&own)];
     let ours = wanted.from.value(&wanted.figure, points, others);
     let exact = wanted.low.is_none() && wanted.high.is_none();
     let low = wanted.low.or(exact.then_some(wanted.paper));
@@ -222,7 +251,7 @@ fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Poi
         id: row.id.clone(),
         figure: wanted.from.name(&wanted.figure),
         kind: row.kind,
-        scenario: place(&row.scenario),
+        scenario: place(&own),
         paper: wanted.paper,
         ours,
         low,
@@ -241,8 +270,17 @@ mod tests {
     #[test]
     fn every_row_names_a_scenario_that_resolves() {
         for row in rows() {
-            let text = PAPERS.iter().find(|(name, _)| *name == row.scenario);
-            let (name, text) = text.unwrap_or_else(|| panic!("{} names {}", row.id, row.scenario));
+            let source = row.source();
+            if let Some(name) = source.strip_prefix(CALCULATION) {
+                let figures = calculate::figures(name).unwrap();
+                for wanted in &row.figures {
+                    let is = |figure: &railtwin_store::Figure| figure.name == wanted.figure;
+                    assert!(figures.iter().any(is), "{name} has no {}", wanted.figure);
+                }
+                continue;
+            }
+            let text = PAPERS.iter().find(|(name, _)| *name == source);
+            let (name, text) = text.unwrap_or_else(|| panic!("{} names {source}", row.id));
             let question = Question::of_text(name, text, Path::new(".")).with_files(FILES);
             for point in question.points().unwrap() {
                 question.resolve(&point.scenario).unwrap();
@@ -264,6 +302,15 @@ mod tests {
         for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
             assert_ne!(row.met, Some(false), "{row:?}");
             assert_eq!(row.met.is_none(), row.skipped.is_some());
+        }
+    }
+
+    #[test]
+    fn downtime_is_as_the_papers_say() {
+        let ids = ["QC01", "QC02", "QC03", "QC15", "QH03", "QH04", "QH08"].map(str::to_owned);
+        for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
+            assert_ne!(row.met, Some(false), "{row:?}");
+            assert!(row.ours.is_some(), "{row:?}");
         }
     }
 

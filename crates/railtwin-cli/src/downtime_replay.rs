@@ -1,0 +1,186 @@
+//! `railtwin downtime --replay`: a recorded history of faults.
+use railtwin_diagnosis::downtime::replay::{FaultEvent, Replay};
+use serde_json::{Value, json};
+
+use crate::CliError;
+use crate::downtime_text::percent;
+use crate::table::{TextTable, grouped};
+
+/// Hosts of the cluster whose history is shipped in `data/failures`.
+const HOSTS: u32 = 400;
+/// Active and spare hosts of an HPN segment (C4, section III-A).
+const SEGMENT: (u32, u32) = (128, 8);
+/// Days of a row of the table over time.
+const STRETCH: f64 = 30.0;
+
+/// What the history comes to, as JSON and for people.
+pub(crate) fn answer(
+    file: Option<&str>,
+    hours: Option<&str>,
+    hosts: Option<&str>,
+    availability: Option<&str>,
+) -> Result<(Value, String), CliError> {
+    if hours.is_some() {
+        return Err(CliError::input("--hours does not go with --replay", "a history says its days itself"));
+    }
+    let help =
+        "name a .json file with a list of events, such as data/failures/llm_cluster_faults_240_days.json";
+    let file = file.ok_or_else(|| CliError::input("there is no history to replay", help))?;
+    let wrong = |flag: &str, text: &str, accepted: &str| {
+        CliError::input(format!("--{flag} cannot be {text:?}"), format!("write {accepted}"))
+    };
+    let hosts = match hosts {
+        None => HOSTS,
+        Some(text) => {
+            let count = text.parse().ok().filter(|count| (1..=10_000_000).contains(count));
+            count.ok_or_else(|| wrong("hosts", text, "a whole number from 1 to 10,000,000"))?
+        }
+    };
+    let asked = match availability {
+        None => None,
+        Some(text) => {
+            let share = text.parse().ok().filter(|share| *share > 0.0 && *share < 1.0);
+            Some(share.ok_or_else(|| wrong("availability", text, "a share between 0 and 1, such as 0.99"))?)
+        }
+    };
+    let bytes =
+        std::fs::read(file).map_err(|error| CliError::input(format!("cannot read {file}: {error}"), help))?;
+    let events = events(file, &bytes)?;
+    let replay = Replay::of(&events, hosts).map_err(|error| {
+        let message = format!("{file}: event {}: {}", error.index + 1, error.problem);
+        CliError::input(message, "write events in the order of time; --hosts says how many hosts there are")
+    })?;
+    let shares: Vec<f64> = match asked {
+        Some(share) => vec![share],
+        None => vec![0.9, 0.99, 0.999],
+    };
+    let (active, spares) = SEGMENT;
+    let run_out = replay.run_out(active, spares);
+    let needed: Vec<Value> = shares
+        .iter()
+        .map(|&share| {
+            let [recorded, poisson] = replay.spares(share);
+            json!({ "share": share, "recorded": recorded, "poisson": poisson })
+        })
+        .collect();
+    let json = json!({
+        "replay": replay,
+        "spares": needed,
+        "segment": { "hosts": active, "spares": spares, "more_out_than_spares": run_out },
+    });
+    Ok((json, text_of(&replay, &shares, run_out)))
+}
+
+/// The events of a file.
+fn events(file: &str, bytes: &[u8]) -> Result<Vec<FaultEvent>, CliError> {
+    let help = "a history is a list of objects with node_id, event_time (days), event_type (fault_start or fault_end) \
+                and fault_type with Class and Desc";
+    let list: Value = serde_json::from_slice(bytes)
+        .map_err(|error| CliError::input(format!("{file}:{}: is no JSON: {error}", error.line()), help))?;
+    let Value::Array(list) = list else {
+        return Err(CliError::input(format!("{file}: is no list"), help));
+    };
+    if list.is_empty() {
+        return Err(CliError::input(format!("{file}: has no event"), help));
+    }
+    let event = |(index, event): (usize, &Value)| {
+        let refuse = |field: &str, value: &Value| {
+            let place = format!("{file}: event {}", index + 1);
+            match value {
+                Value::Null => CliError::input(format!("{place}: {field} is missing"), help),
+                value => CliError::input(format!("{place}: {field} cannot be {value}"), help),
+            }
+        };
+        let text = |value: &Value, field: &str| {
+            value.as_str().map(str::to_owned).ok_or_else(|| refuse(field, value))
+        };
+        let day = &event["event_time"];
+        let (kind, fault) = (&event["event_type"], &event["fault_type"]);
+        Ok(FaultEvent {
+            host: text(&event["node_id"], "node_id")?,
+            day: day.as_f64().filter(|day| *day >= 0.0).ok_or_else(|| refuse("event_time", day))?,
+            begins: match kind.as_str() {
+                Some("fault_start") => true,
+                Some("fault_end") => false,
+                _ => return Err(refuse("event_type", kind)),
+            },
+            class: text(&fault["Class"], "fault_type.Class")?,
+            description: text(&fault["Desc"], "fault_type.Desc")?,
+        })
+    };
+    list.iter().enumerate().map(event).collect()
+}
+
+fn text_of(replay: &Replay, shares: &[f64], run_out: f64) -> String {
+    let mut facts = TextTable::default();
+    let mut row = |name: &str, value: String| facts.row([name.to_owned(), value]);
+    row(
+        "hosts",
+        format!("{}, of which {} had faults", grouped(replay.hosts), grouped(replay.hosts_with_faults)),
+    );
+    row("days", format!("{:.1}", replay.days));
+    row("faults", format!("{}, of which {} did not end", grouped(replay.faults), replay.open));
+    row("hosts out", format!("{:.2} on average, {} at most", replay.out_mean, replay.out_most));
+    row("host-days in service", percent(replay.availability));
+    for &share in shares {
+        let [recorded, poisson] = replay.spares(share);
+        let name = format!("spares for {} % of the time", share * 100.0);
+        row(&name, format!("{recorded} as recorded, {poisson} by Poisson"));
+    }
+    let (active, spares) = SEGMENT;
+    row(&format!("more than {spares} of {} out", active + spares), format!("{run_out:.3e} (binomial)"));
+    let mut classes = TextTable::default();
+    let head = ["class", "faults", "days between", "host-days between", "median days", "mean days"];
+    classes.row(head.map(str::to_owned));
+    for class in &replay.classes {
+        let days = |days: Option<f64>| days.map_or("-".to_owned(), |days| format!("{days:.2}"));
+        classes.row([
+            class.class.clone(),
+            grouped(class.faults),
+            format!("{:.2}", class.mtbf_days),
+            format!("{:.0}", class.mtbf_host_days),
+            days(class.repair_days_median),
+            days(class.repair_days_mean),
+        ]);
+    }
+    format!("{}\n{}\n{}", facts.text(), over_time(replay).text(), classes.text())
+}
+
+/// Hosts out in stretches of thirty days.
+fn over_time(replay: &Replay) -> TextTable {
+    let mut table = TextTable::default();
+    table.row(["days", "hosts out", "most"].map(str::to_owned));
+    let count = (replay.days / STRETCH).ceil() as u32;
+    for stretch in 0..count.min(1000) {
+        let from = f64::from(stretch) * STRETCH;
+        let until = (from + STRETCH).min(replay.days);
+        let (mut sum, mut most) = (0.0, 0);
+        for (index, &(begin, out)) in replay.out.iter().enumerate() {
+            let end = replay.out.get(index + 1).map_or(replay.days, |next| next.0);
+            let within = end.min(until) - begin.max(from);
+            if within > 0.0 {
+                sum += within * f64::from(out);
+                most = most.max(out);
+            }
+        }
+        let mean = if until > from { sum / (until - from) } else { 0.0 };
+        table.row([format!("{from:.0} – {until:.0}"), format!("{mean:.2}"), most.to_string()]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_histories_are_named_by_event_and_field() {
+        let message = |text: &str| events("h.json", text.as_bytes()).unwrap_err().to_string();
+        let start = r#"{ "node_id": "a", "event_time": 1, "event_type": "begin" }"#;
+        assert_eq!(message("{}"), "h.json: is no list");
+        assert_eq!(message("[]"), "h.json: has no event");
+        assert_eq!(message("[{}]"), "h.json: event 1: node_id is missing");
+        assert_eq!(message(&format!("[{start}]")), "h.json: event 1: event_type cannot be \"begin\"");
+        assert!(message("[\n").starts_with("h.json:2: is no JSON"));
+    }
+}

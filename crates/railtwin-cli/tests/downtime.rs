@@ -1,0 +1,115 @@
+//! `railtwin downtime`: booking, plans, histories, C4's table, and what is refused.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test: files are written for the command to read"
+)]
+
+mod harness;
+
+use harness::{Outcome, railtwin, written};
+
+const HEAD: &str = "job,kind,cause,checkpoint,failed,detected,isolated,restarted,lost\n";
+const HISTORY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/failures/llm_cluster_faults_240_days.json");
+
+/// Books a CSV.
+fn booked(rows: &str, more: &[&str]) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), "incidents.csv", &format!("{HEAD}{rows}"));
+    let mut args = vec!["downtime", &file];
+    args.extend(more);
+    railtwin(&args)
+}
+
+#[test]
+fn incidents_are_booked_like_table_three() {
+    let rows = "a,,cuda,1,3,3.5,10,10.25,\na,crash,cuda,1,5,6,10,10.25,\na,slow-other,,,50,,,60,0.5\n\
+                b,startup,unknown,,0,,2,3,\n";
+    let answer = booked(rows, &["--hours", "100", "--json"]).json();
+    let a = &answer["jobs"][0];
+    assert_eq!(a["time_h"]["post_checkpoint"], 2.0);
+    assert_eq!(a["time_h"]["detection"], 0.5);
+    assert_eq!(a["time_h"]["diagnosis_cuda"], 6.5);
+    assert_eq!((&a["time_h"]["slow_other"], &a["crashes"]["cuda"]), (&5.0.into(), &2.into()));
+    assert!((a["share"]["downtime"].as_f64().unwrap() - 0.0925).abs() < 1e-12);
+    assert_eq!(
+        (&answer["all"]["hours"], &answer["all"]["time_h"]["downtime"]),
+        (&200.0.into(), &12.25.into())
+    );
+    let text = booked(rows, &["--hours", "100"]);
+    assert_eq!(text.status, 0);
+    for words in ["diagnosis and isolation", "6.50 %", "3 crashes: 0 ecc-nvlink, 2 cuda", "booked once"] {
+        assert!(text.out.contains(words), "{words}\n{}", text.out);
+    }
+}
+
+#[test]
+fn wrong_incidents_are_one_error() {
+    let hours = ["--hours", "100"];
+    let row = "a,crash,cuda,1,3,2,10,11,\n";
+    booked(row, &hours).assert_refused(&["incidents.csv:2", "detected", "\"2\"", "before failed"]);
+    booked("a,crash,gpu,1,3,4,10,11,\n", &hours).assert_refused(&[
+        "incidents.csv:2",
+        "\"gpu\"",
+        "ecc-nvlink",
+    ]);
+    booked("a,crash,cuda,1,3,4,10,11,\n", &[]).assert_refused(&["how long a was watched", "--hours"]);
+    booked("a,crash,cuda,1,3,4,10,11,\n", &["--hours=-1"]).assert_refused(&["--hours", "\"-1\""]);
+    railtwin(&["downtime"]).assert_refused(&["no file of incidents"]);
+    railtwin(&["downtime", "nowhere.csv"]).assert_refused(&["cannot read nowhere.csv"]);
+    railtwin(&["downtime", "x.csv", "--gpus", "8"]).assert_refused(&["--gpus", "--plan"]);
+}
+
+#[test]
+fn a_plan_answers_in_closed_form_and_by_lot() {
+    let answer = railtwin(&["downtime", "--plan", "--gpus", "4096", "--spares", "any", "--json"]).json();
+    let (expected, drawn) = (&answer["expected"]["shares"], &answer["simulated"]["shares"]);
+    let error = answer["simulated"]["error"]["post_checkpoint"].as_f64().unwrap();
+    let off = expected["post_checkpoint"].as_f64().unwrap() - drawn["post_checkpoint"].as_f64().unwrap();
+    assert!(off.abs() < 4.0 * error, "{off} {error}");
+    let again = railtwin(&["downtime", "--plan", "--gpus", "4096", "--spares", "any", "--json"]).json();
+    assert_eq!(answer, again, "the same seed, the same answer");
+    let text = railtwin(&["downtime", "--plan", "--interval", "10 min"]);
+    assert!(text.out.contains("every 10.0 min"), "{}", text.out);
+}
+
+#[test]
+fn a_plan_reads_its_file_and_flags_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[downtime]\ngpus = 1000\nspares = 2\nwindows = 10\n[[downtime.failure]]\ncause = \"cuda\"\ncount = 10\n\
+                gpus = 1000\ndays = 30\n";
+    let file = written(folder.path(), "plan.toml", text);
+    let answer = railtwin(&["downtime", "--plan", &file, "--gpus", "2000", "--json"]).json();
+    assert_eq!((&answer["plan"]["gpus"], &answer["plan"]["spares"]), (&2000.into(), &2.into()));
+    let mtbf = answer["expected"]["mtbf"].as_f64().unwrap();
+    assert!((mtbf - 36.0).abs() < 1e-9, "{mtbf}");
+    let wrong = written(folder.path(), "wrong.toml", "[downtime]\ngpus = 1000\ninterval = 3\n");
+    railtwin(&["downtime", "--plan", &wrong]).assert_refused(&["wrong.toml:3", "interval", "3 h"]);
+    railtwin(&["downtime", "--plan", "--rates", "x"]).assert_refused(&["--rates", "\"x\"", "llama3"]);
+    let many = ["downtime", "--plan", "--rate-factor", "100000", "--windows", "100000"];
+    railtwin(&many).assert_refused(&["crashes", "fewer --windows"]);
+}
+
+#[test]
+fn the_shipped_history_replays() {
+    let answer = railtwin(&["downtime", "--replay", HISTORY, "--json"]).json();
+    let replay = &answer["replay"];
+    assert_eq!((&replay["faults"], &replay["open"]), (&381.into(), &10.into()));
+    assert_eq!(replay["hosts_with_faults"], 184);
+    let spares = |index: usize| answer["spares"][index]["recorded"].as_u64().unwrap();
+    assert!(spares(0) <= spares(1) && spares(1) <= spares(2) && spares(2) > 0);
+    railtwin(&["downtime", "--replay", HISTORY, "--hosts", "100"])
+        .assert_refused(&["more than the 100 hosts"]);
+    railtwin(&["downtime", "--replay", HISTORY, "--availability", "1"]).assert_refused(&["--availability"]);
+    assert!(railtwin(&["downtime", "--replay", HISTORY]).out.contains("Power Supply"));
+}
+
+#[test]
+fn c4s_table_stands_beside_ours() {
+    let answer = railtwin(&["downtime", "--table3", "--json"]).json();
+    let ratio = answer["june_over_december"]["stated_june"].as_f64().unwrap();
+    assert!((20.0..35.0).contains(&ratio), "{ratio}");
+    assert!(railtwin(&["downtime", "--table3"]).out.contains("Implied"));
+    railtwin(&["downtime", "x.csv", "--table3"]).assert_refused(&["x.csv"]);
+}

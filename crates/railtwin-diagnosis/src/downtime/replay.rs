@@ -1,0 +1,233 @@
+//! A recorded history of faults replayed: hosts out of service over time, spares, mean time between failures.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::downtime::spares::{binomial_above, spares_for};
+
+/// The begin or end of a fault.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FaultEvent {
+    /// The host.
+    pub host: String,
+    /// Days from the start.
+    pub day: f64,
+    /// Whether the fault begins.
+    pub begins: bool,
+    /// Its class, such as GPU.
+    pub class: String,
+    /// What it is, within the class.
+    pub description: String,
+}
+
+/// Faults of one class.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ClassFaults {
+    /// The class.
+    pub class: String,
+    /// How many began.
+    pub faults: u32,
+    /// Days between two of them on the whole cluster.
+    pub mtbf_days: f64,
+    /// Host-days between two of them.
+    pub mtbf_host_days: f64,
+    /// Median days that one lasted, of those that ended; null where none did.
+    pub repair_days_median: Option<f64>,
+    /// The mean of them.
+    pub repair_days_mean: Option<f64>,
+}
+
+/// What a history comes to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Replay {
+    /// Hosts of the cluster.
+    pub hosts: u32,
+    /// Hosts that had a fault.
+    pub hosts_with_faults: u32,
+    /// Days from the start to the last event.
+    pub days: f64,
+    /// Faults that began.
+    pub faults: u32,
+    /// Of these, how many did not end; they last until the last event.
+    pub open: u32,
+    /// By class, most faults first.
+    pub classes: Vec<ClassFaults>,
+    /// Hosts out of service: when it changed, days, and to how many.
+    pub out: Vec<(f64, u32)>,
+    /// Their mean over time.
+    pub out_mean: f64,
+    /// The most at once.
+    pub out_most: u32,
+    /// Share of host-days in service.
+    pub availability: f64,
+    /// Share of the time with as many hosts out as the index says.
+    pub time_at: Vec<f64>,
+}
+
+/// An event that does not fit the ones before.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("event {index}: {problem}")]
+pub struct ReplayError {
+    /// Index of the event.
+    pub index: usize,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// A fault: host, class, description.
+type Key<'a> = (&'a str, &'a str, &'a str);
+
+impl Replay {
+    /// Replays a history on a cluster of `hosts` hosts. A host is out while any of its faults lasts.
+    ///
+    /// # Errors
+    /// [`ReplayError`] where times go back, a fault ends that did not begin, or more hosts fail than there are.
+    pub fn of(events: &[FaultEvent], hosts: u32) -> Result<Self, ReplayError> {
+        let wrong = |index: usize, problem: String| ReplayError { index, problem };
+        let mut open: BTreeMap<Key<'_>, Vec<f64>> = BTreeMap::new();
+        let mut faulty: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let mut lasted: BTreeMap<&str, (u32, Vec<f64>)> = BTreeMap::new();
+        let mut out = vec![(0.0, 0)];
+        let mut last = 0.0;
+        for (index, event) in events.iter().enumerate() {
+            let FaultEvent { host, day, begins, class, description } = event;
+            if !day.is_finite() || *day < last {
+                return Err(wrong(index, format!("day {day} comes after day {last}; write events in order")));
+            }
+            last = *day;
+            let key = (host.as_str(), class.as_str(), description.as_str());
+            let of_class = lasted.entry(class).or_default();
+            let of_host = faulty.entry(host).or_insert(0);
+            if *begins {
+                seen.insert(host.as_str());
+                of_class.0 += 1;
+                *of_host += 1;
+                open.entry(key).or_default().push(*day);
+            } else {
+                let Some(start) =
+                    open.get_mut(&key).and_then(|starts| (!starts.is_empty()).then(|| starts.remove(0)))
+                else {
+                    return Err(wrong(
+                        index,
+                        format!("{class} ({description}) of host {host} ends and did not begin"),
+                    ));
+                };
+                of_class.1.push(day - start);
+                *of_host -= 1;
+            }
+            if *of_host == 0 {
+                faulty.remove(host.as_str());
+            }
+            let count = faulty.len() as u32;
+            if seen.len() as u64 > u64::from(hosts) {
+                return Err(wrong(index, format!("has more than the {hosts} hosts of the cluster")));
+            }
+            match out.last_mut() {
+                Some(step) if step.0 == *day => step.1 = count,
+                _ => out.push((*day, count)),
+            }
+        }
+        let faults = lasted.values().map(|(count, _)| count).sum();
+        let mut classes: Vec<ClassFaults> = lasted
+            .into_iter()
+            .map(|(class, (count, days))| class_faults(class, count, days, last, hosts))
+            .collect();
+        classes.sort_by_key(|class| std::cmp::Reverse(class.faults));
+        out.dedup_by_key(|step| step.1);
+        let time_at = time_at(&out, last);
+        let out_mean = time_at.iter().enumerate().map(|(count, share)| count as f64 * share).sum();
+        Ok(Self {
+            hosts,
+            hosts_with_faults: seen.len() as u32,
+            days: last,
+            faults,
+            open: open.values().map(|starts| starts.len() as u32).sum(),
+            classes,
+            out_mean,
+            out_most: out.iter().map(|step| step.1).max().unwrap_or(0),
+            availability: 1.0 - out_mean / f64::from(hosts.max(1)),
+            out,
+            time_at,
+        })
+    }
+
+    /// The least number of spares with which, for this share of the time, no more hosts are out: as recorded, and
+    /// by a Poisson law of the same mean.
+    pub fn spares(&self, availability: f64) -> [u32; 2] {
+        let mut within = 0.0;
+        let recorded = self.time_at.iter().position(|share| {
+            within += share;
+            within >= availability - 1e-12
+        });
+        [recorded.map_or(self.out_most, |spares| spares as u32), spares_for(self.out_mean, availability)]
+    }
+
+    /// Chance that of `active + spares` hosts like these more than `spares` are out (binomial).
+    pub fn run_out(&self, active: u32, spares: u32) -> f64 {
+        binomial_above(active + spares, 1.0 - self.availability, spares)
+    }
+}
+
+fn class_faults(class: &str, faults: u32, mut days: Vec<f64>, last: f64, hosts: u32) -> ClassFaults {
+    let mtbf_days = last / f64::from(faults);
+    let mean = days.iter().sum::<f64>() / days.len() as f64;
+    ClassFaults {
+        class: class.to_owned(),
+        faults,
+        mtbf_days,
+        mtbf_host_days: mtbf_days * f64::from(hosts),
+        repair_days_mean: Some(mean).filter(|mean| mean.is_finite()),
+        repair_days_median: crate::robust::median(&mut days),
+    }
+}
+
+/// Share of the time at each number of hosts out.
+fn time_at(out: &[(f64, u32)], end: f64) -> Vec<f64> {
+    let most = out.iter().map(|step| step.1).max().unwrap_or(0);
+    let mut time = vec![0.0; most as usize + 1];
+    for (index, &(from, count)) in out.iter().enumerate() {
+        let until = out.get(index + 1).map_or(end, |step| step.0);
+        time[count as usize] += if end > 0.0 { (until - from) / end } else { 0.0 };
+    }
+    time
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(host: &str, day: f64, begins: bool, class: &str) -> FaultEvent {
+        FaultEvent { host: host.to_owned(), day, begins, class: class.to_owned(), description: String::new() }
+    }
+
+    #[test]
+    fn a_host_is_out_while_any_fault_lasts() {
+        let events = [
+            event("a", 1.0, true, "GPU"),
+            event("a", 2.0, true, "NIC"),
+            event("b", 3.0, true, "GPU"),
+            event("a", 4.0, false, "GPU"),
+            event("b", 5.0, false, "GPU"),
+            event("a", 6.0, false, "NIC"),
+            event("c", 10.0, true, "Fan"),
+        ];
+        let replay = Replay::of(&events, 10).unwrap();
+        assert_eq!(replay.out, [(0.0, 0), (1.0, 1), (3.0, 2), (5.0, 1), (6.0, 0), (10.0, 1)]);
+        assert!((replay.out_mean - 0.7).abs() < 1e-12);
+        assert_eq!((replay.out_most, replay.faults, replay.open), (2, 4, 1));
+        assert_eq!((replay.classes[0].class.as_str(), replay.classes[0].mtbf_host_days), ("GPU", 50.0));
+        assert_eq!(replay.classes[0].repair_days_median, Some(2.5));
+        assert_eq!((replay.spares(0.5)[0], replay.spares(0.8)[0], replay.spares(0.9)[0]), (0, 1, 2));
+    }
+
+    #[test]
+    fn a_history_that_does_not_fit_is_refused() {
+        let problem = |events: &[FaultEvent], hosts| Replay::of(events, hosts).unwrap_err();
+        let (a, b) = (event("a", 2.0, true, "GPU"), event("b", 1.0, true, "GPU"));
+        assert_eq!(problem(&[a.clone(), b.clone()], 9).index, 1);
+        assert!(problem(&[event("a", 1.0, false, "GPU")], 9).problem.contains("did not begin"));
+        assert!(problem(&[b, a], 1).problem.contains("more than the 1 hosts"));
+        assert_eq!(Replay::of(&[], 4).unwrap().availability, 1.0);
+    }
+}

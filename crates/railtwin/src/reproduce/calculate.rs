@@ -1,0 +1,139 @@
+//! Calculations that rows of the reproduction table name instead of a scenario: models without a run.
+use railtwin_diagnosis::downtime::leaves::Pairs;
+use railtwin_diagnosis::downtime::table3::{Stated, Table3, ratios};
+use railtwin_diagnosis::downtime::{Account, Part, Plan};
+use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
+use railtwin_store::Figure;
+
+/// Months that failures are drawn for.
+const MONTHS: f64 = 4000.0;
+/// Seed of the draws.
+const SEED: u64 = 1;
+/// Hours until a failed leaf or cable of HPN works again; the paper does not say.
+const REPAIR_H: f64 = 24.0;
+
+/// The figures of a calculation; none where there is none of that name.
+pub fn figures(calculation: &str) -> Option<Vec<Figure>> {
+    Some(match calculation {
+        "crash-mix" => crash_mix(),
+        "downtime-table" => downtime_table(),
+        "downtime-ratios" => downtime_ratios(),
+        "network-crashes" => network_crashes(),
+        "failure-cost" => failure_cost(),
+        "dual-leaf" => dual_leaf(),
+        _ => return None,
+    })
+}
+
+/// C4, Table I, from the shipped rates, and drawn: 4,000 months of a job of 4,096 GPUs.
+fn crash_mix() -> Vec<Figure> {
+    let rates = FailureRates::c4();
+    let (all, local) = (rates.by_cause(4096.0), rates.local_by_cause(4096.0));
+    let total: f64 = all.iter().sum();
+    let drawn = rates.crashes(4096, MONTHS * MONTH_H, SEED);
+    let mut figures = vec![
+        Figure::new("crashes_per_month", rounded(total * MONTH_H), ""),
+        Figure::new("crashes_per_month_drawn", drawn.len() as f64 / MONTHS, ""),
+        Figure::new("local_share", rounded(rates.local_share()), ""),
+        Figure::new("local_share_drawn", share(&drawn, |crash| crash.local), ""),
+    ];
+    for cause in Cause::ALL {
+        let name = cause.name().replace('-', "_");
+        let c = cause.index();
+        figures.push(Figure::new(&format!("share_{name}"), rounded(all[c] / total), ""));
+        figures.push(Figure::new(&format!("local_{name}"), rounded(local[c] / all[c]), ""));
+        let of_cause = share(&drawn, |crash| crash.cause == cause);
+        figures.push(Figure::new(&format!("share_{name}_drawn"), of_cause, ""));
+    }
+    figures
+}
+
+/// Twelve digits: rates per GPU and hour times their inverse leave the last one or two to chance.
+fn rounded(value: f64) -> f64 {
+    (value * 1e12).round() / 1e12
+}
+
+fn share(crashes: &[Crash], is: impl Fn(&Crash) -> bool) -> f64 {
+    crashes.iter().filter(|crash| is(crash)).count() as f64 / crashes.len() as f64
+}
+
+/// C4, Table III: June and December as stated and predicted, and June over December; shares in percent.
+fn downtime_table() -> Vec<Figure> {
+    let table = Table3::of(Stated::default());
+    let [fitted, stated] = table.ratios();
+    let mut figures = vec![
+        Figure::new("june_over_december", fitted, ""),
+        Figure::new("june_stated_over_december", stated, ""),
+        Figure::new("implied_june_interval", table.implied_june_interval(), "h"),
+    ];
+    for (month, account) in [("june", &table.june), ("december", &table.december)] {
+        for (name, share) in parts(account) {
+            figures.push(Figure::new(&format!("{month}_{name}"), share * 100.0, "%"));
+        }
+    }
+    figures
+}
+
+fn parts(account: &Account) -> [(&'static str, f64); 10] {
+    let diagnosis = |cause| account[Part::Diagnosis(cause)];
+    [
+        ("post_checkpoint", account[Part::PostCheckpoint]),
+        ("detection", account[Part::Detection]),
+        ("diagnosis", account.diagnosis()),
+        ("diagnosis_ecc_nvlink", diagnosis(Cause::EccNvlink)),
+        ("diagnosis_cuda", diagnosis(Cause::Cuda)),
+        ("diagnosis_ccl_timeout", diagnosis(Cause::CclTimeout)),
+        ("diagnosis_ack_timeout", diagnosis(Cause::AckTimeout)),
+        ("diagnosis_unknown", diagnosis(Cause::Unknown)),
+        ("reinitialisation", account[Part::Reinitialisation]),
+        ("downtime", account.downtime()),
+    ]
+}
+
+/// C4, section IV-B1: the ratios that the text draws from Table III.
+fn downtime_ratios() -> Vec<Figure> {
+    let ratios = ratios();
+    vec![
+        Figure::new("post_checkpoint", ratios.post_checkpoint, ""),
+        Figure::new("diagnosis", ratios.diagnosis, ""),
+        Figure::new("diagnosis_gpu", ratios.gpu, ""),
+        Figure::new("diagnosis_others", ratios.others, ""),
+        Figure::new("crashes", ratios.crashes, ""),
+    ]
+}
+
+/// HPN, section 2.3: crashes of a job of 3,000 GPUs whose NICs have one leaf each.
+fn network_crashes() -> Vec<Figure> {
+    let rates = FailureRates::hpn();
+    let drawn = rates.crashes(3000, MONTHS * MONTH_H, SEED).len() as f64 / MONTHS;
+    vec![
+        Figure::new("crashes_per_month", rates.per_hour(3000.0) * MONTH_H, ""),
+        Figure::new("crashes_per_month_drawn", drawn, ""),
+    ]
+}
+
+/// HPN, section 2.3: what the work since the last checkpoint costs, at the middle of the intervals of Figure 4.
+fn failure_cost() -> Vec<Figure> {
+    let plan = Plan::new(FailureRates::hpn(), 3000);
+    let per_hour = plan.price * 3000.0;
+    // Where the interval is short against the time between crashes, a crash falls anywhere in it alike.
+    vec![
+        Figure::new("dollars_per_hour", rounded(per_hour), ""),
+        Figure::new("dollars_per_crash", rounded(per_hour * plan.interval / 2.0), ""),
+    ]
+}
+
+/// HPN, section 1: crashes by leaves in eight months of a pod, with one leaf to a NIC and with two.
+fn dual_leaf() -> Vec<Figure> {
+    let (leaves, access) = (Pairs::hpn_leaves(REPAIR_H), Pairs::hpn_access(REPAIR_H));
+    let eight = 8.0;
+    let drawn = leaves.simulate(eight, 10_000, SEED);
+    vec![
+        Figure::new("leaf_failures_single", leaves.expected(eight).single, ""),
+        Figure::new("leaf_failures_single_drawn", drawn.single, ""),
+        Figure::new("leaf_failures_both", leaves.expected(eight).both, ""),
+        Figure::new("leaf_failures_both_drawn", drawn.both, ""),
+        Figure::new("access_failures_both", access.expected(eight).both, ""),
+        Figure::new("crashes_once", leaves.simulate(eight, 1, SEED).both, ""),
+    ]
+}
