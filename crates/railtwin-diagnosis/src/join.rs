@@ -149,9 +149,12 @@ pub fn join(places: &Places<'_>, findings: &[Finding]) -> Vec<Finding> {
     let mut joined: Vec<Finding> = Vec::new();
     for finding in findings {
         let with = joined.iter_mut().find_map(|known| {
-            let apart = known.syndrome == Syndrome::Collision || finding.syndrome == Syndrome::Collision;
-            let common = common(places, &known.suspects, &finding.suspects);
-            (!apart && !common.is_empty()).then_some((known, common))
+            let mut common = common(places, &known.suspects, &finding.suspects);
+            // A process that is late or gone is no matter of a cable at its host.
+            if of_process(known) || of_process(finding) {
+                common.retain(|suspect| !of_network(&suspect.component));
+            }
+            (!are_apart(known, finding) && !common.is_empty()).then_some((known, common))
         });
         match with {
             Some((known, suspects)) => merge(known, finding, suspects),
@@ -159,6 +162,26 @@ pub fn join(places: &Places<'_>, findings: &[Finding]) -> Vec<Finding> {
         }
     }
     consequences(places, by_host(places, joined))
+}
+
+/// Whether two findings cannot be about one fault, whatever they name: a collision is none, and what carries slowly is
+/// not down.
+fn are_apart(first: &Finding, second: &Finding) -> bool {
+    let slow = |finding: &Finding| finding.syndrome == Syndrome::CommunicationSlow;
+    let down = |finding: &Finding| !slow(finding) && finding.faults.first() == Some(&FaultKind::Down);
+    let collision = |finding: &Finding| finding.syndrome == Syndrome::Collision;
+    collision(first) || collision(second) || slow(first) && down(second) || down(first) && slow(second)
+}
+
+/// Whether a finding is about a process and what it runs on.
+fn of_process(finding: &Finding) -> bool {
+    use Syndrome::{Crash, Mismatch, NonCommunicationHang, NonCommunicationSlow};
+    matches!(finding.syndrome, Crash | Mismatch | NonCommunicationHang | NonCommunicationSlow)
+}
+
+fn of_network(component: &Component) -> bool {
+    use Component::{Cable, Connection, Link, Nic, Switch};
+    matches!(component, Cable(_) | Connection(_) | Link(_) | Nic(_) | Switch(_))
 }
 
 /// Late or missing ranks of one host as one finding about the host: that two of its GPUs fail together by themselves is
@@ -192,7 +215,13 @@ fn by_host(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
 /// talks to the first one's shows again once the first is mended.
 fn consequences(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
-    order.sort_by(|&a, &b| findings[b].confidence.total_cmp(&findings[a].confidence).then(a.cmp(&b)));
+    // What is gone or down explains what is slow, however sure that it is slow.
+    let soft =
+        |finding: &Finding| finding.syndrome == Syndrome::CommunicationSlow || finding.confidence < 0.75;
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&findings[a], &findings[b]);
+        soft(a).cmp(&soft(b)).then(b.confidence.total_cmp(&a.confidence))
+    });
     let mut follows = vec![false; findings.len()];
     for (rank, &cause) in order.iter().enumerate() {
         if follows[cause] {

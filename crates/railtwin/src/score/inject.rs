@@ -137,12 +137,13 @@ impl Injection {
     }
 }
 
-/// Capacity that a slow link has left: a lane of four lost and some, or a cable that fell back to half its rate.
-const CAPACITY_LEFT: std::ops::Range<f64> = 0.3..0.6;
+/// Capacity that a slow link has left: a 200G port that fell back to one lane, or to 50G or 25G.
+const CAPACITY_LEFT: std::ops::Range<f64> = 0.1..0.5;
 /// What a storm of pauses lets through.
 const STORM_LEFT: f64 = 0.02;
-/// Loss of a lossy link: go-back-N loses a good part of the rate from a thousandth on.
-const LOSS: std::ops::Range<f64> = 1e-3..1e-2;
+/// Decimal logarithm of the loss of a lossy link: go-back-N loses a twentieth of the rate at a thousandth and four
+/// fifths at a tenth.
+const LOSS_LOG: std::ops::Range<f64> = -3.0..-1.0;
 /// How much longer a slow GPU computes.
 const SLOWER: std::ops::Range<f64> = 1.3..2.0;
 
@@ -195,7 +196,7 @@ pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u
             let mut impairment = worse(link, capacity);
             let mut severity = capacity;
             if what == Injected::LossyLink {
-                severity = lot.random_range(LOSS);
+                severity = 10_f64.powf(lot.random_range(LOSS_LOG));
                 (impairment.capacity, impairment.loss) = (1.0, severity);
             }
             set(link_component(fabric, link), severity);

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use super::trial::Trial;
 use super::{Card, Row};
 
-/// Slowdown of a step from which a fault counts for the shares: those below cannot hurt a job much.
-const COUNTS_FROM: f64 = 0.0;
+/// Slowdown of the operation from which a fault counts for the bars of the card.
+pub const HURTS: f64 = 0.2;
 
 /// Shares and medians of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,13 +26,9 @@ pub struct Sum {
     pub wrong: usize,
 }
 
-/// Sums a row up.
-pub fn sum(row: &Row) -> Sum {
-    let counted: Vec<&Trial> = row
-        .trials
-        .iter()
-        .filter(|trial| trial.slowdown >= COUNTS_FROM || !trial.slowdown.is_finite())
-        .collect();
+/// Sums up the trials of a row that hurt, or those that do not.
+pub fn sum(row: &Row, hurt: bool) -> Sum {
+    let counted: Vec<&Trial> = row.trials.iter().filter(|trial| (trial.slowdown >= HURTS) == hurt).collect();
     let share = |count: usize| count as f64 / counted.len().max(1) as f64;
     let verdicts: Vec<_> = counted.iter().filter_map(|trial| trial.verdict).collect();
     let median = |values: Vec<f64>| railtwin_diagnosis::robust::median(&mut values.clone());
@@ -47,15 +43,19 @@ pub fn sum(row: &Row) -> Sum {
     }
 }
 
+fn percent(share: f64, of: usize) -> String {
+    if of == 0 { "–".into() } else { format!("{:.0} %", 100.0 * share) }
+}
+
 /// One card.
 pub fn markdown(card: &Card) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
     line(format!("## {} ranks\n", card.ranks));
-    line("| fault | signals | trials | step slower | in set | first | itself | set | found after | others named |".into());
-    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
+    line("| fault | signals | operation slower | trials that hurt | in set | first | itself | set | found after | others named | milder trials | in set |".into());
+    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
     for row in &card.rows {
-        let sum = sum(row);
+        let (milder, sum) = (sum(row, false), sum(row, true));
         let mut slowdowns: Vec<f64> = row.trials.iter().map(|trial| trial.slowdown).collect();
         let slower = railtwin_diagnosis::robust::median(&mut slowdowns).unwrap_or(0.0);
         let slower = if slower.is_finite() { format!("{:.0} %", 100.0 * slower) } else { "stands".into() };
@@ -63,16 +63,18 @@ pub fn markdown(card: &Card) -> String {
             value.map_or("–".to_owned(), |value| format!("{value:.0}{unit}"))
         };
         line(format!(
-            "| {} | {} | {} | {slower} | {:.0} % | {:.0} % | {:.0} % | {} | {} | {} |",
+            "| {} | {} | {slower} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             row.what.name(),
             row.signals.name(),
             sum.trials,
-            100.0 * sum.in_set,
-            100.0 * sum.top,
-            100.0 * sum.exact,
+            percent(sum.in_set, sum.trials),
+            percent(sum.top, sum.trials),
+            percent(sum.exact, sum.trials),
             or(sum.set, ""),
             or(sum.seconds, " s"),
-            sum.wrong
+            sum.wrong + milder.wrong,
+            milder.trials,
+            percent(milder.in_set, milder.trials),
         ));
     }
     if let Some(healthy) = &card.healthy {

@@ -1,12 +1,13 @@
 //! One trial: a job that is healthy, then has a fault, watched by detectors until they accuse somebody.
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
+use railtwin_engine::{Case, EdgeRates, Impairment};
 use railtwin_fabric::LinkId;
 use railtwin_flowsim::FlowEngine;
 use railtwin_records::{Batch, Directory, Finding};
 use railtwin_telemetry::{CounterSettings, Counters, Jitter, Progress, Replay};
 use railtwin_units::SimTime;
-use railtwin_workload::Axis;
+use railtwin_workload::{Axis, Work};
 
 use super::bench::Bench;
 use super::inject::{Injected, draw};
@@ -42,11 +43,11 @@ impl Signals {
 /// When the fault begins, seconds: long enough for windows of healthy steps.
 const FAULT_AT_S: f64 = 40.0;
 /// Seconds after the fault in which it must be found.
-const WITHIN_S: f64 = 240.0;
+const WITHIN_S: f64 = 120.0;
 /// Seconds that go on after the first accusation, for other signals to join it.
 const GRACE_S: f64 = 40.0;
 /// How often the reachability mesh is probed, and over how many of the job's paths at most.
-const MESH_S: f64 = 5.0;
+const MESH_S: f64 = 2.0;
 const MESH: usize = 4_096;
 /// Rounds of pairwise probes that a controller grants.
 const PROBES: u32 = 3;
@@ -58,7 +59,7 @@ const COUNTERS_S: f64 = 10.0;
 pub struct Trial {
     /// What was injected.
     pub what: Injected,
-    /// How much longer the job's steps took with it; infinite where it stood still.
+    /// How much longer the job's longest operation took with it; infinite where it stood still.
     pub slowdown: f64,
     /// The verdict; none where nobody was accused.
     pub verdict: Option<Verdict>,
@@ -85,6 +86,7 @@ pub fn trial(
     let settled = SimTime::from_seconds(FAULT_AT_S + 1.0);
     let mut rates = vec![bench.rates.clone(), engine.edge_rates(&case, 0, settled)];
     rates[1].at = from;
+    let slow = rates[1].clone();
     let mut directory = Directory::default();
     let settings = railtwin_telemetry::Settings {
         axes: vec![Axis::Dp],
@@ -108,6 +110,8 @@ pub fn trial(
     let down: Vec<LinkId> =
         case.faults.iter().flat_map(|fault| [fault.cable.forward(), fault.cable.backward()]).collect();
     let mut now = 0.0;
+    let wrong =
+        |now: f64| if now >= FAULT_AT_S { (&case.impairments[..], &down[..]) } else { (&[][..], &[][..]) };
     while now < ends_at {
         batch.clear();
         if stuck {
@@ -125,14 +129,12 @@ pub fn trial(
         }
         if signals >= Signals::Transport && now >= mesh_at {
             mesh_at = now + MESH_S;
-            probe.get_or_insert_default().extend(&mesh);
+            send(&replay, &directory, &mesh, &wrong(now), &mut batch);
+            // A mesh of pings: delay and loss, no bandwidth.
+            batch.probes.bits_per_s.fill(0.0);
         }
         if let Some(asked) = probe.take() {
-            let paths: Vec<(u32, &[u32])> =
-                asked.iter().map(|&flow| (flow, &directory.flows[flow as usize].links[..])).collect();
-            let struck = now >= FAULT_AT_S;
-            let wrong = if struck { (&case.impairments[..], &down[..]) } else { (&[][..], &[][..]) };
-            replay.probe(&paths, wrong, true, batch.until_ns, &mut batch.probes);
+            send(&replay, &directory, &asked, &wrong(now), &mut batch);
         }
         let told = findings.len();
         diagnosis.observe(&directory, fabric, &batch, &mut findings);
@@ -150,7 +152,37 @@ pub fn trial(
     let places = Places { directory: &directory, fabric };
     let findings = join(&places, &findings);
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
-    let slowdown = if stuck { f64::INFINITY } else { mean(&after) / mean(&before) - 1.0 };
+    let of_step = (mean(&after) / mean(&before) - 1.0) * mean(&before) / 1e9;
+    let slowdown = match (stuck, injection.rank_faults.is_empty()) {
+        (true, _) => f64::INFINITY,
+        // What ranks wait for a late one, they wait within the operation.
+        (false, false) => of_step / operation_s(&bench.rates, &bench.case),
+        (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
+    };
     let verdict = judge(&places, &injection.truth, &findings);
     Ok(Some(Trial { what, slowdown, verdict, findings }))
+}
+
+/// Seconds of the longest operation of a step by the rates of one state of the network.
+fn operation_s(rates: &EdgeRates, case: &Case) -> f64 {
+    let plan = &case.work.jobs[0].plan;
+    let seconds = plan.operations.iter().map(|operation| match operation.work {
+        Work::Communicate { pattern, bytes } => {
+            let slowest =
+                rates.bundles_of(pattern.index()).map(|b| rates.seconds_per_byte[b]).fold(0.0, f64::max);
+            slowest * bytes as f64
+        }
+        Work::Compute(_) => 0.0,
+    });
+    seconds.fold(0.0, f64::max)
+}
+
+/// Impairments and dead links that probes meet.
+type Wrong<'a> = (&'a [Impairment], &'a [LinkId]);
+
+/// Sends probes over the paths of flows.
+fn send(replay: &Replay, directory: &Directory, flows: &[u32], wrong: &Wrong<'_>, batch: &mut Batch) {
+    let paths: Vec<(u32, &[u32])> =
+        flows.iter().map(|&flow| (flow, &directory.flows[flow as usize].links[..])).collect();
+    replay.probe(&paths, *wrong, true, batch.until_ns, &mut batch.probes);
 }
