@@ -90,6 +90,37 @@ impl Places<'_> {
         })
     }
 
+    /// Links of a cable or link; nothing without a fabric.
+    fn links(&self, component: &Component) -> Vec<u32> {
+        let Some(fabric) = self.fabric else { return Vec::new() };
+        match component {
+            Component::Cable(name) => {
+                let both = |cable: railtwin_fabric::CableId| [cable.forward().0, cable.backward().0];
+                fabric.cable_named(name).map(both).into_iter().flatten().collect()
+            }
+            Component::Link(name) => {
+                let cable = ends(name)
+                    .and_then(|[from, to]| fabric.cable_named(from).or_else(|| fabric.cable_named(to)));
+                let both = cable.into_iter().flat_map(|cable| [cable.forward(), cable.backward()]);
+                both.filter(|&link| fabric.link_name(link) == *name).map(|link| link.0).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a flow crosses both components: what one of them does, it does to flows that cross the other.
+    fn on_one_path(&self, first: &Component, second: &Component) -> bool {
+        let (first, second) = (self.links(first), self.links(second));
+        let crosses = |links: &[u32], of: &[u32]| links.iter().any(|link| of.contains(link));
+        !first.is_empty()
+            && !second.is_empty()
+            && self
+                .directory
+                .flows
+                .iter()
+                .any(|flow| crosses(&flow.links, &first) && crosses(&flow.links, &second))
+    }
+
     /// Whether a device is, or is in, a NIC, switch or host.
     fn is_at(&self, device: &str, whole: &Component) -> bool {
         match whole {
@@ -215,12 +246,14 @@ fn by_host(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
 /// talks to the first one's shows again once the first is mended.
 fn consequences(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
-    // What is gone or down explains what is slow, however sure that it is slow.
+    // What is gone or down explains what is slow, however sure that it is slow; and who names one explains who names
+    // many.
     let soft =
         |finding: &Finding| finding.syndrome == Syndrome::CommunicationSlow || finding.confidence < 0.75;
     order.sort_by(|&a, &b| {
         let (a, b) = (&findings[a], &findings[b]);
-        soft(a).cmp(&soft(b)).then(b.confidence.total_cmp(&a.confidence))
+        let sharp = |finding: &Finding| finding.confidence / finding.suspects.len().max(1) as f64;
+        soft(a).cmp(&soft(b)).then(sharp(b).total_cmp(&sharp(a)))
     });
     let mut follows = vec![false; findings.len()];
     for (rank, &cause) in order.iter().enumerate() {
@@ -264,7 +297,9 @@ fn explains(places: &Places<'_>, cause: &Finding, effect: &Finding) -> bool {
         CommunicationSlow | Counter => !cause.suspects.is_empty(),
         _ => false,
     };
-    is_effect && is_cause && places.talk(&first.component, &second.component)
+    let near = places.talk(&first.component, &second.component)
+        || places.on_one_path(&first.component, &second.component);
+    is_effect && is_cause && near
 }
 
 /// The finer of each pair of suspects of which one lies within the other, with the greater of their shares.

@@ -129,10 +129,10 @@ impl Part {
         }
     }
 
-    /// Whether it is only a name for more of the same, where `smaller` explains as much.
+    /// Whether it is only a name for more of the same, where `smaller` explains as much: a host all of whose flows go
+    /// by one NIC. A switch that only one of its cables speaks for is another thing than the cable, and stays.
     fn contains(self, smaller: Self) -> bool {
-        let whole = |part: Self| matches!(part, Self::Switch(_) | Self::Host(_));
-        whole(self) && !whole(smaller)
+        matches!(self, Self::Host(_)) && !matches!(smaller, Self::Host(_) | Self::Switch(_))
     }
 }
 

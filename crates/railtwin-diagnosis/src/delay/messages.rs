@@ -1,6 +1,7 @@
 //! Queue pairs whose messages take longer than those of their like: communication slow, down to the part at fault.
 use std::collections::BTreeMap;
 
+use railtwin_fabric::CableClass;
 use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
 use crate::collision::{Collision, JobActivity, explain, moved};
@@ -11,6 +12,9 @@ use crate::detector::Detector;
 use crate::hints::Hints;
 use crate::localize::{Cause, Part, localize};
 use crate::slow::members::Members;
+
+/// Confidence in a fault where traffic that no record tells of would look the same: it accuses nobody.
+const UNSEEN_TRAFFIC: f64 = 0.45;
 
 /// The detector. Needs messages, or bandwidth probes; the fabric and the paths of flows make its sets small.
 #[derive(Debug, Default)]
@@ -77,6 +81,10 @@ impl SlowMessages {
             self.finding(context, cause, Syndrome::CommunicationSlow, cause.suspects.clone(), now_ns);
         finding.faults = faults;
         finding.confidence = (precision * (1.0 - 0.5_f64.powf(covered.min(6.0) + 0.5))).clamp(0.0, 0.99);
+        let shared = self.is_shared(context, cause);
+        if shared {
+            finding.confidence = finding.confidence.min(UNSEEN_TRAFFIC);
+        }
         if let Some(way) = one_way {
             finding.evidence.push(Evidence {
                 table: "messages",
@@ -88,6 +96,11 @@ impl SlowMessages {
         }
         let probed = cause.flows.iter().all(|&flow| self.matrix.is_probed(flow));
         finding.advice = match (cause.suspects.len(), probed) {
+            _ if shared => {
+                "traffic that no record tells of may share the link: bytes and errors counted at its ports tell a \
+                 collision, which fills it, from a fault, which does not"
+                    .into()
+            }
             (0 | 1, _) => String::new(),
             (_, false) => {
                 "bandwidth probes between the NICs of the slow pairs and others, crosswise, tell the sending \
@@ -99,6 +112,25 @@ impl SlowMessages {
             }
         };
         finding
+    }
+
+    /// Whether others, of whom no record tells, may cross all suspects: links between switches, of which no counter
+    /// says anything.
+    fn is_shared(&self, context: &Context<'_>, cause: &Cause) -> bool {
+        let Some(fabric) = context.fabric else { return false };
+        let weights = self.hints.weights(context);
+        let of_switches = |component: &Component| match component {
+            Component::Cable(name) => {
+                fabric.cable_named(name).is_some_and(|cable| fabric.cable_class(cable) > CableClass::Access)
+            }
+            _ => false,
+        };
+        cause.suspects.iter().any(|suspect| of_switches(&suspect.component))
+            && cause.suspects.iter().all(|suspect| {
+                let told = weights.get(&suspect.component).is_some_and(|&weight| weight > 1.0);
+                !told
+                    && (of_switches(&suspect.component) || matches!(suspect.component, Component::Switch(_)))
+            })
     }
 
     fn one_way(&self, context: &Context<'_>, cause: &Cause) -> Option<String> {

@@ -138,7 +138,7 @@ pub fn trial(
         }
         let told = findings.len();
         diagnosis.observe(&directory, fabric, &batch, &mut findings);
-        if findings[told..].iter().any(accuses) && now >= FAULT_AT_S {
+        if now >= FAULT_AT_S && findings[told..].iter().any(|finding| !finding.suspects.is_empty()) {
             ends_at = ends_at.min(now + GRACE_S);
         }
         if signals >= Signals::Transport && now >= FAULT_AT_S && probes < PROBES {

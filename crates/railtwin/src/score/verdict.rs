@@ -29,13 +29,16 @@ pub fn accuses(finding: &Finding) -> bool {
         && finding.confidence >= ACCUSATION
 }
 
-/// Holds findings, joined, against the truth. None where no finding accuses anybody.
+/// Holds findings, joined, against the truth. A set that is named with too little confidence to accuse counts: it asks
+/// for more evidence. None where nobody is named.
 pub fn judge(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option<Verdict> {
+    let named = |finding: &&Finding| finding.syndrome != Syndrome::Collision && !finding.suspects.is_empty();
+    let naming: Vec<&Finding> = findings.iter().filter(named).collect();
     let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
     let names = |component: &Component| places.within(&truth.component, component);
     let right =
-        accusing.iter().find(|finding| finding.suspects.iter().any(|suspect| names(&suspect.component)));
-    let told = right.or(accusing.first())?;
+        naming.iter().find(|finding| finding.suspects.iter().any(|suspect| names(&suspect.component)));
+    let told = right.or(accusing.first()).or(naming.first())?;
     let of_truth = |finding: &&&Finding| finding.suspects.iter().any(|suspect| names(&suspect.component));
     Some(Verdict {
         in_set: right.is_some(),
