@@ -6,6 +6,10 @@
 use railtwin_fabric::Fabric;
 use railtwin_records::{Component, Directory, FaultKind, Finding, Suspect, Syndrome};
 
+/// Confidence from which something counts as gone or down, and how many suspects at most it then names.
+const SURE: f64 = 0.75;
+const FEW: usize = 2;
+
 /// Where components lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
@@ -248,12 +252,19 @@ fn consequences(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     // What is gone or down explains what is slow, however sure that it is slow; and who names one explains who names
     // many.
-    let soft =
-        |finding: &Finding| finding.syndrome == Syndrome::CommunicationSlow || finding.confidence < 0.75;
+    let gone = |finding: &Finding| {
+        let down = matches!(finding.syndrome, Syndrome::Unreachable | Syndrome::Counter)
+            && matches!(
+                finding.faults.first(),
+                Some(FaultKind::Down | FaultKind::GpuError | FaultKind::Crash)
+            );
+        let hard = down || matches!(finding.syndrome, Syndrome::Crash | Syndrome::NonCommunicationHang);
+        hard && finding.confidence >= SURE && finding.suspects.len() <= FEW
+    };
     order.sort_by(|&a, &b| {
         let (a, b) = (&findings[a], &findings[b]);
         let sharp = |finding: &Finding| finding.confidence / finding.suspects.len().max(1) as f64;
-        soft(a).cmp(&soft(b)).then(sharp(b).total_cmp(&sharp(a)))
+        gone(b).cmp(&gone(a)).then(sharp(b).total_cmp(&sharp(a)))
     });
     let mut follows = vec![false; findings.len()];
     for (rank, &cause) in order.iter().enumerate() {

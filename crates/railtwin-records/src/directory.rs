@@ -62,12 +62,19 @@ pub struct FlowInfo {
     pub target_nic: String,
     /// Port of the sending NIC, counted from 0.
     pub nic_port: u32,
-    /// Number of the queue pair at the source.
+    /// Number of the queue pair at the source; 0, which no connection has, for the path of a probe.
     pub queue_pair: u32,
     /// UDP source port; 0 where it is not told.
     pub source_port: u16,
     /// Links from NIC to NIC in order; empty where the path is not known.
     pub links: Vec<u32>,
+}
+
+impl FlowInfo {
+    /// Whether only probes take it.
+    pub fn is_probe(&self) -> bool {
+        self.queue_pair == 0
+    }
 }
 
 /// Something with counters: a NIC, a port of a switch, a GPU, a process.

@@ -1,7 +1,9 @@
 //! Processes that are gone, joined with what their GPU, host, NIC and peers show: why a job ended (C4 section II-C).
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, Syndrome};
+use railtwin_records::{
+    Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, FlowInfo, Syndrome,
+};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -130,7 +132,8 @@ impl ErrorJoin {
         }
         if !wanted.is_empty() {
             let mut late: BTreeMap<&str, bool> = BTreeMap::new();
-            for flow in directory.flows.iter().filter(|flow| flow.source_nic != flow.target_nic) {
+            let traffic = |flow: &&FlowInfo| flow.source_nic != flow.target_nic && !flow.is_probe();
+            for flow in directory.flows.iter().filter(traffic) {
                 if !wanted.contains(&flow.target_nic) {
                     continue;
                 }

@@ -3,6 +3,7 @@ use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Suspect, S
 
 use crate::context::Context;
 use crate::detector::Detector;
+use crate::robust::median;
 use crate::rules::explain::{Crossing, confidence, crossings, explain};
 use crate::rules::limits::Limits;
 use crate::rules::place::{counted, link_component, link_in, probed};
@@ -97,6 +98,12 @@ impl Reachability {
         if fare == Fare::Dead {
             // What loses some lets some through: it is not what kills others.
             clear.extend(rows(Fare::Lossy));
+        } else {
+            // A path that lost nothing clears what it crosses only where, at the share that the bad lose, losing
+            // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance).
+            let mut shares: Vec<f64> = bad.iter().map(|&flow| self.paths[flow].share()).collect();
+            let share = median(&mut shares).unwrap_or_default();
+            clear.retain(|&flow| f64::from(self.paths[flow].sums().0) * share >= 3.0);
         }
         let groups: Vec<Vec<Crossing<'_>>> = bad.iter().map(crossed).collect();
         let good: Vec<Vec<Crossing<'_>>> = clear.iter().map(crossed).collect();
@@ -167,6 +174,12 @@ impl Rounds {
     fn sums(&self) -> (u32, u32) {
         let sum = |values: &[u32]| values.iter().fold(0u32, |sum, &value| sum.saturating_add(value));
         (sum(&self.sent), sum(&self.lost))
+    }
+
+    /// Share of probes lost.
+    fn share(&self) -> f64 {
+        let (sent, lost) = self.sums();
+        f64::from(lost) / f64::from(sent.max(1))
     }
 
     /// Probes lost since one last came back.

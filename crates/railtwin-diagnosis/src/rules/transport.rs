@@ -46,7 +46,7 @@ impl JobCounters {
         };
         let hit = outliers(growth, context.directory, floor, context.settings.deviations);
         let rows: Vec<u32> = hit.iter().map(|outlier| outlier.entity).collect();
-        let state = (rows, context.directory.flows.len());
+        let state = (rows, context.directory.flows.iter().filter(|flow| !flow.is_probe()).count());
         if self.hit[side as usize] == state {
             return;
         }
@@ -185,7 +185,8 @@ impl Side {
 /// Flows by the NIC that counts for them.
 fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<&'a FlowInfo>> {
     let mut by_nic: BTreeMap<&str, Vec<&FlowInfo>> = BTreeMap::new();
-    for flow in &context.directory.flows {
+    // What only probes take carries nothing that a NIC would count.
+    for flow in context.directory.flows.iter().filter(|flow| !flow.is_probe()) {
         let nic = match side {
             Side::Receiver => &flow.target_nic,
             Side::Sender => &flow.source_nic,
