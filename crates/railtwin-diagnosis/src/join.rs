@@ -4,7 +4,7 @@
 //! switch, a link in its cable. Two findings are of one fault when a suspect of one is, or lies within, a suspect of the
 //! other; then the finer of the two stays, and suspects that only one of them names are dropped.
 use railtwin_fabric::Fabric;
-use railtwin_records::{Component, Directory, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Directory, FaultKind, Finding, FlowInfo, Suspect, Syndrome};
 
 /// Confidence from which something counts as gone or down, and how many suspects at most it then names.
 const SURE: f64 = 0.75;
@@ -79,21 +79,6 @@ impl Places<'_> {
         }
     }
 
-    /// Whether flows go between the places of two components, or they are the same place.
-    fn talk(&self, first: &Component, second: &Component) -> bool {
-        let (first, second) = (self.touched(first), self.touched(second));
-        let at =
-            |names: &[String], nic: &str| names.iter().any(|name| name == nic || name == self.host_of(nic));
-        let near = |names: &[String], other: &[String]| other.iter().any(|name| at(names, name));
-        if near(&first, &second) || near(&second, &first) {
-            return true;
-        }
-        self.directory.flows.iter().any(|flow| {
-            let (from, to) = (&flow.source_nic, &flow.target_nic);
-            at(&first, from) && at(&second, to) || at(&first, to) && at(&second, from)
-        })
-    }
-
     /// Links of a cable or link; nothing without a fabric.
     fn links(&self, component: &Component) -> Vec<u32> {
         let Some(fabric) = self.fabric else { return Vec::new() };
@@ -112,17 +97,20 @@ impl Places<'_> {
         }
     }
 
-    /// Whether a flow crosses both components: what one of them does, it does to flows that cross the other.
-    fn on_one_path(&self, first: &Component, second: &Component) -> bool {
-        let (first, second) = (self.links(first), self.links(second));
-        let crosses = |links: &[u32], of: &[u32]| links.iter().any(|link| of.contains(link));
-        !first.is_empty()
-            && !second.is_empty()
-            && self
-                .directory
-                .flows
-                .iter()
-                .any(|flow| crosses(&flow.links, &first) && crosses(&flow.links, &second))
+    /// Whether two components are in one place, or a flow meets both: what one of them does, it does to flows that the
+    /// other sees.
+    fn meet(&self, first: &Component, second: &Component) -> bool {
+        let at =
+            |names: &[String], nic: &str| names.iter().any(|name| name == nic || name == self.host_of(nic));
+        let places = [first, second].map(|component| (self.touched(component), self.links(component)));
+        let near = |names: &[String], other: &[String]| other.iter().any(|name| at(names, name));
+        let [(names, _), (others, _)] = &places;
+        let meets = |flow: &FlowInfo, (names, links): &(Vec<String>, Vec<u32>)| {
+            let ends = [&flow.source_nic, &flow.target_nic];
+            ends.iter().any(|nic| at(names, nic)) || links.iter().any(|link| flow.links.contains(link))
+        };
+        let together = |flow: &FlowInfo| places.iter().all(|place| meets(flow, place));
+        near(names, others) || near(others, names) || self.directory.flows.iter().any(together)
     }
 
     /// Whether a device is, or is in, a NIC, switch or host.
@@ -308,9 +296,7 @@ fn explains(places: &Places<'_>, cause: &Finding, effect: &Finding) -> bool {
         CommunicationSlow | Counter => !cause.suspects.is_empty(),
         _ => false,
     };
-    let near = places.talk(&first.component, &second.component)
-        || places.on_one_path(&first.component, &second.component);
-    is_effect && is_cause && near
+    is_effect && is_cause && places.meet(&first.component, &second.component)
 }
 
 /// The finer of each pair of suspects of which one lies within the other, with the greater of their shares.
@@ -425,7 +411,6 @@ mod tests {
 
     #[test]
     fn what_follows_from_a_surer_finding_is_no_finding_of_its_own() {
-        use railtwin_records::FlowInfo;
         let mut directory = directory();
         let (source_nic, target_nic) = ("host-0/nic-0".to_owned(), "host-1/nic-0".to_owned());
         directory.flows.push(FlowInfo {
