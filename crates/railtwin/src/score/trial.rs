@@ -9,7 +9,7 @@ use railtwin_units::SimTime;
 use railtwin_workload::Axis;
 
 use super::bench::Bench;
-use super::inject::{Injected, draw};
+use super::inject::{Injected, Injection, draw};
 use super::probe::paths;
 use super::verdict::{Verdict, accuses, judge};
 use crate::error::Error;
@@ -66,6 +66,11 @@ pub struct Trial {
     pub findings: Vec<Finding>,
 }
 
+/// When the fault of every trial begins.
+pub fn fault_at() -> SimTime {
+    SimTime::from_seconds(FAULT_AT_S)
+}
+
 /// Runs one trial. None where the case has no place for the fault.
 ///
 /// # Errors
@@ -77,8 +82,24 @@ pub fn trial(
     seed: u64,
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Option<Trial>, Error> {
-    let from = SimTime::from_seconds(FAULT_AT_S);
+    let from = fault_at();
     let Some(injection) = draw(&bench.case, what, &bench.used, from, seed) else { return Ok(None) };
+    trial_of(bench, what, &injection, signals, seed, detectors).map(Some)
+}
+
+/// Runs one trial of a fault that was drawn to begin at [`fault_at`].
+///
+/// # Errors
+/// What the replay says of a case that it cannot go through.
+pub fn trial_of(
+    bench: &Bench,
+    what: Injected,
+    injection: &Injection,
+    signals: Signals,
+    seed: u64,
+    detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
+) -> Result<Trial, Error> {
+    let from = fault_at();
     let case = injection.into_case(&bench.case);
     let engine = FlowEngine::default();
     // Switches and hosts have reacted to what is down within a second (docs/models/faults.md).
@@ -152,5 +173,5 @@ pub fn trial(
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
     let slowdown = if stuck { f64::INFINITY } else { mean(&after) / mean(&before) - 1.0 };
     let verdict = judge(&places, &injection.truth, &findings);
-    Ok(Some(Trial { what, slowdown, verdict, findings }))
+    Ok(Trial { what, slowdown, verdict, findings })
 }
