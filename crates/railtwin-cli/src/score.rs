@@ -71,7 +71,13 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
             let text = if args.errors {
                 errors::errors(&bench, args.seeds).map(|matrices| errors::markdown(ranks, &matrices))
             } else {
-                averages::averages(&bench, bench.case.seed).map(|rows| averages::markdown(ranks, &rows))
+                let found = averages::FACTORS
+                    .iter()
+                    .map(|&factor| averages::averages(&bench, factor, &averages::WIDTHS_MS, bench.case.seed))
+                    .collect::<Result<Vec<_>, _>>();
+                found.map(|all| {
+                    all.iter().map(|one| averages::markdown(ranks, one)).collect::<Vec<_>>().join("\n")
+                })
             };
             let text = text.map_err(|error| CliError::of(error, ""))?;
             spinner.suspend(|| writeln!(streams.out, "{text}"))?;
