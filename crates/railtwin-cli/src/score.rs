@@ -2,10 +2,12 @@
 
 use clap::Args;
 use indicatif::ProgressBar;
+use railtwin::Error;
+use railtwin::score::baselines::{Baseline, elastic_text};
 use railtwin::score::bench::Bench;
 use railtwin::score::inject::Injected;
 use railtwin::score::text::markdown;
-use railtwin::score::{Options, score};
+use railtwin::score::{Options, averages, errors, score, score_with};
 
 use crate::{CliError, Streams};
 
@@ -24,6 +26,15 @@ pub struct ScoreArgs {
     /// Only faults whose name on the card contains this
     #[arg(long, value_name = "TEXT")]
     fault: Option<String>,
+    /// Instead: what the four causes behind one error are told as
+    #[arg(long, conflicts_with_all = ["averages", "baselines"])]
+    errors: bool,
+    /// Instead: how far a slow rank stands out in samples of 1 ms to 10 s
+    #[arg(long, conflicts_with = "baselines")]
+    averages: bool,
+    /// Instead: the same card for the baselines, ranking by kernel time and the timeout of the elastic agent
+    #[arg(long)]
+    baselines: bool,
     /// Print what was found in every trial
     #[arg(long)]
     verbose: bool,
@@ -55,6 +66,28 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
             spinner.set_message(format!("{ranks} ranks: {what}"));
             spinner.tick();
         };
+        if args.errors || args.averages {
+            let Some(bench) = Bench::of(ranks).map_err(|error| CliError::of(error, ""))? else { continue };
+            let text = if args.errors {
+                errors::errors(&bench, args.seeds).map(|matrices| errors::markdown(ranks, &matrices))
+            } else {
+                let found = averages::FACTORS
+                    .iter()
+                    .map(|&factor| averages::averages(&bench, factor, &averages::WIDTHS_MS, bench.case.seed))
+                    .collect::<Result<Vec<_>, _>>();
+                found.map(|all| {
+                    all.iter().map(|one| averages::markdown(ranks, one)).collect::<Vec<_>>().join("\n")
+                })
+            };
+            let text = text.map_err(|error| CliError::of(error, ""))?;
+            spinner.suspend(|| writeln!(streams.out, "{text}"))?;
+            continue;
+        }
+        if args.baselines {
+            let text = baselines(&options, ranks, &progress).map_err(|error| CliError::of(error, ""))?;
+            spinner.suspend(|| writeln!(streams.out, "{text}"))?;
+            continue;
+        }
         let card = score(&options, ranks, &progress).map_err(|error| CliError::of(error, ""))?;
         let Some(card) = card else { continue };
         spinner.suspend(|| writeln!(streams.out, "{}", markdown(&card)))?;
@@ -69,4 +102,18 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     }
     spinner.finish_and_clear();
     Ok(())
+}
+
+/// The card of each baseline.
+fn baselines(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) -> Result<String, Error> {
+    let mut text = String::new();
+    for baseline in Baseline::ALL {
+        let Some(card) = score_with(options, ranks, &|| baseline.detectors(), progress)? else { continue };
+        text += &format!("# Baseline: {}\n\n{}\n", baseline.name(), markdown(&card));
+    }
+    if let Some(bench) = Bench::of(ranks)? {
+        text += "The timeout by itself, on faults that stop the job, watched for an hour:\n\n";
+        text += &elastic_text(&bench, &options.faults, options.seeds)?;
+    }
+    Ok(text)
 }

@@ -98,13 +98,17 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
     let mut busbw = Vec::new();
     for (row, job) in case.work.jobs.iter().enumerate() {
         let length = job.plan.operations.len();
+        // A step begins where the one before ended: ranks that wait for their input first are within it.
+        let mut begins = job.start;
         for step in 0..job.steps as usize {
             let first = job.first_operation as usize + step * length;
             let ends = &log.times.end[first..first + length];
             let starts = &log.times.start[first..first + length];
             let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) else { continue };
             if end != SimTime::NEVER {
+                let start = start.min(begins);
                 steps.push((row, step as u32, start, end.since(start)));
+                begins = end;
             }
         }
         busbw.extend(crate::busbw::of_job(job, log).map(|bandwidth| (row, bandwidth)));

@@ -5,6 +5,8 @@ use railtwin_diagnosis::downtime::{Account, Part, Plan};
 use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
+use super::detect;
+
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
 /// Seed of the draws.
@@ -21,6 +23,8 @@ pub fn figures(calculation: &str) -> Option<Vec<Figure>> {
         "network-crashes" => network_crashes(),
         "failure-cost" => failure_cost(),
         "dual-leaf" => dual_leaf(),
+        "watchdogs" => detect::watchdogs(),
+        "response-time" => detect::response_time(),
         _ => return None,
     })
 }

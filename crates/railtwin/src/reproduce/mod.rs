@@ -16,6 +16,7 @@ use crate::question::Question;
 use crate::run::Run;
 
 mod calculate;
+mod detect;
 mod pick;
 use pick::{Picked, Point};
 
@@ -311,6 +312,13 @@ mod tests {
         for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
             assert_ne!(row.met, Some(false), "{row:?}");
             assert!(row.ours.is_some(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn detectors_are_as_quick_as_the_papers_say() {
+        for row in reproduce(&["QM21", "QC14"].map(str::to_owned), false, &|| 0.0, &|_| ()).unwrap() {
+            assert_eq!(row.met, Some(true), "{row:?}");
         }
     }
 

@@ -5,7 +5,12 @@
 //! * [`probe`]: pairwise probes that findings ask for.
 //! * [`healthy`]: hours without a fault, in which nobody may be accused.
 //! * [`text`]: the card as Markdown.
+//! * [`errors`]: the four causes behind one error; [`baselines`]: what stands beside our detectors; [`averages`]: what
+//!   averages over time hide.
+pub mod averages;
+pub mod baselines;
 pub mod bench;
+pub mod errors;
 pub mod healthy;
 pub mod inject;
 pub mod probe;
@@ -67,6 +72,19 @@ pub fn detectors() -> Vec<Box<dyn Detector>> {
 /// # Errors
 /// What resolving or replaying the scenario says.
 pub fn score(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) -> Result<Option<Card>, Error> {
+    score_with(options, ranks, &detectors, progress)
+}
+
+/// Scores other detectors in the same way.
+///
+/// # Errors
+/// What resolving or replaying the scenario says.
+pub fn score_with(
+    options: &Options,
+    ranks: u32,
+    detectors: &(dyn Fn() -> Vec<Box<dyn Detector>> + Sync),
+    progress: &(dyn Fn(&str) + Sync),
+) -> Result<Option<Card>, Error> {
     let Some(bench) = Bench::of(ranks)? else { return Ok(None) };
     let faults = if options.faults.is_empty() { &Injected::ALL[..] } else { &options.faults };
     let asked: Vec<(Injected, Signals, u64)> = faults
@@ -77,7 +95,7 @@ pub fn score(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) ->
     let done: Vec<Result<Option<Trial>, Error>> = asked
         .par_iter()
         .map(|&(what, signals, seed)| {
-            let done = trial(&bench, what, signals, seed, &detectors);
+            let done = trial(&bench, what, signals, seed, detectors);
             progress(what.name());
             done
         })
@@ -91,7 +109,7 @@ pub fn score(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) ->
         }
     }
     let healthy = (options.healthy_hours > 0.0)
-        .then(|| healthy::healthy(&bench, options.healthy_hours, &detectors))
+        .then(|| healthy::healthy(&bench, options.healthy_hours, detectors))
         .transpose()?;
     Ok(Some(Card { ranks, rows, healthy }))
 }

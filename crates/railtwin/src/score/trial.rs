@@ -10,7 +10,7 @@ use railtwin_units::SimTime;
 use railtwin_workload::{Axis, Work};
 
 use super::bench::Bench;
-use super::inject::{Injected, draw};
+use super::inject::{Injected, Injection, draw};
 use super::probe::paths;
 use super::verdict::{Verdict, accuses, judge};
 use crate::error::Error;
@@ -67,6 +67,11 @@ pub struct Trial {
     pub findings: Vec<Finding>,
 }
 
+/// When the fault of every trial begins.
+pub fn fault_at() -> SimTime {
+    SimTime::from_seconds(FAULT_AT_S)
+}
+
 /// Runs one trial. None where the case has no place for the fault.
 ///
 /// # Errors
@@ -78,8 +83,24 @@ pub fn trial(
     seed: u64,
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Option<Trial>, Error> {
-    let from = SimTime::from_seconds(FAULT_AT_S);
+    let from = fault_at();
     let Some(injection) = draw(&bench.case, what, &bench.used, from, seed) else { return Ok(None) };
+    trial_of(bench, what, &injection, signals, seed, detectors).map(Some)
+}
+
+/// Runs one trial of a fault that was drawn to begin at [`fault_at`].
+///
+/// # Errors
+/// What the replay says of a case that it cannot go through.
+pub fn trial_of(
+    bench: &Bench,
+    what: Injected,
+    injection: &Injection,
+    signals: Signals,
+    seed: u64,
+    detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
+) -> Result<Trial, Error> {
+    let from = fault_at();
     let case = injection.into_case(&bench.case);
     let engine = FlowEngine::default();
     // Switches and hosts have reacted to what is down within a second (docs/models/faults.md).
@@ -160,7 +181,7 @@ pub fn trial(
         (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
     };
     let verdict = judge(&places, &injection.truth, &findings);
-    Ok(Some(Trial { what, slowdown, verdict, findings }))
+    Ok(Trial { what, slowdown, verdict, findings })
 }
 
 /// Seconds of the longest operation of a step by the rates of one state of the network.

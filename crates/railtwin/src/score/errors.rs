@@ -1,0 +1,151 @@
+//! One error, four causes (C4 section II-C): a cause is injected, and what the detectors call it is counted.
+use std::fmt::Write;
+
+use railtwin_diagnosis::rules::ErrorCause;
+use railtwin_engine::{Fault, FaultKind as LinkFault};
+use railtwin_fabric::{CableId, DeviceKind};
+use railtwin_records::{Component, FaultKind, Finding};
+use rayon::prelude::*;
+
+use super::bench::Bench;
+use super::detectors;
+use super::inject::{Injected, Injection, draw};
+use super::trial::{Signals, fault_at, trial_of};
+use super::verdict::accuses;
+use crate::error::Error;
+
+/// Causes that are injected: rows of the matrix.
+pub const INJECTED: [ErrorCause; 4] =
+    [ErrorCause::GpuFault, ErrorCause::NetworkDisconnect, ErrorCause::OutOfMemory, ErrorCause::SizeMismatch];
+
+/// How often each cause was told as which, for one set of signals.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Matrix {
+    /// What detectors looked at.
+    pub signals: Signals,
+    /// Trials by cause injected, in order of [`INJECTED`], and cause told, in order of [`ErrorCause::ALL`].
+    pub counts: [[u32; 5]; 4],
+}
+
+impl Matrix {
+    /// Trials in which the cause was told.
+    pub fn right(&self) -> u32 {
+        INJECTED.iter().zip(&self.counts).map(|(&cause, row)| row[cause as usize]).sum()
+    }
+
+    /// Trials in which another cause was told.
+    pub fn wrong(&self) -> u32 {
+        let other =
+            |cause: ErrorCause, told: usize| told != cause as usize && told != ErrorCause::Unknown as usize;
+        let rows = INJECTED.iter().zip(&self.counts);
+        rows.flat_map(|(&cause, row)| {
+            (0..row.len()).filter(move |&told| other(cause, told)).map(|told| row[told])
+        })
+        .sum()
+    }
+}
+
+/// The matrices of one bench, for each set of signals, over `seeds` draws of each cause.
+///
+/// # Errors
+/// What replaying the scenario says.
+pub fn errors(bench: &Bench, seeds: u32) -> Result<Vec<Matrix>, Error> {
+    let asked: Vec<(usize, usize, u64)> = (0..Signals::ALL.len())
+        .flat_map(|signals| (0..INJECTED.len()).map(move |cause| (signals, cause)))
+        .flat_map(|(signals, cause)| (0..seeds).map(move |seed| (signals, cause, u64::from(seed))))
+        .collect();
+    let told: Vec<Result<Option<ErrorCause>, Error>> = asked
+        .par_iter()
+        .map(|&(signals, cause, seed)| {
+            let Some((what, injection)) = inject(bench, INJECTED[cause], seed) else { return Ok(None) };
+            let trial = trial_of(bench, what, &injection, Signals::ALL[signals], seed, &detectors)?;
+            Ok(Some(told(&trial.findings)))
+        })
+        .collect();
+    let mut matrices: Vec<Matrix> =
+        Signals::ALL.iter().map(|&signals| Matrix { signals, counts: [[0; 5]; 4] }).collect();
+    for ((signals, cause, _), told) in asked.into_iter().zip(told) {
+        if let Some(told) = told? {
+            matrices[signals].counts[cause][told as usize] += 1;
+        }
+    }
+    Ok(matrices)
+}
+
+/// A draw of a cause. A network that disconnects is a NIC that loses all its cables, so that no path is left.
+fn inject(bench: &Bench, cause: ErrorCause, seed: u64) -> Option<(Injected, Injection)> {
+    let what = match cause {
+        ErrorCause::GpuFault => Injected::GpuError,
+        ErrorCause::NetworkDisconnect => Injected::DownCable,
+        ErrorCause::OutOfMemory => Injected::Crash,
+        _ => Injected::SizeMismatch,
+    };
+    let mut injection = draw(&bench.case, what, &bench.used, fault_at(), seed)?;
+    if cause == ErrorCause::NetworkDisconnect {
+        let fabric = &*bench.case.fabric;
+        let cable = injection.faults.first()?.cable;
+        let ends = [cable.forward(), cable.backward()].map(|link| fabric.source(link));
+        let nic = ends.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Nic)?;
+        let cables: Vec<CableId> = fabric.ports(nic).filter_map(|port| fabric.cable_at(port)).collect();
+        injection.faults =
+            cables.into_iter().map(|cable| Fault { at: fault_at(), cable, kind: LinkFault::Down }).collect();
+        injection.truth.component = Component::Nic(fabric.device_name(nic));
+    }
+    Some((what, injection))
+}
+
+/// The cause that findings tell: that of the surest accusation that tells one.
+pub fn told(findings: &[Finding]) -> ErrorCause {
+    let mut accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    accusing.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    accusing.into_iter().find_map(cause_of).unwrap_or(ErrorCause::Unknown)
+}
+
+/// The cause that one finding tells by its likeliest fault; none where it names what all four look like.
+fn cause_of(finding: &Finding) -> Option<ErrorCause> {
+    match finding.faults.first()? {
+        FaultKind::GpuError => Some(ErrorCause::GpuFault),
+        FaultKind::Down | FaultKind::Flap | FaultKind::Lossy => Some(ErrorCause::NetworkDisconnect),
+        FaultKind::SizeMismatch => Some(ErrorCause::SizeMismatch),
+        // That a process is gone says nothing; a kill that the host counted does.
+        FaultKind::Crash => {
+            let killed = |what: &str| what.contains("for want of memory");
+            finding.evidence.iter().any(|row| killed(&row.what)).then_some(ErrorCause::OutOfMemory)
+        }
+        _ => None,
+    }
+}
+
+/// The matrices as Markdown.
+pub fn markdown(ranks: u32, matrices: &[Matrix]) -> String {
+    let mut text = format!("## One error, four causes, at {ranks} ranks\n");
+    let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
+    for matrix in matrices {
+        let told = ErrorCause::ALL.map(ErrorCause::name).join(" | ");
+        line(format!("\n| injected, {} | {told} |", matrix.signals.name()));
+        line(format!("| --- |{}", " ---: |".repeat(ErrorCause::ALL.len())));
+        for (cause, counts) in INJECTED.iter().zip(&matrix.counts) {
+            let cells = counts.map(|count| count.to_string()).join(" | ");
+            line(format!("| {} | {cells} |", cause.name()));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_tell_most_causes_and_nothing_tells_a_wrong_one() {
+        let bench = Bench::of(128).unwrap().unwrap();
+        let matrices = errors(&bench, 4).unwrap();
+        for matrix in &matrices {
+            assert_eq!(matrix.counts.as_flattened().iter().sum::<u32>(), 16, "{matrix:?}");
+            assert_eq!(matrix.wrong(), 0, "{matrix:?}");
+        }
+        let [operations, _, counters] = &matrices[..] else { panic!("{matrices:?}") };
+        assert!(operations.right() < counters.right(), "{matrices:?}");
+        assert_eq!(counters.counts[3][ErrorCause::SizeMismatch as usize], 4, "{counters:?}");
+    }
+}
