@@ -1,18 +1,16 @@
 //! One trial: a job that is healthy, then has a fault, watched by detectors until they accuse somebody.
-use railtwin_diagnosis::join::{Places, join};
-use railtwin_diagnosis::{Detector, Diagnosis, Settings};
-use railtwin_fabric::LinkId;
+use railtwin_diagnosis::Detector;
 use railtwin_flowsim::FlowEngine;
-use railtwin_records::{Batch, Directory, Finding};
-use railtwin_telemetry::{CounterSettings, Counters, Jitter, Progress, Replay};
+use railtwin_records::Finding;
+use railtwin_telemetry::Jitter;
 use railtwin_units::SimTime;
 use railtwin_workload::Axis;
 
 use super::bench::Bench;
 use super::inject::{Injected, draw};
-use super::probe::paths;
 use super::verdict::{Verdict, accuses, judge};
 use crate::error::Error;
+use crate::watch::{Rhythm, Watch};
 
 /// What detectors may look at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,11 +43,8 @@ const FAULT_AT_S: f64 = 40.0;
 const WITHIN_S: f64 = 240.0;
 /// Seconds that go on after the first accusation, for other signals to join it.
 const GRACE_S: f64 = 40.0;
-/// How often the reachability mesh is probed, and over how many of the job's paths at most.
+/// How often the reachability mesh is probed.
 const MESH_S: f64 = 5.0;
-const MESH: usize = 4_096;
-/// Rounds of pairwise probes that a controller grants.
-const PROBES: u32 = 3;
 /// How often counters are read.
 const COUNTERS_S: f64 = 10.0;
 
@@ -85,72 +80,34 @@ pub fn trial(
     let settled = SimTime::from_seconds(FAULT_AT_S + 1.0);
     let mut rates = vec![bench.rates.clone(), engine.edge_rates(&case, 0, settled)];
     rates[1].at = from;
-    let mut directory = Directory::default();
     let settings = railtwin_telemetry::Settings {
         axes: vec![Axis::Dp],
         messages: signals >= Signals::Transport,
         jitter: Jitter::default(),
         seed,
     };
-    let mut replay = Replay::new(&case, 0, bench.durations.clone(), rates, settings, &mut directory)?;
-    let mut counters = Counters::new(&case, &replay, CounterSettings::default(), &mut directory);
-    let mut diagnosis = Diagnosis::with(Settings::default(), detectors());
-    let fabric = Some(&*case.fabric);
-    let (mut batch, mut findings) = (Batch::default(), Vec::new());
+    let rhythm = Rhythm {
+        counters: (signals >= Signals::Counters).then_some(COUNTERS_S),
+        probes: (signals >= Signals::Transport).then_some(MESH_S),
+        asked_from: FAULT_AT_S,
+    };
+    let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, detectors())?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    let mut counters_at = 0.0;
     let mut ends_at = FAULT_AT_S + WITHIN_S;
-    let mut stuck = false;
-    let (mut probe, mut probes): (Option<Vec<u32>>, u32) = (None, 0);
-    let step = directory.flows.len().div_ceil(MESH).max(1);
-    let mesh: Vec<u32> = (0..directory.flows.len() as u32).step_by(step).collect();
-    let mut mesh_at = 0.0;
-    let down: Vec<LinkId> =
-        case.faults.iter().flat_map(|fault| [fault.cable.forward(), fault.cable.backward()]).collect();
-    let mut now = 0.0;
-    while now < ends_at {
-        batch.clear();
-        if stuck {
-            now += COUNTERS_S / 10.0;
-            batch.until_ns = (now * 1e9) as u64;
-        } else {
-            stuck = replay.step(&mut batch) == Progress::Stuck;
-            now = batch.until_ns as f64 / 1e9;
-            let steps = if now < FAULT_AT_S { &mut before } else { &mut after };
-            steps.push(replay.last_step_ns());
+    while watch.now < ends_at {
+        let stuck = watch.replay.is_stuck();
+        let (_, told) = watch.turn();
+        if !stuck {
+            let steps = if watch.now < FAULT_AT_S { &mut before } else { &mut after };
+            steps.push(watch.replay.last_step_ns());
         }
-        if signals >= Signals::Counters && now >= counters_at {
-            counters_at = now + COUNTERS_S;
-            counters.read(&replay, batch.until_ns, &mut batch.counters);
-        }
-        if signals >= Signals::Transport && now >= mesh_at {
-            mesh_at = now + MESH_S;
-            probe.get_or_insert_default().extend(&mesh);
-        }
-        if let Some(asked) = probe.take() {
-            let paths: Vec<(u32, &[u32])> =
-                asked.iter().map(|&flow| (flow, &directory.flows[flow as usize].links[..])).collect();
-            let struck = now >= FAULT_AT_S;
-            let wrong = if struck { (&case.impairments[..], &down[..]) } else { (&[][..], &[][..]) };
-            replay.probe(&paths, wrong, true, batch.until_ns, &mut batch.probes);
-        }
-        let told = findings.len();
-        diagnosis.observe(&directory, fabric, &batch, &mut findings);
-        if findings[told..].iter().any(accuses) && now >= FAULT_AT_S {
-            ends_at = ends_at.min(now + GRACE_S);
-        }
-        if signals >= Signals::Transport && now >= FAULT_AT_S && probes < PROBES {
-            let open = findings[told..].iter().find(|finding| accuses(finding) && finding.suspects.len() > 1);
-            if let Some(finding) = open {
-                probes += 1;
-                probe.get_or_insert_default().extend(paths(&case, finding, &mut directory));
-            }
+        if watch.findings[told..].iter().any(accuses) && watch.now >= FAULT_AT_S {
+            ends_at = ends_at.min(watch.now + GRACE_S);
         }
     }
-    let places = Places { directory: &directory, fabric };
-    let findings = join(&places, &findings);
+    let findings = watch.joined();
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
-    let slowdown = if stuck { f64::INFINITY } else { mean(&after) / mean(&before) - 1.0 };
-    let verdict = judge(&places, &injection.truth, &findings);
+    let slowdown = if watch.replay.is_stuck() { f64::INFINITY } else { mean(&after) / mean(&before) - 1.0 };
+    let verdict = judge(&watch.places(), &injection.truth, &findings);
     Ok(Some(Trial { what, slowdown, verdict, findings }))
 }
