@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::columns::PageTable;
 use crate::telemetry_run::TelemetryRun;
-use crate::telemetry_run::traffic::Wait;
+use crate::telemetry_run::traffic::{NEVER, Wait};
 
 /// Ranks that a page takes.
 const RANKS_MAX: usize = 2_048;
@@ -128,7 +128,8 @@ fn culprit(waits: &[Wait]) -> Option<usize> {
     let usual = median(&mut waits.iter().map(|wait| wait.waited_ns).collect::<Vec<_>>())?;
     let next = waits[(least + 1) % waits.len()].first_stage();
     let first = waits.iter().all(|wait| wait.first_stage() >= next);
-    (waits[least].waited_ns < LITTLE * usual && first).then_some(least)
+    // On both sides of a slow cable ranks wait little, and nobody begins to wait at any stage.
+    (waits[least].waited_ns < LITTLE * usual && first && next != NEVER).then_some(least)
 }
 
 #[cfg(test)]

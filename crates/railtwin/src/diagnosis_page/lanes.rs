@@ -14,6 +14,9 @@ const SPANS_MAX: usize = 2_000;
 const CULPRITS: usize = 2;
 const TYPICAL: usize = 3;
 
+/// What a step that never ends is drawn to, as a multiple of the time in which the last rank entered an operation.
+const STAND: f64 = 1.5;
+
 struct Span {
     lane: u32,
     kind: &'static str,
@@ -31,14 +34,24 @@ pub(super) fn lanes(run: &TelemetryRun, accused: &[u32], chain: Option<&Chain>) 
     }
     let lanes = chosen(run, accused, chain);
     // All of a group wait for the last that enters.
-    let mut last: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    let mut last: BTreeMap<(u32, u32), (f64, usize)> = BTreeMap::new();
     for row in 0..operations.len() {
         let entered = moment.aligned_ns(operations.rank[row], operations.enter_ns[row]);
         let key = (operations.communicator[row], operations.sequence[row]);
-        let latest = last.entry(key).or_insert(entered);
-        *latest = latest.max(entered);
+        let (latest, count) = last.entry(key).or_insert((entered, 0));
+        (*latest, *count) = (latest.max(entered), *count + 1);
     }
-    let [from, until] = moment.span_ns.map(|ns| ns as f64);
+    // Who never enters keeps the others waiting to the end.
+    let latest = last.values().map(|one| one.0).fold(f64::NEG_INFINITY, f64::max);
+    for ((communicator, _), (latest, count)) in &mut last {
+        if *count < directory.communicators[*communicator as usize].ranks.len() {
+            *latest = f64::INFINITY;
+        }
+    }
+    let [from, mut until] = moment.span_ns.map(|ns| ns as f64);
+    if operations.end_ns.contains(&NOT_YET) {
+        until = until.max(from + STAND * (latest - from));
+    }
     let mut spans: Vec<Span> = Vec::new();
     for (lane, (rank, _)) in (0..).zip(&lanes) {
         let mut rows: Vec<usize> =
@@ -60,7 +73,7 @@ pub(super) fn lanes(run: &TelemetryRun, accused: &[u32], chain: Option<&Chain>) 
                 end => moment.aligned_ns(*rank, end),
             };
             let key = (operations.communicator[row], operations.sequence[row]);
-            let all = last.get(&key).copied().unwrap_or(enter).clamp(enter, end.max(enter));
+            let all = last.get(&key).map_or(enter, |one| one.0).clamp(enter, end.max(enter));
             push("compute", "between operations", free, enter);
             push("wait", name, enter.max(free), all.max(free));
             push("communicate", name, all.max(free), end);
