@@ -37,7 +37,7 @@ impl Chain {
             }
             let waited = |rank: &u32| {
                 let at = info.ranks.iter().position(|other| other == rank);
-                at.map_or(0.0, |at| waits[at].waited_ns)
+                at.map_or(0.0, |at| waits[at].waited_ns())
             };
             for ring in rings(&run.traffic.successors(directory, row, since_ns)) {
                 let holds = ring.iter().any(|rank| accused.contains(rank));
@@ -84,7 +84,7 @@ impl Chain {
         let ranks = PageTable::new(rows.len())
             .u32("rank", &rows.iter().map(|at| rank(at).rank).collect::<Vec<_>>())
             .text("host", hosts)
-            .f64("wait_ms", &rows.iter().map(|&at| self.waits[at].waited_ns / 1e6).collect::<Vec<_>>())
+            .f64("wait_ms", &rows.iter().map(|&at| self.waits[at].waited_ns() / 1e6).collect::<Vec<_>>())
             .u32(
                 "first_wait_stage",
                 &rows.iter().map(|&at| self.waits[at].first_stage()).collect::<Vec<_>>(),
@@ -124,12 +124,12 @@ fn rings(next: &std::collections::BTreeMap<u32, u32>) -> Vec<Vec<u32>> {
 
 /// Who waits least, and clearly less than the others, while no rank begins to wait before its successor.
 fn culprit(waits: &[Wait]) -> Option<usize> {
-    let least = (0..waits.len()).min_by(|&a, &b| waits[a].waited_ns.total_cmp(&waits[b].waited_ns))?;
-    let usual = median(&mut waits.iter().map(|wait| wait.waited_ns).collect::<Vec<_>>())?;
+    let least = (0..waits.len()).min_by(|&a, &b| waits[a].waited_ns().total_cmp(&waits[b].waited_ns()))?;
+    let usual = median(&mut waits.iter().map(|wait| wait.waited_ns()).collect::<Vec<_>>())?;
     let next = waits[(least + 1) % waits.len()].first_stage();
     let first = waits.iter().all(|wait| wait.first_stage() >= next);
     // On both sides of a slow cable ranks wait little, and nobody begins to wait at any stage.
-    (waits[least].waited_ns < LITTLE * usual && first && next != NEVER).then_some(least)
+    (waits[least].waited_ns() < LITTLE * usual && first && next != NEVER).then_some(least)
 }
 
 #[cfg(test)]

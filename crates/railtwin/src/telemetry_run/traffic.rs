@@ -18,18 +18,33 @@ struct Sent {
     communicator: u32,
 }
 
-/// How one rank of one communicator waited.
+/// How one rank of one communicator waited for the rank before it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Wait {
-    /// Nanoseconds.
-    pub waited_ns: f64,
+    /// Nanoseconds, summed over queue pairs.
+    receive_ns: f64,
     /// Sum of stages at which it first waited, over the rows in which it did, and their number.
     first: (f64, u32),
     /// Rows of messages that it received.
     received: u32,
+    /// Operations in which it did, and the number of the last, from 1.
+    operations: (u32, u32),
 }
 
 impl Wait {
+    /// Nanoseconds that it waited in all operations: in each the mean of its queue pairs, which wait side by side.
+    pub fn waited_ns(&self) -> f64 {
+        self.receive_ns * f64::from(self.operations.0) / f64::from(self.received.max(1))
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.receive_ns += other.receive_ns;
+        self.first.0 += other.first.0;
+        self.first.1 += other.first.1;
+        self.received += other.received;
+        self.operations.0 += other.operations.0;
+    }
+
     /// The stage at which it first waited, the mean where it waited in most operations; [`NEVER`] where it did not.
     pub fn first_stage(&self) -> u32 {
         let (sum, rows) = self.first;
@@ -98,14 +113,14 @@ impl Traffic {
             sent.bytes += messages.bytes[row] as f64;
             sent.rows += 1;
             sent.communicator = communicator;
-            if let Some(source) = self.members.slot(communicator, info.source) {
-                let waited = messages.data_wait_ns[row] + messages.credit_wait_ns[row];
-                stretch.waits[source].waited_ns += waited as f64;
-            }
             if let Some(target) = self.members.slot(communicator, info.target) {
                 let wait = &mut stretch.waits[target];
-                wait.waited_ns += messages.receive_wait_ns[row] as f64;
+                wait.receive_ns += messages.receive_wait_ns[row] as f64;
                 wait.received += 1;
+                let number = messages.sequence[row].wrapping_add(1);
+                if wait.operations.1 != number {
+                    wait.operations = (wait.operations.0 + 1, number);
+                }
                 if messages.first_wait_stage[row] < messages.stage[row] + messages.stages[row] {
                     wait.first.0 += f64::from(messages.first_wait_stage[row]);
                     wait.first.1 += 1;
@@ -146,10 +161,7 @@ impl Traffic {
         let mut all = vec![Wait::default(); slots.len()];
         for stretch in self.behind(since_ns) {
             for (sum, one) in all.iter_mut().zip(stretch.waits.get(slots.clone()).unwrap_or_default()) {
-                sum.waited_ns += one.waited_ns;
-                sum.first.0 += one.first.0;
-                sum.first.1 += one.first.1;
-                sum.received += one.received;
+                sum.add(one);
             }
         }
         all
