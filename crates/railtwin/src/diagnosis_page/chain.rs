@@ -1,5 +1,5 @@
 //! The wait chain: who waits for whom in one ring of one communicator.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::robust::median;
 use railtwin_records::Directory;
@@ -29,36 +29,27 @@ impl Chain {
     /// The ring with one of the accused ranks, or else the one in which ranks wait longest; none without messages.
     pub(super) fn of(run: &TelemetryRun, since_ns: u64, accused: &[u32]) -> Option<Self> {
         let directory = &run.directory;
-        let mut best: Option<((bool, f64), u32, Vec<u32>)> = None;
-        for (row, info) in (0..).zip(&directory.communicators) {
-            let waits = run.traffic.waits(row, since_ns);
-            if !waits.iter().any(Wait::is_known) {
-                continue;
-            }
-            let waited = |rank: &u32| {
-                let at = info.ranks.iter().position(|other| other == rank);
-                at.map_or(0.0, |at| waits[at].waited_ns())
-            };
-            for ring in rings(&run.traffic.successors(directory, row, since_ns)) {
+        let mut best: Option<((bool, f64), Self)> = None;
+        for (communicator, next) in run.traffic.successors(directory, since_ns) {
+            let ranks = &directory.communicators[communicator as usize].ranks;
+            let all = run.traffic.waits(communicator, since_ns);
+            let by_rank: BTreeMap<u32, Wait> = ranks.iter().copied().zip(all).collect();
+            for ring in rings(&next) {
+                let wait = |rank: &u32| by_rank.get(rank).copied().unwrap_or_default();
+                let waits: Vec<Wait> = ring.iter().map(wait).collect();
                 let holds = ring.iter().any(|rank| accused.contains(rank));
-                let value = (holds, ring.iter().map(waited).sum::<f64>());
-                let better = best.as_ref().is_none_or(|(known, ..)| {
-                    (value.0, known.1.total_cmp(&value.1).is_lt()) > (known.0, known.1 >= value.1)
-                });
+                let value = (holds, waits.iter().map(Wait::waited_ns).sum::<f64>());
+                let better = best
+                    .as_ref()
+                    .is_none_or(|(known, _)| value.partial_cmp(known).is_some_and(|o| o.is_gt()));
                 if better {
-                    best = Some((value, row, ring));
+                    best = Some((value, Self { communicator, ring, waits, culprit: None }));
                 }
             }
         }
-        let (_, communicator, ring) = best?;
-        let all = run.traffic.waits(communicator, since_ns);
-        let ranks = &directory.communicators[communicator as usize].ranks;
-        let waits: Vec<Wait> = ring
-            .iter()
-            .map(|rank| ranks.iter().position(|other| other == rank).map_or(Wait::default(), |at| all[at]))
-            .collect();
-        let culprit = culprit(&waits);
-        Some(Self { communicator, ring, waits, culprit })
+        let (_, chain) = best?;
+        let culprit = culprit(&chain.waits);
+        Some(Self { culprit, ..chain })
     }
 
     /// The ranks before and behind one of the ring.
@@ -97,7 +88,7 @@ impl Chain {
 }
 
 /// The rings that ranks and their successors make, each from its lowest rank on; what leads into a ring is left out.
-fn rings(next: &std::collections::BTreeMap<u32, u32>) -> Vec<Vec<u32>> {
+fn rings(next: &BTreeMap<u32, u32>) -> Vec<Vec<u32>> {
     let (mut rings, mut seen) = (Vec::new(), BTreeSet::new());
     for &start in next.keys() {
         let (mut path, mut at) = (Vec::new(), start);

@@ -50,11 +50,6 @@ impl Wait {
         let (sum, rows) = self.first;
         if 2 * rows > self.received { (sum / f64::from(rows)).round() as u32 } else { NEVER }
     }
-
-    /// Whether it is known at all.
-    pub fn is_known(&self) -> bool {
-        self.received > 0
-    }
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -167,19 +162,22 @@ impl Traffic {
         all
     }
 
-    /// The rank to which each rank of a communicator sends most since `since_ns`, by rank.
-    pub fn successors(&self, directory: &Directory, communicator: u32, since_ns: u64) -> BTreeMap<u32, u32> {
-        let mut most: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+    /// The rank to which each rank sends most since `since_ns`: by communicator, then by rank.
+    pub fn successors(&self, directory: &Directory, since_ns: u64) -> BTreeMap<u32, BTreeMap<u32, u32>> {
+        let mut sent: BTreeMap<(u32, u32, u32), f64> = BTreeMap::new();
         for stretch in self.behind(since_ns) {
-            for (info, sent) in directory.flows.iter().zip(&stretch.sent) {
-                if sent.bytes > 0.0 && sent.communicator == communicator {
-                    *most.entry(info.source).or_default().entry(info.target).or_default() += sent.bytes;
-                }
+            for (info, one) in directory.flows.iter().zip(&stretch.sent).filter(|(_, one)| one.bytes > 0.0) {
+                *sent.entry((one.communicator, info.source, info.target)).or_default() += one.bytes;
             }
         }
-        let target = |targets: &BTreeMap<u32, f64>| {
-            targets.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0))).map(|(&target, _)| target)
-        };
-        most.iter().filter_map(|(&source, targets)| Some((source, target(targets)?))).collect()
+        let mut most: BTreeMap<u32, BTreeMap<u32, (u32, f64)>> = BTreeMap::new();
+        for ((communicator, source, target), bytes) in sent {
+            let best = most.entry(communicator).or_default().entry(source).or_insert((target, bytes));
+            if bytes > best.1 {
+                *best = (target, bytes);
+            }
+        }
+        let targets = |of: BTreeMap<u32, (u32, f64)>| of.into_iter().map(|(from, to)| (from, to.0)).collect();
+        most.into_iter().map(|(communicator, of)| (communicator, targets(of))).collect()
     }
 }
