@@ -178,6 +178,11 @@ macro_rules! columns {
             pub fn clear(&mut self) {
                 $(self.$column.clear();)+
             }
+
+            /// Adds all rows of another.
+            pub fn append(&mut self, other: &Self) {
+                $(self.$column.extend_from_slice(&other.$column);)+
+            }
         }
     };
     (@first $self:ident $first:ident $($rest:ident)*) => { $self.$first };

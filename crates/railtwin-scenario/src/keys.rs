@@ -4,6 +4,7 @@ use railtwin_fabric::HostModel;
 use crate::keys_fabric::FABRIC;
 use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
 use crate::keys_packet::{PACKET, SWITCHES, TROUBLE};
+use crate::keys_telemetry::TELEMETRY;
 use crate::scenario::EngineName;
 use crate::schema::{Key, Kind, Table, Variant, key};
 
@@ -35,6 +36,11 @@ pub(crate) static SCENARIO: Table = Table {
             "trouble",
             Kind::Sections(&TROUBLE),
             "What goes wrong with packets while cables are up; the flow engine ignores it.",
+        ),
+        key(
+            "telemetry",
+            Kind::Section(&TELEMETRY),
+            "What ranks record, and whether it is looked at; without it nothing is recorded.",
         ),
         key("gain", Kind::Section(&GAIN), "What one value of an axis gains over another."),
         key("expect", Kind::Named(&BOUNDS), "What the figures of a run are expected to be.").fixed(),

@@ -12,6 +12,7 @@ use crate::job::{Algorithm, CollectiveKind, JobSpec};
 use crate::packet_spec::PacketSpec;
 use crate::routing_spec::RoutingSpec;
 use crate::switch_spec::SwitchesSpec;
+use crate::telemetry_spec::TelemetrySpec;
 use crate::trouble_spec::TroubleSpec;
 
 /// The version of the scenario's schema that this program reads and writes.
@@ -65,6 +66,9 @@ pub struct Scenario {
     /// What goes wrong with packets; the flow engine ignores it.
     #[serde(default, rename = "trouble", skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<TroubleSpec>,
+    /// What ranks record; none = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetrySpec>,
     /// What one value of an axis gains over another, over a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<GainSpec>,
@@ -92,6 +96,7 @@ impl Scenario {
             packet: PacketSpec::default(),
             switch: SwitchesSpec::default(),
             troubles: Vec::new(),
+            telemetry: None,
             gain: None,
             expect: BTreeMap::new(),
         }

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 29] = [
+const OF_RUN: [&str; 33] = [
     "step_time",
     "tokens",
     "mfu",
@@ -53,6 +53,10 @@ const OF_RUN: [&str; 29] = [
     "round_trip_",
     "clearance_wait_",
     "bandwidth_delay_",
+    "findings",
+    "accusations",
+    "truth_in_set",
+    "found_after",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.

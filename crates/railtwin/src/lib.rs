@@ -29,6 +29,7 @@
 pub mod balance;
 pub mod busbw;
 pub mod columns;
+pub mod diagnosis_page;
 pub mod engines;
 pub mod error;
 pub mod exposed;
@@ -53,6 +54,8 @@ pub mod run;
 pub mod score;
 pub mod simulate;
 pub mod tables;
+pub mod telemetry_run;
+pub mod watch;
 
 pub use error::Error;
 pub use question::{Question, Resolved};

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 
 use crate::balance::by_tier;
 use crate::columns::PageTable;
+use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::map::Map;
 use crate::moves::Moves;
 use crate::paths::{Paths, switch_name, words};
 use crate::simulate::{Simulation, mean_step};
+use crate::telemetry_run::TelemetryRun;
 use crate::{balance, packet_page, progress};
 
 /// The page as built by `npm run build`, or the stand-in that says how.
@@ -44,6 +46,8 @@ pub struct ReportInput<'a> {
     pub moves: &'a Moves,
     /// The run's table `throughput`, where it has one.
     pub throughput: Option<&'a Table>,
+    /// Its telemetry, where the scenario asks for it.
+    pub telemetry: Option<&'a TelemetryRun>,
     /// What stands in `run.json`.
     pub info: &'a railtwin_store::RunInfo,
     /// What the scenario says of itself.
@@ -100,6 +104,9 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     }
     if let Some(packets) = &log.packets {
         payload["packets"] = packet_page::packets(case, log, packets, &link_rows);
+    }
+    if let Some(diagnosis) = input.telemetry.and_then(|run| diagnosis(case, run, log.end)) {
+        payload["diagnosis"] = diagnosis;
     }
     if log.end > SimTime::ZERO {
         payload["link_bins"] = map.bins(input.table);

@@ -16,6 +16,7 @@ use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
+use crate::telemetry_run::{TelemetryRun, telemetry_of};
 use crate::{faults, figures, packet_tables, tables};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
@@ -32,6 +33,8 @@ pub struct Run {
     pub info: RunInfo,
     /// All replicates; none for a scenario without jobs.
     pub simulation: Option<Simulation>,
+    /// What its ranks recorded and what was found in it; none where the scenario does not ask.
+    pub telemetry: Option<TelemetryRun>,
     table: BundleTable,
     flows: Vec<FlowPath>,
     moves: Moves,
@@ -71,7 +74,7 @@ impl Run {
         info.figures.extend(crate::balance::after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
-        let mut moves = Moves::default();
+        let (mut moves, mut telemetry) = (Moves::default(), None);
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
@@ -105,10 +108,20 @@ impl Run {
                 info.warnings
                     .push(format!("the flows table is left out: it would have {} rows", flows.len()));
             }
+            match telemetry_of(&resolved, &done) {
+                Ok(told) => telemetry = told,
+                Err(error) => info.warnings.push(format!("no telemetry: {error}")),
+            }
+            if let Some(run) = &telemetry {
+                info.figures.extend(run.figures(case));
+                info.warnings.extend(run.warnings.iter().cloned());
+                info.counters.insert("telemetry_operations".into(), run.seen[0]);
+                info.counters.insert("telemetry_messages".into(), run.seen[1]);
+            }
             simulation = Some(done);
         }
         info.status = Status::Complete;
-        Ok(Self { resolved, info, simulation, table, flows, moves })
+        Ok(Self { resolved, info, simulation, telemetry, table, flows, moves })
     }
 
     /// A figure's value by name.
@@ -139,6 +152,9 @@ impl Run {
         if let Some(packets) = &log.packets {
             all.extend(packet_tables::all(case, log, packets));
         }
+        if let Some(run) = &self.telemetry {
+            all.extend(run.tables());
+        }
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));
         }
@@ -158,6 +174,7 @@ impl Run {
             paths: &self.flows,
             moves: &self.moves,
             throughput: throughput.as_ref(),
+            telemetry: self.telemetry.as_ref(),
             info: &self.info,
             description: self.resolved.scenario.description.as_deref().unwrap_or_default(),
         }))

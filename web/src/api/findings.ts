@@ -88,7 +88,7 @@ export interface Diagnosis {
   chain: WaitChain | null;
   ranks: RankSpans | null;
 }
-/** Network time per byte of pairs, over the median of all pairs. */
+/** Network time per byte of pairs, over the median of pairs alike. */
 export interface DelayMatrix {
   endpoints: Endpoints;
   /** Rows of endpoints. */

@@ -86,6 +86,8 @@ pub struct DelayMatrix {
     values: Vec<f64>,
     probed: Vec<f32>,
     probe_ratio: Vec<f32>,
+    /// When each was last probed without being slow.
+    probed_well_ns: Vec<u64>,
     probes: u64,
 }
 
@@ -174,10 +176,10 @@ impl DelayMatrix {
                 cell.worst = [0.0; 2];
             }
         }
-        judged | self.judge_probes()
+        judged | self.judge_probes(settings, now_ns)
     }
 
-    fn judge_probes(&mut self) -> bool {
+    fn judge_probes(&mut self, settings: &Settings, now_ns: u64) -> bool {
         if self.probes == 0 {
             return false;
         }
@@ -186,8 +188,13 @@ impl DelayMatrix {
         self.values.extend(self.probed.iter().filter(|&&rate| rate > 0.0).map(|&rate| f64::from(rate)));
         let enough = self.values.len() >= LIKE;
         let center = median(&mut self.values).unwrap_or_default();
-        for (ratio, &rate) in self.probe_ratio.iter_mut().zip(&self.probed) {
+        self.probed_well_ns.resize(self.probed.len(), 0);
+        let rows = self.probe_ratio.iter_mut().zip(&self.probed).zip(&mut self.probed_well_ns);
+        for ((ratio, &rate), well_ns) in rows {
             *ratio = if enough && rate > 0.0 { (center / f64::from(rate)) as f32 } else { f32::NAN };
+            if f64::from(*ratio) <= 1.0 + CLEAR * settings.slow_share {
+                *well_ns = now_ns;
+            }
         }
         true
     }
@@ -197,11 +204,13 @@ impl DelayMatrix {
         slow.clear();
         fast.clear();
         let clear = 1.0 + CLEAR * settings.slow_share;
+        // The window of messages may end before what a probe has just seen began.
+        let probed_slow = |flow: usize| self.probe_ratio.get(flow).is_some_and(|&r| f64::from(r) > clear);
         for (flow, cell) in self.cells.iter().enumerate() {
             let ratio = f64::from(cell.ratio);
             if cell.streak > 1 || cell.streak == 1 && ratio > clear {
                 slow.push(flow as u32);
-            } else if ratio <= 1.0 + settings.slow_share / 2.0 {
+            } else if ratio <= 1.0 + settings.slow_share / 2.0 && !probed_slow(flow) {
                 fast.push(flow as u32);
             }
         }
@@ -235,7 +244,9 @@ impl DelayMatrix {
 
     /// When it became slow.
     pub fn since_ns(&self, flow: u32) -> u64 {
-        self.cells[flow as usize].since_ns
+        let cell = &self.cells[flow as usize];
+        let well_ns = self.probed_well_ns.get(flow as usize).copied().unwrap_or_default();
+        if cell.streak == 0 && self.is_probed(flow) { well_ns } else { cell.since_ns }
     }
 
     /// Number of cells.
@@ -253,6 +264,7 @@ impl DelayMatrix {
         self.cells.capacity() * size_of::<Cell>()
             + self.groups.iter().map(|group| 4 * group.flows.capacity()).sum::<usize>()
             + 4 * (self.probed.capacity() + self.probe_ratio.capacity())
+            + 8 * self.probed_well_ns.capacity()
             + 8 * self.values.capacity()
     }
 }

@@ -1,19 +1,17 @@
 //! One trial: a job that is healthy, then has a fault, watched by detectors until they accuse somebody.
-use railtwin_diagnosis::join::{Places, join};
-use railtwin_diagnosis::{Detector, Diagnosis, Settings};
-use railtwin_engine::{Case, EdgeRates, Impairment};
-use railtwin_fabric::LinkId;
+use railtwin_diagnosis::Detector;
+use railtwin_engine::{Case, EdgeRates};
 use railtwin_flowsim::FlowEngine;
-use railtwin_records::{Batch, Directory, Finding};
-use railtwin_telemetry::{CounterSettings, Counters, Jitter, Progress, Replay};
+use railtwin_records::Finding;
+use railtwin_telemetry::Jitter;
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, Work};
 
 use super::bench::Bench;
 use super::inject::{Injected, Injection, draw};
-use super::probe::paths;
-use super::verdict::{Verdict, accuses, judge};
+use super::verdict::{Verdict, judge};
 use crate::error::Error;
+use crate::watch::{Rhythm, Watch};
 
 /// What detectors may look at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,11 +44,8 @@ const FAULT_AT_S: f64 = 40.0;
 const WITHIN_S: f64 = 120.0;
 /// Seconds that go on after the first accusation, for other signals to join it.
 const GRACE_S: f64 = 40.0;
-/// How often the reachability mesh is probed, and over how many of the job's paths at most.
+/// How often the reachability mesh is probed.
 const MESH_S: f64 = 2.0;
-const MESH: usize = 4_096;
-/// Rounds of pairwise probes that a controller grants.
-const PROBES: u32 = 3;
 /// How often counters are read.
 const COUNTERS_S: f64 = 10.0;
 
@@ -108,70 +103,34 @@ pub fn trial_of(
     let mut rates = vec![bench.rates.clone(), engine.edge_rates(&case, 0, settled)];
     rates[1].at = from;
     let slow = rates[1].clone();
-    let mut directory = Directory::default();
     let settings = railtwin_telemetry::Settings {
         axes: vec![Axis::Dp],
         messages: signals >= Signals::Transport,
         jitter: Jitter::default(),
         seed,
     };
-    let mut replay = Replay::new(&case, 0, bench.durations.clone(), rates, settings, &mut directory)?;
-    let mut counters = Counters::new(&case, &replay, CounterSettings::default(), &mut directory);
-    let mut diagnosis = Diagnosis::with(Settings::default(), detectors());
-    let fabric = Some(&*case.fabric);
-    let (mut batch, mut findings) = (Batch::default(), Vec::new());
+    let rhythm = Rhythm {
+        counters: (signals >= Signals::Counters).then_some(COUNTERS_S),
+        probes: (signals >= Signals::Transport).then_some(MESH_S),
+        asked_from: FAULT_AT_S,
+    };
+    let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, detectors())?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    let mut counters_at = 0.0;
     let mut ends_at = FAULT_AT_S + WITHIN_S;
-    let mut stuck = false;
-    let (mut probe, mut probes): (Option<Vec<u32>>, u32) = (None, 0);
-    let step = directory.flows.len().div_ceil(MESH).max(1);
-    let mesh: Vec<u32> = (0..directory.flows.len() as u32).step_by(step).collect();
-    let mut mesh_at = 0.0;
-    let down: Vec<LinkId> =
-        case.faults.iter().flat_map(|fault| [fault.cable.forward(), fault.cable.backward()]).collect();
-    let mut now = 0.0;
-    let wrong =
-        |now: f64| if now >= FAULT_AT_S { (&case.impairments[..], &down[..]) } else { (&[][..], &[][..]) };
-    while now < ends_at {
-        batch.clear();
-        if stuck {
-            now += COUNTERS_S / 10.0;
-            batch.until_ns = (now * 1e9) as u64;
-        } else {
-            stuck = replay.step(&mut batch) == Progress::Stuck;
-            now = batch.until_ns as f64 / 1e9;
-            let steps = if now < FAULT_AT_S { &mut before } else { &mut after };
-            steps.push(replay.last_step_ns());
+    while watch.now < ends_at {
+        let stuck = watch.replay.is_stuck();
+        let (_, told) = watch.turn();
+        if !stuck {
+            let steps = if watch.now < FAULT_AT_S { &mut before } else { &mut after };
+            steps.push(watch.replay.last_step_ns());
         }
-        if signals >= Signals::Counters && now >= counters_at {
-            counters_at = now + COUNTERS_S;
-            counters.read(&replay, batch.until_ns, &mut batch.counters);
-        }
-        if signals >= Signals::Transport && now >= mesh_at {
-            mesh_at = now + MESH_S;
-            send(&replay, &directory, &mesh, &wrong(now), &mut batch);
-            // A mesh of pings: delay and loss, no bandwidth.
-            batch.probes.bits_per_s.fill(0.0);
-        }
-        if let Some(asked) = probe.take() {
-            send(&replay, &directory, &asked, &wrong(now), &mut batch);
-        }
-        let told = findings.len();
-        diagnosis.observe(&directory, fabric, &batch, &mut findings);
-        if now >= FAULT_AT_S && findings[told..].iter().any(|finding| !finding.suspects.is_empty()) {
-            ends_at = ends_at.min(now + GRACE_S);
-        }
-        if signals >= Signals::Transport && now >= FAULT_AT_S && probes < PROBES {
-            let open = findings[told..].iter().find(|finding| accuses(finding) && finding.suspects.len() > 1);
-            if let Some(finding) = open {
-                probes += 1;
-                probe.get_or_insert_default().extend(paths(&case, finding, &mut directory));
-            }
+        let named = watch.findings[told..].iter().any(|finding| !finding.suspects.is_empty());
+        if named && watch.now >= FAULT_AT_S {
+            ends_at = ends_at.min(watch.now + GRACE_S);
         }
     }
-    let places = Places { directory: &directory, fabric };
-    let findings = join(&places, &findings);
+    let findings = watch.joined();
+    let stuck = watch.replay.is_stuck();
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
     let of_step = (mean(&after) / mean(&before) - 1.0) * mean(&before) / 1e9;
     let slowdown = match (stuck, injection.rank_faults.is_empty()) {
@@ -180,7 +139,7 @@ pub fn trial_of(
         (false, false) => of_step / operation_s(&bench.rates, &bench.case),
         (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
     };
-    let verdict = judge(&places, &injection.truth, &findings);
+    let verdict = judge(&watch.places(), &injection.truth, &findings);
     Ok(Trial { what, slowdown, verdict, findings })
 }
 
@@ -196,14 +155,4 @@ fn operation_s(rates: &EdgeRates, case: &Case) -> f64 {
         Work::Compute(_) => 0.0,
     });
     seconds.fold(0.0, f64::max)
-}
-
-/// Impairments and dead links that probes meet.
-type Wrong<'a> = (&'a [Impairment], &'a [LinkId]);
-
-/// Sends probes over the paths of flows.
-fn send(replay: &Replay, directory: &Directory, flows: &[u32], wrong: &Wrong<'_>, batch: &mut Batch) {
-    let paths: Vec<(u32, &[u32])> =
-        flows.iter().map(|&flow| (flow, &directory.flows[flow as usize].links[..])).collect();
-    replay.probe(&paths, *wrong, true, batch.until_ns, &mut batch.probes);
 }

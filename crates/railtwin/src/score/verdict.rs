@@ -5,7 +5,7 @@ use railtwin_records::{Component, Finding, Syndrome, Truth};
 /// What came of one injected fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
-    /// Whether any finding names the truth: itself, or the host, NIC or switch that it is in.
+    /// Whether any finding names the truth: itself, the host, NIC or switch that it is in, or a link of the cable that it is.
     pub in_set: bool,
     /// Whether the first suspect does.
     pub top: bool,
@@ -35,7 +35,12 @@ pub fn judge(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option
     let named = |finding: &&Finding| finding.syndrome != Syndrome::Collision && !finding.suspects.is_empty();
     let naming: Vec<&Finding> = findings.iter().filter(named).collect();
     let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
-    let names = |component: &Component| places.within(&truth.component, component);
+    // Of a cable that is bad both ways, either link is right.
+    let is_link_of = |component: &Component| {
+        let kinds = matches!((component, &truth.component), (Component::Link(_), Component::Cable(_)));
+        kinds && places.within(component, &truth.component)
+    };
+    let names = |component: &Component| places.within(&truth.component, component) || is_link_of(component);
     let right =
         naming.iter().find(|finding| finding.suspects.iter().any(|suspect| names(&suspect.component)));
     let told = right.or(accusing.first()).or(naming.first())?;

@@ -1,0 +1,136 @@
+//! The section `diagnosis` of a page (docs/reference/report-payload.md): findings, truths, the delay matrix, the wait
+//! chain, and what a few ranks did in one step.
+mod chain;
+mod components;
+mod lanes;
+mod matrix;
+
+use railtwin_engine::Case;
+use railtwin_records::{Action, Component, Finding, Truth};
+use railtwin_units::SimTime;
+use serde_json::{Value, json};
+
+use crate::score::verdict::accuses;
+use crate::telemetry_run::TelemetryRun;
+use components::Components;
+
+/// Part of the run's own time that telemetry may go beyond it and still stand on the page's axis.
+const BEYOND: f64 = 1.5;
+
+/// The section for a run that ended at `end`; none where nobody looked.
+pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value> {
+    if !run.diagnosed {
+        return None;
+    }
+    let [start_ns, until_ns] = run.span_ns;
+    let components = Components { case, directory: &run.directory };
+    let seconds = |ns: u64| ns.saturating_sub(start_ns) as f64 / 1e9;
+    let findings: Vec<Value> = (0_u32..)
+        .zip(&run.findings)
+        .map(|(row, finding)| {
+            let actions = run.actions.iter().filter(|action| action.finding == row).map(action);
+            finding_value(&components, finding, actions.collect(), &seconds)
+        })
+        .collect();
+    let begun = case.truths.iter().filter(|truth| truth.from_ns < until_ns);
+    let accusation = run.findings.iter().find(|finding| accuses(finding));
+    let since_ns = accusation.map_or(0, |finding| finding.since_ns);
+    let accused = accusation.map_or_else(Vec::new, |finding| components.ranks_of(finding));
+    let chain = chain::Chain::of(run, since_ns, &accused);
+    let mut section = json!({
+        "source": "simulated",
+        "operations": run.seen[0],
+        "messages": run.seen[1],
+        "span_s": seconds(until_ns),
+        "settings": settings(),
+        "findings": findings,
+        "truths": begun.map(|truth| truth_value(truth, &seconds)).collect::<Vec<_>>(),
+    });
+    // Telemetry that goes on far beyond the run has no place on its axis of time.
+    if until_ns as f64 * 1e3 <= BEYOND * end.ps() as f64 {
+        section["start_ps"] = (start_ns as f64 * 1e3).into();
+    }
+    if let Some(matrix) = matrix::matrix(case, run, since_ns) {
+        section["matrix"] = matrix;
+    }
+    if let Some(chain) = &chain {
+        section["chain"] = chain.value(&run.directory);
+    }
+    if let Some(lanes) = lanes::lanes(run, &accused, chain.as_ref()) {
+        section["ranks"] = lanes;
+    }
+    Some(section)
+}
+
+fn finding_value(
+    components: &Components<'_>,
+    finding: &Finding,
+    actions: Vec<Value>,
+    seconds: &dyn Fn(u64) -> f64,
+) -> Value {
+    let suspect = |component: &Component, share: f64| {
+        let mut suspect = component_value(component);
+        suspect["share"] = share.clamp(0.0, 1.0).into();
+        if let Some(devices) = components.devices(component) {
+            suspect["devices"] = devices.into();
+        }
+        suspect
+    };
+    let suspects = finding.suspects.iter().map(|one| suspect(&one.component, one.share));
+    let evidence = finding.evidence.iter().map(|line| {
+        json!({
+            "table": line.table, "what": line.what, "value": line.value, "expected": line.expected,
+            "unit": line.unit,
+        })
+    });
+    let severity = if finding.severity.is_finite() { finding.severity.max(0.0) } else { 1.0 };
+    json!({
+        "at_s": seconds(finding.at_ns),
+        "since_s": seconds(finding.since_ns),
+        "syndrome": finding.syndrome.name(),
+        "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
+        "suspects": suspects.collect::<Vec<_>>(),
+        "confidence": finding.confidence.clamp(0.0, 1.0),
+        "severity": severity,
+        "evidence": evidence.collect::<Vec<_>>(),
+        "advice": finding.advice,
+        "actions": actions,
+    })
+}
+
+fn component_value(component: &Component) -> Value {
+    json!({ "kind": component.kind(), "name": component.name() })
+}
+
+fn action(action: &Action) -> Value {
+    json!({
+        "kind": action.kind.name(), "target_kind": action.target.kind(), "target": action.target.name(),
+        "reason": action.reason,
+    })
+}
+
+fn truth_value(truth: &Truth, seconds: &dyn Fn(u64) -> f64) -> Value {
+    json!({
+        "from_s": seconds(truth.from_ns),
+        "until_s": (truth.until_ns < u64::MAX).then(|| seconds(truth.until_ns)),
+        "kind": truth.kind.name(),
+        "component_kind": truth.component.kind(),
+        "component": truth.component.name(),
+        "severity": truth.severity,
+    })
+}
+
+/// Thresholds that explain findings on the page.
+fn settings() -> Vec<Value> {
+    let settings = railtwin_diagnosis::Settings::default();
+    let share = |share: f64| format!("{:.0} %", 100.0 * share);
+    let all = [
+        ("slow", format!("{} beyond what is alike", share(settings.slow_share))),
+        ("window", format!("{} operations", settings.window)),
+        ("deviations", settings.deviations.to_string()),
+        ("hang", format!("{} s", settings.hang_ns as f64 / 1e9)),
+        ("pause", format!("{} ms", settings.pause_ns as f64 / 1e6)),
+        ("latency", format!("{} beyond the baseline", share(settings.latency_share))),
+    ];
+    all.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+}

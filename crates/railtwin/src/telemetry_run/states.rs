@@ -1,0 +1,45 @@
+//! The states of the network that faults bring about, as rates of queue pairs.
+use std::collections::BTreeSet;
+
+use railtwin_engine::fault::timeline;
+use railtwin_engine::{Case, EdgeRates};
+use railtwin_flowsim::FlowEngine;
+use railtwin_units::SimTime;
+
+/// States that are worked out: each asks for the rates of all queue pairs.
+const STATES_MAX: usize = 64;
+
+/// The rates of `base`, the case without faults, and then those of `case` from each moment on at which they may
+/// change: when a cable dies or carries, when somebody has noticed, when paths are planned again, when an impairment
+/// begins or ends.
+pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String>) -> Vec<EdgeRates> {
+    let engine = FlowEngine::default();
+    let mut all = vec![engine.edge_rates(base, replicate, SimTime::ZERO)];
+    let mut moments = moments(case);
+    if moments.len() > STATES_MAX {
+        warnings.push(format!(
+            "telemetry goes through the first {STATES_MAX} of {} states of the network",
+            moments.len()
+        ));
+        moments.truncate(STATES_MAX);
+    }
+    for at in moments {
+        let mut rates = engine.edge_rates(case, replicate, at);
+        rates.at = at;
+        all.push(rates);
+    }
+    all
+}
+
+/// Moments at which rates may change, in order.
+fn moments(case: &Case) -> Vec<SimTime> {
+    let mut moments = BTreeSet::new();
+    for moment in timeline(&case.fabric, &case.faults, &case.reaction) {
+        moments.insert(moment.at);
+        moments.extend(case.routing.replan.after(moment.at));
+    }
+    for impairment in &case.impairments {
+        moments.extend([impairment.from, impairment.until]);
+    }
+    moments.into_iter().filter(|&at| at < SimTime::NEVER).collect()
+}

@@ -1,0 +1,168 @@
+//! A replayed job with detectors that watch it: what score cards and runs with telemetry have in common.
+use railtwin_diagnosis::join::{Places, join};
+use railtwin_diagnosis::{Detector, Diagnosis, Settings};
+use railtwin_engine::{Case, EdgeRates, Fault, FaultKind};
+use railtwin_fabric::LinkId;
+use railtwin_records::{Batch, Directory, Finding};
+use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay};
+use railtwin_units::SimTime;
+
+use crate::error::Error;
+use crate::score::probe::paths;
+use crate::score::verdict::accuses;
+
+/// Most of the job's paths that a round over the mesh probes.
+const MESH: usize = 4_096;
+/// Rounds of pairwise probes that findings may ask for.
+const ASKED: u32 = 3;
+/// Seconds by which the time goes on at once while the job stands still.
+const IDLE_S: f64 = 1.0;
+
+/// What is asked for besides operations and messages, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rhythm {
+    /// Between readings of counters; none = never.
+    pub counters: Option<f64>,
+    /// Between rounds of probes over the job's paths; none = never, not even where a finding asks for some.
+    pub probes: Option<f64>,
+    /// When findings may ask for pairwise probes from on.
+    pub asked_from: f64,
+}
+
+/// A replayed job and who watches it.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    case: &'a Case,
+    /// The replay.
+    pub replay: Replay,
+    counters: Counters,
+    diagnosis: Diagnosis,
+    rhythm: Rhythm,
+    /// Who is who.
+    pub directory: Directory,
+    /// The records of the last turn.
+    pub batch: Batch,
+    /// All that was found so far, as it was told.
+    pub findings: Vec<Finding>,
+    /// Seconds up to which everything was told.
+    pub now: f64,
+    mesh: Vec<u32>,
+    due: [f64; 2],
+    probe: Option<Vec<u32>>,
+    asked: u32,
+}
+
+impl<'a> Watch<'a> {
+    /// A job at its start. `rates` are the states of the network, as [`Replay::new`] wants them.
+    ///
+    /// # Errors
+    /// What the replay says of a case that it cannot go through.
+    pub fn new(
+        case: &'a Case,
+        job: usize,
+        durations: Durations,
+        rates: Vec<EdgeRates>,
+        settings: railtwin_telemetry::Settings,
+        rhythm: Rhythm,
+        detectors: Vec<Box<dyn Detector>>,
+    ) -> Result<Self, Error> {
+        let mut directory = Directory::default();
+        let replay = Replay::new(case, job, durations, rates, settings, &mut directory)?;
+        let counters = Counters::new(case, &replay, CounterSettings::default(), &mut directory);
+        let step = directory.flows.len().div_ceil(MESH).max(1);
+        Ok(Self {
+            case,
+            counters,
+            diagnosis: Diagnosis::with(Settings::default(), detectors),
+            rhythm,
+            mesh: (0..directory.flows.len() as u32).step_by(step).collect(),
+            directory,
+            batch: Batch::default(),
+            findings: Vec::new(),
+            now: replay.now_ns() as f64 / 1e9,
+            due: [0.0; 2],
+            probe: None,
+            asked: 0,
+            replay,
+        })
+    }
+
+    /// One step of the job, or a second in which it stands still; gives the row of the first finding that is new.
+    pub fn turn(&mut self) -> (Progress, usize) {
+        self.batch.clear();
+        let progress = if self.replay.is_stuck() {
+            self.now += IDLE_S;
+            self.batch.until_ns = (self.now * 1e9) as u64;
+            Progress::Stuck
+        } else {
+            let progress = self.replay.step(&mut self.batch);
+            self.now = self.batch.until_ns as f64 / 1e9;
+            progress
+        };
+        let until_ns = self.batch.until_ns;
+        if self.is_due(0, self.rhythm.counters) {
+            self.counters.read(&self.replay, until_ns, &mut self.batch.counters);
+        }
+        if self.is_due(1, self.rhythm.probes) {
+            let mesh = std::mem::take(&mut self.mesh);
+            self.send(&mesh);
+            self.mesh = mesh;
+            // Pings: delay and loss, no bandwidth.
+            self.batch.probes.bits_per_s.fill(0.0);
+        }
+        if let Some(asked) = self.probe.take() {
+            self.send(&asked);
+        }
+        let told = self.findings.len();
+        let fabric = Some(&*self.case.fabric);
+        self.diagnosis.observe(&self.directory, fabric, &self.batch, &mut self.findings);
+        let may_ask = self.rhythm.probes.is_some() && self.now >= self.rhythm.asked_from;
+        if may_ask && self.asked < ASKED {
+            let open =
+                self.findings[told..].iter().find(|finding| accuses(finding) && finding.suspects.len() > 1);
+            if let Some(finding) = open {
+                self.asked += 1;
+                self.probe.get_or_insert_default().extend(paths(self.case, finding, &mut self.directory));
+            }
+        }
+        (progress, told)
+    }
+
+    /// Sends probes over the paths of flows.
+    fn send(&mut self, flows: &[u32]) {
+        let until_ns = self.batch.until_ns;
+        let path = |&flow: &u32| (flow, &self.directory.flows[flow as usize].links[..]);
+        let paths: Vec<(u32, &[u32])> = flows.iter().map(path).collect();
+        let down = down_at(&self.case.faults, SimTime::from_ns(until_ns));
+        let wrong = (&self.case.impairments[..], &down[..]);
+        self.replay.probe(&paths, wrong, true, until_ns, &mut self.batch.probes);
+    }
+
+    fn is_due(&mut self, what: usize, interval: Option<f64>) -> bool {
+        let Some(interval) = interval.filter(|_| self.now >= self.due[what]) else { return false };
+        self.due[what] = self.now + interval;
+        true
+    }
+
+    /// Where components lie.
+    pub fn places(&self) -> Places<'_> {
+        Places { directory: &self.directory, fabric: Some(&self.case.fabric) }
+    }
+
+    /// What was found, findings about the same thing as one.
+    pub fn joined(&self) -> Vec<Finding> {
+        join(&self.places(), &self.findings)
+    }
+}
+
+/// Links of the cables that are down at a moment.
+fn down_at(faults: &[Fault], now: SimTime) -> Vec<LinkId> {
+    let mut down = std::collections::BTreeSet::new();
+    for fault in faults.iter().filter(|fault| fault.at <= now) {
+        match fault.kind {
+            FaultKind::Down => down.insert(fault.cable),
+            FaultKind::Up => down.remove(&fault.cable),
+        };
+    }
+    down.into_iter().flat_map(|cable| [cable.forward(), cable.backward()]).collect()
+}

@@ -1,0 +1,167 @@
+//! Telemetry of runs: tables that round trip, the same bytes twice, figures, and the page's section.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use railtwin::{Question, Run};
+use railtwin_records::Table;
+use railtwin_records::telemetry_read;
+use railtwin_scenario::EngineName;
+use serde_json::Value;
+
+const HOSTS: &str = r#"
+schema = 1
+name = "a"
+run = { steps = 2 }
+fabric = { preset = "leaf-spine", leaves = 2, hosts_per_leaf = 4, uplinks = 4, host = { model = "plain" } }
+[[job]]
+name = "train"
+hosts = 8
+collective = { kind = "all-reduce", bytes = "1 MB", compute = "10 ms" }
+"#;
+const SLOW_RANK: &str = r#"
+[[fault]]
+at = "0.4 s"
+gpu = "host-5/gpu-0"
+kind = "slow-gpu"
+factor = 2.0
+[telemetry]
+steps = 90
+counters = "200 ms"
+probes = "300 ms"
+"#;
+const TOLD: &str = "[telemetry]\nsteps = 90\ncounters = \"200 ms\"\nprobes = \"300 ms\"\n";
+
+fn run(text: &str, engine: EngineName) -> Run {
+    let question = Question::of_text("a.toml", text, std::path::Path::new(".")).with_engine(Some(engine));
+    Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ())
+}
+
+fn rows(table: &Value) -> u64 {
+    table["rows"].as_u64().unwrap()
+}
+
+fn numbers(column: &Value) -> Vec<f64> {
+    let bytes = STANDARD.decode(column["data"].as_str().unwrap()).unwrap();
+    match column["type"].as_str().unwrap() {
+        "f64" => bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
+        "f32" => bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+        _ => bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+    }
+}
+
+#[test]
+fn tables_lead_back_to_the_records_and_are_as_documented() {
+    for engine in EngineName::ALL {
+        // Packets know no slow GPU.
+        let fault = if engine == EngineName::Flow { SLOW_RANK } else { TOLD };
+        let run = run(&format!("{HOSTS}{fault}"), engine);
+        assert_eq!(run.info.warnings, Vec::<String>::new(), "{engine:?}");
+        let told = run.telemetry.as_ref().unwrap();
+        let written = tempfile::tempdir().unwrap();
+        let folder = run.write(&written.path().join("run")).unwrap();
+        let names = folder.table_names().unwrap();
+        let tables: Vec<Table> = names.iter().map(|name| folder.table(name).unwrap()).collect();
+        for name in
+            ["ranks", "communicators", "rank_operations", "queue_pairs", "messages", "counters", "probes"]
+                .into_iter()
+                .chain(["findings", "suspects", "evidence", "actions"])
+        {
+            let table = tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no {name}"));
+            let doc = railtwin_records::run::table_doc(name).unwrap();
+            let documented: Vec<&str> = doc.columns.iter().map(|column| column.0).collect();
+            let there: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+            assert_eq!(there, documented, "{name}");
+        }
+        let (directory, batch) = telemetry_read::read(&tables).unwrap();
+        assert_eq!(directory.ranks, told.directory.ranks);
+        assert_eq!(directory.communicators, told.directory.communicators);
+        assert_eq!(directory.flows, told.directory.flows);
+        assert_eq!(batch.messages, told.records.messages);
+        assert_eq!(batch.probes, told.records.probes);
+        assert_eq!(batch.counters.value, told.records.counters.value);
+        assert_eq!(batch.operations.enter_ns, told.records.operations.enter_ns);
+        assert_eq!(batch.operations.len(), 8 * 90, "each rank enters one all-reduce in every step");
+        let source = tables.iter().find(|table| table.name == "messages").unwrap().column("source").unwrap();
+        assert!(format!("{source:?}").contains(engine.name()), "{source:?}");
+    }
+}
+
+#[test]
+fn the_slow_gpu_is_found() {
+    let run = run(&format!("{HOSTS}{SLOW_RANK}"), EngineName::Flow);
+    assert_eq!(run.figure("truth_in_set"), Some(1.0));
+    assert!(run.figure("found_after").unwrap() < 1.0, "{:?}", run.figure("found_after"));
+    assert!(run.figure("accusations").unwrap() >= 1.0);
+}
+
+#[test]
+fn without_a_fault_nobody_is_accused_and_nothing_is_told_without_the_table() {
+    let plain = run(HOSTS, EngineName::Flow);
+    assert!(plain.telemetry.is_none() && plain.figure("findings").is_none());
+    assert!(plain.payload().unwrap().get("diagnosis").is_none());
+    let healthy = run(&format!("{HOSTS}[telemetry]\nsteps = 200\ncounters = \"1 s\"\n"), EngineName::Flow);
+    assert_eq!((healthy.figure("accusations"), healthy.figure("truth_in_set")), (Some(0.0), None));
+    let page = healthy.payload().unwrap();
+    assert_eq!(
+        (&page["diagnosis"]["truths"], &page["diagnosis"]["findings"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let blind = run(&format!("{HOSTS}[telemetry]\ndiagnose = false\nmessages = false\n"), EngineName::Flow);
+    assert!(blind.figure("findings").is_none() && blind.payload().unwrap().get("diagnosis").is_none());
+    let names: Vec<String> = blind.tables().into_iter().map(|table| table.name).collect();
+    assert!(names.iter().any(|name| name == "rank_operations"), "{names:?}");
+    assert!(!names.iter().any(|name| name == "messages" || name == "findings"), "{names:?}");
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes() {
+    let text = format!("{HOSTS}{SLOW_RANK}");
+    let [first, second] = [(); 2].map(|()| run(&text, EngineName::Flow));
+    let bytes = |run: &Run| {
+        let folder = tempfile::tempdir().unwrap();
+        run.write(&folder.path().join("run")).unwrap();
+        let names = ["rank_operations", "messages", "counters", "probes", "findings", "suspects", "evidence"];
+        names.map(|name| std::fs::read(folder.path().join(format!("run/{name}.parquet"))).unwrap())
+    };
+    assert_eq!(bytes(&first), bytes(&second));
+    assert_eq!(first.payload().unwrap()["diagnosis"], second.payload().unwrap()["diagnosis"]);
+    let other = run(&text.replace("name = \"a\"", "name = \"a\"\nseed = 2"), EngineName::Flow);
+    assert_ne!(bytes(&first)[0], bytes(&other)[0], "jitter comes from the seed");
+}
+
+#[test]
+fn the_section_of_the_page_is_whole() {
+    let payload = run(&format!("{HOSTS}{SLOW_RANK}"), EngineName::Flow).payload().unwrap();
+    let section = &payload["diagnosis"];
+    assert_eq!(section["source"], "simulated");
+    assert_eq!(section["operations"], 720);
+    assert!(section["messages"].as_u64().unwrap() > 0 && section["span_s"].as_f64().unwrap() > 1.0);
+    assert!(section.get("start_ps").is_none(), "90 steps have no place on the axis of a run of two");
+    let truth = &section["truths"][0];
+    assert_eq!((&truth["component"], &truth["kind"]), (&"host-5/gpu-0".into(), &"slow-gpu".into()));
+    assert_eq!((&truth["from_s"], &truth["until_s"]), (&0.4.into(), &Value::Null));
+    let finding = &section["findings"][0];
+    assert_eq!(finding["suspects"][0]["devices"], serde_json::json!(["host-5"]));
+    assert!(finding["at_s"].as_f64().unwrap() > 0.4 && !finding["actions"].as_array().unwrap().is_empty());
+    let matrix = &section["matrix"];
+    assert_eq!((rows(&matrix["endpoints"]), rows(&matrix["cells"]), &matrix["total"]), (8, 8, &8.into()));
+    assert_eq!(matrix["endpoints"]["columns"]["leaf"]["dict"], serde_json::json!(["leaf-0", "leaf-1"]));
+    assert!(numbers(&matrix["cells"]["columns"]["ratio"]).iter().all(|ratio| (ratio - 1.0).abs() < 0.05));
+    let chain = &section["chain"];
+    assert_eq!((rows(&chain["ranks"]), &chain["culprit"], &chain["axis"]), (8, &5.into(), &"other".into()));
+    let waits = numbers(&chain["ranks"]["columns"]["wait_ms"]);
+    assert!((0..8).all(|rank| rank == 5 || waits[5] < 0.5 * waits[rank]), "{waits:?}");
+    let lanes = &section["ranks"]["lanes"];
+    assert_eq!(
+        lanes["columns"]["role"]["dict"],
+        serde_json::json!(["predecessor", "culprit", "successor", "typical"])
+    );
+    assert_eq!(lanes["columns"]["name"]["dict"][1], "rank 5");
+    let spans = &section["ranks"]["spans"]["columns"];
+    let (starts, ends) = (numbers(&spans["start_ms"]), numbers(&spans["end_ms"]));
+    assert!(starts.iter().zip(&ends).all(|(start, end)| *start >= 0.0 && start <= end && *end < 30.0));
+    // The culprit computes for twice the time of the others, and they wait meanwhile.
+    let (lane, longest) = (numbers(&spans["lane"]), ends[0] - starts[0]);
+    let of_culprit = lane.iter().position(|&lane| lane == 1.0).unwrap();
+    assert!(ends[of_culprit] - starts[of_culprit] > 1.8 * longest);
+}
