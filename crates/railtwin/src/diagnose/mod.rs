@@ -14,15 +14,15 @@ pub mod ras;
 pub mod tests_between;
 pub mod windows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Safeguard, actions_of};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, rule_detectors, slow_detectors};
 use railtwin_formats::telemetry::{FileNotes, Times};
 use railtwin_records::{
-    Action, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Suspect, Syndrome,
-    finding_tables, telemetry_tables,
+    Action, ActionKind, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Suspect,
+    Syndrome, finding_tables, telemetry_tables,
 };
 
 pub use crate::score::verdict::accuses;
@@ -48,7 +48,7 @@ pub struct Diagnosed {
     pub batch: Batch,
     /// What times of operations are worth.
     pub times: Times,
-    /// From the first record with a time to the last, in seconds.
+    /// From the first record with a time to the last of one rank, in seconds.
     pub seconds: f64,
     /// Results of nccl-tests, states of RAS and flags of xpu_timer that were looked at.
     pub others: usize,
@@ -105,7 +105,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         // The dump was made because an operation ran out of its time: what stands in it has stood for long.
         let now_ns = batch.until_ns.saturating_add(long_ns(&batch, &settings));
         diagnosis.wait_until(&directory, fabric, now_ns, &mut streamed);
-        streamed.iter_mut().for_each(|finding| finding.at_ns = finding.at_ns.min(batch.until_ns));
+        streamed.iter_mut().for_each(|finding| by_the_dump(finding, batch.until_ns));
         streamed.extend(silent_finding(&directory, &silent, &streamed, batch.until_ns));
         notes.push(
             "dumps of a Flight Recorder are taken as made by a timeout; of a job that was well when they were asked for, \
@@ -146,7 +146,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
             .then(a.at_ns.cmp(&b.at_ns))
     });
     know_hosts(&mut directory, &findings);
-    let actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
+    let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
+    actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
     let others = results.sum::<usize>() + merged.ras.len() + merged.xpu_timer.len();
     let seconds = span_s(&batch);
@@ -235,6 +236,27 @@ fn long_ns(batch: &Batch, settings: &Settings) -> u64 {
     settings.hang_ns.max(longest.unwrap_or(0).saturating_mul(8)).saturating_mul(2)
 }
 
+/// Says of a finding only what dumps show: how long it stood at the last record of any of them, at least.
+fn by_the_dump(finding: &mut Finding, until_ns: u64) {
+    finding.at_ns = finding.at_ns.min(until_ns);
+    let stood_s = until_ns.saturating_sub(finding.since_ns) as f64 / 1e9;
+    for line in finding.evidence.iter_mut().filter(|line| line.unit == "s" && line.value > stood_s) {
+        line.value = stood_s;
+        line.what.push_str(", at the last record of any dump, and on until it was made");
+    }
+}
+
+/// A host that no file names cannot be isolated: the rank is reported.
+fn only_known_hosts(action: &mut Action, findings: &[Finding]) {
+    let unknown = action.kind == ActionKind::Isolate && action.target.name().starts_with("host-of-rank-");
+    let finding = findings.get(action.finding as usize).filter(|_| unknown);
+    if let Some(suspect) = finding.and_then(|finding| finding.suspects.first()) {
+        action.kind = ActionKind::Report;
+        action.target = suspect.component.clone();
+        action.reason = "isolate its host, which no file names; --fabric may tell it".into();
+    }
+}
+
 /// Takes ranks without any record out of the communicators, and gives them: that a rank has no dump does not say that it
 /// entered nothing.
 fn leave_out_silent(directory: &mut Directory, batch: &Batch) -> Vec<u32> {
@@ -287,9 +309,20 @@ fn know_hosts(directory: &mut Directory, findings: &[Finding]) {
     }
 }
 
-/// Seconds from the first record to the last.
+/// Seconds from the first record to the last, by the clock on which they are furthest apart: those of two hosts need not
+/// agree.
 fn span_s(batch: &Batch) -> f64 {
-    let first =
-        batch.operations.enter_ns.iter().chain(&batch.counters.time_ns).chain(&batch.probes.time_ns).min();
-    first.map_or(0.0, |first| batch.until_ns.saturating_sub(*first) as f64 / 1e9)
+    let mut spans: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let operations = &batch.operations;
+    for row in 0..operations.len() {
+        let (enter, end) = (operations.enter_ns[row], operations.end_ns[row]);
+        let last = if end == NOT_YET { enter } else { end };
+        let span = spans.entry(operations.rank[row]).or_insert((enter, last));
+        *span = (span.0.min(enter), span.1.max(last));
+    }
+    let readings = batch.counters.time_ns.iter().chain(&batch.probes.time_ns);
+    let (first, last) = (readings.clone().min(), readings.max());
+    let of_readings = first.zip(last).map(|(first, last)| last - first);
+    let of_ranks = spans.into_values().map(|(first, last)| last.saturating_sub(first));
+    of_ranks.chain(of_readings).max().unwrap_or(0) as f64 / 1e9
 }
