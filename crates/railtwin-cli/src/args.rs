@@ -3,6 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
+use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
 use crate::import::ImportArgs;
 use crate::paths::PathsArgs;
@@ -41,6 +42,8 @@ pub enum Verb {
     Paths(PathsArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
+    /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
+    Diagnose(DiagnoseArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),
     /// Book the downtime of jobs by cause, or say what to expect, what it costs and how to checkpoint

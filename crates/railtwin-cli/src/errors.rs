@@ -34,6 +34,9 @@ pub enum CliError {
     /// Figures are not what the scenario expects.
     #[error("not as expected: {}", .0.join("; "))]
     Unexpected(Vec<String>),
+    /// Findings accuse somebody: said on the stream of data already.
+    #[error("somebody is accused")]
+    Accused,
     /// A run folder cannot be written.
     #[error("{0}")]
     Folder(String),
@@ -107,7 +110,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Call(_) | Self::Input { .. } | Self::Scenario { .. } => 2,
-            Self::Unexpected(_) | Self::Folder(_) | Self::Points { .. } | Self::Write(_) => 1,
+            Self::Unexpected(_) | Self::Accused | Self::Folder(_) | Self::Points { .. } | Self::Write(_) => 1,
         }
     }
 
@@ -120,6 +123,7 @@ impl CliError {
     pub(crate) fn show(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Call(error) => write!(out, "{error}"),
+            Self::Accused => Ok(()),
             Self::Scenario { error, text } => {
                 for problem in &error.problems {
                     write!(out, "{}", drawn(&Shown::placed(&error.file, text, problem)))?;

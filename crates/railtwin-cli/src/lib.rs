@@ -11,6 +11,7 @@ pub mod args;
 mod compare;
 mod compare_engines;
 mod design;
+mod diagnose;
 mod downtime;
 mod downtime_incidents;
 mod downtime_plan;
@@ -78,6 +79,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
+            Verb::Diagnose(args) => diagnose::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),
         },

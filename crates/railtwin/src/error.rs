@@ -26,6 +26,9 @@ pub enum Error {
     /// A run whose telemetry cannot be told.
     #[error(transparent)]
     Telemetry(#[from] railtwin_telemetry::TelemetryError),
+    /// Telemetry of a real cluster that cannot be read.
+    #[error(transparent)]
+    Format(#[from] railtwin_formats::FormatError),
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),

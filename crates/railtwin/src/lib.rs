@@ -2,6 +2,7 @@
 //!
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
+//! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
@@ -30,6 +31,7 @@ pub mod balance;
 pub mod busbw;
 pub mod columns;
 pub mod diagnosis_page;
+pub mod diagnose;
 pub mod engines;
 pub mod error;
 pub mod exposed;

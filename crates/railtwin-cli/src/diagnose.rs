@@ -1,0 +1,238 @@
+//! `railtwin diagnose`: what telemetry says of who is at fault.
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use railtwin::Question;
+use railtwin::diagnose::{Diagnosed, Inputs, accuses, diagnose};
+use railtwin_records::{Component, Finding};
+use railtwin_store::parquet_write;
+use serde_json::{Value, json};
+
+use crate::{CliError, Streams};
+
+/// Most suspects that are shown of a finding; `--json` has all.
+const SUSPECTS: usize = 8;
+/// Most lines of evidence that are shown of a finding.
+const EVIDENCE: usize = 5;
+/// Most files that are listed one by one.
+const FILES: usize = 12;
+
+/// Arguments of `diagnose`.
+#[derive(Args, Debug)]
+pub struct DiagnoseArgs {
+    /// Files of telemetry, folders of them, or one run folder
+    #[arg(value_name = "FILES", required = true)]
+    files: Vec<PathBuf>,
+    /// A scenario whose fabric the hosts are in, so that suspects have NICs, cables and switches
+    #[arg(long, value_name = "SCENARIO")]
+    fabric: Option<PathBuf>,
+    /// Name of the job where files do not tell it
+    #[arg(long, value_name = "NAME", default_value = "job")]
+    job: String,
+    /// Print all as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write telemetry and findings as Parquet tables into a new folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if let Some(out) = args.out.as_deref().filter(|out| out.exists()) {
+        let message = format!("--out {}: is there already", out.display());
+        return Err(CliError::input(message, "name a folder that is not there"));
+    }
+    let question =
+        args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
+    let inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
+    let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
+    let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
+    match args.json {
+        true => writeln!(streams.out, "{:#}", data(&told))?,
+        false => write!(streams.out, "{}", shown(&told))?,
+    }
+    streams.out.flush()?;
+    if let Some(out) = &args.out {
+        write_tables(out, &told)?;
+        writeln!(streams.notes, "tables in {}", out.display())?;
+    }
+    match told.accusations() {
+        0 => Ok(()),
+        _ => Err(CliError::Accused),
+    }
+}
+
+/// Errors of inputs say the remedy in their last words.
+fn refused(error: railtwin::Error, scenario: &str) -> CliError {
+    match error {
+        railtwin::Error::Argument(text) => match text.rsplit_once("; ") {
+            Some((message, help)) => CliError::input(message, help),
+            None => CliError::Input { message: text, help: None },
+        },
+        railtwin::Error::File { path, problem } => {
+            CliError::input(format!("cannot read {path}: {problem}"), "name a file of telemetry or a folder")
+        }
+        railtwin::Error::Format(error) => {
+            let text = error.to_string();
+            match text.rsplit_once("; ") {
+                Some((message, help)) => CliError::input(message, help),
+                None => CliError::Input { message: text, help: None },
+            }
+        }
+        railtwin::Error::Store(error) => CliError::unreadable(&error),
+        other => CliError::of(other, scenario),
+    }
+}
+
+/// All tables into a new folder, which appears whole or not at all.
+fn write_tables(out: &Path, told: &Diagnosed) -> Result<(), CliError> {
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    let hidden = out.with_file_name(format!(".{name}.writing"));
+    let failed = |path: &Path, error: &dyn std::fmt::Display| {
+        CliError::Folder(format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(&hidden).map_err(|error| failed(out, &error))?;
+    let written = told.tables().iter().try_for_each(|table| {
+        let path = hidden.join(format!("{}.parquet", table.name));
+        let bytes = parquet_write::encode(table).map_err(|error| failed(&path, &error))?;
+        std::fs::write(&path, bytes).map_err(|error| failed(&path, &error))
+    });
+    let renamed = written.and_then(|()| std::fs::rename(&hidden, out).map_err(|error| failed(out, &error)));
+    if renamed.is_err() {
+        // The first error is the one to tell.
+        let _ = std::fs::remove_dir_all(&hidden);
+    }
+    renamed
+}
+
+fn component(component: &Component) -> Value {
+    json!({ "kind": component.kind(), "name": component.name() })
+}
+
+fn data(told: &Diagnosed) -> Value {
+    let finding = |finding: &Finding| {
+        json!({
+            "at_ns": finding.at_ns,
+            "since_ns": finding.since_ns,
+            "syndrome": finding.syndrome.name(),
+            "accuses": accuses(finding),
+            "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
+            "suspects": finding.suspects.iter().map(|suspect| {
+                json!({ "component": component(&suspect.component), "share": suspect.share })
+            }).collect::<Vec<_>>(),
+            "confidence": finding.confidence,
+            "severity": finding.severity,
+            "evidence": finding.evidence.iter().map(|line| json!({
+                "table": line.table, "what": line.what, "value": line.value, "expected": line.expected,
+                "unit": line.unit,
+            })).collect::<Vec<_>>(),
+            "advice": finding.advice,
+        })
+    };
+    json!({
+        "answer": told.sentence(),
+        "accusations": told.accusations(),
+        "operations": told.batch.operations.len(),
+        "ranks": told.directory.ranks.len(),
+        "counters": told.batch.counters.len(),
+        "seconds": told.seconds,
+        "findings": told.findings.iter().map(finding).collect::<Vec<_>>(),
+        "actions": told.actions.iter().map(|action| json!({
+            "finding": action.finding, "kind": action.kind.name(), "target": component(&action.target),
+            "reason": action.reason,
+        })).collect::<Vec<_>>(),
+        "files": told.files.iter().map(|file| json!({
+            "file": file.source, "format": file.format.name(), "held": file.held, "notes": file.notes,
+        })).collect::<Vec<_>>(),
+        "notes": told.notes,
+    })
+}
+
+/// A number for people: whole ones whole, others with three figures.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+/// The answer for people: the sentence, findings, files, notes.
+fn shown(told: &Diagnosed) -> String {
+    let mut text = format!("{}\n", told.sentence());
+    let start = told.batch.operations.enter_ns.iter().chain(&told.batch.counters.time_ns).min().copied();
+    for (row, finding) in told.findings.iter().enumerate() {
+        text.push('\n');
+        // Writing to a string does not fail.
+        let _ = show_finding(&mut text, told, row, finding, start.unwrap_or(0));
+    }
+    let _ = show_files(&mut text, told);
+    for note in &told.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn show_finding(
+    text: &mut String,
+    told: &Diagnosed,
+    row: usize,
+    finding: &Finding,
+    start_ns: u64,
+) -> std::fmt::Result {
+    let when = match finding.at_ns {
+        0 => String::new(),
+        at => format!(" at {:.1} s", at.saturating_sub(start_ns) as f64 / 1e9),
+    };
+    let faults: Vec<&str> = finding.faults.iter().map(|fault| fault.name()).collect();
+    let (syndrome, confidence) = (finding.syndrome.name(), finding.confidence);
+    writeln!(text, "{}. {syndrome}{when}, confidence {confidence:.2}", row + 1)?;
+    if !faults.is_empty() {
+        writeln!(text, "   may be    {}", faults.join(", "))?;
+    }
+    if finding.suspects.is_empty() {
+        writeln!(text, "   suspects  none: not enough evidence")?;
+    }
+    for (place, suspect) in finding.suspects.iter().take(SUSPECTS).enumerate() {
+        let label = if place == 0 { "suspects" } else { "" };
+        let (kind, name) = (suspect.component.kind(), suspect.component.name());
+        writeln!(text, "   {label:<8}  {kind} {name}  {:.0} %", 100.0 * suspect.share)?;
+    }
+    if finding.suspects.len() > SUSPECTS {
+        writeln!(text, "             and {} more", finding.suspects.len() - SUSPECTS)?;
+    }
+    for (place, line) in finding.evidence.iter().take(EVIDENCE).enumerate() {
+        let label = if place == 0 { "evidence" } else { "" };
+        let unit = if line.unit.is_empty() { String::new() } else { format!(" {}", line.unit) };
+        let (value, expected) = (number(line.value), number(line.expected));
+        writeln!(text, "   {label:<8}  {}: {value}{unit}, expected {expected}", line.what)?;
+    }
+    if finding.evidence.len() > EVIDENCE {
+        writeln!(text, "             and {} more lines", finding.evidence.len() - EVIDENCE)?;
+    }
+    if !finding.advice.is_empty() {
+        writeln!(text, "   advice    {}", finding.advice)?;
+    }
+    for action in told.actions.iter().filter(|action| action.finding as usize == row) {
+        let (kind, target) = (action.kind.name(), &action.target);
+        writeln!(text, "   action    {kind} {} {}: {}", target.kind(), target.name(), action.reason)?;
+    }
+    Ok(())
+}
+
+fn show_files(text: &mut String, told: &Diagnosed) -> std::fmt::Result {
+    if told.files.is_empty() {
+        return Ok(());
+    }
+    text.push('\n');
+    for file in told.files.iter().take(FILES) {
+        writeln!(text, "{}: {}, {}", file.source, file.format.name(), file.held)?;
+        for note in &file.notes {
+            writeln!(text, "  {note}")?;
+        }
+    }
+    if told.files.len() > FILES {
+        let mut formats = std::collections::BTreeMap::<&str, u32>::new();
+        told.files.iter().for_each(|file| *formats.entry(file.format.name()).or_default() += 1);
+        let counts: Vec<String> = formats.iter().map(|(format, count)| format!("{count} {format}")).collect();
+        writeln!(text, "and {} more; in all {}", told.files.len() - FILES, counts.join(", "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! `railtwin diagnose` on real telemetry: healthy clusters accuse nobody, what is made worse is named.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
+
+mod harness;
+
+use std::path::{Path, PathBuf};
+
+use harness::{Outcome, railtwin, shown, small, written};
+use serde_json::{Value, json};
+
+/// A path of the shipped telemetry.
+fn ours(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/telemetry").join(path).canonicalize().unwrap()
+}
+
+fn diagnose(args: &[&str]) -> (u8, Value) {
+    let Outcome { status, out, notes } = railtwin(&[&["diagnose", "--json"], args].concat());
+    assert!(status < 2, "{notes}");
+    assert_eq!(notes, "", "an accusation is an answer and no error");
+    (status, serde_json::from_str(&out).unwrap())
+}
+
+/// Names of the suspects of all findings that accuse.
+fn accused(answer: &Value) -> Vec<String> {
+    let findings =
+        answer["findings"].as_array().unwrap().iter().filter(|finding| finding["accuses"] == json!(true));
+    findings
+        .flat_map(|finding| finding["suspects"].as_array().unwrap())
+        .map(|suspect| suspect["component"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Copies the logs of pairs and multiplies the bandwidths of those in which `host` takes part.
+fn scaled(folder: &Path, host: &str, factor: f64) {
+    for entry in std::fs::read_dir(ours("nccl_tests_h100")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "log") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let line = |line: &str| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            if line.starts_with('#') || cells.len() != 13 {
+                return line.to_owned();
+            }
+            let mut cells: Vec<String> = cells.into_iter().map(str::to_owned).collect();
+            for column in [6, 7, 10, 11] {
+                cells[column] = format!("{:.2}", cells[column].parse::<f64>().unwrap() * factor);
+            }
+            cells.join(" ")
+        };
+        let text = match name.contains(host) {
+            true => text.lines().map(line).collect::<Vec<_>>().join("\n"),
+            false => text,
+        };
+        written(folder, name, &text);
+    }
+}
+
+#[test]
+fn a_healthy_cluster_accuses_nobody_and_a_slow_host_is_named() {
+    let (status, answer) = diagnose(&[&shown(&ours("nccl_tests_h100"))]);
+    assert_eq!((status, &answer["findings"]), (0, &json!([])));
+    assert_eq!(answer["files"].as_array().unwrap().len(), 46);
+    let folder = tempfile::tempdir().unwrap();
+    scaled(folder.path(), "cnode3-007", 0.7);
+    let (status, answer) = diagnose(&[&shown(folder.path())]);
+    assert_eq!((status, accused(&answer)), (1, vec!["cnode3-007".to_owned()]));
+    let share = answer["findings"][0]["evidence"][0]["value"].as_f64().unwrap();
+    assert!((share - 0.7).abs() < 0.03, "{share}");
+    assert_eq!(answer["actions"][0]["kind"], json!("isolate"));
+    let text = railtwin(&["diagnose", &shown(folder.path())]);
+    assert!(text.out.starts_with("host cnode3-007: communication-slow, confidence 0.95\n"), "{}", text.out);
+}
+
+#[test]
+fn a_flag_of_all_ranks_is_not_enough_evidence_and_one_of_few_is() {
+    assert_eq!(diagnose(&[&shown(&ours("xpu_timer/normal.prom"))]).1["findings"], json!([]));
+    let (status, answer) = diagnose(&[&shown(&ours("xpu_timer/hang_all.prom"))]);
+    assert_eq!((status, accused(&answer)), (0, vec![]));
+    assert!(answer["findings"][0]["advice"].as_str().unwrap().contains("not enough evidence"));
+    // The same with the flag of rank 5 alone.
+    let text = std::fs::read_to_string(ours("xpu_timer/hang_all.prom")).unwrap();
+    let line = |line: &str| match line.starts_with("XPU_TIMER_COMMON_HANG") && !line.contains("rank=\"5\",") {
+        true => format!("{} 0", line.rsplit_once(' ').unwrap().0),
+        false => line.to_owned(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), "one.prom", &text.lines().map(line).collect::<Vec<_>>().join("\n"));
+    let (status, answer) = diagnose(&[&file]);
+    assert_eq!((status, accused(&answer).len()), (1, 1), "{answer}");
+    assert!(accused(&answer)[0].ends_with("/5"), "{answer}");
+}
+
+#[test]
+fn traces_of_training_without_a_slow_rank_accuse_nobody() {
+    // Its authors say that without the slowest worker 3 % of the waste are gone, without the last stage all of it.
+    let (status, answer) = diagnose(&[&shown(&ours("megatron_straggler/trace-ST.parquet"))]);
+    assert_eq!((status, &answer["findings"], &answer["operations"]), (0, &json!([]), &json!(3712)));
+    let notes = answer["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().contains("longest in pipeline stage 3")));
+    let traces = ["sampled_rank0_of_128.json", "sampled_rank1_of_128.json"];
+    let traces = traces.map(|name| shown(&ours("kineto").join(name)));
+    let (status, answer) = diagnose(&[&traces[0], &traces[1]]);
+    assert_eq!((status, &answer["findings"], &answer["operations"]), (0, &json!([]), &json!(20)));
+}
+
+/// A dump of a rank whose second operation is in `state`; none where it never came to it.
+fn dump(folder: &Path, rank: u32, state: Option<&str>) -> String {
+    let entry = |number: u64, state: &str| {
+        let ended =
+            if state == "completed" { json!(1_000_000_000 * number + 5_000_000) } else { Value::Null };
+        json!({
+            "process_group": ["0", "default_pg"], "collective_seq_id": number, "is_p2p": false,
+            "profiling_name": "nccl:all_reduce", "state": state, "time_created_ns": 1_000_000_000 * number,
+            "time_discovered_started_ns": 1_000_000_000 * number + 1_000, "time_discovered_completed_ns": ended,
+            "input_sizes": [[256]], "input_dtypes": ["Float"], "output_sizes": [[256]], "output_dtypes": ["Float"],
+        })
+    };
+    let mut entries = vec![entry(1, "completed")];
+    entries.extend(state.map(|state| entry(2, state)));
+    let dump = json!({
+        "version": "2.7", "pg_config": { "0": { "name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]" } },
+        "entries": entries,
+    });
+    written(folder, &format!("nccl_trace_rank_{rank}.json"), &dump.to_string())
+}
+
+#[test]
+fn dumps_of_a_timeout_name_the_rank_that_did_not_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = [Some("started"), Some("started"), None, Some("started")];
+    let files = [0, 1, 2, 3].map(|rank| dump(folder.path(), rank, states[rank as usize]));
+    let (status, answer) = diagnose(&files.each_ref().map(String::as_str));
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert_eq!(answer["findings"][0]["syndrome"], json!("non-communication-hang"));
+    assert_eq!(answer["actions"][0]["kind"], json!("report"), "no file names the host");
+    // Without its dump it can only be guessed.
+    let (status, answer) = diagnose(&[&files[0], &files[1], &files[3], "--job", "llama"]);
+    assert_eq!((status, accused(&answer)), (1, vec!["llama/2".to_owned()]), "{answer}");
+    let confidence = |answer: &Value| answer["findings"][0]["confidence"].as_f64().unwrap();
+    assert!((confidence(&answer) - 0.5).abs() < 1e-9, "{answer}");
+    // One dump of four tells nothing of the others.
+    let (status, answer) = diagnose(&[&files[0]]);
+    assert_eq!((status, accused(&answer)), (0, vec![]), "{answer}");
+}
+
+/// A snapshot of 4 ranks on two hosts with these counts of all-reduces.
+fn snapshot(folder: &Path, name: &str, counts: [u64; 4], time: u32) -> String {
+    let rank = |(rank, count): (u64, u64)| {
+        json!({ "rank": rank, "host": format!("10.0.0.{}", rank / 2), "pid": 10 + rank, "cuda_dev": rank % 2,
+            "collective_counts": { "AllReduce": count } })
+    };
+    let ranks: Vec<Value> = (0..).zip(counts).map(rank).collect();
+    let text = json!({
+        "nccl_version": "2.29.1", "timestamp": format!("2026-05-01 10:00:{time:02}"), "communicators_count": 1,
+        "communicators": [{ "hash": "0xae", "size": 4, "ranks": ranks, "missing_ranks": [] }],
+    });
+    written(folder, name, &text.to_string())
+}
+
+#[test]
+fn ras_names_who_is_behind_and_not_who_is_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = snapshot(folder.path(), "a.json", [641, 641, 640, 641], 1);
+    let (status, answer) = diagnose(&[&first]);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    let sure = |answer: &Value| answer["findings"][0]["confidence"].as_f64().unwrap();
+    assert!((sure(&answer) - 0.6).abs() < 1e-9);
+    assert_eq!(answer["actions"][0]["target"]["name"], json!("10.0.0.1"));
+    let second = snapshot(folder.path(), "b.json", [641, 641, 640, 641], 9);
+    assert!((sure(&diagnose(&[&first, &second]).1) - 0.95).abs() < 1e-9, "it stands");
+    let ahead = snapshot(folder.path(), "c.json", [640, 640, 641, 640], 1);
+    let (status, answer) = diagnose(&[&ahead]);
+    assert_eq!((status, &answer["findings"]), (0, &json!([])));
+}
+
+#[test]
+fn one_reading_of_a_counter_accuses_nobody_and_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "NIC statistics:\n     rx_symbol_err_phy: 40\n     tx_bytes_phy: 100000\n";
+    let file = written(folder.path(), "ethtool_host-1_mlx5_0.txt", text);
+    let (status, answer) = diagnose(&[&file]);
+    assert_eq!((status, accused(&answer)), (0, vec![]), "{answer}");
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("give a second reading") && notes.contains("receive_errors = 40"), "{notes}");
+}
+
+#[test]
+fn ranks_of_unknown_hosts_stand_where_the_scenario_places_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = [Some("started"), Some("started"), None, Some("started")];
+    let files = [0, 1, 2, 3].map(|rank| dump(folder.path(), rank, states[rank as usize]));
+    let scenario = written(folder.path(), "fabric.toml", &small("cluster", ""));
+    let args = [&files.each_ref().map(String::as_str)[..], &["--fabric", &scenario]].concat();
+    let (status, answer) = diagnose(&args);
+    assert_eq!(status, 1, "{answer}");
+    assert_eq!(answer["actions"][0]["target"], json!({ "kind": "host", "name": "host-0" }), "{answer}");
+    let logs = shown(&ours("xpu_timer/normal.prom"));
+    railtwin(&["diagnose", &logs, "--fabric", &scenario])
+        .assert_refused(&["is a host of the fabric", "host-0"]);
+}
+
+#[test]
+fn wrong_inputs_are_one_error_and_write_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = shown(&folder.path().join("told"));
+    let pickle = shown(&folder.path().join("rank_0"));
+    std::fs::write(&pickle, [0x80, 4, 0x95, 1, 2, 3]).unwrap();
+    let refused =
+        |file: &str, words: &[&str]| railtwin(&["diagnose", file, "--out", &out]).assert_refused(words);
+    refused(&pickle, &["rank_0", "pickle", "dump JSON"]);
+    refused(&written(folder.path(), "junk", "what is this\n"), &["junk", "is of no format that is known"]);
+    refused(&written(folder.path(), "empty", ""), &["empty", "is empty"]);
+    refused("nowhere.json", &["cannot read nowhere.json"]);
+    let bare = tempfile::tempdir().unwrap();
+    written(bare.path(), "readme", "nothing here\n");
+    refused(&shown(bare.path()), &["none of its 1 files"]);
+    let torn = &std::fs::read(ours("megatron_straggler/trace-ST.parquet")).unwrap()[..9_000];
+    let parquet = folder.path().join("torn.parquet");
+    std::fs::write(&parquet, torn).unwrap();
+    refused(&shown(&parquet), &["torn.parquet", "cannot be decoded"]);
+    assert!(!Path::new(&out).exists());
+    // A folder that is there is left alone.
+    let log = shown(&ours("xpu_timer/normal.prom"));
+    railtwin(&["diagnose", &log, "--out", &shown(folder.path())]).assert_refused(&["is there already"]);
+}
+
+#[test]
+fn tables_are_written_with_what_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("told");
+    let trace = shown(&ours("megatron_straggler/trace-ST.parquet"));
+    assert_eq!(railtwin(&["diagnose", &trace, "--out", &shown(&out)]).status, 0);
+    let table = railtwin_store::parquet_read::read(&out.join("rank_operations.parquet")).unwrap();
+    assert_eq!(table.rows(), 3712);
+    assert_eq!(railtwin_store::parquet_read::read(&out.join("findings.parquet")).unwrap().rows(), 0);
+}

@@ -1,0 +1,328 @@
+//! Diagnosis of whatever is given: telemetry of a simulated run or files of a real cluster in, findings out.
+//!
+//! * [`inputs`]: files, folders and run folders, read.
+//! * [`mod@windows`]: one big batch as a stream.
+//! * [`tests_between`], [`ras`], [`flags`], [`compute`], [`durations`]: what is not a stream of operations.
+//! * [`on_fabric`]: a fabric beside it.
+//! * [`diagnose`]: all of it.
+pub mod compute;
+pub mod durations;
+pub mod flags;
+pub mod inputs;
+pub mod on_fabric;
+pub mod ras;
+pub mod tests_between;
+pub mod windows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_diagnosis::join::{Places, join};
+use railtwin_diagnosis::rules::{Safeguard, actions_of};
+use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, rule_detectors, slow_detectors};
+use railtwin_formats::telemetry::{FileNotes, Times};
+use railtwin_records::{
+    Action, ActionKind, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Suspect,
+    Syndrome, finding_tables, telemetry_tables,
+};
+
+pub use crate::score::verdict::accuses;
+pub use inputs::Inputs;
+
+use crate::Question;
+use crate::error::Error;
+
+/// What diagnosis says of its inputs.
+#[derive(Debug)]
+pub struct Diagnosed {
+    /// Findings, joined, in order of confidence and severity.
+    pub findings: Vec<Finding>,
+    /// Actions that they ask for; each names the row of its finding.
+    pub actions: Vec<Action>,
+    /// What each file was.
+    pub files: Vec<FileNotes>,
+    /// What a reader should know of all files together.
+    pub notes: Vec<String>,
+    /// Who is who.
+    pub directory: Directory,
+    /// The records.
+    pub batch: Batch,
+    /// What times of operations are worth.
+    pub times: Times,
+    /// From the first record with a time to the last of one rank, in seconds.
+    pub seconds: f64,
+    /// Results of nccl-tests, states of RAS and flags of xpu_timer that were looked at.
+    pub others: usize,
+    /// Whether the records are of a run of railtwin.
+    pub simulated: bool,
+}
+
+/// Looks at everything that was read. `fabric` is a scenario whose fabric, and placement of its first job, hold; a run
+/// folder brings its own. `job` names the job where files do not.
+///
+/// # Errors
+/// Those of the scenario; [`Error::Argument`] for a fabric that has none of the hosts.
+pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<Diagnosed, Error> {
+    let settings = Settings::default();
+    let single = inputs::single_readings(&inputs);
+    let has_open = inputs.has_open();
+    let Inputs { merged, compute: computed, flight_recorder, question, simulated, notes } = inputs;
+    let mut notes = notes;
+    notes.extend(merged.telemetry.notes.iter().cloned());
+    let mut directory = merged.telemetry.directory;
+    let batch = merged.telemetry.batch;
+    let times = merged.telemetry.times;
+    let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
+    notes.extend(told);
+
+    let case = match fabric.or(question.as_ref()) {
+        Some(question) => Some((on_fabric::case_of(question)?, question.file.clone())),
+        None => None,
+    };
+    if let Some((case, file)) = &case {
+        if simulated {
+            on_fabric::check(&directory, &case.fabric, file)?;
+        } else {
+            notes.extend(on_fabric::place(&mut directory, case)?);
+        }
+    }
+    let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
+
+    let silent = if flight_recorder { leave_out_silent(&mut directory, &batch) } else { Vec::new() };
+    let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
+    if has_open {
+        detectors.push(Box::new(Hang::default()));
+    }
+    if times == Times::Kernels {
+        detectors.extend(slow_detectors());
+    }
+    detectors.extend(rule_detectors());
+    let mut diagnosis = Diagnosis::with(settings, detectors);
+    let mut streamed = Vec::new();
+    for window in windows::windows(&batch, directory.ranks.len()) {
+        diagnosis.observe(&directory, fabric, &window, &mut streamed);
+    }
+    if flight_recorder && has_open {
+        // The dump was made because an operation ran out of its time: what stands in it has stood for long.
+        let now_ns = batch.until_ns.saturating_add(long_ns(&batch, &settings));
+        diagnosis.wait_until(&directory, fabric, now_ns, &mut streamed);
+        streamed.iter_mut().for_each(|finding| by_the_dump(finding, batch.until_ns));
+        streamed.extend(silent_finding(&directory, &silent, &streamed, batch.until_ns));
+        notes.push(
+            "dumps of a Flight Recorder are taken as made by a timeout; of a job that was well when they were asked for, \
+             they only show where it was"
+                .into(),
+        );
+    }
+    if !batch.operations.is_empty() && times == Times::Durations {
+        streamed.extend(durations::of_durations(&directory, &batch, &settings));
+        notes.push("only durations of operations are told: times of entry are compared with nothing".into());
+    }
+    if !batch.operations.is_empty() && times == Times::Observed {
+        notes.push(
+            "times are those at which processes saw operations: good for hangs, too late to tell who is slow"
+                .into(),
+        );
+    }
+    findings.extend(streamed);
+    let (found, told) = compute::of_megatron(&computed, job, &settings);
+    findings.extend(found);
+    notes.extend(told);
+    let (found, told) = compute::of_kineto(&merged.compute, job, &settings);
+    findings.extend(found);
+    notes.extend(told);
+    findings.extend(flags::of_xpu_timer(&merged.xpu_timer));
+    let (tests, told) = tests_between::of_nccl_tests(&merged.nccl_tests, &settings);
+    notes.extend(told);
+    notes.extend(single);
+
+    let mut findings = join(&Places { directory: &directory, fabric }, &findings);
+    // Tests were made apart from the job and from each other: what each names stands for itself.
+    findings.extend(tests);
+    findings.sort_by(|a, b| {
+        accuses(b)
+            .cmp(&accuses(a))
+            .then(b.severity.total_cmp(&a.severity))
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then(a.at_ns.cmp(&b.at_ns))
+    });
+    know_hosts(&mut directory, &findings);
+    let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
+    actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
+    let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
+    let others = results.sum::<usize>() + merged.ras.len() + merged.xpu_timer.len();
+    let seconds = span_s(&batch);
+    Ok(Diagnosed {
+        findings,
+        actions,
+        files: merged.files,
+        notes,
+        directory,
+        batch,
+        times,
+        seconds,
+        others,
+        simulated,
+    })
+}
+
+impl Diagnosed {
+    /// Findings that accuse somebody: with suspects, at a confidence of one half or more, and no collisions.
+    pub fn accusations(&self) -> usize {
+        self.findings.iter().filter(|finding| accuses(finding)).count()
+    }
+
+    /// The answer in one sentence.
+    pub fn sentence(&self) -> String {
+        match self.findings.iter().find(|finding| accuses(finding)) {
+            Some(worst) => {
+                let first = &worst.suspects[0].component;
+                let others = match worst.suspects.len() {
+                    1 => String::new(),
+                    count => format!(" or one of {} others", count - 1),
+                };
+                let more = match self.accusations() {
+                    1 => String::new(),
+                    count => format!(", and {} more findings", count - 1),
+                };
+                let (what, share) = (worst.syndrome.name(), worst.confidence);
+                format!("{} {}{others}: {what}, confidence {share:.2}{more}", first.kind(), first.name())
+            }
+            None => {
+                let what = match self.findings.len() {
+                    0 => "nothing found",
+                    _ => "not enough evidence to accuse anybody",
+                };
+                format!("{what} in {}", self.looked_at())
+            }
+        }
+    }
+
+    /// How much was looked at.
+    fn looked_at(&self) -> String {
+        let mut parts = Vec::new();
+        let (operations, ranks) = (self.batch.operations.len(), self.directory.ranks.len());
+        let counters = self.batch.counters.len();
+        if operations > 0 {
+            parts.push(format!("{operations} operations of {ranks} ranks over {:.1} s", self.seconds));
+        } else if ranks > 0 && self.batch.probes.is_empty() && counters == 0 {
+            parts.push(format!("{ranks} ranks"));
+        }
+        if counters > 0 {
+            parts.push(format!("{counters} readings of counters"));
+        }
+        if !self.batch.probes.is_empty() {
+            parts.push(format!("{} rounds of probes", self.batch.probes.len()));
+        }
+        if self.others > 0 {
+            parts.push(format!("{} results of tests and snapshots", self.others));
+        }
+        if parts.is_empty() { "files that hold no records".into() } else { parts.join(", ") }
+    }
+
+    /// Tables of the telemetry and of what was found, for a folder of Parquet files.
+    pub fn tables(&self) -> Vec<railtwin_records::Table> {
+        let source = if self.simulated { "flow" } else { "imported" };
+        let mut tables = telemetry_tables::tables(&self.directory, &self.batch, source);
+        tables.extend(finding_tables::tables(&self.findings, &self.actions));
+        tables
+    }
+}
+
+/// Longer than anything may take: beyond the hang limit of the slowest operation.
+fn long_ns(batch: &Batch, settings: &Settings) -> u64 {
+    let operations = &batch.operations;
+    let ended = (0..operations.len()).filter(|row| operations.end_ns[*row] != NOT_YET);
+    let longest = ended.map(|row| operations.end_ns[row].saturating_sub(operations.enter_ns[row])).max();
+    settings.hang_ns.max(longest.unwrap_or(0).saturating_mul(8)).saturating_mul(2)
+}
+
+/// Says of a finding only what dumps show: how long it stood at the last record of any of them, at least.
+fn by_the_dump(finding: &mut Finding, until_ns: u64) {
+    finding.at_ns = finding.at_ns.min(until_ns);
+    let stood_s = until_ns.saturating_sub(finding.since_ns) as f64 / 1e9;
+    for line in finding.evidence.iter_mut().filter(|line| line.unit == "s" && line.value > stood_s) {
+        line.value = stood_s;
+        line.what.push_str(", at the last record of any dump, and on until it was made");
+    }
+}
+
+/// A host that no file names cannot be isolated: the rank is reported.
+fn only_known_hosts(action: &mut Action, findings: &[Finding]) {
+    let unknown = action.kind == ActionKind::Isolate && action.target.name().starts_with("host-of-rank-");
+    let finding = findings.get(action.finding as usize).filter(|_| unknown);
+    if let Some(suspect) = finding.and_then(|finding| finding.suspects.first()) {
+        action.kind = ActionKind::Report;
+        action.target = suspect.component.clone();
+        action.reason = "isolate its host, which no file names; --fabric may tell it".into();
+    }
+}
+
+/// Takes ranks without any record out of the communicators, and gives them: that a rank has no dump does not say that it
+/// entered nothing.
+fn leave_out_silent(directory: &mut Directory, batch: &Batch) -> Vec<u32> {
+    let seen: BTreeSet<u32> = batch.operations.rank.iter().copied().collect();
+    let mut silent = BTreeSet::new();
+    for communicator in &mut directory.communicators {
+        silent.extend(communicator.ranks.iter().copied().filter(|rank| !seen.contains(rank)));
+        communicator.ranks.retain(|rank| seen.contains(rank));
+    }
+    silent.into_iter().collect()
+}
+
+/// Few ranks without a dump, where all others stand within their operations: it is they who are waited for.
+fn silent_finding(directory: &Directory, silent: &[u32], found: &[Finding], at_ns: u64) -> Option<Finding> {
+    let stands = found.iter().any(|finding| finding.syndrome == Syndrome::CommunicationHang);
+    let few = !silent.is_empty() && silent.len() * 4 <= directory.ranks.len();
+    if !(stands && few) {
+        return None;
+    }
+    let share = 0.5 / silent.len() as f64;
+    let suspects =
+        silent.iter().map(|&rank| Suspect { component: directory.rank_component(rank), share }).collect();
+    Some(Finding {
+        at_ns,
+        since_ns: at_ns,
+        syndrome: Syndrome::NonCommunicationHang,
+        faults: vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError],
+        suspects,
+        confidence: 0.5,
+        severity: 1.0,
+        evidence: vec![Evidence {
+            table: "operations",
+            what: "ranks of which there is no dump, while all others stand within an operation".into(),
+            value: silent.len() as f64,
+            expected: 0.0,
+            unit: "ranks",
+        }],
+        advice: "if their dumps were only not given, give them: a rank that crashed leaves none".into(),
+    })
+}
+
+/// Hosts that findings of tests name and no record does: actions need to know them.
+fn know_hosts(directory: &mut Directory, findings: &[Finding]) {
+    for suspect in findings.iter().flat_map(|finding| &finding.suspects) {
+        if let Component::Host(name) = &suspect.component
+            && !directory.hosts.iter().any(|host| host.name == *name)
+        {
+            directory.hosts.push(railtwin_records::HostInfo { name: name.clone() });
+        }
+    }
+}
+
+/// Seconds from the first record to the last, by the clock on which they are furthest apart: those of two hosts need not
+/// agree.
+fn span_s(batch: &Batch) -> f64 {
+    let mut spans: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let operations = &batch.operations;
+    for row in 0..operations.len() {
+        let (enter, end) = (operations.enter_ns[row], operations.end_ns[row]);
+        let last = if end == NOT_YET { enter } else { end };
+        let span = spans.entry(operations.rank[row]).or_insert((enter, last));
+        *span = (span.0.min(enter), span.1.max(last));
+    }
+    let readings = batch.counters.time_ns.iter().chain(&batch.probes.time_ns);
+    let (first, last) = (readings.clone().min(), readings.max());
+    let of_readings = first.zip(last).map(|(first, last)| last - first);
+    let of_ranks = spans.into_values().map(|(first, last)| last.saturating_sub(first));
+    of_ranks.chain(of_readings).max().unwrap_or(0) as f64 / 1e9
+}

@@ -1,0 +1,213 @@
+//! What NCCL RAS tells of a job: ranks that are gone, and ranks that have launched fewer operations than their peers.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_formats::telemetry::{RasCommunicator, RasSnapshot};
+use railtwin_records::{
+    Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Suspect, Syndrome,
+};
+
+/// Who a process is, whatever communicator it is seen in: host, process, GPU.
+type Process = (String, u64, u32);
+
+/// Findings of all snapshots, the first taken first, and notes.
+///
+/// Ranks are numbered by the largest communicator. Where it tells them, ranks are added to an empty directory, so that
+/// actions know their hosts.
+pub fn of_ras(
+    files: &[(String, RasSnapshot)],
+    job: &str,
+    directory: &mut Directory,
+) -> (Vec<Finding>, Vec<String>) {
+    let mut notes = Vec::new();
+    let mut order: Vec<&(String, RasSnapshot)> = files.iter().collect();
+    order.sort_by(|a, b| (&a.1.timestamp, &a.0).cmp(&(&b.1.timestamp, &b.0)));
+    let Some((_, last)) = order.last() else { return (Vec::new(), notes) };
+    let before = order.len().checked_sub(2).and_then(|row| order.get(row)).map(|(_, snapshot)| snapshot);
+    let ranks = numbers(last);
+    if directory.ranks.is_empty() {
+        fill(directory, job, &ranks);
+    }
+    let mut findings = gone(last, job, &ranks);
+    match behind(last, before, job, &ranks) {
+        Ok(found) => findings.extend(found),
+        Err(note) => notes.push(note),
+    }
+    (findings, notes)
+}
+
+fn largest(snapshot: &RasSnapshot) -> Option<&RasCommunicator> {
+    snapshot.communicators.iter().max_by_key(|communicator| communicator.size)
+}
+
+/// Number of each process in the job: its rank in the largest communicator.
+fn numbers(snapshot: &RasSnapshot) -> BTreeMap<Process, u32> {
+    let Some(world) = largest(snapshot) else { return BTreeMap::new() };
+    let there = world.ranks.iter().map(|rank| ((rank.host.clone(), rank.pid, rank.gpu), rank.rank));
+    let missing = world.missing.iter().map(|rank| ((rank.host.clone(), rank.pid, rank.gpu), rank.rank));
+    there.chain(missing).collect()
+}
+
+fn fill(directory: &mut Directory, job: &str, ranks: &BTreeMap<Process, u32>) {
+    directory.jobs.push(job.to_owned());
+    for ((host, _, gpu), &rank) in ranks {
+        let name = if host.is_empty() { format!("host-of-rank-{rank}") } else { host.clone() };
+        let row = directory.hosts.iter().position(|info| info.name == name).unwrap_or_else(|| {
+            directory.hosts.push(HostInfo { name });
+            directory.hosts.len() - 1
+        });
+        directory.ranks.push(RankInfo { job: 0, rank, host: row as u32, gpu: *gpu, nic: *gpu });
+    }
+}
+
+/// The component of a process: its rank where the largest communicator has it, else its GPU.
+fn component(process: &Process, job: &str, ranks: &BTreeMap<Process, u32>) -> Component {
+    match ranks.get(process) {
+        Some(rank) => Component::Rank(format!("{job}/{rank}")),
+        None => Component::Gpu(format!("{}/gpu-{}", process.0, process.2)),
+    }
+}
+
+fn finding(syndrome: Syndrome, components: Vec<Component>, confidence: f64, evidence: Evidence) -> Finding {
+    let share = confidence / components.len().max(1) as f64;
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome,
+        faults: vec![FaultKind::Hang, FaultKind::Crash, FaultKind::GpuError],
+        suspects: components.into_iter().map(|component| Suspect { component, share }).collect(),
+        confidence,
+        severity: 1.0,
+        evidence: vec![evidence],
+        advice: String::new(),
+    }
+}
+
+fn named(components: &BTreeSet<Component>) -> String {
+    let names: Vec<&str> = components.iter().take(8).map(Component::name).collect();
+    let more = if components.len() > names.len() { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Ranks that did not answer, and ranks that report an error.
+fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
+    let (mut dead, mut silent, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for communicator in &snapshot.communicators {
+        for rank in &communicator.missing {
+            let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
+            if rank.dead {
+                dead.insert(who)
+            } else {
+                silent.insert(who)
+            };
+        }
+        for rank in communicator.ranks.iter().filter(|rank| rank.status.async_error != 0) {
+            wrong.insert(component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
+        }
+    }
+    silent.retain(|who| !dead.contains(who));
+    let mut findings = Vec::new();
+    let mut tell = |who: BTreeSet<Component>, what: &str, syndrome, confidence, advice: &str| {
+        if who.is_empty() {
+            return;
+        }
+        let evidence = Evidence {
+            table: "ras",
+            what: format!("{what}: {}", named(&who)),
+            value: who.len() as f64,
+            expected: 0.0,
+            unit: "ranks",
+        };
+        let mut told = finding(syndrome, who.into_iter().collect(), confidence, evidence);
+        told.advice = advice.to_owned();
+        if syndrome == Syndrome::Crash {
+            told.faults = vec![FaultKind::Crash, FaultKind::GpuError];
+        }
+        findings.push(told);
+    };
+    let log = "the log of the process and its GPU's Xid tell a crash from a GPU error";
+    tell(dead, "ranks that RAS holds for dead", Syndrome::Crash, 0.95, log);
+    let lives = "whether the process lives tells a hang from a crash; a host of which all ranks are silent may have \
+                 lost its network";
+    tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
+    if wrong.is_empty() {
+        return findings;
+    }
+    // Errors of NCCL show at every rank that talked to the one that failed.
+    let many = wrong.len() > 2;
+    let evidence = Evidence {
+        table: "ras",
+        what: format!("ranks that report an asynchronous error: {}", named(&wrong)),
+        value: wrong.len() as f64,
+        expected: 0.0,
+        unit: "ranks",
+    };
+    let who = if many { Vec::new() } else { wrong.into_iter().collect() };
+    let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { 0.5 }, evidence);
+    told.advice =
+        "an error shows at all ranks that talk to the one that failed: see whose log has the first".into();
+    findings.push(told);
+    findings
+}
+
+/// Ranks that have launched fewer operations than most of their communicator.
+///
+/// The count of most ranks is what is usual: below it a rank is behind, and its peers wait for it. Above it, few went
+/// ahead and wait for most; that is where the job is and nobody's fault. A rank that stands at the same count in two
+/// snapshots while its peers wait hangs; in one snapshot it may be about to launch.
+fn behind(
+    last: &RasSnapshot,
+    before: Option<&RasSnapshot>,
+    job: &str,
+    ranks: &BTreeMap<Process, u32>,
+) -> Result<Vec<Finding>, String> {
+    let (mut late, mut ahead, mut widest) = (BTreeSet::new(), 0_usize, 0_u64);
+    let mut stands = true;
+    for communicator in &last.communicators {
+        let kinds: BTreeSet<&str> =
+            communicator.ranks.iter().flat_map(|rank| rank.counts.keys().map(String::as_str)).collect();
+        for kind in kinds {
+            let count =
+                |rank: &railtwin_formats::telemetry::RasRank| rank.counts.get(kind).copied().unwrap_or(0);
+            let mut counts: Vec<u64> = communicator.ranks.iter().map(count).collect();
+            counts.sort_unstable();
+            let usual = counts[counts.len() / 2];
+            // Below half there are fewer than half: of two ranks neither is the usual one.
+            if counts.iter().filter(|count| **count >= usual).count() * 2 <= counts.len() {
+                continue;
+            }
+            ahead += counts.iter().filter(|count| **count > usual).count();
+            for rank in communicator.ranks.iter().filter(|rank| count(rank) < usual) {
+                widest = widest.max(usual - count(rank));
+                late.insert(component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
+                let earlier = before
+                    .and_then(|old| old.communicators.iter().find(|known| known.hash == communicator.hash))
+                    .and_then(|known| known.ranks.iter().find(|known| known.rank == rank.rank));
+                stands &= earlier.is_some_and(|known| count(known) == count(rank));
+            }
+        }
+    }
+    if late.is_empty() {
+        let note = match ahead {
+            0 => "RAS: all ranks of all communicators have launched the same number of operations".to_owned(),
+            _ => format!("RAS: {ahead} ranks are ahead of most; whoever is ahead waits and is not at fault"),
+        };
+        return Err(note);
+    }
+    let evidence = Evidence {
+        table: "ras",
+        what: format!(
+            "ranks that have launched fewer operations than most of their communicator, by up to {widest}: {}",
+            named(&late)
+        ),
+        value: late.len() as f64,
+        expected: 0.0,
+        unit: "ranks",
+    };
+    let (confidence, advice) = match stands {
+        true => (0.95, "they stand at the same count in two snapshots: look at their stacks and their GPUs"),
+        false => (0.6, "take a second snapshot: ranks that then stand at the same count hang"),
+    };
+    let mut told = finding(Syndrome::NonCommunicationHang, late.into_iter().collect(), confidence, evidence);
+    told.advice = advice.to_owned();
+    Ok(vec![told])
+}

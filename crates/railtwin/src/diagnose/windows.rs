@@ -1,0 +1,143 @@
+//! One big batch as a stream of windows in order of time, as a controller would have received it.
+use std::collections::BTreeMap;
+
+use railtwin_records::{Batch, NOT_YET};
+
+/// Most windows that a batch is cut into.
+const WINDOWS: usize = 512;
+
+/// Which table a row is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Operations,
+    Messages,
+    Counters,
+    Probes,
+}
+
+/// Cuts a batch so that each window has about as many rows, and rows of one time stay together. An operation comes when
+/// it has ended, or, without an end, when it was entered; messages come with the end of their operation; counters and
+/// probes at their own time.
+pub fn windows(batch: &Batch, ranks: usize) -> Vec<Batch> {
+    let (operations, messages) = (&batch.operations, &batch.messages);
+    let mut events: Vec<(u64, Of, usize)> = Vec::new();
+    let mut ends: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for row in 0..operations.len() {
+        let end = operations.end_ns[row];
+        let seen = if end == NOT_YET { operations.enter_ns[row] } else { end };
+        events.push((seen, Of::Operations, row));
+        if !messages.is_empty() {
+            let last = ends.entry((operations.communicator[row], operations.sequence[row])).or_default();
+            *last = seen.max(*last);
+        }
+    }
+    for row in 0..messages.len() {
+        let end = ends.get(&(messages.communicator[row], messages.sequence[row]));
+        events.push((end.copied().unwrap_or(batch.until_ns), Of::Messages, row));
+    }
+    events.extend((0..batch.counters.len()).map(|row| (batch.counters.time_ns[row], Of::Counters, row)));
+    events.extend((0..batch.probes.len()).map(|row| (batch.probes.time_ns[row], Of::Probes, row)));
+    events.sort_unstable();
+    let rows = (events.len() / WINDOWS).max(2 * ranks).max(1);
+    let mut cut = Vec::new();
+    let mut rest = &events[..];
+    while !rest.is_empty() {
+        let least = rows.min(rest.len());
+        let time = rest[least - 1].0;
+        let (now, later) = rest.split_at(rest.partition_point(|event| event.0 <= time));
+        cut.push(window(batch, now, time));
+        rest = later;
+    }
+    cut
+}
+
+fn window(batch: &Batch, events: &[(u64, Of, usize)], until_ns: u64) -> Batch {
+    let mut part = Batch { until_ns, ..Batch::default() };
+    for &(_, of, row) in events {
+        match of {
+            Of::Operations => {
+                let from = &batch.operations;
+                part.operations.push(
+                    from.communicator[row],
+                    from.rank[row],
+                    from.sequence[row],
+                    from.shape[row],
+                    from.enter_ns[row],
+                    from.end_ns[row],
+                );
+            }
+            Of::Messages => {
+                let from = &batch.messages;
+                part.messages.push(
+                    from.communicator[row],
+                    from.sequence[row],
+                    from.channel[row],
+                    from.flow[row],
+                    from.stage[row],
+                    from.stages[row],
+                    from.messages[row],
+                    from.bytes[row],
+                    from.network_ns[row],
+                    from.data_wait_ns[row],
+                    from.credit_wait_ns[row],
+                    from.receive_wait_ns[row],
+                    from.first_wait_stage[row],
+                );
+            }
+            Of::Counters => {
+                let from = &batch.counters;
+                part.counters.push(from.time_ns[row], from.entity[row], from.counter[row], from.value[row]);
+            }
+            Of::Probes => {
+                let from = &batch.probes;
+                part.probes.push(
+                    from.time_ns[row],
+                    from.flow[row],
+                    from.loaded[row],
+                    from.sent[row],
+                    from.lost[row],
+                    from.delay_ns[row],
+                    from.bits_per_s[row],
+                );
+            }
+        }
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_records::Counter;
+
+    #[test]
+    fn every_row_comes_once_in_order_of_its_end() {
+        let mut batch = Batch::default();
+        for number in 0..100_u64 {
+            batch.operations.push(
+                0,
+                (number % 4) as u32,
+                (number / 4) as u32,
+                0,
+                number * 10,
+                number * 10 + 500,
+            );
+        }
+        batch.operations.push(0, 0, 25, 0, 700, NOT_YET);
+        batch.counters.push(300, 0, Counter::Drops, 1.0);
+        batch.messages.push(0, 2, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1);
+        batch.until_ns = 2_000;
+        let parts = windows(&batch, 4);
+        assert!(parts.len() > 5, "{}", parts.len());
+        assert_eq!(parts.iter().map(|part| part.operations.len()).sum::<usize>(), 101);
+        assert_eq!(parts.iter().map(|part| part.counters.len()).sum::<usize>(), 1);
+        assert!(parts.windows(2).all(|two| two[0].until_ns < two[1].until_ns));
+        for part in &parts {
+            let ends = part.operations.end_ns.iter().filter(|end| **end != NOT_YET);
+            assert!(ends.clone().all(|end| *end <= part.until_ns));
+        }
+        // Operation 2 of the communicator ends at 110 + 500.
+        let with = parts.iter().find(|part| !part.messages.is_empty()).expect("the message is there");
+        assert!(with.operations.end_ns.contains(&610));
+    }
+}
