@@ -47,7 +47,7 @@ pub enum Verb {
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),
     /// Book the downtime of jobs by cause, or say what to expect, what it costs and how to checkpoint
-    Downtime(DowntimeArgs),
+    Downtime(Box<DowntimeArgs>),
     /// Print the JSON Schema of a scenario
     Schema,
     /// Simulates one point of a sweep, which stands on standard input

@@ -332,7 +332,12 @@ fn common(places: &Places<'_>, first: &[Suspect], second: &[Suspect]) -> Vec<Sus
 
 /// Adds what a second finding of the same fault says.
 fn merge(known: &mut Finding, finding: &Finding, mut suspects: Vec<Suspect>) {
-    known.confidence = 1.0 - (1.0 - known.confidence) * (1.0 - finding.confidence);
+    // Two findings of one kind rest on the same signals; those of different kinds count as independent.
+    known.confidence = if known.syndrome == finding.syndrome {
+        known.confidence.max(finding.confidence)
+    } else {
+        1.0 - (1.0 - known.confidence) * (1.0 - finding.confidence)
+    };
     let sum: f64 = suspects.iter().map(|suspect| suspect.share).sum();
     if sum > 0.0 {
         suspects.iter_mut().for_each(|suspect| suspect.share *= known.confidence / sum);

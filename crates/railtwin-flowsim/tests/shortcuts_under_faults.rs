@@ -1,4 +1,5 @@
-//! Shortcuts change no result while cables fail, links ail and ranks come late or not at all: many bundles that are alike, several jobs, every balancer, either pace,
+//! Shortcuts change no result while cables fail, links ail and ranks come late or not at all: many bundles that are
+//! alike, several jobs, every balancer, either pace,
 //! any reaction, timers and re-planning.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use std::sync::Arc;

@@ -30,8 +30,8 @@
 pub mod balance;
 pub mod busbw;
 pub mod columns;
-pub mod diagnosis_page;
 pub mod diagnose;
+pub mod diagnosis_page;
 pub mod engines;
 pub mod error;
 pub mod exposed;

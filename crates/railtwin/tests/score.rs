@@ -22,14 +22,24 @@ fn every_fault_is_named_where_its_signals_are_there() {
                 | Injected::Crash
                 | Injected::SizeMismatch
         );
-        let told = if of_ranks { row.signals >= Signals::Operations } else { row.signals == Signals::Counters };
+        let told =
+            if of_ranks { row.signals >= Signals::Operations } else { row.signals == Signals::Counters };
         for trial in &row.trials {
             let verdict = trial.verdict.filter(|verdict| verdict.in_set);
             if told {
-                let verdict = verdict.unwrap_or_else(|| panic!("{:?} {:?}: {trial:#?}", row.what, row.signals));
-                assert!(verdict.set <= 4 && verdict.wrong == 0, "{:?} {:?}: {trial:#?}", row.what, row.signals);
+                let verdict =
+                    verdict.unwrap_or_else(|| panic!("{:?} {:?}: {trial:#?}", row.what, row.signals));
+                assert!(
+                    verdict.set <= 4 && verdict.wrong == 0,
+                    "{:?} {:?}: {trial:#?}",
+                    row.what,
+                    row.signals
+                );
             } else if row.signals == Signals::Operations {
-                assert_eq!(trial.verdict, None, "a barrier hides which connection is slow: nobody may be named");
+                assert_eq!(
+                    trial.verdict, None,
+                    "a barrier hides which connection is slow: nobody may be named"
+                );
             }
         }
     }

@@ -1,3 +1,4 @@
+//! Actions: what findings may ask for, and the safeguard that holds them back.
 use railtwin_diagnosis::rules::{Safeguard, actions_of};
 use railtwin_records::{Action, ActionKind, Component, Directory, FaultKind, Finding, Suspect, Syndrome};
 

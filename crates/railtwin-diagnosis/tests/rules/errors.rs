@@ -1,3 +1,4 @@
+//! The causes behind one error: told apart by counters, unknown without.
 use railtwin_diagnosis::rules::{
     ErrorCause, ErrorEvidence, ErrorJoin, GpuHealth, Limits, SizeMismatch, Xid, classify_error, xid_meaning,
 };

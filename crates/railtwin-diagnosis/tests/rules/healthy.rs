@@ -1,3 +1,4 @@
+//! An hour without a fault: no rule finds anything.
 use railtwin_records::{Batch, Component, Counter, NOT_YET};
 
 use crate::fixture::{SECOND, small};

@@ -1,3 +1,4 @@
+//! Laws of all rules: no panic, no name from nowhere, no matter of order.
 use proptest::prelude::*;
 use railtwin_diagnosis::rule_detectors;
 use railtwin_diagnosis::rules::{ElasticTimeout, Limits, rule_detectors_with};

@@ -1,3 +1,4 @@
+//! Links that go down, flap, or are bad in one direction.
 use railtwin_diagnosis::Detector;
 use railtwin_diagnosis::rules::{Limits, LinkState, OneWay, link_component};
 use railtwin_fabric::LinkId;

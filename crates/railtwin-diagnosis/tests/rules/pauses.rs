@@ -1,3 +1,4 @@
+//! Pauses, storms, buffers: at their thresholds and the root of a tree of pauses.
 use railtwin_diagnosis::rules::{BufferAlarm, CongestionDrops, Limits, Pauses};
 use railtwin_records::{Component, Counter, FaultKind, Finding, Syndrome};
 

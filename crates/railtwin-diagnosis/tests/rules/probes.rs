@@ -1,3 +1,4 @@
+//! Probes: latency against baselines, and who is not reached.
 use railtwin_diagnosis::Detector;
 use railtwin_diagnosis::rules::{
     BaselineStore, ElasticTimeout, LatencyBaseline, Limits, PathKey, Reachability, link_component,

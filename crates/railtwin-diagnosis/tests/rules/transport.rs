@@ -1,3 +1,4 @@
+//! Counters of NICs: who loses packets, and where.
 use railtwin_diagnosis::rules::{JobCounters, Limits, link_component};
 use railtwin_fabric::LinkId;
 use railtwin_records::{Component, Counter, FaultKind, Finding};

@@ -39,7 +39,7 @@ pub(super) fn matrix(case: &Case, run: &TelemetryRun, since_ns: u64) -> Option<V
         .iter()
         .filter(|pair| {
             other += usize::from(ratio(pair) < SLOW);
-            ratio(pair) >= SLOW || other % every == 0
+            ratio(pair) >= SLOW || other.is_multiple_of(every)
         })
         .collect();
     listed.truncate(CELLS_MAX);

@@ -52,7 +52,8 @@ pub fn markdown(card: &Card) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
     line(format!("## {} ranks\n", card.ranks));
-    line("| fault | signals | operation slower | trials that hurt | in set | first | itself | set | found after | others named | milder trials | in set |".into());
+    let head = "| fault | signals | operation slower | trials that hurt | in set | first | itself | set | found after |";
+    line(format!("{head} others named | milder trials | in set |"));
     line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
     for row in &card.rows {
         let (milder, sum) = (sum(row, false), sum(row, true));
