@@ -28,8 +28,14 @@ pub enum Error {
     Telemetry(#[from] railtwin_telemetry::TelemetryError),
     /// Telemetry of a real cluster that cannot be read.
     #[error(transparent)]
-    Format(#[from] railtwin_formats::FormatError),
+    Format(Box<railtwin_formats::FormatError>),
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),
+}
+
+impl From<railtwin_formats::FormatError> for Error {
+    fn from(error: railtwin_formats::FormatError) -> Self {
+        Self::Format(Box::new(error))
+    }
 }
