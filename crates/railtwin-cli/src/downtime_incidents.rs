@@ -168,8 +168,7 @@ fn job(file: &str, name: String, rows: &[Read], hours: Option<f64>) -> Result<Jo
         }
     };
     if stop <= start {
-        let row = rows.iter().find(|read| read.stop == Some(stop)).or(rows.first());
-        let row = row.expect("a job has rows");
+        let row = rows.iter().find(|read| read.stop == Some(stop)).unwrap_or(&rows[0]);
         return Err(row.row.wrong("job_stop", "a time after job_start"));
     }
     let booking = book(start, stop, &incidents).map_err(|error| {

@@ -304,13 +304,18 @@ fn common(places: &Places<'_>, first: &[Suspect], second: &[Suspect]) -> Vec<Sus
     let mut all: Vec<Suspect> = Vec::new();
     for a in first {
         for b in second {
-            let finer = if places.within(&a.component, &b.component) {
-                a
+            let (finer, whole, others) = if places.within(&a.component, &b.component) {
+                (a, b, first)
             } else if places.within(&b.component, &a.component) {
-                b
+                (b, a, second)
             } else {
                 continue;
             };
+            // A cable is at its NIC and no part of it: where both findings name the NIC itself, only one names the cable.
+            let named = |suspect: &Suspect| suspect.component == whole.component;
+            if is_at_end(&finer.component, &whole.component) && others.iter().any(named) {
+                continue;
+            }
             let share = a.share.max(b.share);
             match all.iter_mut().find(|known| known.component == finer.component) {
                 Some(known) => known.share = known.share.max(share),
@@ -321,13 +326,22 @@ fn common(places: &Places<'_>, first: &[Suspect], second: &[Suspect]) -> Vec<Sus
     // A suspect that holds a finer one adds nothing.
     let holds = |whole: &Suspect| {
         all.iter().any(|part| {
-            places.within(&part.component, &whole.component)
+            !is_at_end(&part.component, &whole.component)
+                && places.within(&part.component, &whole.component)
                 && !places.within(&whole.component, &part.component)
         })
     };
     let mut kept: Vec<Suspect> = all.iter().filter(|suspect| !holds(suspect)).cloned().collect();
     kept.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.component.cmp(&b.component)));
     kept
+}
+
+/// Whether one is a cable or link and the other a device that it may end at: neighbours, of which each can fail alone.
+fn is_at_end(part: &Component, whole: &Component) -> bool {
+    matches!(
+        (part, whole),
+        (Component::Cable(_) | Component::Link(_), Component::Nic(_) | Component::Switch(_))
+    )
 }
 
 /// Adds what a second finding of the same fault says.
@@ -409,6 +423,14 @@ mod tests {
         let names: Vec<_> = joined[0].suspects.iter().map(|suspect| &suspect.component).collect();
         assert_eq!(names, [&cable(2)]);
         assert!(joined[0].confidence > 0.95);
+        // A NIC and its cable, named by both, stay both; a counter that names the NIC acquits the cable.
+        let probed = finding(Syndrome::CommunicationSlow, &[nic(2), cable(2)]);
+        let both = join(&places, &[slow.clone(), probed]);
+        let mut names: Vec<_> = both[0].suspects.iter().map(|suspect| suspect.component.clone()).collect();
+        names.sort();
+        assert_eq!(names, [nic(2), cable(2)]);
+        let storm = join(&places, &[slow.clone(), finding(Syndrome::Counter, &[nic(2)])]);
+        assert_eq!((storm[0].suspects.len(), &storm[0].suspects[0].component), (1, &nic(2)));
         // Another cable is another fault; a collision is none.
         assert_eq!(join(&places, &[slow.clone(), finding(Syndrome::Counter, &[cable(3)])]).len(), 2);
         assert_eq!(join(&places, &[slow, finding(Syndrome::Collision, &[cable(2)])]).len(), 2);

@@ -3,7 +3,7 @@ use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
 use railtwin_engine::{Case, EdgeRates, Fault, FaultKind};
 use railtwin_fabric::LinkId;
-use railtwin_records::{Batch, Directory, Finding};
+use railtwin_records::{Batch, Directory, Finding, Syndrome};
 use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay};
 use railtwin_units::SimTime;
 
@@ -69,13 +69,16 @@ impl<'a> Watch<'a> {
         let mut directory = Directory::default();
         let replay = Replay::new(case, job, durations, rates, settings, &mut directory)?;
         let counters = Counters::new(case, &replay, CounterSettings::default(), &mut directory);
-        let step = directory.flows.len().div_ceil(MESH).max(1);
+        // Queue pairs that have no way while a cable is down stand there too: nothing can be sent over none.
+        let with_path = |&flow: &u32| !directory.flows[flow as usize].links.is_empty();
+        let paths: Vec<u32> = (0..directory.flows.len() as u32).filter(with_path).collect();
+        let step = paths.len().div_ceil(MESH).max(1);
         Ok(Self {
             case,
             counters,
             diagnosis: Diagnosis::with(Settings::default(), detectors),
             rhythm,
-            mesh: (0..directory.flows.len() as u32).step_by(step).collect(),
+            mesh: paths.into_iter().step_by(step).collect(),
             directory,
             batch: Batch::default(),
             findings: Vec::new(),
@@ -118,8 +121,12 @@ impl<'a> Watch<'a> {
         self.diagnosis.observe(&self.directory, fabric, &self.batch, &mut self.findings);
         let may_ask = self.rhythm.probes.is_some() && self.now >= self.rhythm.asked_from;
         if may_ask && self.asked < ASKED {
-            let open =
-                self.findings[told..].iter().find(|finding| accuses(finding) && finding.suspects.len() > 1);
+            // One slow cable, too: a port may be slow because it carries what that beside it no longer does.
+            let is_open = |finding: &&Finding| {
+                accuses(finding)
+                    && (finding.suspects.len() > 1 || finding.syndrome == Syndrome::CommunicationSlow)
+            };
+            let open = self.findings[told..].iter().find(is_open);
             if let Some(finding) = open {
                 self.asked += 1;
                 self.probe.get_or_insert_default().extend(paths(self.case, finding, &mut self.directory));

@@ -165,3 +165,43 @@ fn the_section_of_the_page_is_whole() {
     let of_culprit = lane.iter().position(|&lane| lane == 1.0).unwrap();
     assert!(ends[of_culprit] - starts[of_culprit] > 1.8 * longest);
 }
+
+#[test]
+fn faults_of_packets_are_told_and_found() {
+    let faults = [
+        ("nic = \"host-3/nic-0\"\nkind = \"pause-storm\"\ncapacity = 0.25", "host-3/nic-0"),
+        ("cable = \"host-5/nic-0:port-0\"\nkind = \"lossy\"\nloss = 0.05", "host-5/nic-0"),
+    ];
+    for (fault, place) in faults {
+        let text = format!("{}\n[[fault]]\nat = \"0.4 s\"\n{fault}\n{TOLD}", HOSTS.replace("1 MB", "10 MB"));
+        let run = run(&text, EngineName::Packet);
+        let told = run.telemetry.as_ref().unwrap();
+        let found = (run.figure("truth_in_set"), run.info.engine.as_str());
+        assert_eq!(found, (Some(1.0), "packet"), "{place}: {:#?}", told.findings);
+        let named = |finding: &railtwin_records::Finding| {
+            finding.suspects.iter().any(|suspect| suspect.component.name().contains(place))
+        };
+        assert!(told.findings.iter().any(named), "{place}: {:?}", told.findings);
+        assert!(told.findings.iter().all(|finding| finding.at_ns >= 400_000_000), "{place}");
+    }
+}
+
+#[test]
+fn probes_over_a_cable_that_is_down_are_lost_until_it_is_up() {
+    let down =
+        "[[fault]]\nat = \"0.4 s\"\nuntil = \"0.7 s\"\ncable = \"host-5/nic-0:port-0\"\nkind = \"down\"\n";
+    // With one port a NIC cannot move its queue pairs: the job stands until the cable is up.
+    let run = run(&format!("{HOSTS}{down}{TOLD}"), EngineName::Flow);
+    let told = run.telemetry.as_ref().unwrap();
+    let probes = &told.records.probes;
+    assert!(!probes.is_empty());
+    let cable = |flow: u32| {
+        let flow = &told.directory.flows[flow as usize];
+        flow.source_nic == "host-5/nic-0" || flow.target_nic == "host-5/nic-0"
+    };
+    for row in 0..probes.len() {
+        let within = (400_000_000..700_000_000).contains(&probes.time_ns[row]);
+        let all_lost = probes.lost[row] == probes.sent[row];
+        assert_eq!(all_lost, within && cable(probes.flow[row]), "{row} at {}", probes.time_ns[row]);
+    }
+}

@@ -28,8 +28,8 @@ pub struct Inputs {
     pub flight_recorder: bool,
     /// The scenario of the run folder, where one was given.
     pub question: Option<Question>,
-    /// Whether the records are of a run of railtwin.
-    pub simulated: bool,
+    /// The engine of the run that the records are of; none for files of a cluster.
+    pub engine: Option<String>,
     /// What a reader should know of files that were passed over.
     pub notes: Vec<String>,
 }
@@ -96,7 +96,7 @@ impl Inputs {
         let (directory, batch) = telemetry_read::read(&tables)
             .map_err(|error| Error::Argument(format!("{shown}: {error}; run the scenario again")))?;
         let scenario = folder.scenario()?;
-        let mut inputs = Self { simulated: true, ..Self::default() };
+        let mut inputs = Self { engine: Some(folder.info()?.engine), ..Self::default() };
         inputs.question = Some(Question::of_text(&format!("{shown}/scenario.toml"), &scenario, path));
         let telemetry = &mut inputs.merged.telemetry;
         (telemetry.directory, telemetry.batch, telemetry.times) = (directory, batch, Times::Kernels);

@@ -52,8 +52,8 @@ pub struct Diagnosed {
     pub seconds: f64,
     /// Results of nccl-tests, states of RAS and flags of xpu_timer that were looked at.
     pub others: usize,
-    /// Whether the records are of a run of railtwin.
-    pub simulated: bool,
+    /// The engine of the run that the records are of; none for files of a cluster.
+    pub engine: Option<String>,
 }
 
 /// Looks at everything that was read. `fabric` is a scenario whose fabric, and placement of its first job, hold; a run
@@ -65,7 +65,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = Settings::default();
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, compute: computed, flight_recorder, question, simulated, notes } = inputs;
+    let Inputs { merged, compute: computed, flight_recorder, question, engine, notes } = inputs;
     let mut notes = notes;
     notes.extend(merged.telemetry.notes.iter().cloned());
     let mut directory = merged.telemetry.directory;
@@ -79,7 +79,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         None => None,
     };
     if let Some((case, file)) = &case {
-        if simulated {
+        if engine.is_some() {
             on_fabric::check(&directory, &case.fabric, file)?;
         } else {
             notes.extend(on_fabric::place(&mut directory, case)?);
@@ -161,7 +161,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         times,
         seconds,
         others,
-        simulated,
+        engine,
     })
 }
 
@@ -221,7 +221,7 @@ impl Diagnosed {
 
     /// Tables of the telemetry and of what was found, for a folder of Parquet files.
     pub fn tables(&self) -> Vec<railtwin_records::Table> {
-        let source = if self.simulated { "flow" } else { "imported" };
+        let source = self.engine.as_deref().unwrap_or("imported");
         let mut tables = telemetry_tables::tables(&self.directory, &self.batch, source);
         tables.extend(finding_tables::tables(&self.findings, &self.actions));
         tables
