@@ -1,10 +1,13 @@
-//! Records per second that the detectors of slowness take on one core, and the memory that they hold.
+//! Records per second that all detectors together take on one core, and the memory of those that see every record.
 //!
 //! Operations of a tp × dp grid on hosts of 8, 128 to 16,384 ranks; and the same with a message for each queue pair.
+//! Beside it what it costs to go through the same columns and add them up: no detector can be faster.
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use railtwin_diagnosis::{Context, Detector, Settings, SlowMessages, SlowRanks};
+use railtwin_diagnosis::{
+    Context, Detector, Diagnosis, Hang, Settings, SlowMessages, SlowRanks, all_detectors,
+};
 use railtwin_records::{Batch, CommunicatorInfo, Directory, FlowInfo, HostInfo, OperationShape, RankInfo};
 
 const TP: u32 = 8;
@@ -87,42 +90,89 @@ fn batches(ranks: u32, steps: u32, messages: bool) -> Vec<Batch> {
     batches
 }
 
+/// All columns, added up.
+fn sums(batch: &Batch) -> u64 {
+    let narrow = |column: &[u32]| column.iter().map(|&value| u64::from(value)).sum::<u64>();
+    let wide = |column: &[u64]| column.iter().copied().fold(0, u64::wrapping_add);
+    let (operations, messages) = (&batch.operations, &batch.messages);
+    let all = [
+        narrow(&operations.communicator),
+        narrow(&operations.rank),
+        narrow(&operations.sequence),
+        narrow(&operations.shape),
+        wide(&operations.enter_ns),
+        wide(&operations.end_ns),
+        narrow(&messages.communicator),
+        narrow(&messages.sequence),
+        narrow(&messages.channel),
+        narrow(&messages.flow),
+        narrow(&messages.stage),
+        narrow(&messages.stages),
+        narrow(&messages.messages),
+        wide(&messages.bytes),
+        wide(&messages.network_ns),
+        wide(&messages.data_wait_ns),
+        wide(&messages.credit_wait_ns),
+        wide(&messages.receive_wait_ns),
+        narrow(&messages.first_wait_stage),
+    ];
+    all.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// What the detectors that see every record hold after all batches; the others keep a few values for each counter.
+fn memory(directory: &Directory, settings: &Settings, batches: &[Batch], name: &str) {
+    let context = Context { directory, fabric: None, settings };
+    let (mut hang, mut ranks, mut messages) =
+        (Hang::default(), SlowRanks::default(), SlowMessages::default());
+    let mut findings = Vec::new();
+    for batch in batches {
+        for detector in [&mut hang as &mut dyn Detector, &mut ranks, &mut messages] {
+            detector.observe(&context, batch);
+            detector.judge(&context, batch.until_ns, &mut findings);
+        }
+    }
+    println!(
+        "memory {name}: hangs {:.1} MB, ranks {:.1} MB, messages {:.1} MB; {} findings of a healthy job",
+        hang.memory_bytes() as f64 / 1e6,
+        ranks.memory_bytes() as f64 / 1e6,
+        messages.memory_bytes() as f64 / 1e6,
+        findings.len()
+    );
+}
+
 fn detectors(criterion: &mut Criterion) {
     let settings = Settings::default();
     let mut group = criterion.benchmark_group("detectors");
     group.sample_size(10);
     for ranks in [128, 1_024, 16_384] {
         let directory = directory(ranks);
-        let context = Context { directory: &directory, fabric: None, settings: &settings };
         for messages in [false, true] {
             let steps = (RECORDS as u32 / (ranks * (LAYERS + 1))).max(16);
             let batches = batches(ranks, steps, messages);
             let records: usize =
                 batches.iter().map(|batch| batch.operations.len() + batch.messages.len()).sum();
-            let (mut slow_ranks, mut slow_messages) = (SlowRanks::default(), SlowMessages::default());
-            let mut findings = Vec::new();
-            group.throughput(Throughput::Elements(records as u64));
             let name = if messages { "with messages" } else { "operations" };
+            group.throughput(Throughput::Elements(records as u64));
             group.bench_with_input(BenchmarkId::new(name, ranks), &batches, |bencher, batches| {
                 bencher.iter(|| {
                     // Numbers of operations begin anew, so the state does; its growth is part of the time.
-                    (slow_ranks, slow_messages) = (SlowRanks::default(), SlowMessages::default());
-                    findings.clear();
+                    let mut diagnosis = Diagnosis::with(settings, all_detectors());
+                    let mut findings = Vec::new();
                     for batch in batches {
-                        for detector in [&mut slow_ranks as &mut dyn Detector, &mut slow_messages] {
-                            detector.observe(&context, black_box(batch));
-                            detector.judge(&context, batch.until_ns, &mut findings);
-                        }
+                        diagnosis.observe(&directory, None, black_box(batch), &mut findings);
                     }
-                    black_box(findings.len())
+                    findings.len()
                 });
             });
-            println!(
-                "memory {name}/{ranks}: ranks {:.1} MB, messages {:.1} MB; {} findings of a healthy job",
-                slow_ranks.memory_bytes() as f64 / 1e6,
-                slow_messages.memory_bytes() as f64 / 1e6,
-                findings.len()
+            group.bench_with_input(
+                BenchmarkId::new(format!("sums of {name}"), ranks),
+                &batches,
+                |bencher, all| {
+                    bencher
+                        .iter(|| all.iter().map(|batch| sums(black_box(batch))).fold(0, u64::wrapping_add));
+                },
             );
+            memory(&directory, &settings, &batches, &format!("{name}/{ranks}"));
         }
     }
     group.finish();

@@ -66,6 +66,11 @@ impl Detector for Hang {
 }
 
 impl Hang {
+    /// Bytes that its state holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.progress.memory_bytes()
+    }
+
     fn finding(&self, context: &Context<'_>, now_ns: u64, root: &Root, waiting: usize) -> Finding {
         let directory = context.directory;
         let communicator = root.communicator();

@@ -45,6 +45,14 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Bytes held.
+    pub fn memory_bytes(&self) -> usize {
+        4 * (self.rank_start.capacity() + self.member_start.capacity() + self.members.capacity())
+            + self.slots.capacity() * size_of::<Slot>()
+            + self.wholes.capacity() * size_of::<Whole>()
+            + self.sent.capacity() * size_of::<Sent>()
+    }
+
     /// Makes room for communicators and ranks that are new in the directory; what is known stays.
     pub fn learn(&mut self, directory: &Directory) {
         if self.sent.len() < directory.flows.len() {
