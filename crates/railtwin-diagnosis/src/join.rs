@@ -6,6 +6,8 @@
 use railtwin_fabric::Fabric;
 use railtwin_records::{Component, Directory, FaultKind, Finding, FlowInfo, Suspect, Syndrome};
 
+use crate::unplaced::place;
+
 /// Confidence from which something counts as gone or down, and how many suspects at most it then names.
 const SURE: f64 = 0.75;
 const FEW: usize = 2;
@@ -58,7 +60,7 @@ impl Places<'_> {
     }
 
     /// Names, of hosts or NICs, at which a component is: what flows begin or end there touch it.
-    fn touched(&self, component: &Component) -> Vec<String> {
+    pub(crate) fn touched(&self, component: &Component) -> Vec<String> {
         let of_ports = |ports: &mut dyn Iterator<Item = String>| {
             ports
                 .map(|port| self.device_of_port(&port).to_owned())
@@ -80,7 +82,7 @@ impl Places<'_> {
     }
 
     /// Links of a cable or link; nothing without a fabric.
-    fn links(&self, component: &Component) -> Vec<u32> {
+    pub(crate) fn links(&self, component: &Component) -> Vec<u32> {
         let Some(fabric) = self.fabric else { return Vec::new() };
         match component {
             Component::Cable(name) => {
@@ -128,7 +130,7 @@ impl Places<'_> {
         port.rsplit_once(':').map_or(port, |(device, _)| device)
     }
 
-    fn host_of<'n>(&self, name: &'n str) -> &'n str {
+    pub(crate) fn host_of<'n>(&self, name: &'n str) -> &'n str {
         name.split_once('/').map_or(name, |(host, _)| host)
     }
 
@@ -184,7 +186,7 @@ pub fn join(places: &Places<'_>, findings: &[Finding]) -> Vec<Finding> {
             None => joined.push(finding.clone()),
         }
     }
-    consequences(places, by_host(places, joined))
+    place(places, consequences(places, by_host(places, joined)))
 }
 
 /// Whether two findings cannot be about one fault, whatever they name: a collision is none, and what carries slowly is
@@ -202,7 +204,7 @@ fn of_process(finding: &Finding) -> bool {
     matches!(finding.syndrome, Crash | Mismatch | NonCommunicationHang | NonCommunicationSlow)
 }
 
-fn of_network(component: &Component) -> bool {
+pub(crate) fn of_network(component: &Component) -> bool {
     use Component::{Cable, Connection, Link, Nic, Switch};
     matches!(component, Cable(_) | Connection(_) | Link(_) | Nic(_) | Switch(_))
 }

@@ -19,6 +19,7 @@ pub mod robust;
 pub mod rules;
 pub mod settings;
 pub mod slow;
+mod unplaced;
 
 pub use context::Context;
 pub use delay::SlowMessages;

@@ -1,5 +1,6 @@
 //! A replayed job with detectors that watch it: what score cards and runs with telemetry have in common.
 use railtwin_diagnosis::join::{Places, join};
+use railtwin_diagnosis::slow::communicators::unplaced;
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
 use railtwin_engine::{Case, EdgeRates, Fault, FaultKind};
 use railtwin_fabric::LinkId;
@@ -8,13 +9,18 @@ use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay}
 use railtwin_units::SimTime;
 
 use crate::error::Error;
-use crate::score::probe::paths;
+use crate::score::probe::{paths, round};
 use crate::score::verdict::accuses;
 
 /// Most of the job's paths that a round over the mesh probes.
 const MESH: usize = 4_096;
-/// Rounds of pairwise probes that findings may ask for.
+/// Rounds of pairwise probes between suspects that findings may ask for.
 const ASKED: u32 = 3;
+/// Findings without suspects that may ask for a round over all NICs of slow communicators.
+const ROUNDS: u32 = 3;
+/// Seconds from such a round to its second, which shows whether what was slow still is: a burst of others' traffic is over
+/// by then.
+const AGAIN_S: f64 = 10.0;
 /// Seconds by which the time goes on at once while the job stands still.
 const IDLE_S: f64 = 1.0;
 
@@ -23,10 +29,10 @@ const IDLE_S: f64 = 1.0;
 pub struct Rhythm {
     /// Between readings of counters; none = never.
     pub counters: Option<f64>,
-    /// Between rounds of probes over the job's paths; none = never, not even where a finding asks for some.
+    /// Between rounds of pings over the job's paths; none = never.
     pub probes: Option<f64>,
-    /// When findings may ask for pairwise probes from on.
-    pub asked_from: f64,
+    /// From when on findings may ask for pairwise probes; none = never.
+    pub asked_from: Option<f64>,
 }
 
 /// A replayed job and who watches it.
@@ -50,6 +56,10 @@ pub struct Watch<'a> {
     due: [f64; 2],
     probe: Option<Vec<u32>>,
     asked: u32,
+    /// Slow communicators, the paths of their round, and when its second is due.
+    round: (Vec<u32>, Vec<u32>),
+    rounds: u32,
+    again_at: Option<f64>,
 }
 
 impl<'a> Watch<'a> {
@@ -86,6 +96,9 @@ impl<'a> Watch<'a> {
             due: [0.0; 2],
             probe: None,
             asked: 0,
+            round: Default::default(),
+            rounds: 0,
+            again_at: None,
             replay,
         })
     }
@@ -113,26 +126,47 @@ impl<'a> Watch<'a> {
             // Pings: delay and loss, no bandwidth.
             self.batch.probes.bits_per_s.fill(0.0);
         }
+        if self.again_at.is_some_and(|at| self.now >= at) {
+            self.again_at = None;
+            self.probe.get_or_insert_default().extend(&self.round.1);
+        }
         if let Some(asked) = self.probe.take() {
             self.send(&asked);
         }
         let told = self.findings.len();
         let fabric = Some(&*self.case.fabric);
         self.diagnosis.observe(&self.directory, fabric, &self.batch, &mut self.findings);
-        let may_ask = self.rhythm.probes.is_some() && self.now >= self.rhythm.asked_from;
-        if may_ask && self.asked < ASKED {
-            // One slow cable, too: a port may be slow because it carries what that beside it no longer does.
-            let is_open = |finding: &&Finding| {
-                accuses(finding)
-                    && (finding.suspects.len() > 1 || finding.syndrome == Syndrome::CommunicationSlow)
-            };
-            let open = self.findings[told..].iter().find(is_open);
-            if let Some(finding) = open {
-                self.asked += 1;
-                self.probe.get_or_insert_default().extend(paths(self.case, finding, &mut self.directory));
-            }
-        }
+        self.ask(told);
         (progress, told)
+    }
+
+    /// Orders the probes that findings from row `told` on ask for; they are sent after the next step.
+    fn ask(&mut self, told: usize) {
+        if self.rhythm.asked_from.is_none_or(|from| self.now < from) {
+            return;
+        }
+        let new = &self.findings[told..];
+        // One slow cable, too: a port may be slow because it carries what that beside it no longer does.
+        let is_open = |finding: &&Finding| {
+            accuses(finding)
+                && (finding.suspects.len() > 1 || finding.syndrome == Syndrome::CommunicationSlow)
+        };
+        if let Some(finding) = new.iter().find(is_open).filter(|_| self.asked < ASKED) {
+            self.asked += 1;
+            self.probe.get_or_insert_default().extend(paths(self.case, finding, &mut self.directory));
+        }
+        for finding in new {
+            let slow = unplaced(&self.directory, finding);
+            if slow.is_empty() || self.rounds == ROUNDS {
+                continue;
+            }
+            self.rounds += 1;
+            if self.round.0 != slow {
+                self.round = (slow, round(self.case, finding, &mut self.directory));
+            }
+            self.again_at = Some(self.now + AGAIN_S);
+            self.probe.get_or_insert_default().extend(&self.round.1);
+        }
     }
 
     /// Sends probes over the paths of flows.

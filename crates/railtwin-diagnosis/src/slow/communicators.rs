@@ -1,14 +1,16 @@
-//! Communicators whose operations take longer than those of their like, or than they did: communication slow, from
+//! Communicators whose transfers take longer than those of their like, or than they did: communication slow, from
 //! operations alone.
 //!
-//! The last rank to come waits for nobody: its duration is what communication takes.
+//! The last rank to come waits for nobody: its duration is what the transfer takes.
 use std::collections::BTreeMap;
 
 use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::robust::spread;
-use crate::slow::members::Members;
+use crate::settings::Settings;
+use crate::slow::members::{Members, Pool};
+use crate::slow::own_past::{MEDIAN_ERROR, OwnPast};
 use crate::slow::windows::View;
 
 /// Shapes of one communicator that are told apart; others are not measured.
@@ -19,25 +21,27 @@ const LIKE: usize = 4;
 const STREAK: u32 = 2;
 /// Most suspects that are worth a name.
 const NAMED: usize = 4;
-/// Windows that make a past.
-const PAST: u32 = 4;
-/// Standard error of the median of normal values, in standard deviations over the root of their number.
-const MEDIAN_ERROR: f64 = 1.2533;
+/// Times the excess that was told from which what lasts is told again: more than jitter makes of one fault.
+const WORSE: f32 = 1.5;
+/// Slow communicators that a finding names, the slowest first.
+const LISTED: usize = 8;
+/// How evidence of a slow communicator begins; its axis, `communicator` and its name follow.
+const LAST_TO_COME: &str = "duration of the last rank to come, ";
 /// Share of the time from operation to operation below which slowness does not matter.
 const MATTERS: f64 = 0.01;
 
-/// What operations of one shape take in one communicator, in nanoseconds.
+/// What transfers of one shape take in one communicator, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Shape {
     shape: u32,
-    windows: u32,
-    /// Median of the last window.
+    /// Operations of the last window; 0 before there is one.
+    operations: u32,
+    /// Their median and robust deviation.
     last: f32,
-    /// Median of the windows of the past, while not slow, and their mean distance from it.
-    past: f32,
-    scatter: f32,
-    /// Standard error of that median, from the operations of the window.
-    error: f32,
+    deviation: f32,
+    /// Of a window that was not judged yet.
+    fresh: bool,
+    past: OwnPast,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -46,13 +50,28 @@ struct State {
     known: u8,
     streak: u32,
     slow: bool,
+    /// Slow by its own past alone: its peers do not say so.
+    alone: bool,
+    /// Whether its own past is a measure.
+    by_past: bool,
     measured: bool,
     told: bool,
+    /// Excess when it was told.
+    told_ns: f32,
     excess_ns: f32,
     usual_ns: f32,
     share: f32,
     since_ns: u64,
     messages: bool,
+}
+
+impl State {
+    /// Notes by how much it is slow, and what share of the time from operation to operation that is.
+    fn set(&mut self, excess_ns: f64, usual_ns: f64, period_ns: f64) {
+        self.excess_ns = excess_ns as f32;
+        self.usual_ns = usual_ns as f32;
+        self.share = (excess_ns / period_ns).min(1.0) as f32;
+    }
 }
 
 /// All communicators.
@@ -61,6 +80,8 @@ pub struct Communicators {
     states: Vec<State>,
     values: Vec<f64>,
     told: Vec<Vec<Component>>,
+    /// A run of slow operations has become clear since the last findings.
+    news: bool,
 }
 
 impl Communicators {
@@ -74,6 +95,42 @@ impl Communicators {
         if let Some(state) = self.states.get_mut(communicator as usize) {
             state.messages = true;
         }
+    }
+
+    /// Takes one transfer in, as it ends, after `since_ns`. `period_ns` is the usual time from operation to operation.
+    pub fn arrive(
+        &mut self,
+        settings: &Settings,
+        communicator: u32,
+        shape: u32,
+        transfer_ns: f32,
+        period_ns: f64,
+        since_ns: u64,
+    ) {
+        let state = &mut self.states[communicator as usize];
+        let known = &mut state.shapes[..usize::from(state.known)];
+        let Some(Shape { past, .. }) = known.iter_mut().find(|known| known.shape == shape) else { return };
+        let idle = !past.is_running();
+        past.arrive(settings, transfer_ns);
+        if idle && past.is_running() && !state.slow {
+            state.since_ns = since_ns;
+        }
+        let window_ns = period_ns * f64::from(settings.window);
+        if let Some(excess) = past.run_excess_ns(settings, window_ns)
+            && let Some(usual) = past.usual_ns(settings)
+            && !state.slow
+            && state.by_past
+            && excess > MATTERS * period_ns
+        {
+            (state.slow, state.alone) = (true, true);
+            state.set(excess, usual, period_ns);
+            self.news |= !state.messages;
+        }
+    }
+
+    /// Whether something became slow that no window has shown yet.
+    pub fn has_news(&self) -> bool {
+        self.news
     }
 
     /// Takes one window in.
@@ -95,17 +152,13 @@ impl Communicators {
                 continue;
             }
             self.values.clear();
-            for (row, durations) in view.duration.chunks_exact(view.members).enumerate() {
-                // A missing rank may be the last one.
-                if view.shape[row] == shape && durations.iter().all(|duration| !duration.is_nan()) {
-                    self.values.push(f64::from(durations.iter().copied().fold(f32::INFINITY, f32::min)));
-                }
-            }
-            let operations = self.values.len() as f64;
+            let rows = (0..view.shape.len()).filter(|&row| view.shape[row] == shape);
+            self.values.extend(rows.filter_map(|row| view.transfer_ns(row)).map(f64::from));
+            let operations = self.values.len();
             if let Some((median, deviation)) = spread(&mut self.values) {
-                state.shapes[at].last = median as f32;
-                state.shapes[at].error = (MEDIAN_ERROR * deviation / operations.sqrt()) as f32;
-                state.shapes[at].windows += 1;
+                let known = &mut state.shapes[at];
+                (known.last, known.deviation) = (median as f32, deviation as f32);
+                (known.operations, known.fresh) = (operations as u32, true);
             }
         }
     }
@@ -114,106 +167,121 @@ impl Communicators {
     pub fn judge_pool(
         &mut self,
         context: &Context<'_>,
-        communicators: &[u32],
+        pool: &Pool,
         period_ns: impl Fn(u32) -> f64,
         since_ns: u64,
     ) {
         let settings = context.settings;
-        let mut typical = BTreeMap::<u32, (f64, f64, usize)>::new();
-        for &communicator in communicators {
-            let state = &self.states[communicator as usize];
-            for shape in &state.shapes[..usize::from(state.known)] {
-                typical.entry(shape.shape).or_default();
-            }
-        }
-        for (&wanted, entry) in &mut typical {
-            self.values.clear();
-            for &communicator in communicators {
-                let state = &self.states[communicator as usize];
-                let found =
-                    state.shapes[..usize::from(state.known)].iter().find(|shape| shape.shape == wanted);
-                self.values
-                    .extend(found.filter(|shape| shape.windows > 0).map(|shape| f64::from(shape.last)));
-            }
-            let count = self.values.len();
-            let (center, deviation) = spread(&mut self.values).unwrap_or_default();
-            *entry = (center, deviation, count);
-        }
-        for &communicator in communicators {
+        let typical = self.typical(&pool.communicators);
+        // How many bytes an expert gets, its load decides, and no record tells: its past is no measure.
+        let by_past = pool.axis != "ep";
+        for &communicator in &pool.communicators {
             let state = &mut self.states[communicator as usize];
-            let (mut slow, mut clear, mut usual, mut excess) = (false, false, 0.0, 0.0);
+            state.by_past = by_past;
+            let period = period_ns(communicator).max(1.0);
+            let window_ns = period * f64::from(settings.window);
+            let (mut slow, mut clear, mut peers, mut runs) = (false, false, false, false);
+            let (mut usual, mut excess) = (0.0, 0.0);
             for shape in &mut state.shapes[..usize::from(state.known)] {
-                if shape.windows == 0 {
+                if shape.operations == 0 {
                     continue;
                 }
                 state.measured = true;
                 let last = f64::from(shape.last);
-                let (center, deviation, count) = typical[&shape.shape];
-                let error = f64::from(shape.error);
-                let (reference, least) = if count >= LIKE {
-                    (center, (settings.slow_share * center).max(settings.deviations * deviation.max(error)))
-                } else if shape.windows > PAST {
-                    let (past, scatter) = (f64::from(shape.past), f64::from(shape.scatter));
-                    (
-                        past,
-                        (settings.slow_share * past)
-                            .max(settings.deviations * (MEDIAN_ERROR * scatter).max(error)),
-                    )
-                } else {
-                    (last, f64::INFINITY)
-                };
-                if last > reference + least {
-                    slow = true;
+                let (deviation, operations) = (f64::from(shape.deviation), shape.operations as usize);
+                let mut beyond = |reference: f64, least: f64| {
                     clear |= last > reference + 2.0 * least;
-                    if last - reference > excess {
+                    let is_slow = last > reference + least;
+                    if is_slow && last - reference > excess {
                         (excess, usual) = (last - reference, reference);
                     }
-                } else {
-                    let weight = 1.0 / shape.windows.min(8) as f32;
-                    let distance = (shape.last - shape.past).abs();
-                    if shape.windows > 1 {
-                        shape.scatter += weight * (distance - shape.scatter);
-                    }
-                    shape.past += weight * (shape.last - shape.past);
+                    is_slow
+                };
+                let (center, among, count) = typical[&shape.shape];
+                let error = MEDIAN_ERROR * deviation / f64::from(shape.operations).sqrt();
+                let least = (settings.slow_share * center).max(settings.deviations * among.max(error));
+                let by_peers = count >= LIKE && beyond(center, least);
+                let past = shape.past.usual_ns(settings).filter(|_| by_past);
+                let least = shape.past.least_ns(settings, deviation, operations);
+                let by_past = past.is_some_and(|past| beyond(past, least));
+                (slow, peers) = (slow | by_peers | by_past, peers | by_peers);
+                runs |= past.is_some() && shape.past.run_excess_ns(settings, window_ns).is_some();
+                if std::mem::replace(&mut shape.fresh, false)
+                    && !by_peers
+                    && !by_past
+                    && !shape.past.is_running()
+                {
+                    shape.past.learn(last, deviation, operations);
                 }
             }
-            let period = period_ns(communicator).max(1.0);
             slow &= excess / period > MATTERS;
+            let began = state.slow || state.streak > 0;
             state.streak = if slow { state.streak + 1 } else { 0 };
-            if state.streak == 1 {
+            if slow && !began {
                 state.since_ns = since_ns;
             }
-            state.slow = state.streak >= STREAK || slow && clear;
-            (state.excess_ns, state.usual_ns, state.share) =
-                (excess as f32, usual as f32, (excess / period).min(1.0) as f32);
+            state.slow = state.streak >= STREAK || slow && clear || state.slow && runs;
+            state.alone = !peers;
+            if slow || !runs {
+                state.set(excess, usual, period);
+            }
         }
     }
 
-    /// Findings of what is slow and not told yet: parts that slow communicators share and others do not.
+    /// Median of the last windows of communicators alike, its robust deviation and their number, by shape.
+    fn typical(&mut self, communicators: &[u32]) -> BTreeMap<u32, (f64, f64, usize)> {
+        let known = |state: &State| state.shapes[..usize::from(state.known)].to_vec();
+        let mut last = BTreeMap::<u32, Vec<f64>>::new();
+        for &communicator in communicators {
+            for shape in known(&self.states[communicator as usize]) {
+                let values = last.entry(shape.shape).or_default();
+                values.extend((shape.operations > 0).then_some(f64::from(shape.last)));
+            }
+        }
+        let of = |values: &mut Vec<f64>| {
+            let count = values.len();
+            let (center, deviation) = spread(values).unwrap_or_default();
+            (center, deviation, count)
+        };
+        last.into_iter().map(|(shape, mut values)| (shape, of(&mut values))).collect()
+    }
+
+    /// Findings of what is slow and not told yet, or has become worse: parts that slow communicators share and others do
+    /// not. `late` says of each rank whether it is late: what is slow by its own past alone is not told while one of its
+    /// ranks is, as that may be why.
     pub fn tell(
         &mut self,
         context: &Context<'_>,
         members: &Members,
+        late: &[bool],
         now_ns: u64,
         findings: &mut Vec<Finding>,
     ) {
-        let slow = |state: &State| state.slow && !state.messages;
-        if !self.states.iter().any(slow) {
+        self.news = false;
+        let is_late = |slot: usize| late.get(members.rank(slot) as usize).is_some_and(|&late| late);
+        let slow = |row: usize, state: &State| {
+            let told = state.slow && !state.messages;
+            told && !(state.alone && members.slots(row as u32).any(is_late))
+        };
+        let mut left: Vec<u32> = (0..)
+            .zip(&self.states)
+            .filter(|&(row, state)| slow(row as usize, state))
+            .map(|(row, _)| row)
+            .collect();
+        if left.is_empty() {
             self.told.clear();
             self.states.iter_mut().for_each(|state| state.told = false);
             return;
         }
         let directory = context.directory;
         let mut parts = BTreeMap::<Component, (Vec<u32>, usize)>::new();
-        for (row, state) in self.states.iter().enumerate() {
-            if slow(state) {
-                for component in parts_of(directory, members, row as u32) {
-                    parts.entry(component).or_default().0.push(row as u32);
-                }
+        for &row in &left {
+            for component in parts_of(directory, members, row) {
+                parts.entry(component).or_default().0.push(row);
             }
         }
         for (row, state) in self.states.iter().enumerate() {
-            if state.measured && state.streak == 0 {
+            if state.measured && !state.slow && state.streak == 0 {
                 for component in parts_of(directory, members, row as u32) {
                     if let Some(part) = parts.get_mut(&component) {
                         part.1 += 1;
@@ -221,8 +289,6 @@ impl Communicators {
                 }
             }
         }
-        let mut left: Vec<u32> =
-            (0..self.states.len() as u32).filter(|&row| slow(&self.states[row as usize])).collect();
         let mut lasting = Vec::new();
         while !left.is_empty() {
             let covers = |rows: &[u32]| rows.iter().filter(|row| left.contains(row)).count() as f64;
@@ -259,12 +325,22 @@ impl Communicators {
                     }),
                 );
             }
-            let fresh = rows.iter().any(|&row| !self.states[row as usize].told) && !self.told.contains(&key);
+            let state = |row: &u32| &self.states[*row as usize];
+            let fresh = rows.iter().any(|row| !state(row).told) && !self.told.contains(&key);
+            let worse = rows.iter().any(|row| {
+                let state = state(row);
+                state.told && state.excess_ns > WORSE * state.told_ns
+            });
             lasting.push(key);
-            if fresh {
+            if fresh || worse {
                 findings.push(self.finding(context, &rows, suspects, now_ns));
             }
-            rows.iter().for_each(|&row| self.states[row as usize].told = true);
+            for &row in &rows {
+                let state = &mut self.states[row as usize];
+                if fresh || worse || !state.told {
+                    (state.told, state.told_ns) = (true, state.excess_ns);
+                }
+            }
         }
         self.told = lasting;
         self.states.iter_mut().filter(|state| !state.slow).for_each(|state| state.told = false);
@@ -272,21 +348,46 @@ impl Communicators {
 
     fn finding(&self, context: &Context<'_>, rows: &[u32], suspects: Vec<Component>, now_ns: u64) -> Finding {
         let state = |row: &u32| &self.states[*row as usize];
-        let worst =
-            *rows.iter().max_by(|a, b| state(a).share.total_cmp(&state(b).share)).expect("some are slow");
-        let info = &context.directory.communicators[worst as usize];
-        let (usual, excess) = (f64::from(state(&worst).usual_ns), f64::from(state(&worst).excess_ns));
+        let mut worst = rows.to_vec();
+        worst.sort_by(|a, b| state(b).share.total_cmp(&state(a).share).then(a.cmp(b)));
+        let info = |row: &u32| &context.directory.communicators[*row as usize];
+        let first = info(&worst[0]);
         let share = 1.0 / suspects.len().max(1) as f64;
         let advice = if suspects.len() == 1 {
             String::new()
         } else {
             format!(
-                "operations do not tell which of the {} ranks of {}: transport messages or pairwise bandwidth probes \
-                 between their NICs do",
-                info.ranks.len(),
-                info.name
+                "operations do not tell which of the {} ranks of {}: transport messages do, or bandwidth probes between \
+                 pairs of their NICs, each sending to and receiving from several of its rail over each port",
+                first.ranks.len(),
+                first.name
             )
         };
+        let listed = worst.iter().take(LISTED).map(|row| {
+            let (usual, excess) = (f64::from(state(row).usual_ns), f64::from(state(row).excess_ns));
+            Evidence {
+                table: "operations",
+                what: format!("{LAST_TO_COME}{} communicator {}", info(row).axis, info(row).name),
+                value: (usual + excess) / 1e3,
+                expected: usual / 1e3,
+                unit: "us",
+            }
+        });
+        let of_job = |row: usize| context.directory.communicators[row].job == first.job;
+        let others = self.states.iter().enumerate();
+        let sound = others.filter(|(row, state)| state.measured && !state.slow && of_job(*row)).count();
+        let count = |value: usize, what: &str| Evidence {
+            table: "operations",
+            what: what.into(),
+            value: value as f64,
+            expected: 0.0,
+            unit: "communicators",
+        };
+        let mut evidence: Vec<Evidence> = listed.collect();
+        evidence.push(count(rows.len(), "communicators that are slow by the same cause"));
+        if sound > 0 {
+            evidence.push(count(sound, "communicators of the job that are not slow"));
+        }
         Finding {
             at_ns: now_ns,
             since_ns: rows.iter().map(|row| state(row).since_ns).min().unwrap_or(now_ns),
@@ -298,26 +399,8 @@ impl Communicators {
                 0.5 + 0.4 * (1.0 - 0.5_f64.powf(rows.len() as f64))
             },
             suspects: suspects.into_iter().map(|component| Suspect { component, share }).collect(),
-            severity: f64::from(state(&worst).share),
-            evidence: vec![
-                Evidence {
-                    table: "operations",
-                    what: format!(
-                        "duration of the last rank to come, {} communicator {}",
-                        info.axis, info.name
-                    ),
-                    value: (usual + excess) / 1e3,
-                    expected: usual / 1e3,
-                    unit: "us",
-                },
-                Evidence {
-                    table: "operations",
-                    what: "communicators that are slow by the same cause".into(),
-                    value: rows.len() as f64,
-                    expected: 0.0,
-                    unit: "communicators",
-                },
-            ],
+            severity: f64::from(state(&worst[0]).share),
+            evidence,
             advice,
         }
     }
@@ -326,6 +409,20 @@ impl Communicators {
     pub fn memory_bytes(&self) -> usize {
         self.states.capacity() * size_of::<State>() + 8 * self.values.capacity()
     }
+}
+
+/// Rows of the communicators that a finding without suspects calls slow, the slowest first, at most 8; empty where it is
+/// about something else. Probes between NICs of their ranks would tell who it is.
+pub fn unplaced(directory: &Directory, finding: &Finding) -> Vec<u32> {
+    if finding.syndrome != Syndrome::CommunicationSlow || !finding.suspects.is_empty() {
+        return Vec::new();
+    }
+    let named = finding.evidence.iter().filter_map(|row| row.what.strip_prefix(LAST_TO_COME));
+    let row_of = |(axis, name): (&str, &str)| {
+        let known = directory.communicators.iter();
+        known.zip(0..).find(|(info, _)| info.axis == axis && info.name == name).map(|(_, row)| row)
+    };
+    named.filter_map(|words| words.split_once(" communicator ")).filter_map(row_of).collect()
 }
 
 /// NICs and hosts that a communicator's messages cross; none of one within a host.

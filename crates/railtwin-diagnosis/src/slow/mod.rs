@@ -5,6 +5,7 @@ pub mod culprits;
 pub mod everyone;
 pub mod kernel_time;
 pub mod members;
+pub mod own_past;
 pub mod own_time;
 pub mod ranks;
 pub mod standing;

@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::detector::Detector;
 use crate::hints::Hints;
 use crate::robust::spread;
+use crate::settings::Settings;
 use crate::slow::chain::WaitChain;
 use crate::slow::communicators::Communicators;
 use crate::slow::culprits::{Candidate, Culprit, join};
@@ -18,7 +19,7 @@ use crate::slow::windows::Windows;
 
 /// Late operations, in effect, below which lateness may be a chance pause.
 const LATE_MIN: f64 = 3.0;
-/// Standard errors over time that an excess must exceed, beside [`crate::Settings::deviations`] among peers.
+/// Standard errors over time that an excess must exceed, beside [`Settings::deviations`] among peers.
 const ERRORS: f64 = 3.0;
 /// Members of a pool below which they do not tell how much they differ by chance.
 const FEW: usize = 8;
@@ -66,7 +67,9 @@ pub struct SlowRanks {
     chain: WaitChain,
     communicators: Communicators,
     everyone: Everyone,
-    slow_share: f64,
+    settings: Settings,
+    /// End of the last batch but the one at hand.
+    before_ns: u64,
     told_ranks: Vec<bool>,
     told: BTreeMap<Culprit, Vec<Component>>,
 }
@@ -147,7 +150,13 @@ impl SlowRanks {
         }
         let comparable = self.together.get(shape as usize).copied().unwrap_or(true) && before != NONE;
         let own = if comparable { (own - before) as f32 } else { f32::NAN };
-        if self.windows.put(communicator, slots, slot, sequence, shape, own, (end - enter) as f32) {
+        let put = self.windows.put(communicator, slots, slot, sequence, shape, own, (end - enter) as f32);
+        if let Some(transfer) = put.transfer_ns {
+            let period = self.paces[communicator as usize].period_ns;
+            let since = self.before_ns;
+            self.communicators.arrive(&self.settings, communicator, shape, transfer, period, since);
+        }
+        if put.full {
             self.close(communicator, kept);
         }
     }
@@ -161,7 +170,7 @@ impl SlowRanks {
         self.communicators.take(communicator, &view);
         let pace = &mut self.paces[communicator as usize];
         take(&view, &mut self.standings[slots], pace, period, &mut self.scratch);
-        self.everyone.take(communicator, &self.scratch.typical, period, self.slow_share);
+        self.everyone.take(communicator, &self.scratch.typical, period, self.settings.slow_share);
         self.pools[self.members.pool_of(communicator)].closed += 1;
     }
 
@@ -196,7 +205,7 @@ impl SlowRanks {
         state.candidates.clear();
         let paces = &self.paces;
         let period = |communicator: u32| paces[communicator as usize].period_ns;
-        self.communicators.judge_pool(context, &pool.communicators, period, since);
+        self.communicators.judge_pool(context, pool, period, since);
         self.means.clear();
         for &communicator in &pool.communicators {
             let known =
@@ -277,7 +286,7 @@ impl Detector for SlowRanks {
 
     fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
         let window = (context.settings.window as usize).clamp(2, WINDOW_MAX);
-        self.slow_share = context.settings.slow_share;
+        self.settings = *context.settings;
         self.grow(context.directory, window);
         let operations = &batch.operations;
         let (mut last, mut rows) = (std::mem::take(&mut self.last_enter), std::mem::take(&mut self.rows));
@@ -289,6 +298,7 @@ impl Detector for SlowRanks {
         self.chain.observe(context.directory, &self.members, &batch.messages);
         batch.messages.communicator.iter().for_each(|&row| self.communicators.has_messages(row));
         self.hints.observe(context, &batch.counters);
+        self.before_ns = batch.until_ns;
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
@@ -302,6 +312,9 @@ impl Detector for SlowRanks {
             }
         }
         if !judged {
+            if self.communicators.has_news() {
+                self.communicators.tell(context, &self.members, &self.told_ranks, now_ns, findings);
+            }
             return;
         }
         let candidates: Vec<Candidate> =
@@ -330,7 +343,7 @@ impl Detector for SlowRanks {
             told.insert(culprit, suspects);
         }
         self.told = told;
-        self.communicators.tell(context, &self.members, now_ns, findings);
+        self.communicators.tell(context, &self.members, &self.told_ranks, now_ns, findings);
         self.everyone.tell(context, now_ns, findings);
     }
 }

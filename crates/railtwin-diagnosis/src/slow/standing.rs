@@ -187,7 +187,7 @@ mod tests {
 
     fn window(own: &[f32], duration: &[f32]) -> (Vec<Standing>, Pace) {
         let members = own.len();
-        let view = View { members, own, duration, shape: &[0], first: 0 };
+        let view = View { members, own, duration, shape: &[0], came: &[0], least: &[0.0], first: 0 };
         let (mut standings, mut pace) = (vec![Standing::default(); members], Pace::default());
         take(&view, &mut standings, &mut pace, 100.0, &mut Scratch::default());
         (standings, pace)

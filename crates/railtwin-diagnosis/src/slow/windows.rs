@@ -10,8 +10,20 @@ pub struct Windows {
     own: Vec<f32>,
     duration: Vec<f32>,
     shape: Vec<u32>,
+    /// Members that have told of each operation, and the least duration among them.
+    came: Vec<u32>,
+    least: Vec<f32>,
     number: Vec<[u32; KEPT]>,
     filled: Vec<[u32; KEPT]>,
+}
+
+/// What a record completed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Put {
+    /// The window is full.
+    pub full: bool,
+    /// What the operation's transfer took, where this record was the last of it.
+    pub transfer_ns: Option<f32>,
 }
 
 /// One communicator's operations of one window.
@@ -25,8 +37,20 @@ pub struct View<'a> {
     pub duration: &'a [f32],
     /// Shapes of the operations.
     pub shape: &'a [u32],
+    /// Members that told of each operation.
+    pub came: &'a [u32],
+    /// Least duration of each operation among them.
+    pub least: &'a [f32],
     /// Number of the first operation.
     pub first: u32,
+}
+
+impl View<'_> {
+    /// What the transfer of an operation took in nanoseconds: the duration of the last rank to come, which waits for
+    /// nobody. None where a member did not tell, as that may be the last one.
+    pub fn transfer_ns(&self, row: usize) -> Option<f32> {
+        (self.came[row] as usize == self.members).then_some(self.least[row])
+    }
 }
 
 /// No window yet.
@@ -39,6 +63,8 @@ impl Windows {
         self.own.resize(slots * KEPT * window, f32::NAN);
         self.duration.resize(slots * KEPT * window, f32::NAN);
         self.shape.resize(communicators * KEPT * window, 0);
+        self.came.resize(communicators * KEPT * window, 0);
+        self.least.resize(communicators * KEPT * window, f32::INFINITY);
         self.number.resize(communicators, [NONE; KEPT]);
         self.filled.resize(communicators, [0; KEPT]);
     }
@@ -69,11 +95,14 @@ impl Windows {
         let rows = start + kept * self.window * members..start + (kept + 1) * self.window * members;
         self.own[rows.clone()].fill(f32::NAN);
         self.duration[rows].fill(f32::NAN);
+        let operations = (communicator as usize * KEPT + kept) * self.window;
+        self.came[operations..operations + self.window].fill(0);
+        self.least[operations..operations + self.window].fill(f32::INFINITY);
         self.number[communicator as usize][kept] = sequence / self.window as u32;
         self.filled[communicator as usize][kept] = 0;
     }
 
-    /// Takes one record in; whether the window is full now.
+    /// Takes one record in.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the columns of one record")]
     pub fn put(
@@ -85,7 +114,7 @@ impl Windows {
         shape: u32,
         own_ns: f32,
         duration_ns: f32,
-    ) -> bool {
+    ) -> Put {
         let row = sequence as usize % (KEPT * self.window);
         let kept = row / self.window;
         let members = slots.len();
@@ -93,10 +122,20 @@ impl Windows {
         let again = !self.duration[at].is_nan();
         self.own[at] = own_ns;
         self.duration[at] = duration_ns;
-        self.shape[communicator as usize * KEPT * self.window + row] = shape;
+        let operation = communicator as usize * KEPT * self.window + row;
+        self.shape[operation] = shape;
+        self.least[operation] = self.least[operation].min(duration_ns);
         let filled = &mut self.filled[communicator as usize][kept];
-        *filled += u32::from(!again);
-        !again && *filled as usize == members * self.window
+        if again {
+            return Put { full: false, transfer_ns: None };
+        }
+        *filled += 1;
+        self.came[operation] += 1;
+        let complete = self.came[operation] as usize == members;
+        Put {
+            full: *filled as usize == members * self.window,
+            transfer_ns: complete.then_some(self.least[operation]),
+        }
     }
 
     /// One kept window.
@@ -109,13 +148,16 @@ impl Windows {
             own: &self.own[rows.clone()],
             duration: &self.duration[rows],
             shape: &self.shape[shapes..shapes + self.window],
+            came: &self.came[shapes..shapes + self.window],
+            least: &self.least[shapes..shapes + self.window],
             first: self.number[communicator as usize][kept].saturating_mul(self.window as u32),
         }
     }
 
     /// Bytes held.
     pub fn memory_bytes(&self) -> usize {
-        4 * (self.own.capacity() + self.duration.capacity() + self.shape.capacity())
+        let of_operations = self.shape.capacity() + self.came.capacity() + self.least.capacity();
+        4 * (self.own.capacity() + self.duration.capacity() + of_operations)
             + 4 * KEPT * (self.number.capacity() + self.filled.capacity())
     }
 }

@@ -12,6 +12,8 @@ pub const HURTS: f64 = 0.2;
 pub struct Sum {
     /// Trials.
     pub trials: usize,
+    /// Share in which it was told of, placed or not.
+    pub told: f64,
     /// Share in which the truth was among the suspects.
     pub in_set: f64,
     /// Share in which the first suspect was the truth.
@@ -34,6 +36,7 @@ pub fn sum(row: &Row, hurt: bool) -> Sum {
     let median = |values: Vec<f64>| railtwin_diagnosis::robust::median(&mut values.clone());
     Sum {
         trials: counted.len(),
+        told: share(counted.iter().filter(|trial| trial.told).count()),
         in_set: share(verdicts.iter().filter(|verdict| verdict.in_set).count()),
         top: share(verdicts.iter().filter(|verdict| verdict.top).count()),
         exact: share(verdicts.iter().filter(|verdict| verdict.exact).count()),
@@ -52,9 +55,9 @@ pub fn markdown(card: &Card) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
     line(format!("## {} ranks\n", card.ranks));
-    let head = "| fault | signals | operation slower | trials that hurt | in set | first | itself | set | found after |";
+    let head = "| fault | signals | operation slower | trials that hurt | told | in set | first | itself | set | found after |";
     line(format!("{head} others named | milder trials | in set |"));
-    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
+    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
     for row in &card.rows {
         let (milder, sum) = (sum(row, false), sum(row, true));
         let mut slowdowns: Vec<f64> = row.trials.iter().map(|trial| trial.slowdown).collect();
@@ -64,10 +67,11 @@ pub fn markdown(card: &Card) -> String {
             value.map_or("–".to_owned(), |value| format!("{value:.0}{unit}"))
         };
         line(format!(
-            "| {} | {} | {slower} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {slower} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             row.what.name(),
             row.signals.name(),
             sum.trials,
+            percent(sum.told, sum.trials),
             percent(sum.in_set, sum.trials),
             percent(sum.top, sum.trials),
             percent(sum.exact, sum.trials),

@@ -18,7 +18,9 @@ use crate::watch::{Rhythm, Watch};
 pub enum Signals {
     /// Who entered and left which operation when.
     Operations,
-    /// And what queue pairs sent, with pairwise probes where a finding asks for them.
+    /// And pairwise probes where a finding asks for them: nothing more that ranks would have to tell.
+    Probes,
+    /// And what queue pairs sent, and a mesh of pings.
     Transport,
     /// And counters of NICs, ports, GPUs and processes.
     Counters,
@@ -26,12 +28,13 @@ pub enum Signals {
 
 impl Signals {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Operations, Self::Transport, Self::Counters];
+    pub const ALL: [Self; 4] = [Self::Operations, Self::Probes, Self::Transport, Self::Counters];
 
     /// The name on the score card.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Operations => "operations",
+            Self::Probes => "with probes",
             Self::Transport => "with transport",
             Self::Counters => "with counters",
         }
@@ -58,6 +61,8 @@ pub struct Trial {
     pub slowdown: f64,
     /// The verdict; none where nobody was accused.
     pub verdict: Option<Verdict>,
+    /// Whether it was told of: the truth was named, or a finding without suspects came after it.
+    pub told: bool,
     /// What was found, joined.
     pub findings: Vec<Finding>,
 }
@@ -112,7 +117,7 @@ pub fn trial_of(
     let rhythm = Rhythm {
         counters: (signals >= Signals::Counters).then_some(COUNTERS_S),
         probes: (signals >= Signals::Transport).then_some(MESH_S),
-        asked_from: FAULT_AT_S,
+        asked_from: (signals >= Signals::Probes).then_some(FAULT_AT_S),
     };
     let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, detectors())?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -140,7 +145,10 @@ pub fn trial_of(
         (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
     };
     let verdict = judge(&watch.places(), &injection.truth, &findings);
-    Ok(Trial { what, slowdown, verdict, findings })
+    let from_ns = from.ps() / 1_000;
+    let open = |finding: &Finding| finding.suspects.is_empty() && finding.at_ns >= from_ns;
+    let told = verdict.is_some_and(|verdict| verdict.in_set) || findings.iter().any(open);
+    Ok(Trial { what, slowdown, verdict, told, findings })
 }
 
 /// Seconds of the longest operation of a step by the rates of one state of the network.

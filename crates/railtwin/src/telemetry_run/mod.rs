@@ -93,7 +93,7 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
     let rhythm = Rhythm {
         counters: spec.counters.map(SimTime::seconds),
         probes: spec.probes.map(SimTime::seconds),
-        asked_from: 0.0,
+        asked_from: spec.probes.map(|_| 0.0),
     };
     let detectors = if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() };
     let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?;
