@@ -1,4 +1,5 @@
 //! `railtwin downtime --replay`: a recorded history of faults.
+use railtwin_diagnosis::downtime::history::{HISTORY_FORM, HistoryError, SHIPPED_HOSTS, read_history};
 use railtwin_diagnosis::downtime::replay::{FaultEvent, Replay};
 use serde_json::{Value, json};
 
@@ -6,8 +7,6 @@ use crate::CliError;
 use crate::downtime_text::percent;
 use crate::table::{TextTable, grouped};
 
-/// Hosts of the cluster whose history is shipped in `data/failures`.
-const HOSTS: u32 = 400;
 /// Active and spare hosts of an HPN segment (C4, section III-A).
 const SEGMENT: (u32, u32) = (128, 8);
 /// Days of a row of the table over time.
@@ -30,7 +29,7 @@ pub(crate) fn answer(
         CliError::input(format!("--{flag} cannot be {text:?}"), format!("write {accepted}"))
     };
     let hosts = match hosts {
-        None => HOSTS,
+        None => SHIPPED_HOSTS,
         Some(text) => {
             let count = text.parse().ok().filter(|count| (1..=10_000_000).contains(count));
             count.ok_or_else(|| wrong("hosts", text, "a whole number from 1 to 10,000,000"))?
@@ -73,42 +72,13 @@ pub(crate) fn answer(
 
 /// The events of a file.
 fn events(file: &str, bytes: &[u8]) -> Result<Vec<FaultEvent>, CliError> {
-    let help = "a history is a list of objects with node_id, event_time (days), event_type (fault_start or fault_end) \
-                and fault_type with Class and Desc";
-    let list: Value = serde_json::from_slice(bytes)
-        .map_err(|error| CliError::input(format!("{file}:{}: is no JSON: {error}", error.line()), help))?;
-    let Value::Array(list) = list else {
-        return Err(CliError::input(format!("{file}: is no list"), help));
-    };
-    if list.is_empty() {
-        return Err(CliError::input(format!("{file}: has no event"), help));
-    }
-    let event = |(index, event): (usize, &Value)| {
-        let refuse = |field: &str, value: &Value| {
-            let place = format!("{file}: event {}", index + 1);
-            match value {
-                Value::Null => CliError::input(format!("{place}: {field} is missing"), help),
-                value => CliError::input(format!("{place}: {field} cannot be {value}"), help),
-            }
+    read_history(bytes).map_err(|error| {
+        let message = match &error {
+            HistoryError::Json { line, problem } => format!("{file}:{line}: is no JSON: {problem}"),
+            _ => format!("{file}: {error}"),
         };
-        let text = |value: &Value, field: &str| {
-            value.as_str().map(str::to_owned).ok_or_else(|| refuse(field, value))
-        };
-        let day = &event["event_time"];
-        let (kind, fault) = (&event["event_type"], &event["fault_type"]);
-        Ok(FaultEvent {
-            host: text(&event["node_id"], "node_id")?,
-            day: day.as_f64().filter(|day| *day >= 0.0).ok_or_else(|| refuse("event_time", day))?,
-            begins: match kind.as_str() {
-                Some("fault_start") => true,
-                Some("fault_end") => false,
-                _ => return Err(refuse("event_type", kind)),
-            },
-            class: text(&fault["Class"], "fault_type.Class")?,
-            description: text(&fault["Desc"], "fault_type.Desc")?,
-        })
-    };
-    list.iter().enumerate().map(event).collect()
+        CliError::input(message, HISTORY_FORM)
+    })
 }
 
 fn text_of(replay: &Replay, shares: &[f64], run_out: f64) -> String {
@@ -174,13 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_histories_are_named_by_event_and_field() {
+    fn a_wrong_history_is_named_by_its_file() {
         let message = |text: &str| events("h.json", text.as_bytes()).unwrap_err().to_string();
-        let start = r#"{ "node_id": "a", "event_time": 1, "event_type": "begin" }"#;
-        assert_eq!(message("{}"), "h.json: is no list");
-        assert_eq!(message("[]"), "h.json: has no event");
         assert_eq!(message("[{}]"), "h.json: event 1: node_id is missing");
-        assert_eq!(message(&format!("[{start}]")), "h.json: event 1: event_type cannot be \"begin\"");
         assert!(message("[\n").starts_with("h.json:2: is no JSON"));
     }
 }

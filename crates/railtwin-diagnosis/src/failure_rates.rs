@@ -15,6 +15,13 @@ const LLAMA3: &str = include_str!("../../../data/failures/llama3_405b_interrupti
 const LLAMA3_RUN: (f64, f64) = (54.0, 16_384.0);
 /// GPUs of the job of C4's Table I.
 const C4_GPUS: f64 = 4096.0;
+/// Share of the cables between NIC and leaf that fail in a month (HPN, section 2.3).
+pub const HPN_ACCESS_CABLE: f64 = 0.057e-2;
+/// Share of leaves that fail in a month (HPN, section 2.3).
+pub const HPN_LEAF: f64 = 0.051e-2;
+/// Hours until what failed works again where the source of a rate does not tell: our assumption of a day, in which
+/// somebody replaces a part that is on stock.
+pub const REPAIR_H: f64 = 24.0;
 
 /// What a crash turns out to be: the rows of C4's Table III.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -175,7 +182,7 @@ impl FailureRates {
             per_gpu_month,
             local,
         };
-        let rates = vec![rate("access cable", 0.057e-2, 1.0), rate("leaf", 0.051e-2 / 64.0, 0.0)];
+        let rates = vec![rate("access cable", HPN_ACCESS_CABLE, 1.0), rate("leaf", HPN_LEAF / 64.0, 0.0)];
         Self { name: "hpn".to_owned(), rates }
     }
 
@@ -183,17 +190,16 @@ impl FailureRates {
     /// ([`crate::downtime::leaves`]).
     pub fn hpn_dual() -> Self {
         use crate::downtime::leaves::pair_rate;
-        let day = 24.0;
         let rate = |component: &str, per_month: f64, gpus: f64, local| FailureRate {
             component: component.to_owned(),
             cause: Cause::AckTimeout,
-            per_gpu_month: pair_rate(per_month / MONTH_H, day) * MONTH_H / gpus,
+            per_gpu_month: pair_rate(per_month / MONTH_H, REPAIR_H) * MONTH_H / gpus,
             local,
         };
         let rates = vec![
-            rate("both access cables", 0.057e-2, 1.0, 1.0),
+            rate("both access cables", HPN_ACCESS_CABLE, 1.0, 1.0),
             // A leaf set of HPN serves one rail of a segment: 128 GPUs.
-            rate("both leaves", 0.051e-2, 128.0, 0.0),
+            rate("both leaves", HPN_LEAF, 128.0, 0.0),
         ];
         Self { name: "hpn-dual".to_owned(), rates }
     }
@@ -239,27 +245,39 @@ impl FailureRates {
     /// Crashes of `hours` running hours of a job of `gpus` GPUs: a Poisson process, by lot from `seed`.
     pub fn crashes(&self, gpus: u32, hours: f64, seed: u64) -> Vec<Crash> {
         let mut draw = Draw::new(seed, "failures");
-        let total = self.per_hour(f64::from(gpus));
-        let mut crashes = Vec::new();
-        let mut at_h = draw.exponential(1.0 / total);
-        while at_h < hours {
+        draw.arrivals(self.per_hour(f64::from(gpus)), hours, |draw, at_h| {
             let rate = draw.index(self.rates.iter().map(|rate| rate.per_gpu_month));
             let local = draw.chance(self.rates[rate].local);
             let gpu = draw.below(gpus);
-            crashes.push(Crash { at_h, rate, cause: self.rates[rate].cause, local, gpu });
-            at_h += draw.exponential(1.0 / total);
-        }
-        crashes
+            Crash { at_h, rate, cause: self.rates[rate].cause, local, gpu }
+        })
     }
 }
 
 /// Draws of one purpose.
 #[derive(Clone, Debug)]
-pub(crate) struct Draw(stream::Stream);
+pub struct Draw(stream::Stream);
 
 impl Draw {
-    pub(crate) fn new(seed: u64, name: &str) -> Self {
+    /// The draws called `name` of a seed: the same pair gives the same ones.
+    pub fn new(seed: u64, name: &str) -> Self {
         Self(stream::named(seed, name))
+    }
+
+    /// What `each` makes of every arrival, at its hour, of a Poisson process of `per_hour` that runs for `hours`.
+    pub fn arrivals<T>(
+        &mut self,
+        per_hour: f64,
+        hours: f64,
+        mut each: impl FnMut(&mut Self, f64) -> T,
+    ) -> Vec<T> {
+        let mut all = Vec::new();
+        let mut at_h = self.exponential(1.0 / per_hour);
+        while at_h < hours {
+            all.push(each(self, at_h));
+            at_h += self.exponential(1.0 / per_hour);
+        }
+        all
     }
 
     /// Even in (0, 1].
@@ -268,7 +286,7 @@ impl Draw {
     }
 
     /// Exponential with this mean; an infinite mean never comes.
-    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+    pub fn exponential(&mut self, mean: f64) -> f64 {
         let unit = self.unit();
         if mean.is_finite() { -unit.ln() * mean } else { f64::INFINITY }
     }
@@ -277,7 +295,8 @@ impl Draw {
         self.unit() <= share
     }
 
-    pub(crate) fn below(&mut self, count: u32) -> u32 {
+    /// A whole number below `count`, each as likely; 0 where `count` is 0.
+    pub fn below(&mut self, count: u32) -> u32 {
         self.0.random_range(0..count.max(1))
     }
 

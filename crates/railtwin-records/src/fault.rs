@@ -97,4 +97,16 @@ pub struct Truth {
     pub component: crate::Component,
     /// How bad, in the kind's own measure: capacity left, loss rate, times slower, seconds of delay; 0 where it has none.
     pub severity: f64,
+    /// Where it comes from: [`Truth::WRITTEN`], or the process and rate that it was drawn from.
+    pub source: String,
+}
+
+impl Truth {
+    /// The source of a fault that the scenario names one by one.
+    pub const WRITTEN: &'static str = "scenario";
+
+    /// Whether it was drawn by chance.
+    pub fn is_drawn(&self) -> bool {
+        self.source != Self::WRITTEN
+    }
 }

@@ -79,6 +79,7 @@ pub fn faults(truths: &[Truth]) -> Table {
     ];
     columns.extend(component_columns(truths.iter().map(|truth| &truth.component)));
     columns.push(Column::f64("severity", truths.iter().map(|truth| truth.severity).collect()));
+    columns.push(Column::coded("source", truths.iter().map(|truth| truth.source.as_str())));
     Table::new("faults", columns)
 }
 

@@ -339,6 +339,11 @@ pub const TABLES: &[TableDoc] = &[
                 "f64",
                 "capacity left, loss, times slower, seconds of delay; 0 where the kind has none",
             ),
+            (
+                "source",
+                "text",
+                "scenario where it is written there, else the process and the rate it was drawn from",
+            ),
         ],
     },
 ];

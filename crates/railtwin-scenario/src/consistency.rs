@@ -8,6 +8,7 @@ use railtwin_units::SimTime;
 use crate::consistency_packet::troubles_of_packets;
 use crate::error::Problem;
 use crate::expect::Bounds;
+use crate::failures_rules::troubles_of_failures;
 use crate::fault_rules::trouble_of_fault;
 use crate::job::{JobSize, JobSpec, Placement};
 use crate::routing_spec::{Replan, RoutingSpec};
@@ -54,6 +55,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         if let Some((key, trouble)) = trouble_of_fault(fault) {
             report(format!("fault.{index}.{key}"), trouble);
         }
+    }
+    for (key, trouble) in scenario.failures.iter().flat_map(troubles_of_failures) {
+        report(format!("failures.{key}"), trouble);
     }
     if let Some((key, trouble)) = trouble_of_telemetry(scenario) {
         report(format!("telemetry.{key}"), trouble);

@@ -88,6 +88,11 @@ fn rule(kind: FaultKind) -> Rule {
     }
 }
 
+/// Whether a fault of this kind can end while the run goes on.
+pub(crate) fn ends(kind: FaultKind) -> bool {
+    rule(kind).may.contains(&"until")
+}
+
 /// The kinds that a key belongs to, for messages.
 fn kinds_with(key: &str) -> &'static str {
     match key {

@@ -206,6 +206,26 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// All of them, in the order of their names.
+    pub const ALL: [Self; 16] = [
+        Self::Down,
+        Self::Up,
+        Self::Flap,
+        Self::Slow,
+        Self::Lossy,
+        Self::Latency,
+        Self::WrongCable,
+        Self::PauseStorm,
+        Self::SmallBuffer,
+        Self::SlowGpu,
+        Self::GpuError,
+        Self::Crash,
+        Self::Hang,
+        Self::SlowData,
+        Self::StorageStall,
+        Self::SizeMismatch,
+    ];
+
     /// The names in scenarios, in the order of the kinds.
     pub const NAMES: [&'static str; 16] = [
         "down",
@@ -229,6 +249,16 @@ impl FaultKind {
     /// The name in scenarios.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
+    }
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kind that records call so; none where no scenario can say it.
+    pub fn of_record(kind: railtwin_records::fault::FaultKind) -> Option<Self> {
+        Self::named(kind.name())
     }
 
     /// The kind in records; none for a repair.

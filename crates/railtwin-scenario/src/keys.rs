@@ -2,6 +2,7 @@
 use railtwin_fabric::HostModel;
 
 use crate::keys_fabric::FABRIC;
+use crate::keys_failures::FAILURES;
 use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
 use crate::keys_packet::{PACKET, SWITCHES, TROUBLE};
 use crate::keys_telemetry::TELEMETRY;
@@ -28,6 +29,7 @@ pub(crate) static SCENARIO: Table = Table {
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
+        key("failures", Kind::Section(&FAILURES), "What breaks by chance, by rates or from a history."),
         key("reaction", Kind::Section(&REACTION), "How long the network takes to react to a fault."),
         key("transport", Kind::Section(&TRANSPORT), "How queue pairs live through a fault."),
         key("packet", Kind::Section(&PACKET), "What only packets ask; the flow engine ignores it."),

@@ -3,10 +3,10 @@ use crate::fault_spec::{FaultCause, FaultKind, FaultSubject};
 use crate::schema::{Kind, Table, key};
 
 /// Flaps of one fault; each makes events for every cable of the thing.
-const MOST_FLAPS: i64 = 10_000;
+pub(crate) const MOST_FLAPS: i64 = 10_000;
 
 /// A share of what should be there; a fault that leaves all of it is none.
-const SHARE: Kind = Kind::Share(0.0, 1.0);
+pub(crate) const SHARE: Kind = Kind::Share(0.0, 1.0);
 
 pub(crate) static FAULT: Table = Table {
     title: "[[fault]]",

@@ -6,6 +6,7 @@
 //! * [`Scenario`]: the question as types; [`Scenario::parse`] and [`Scenario::to_toml`].
 //! * [`Scenario::resolve`]: the immutable case that engines run.
 //! * [`expand`]: a list where one value is wanted is an axis of a sweep.
+//! * [`FailuresSpec`]: faults that are drawn by rates; [`expected_faults`] says how many on average.
 //! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
 //! * [`json_schema`]: the same description of the keys, for editors.
 //!
@@ -38,6 +39,8 @@ mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
+mod failures_rules;
+mod failures_spec;
 mod fault_rules;
 mod fault_spec;
 mod host_caps;
@@ -46,13 +49,16 @@ mod job;
 mod json_schema;
 mod keys;
 mod keys_fabric;
+mod keys_failures;
 mod keys_fault;
 mod keys_packet;
 mod keys_telemetry;
 mod packet_spec;
 mod parse;
+mod parts;
 mod resolve;
 mod resolve_caps;
+mod resolve_failures;
 mod resolve_fault;
 mod resolve_htsim;
 mod resolve_job;
@@ -78,6 +84,7 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
 };
+pub use failures_spec::{FailuresSpec, ProcessName, RateSpec, Repairs};
 pub use fault_spec::{
     Direction, FaultCause, FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec,
 };
@@ -91,6 +98,7 @@ pub use packet_spec::{
     TrimmedSpec,
 };
 pub use resolve::{Reader, Source};
+pub use resolve_failures::expected_faults;
 pub use routing_spec::{Balancer, Posting, Replan, RoutingSpec, Seeds, Split};
 pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;

@@ -89,7 +89,7 @@ impl Scenario {
             }
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
-        let troubles = resolve_trouble::troubles(self, &ground)?;
+        let troubles = resolve_trouble::troubles(self, &ground, read)?;
         if let Some(job) = work.jobs.first_mut() {
             job.plan.notes.extend(troubles.notes);
         }

@@ -7,32 +7,36 @@ use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
 use crate::resolve::Source;
+use crate::resolve_trouble::Injected;
 use crate::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, ScenarioError, TransportSpec};
 
 /// The events of all cables that break, in order of time, and what was injected.
 pub(crate) fn faults(
     fabric: &Fabric,
-    specs: &[FaultSpec],
+    injected: &[Injected],
     source: Source<'_>,
 ) -> Result<(Vec<Fault>, Vec<Truth>), ScenarioError> {
     let breaks = |kind| matches!(kind, FaultKind::Down | FaultKind::Up | FaultKind::Flap);
     let mut named = Vec::new();
-    for (row, fault) in specs.iter().enumerate().filter(|(_, fault)| breaks(fault.kind)) {
+    for injected in injected.iter().filter(|injected| breaks(injected.fault.kind)) {
+        let fault = &injected.fault;
         let found = cables(fabric, &fault.subject).filter(|found| !found.is_empty()).ok_or_else(|| {
             let (key, name) = fault.subject.parts();
             let hint = example(fabric, key).map(|name| format!("write one that it has, such as {name:?}"));
             let message = format!("the fabric has no {key} {name:?}");
-            source.error(&format!("fault.{row}.{key}"), message, hint.as_deref())
+            source.error(&injected.key(key), message, hint.as_deref())
         })?;
-        named.push((fault, found));
+        named.push((injected, found));
     }
     let (mut outages, mut truths) = (Vec::new(), Vec::new());
-    for (fault, cables) in &named {
+    for (injected, cables) in &named {
+        let fault = &injected.fault;
         let first = outages.len();
         for (from, until) in spans(fault) {
             // A repair of the same thing ends what began before it.
-            let repairs = named.iter().filter(|(other, same)| other.kind == FaultKind::Up && same == cables);
-            let repair = repairs.map(|(other, _)| other.at).filter(|&at| at > from).min();
+            let repairs =
+                named.iter().filter(|(other, same)| other.fault.kind == FaultKind::Up && same == cables);
+            let repair = repairs.map(|(other, _)| other.fault.at).filter(|&at| at > from).min();
             let until = until.min(repair.unwrap_or(SimTime::NEVER));
             outages.extend(cables.iter().map(|&cable| Outage { cable, from, until }));
         }
@@ -42,7 +46,14 @@ pub(crate) fn faults(
             subject => device_component(fabric, subject.parts().1),
         };
         let (from_ns, until_ns) = (ns(fault.at), ns(last.until));
-        truths.push(Truth { from_ns, until_ns, kind, component, severity: 0.0 });
+        truths.push(Truth {
+            from_ns,
+            until_ns,
+            kind,
+            component,
+            severity: 0.0,
+            source: injected.source.clone(),
+        });
     }
     Ok((events(&outages), truths))
 }

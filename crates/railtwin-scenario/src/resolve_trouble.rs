@@ -9,7 +9,8 @@ use railtwin_records::Component;
 use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
-use crate::resolve::Source;
+use crate::resolve::{Reader, Source};
+use crate::resolve_failures;
 use crate::resolve_fault::{self, device_component, example, nic};
 use crate::scenario::EngineName;
 use crate::{Direction, FaultKind, FaultSpec, FaultSubject, JobSpec, Scenario, ScenarioError, Work};
@@ -36,33 +37,87 @@ pub(crate) struct Ground<'a> {
     pub(crate) source: Source<'a>,
 }
 
-/// Resolves `[[fault]]`.
-pub(crate) fn troubles(scenario: &Scenario, ground: &Ground<'_>) -> Result<Troubles, ScenarioError> {
-    let (faults, truths) = resolve_fault::faults(ground.fabric, &scenario.faults, ground.source)?;
+/// A fault that is injected, written or drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Injected {
+    pub(crate) fault: FaultSpec,
+    /// Where the scenario says it, as a path of its text.
+    pub(crate) path: String,
+    /// What messages call it.
+    pub(crate) label: String,
+    /// What tables say of where it comes from.
+    pub(crate) source: String,
+}
+
+impl Injected {
+    /// The path of one of its keys.
+    pub(crate) fn key(&self, key: &str) -> String {
+        format!("{}.{key}", self.path)
+    }
+}
+
+/// The faults of `[[fault]]`.
+fn written(scenario: &Scenario) -> impl Iterator<Item = Injected> {
+    scenario.faults.iter().enumerate().map(|(row, fault)| Injected {
+        fault: fault.clone(),
+        path: format!("fault.{row}"),
+        label: format!("fault {row}"),
+        source: Truth::WRITTEN.to_owned(),
+    })
+}
+
+/// Resolves `[[fault]]` and `[failures]`.
+pub(crate) fn troubles(
+    scenario: &Scenario,
+    ground: &Ground<'_>,
+    read: &Reader<'_>,
+) -> Result<Troubles, ScenarioError> {
+    let mut injected: Vec<Injected> = written(scenario).collect();
+    let mut notes = Vec::new();
+    if let Some(failures) = &scenario.failures {
+        let drawn = resolve_failures::draw(failures, scenario.seed, ground, read)?;
+        // A kind that cannot be is refused even where chance draws none.
+        troubles_of(scenario.engine, &drawn.examples, ground)?;
+        injected.extend(drawn.faults);
+        notes = drawn.notes;
+    }
+    let mut all = troubles_of(scenario.engine, &injected, ground)?;
+    all.notes.extend(notes);
+    Ok(all)
+}
+
+fn troubles_of(
+    engine: EngineName,
+    injected: &[Injected],
+    ground: &Ground<'_>,
+) -> Result<Troubles, ScenarioError> {
+    let (faults, truths) = resolve_fault::faults(ground.fabric, injected, ground.source)?;
     let mut all = Troubles { faults, truths, ..Troubles::default() };
-    for (row, fault) in scenario.faults.iter().enumerate() {
+    for told in injected {
+        let fault = &told.fault;
         let first = all.impairments.len();
         use FaultKind::{Down, Flap, Latency, Lossy, PauseStorm, Slow, SmallBuffer, Up, WrongCable};
         match fault.kind {
             Down | Up | Flap => continue,
             WrongCable => {
-                let (first, second) = swapped(ground.fabric, row, fault, ground.source)?;
+                let (first, second) = swapped(ground.fabric, &told.path, fault, ground.source)?;
                 for cable in [first, second] {
                     let component = Component::Cable(ground.fabric.cable_name(cable));
-                    all.truths.extend(truth(fault, component, 0.0));
+                    all.truths.extend(truth(told, component, 0.0));
                 }
             }
-            Slow | Lossy | Latency => ground.links(row, fault, &mut all)?,
-            PauseStorm => ground.storm(row, fault, &mut all)?,
-            SmallBuffer => ground.buffer(row, fault, &mut all)?,
-            _ => ground.ranks(row, fault, &mut all)?,
+            Slow | Lossy | Latency => ground.links(told, &mut all)?,
+            PauseStorm => ground.storm(told, &mut all)?,
+            SmallBuffer => ground.buffer(told, &mut all)?,
+            _ => ground.ranks(told, &mut all)?,
         }
-        if scenario.engine == EngineName::Packet {
-            ground.packets(row, fault, first, &mut all)?;
+        if engine == EngineName::Packet {
+            ground.packets(told, first, &mut all)?;
         } else if fault.kind == SmallBuffer {
             let (_, name) = fault.subject.parts();
             all.notes.push(format!(
-                "fault {row}: the flow engine has no buffers, so that of {name} acts on nothing"
+                "{}: the flow engine has no buffers, so that of {name} acts on nothing",
+                told.label
             ));
         }
     }
@@ -78,7 +133,7 @@ pub(crate) fn recabled(
 ) -> Result<Fabric, ScenarioError> {
     let wrong = faults.iter().enumerate().filter(|(_, fault)| fault.kind == FaultKind::WrongCable);
     for (row, fault) in wrong {
-        let (first, second) = swapped(&fabric, row, fault, source)?;
+        let (first, second) = swapped(&fabric, &format!("fault.{row}"), fault, source)?;
         fabric.swap_far_ends(first, second);
     }
     Ok(fabric)
@@ -87,7 +142,7 @@ pub(crate) fn recabled(
 /// The two cables of a fault whose far ends are swapped.
 fn swapped(
     fabric: &Fabric,
-    row: usize,
+    path: &str,
     fault: &FaultSpec,
     source: Source<'_>,
 ) -> Result<(CableId, CableId), ScenarioError> {
@@ -96,14 +151,13 @@ fn swapped(
             let hint =
                 example(fabric, "cable").map(|name| format!("write one that it has, such as {name:?}"));
             let message = format!("the fabric has no cable {name:?}");
-            source.error(&format!("fault.{row}.{key}"), message, hint.as_deref())
+            source.error(&format!("{path}.{key}"), message, hint.as_deref())
         })
     };
     let first = cable("cable", fault.subject.parts().1)?;
     let with = fault.with.as_deref().unwrap_or_default();
     let second = cable("with", with)?;
-    let refuse =
-        |message: &str, hint: &str| Err(source.error(&format!("fault.{row}.with"), message, Some(hint)));
+    let refuse = |message: &str, hint: &str| Err(source.error(&format!("{path}.with"), message, Some(hint)));
     if first == second {
         return refuse("a cable cannot be swapped with itself", "name another cable");
     }
@@ -115,7 +169,8 @@ fn swapped(
 }
 
 /// What was injected; none for a repair.
-fn truth(fault: &FaultSpec, component: Component, severity: f64) -> Option<Truth> {
+fn truth(told: &Injected, component: Component, severity: f64) -> Option<Truth> {
+    let fault = &told.fault;
     let until = fault.until.unwrap_or(SimTime::NEVER);
     Some(Truth {
         from_ns: resolve_fault::ns(fault.at),
@@ -123,6 +178,7 @@ fn truth(fault: &FaultSpec, component: Component, severity: f64) -> Option<Truth
         kind: fault.kind.recorded()?,
         component,
         severity,
+        source: told.source.clone(),
     })
 }
 
@@ -132,13 +188,13 @@ fn seconds(time: SimTime) -> f64 {
 }
 
 impl Ground<'_> {
-    fn error(&self, row: usize, key: &str, message: String, hint: Option<String>) -> ScenarioError {
-        self.source.error(&format!("fault.{row}.{key}"), message, hint.as_deref())
+    fn error(&self, told: &Injected, key: &str, message: String, hint: Option<String>) -> ScenarioError {
+        self.source.error(&told.key(key), message, hint.as_deref())
     }
 
     /// The fabric, or the work, has nothing of that name.
-    fn missing(&self, row: usize, subject: &FaultSubject) -> ScenarioError {
-        let (key, name) = subject.parts();
+    fn missing(&self, told: &Injected) -> ScenarioError {
+        let (key, name) = told.fault.subject.parts();
         let such = match key {
             "rank" => self.work.jobs.first().map(|job| format!("{}/{}", job.name, job.plan.ranks - 1)),
             "job" => self.work.jobs.first().map(|job| job.name.clone()),
@@ -148,29 +204,31 @@ impl Ground<'_> {
         };
         let hint = such.map(|name| format!("write one that it has, such as {name:?}"));
         let of = if matches!(key, "rank" | "job") { "scenario" } else { "fabric" };
-        self.error(row, key, format!("the {of} has no {key} {name:?}"), hint)
+        self.error(told, key, format!("the {of} has no {key} {name:?}"), hint)
     }
 
     /// The links of the network that leave what is named.
-    fn leaving(&self, row: usize, subject: &FaultSubject) -> Result<Vec<LinkId>, ScenarioError> {
+    fn leaving(&self, told: &Injected) -> Result<Vec<LinkId>, ScenarioError> {
+        let subject = &told.fault.subject;
         let fabric = self.fabric;
         let of = |device: DeviceId| {
             let links = fabric.neighbors(device).iter().map(|(link, _)| *link);
             links.filter(|link| fabric.cable_class(link.cable()) >= CableClass::Access)
         };
         if let FaultSubject::Cable(name) | FaultSubject::Port(name) = subject {
-            let cable = fabric.cable_named(name).ok_or_else(|| self.missing(row, subject))?;
+            let cable = fabric.cable_named(name).ok_or_else(|| self.missing(told))?;
             let near = fabric.port_name(fabric.cable_ports(cable)[0]) == *name;
             return Ok(vec![if near { cable.forward() } else { cable.backward() }]);
         }
-        let devices = resolve_fault::devices(fabric, subject).ok_or_else(|| self.missing(row, subject))?;
+        let devices = resolve_fault::devices(fabric, subject).ok_or_else(|| self.missing(told))?;
         Ok(devices.into_iter().flat_map(of).collect())
     }
 
     /// Links that are slow, lossy or late.
-    fn links(&self, row: usize, fault: &FaultSpec, all: &mut Troubles) -> Result<(), ScenarioError> {
+    fn links(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
         let fabric = self.fabric;
-        let leaving = self.leaving(row, &fault.subject)?;
+        let leaving = self.leaving(told)?;
         let of_switch = leaving.first().is_some_and(|link| fabric.place(fabric.source(*link)).is_some());
         let whole = !matches!(fault.subject, FaultSubject::Cable(_) | FaultSubject::Port(_));
         let direction = match fault.direction {
@@ -205,57 +263,53 @@ impl Ground<'_> {
             delay: fault.delay.unwrap_or(SimTime::ZERO),
         }));
         let severity = fault.capacity.or(fault.loss).or(fault.delay.map(seconds)).unwrap_or(0.0);
-        all.truths.extend(truth(fault, component, severity));
+        all.truths.extend(truth(told, component, severity));
         Ok(())
     }
 
     /// The links into the ports of a NIC that storms, with the NIC.
-    fn stormed(&self, row: usize, fault: &FaultSpec) -> Result<(DeviceId, Vec<LinkId>), ScenarioError> {
-        let leaving = self.leaving(row, &fault.subject)?;
+    fn stormed(&self, told: &Injected) -> Result<(DeviceId, Vec<LinkId>), ScenarioError> {
+        let leaving = self.leaving(told)?;
         let of_nic = leaving.first().map(|link| self.fabric.source(*link));
         let Some(device) = of_nic.filter(|&device| self.fabric.kind(device) == DeviceKind::Nic) else {
-            let (key, name) = fault.subject.parts();
+            let (key, name) = told.fault.subject.parts();
             let message = format!("{name:?} is no port of a NIC");
             let hint = example(self.fabric, "nic").map(|nic| format!("write one such as \"{nic}:port-0\""));
-            return Err(self.error(row, key, message, hint));
+            return Err(self.error(told, key, message, hint));
         };
         Ok((device, leaving.into_iter().map(LinkId::reverse).collect()))
     }
 
-    fn storm(&self, row: usize, fault: &FaultSpec, all: &mut Troubles) -> Result<(), ScenarioError> {
-        let (device, links) = self.stormed(row, fault)?;
+    fn storm(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
+        let (device, links) = self.stormed(told)?;
         let left = fault.capacity.unwrap_or(0.0);
         let until = fault.until.unwrap_or(SimTime::NEVER);
         let stopped = |link| Impairment { from: fault.at, until, capacity: left, ..Impairment::none(link) };
         all.impairments.extend(links.into_iter().map(stopped));
-        all.truths.extend(truth(fault, Component::Nic(self.fabric.device_name(device)), left));
+        all.truths.extend(truth(told, Component::Nic(self.fabric.device_name(device)), left));
         Ok(())
     }
 
-    fn buffer(&self, row: usize, fault: &FaultSpec, all: &mut Troubles) -> Result<(), ScenarioError> {
+    fn buffer(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
         let (key, name) = fault.subject.parts();
-        resolve_fault::devices(self.fabric, &fault.subject)
-            .ok_or_else(|| self.missing(row, &fault.subject))?;
+        resolve_fault::devices(self.fabric, &fault.subject).ok_or_else(|| self.missing(told))?;
         if self.fabric.switch_named(name).is_none() {
             let hint = example(self.fabric, "leaf").map(|leaf| format!("write one such as {leaf:?}"));
-            return Err(self.error(row, key, format!("{name:?} is no switch"), hint));
+            return Err(self.error(told, key, format!("{name:?} is no switch"), hint));
         }
         let works = fault.capacity.unwrap_or(1.0);
-        all.truths.extend(truth(fault, Component::Switch(name.to_owned()), works));
+        all.truths.extend(truth(told, Component::Switch(name.to_owned()), works));
         Ok(())
     }
 
     /// The same as troubles of packets, where the packet engine knows it; its impairments are those from `first` on.
-    fn packets(
-        &self,
-        row: usize,
-        fault: &FaultSpec,
-        first: usize,
-        all: &mut Troubles,
-    ) -> Result<(), ScenarioError> {
+    fn packets(&self, told: &Injected, first: usize, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
         let unknown = |hint: &str| {
             let message = format!("the packet engine does not know this `{}`", fault.kind.name());
-            Err(self.error(row, "kind", message, Some(hint.to_owned())))
+            Err(self.error(told, "kind", message, Some(hint.to_owned())))
         };
         let own = &all.impairments[first..];
         let troubles: Vec<Trouble> = match fault.kind {
@@ -270,7 +324,7 @@ impl Ground<'_> {
                 _ => return unknown("name a nic and write direction = \"in\", or engine = \"flow\""),
             },
             FaultKind::PauseStorm => {
-                let (nic, links) = self.stormed(row, fault)?;
+                let (nic, links) = self.stormed(told)?;
                 match fault.capacity {
                     Some(share) => vec![Trouble::SlowReceiver { nic, share }],
                     None => links.into_iter().map(|link| Trouble::PauseStorm { link }).collect(),
@@ -289,8 +343,9 @@ impl Ground<'_> {
     }
 
     /// Job and rank of all that run on what is named.
-    fn ranks_of(&self, row: usize, subject: &FaultSubject) -> Result<Vec<(u32, u32)>, ScenarioError> {
-        let missing = || self.missing(row, subject);
+    fn ranks_of(&self, told: &Injected) -> Result<Vec<(u32, u32)>, ScenarioError> {
+        let subject = &told.fault.subject;
+        let missing = || self.missing(told);
         let job_named =
             |name: &str| self.work.jobs.iter().position(|job| job.name == name).ok_or_else(missing);
         let all_of = |job: usize| (0..self.work.jobs[job].plan.ranks).map(move |rank| (job as u32, rank));
@@ -331,8 +386,9 @@ impl Ground<'_> {
     }
 
     /// Ranks that are slow, late, or enter nothing more.
-    fn ranks(&self, row: usize, fault: &FaultSpec, all: &mut Troubles) -> Result<(), ScenarioError> {
-        let ranks = self.ranks_of(row, &fault.subject)?;
+    fn ranks(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
+        let ranks = self.ranks_of(told)?;
         let (_, name) = fault.subject.parts();
         let time = fault.delay.unwrap_or(SimTime::ZERO);
         let (trouble, severity) = match fault.kind {
@@ -353,8 +409,12 @@ impl Ground<'_> {
             && !ranks.iter().any(|&rank| self.computes(rank))
         {
             let message = format!("nothing on {name:?} computes, so a slow GPU changes nothing");
+            if told.source != Truth::WRITTEN {
+                all.notes.push(format!("{}: {message}", told.label));
+                return Ok(());
+            }
             let hint = "give the job's collective a `compute` time, or let it train";
-            return Err(self.error(row, "kind", message, Some(hint.to_owned())));
+            return Err(self.error(told, "kind", message, Some(hint.to_owned())));
         }
         let gpu = |(job, rank): (u32, u32)| {
             let place = self.placements[job as usize][rank as usize];
@@ -375,14 +435,15 @@ impl Ground<'_> {
         };
         if ranks.is_empty() {
             all.notes.push(format!(
-                "fault {row}: no job runs on {name}, so its {} acts on nothing",
+                "{}: no job runs on {name}, so its {} acts on nothing",
+                told.label,
                 fault.kind.name()
             ));
         }
         let until = fault.until.unwrap_or(SimTime::NEVER);
         let fault_of = |(job, rank)| RankFault { job, rank, from: fault.at, until, trouble };
         all.rank_faults.extend(ranks.into_iter().map(fault_of));
-        all.truths.extend(truth(fault, component, severity));
+        all.truths.extend(truth(told, component, severity));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::exact;
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
+use crate::failures_spec::FailuresSpec;
 use crate::fault_spec::{FaultSpec, ReactionSpec, TransportSpec};
 use crate::job::{Algorithm, CollectiveKind, JobSpec};
 use crate::packet_spec::PacketSpec;
@@ -51,6 +52,9 @@ pub struct Scenario {
     /// What breaks and when.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
+    /// What breaks by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<FailuresSpec>,
     /// How long the network takes to react.
     #[serde(default)]
     pub reaction: ReactionSpec,
@@ -91,6 +95,7 @@ impl Scenario {
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),
+            failures: None,
             reaction: ReactionSpec::default(),
             transport: TransportSpec::default(),
             packet: PacketSpec::default(),

@@ -222,8 +222,14 @@ fn counters_tell_of_losses_outages_and_processes() {
     case.impairments = vec![lossy];
     case.rank_faults = vec![trouble(9, RankTrouble::Gone)];
     let component = Component::Gpu("host-0/gpu-1".into());
-    case.truths =
-        vec![Truth { from_ns: 0, until_ns: u64::MAX, kind: FaultKind::GpuError, component, severity: 0.0 }];
+    case.truths = vec![Truth {
+        from_ns: 0,
+        until_ns: u64::MAX,
+        kind: FaultKind::GpuError,
+        component,
+        severity: 0.0,
+        source: Truth::WRITTEN.to_owned(),
+    }];
     let (replay, mut directory) = replay(&case, quiet(), &[]);
     let settings = CounterSettings { bytes: true, ..CounterSettings::default() };
     let mut counters = Counters::new(&case, &replay, settings, &mut directory);

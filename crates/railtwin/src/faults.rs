@@ -1,6 +1,9 @@
 //! What faults cost a job: throughput, time, or the job itself (HPN section 9.3).
+use std::collections::BTreeMap;
+
 use railtwin_engine::{Case, IncidentKind, RunLog};
-use railtwin_records::fault::Truth;
+use railtwin_records::fault::{FaultKind, Truth};
+use railtwin_scenario::{Scenario, expected_faults};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Plan, Work};
@@ -53,6 +56,32 @@ pub fn figures(case: &Case, simulation: &Simulation) -> Vec<Figure> {
         let share = fared.before.map(|before| 1.0 - computing(&job.plan) / before);
         push("not_computing_before_fault", share, "ratio", "of a step, not computing, busiest lane");
     }
+    figures
+}
+
+/// How many faults `[failures]` drew, in all and by kind, beside the mean of its rates; nothing without it.
+pub fn drawn(scenario: &Scenario, case: &Case) -> Vec<Figure> {
+    if scenario.failures.is_none() {
+        return Vec::new();
+    }
+    let mut counts: BTreeMap<FaultKind, u32> = BTreeMap::new();
+    for truth in case.truths.iter().filter(|truth| truth.is_drawn()) {
+        *counts.entry(truth.kind).or_default() += 1;
+    }
+    let figure = |name: &str, value: f64, note: &str| {
+        let mut figure = Figure::new(name, value, "count");
+        note.clone_into(&mut figure.note);
+        figure
+    };
+    let total = counts.values().sum::<u32>();
+    let mut figures = vec![figure("faults_drawn", f64::from(total), "by [failures], whole window")];
+    if let Some(mean) = expected_faults(scenario, case) {
+        figures.push(figure("faults_expected", mean, "what the rates of [failures] give on average"));
+    }
+    figures.extend(counts.iter().map(|(kind, count)| {
+        let name = format!("drawn_{}", kind.name().replace('-', "_"));
+        figure(&name, f64::from(*count), "of the drawn faults, those of this kind")
+    }));
     figures
 }
 

@@ -90,6 +90,7 @@ impl Run {
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(faults::figures(case, &done));
+            info.figures.extend(faults::drawn(&resolved.scenario, case));
             info.figures.extend(of_fabric);
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);

@@ -5,7 +5,7 @@
 //! coupled failures of stacked leaves (HPN, section 4.1) are not in here.
 use serde::Serialize;
 
-use crate::failure_rates::{Draw, MONTH_H};
+use crate::failure_rates::{Draw, HPN_ACCESS_CABLE, HPN_LEAF, MONTH_H};
 
 /// Pairs of parts of one kind.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -36,12 +36,12 @@ pub fn pair_rate(rate: f64, repair: f64) -> f64 {
 impl Pairs {
     /// Leaves of an HPN pod: 15 segments of 8 leaf sets; 0.051 % of leaves fail in a month (HPN, section 2.3).
     pub fn hpn_leaves(repair: f64) -> Self {
-        Self { pairs: 15 * 8, per_month: 0.051e-2, repair }
+        Self { pairs: 15 * 8, per_month: HPN_LEAF, repair }
     }
 
     /// Access cables of an HPN pod: two to each of 15,360 NICs; 0.057 % fail in a month.
     pub fn hpn_access(repair: f64) -> Self {
-        Self { pairs: 15_360, per_month: 0.057e-2, repair }
+        Self { pairs: 15_360, per_month: HPN_ACCESS_CABLE, repair }
     }
 
     /// What to expect in `months`.

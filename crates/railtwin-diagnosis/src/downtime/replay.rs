@@ -1,5 +1,5 @@
 //! A recorded history of faults replayed: hosts out of service over time, spares, mean time between failures.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
@@ -18,6 +18,19 @@ pub struct FaultEvent {
     pub class: String,
     /// What it is, within the class.
     pub description: String,
+}
+
+/// A fault of a history, from its begin to its end.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Episode {
+    /// Row of the event that begins it.
+    pub event: usize,
+    /// The host, numbered in the order in which hosts have their first fault.
+    pub host: u32,
+    /// Days from the start of the history.
+    pub from_day: f64,
+    /// When it ended; none where it did not.
+    pub until_day: Option<f64>,
 }
 
 /// Faults of one class.
@@ -62,6 +75,9 @@ pub struct Replay {
     pub availability: f64,
     /// Share of the time with as many hosts out as the index says.
     pub time_at: Vec<f64>,
+    /// Every fault, in the order in which they began.
+    #[serde(skip)]
+    pub episodes: Vec<Episode>,
 }
 
 /// An event that does not fit the ones before.
@@ -84,9 +100,10 @@ impl Replay {
     /// [`ReplayError`] where times go back, a fault ends that did not begin, or more hosts fail than there are.
     pub fn of(events: &[FaultEvent], hosts: u32) -> Result<Self, ReplayError> {
         let wrong = |index: usize, problem: String| ReplayError { index, problem };
-        let mut open: BTreeMap<Key<'_>, Vec<f64>> = BTreeMap::new();
+        let mut open: BTreeMap<Key<'_>, VecDeque<usize>> = BTreeMap::new();
+        let mut episodes: Vec<Episode> = Vec::new();
         let mut faulty: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut seen = BTreeSet::new();
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let mut lasted: BTreeMap<&str, (u32, Vec<f64>)> = BTreeMap::new();
         let mut out = vec![(0.0, 0)];
         let mut last = 0.0;
@@ -100,20 +117,21 @@ impl Replay {
             let of_class = lasted.entry(class).or_default();
             let of_host = faulty.entry(host).or_insert(0);
             if *begins {
-                seen.insert(host.as_str());
+                let next = seen.len() as u32;
+                let host = *seen.entry(host.as_str()).or_insert(next);
                 of_class.0 += 1;
                 *of_host += 1;
-                open.entry(key).or_default().push(*day);
+                open.entry(key).or_default().push_back(episodes.len());
+                episodes.push(Episode { event: index, host, from_day: *day, until_day: None });
             } else {
-                let Some(start) =
-                    open.get_mut(&key).and_then(|starts| (!starts.is_empty()).then(|| starts.remove(0)))
-                else {
+                let Some(begun) = open.get_mut(&key).and_then(VecDeque::pop_front) else {
                     return Err(wrong(
                         index,
                         format!("{class} ({description}) of host {host} ends and did not begin"),
                     ));
                 };
-                of_class.1.push(day - start);
+                episodes[begun].until_day = Some(*day);
+                of_class.1.push(day - episodes[begun].from_day);
                 *of_host -= 1;
             }
             if *of_host == 0 {
@@ -142,13 +160,14 @@ impl Replay {
             hosts_with_faults: seen.len() as u32,
             days: last,
             faults,
-            open: open.values().map(|starts| starts.len() as u32).sum(),
+            open: open.values().map(|begun| begun.len() as u32).sum(),
             classes,
             out_mean,
             out_most: out.iter().map(|step| step.1).max().unwrap_or(0),
             availability: 1.0 - out_mean / f64::from(hosts.max(1)),
             out,
             time_at,
+            episodes,
         })
     }
 
@@ -218,6 +237,10 @@ mod tests {
         assert_eq!((replay.out_most, replay.faults, replay.open), (2, 4, 1));
         assert_eq!((replay.classes[0].class.as_str(), replay.classes[0].mtbf_host_days), ("GPU", 50.0));
         assert_eq!(replay.classes[0].repair_days_median, Some(2.5));
+        let spans = replay.episodes.iter().map(|e| (e.event, e.host, e.from_day, e.until_day));
+        let expected =
+            [(0, 0, 1.0, Some(4.0)), (1, 0, 2.0, Some(6.0)), (2, 1, 3.0, Some(5.0)), (6, 2, 10.0, None)];
+        assert!(spans.eq(expected));
         assert_eq!((replay.spares(0.5)[0], replay.spares(0.8)[0], replay.spares(0.9)[0]), (0, 1, 2));
     }
 

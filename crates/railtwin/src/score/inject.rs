@@ -169,6 +169,7 @@ pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u
             kind: what.kind(),
             component: Component::Storage,
             severity: 0.0,
+            source: "score".to_owned(),
         },
     };
     let worse = |link, capacity| Impairment {
