@@ -5,9 +5,11 @@ use indicatif::ProgressBar;
 use railtwin::Error;
 use railtwin::score::baselines::{Baseline, elastic_text};
 use railtwin::score::bench::Bench;
+use railtwin::score::curve::curve;
+use railtwin::score::healthy::healthy;
 use railtwin::score::inject::Injected;
-use railtwin::score::text::markdown;
-use railtwin::score::{Options, averages, errors, score, score_with};
+use railtwin::score::text::{markdown, quiet};
+use railtwin::score::{Options, averages, curve_text, detectors, errors, score, score_with};
 
 use crate::{CliError, Streams};
 
@@ -23,6 +25,9 @@ pub struct ScoreArgs {
     /// Simulated hours without a fault, in which nobody may be accused
     #[arg(long, default_value_t = 0.0)]
     healthy_hours: f64,
+    /// Simulated hours of a job with experts on 128 ranks beside a neighbor's, in which nobody may be accused
+    #[arg(long, default_value_t = 0.0)]
+    expert_hours: f64,
     /// Only faults whose name on the card contains this
     #[arg(long, value_name = "TEXT")]
     fault: Option<String>,
@@ -35,6 +40,9 @@ pub struct ScoreArgs {
     /// Instead: the same card for the baselines, ranking by kernel time and the timeout of the elastic agent
     #[arg(long)]
     baselines: bool,
+    /// Instead: sensitivity against false alarms over a row of settings; needs --healthy-hours
+    #[arg(long, conflicts_with_all = ["errors", "averages", "baselines", "fault", "expert_hours"])]
+    curve: bool,
     /// Print what was found in every trial
     #[arg(long)]
     verbose: bool,
@@ -45,11 +53,16 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     if let Some(wrong) = args.ranks.iter().find(|ranks| !sizes.contains(ranks)) {
         return Err(CliError::input(format!("--ranks {wrong}"), format!("there are {sizes:?}")));
     }
-    if !(args.healthy_hours.is_finite() && args.healthy_hours >= 0.0) {
-        return Err(CliError::input(
-            format!("--healthy-hours {}", args.healthy_hours),
-            "0 or more is needed",
-        ));
+    for (flag, hours) in [("--healthy-hours", args.healthy_hours), ("--expert-hours", args.expert_hours)] {
+        if !(hours.is_finite() && hours >= 0.0) {
+            return Err(CliError::input(format!("{flag} {hours}"), "0 or more is needed"));
+        }
+    }
+    if args.curve && args.healthy_hours == 0.0 {
+        return Err(CliError::input("--healthy-hours 0", "--curve needs more than 0"));
+    }
+    if args.curve && args.seeds == 0 {
+        return Err(CliError::input("--seeds 0", "--curve needs 1 or more"));
     }
     let wanted = |what: &Injected| args.fault.as_ref().is_none_or(|part| what.name().contains(part.as_str()));
     let faults: Vec<Injected> = Injected::ALL.into_iter().filter(wanted).collect();
@@ -66,9 +79,12 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
             spinner.set_message(format!("{ranks} ranks: {what}"));
             spinner.tick();
         };
-        if args.errors || args.averages {
+        if args.errors || args.averages || args.curve {
             let Some(bench) = Bench::of(ranks).map_err(|error| CliError::of(error, ""))? else { continue };
-            let text = if args.errors {
+            let text = if args.curve {
+                curve(&bench, args.seeds, args.healthy_hours, &progress)
+                    .map(|curve| curve_text::markdown(&curve))
+            } else if args.errors {
                 errors::errors(&bench, args.seeds).map(|matrices| errors::markdown(ranks, &matrices))
             } else {
                 let found = averages::FACTORS
@@ -98,6 +114,17 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
             if let Some(healthy) = &card.healthy {
                 writeln!(streams.notes, "{:#?}", healthy.accusations)?;
             }
+        }
+    }
+    if args.expert_hours > 0.0 {
+        spinner.set_message("experts beside a neighbor");
+        let bench = Bench::with_experts().map_err(|error| CliError::of(error, ""))?;
+        let found =
+            healthy(&bench, args.expert_hours, &detectors).map_err(|error| CliError::of(error, ""))?;
+        let text = format!("## Experts on {} ranks, beside a neighbor\n\n{}\n", bench.ranks, quiet(&found));
+        spinner.suspend(|| writeln!(streams.out, "{text}"))?;
+        if args.verbose {
+            writeln!(streams.notes, "{:#?}", found.accusations)?;
         }
     }
     spinner.finish_and_clear();

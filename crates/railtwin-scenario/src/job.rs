@@ -130,6 +130,9 @@ pub struct RecipeSpec {
     /// Data parallelism.
     #[serde(default = "one")]
     pub dp: u32,
+    /// Expert parallelism, within `dp`; left out of the text where it is 1, as dense models have no such axis.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub ep: u32,
     /// Micro-batches of a step, per data-parallel replica.
     #[serde(default = "one")]
     pub micro_batches: u32,
@@ -145,6 +148,10 @@ pub struct RecipeSpec {
     /// Stage of ZeRO: what data parallel ranks hold in parts; 0 = nothing.
     #[serde(default)]
     pub zero: u32,
+}
+
+fn is_one(value: &u32) -> bool {
+    *value == 1
 }
 
 fn half() -> f64 {

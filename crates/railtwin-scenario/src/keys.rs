@@ -227,6 +227,11 @@ const RECIPE: &[Key] = &[
     key("tp", Kind::Whole(1, MANY), "Tensor parallelism; default 1."),
     key("pp", Kind::Whole(1, MANY), "Pipeline parallelism; default 1."),
     key("dp", Kind::Whole(1, MANY), "Data parallelism; default 1."),
+    key(
+        "ep",
+        Kind::Whole(1, MANY),
+        "Expert parallelism of a model with experts, a divisor of `dp`; default 1.",
+    ),
     key("micro_batches", Kind::Whole(1, MANY), "Micro-batches of a step per replica; default 1."),
     key("micro_batch", Kind::Whole(1, MANY), "Sequences in a micro-batch; default 1."),
     key(

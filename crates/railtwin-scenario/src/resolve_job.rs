@@ -95,7 +95,7 @@ impl Planner<'_> {
         })?;
         let training = Training {
             model,
-            parallelism: Parallelism { tp: spec.tp, pp: spec.pp, dp: spec.dp, ep: 1 },
+            parallelism: Parallelism { tp: spec.tp, pp: spec.pp, dp: spec.dp, ep: spec.ep },
             micro_batches: spec.micro_batches,
             micro_batch: spec.micro_batch,
             interleave: spec.interleave,
@@ -104,7 +104,11 @@ impl Planner<'_> {
             efficiency: spec.efficiency,
         };
         training.plan().map_err(|error| {
-            let key = if matches!(error.field, "tp" | "pp" | "dp") { error.field } else { "recipe" };
+            let key = if matches!(error.field, "tp" | "pp" | "dp" | "ep" | "zero") {
+                error.field
+            } else {
+                "recipe"
+            };
             self.error(row, &format!("workload.{key}"), error.to_string())
         })
     }

@@ -215,15 +215,16 @@ fn work() -> impl Strategy<Value = Work> {
             Work::Collective(CollectiveSpec { kind, bytes, algorithm, repeat, compute, per })
         },
     );
-    let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
+    let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
     let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024, 0u32..=3);
-    let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp), batches)| {
+    let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp, ep), batches)| {
         let (micro_batches, micro_batch, efficiency, interleave, zero) = batches;
         Work::Workload(Workload::Recipe(RecipeSpec {
             recipe,
             tp,
             pp,
             dp,
+            ep,
             micro_batches,
             micro_batch,
             efficiency,

@@ -58,10 +58,29 @@ impl Jitter {
     };
 }
 
+impl Jitter {
+    /// So many times as much chance: all spreads, and how often ranks are held up and other jobs are met. When checkpoints
+    /// come and what they take stays, and so do the clocks.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            host_compute: self.host_compute * factor,
+            rank_compute: self.rank_compute * factor,
+            spike_probability: (self.spike_probability * factor).min(1.0),
+            operation: self.operation * factor,
+            message: self.message * factor,
+            checkpoint_spread: self.checkpoint_spread * factor,
+            expert: self.expert * factor,
+            collisions_per_hour: self.collisions_per_hour * factor,
+            ..self
+        }
+    }
+}
+
 impl Default for Jitter {
     fn default() -> Self {
         Self {
-            host_compute: 0.006,
+            host_compute: 0.003,
             rank_compute: 0.012,
             spike_probability: 1e-4,
             spike_share: 0.05,

@@ -9,8 +9,12 @@ pub struct Transformer {
     pub layers: u32,
     /// Hidden size.
     pub hidden: u64,
-    /// Inner size of the MLP.
+    /// Inner size of the MLP, or of one expert.
     pub ffn: u64,
+    /// Experts of a layer, each an MLP of its own; 1 = a dense model.
+    pub experts: u64,
+    /// Experts that each token goes to.
+    pub experts_per_token: u64,
     /// Attention heads.
     pub heads: u64,
     /// Heads of keys and values; fewer than `heads` with grouped queries.
@@ -41,6 +45,8 @@ pub const GPT3_175B: Transformer = Transformer {
     layers: 96,
     hidden: 12_288,
     ffn: 49_152,
+    experts: 1,
+    experts_per_token: 1,
     heads: 96,
     kv_heads: 96,
     sequence: 2_048,
@@ -67,6 +73,8 @@ pub const LLAMA_7B: Transformer = Transformer {
     layers: 32,
     hidden: 4_096,
     ffn: 11_008,
+    experts: 1,
+    experts_per_token: 1,
     heads: 32,
     kv_heads: 32,
     sequence: 2_048,
@@ -106,6 +114,8 @@ pub const LLAMA3_8B: Transformer = Transformer {
     layers: 32,
     hidden: 4_096,
     ffn: 14_336,
+    experts: 1,
+    experts_per_token: 1,
     heads: 32,
     kv_heads: 8,
     sequence: 8_192,
@@ -136,9 +146,48 @@ pub const LLAMA3_405B: Transformer = Transformer {
     ..LLAMA3_8B
 };
 
+/// Mixtral 8x7B (Jiang et al. 2024, table 1) at a sequence of 4096 tokens; 46.7e9 parameters, as its authors publish them
+/// with the weights.
+pub const MIXTRAL_8X7B: Transformer = Transformer {
+    name: "mixtral-8x7b",
+    ffn: 14_336,
+    experts: 8,
+    experts_per_token: 2,
+    kv_heads: 8,
+    sequence: 4_096,
+    parameters: 46.7e9,
+    ..LLAMA_7B
+};
+
+/// DBRX (Databricks 2024, `config.json` of its weights) at a sequence of 4096 tokens; 132e9 parameters.
+pub const DBRX: Transformer = Transformer {
+    name: "dbrx",
+    layers: 40,
+    hidden: 6_144,
+    ffn: 10_752,
+    experts: 16,
+    experts_per_token: 4,
+    heads: 48,
+    kv_heads: 8,
+    sequence: 4_096,
+    vocabulary: 100_352,
+    family: Family::Llama,
+    parameters: 132e9,
+};
+
 /// Models that [`Transformer::named`] knows.
-pub const MODELS: [Transformer; 8] =
-    [GPT3_175B, GPT_22B, LLAMA_7B, LLAMA_13B, LLAMA_65B, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B];
+pub const MODELS: [Transformer; 10] = [
+    GPT3_175B,
+    GPT_22B,
+    LLAMA_7B,
+    LLAMA_13B,
+    LLAMA_65B,
+    LLAMA3_8B,
+    LLAMA3_70B,
+    LLAMA3_405B,
+    MIXTRAL_8X7B,
+    DBRX,
+];
 
 impl Transformer {
     /// The model called `name`.
@@ -151,7 +200,7 @@ impl Transformer {
         2 * self.hidden * self.hidden + 2 * self.hidden * (self.hidden * self.kv_heads / self.heads)
     }
 
-    /// Weights of a layer's MLP matrices.
+    /// Weights of the matrices of a layer's MLP, or of one expert.
     pub fn mlp_weights(&self) -> u64 {
         let matrices = match self.family {
             Family::Gpt => 2,
@@ -160,14 +209,32 @@ impl Transformer {
         matrices * self.hidden * self.ffn
     }
 
+    /// Whether tokens go to experts.
+    pub fn has_experts(&self) -> bool {
+        self.experts > 1
+    }
+
+    /// Parameters of all experts of all layers; 0 in a dense model.
+    pub fn expert_parameters(&self) -> u64 {
+        if self.has_experts() { u64::from(self.layers) * self.experts * self.mlp_weights() } else { 0 }
+    }
+
+    /// Weights of a layer that each token meets: attention, and the MLP or the experts that it goes to.
+    fn met_weights(&self) -> u64 {
+        self.attention_weights() + self.experts_per_token * self.mlp_weights()
+    }
+
     /// Share of a layer's products that its attention matrices have, 0..1; the MLP has the rest.
     pub fn attention_share(&self) -> f64 {
-        self.attention_weights() as f64 / (self.attention_weights() + self.mlp_weights()) as f64
+        self.attention_weights() as f64 / self.met_weights() as f64
     }
 
     /// Parameters counted from the shape: matrices, biases, norms, embedding, positions, logits.
     pub fn counted_parameters(&self) -> u64 {
-        let (h, matrices) = (self.hidden, self.attention_weights() + self.mlp_weights());
+        // What picks experts for a token is a matrix of its own.
+        let picks = if self.has_experts() { self.experts * self.hidden } else { 0 };
+        let h = self.hidden;
+        let matrices = self.attention_weights() + self.experts * self.mlp_weights() + picks;
         let layers = u64::from(self.layers);
         match self.family {
             // Biases of queries, keys, values, output and MLP; two norms of a gain and a bias each.
@@ -179,11 +246,11 @@ impl Transformer {
         }
     }
 
-    /// Floating point operations of one layer's forward pass over `tokens` tokens: two for each weight and
-    /// token, and 4 s h for each token's scores and their product with the values. For GPT's shape this is
+    /// Floating point operations of one layer's forward pass over `tokens` tokens: two for each token and weight that it
+    /// meets, and 4 s h for each token's scores and their product with the values. For GPT's shape this is
     /// 24 b s h² (1 + s / 6h), Narayanan et al. 2021, appendix.
     pub fn layer_flops(&self, tokens: u64) -> f64 {
-        let weights = (self.attention_weights() + self.mlp_weights()) as f64;
+        let weights = self.met_weights() as f64;
         let scores = (2 * self.sequence * self.hidden) as f64;
         2.0 * tokens as f64 * weights * (1.0 + scores / weights)
     }
@@ -232,7 +299,10 @@ mod tests {
     fn a_step_takes_six_flops_for_each_parameter_and_token_and_more_for_attention() {
         for model in MODELS {
             let tokens = model.sequence;
-            let ratio = model.step_flops(tokens) / (6.0 * model.parameters * tokens as f64);
+            let idle =
+                (model.experts - model.experts_per_token) * model.mlp_weights() * u64::from(model.layers);
+            let met = model.parameters - idle as f64;
+            let ratio = model.step_flops(tokens) / (6.0 * met * tokens as f64);
             assert!((0.95..1.35).contains(&ratio), "{}: {ratio}", model.name);
         }
     }

@@ -39,8 +39,12 @@ pub struct Training {
 /// Bytes of a step as HPN table 3 counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Volumes {
-    /// All-reduce of one rank's gradients in half precision.
+    /// All-reduce of one rank's gradients in half precision, without those of experts.
     pub dp: u64,
+    /// All-reduce of the gradients of one rank's experts; 0 in a dense model.
+    pub dp_ep: u64,
+    /// What one rank hands to the experts of its tokens in a layer, and gets back from them; 0 in a dense model.
+    pub ep: u64,
     /// One activation handed to the next stage, scattered over the tensor parallel ranks.
     pub pp: u64,
     /// The activations of all layers of a stage for one micro-batch, each all-reduced whole.
@@ -52,8 +56,13 @@ impl Training {
     pub fn volumes(&self) -> Volumes {
         let p = &self.parallelism;
         let activation = self.activation_bytes();
+        let experts = self.model.expert_parameters() as f64;
+        let shard = f64::from(p.tp * p.pp);
+        let tokens = if self.model.has_experts() { self.model.experts_per_token * activation } else { 0 };
         Volumes {
-            dp: (self.model.parameters / f64::from(p.tp * p.pp) * HALF as f64) as u64,
+            dp: ((self.model.parameters - experts) / shard * HALF as f64) as u64,
+            dp_ep: (experts / shard / f64::from(p.ep) * HALF as f64) as u64,
+            ep: tokens,
             pp: activation / u64::from(p.tp),
             tp: activation * u64::from(self.model.layers / p.pp),
         }
@@ -115,6 +124,7 @@ impl Training {
         if self.zero > 3 {
             return Err(WorkloadError::new("zero", self.zero, "ZeRO has the stages 0, 1, 2 and 3"));
         }
+        self.check_experts()?;
         let chunks = p.pp * self.interleave.max(1);
         if !self.model.layers.is_multiple_of(chunks) {
             let accepted = format!("pp × interleave must divide the model's {} layers", self.model.layers);
@@ -136,7 +146,32 @@ impl Training {
         plan.tokens = Some(self.tokens());
         let volumes = self.volumes();
         plan.volumes = vec![(Axis::Dp, volumes.dp), (Axis::Pp, volumes.pp), (Axis::Tp, volumes.tp)];
+        if self.model.has_experts() {
+            plan.volumes.extend([(Axis::Ep, volumes.ep), (Axis::DpEp, volumes.dp_ep)]);
+        }
         Ok(plan)
+    }
+
+    /// Experts lie whole on the ranks of an expert parallel group, and what ZeRO parts is not theirs.
+    fn check_experts(&self) -> Result<(), WorkloadError> {
+        let (p, model) = (self.parallelism, &self.model);
+        if !model.experts.is_multiple_of(u64::from(p.ep)) {
+            let accepted =
+                format!("{} has {} experts in a layer: write a divisor of that", model.name, model.experts);
+            return Err(WorkloadError::new("ep", p.ep, accepted));
+        }
+        if model.has_experts() && p.tp > 1 {
+            return Err(WorkloadError::new(
+                "tp",
+                p.tp,
+                format!("experts of {} are not split: write 1", model.name),
+            ));
+        }
+        if model.has_experts() && self.zero > 0 {
+            let accepted = format!("{} has experts, which the recipe does not part: write 0", model.name);
+            return Err(WorkloadError::new("zero", self.zero, accepted));
+        }
+        Ok(())
     }
 
     /// The last chunk of the last stage also computes the logits.
@@ -176,11 +211,33 @@ impl Training {
         let gradients = bytes.round() as u64;
         let weights = if self.zero == 3 { gradients } else { 0 };
         let attention = self.model.attention_share();
-        let layer = [
+        let mut layer = vec![
             half("attention", attention, Shards { forward: weights, backward: 0, gradients }),
             half("mlp", 1.0 - attention, Shards { forward: 0, backward: weights, gradients: 0 }),
         ];
+        if self.model.has_experts() {
+            layer.insert(1, self.to_experts("dispatch"));
+            layer.push(self.to_experts("combine"));
+        }
         (0..count).flat_map(|_| layer.clone()).collect()
+    }
+
+    /// Tokens to their experts or back, forward; gradients the same way backward.
+    fn to_experts(&self, name: &str) -> Row {
+        let bytes = self.volumes().ep;
+        let collective = (self.parallelism.ep > 1).then_some(PhaseCollective {
+            axis: Axis::Ep,
+            collective: Collective::AllToAll,
+            bytes,
+        });
+        let phase = Phase { compute: SimTime::ZERO, collective };
+        Row {
+            name: name.to_owned(),
+            forward: phase,
+            input_gradient: phase,
+            weight_gradient: Phase::default(),
+            shards: None,
+        }
     }
 
     /// Whether ranks hold gradients in parts.
@@ -204,9 +261,9 @@ impl Training {
     /// What follows the last backward pass: the gradients where they are not scattered in it, then the weights
     /// that the optimizer changed where they are not gathered in the passes.
     fn closing(&self) -> Vec<Row> {
-        let bytes = self.volumes().dp;
-        let row = |name: &str, collective| {
-            let collective = PhaseCollective { axis: Axis::Dp, collective, bytes };
+        let Volumes { dp, dp_ep, .. } = self.volumes();
+        let of_axis = |name: &str, axis, collective, bytes| {
+            let collective = PhaseCollective { axis, collective, bytes };
             let phase = Phase { compute: SimTime::ZERO, collective: Some(collective) };
             Row {
                 name: name.to_owned(),
@@ -216,9 +273,15 @@ impl Training {
                 shards: None,
             }
         };
+        let row = |name: &str, collective| of_axis(name, Axis::Dp, collective, dp);
         let weights = || row("weights", Collective::AllGather);
+        let shared = self.parallelism.dp > self.parallelism.ep;
         match self.zero {
             _ if self.parallelism.dp == 1 => vec![],
+            0 if self.model.has_experts() && shared => {
+                let experts = of_axis("gradients of experts", Axis::DpEp, Collective::AllReduce, dp_ep);
+                vec![row("gradients", Collective::AllReduce), experts]
+            }
             0 => vec![row("gradients", Collective::AllReduce)],
             1 => vec![row("gradients", Collective::ReduceScatter), weights()],
             2 => vec![weights()],
@@ -230,7 +293,7 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{GPT3_175B, LLAMA_7B, MODELS};
+    use crate::models::{DBRX, GPT3_175B, LLAMA_7B, MODELS};
     use crate::plan::Work;
 
     fn training(parallelism: Parallelism) -> Training {
@@ -309,12 +372,49 @@ mod tests {
     #[test]
     fn every_model_makes_a_plan_that_does_its_work() {
         for model in MODELS {
-            let training = Training { model, ..training(Parallelism { tp: 8, pp: 2, dp: 2, ep: 1 }) };
+            let tp = if model.has_experts() { 1 } else { 8 };
+            let training = Training { model, ..training(Parallelism { tp, pp: 2, dp: 2, ep: 1 }) };
             let plan = training.plan().unwrap();
             let seconds: f64 = (0..2).map(|lane| plan.compute_of_lane(lane).seconds()).sum();
-            let rate = training.gpu_flops * training.efficiency * 8.0 * 2.0;
+            let rate = training.gpu_flops * training.efficiency * f64::from(tp) * 2.0;
             assert!((seconds * rate / plan.flops.unwrap() - 1.0).abs() < 1e-6, "{}", model.name);
         }
+    }
+
+    #[test]
+    fn tokens_go_to_experts_and_back_and_experts_share_gradients_among_themselves() {
+        let parallelism = Parallelism { tp: 1, pp: 1, dp: 64, ep: 16 };
+        let moe = Training { model: DBRX, micro_batches: 2, ..training(parallelism) };
+        let plan = moe.plan().unwrap();
+        let of = |axis| plan.operations.iter().filter(move |operation| operation.axis == axis);
+        let bytes = |axis| {
+            let bytes = of(axis).map(|operation| match operation.work {
+                Work::Communicate { bytes, .. } => bytes,
+                Work::Compute(_) => 0,
+            });
+            bytes.collect::<Vec<u64>>()
+        };
+        // There and back, forward and backward, in each of 40 layers of both micro-batches; four experts for a token.
+        assert_eq!(bytes(Axis::Ep), vec![4 * 4_096 * 6_144 * 2; 2 * 40 * 4]);
+        // 16 experts of three matrices on 16 ranks: one for each; all else is everybody's.
+        let expert = 40 * 3 * 6_144 * 10_752_u64;
+        assert_eq!(bytes(Axis::DpEp), vec![2 * expert]);
+        assert_eq!(bytes(Axis::Dp), vec![2 * (132_000_000_000 - 16 * expert)]);
+        let pattern = |axis| plan.patterns.iter().find(|pattern| pattern.axis == axis).unwrap();
+        assert_eq!(pattern(Axis::Ep).communicators[1], (16..32).collect::<Vec<u32>>());
+        assert_eq!(pattern(Axis::DpEp).communicators[1], vec![1, 17, 33, 49]);
+    }
+
+    #[test]
+    fn experts_that_do_not_fit_are_refused() {
+        let moe = |tp, ep, zero, model| {
+            let training = Training { model, zero, ..training(Parallelism { tp, pp: 1, dp: 24, ep }) };
+            training.plan().unwrap_err().to_string()
+        };
+        assert!(moe(1, 6, 0, DBRX).contains("ep = 6: dbrx has 16 experts"), "{}", moe(1, 6, 0, DBRX));
+        assert!(moe(1, 2, 0, LLAMA_7B).contains("llama-7b has 1 experts"), "{}", moe(1, 2, 0, LLAMA_7B));
+        assert!(moe(2, 8, 0, DBRX).contains("tp = 2"));
+        assert!(moe(1, 8, 1, DBRX).contains("zero = 1"));
     }
 
     #[test]

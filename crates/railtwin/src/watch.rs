@@ -179,6 +179,11 @@ impl<'a> Watch<'a> {
         self.replay.probe(&paths, wrong, true, until_ns, &mut self.batch.probes);
     }
 
+    /// Rounds of pairwise probes that findings asked for.
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
     fn is_due(&mut self, what: usize, interval: Option<f64>) -> bool {
         let Some(interval) = interval.filter(|_| self.now >= self.due[what]) else { return false };
         self.due[what] = self.now + interval;

@@ -45,6 +45,8 @@ pub struct Candidate {
     pub step_ns: f64,
     /// When it was first late, as far as windows tell.
     pub since_ns: u64,
+    /// For how long it has been late at every judgement.
+    pub late_ns: u64,
 }
 
 impl Candidate {

@@ -17,7 +17,8 @@ use crate::slow::own_time::{OwnTime, order};
 use crate::slow::standing::{Pace, Scratch, Standing, WINDOW_MAX, take};
 use crate::slow::windows::Windows;
 
-/// Late operations, in effect, below which lateness may be a chance pause.
+/// Late operations, in effect, and steps below which lateness may be a chance pause, or a step with many tokens for one
+/// expert.
 const LATE_MIN: f64 = 3.0;
 /// Standard errors over time that an excess must exceed, beside [`Settings::deviations`] among peers.
 const ERRORS: f64 = 3.0;
@@ -25,7 +26,7 @@ const ERRORS: f64 = 3.0;
 const FEW: usize = 8;
 /// Share of the threshold that what was told must fall below before it counts as gone.
 const GONE: f64 = 0.5;
-/// Own time of no operation yet.
+/// Own time of no operation yet, and no time since which.
 const NONE: u64 = u64::MAX;
 
 /// First and last entry of a communicator's first member into a window, with the number of operations in between.
@@ -56,6 +57,8 @@ pub struct SlowRanks {
     standings: Vec<Standing>,
     paces: Vec<Pace>,
     before: Vec<u64>,
+    /// By slot, since when it has been late at every judgement.
+    late_ns: Vec<u64>,
     spans: Vec<[Span; 2]>,
     pools: Vec<PoolState>,
     together: Vec<bool>,
@@ -82,7 +85,7 @@ impl SlowRanks {
             + self.windows.memory_bytes()
             + self.standings.capacity() * size_of::<Standing>()
             + self.paces.capacity() * size_of::<Pace>()
-            + self.before.capacity() * 8
+            + (self.before.capacity() + self.late_ns.capacity()) * 8
             + self.spans.capacity() * size_of::<[Span; 2]>()
             + self.last_enter.capacity() * 8
             + self.rows.capacity() * 4
@@ -105,6 +108,7 @@ impl SlowRanks {
         self.standings.resize(slots, Standing::default());
         self.paces.resize(communicators, Pace::default());
         self.before.resize(slots, NONE);
+        self.late_ns.resize(slots, NONE);
         self.spans.resize(communicators, [Span::default(); 2]);
         self.pools.resize(self.members.pools().len(), PoolState::default());
         self.last_enter.resize(directory.ranks.len(), 0);
@@ -195,6 +199,18 @@ impl SlowRanks {
             .fold(0.0, f64::max)
     }
 
+    /// Time from one operation to the next of the communicator in which the rank meets others least often: a step, as far as
+    /// what is told shows one. Infinite while that is not known.
+    fn cycle_ns(&self, rank: u32) -> f64 {
+        let met = self.members.of_rank(rank).iter().filter(|&&(communicator, slot)| {
+            let alike = self.members.pools()[self.members.pool_of(communicator)].alike;
+            alike && self.before[slot as usize] != NONE
+        });
+        met.map(|&(communicator, _)| &self.paces[communicator as usize])
+            .map(|pace| if pace.windows == 0 { f64::INFINITY } else { pace.period_ns })
+            .fold(0.0, f64::max)
+    }
+
     /// Judges the members of one pool by each other.
     fn judge_pool(&mut self, context: &Context<'_>, row: usize, now_ns: u64) {
         let settings = context.settings;
@@ -244,10 +260,17 @@ impl SlowRanks {
                 let error = (standing.variance() / operations).sqrt();
                 let late = operations * standing.spread_share(0.0);
                 let steady = mean > floor && mean > errors * error && late >= LATE_MIN;
-                let periodic = standing
-                    .periodic()
-                    .filter(|&(_, cost)| cost > told * settings.slow_share / 2.0 * pace.period_ns);
-                if steady || periodic.is_some() {
+                // Within a step experts are as uneven in one layer as in the next, so a rank of more tokens than others stalls
+                // at equal intervals: what that costs must stand out among members as other lateness must.
+                let periodic = standing.periodic(pace.last).filter(|&(_, cost)| {
+                    let matters = settings.slow_share / 2.0 * pace.period_ns;
+                    cost > told * matters.max(center + settings.deviations * chance)
+                });
+                let late_ns = &mut self.late_ns[slot];
+                if !steady && periodic.is_none() {
+                    *late_ns = NONE;
+                } else {
+                    *late_ns = if *late_ns == NONE { since } else { *late_ns };
                     let mean = mean.max(standing.cost());
                     let cost = periodic.map_or(mean, |(_, cost)| cost.max(mean));
                     state.candidates.push(Candidate {
@@ -264,6 +287,7 @@ impl SlowRanks {
                         denser: false,
                         step_ns: f64::INFINITY,
                         since_ns: since,
+                        late_ns: now_ns - *late_ns,
                     });
                 }
             }
@@ -321,6 +345,9 @@ impl Detector for SlowRanks {
             self.pools.iter().flat_map(|pool| pool.candidates.iter().cloned()).collect();
         let candidates: Vec<Candidate> = candidates
             .into_iter()
+            // Operations of one step share its draw: how many tokens went to whose experts, what one pause held up. So what
+            // counts is steps, however many operations they have.
+            .filter(|c| c.late_ns as f64 >= LATE_MIN * self.cycle_ns(c.rank))
             .map(|c| Candidate { denser: self.denser(context, &c), step_ns: self.step_ns(c.rank), ..c })
             .collect();
         let found = join(context, &self.members, &self.hints, &self.chain, &candidates, now_ns);

@@ -53,9 +53,11 @@ impl Standing {
         square / (square + (self.variance() - noise_variance).max(0.0)).max(f64::MIN_POSITIVE)
     }
 
-    /// Stalls at equal intervals: operations from one to the next, and what one costs per operation.
-    pub fn periodic(&self) -> Option<(u32, f64)> {
-        (self.regular >= 2 && self.interval > 1)
+    /// Stalls at equal intervals that still go on at operation `last`: operations from one to the next, and what one costs
+    /// per operation.
+    pub fn periodic(&self, last: u32) -> Option<(u32, f64)> {
+        let goes_on = last.saturating_sub(self.stalled) < 2 * self.interval;
+        (self.regular >= 2 && self.interval > 1 && goes_on)
             .then(|| (self.interval, f64::from(self.stall) / f64::from(self.interval)))
     }
 }
@@ -72,6 +74,8 @@ pub struct Pace {
     /// Share of operations before which members compute for about as long as they ever do: those that steps begin or
     /// end with, or all.
     pub main: f64,
+    /// The last operation of the latest window.
+    pub last: u32,
     /// Excess beyond which an operation counts as a stall; 0 before it is known.
     pub stall_ns: f32,
 }
@@ -168,6 +172,7 @@ pub fn take(
     pace.period_ns = forget(pace.period_ns, period_ns);
     pace.main = forget(pace.main, main / operations as f64);
     pace.windows += 1;
+    pace.last = view.first + (view.own.len() / view.members.max(1)).saturating_sub(1) as u32;
 }
 
 /// A member stalled before an operation: notes whether that comes at equal intervals.
@@ -218,8 +223,10 @@ mod tests {
         for sequence in [20, 40, 60, 80] {
             stalls(&mut standing, sequence, 100.0);
         }
-        assert_eq!(standing.periodic(), Some((20, 5.0)));
+        assert_eq!(standing.periodic(95), Some((20, 5.0)));
+        // Two intervals without one: it is over.
+        assert_eq!(standing.periodic(120), None);
         stalls(&mut standing, 87, 100.0);
-        assert_eq!(standing.periodic(), None);
+        assert_eq!(standing.periodic(95), None);
     }
 }

@@ -4,6 +4,7 @@ use railtwin_fabric::LinkId;
 use railtwin_flowsim::FlowEngine;
 use railtwin_telemetry::Durations;
 use railtwin_units::SimTime;
+use railtwin_workload::Axis;
 
 use crate::error::Error;
 use crate::question::Question;
@@ -14,8 +15,10 @@ const SCENARIOS: [(u32, &str, &str); 3] = [
     (1_024, "llama-7b-1024.toml", include_str!("../../../../scenarios/score/llama-7b-1024.toml")),
     (16_384, "llama-7b-16384.toml", include_str!("../../../../scenarios/score/llama-7b-16384.toml")),
 ];
+/// A job with experts, and a neighbor's job beside it.
+const EXPERTS: (&str, &str) = ("moe-128.toml", include_str!("../../../../scenarios/score/moe-128.toml"));
 
-/// A resolved scenario, simulated once without faults.
+/// A resolved scenario, simulated once without faults. Its first job is the one that is looked at.
 #[derive(Debug)]
 pub struct Bench {
     /// Ranks of the job.
@@ -41,9 +44,19 @@ impl Bench {
     /// # Errors
     /// What the scenario's own resolution says; none for the sizes of [`Self::sizes`] in a sound build.
     pub fn of(ranks: u32) -> Result<Option<Self>, Error> {
-        let Some((_, file, text)) = SCENARIOS.iter().find(|(size, ..)| *size == ranks) else {
-            return Ok(None);
-        };
+        let known = SCENARIOS.iter().find(|(size, ..)| *size == ranks);
+        known.map(|(_, file, text)| Self::new(file, text)).transpose()
+    }
+
+    /// The bench of a job with experts, on whose leaves and spines a neighbor trains as well.
+    ///
+    /// # Errors
+    /// What the scenario's own resolution says; none in a sound build.
+    pub fn with_experts() -> Result<Self, Error> {
+        Self::new(EXPERTS.0, EXPERTS.1)
+    }
+
+    fn new(file: &str, text: &str) -> Result<Self, Error> {
         let question = Question::of_text(file, text, std::path::Path::new("."));
         let point = question.points()?.remove(0);
         let case = question.resolve(&point.scenario)?.case;
@@ -54,6 +67,16 @@ impl Bench {
         let mut used: Vec<LinkId> = rates.links.iter().map(|&link| LinkId(link)).collect();
         used.sort_unstable();
         used.dedup();
-        Ok(Some(Self { ranks, case, durations, rates, used }))
+        let ranks = case.work.jobs[0].plan.ranks;
+        Ok(Self { ranks, case, durations, rates, used })
+    }
+
+    /// Axes whose operations ranks tell of: all that cross the fabric. Tensor parallel ones stay inside hosts.
+    pub fn axes(&self) -> Vec<Axis> {
+        let mut axes: Vec<Axis> = self.case.work.jobs[0].plan.patterns.iter().map(|one| one.axis).collect();
+        axes.retain(|&axis| axis != Axis::Tp);
+        axes.sort_unstable();
+        axes.dedup();
+        axes
     }
 }

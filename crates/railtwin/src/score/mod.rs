@@ -4,12 +4,15 @@
 //! * [`mod@trial`]: one fault, one job, one set of signals; [`verdict`]: whether findings name the truth.
 //! * [`probe`]: pairwise probes that findings ask for.
 //! * [`healthy`]: hours without a fault, in which nobody may be accused.
-//! * [`text`]: the card as Markdown.
+//! * [`mod@curve`]: sensitivity against false alarms over a row of settings.
+//! * [`text`], [`curve_text`]: both as Markdown.
 //! * [`errors`]: the four causes behind one error; [`baselines`]: what stands beside our detectors; [`averages`]: what
 //!   averages over time hide.
 pub mod averages;
 pub mod baselines;
 pub mod bench;
+pub mod curve;
+pub mod curve_text;
 pub mod errors;
 pub mod healthy;
 pub mod inject;

@@ -1,6 +1,7 @@
 //! The score card as Markdown.
 use std::fmt::Write;
 
+use super::healthy::Healthy;
 use super::trial::Trial;
 use super::{Card, Row};
 
@@ -83,16 +84,24 @@ pub fn markdown(card: &Card) -> String {
         ));
     }
     if let Some(healthy) = &card.healthy {
-        line(format!(
-            "\nWithout a fault: {} simulated hours, {} steps, {} operation records and {} message records; \
-             {} collisions told, **{} accusations**.",
-            healthy.hours,
-            healthy.steps,
-            healthy.operations,
-            healthy.messages,
-            healthy.collisions,
-            healthy.accusations.len()
-        ));
+        line(format!("\n{}", quiet(healthy)));
     }
     text
+}
+
+/// A run without a fault in a sentence.
+pub fn quiet(healthy: &Healthy) -> String {
+    let [operations, messages, counters, probes] = healthy.records;
+    format!(
+        "Without a fault: {} simulated hours, {} steps; records of {operations} operations, {messages} messages, \
+         {counters} counters and {probes} probes; {} visits of other jobs' flows, {} collisions told; probes asked for \
+         {} times in vain; **{} accusations**, {:.1} false alarms a day.",
+        healthy.hours,
+        healthy.steps,
+        healthy.visits,
+        healthy.collisions,
+        healthy.asked,
+        healthy.accusations.len(),
+        healthy.alarms_a_day()
+    )
 }

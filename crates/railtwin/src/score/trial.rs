@@ -5,7 +5,7 @@ use railtwin_flowsim::FlowEngine;
 use railtwin_records::Finding;
 use railtwin_telemetry::Jitter;
 use railtwin_units::SimTime;
-use railtwin_workload::{Axis, Work};
+use railtwin_workload::Work;
 
 use super::bench::Bench;
 use super::inject::{Injected, Injection, draw};
@@ -42,9 +42,9 @@ impl Signals {
 }
 
 /// When the fault begins, seconds: long enough for windows of healthy steps.
-const FAULT_AT_S: f64 = 40.0;
+pub(super) const FAULT_AT_S: f64 = 40.0;
 /// Seconds after the fault in which it must be found.
-const WITHIN_S: f64 = 120.0;
+pub(super) const WITHIN_S: f64 = 120.0;
 /// Seconds that go on after the first accusation, for other signals to join it.
 const GRACE_S: f64 = 40.0;
 /// How often the reachability mesh is probed.
@@ -100,16 +100,11 @@ pub fn trial_of(
     seed: u64,
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Trial, Error> {
-    let from = fault_at();
     let case = injection.into_case(&bench.case);
-    let engine = FlowEngine::default();
-    // Switches and hosts have reacted to what is down within a second (docs/models/faults.md).
-    let settled = SimTime::from_seconds(FAULT_AT_S + 1.0);
-    let mut rates = vec![bench.rates.clone(), engine.edge_rates(&case, 0, settled)];
-    rates[1].at = from;
+    let rates = states(bench, &case);
     let slow = rates[1].clone();
     let settings = railtwin_telemetry::Settings {
-        axes: vec![Axis::Dp],
+        axes: bench.axes(),
         messages: signals >= Signals::Transport,
         jitter: Jitter::default(),
         seed,
@@ -149,6 +144,15 @@ pub fn trial_of(
     let open = |finding: &Finding| finding.suspects.is_empty() && finding.at_ns >= from_ns;
     let told = verdict.is_some_and(|verdict| verdict.in_set) || findings.iter().any(open);
     Ok(Trial { what, slowdown, verdict, told, findings })
+}
+
+/// The network before the fault and with it.
+pub(super) fn states(bench: &Bench, case: &Case) -> Vec<EdgeRates> {
+    // Switches and hosts have reacted to what is down within a second (docs/models/faults.md).
+    let settled = SimTime::from_seconds(FAULT_AT_S + 1.0);
+    let mut rates = vec![bench.rates.clone(), FlowEngine::default().edge_rates(case, 0, settled)];
+    rates[1].at = fault_at();
+    rates
 }
 
 /// Seconds of the longest operation of a step by the rates of one state of the network.
