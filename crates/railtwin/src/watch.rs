@@ -14,10 +14,11 @@ use crate::score::verdict::accuses;
 
 /// Most of the job's paths that a round over the mesh probes.
 const MESH: usize = 4_096;
-/// Rounds of pairwise probes between suspects that findings may ask for.
+/// Rounds of pairwise probes between suspects that findings may ask for in an hour: probes take bandwidth from the job.
 const ASKED: u32 = 3;
-/// Findings without suspects that may ask for a round over all NICs of slow communicators.
+/// Findings without suspects that may ask in an hour for a round over all NICs of slow communicators.
 const ROUNDS: u32 = 3;
+const HOUR_S: f64 = 3_600.0;
 /// Seconds from such a round to its second, which shows whether what was slow still is: a burst of others' traffic is over
 /// by then.
 const AGAIN_S: f64 = 10.0;
@@ -56,6 +57,8 @@ pub struct Watch<'a> {
     due: [f64; 2],
     probe: Option<Vec<u32>>,
     asked: u32,
+    hour_ends: f64,
+    orders: u32,
     /// Slow communicators, the paths of their round, and when its second is due.
     round: (Vec<u32>, Vec<u32>),
     rounds: u32,
@@ -96,6 +99,8 @@ impl<'a> Watch<'a> {
             due: [0.0; 2],
             probe: None,
             asked: 0,
+            hour_ends: 0.0,
+            orders: 0,
             round: Default::default(),
             rounds: 0,
             again_at: None,
@@ -145,6 +150,9 @@ impl<'a> Watch<'a> {
         if self.rhythm.asked_from.is_none_or(|from| self.now < from) {
             return;
         }
+        if self.now >= self.hour_ends {
+            (self.asked, self.rounds, self.hour_ends) = (0, 0, self.now + HOUR_S);
+        }
         let new = &self.findings[told..];
         // One slow cable, too: a port may be slow because it carries what that beside it no longer does.
         let is_open = |finding: &&Finding| {
@@ -153,6 +161,7 @@ impl<'a> Watch<'a> {
         };
         if let Some(finding) = new.iter().find(is_open).filter(|_| self.asked < ASKED) {
             self.asked += 1;
+            self.orders += 1;
             self.probe.get_or_insert_default().extend(paths(self.case, finding, &mut self.directory));
         }
         for finding in new {
@@ -161,6 +170,7 @@ impl<'a> Watch<'a> {
                 continue;
             }
             self.rounds += 1;
+            self.orders += 1;
             if self.round.0 != slow {
                 self.round = (slow, round(self.case, finding, &mut self.directory));
             }
@@ -181,7 +191,7 @@ impl<'a> Watch<'a> {
 
     /// Rounds of pairwise probes that findings asked for.
     pub fn asked(&self) -> u32 {
-        self.asked
+        self.orders
     }
 
     fn is_due(&mut self, what: usize, interval: Option<f64>) -> bool {

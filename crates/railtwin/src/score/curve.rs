@@ -28,7 +28,7 @@ pub const JITTERS: [f64; 3] = [1.0, 2.0, 4.0];
 /// Draws that healthy hours are split over, for clocks and collisions to differ.
 const PARTS: u64 = 4;
 /// Neither counters nor probes.
-const RECORDS_ONLY: Rhythm = Rhythm { counters: None, probes: None, asked_from: 0.0 };
+const RECORDS_ONLY: Rhythm = Rhythm { counters: None, probes: None, asked_from: None };
 
 /// Where the detectors stand.
 #[derive(Clone, Copy, PartialEq, Debug)]

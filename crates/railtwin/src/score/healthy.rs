@@ -53,7 +53,7 @@ pub fn healthy(
     hours: f64,
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Healthy, Error> {
-    let rhythm = Rhythm { counters: Some(COUNTERS_S), probes: Some(MESH_S), asked_from: 0.0 };
+    let rhythm = Rhythm { counters: Some(COUNTERS_S), probes: Some(MESH_S), asked_from: Some(0.0) };
     let mut watch = quiet(bench, Jitter::default(), bench.case.seed, rhythm, detectors())?;
     let (mut records, mut collisions, mut accusations) = ([0; 4], 0, Vec::new());
     let mut joined_at = ALARM_S;

@@ -140,7 +140,7 @@ pub fn trial_of(
         (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
     };
     let verdict = judge(&watch.places(), &injection.truth, &findings);
-    let from_ns = from.ps() / 1_000;
+    let from_ns = fault_at().ps() / 1_000;
     let open = |finding: &Finding| finding.suspects.is_empty() && finding.at_ns >= from_ns;
     let told = verdict.is_some_and(|verdict| verdict.in_set) || findings.iter().any(open);
     Ok(Trial { what, slowdown, verdict, told, findings })
