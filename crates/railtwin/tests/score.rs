@@ -109,7 +109,7 @@ fn operations_of_healthy_hours_ask_for_probes_only_while_others_traffic_is_met()
     while replay.now_ns() < 10 * 3_600_000_000_000 {
         batch.clear();
         replay.step(&mut batch);
-        diagnosis.observe(&directory, Some(&bench.case.fabric), &batch, &mut findings);
+        diagnosis.observe(&directory, Some(&*bench.case.fabric), &batch, &mut findings);
     }
     let visits = replay.collisions();
     println!("{} visits of others' traffic, {} findings in 10 hours", visits.len(), findings.len());
