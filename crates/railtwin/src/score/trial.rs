@@ -2,7 +2,7 @@
 use railtwin_diagnosis::Detector;
 use railtwin_engine::{Case, EdgeRates};
 use railtwin_flowsim::FlowEngine;
-use railtwin_records::Finding;
+use railtwin_records::{Finding, Syndrome};
 use railtwin_telemetry::{Collision, Jitter};
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, Work};
@@ -127,7 +127,11 @@ pub fn trial_of(
             let steps = if watch.now < FAULT_AT_S { &mut before } else { &mut after };
             steps.push(watch.replay.last_step_ns());
         }
-        let named = watch.findings[told..].iter().any(|finding| !finding.suspects.is_empty());
+        // A visit that chance brings along is not what is looked for.
+        let sought =
+            |finding: &Finding| injection.collision.is_some() || finding.syndrome != Syndrome::Collision;
+        let named =
+            watch.findings[told..].iter().any(|finding| sought(finding) && !finding.suspects.is_empty());
         if named && watch.now >= FAULT_AT_S {
             ends_at = ends_at.min(watch.now + GRACE_S);
         }
