@@ -65,6 +65,8 @@ pub struct Collision {
     pub expected: f64,
     /// Active flows on the link.
     pub flows: usize,
+    /// Bytes that its port sent and no record tells of, and how many would explain the slowness.
+    pub unrecorded: Option<(f64, f64)>,
 }
 
 /// Demand on a link, as a share of its capacity, of all active queue pairs that cross it: each NIC port sends what it
@@ -136,6 +138,7 @@ pub fn explain(
             jobs: others,
             expected: 1.0,
             flows: 0,
+            unrecorded: None,
         });
     }
     let mut best: Option<Collision> = None;
@@ -158,7 +161,7 @@ pub fn explain(
         let timed = expected > 1.0
             && others.iter().any(|&other| jobs.began(since, now_ns).any(|began| began == other));
         if (fair || timed) && best.as_ref().is_none_or(|known| known.expected < expected) {
-            best = Some(Collision { link: Some(link), jobs: others, expected, flows });
+            best = Some(Collision { link: Some(link), jobs: others, expected, flows, unrecorded: None });
         }
     }
     best
@@ -208,7 +211,8 @@ pub fn moved(
         let mut jobs = over;
         jobs.sort_unstable();
         jobs.dedup();
-        return Some(Collision { link: links.first().copied(), jobs, expected: 1.0, flows: 0 });
+        let link = links.first().copied();
+        return Some(Collision { link, jobs, expected: 1.0, flows: 0, unrecorded: None });
     }
     None
 }

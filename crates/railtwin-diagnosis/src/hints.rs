@@ -1,26 +1,27 @@
 //! What counters say of components, as weights: they break ties between suspects, and accuse nobody by themselves.
 use std::collections::BTreeMap;
 
-use railtwin_fabric::{DeviceKind, LinkId};
-use railtwin_records::{Component, Counter, CounterColumns};
+use railtwin_records::{Component, Counter, CounterColumns, EntityInfo};
 
 use crate::context::Context;
 use crate::robust::median;
 
 /// Readings after which a counter's rate is formed anew.
 const EPOCH: u32 = 16;
-/// Weight of a component that errors or pauses point at, beside 1 of one that nothing points at.
-const STRONG: f64 = 12.0;
+/// Weight of a component that errors, pauses or queues point at, beside 1 of one that nothing points at.
+pub(crate) const STRONG: f64 = 12.0;
 /// Weight of what only follows from trouble anywhere on the path.
 const WEAK: f64 = 2.0;
 
+/// No row.
+const NONE: u32 = u32::MAX;
+
 /// Counters that say something of slowness, in the order of their cells.
-const WATCHED: [Counter; 8] = [
+const WATCHED: [Counter; 7] = [
     Counter::OutOfSequence,
     Counter::AckTimeouts,
     Counter::LinkDowns,
     Counter::ReceiveErrors,
-    Counter::PausedNs,
     Counter::GpuClockMhz,
     Counter::DataWaitNs,
     Counter::StorageWaitNs,
@@ -47,6 +48,8 @@ impl Cell {
 /// The last readings of counters of interest.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Hints {
+    /// Row of each entity in `cells`, [`NONE`] where nothing of interest is read.
+    rows: Vec<u32>,
     cells: Vec<[Cell; WATCHED.len()]>,
 }
 
@@ -54,27 +57,41 @@ impl Hints {
     /// Takes readings in.
     pub fn observe(&mut self, context: &Context<'_>, counters: &CounterColumns) {
         let entities = context.directory.entities.len();
-        if self.cells.len() < entities {
-            self.cells.resize(entities, [Cell::default(); WATCHED.len()]);
+        if self.rows.len() < entities {
+            self.rows.resize(entities, NONE);
         }
         for row in 0..counters.len() {
             let Some(watched) = WATCHED.iter().position(|&counter| counter == counters.counter[row]) else {
                 continue;
             };
-            let Some(cells) = self.cells.get_mut(counters.entity[row] as usize) else { continue };
-            let (cell, value, time) = (&mut cells[watched], counters.value[row], counters.time_ns[row]);
+            let Some(known) = self.rows.get_mut(counters.entity[row] as usize) else { continue };
+            if *known == NONE {
+                *known = self.cells.len() as u32;
+                self.cells.push([Cell::default(); WATCHED.len()]);
+            }
+            let cell = &mut self.cells[*known as usize][watched];
+            let (value, time) = (counters.value[row], counters.time_ns[row]);
             if cell.readings == 0 || value < cell.last && WATCHED[watched] != Counter::GpuClockMhz {
                 *cell =
                     Cell { start: value, start_ns: time, last: value, last_ns: time, rate: 0.0, readings: 1 };
                 continue;
             }
             (cell.last, cell.last_ns, cell.readings) = (value, time, cell.readings + 1);
-            if cell.readings % EPOCH == 0 {
+            if cell.readings.is_multiple_of(EPOCH) {
                 let seconds = time.saturating_sub(cell.start_ns) as f64 / 1e9;
                 cell.rate = if seconds > 0.0 { (value - cell.start) / seconds } else { 0.0 };
                 (cell.start, cell.start_ns) = (value, time);
             }
         }
+    }
+
+    /// Components of which anything is read, with their cells.
+    fn read<'a>(
+        &'a self,
+        context: &Context<'a>,
+    ) -> impl Iterator<Item = (&'a EntityInfo, &'a [Cell; WATCHED.len()])> {
+        let rows = context.directory.entities.iter().zip(&self.rows);
+        rows.filter(|(_, row)| **row != NONE).map(|(entity, &row)| (entity, &self.cells[row as usize]))
     }
 
     /// How a counter of a component stands beside that of all others: its value, and their median. Gauges as they
@@ -88,7 +105,7 @@ impl Hints {
         let watched = WATCHED.iter().position(|&known| known == counter)?;
         let value = |cell: &Cell| if counter == Counter::GpuClockMhz { cell.last } else { cell.rate() };
         let (mut mine, mut all) = (None, Vec::new());
-        for (entity, cells) in context.directory.entities.iter().zip(&self.cells) {
+        for (entity, cells) in self.read(context) {
             if cells[watched].readings > 0 {
                 all.push(value(&cells[watched]));
                 if entity.component == *component {
@@ -99,7 +116,7 @@ impl Hints {
         Some((mine?, median(&mut all)?))
     }
 
-    /// Weights of components that counters point at; all others have 1.
+    /// Weights of components that counters point at; all others have 1. None of these counters is moved by traffic.
     pub fn weights(&self, context: &Context<'_>) -> BTreeMap<Component, f64> {
         let mut weights = BTreeMap::new();
         let mut raise = |component: Component, weight: f64| {
@@ -115,7 +132,7 @@ impl Hints {
                 .map(Cell::rate)
                 .collect();
             let floor = 3.0 * median(&mut rates).unwrap_or_default();
-            for (entity, cells) in context.directory.entities.iter().zip(&self.cells) {
+            for (entity, cells) in self.read(context) {
                 let rate = cells[watched].rate();
                 if cells[watched].readings < 2 || rate <= floor || rate <= 0.0 {
                     continue;
@@ -125,15 +142,6 @@ impl Hints {
                         raise(entity.component.clone(), STRONG);
                         if let Some(cable) = entity.link.and_then(|link| context.cable_of(link)) {
                             raise(cable, STRONG);
-                        }
-                    }
-                    Counter::PausedNs if rate > context.settings.paused_share * 1e9 => {
-                        // Who receives pauses is held up by what stands at the other end.
-                        if let (Some(link), Some(fabric)) = (entity.link, context.fabric) {
-                            let far = fabric.target(LinkId(link));
-                            if fabric.kind(far) == DeviceKind::Nic {
-                                raise(Component::Nic(fabric.device_name(far)), STRONG);
-                            }
                         }
                     }
                     Counter::OutOfSequence | Counter::AckTimeouts => raise(entity.component.clone(), WEAK),
@@ -146,6 +154,6 @@ impl Hints {
 
     /// Bytes held.
     pub fn memory_bytes(&self) -> usize {
-        self.cells.capacity() * size_of::<[Cell; WATCHED.len()]>()
+        self.cells.capacity() * size_of::<[Cell; WATCHED.len()]>() + 4 * self.rows.capacity()
     }
 }

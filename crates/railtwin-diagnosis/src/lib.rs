@@ -5,6 +5,7 @@
 //!
 //! A [`Detector`] watches for one thing; [`Diagnosis`] feeds them all and gives what they find, joined.
 pub mod collision;
+pub mod congestion;
 pub mod context;
 pub mod delay;
 pub mod detector;

@@ -106,6 +106,9 @@ pub enum Counter {
     DataWaitNs,
     /// Nanoseconds that a host waited for storage.
     StorageWaitNs,
+    /// Packets that a port of a switch sent marked, because they queued there (ECN; SAI's
+    /// `SAI_PORT_STAT_ECN_MARKED_PACKETS`).
+    EcnMarks,
 }
 
 /// One reading of one counter.
@@ -208,7 +211,7 @@ impl Batch {
 
 impl Counter {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::OutOfSequence,
         Self::AckTimeouts,
         Self::LinkDowns,
@@ -230,6 +233,7 @@ impl Counter {
         Self::ProcessAlive,
         Self::DataWaitNs,
         Self::StorageWaitNs,
+        Self::EcnMarks,
     ];
 
     /// The name in tables.
@@ -256,6 +260,7 @@ impl Counter {
             Self::ProcessAlive => "process_alive",
             Self::DataWaitNs => "data_wait_ns",
             Self::StorageWaitNs => "storage_wait_ns",
+            Self::EcnMarks => "ecn_marks",
         }
     }
 }

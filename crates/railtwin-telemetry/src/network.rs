@@ -35,6 +35,8 @@ pub struct Collision {
     pub from_ns: u64,
     /// When the other job is gone.
     pub until_ns: u64,
+    /// How many times as long messages over the link then take, at least 1.
+    pub factor: f64,
 }
 
 /// One state of the network.
@@ -56,8 +58,8 @@ pub(crate) struct Network {
     /// Row of the state that holds.
     row: usize,
     collisions: Vec<Collision>,
-    /// Collisions that hold.
-    met: Vec<u32>,
+    /// Links of the collisions that hold and their factors, by link.
+    met: Vec<(u32, f64)>,
     next_change_ns: u64,
     factor: f64,
     /// First pattern of the job in the case.
@@ -110,6 +112,11 @@ impl Network {
         &self.states[self.row].rates
     }
 
+    /// All states in order of time: when each begins, in nanoseconds, and its rates. The first is that without faults.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u64, &EdgeRates)> {
+        self.states.iter().map(|state| (state.from_ns, &state.rates))
+    }
+
     /// Collisions so far and to come.
     pub(crate) fn collisions(&self) -> &[Collision] {
         &self.collisions
@@ -141,7 +148,7 @@ impl Network {
         let minutes = -jitter.collision_minutes * (1.0 - draws.unit(step, 2)).ln();
         let start = from_ns + (draws.unit(step, 3) * span_ns as f64) as u64;
         let until_ns = start.saturating_add((minutes * 60e9) as u64);
-        self.add_collision(Collision { link, from_ns: start, until_ns });
+        self.add_collision(Collision { link, from_ns: start, until_ns, factor: self.factor });
     }
 
     /// Makes what patterns find true for `now_ns`.
@@ -154,8 +161,11 @@ impl Network {
     fn find(&mut self, places: &[PatternPlace], now_ns: u64) {
         let row = self.states.partition_point(|state| state.from_ns <= now_ns).max(1) - 1;
         let holds = |one: &Collision| one.from_ns <= now_ns && now_ns < one.until_ns;
-        let mut met: Vec<u32> = self.collisions.iter().filter(|one| holds(one)).map(|one| one.link).collect();
-        met.sort_unstable();
+        let met = self.collisions.iter().filter(|one| holds(one)).map(|one| (one.link, one.factor.max(1.0)));
+        let mut met: Vec<(u32, f64)> = met.collect();
+        met.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        // Two visits to one link count as the greater.
+        met.dedup_by_key(|one| one.0);
         let ends = self.collisions.iter().flat_map(|one| [one.from_ns, one.until_ns]);
         let changes = ends.chain(self.states.iter().map(|state| state.from_ns));
         let first = self.next_change_ns == 0 && self.current.iter().all(|state| state.group_ratio.is_empty());
@@ -172,9 +182,14 @@ impl Network {
     fn state_of(&self, pattern: usize, place: &PatternPlace, row: usize) -> PatternState {
         let State { rates, flows, .. } = &self.states[row];
         let slower = |message: usize| {
-            let links = rates.links_of(message);
-            let met = |link: &u32| self.met.binary_search(link).is_ok();
-            if !self.met.is_empty() && links.iter().any(met) { self.factor } else { 1.0 }
+            if self.met.is_empty() {
+                return 1.0;
+            }
+            let factor = |link: &u32| {
+                let at = self.met.binary_search_by_key(link, |one| one.0);
+                at.map_or(1.0, |at| self.met[at].1)
+            };
+            rates.links_of(message).iter().map(factor).fold(1.0, f64::max)
         };
         let (groups, members) = seconds(place, rates, self.first_pattern + pattern, &slower);
         let (healthy_groups, healthy_members) = &self.healthy[pattern];

@@ -187,8 +187,7 @@ fn a_throttled_link_shows_in_its_own_messages() {
 #[test]
 fn another_job_s_visit_slows_messages_over_its_link_and_ends() {
     let case = case(Job::new(8, 1, 144, 1), 1);
-    let (mut replay, directory) =
-        replay(&case, Settings { jitter: Jitter { collision_factor: 2.0, ..Jitter::NONE }, ..quiet() }, &[]);
+    let (mut replay, directory) = replay(&case, quiet(), &[]);
     let calm = steps(&mut replay, 1);
     let spine = |link: &&u32| {
         let (source, target) = (case.fabric.source(LinkId(**link)), case.fabric.target(LinkId(**link)));
@@ -196,7 +195,7 @@ fn another_job_s_visit_slows_messages_over_its_link_and_ends() {
     };
     let link = *directory.flows.iter().flat_map(|flow| &flow.links).find(spine).unwrap();
     let (from_ns, step_ns) = (replay.now_ns(), replay.last_step_ns());
-    replay.add_collision(Collision { link, from_ns, until_ns: from_ns + step_ns });
+    replay.add_collision(Collision { link, from_ns, until_ns: from_ns + step_ns, factor: 2.0 });
     let met = steps(&mut replay, 1);
     let after = steps(&mut replay, 2);
     assert_eq!(replay.collisions().len(), 1);

@@ -78,6 +78,18 @@ fn probes_that_operations_ask_for_place_a_slow_nic() {
 }
 
 #[test]
+fn counters_of_ports_tell_which_of_two_is_slow_and_collisions_from_faults() {
+    let faults = [Injected::SlowUplink, Injected::SlowLeaf, Injected::Collision];
+    let card = score(&options(3, 0.0, &faults), 128, &|_| ()).unwrap().unwrap();
+    for row in card.rows.iter().filter(|row| row.signals == Signals::Counters) {
+        for trial in &row.trials {
+            let verdict = trial.verdict.unwrap_or_else(|| panic!("{:?}: {trial:#?}", row.what));
+            assert!(verdict.top && verdict.wrong == 0, "{:?}: {trial:#?}", row.what);
+        }
+    }
+}
+
+#[test]
 fn a_trial_is_the_same_every_time() {
     let once = || score(&options(1, 0.05, &[Injected::SlowNic, Injected::Hang]), 128, &|_| ()).unwrap();
     assert_eq!(once(), once());

@@ -249,6 +249,12 @@ impl DelayMatrix {
         if cell.streak == 0 && self.is_probed(flow) { well_ns } else { cell.since_ns }
     }
 
+    /// How long a window of a queue pair that is slow by its messages lasts, when it was last measured at `now_ns`.
+    pub fn window_ns(&self, flow: u32, now_ns: u64) -> Option<u64> {
+        let cell = &self.cells[flow as usize];
+        (cell.streak > 0).then(|| now_ns.saturating_sub(cell.since_ns) / u64::from(cell.streak))
+    }
+
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()

@@ -2,6 +2,7 @@
 pub mod ends;
 pub mod matrix;
 pub mod messages;
+pub mod unrecorded;
 
 pub use matrix::DelayMatrix;
 pub use messages::SlowMessages;

@@ -13,6 +13,9 @@ use crate::rules::track::{Growth, component_of};
 /// Share of an interval that counts as all of it: the counter and the clock are not read at the very same moment.
 const WHOLE: f64 = 0.999;
 
+/// Ports of a switch that mark at the same time, from which it is not the traffic of one port that has it pause others.
+const MARKING: usize = 2;
+
 /// Rows of evidence at most.
 const ROWS: usize = 8;
 
@@ -38,6 +41,7 @@ pub struct Pauses {
     limits: Limits,
     ports: Vec<Port>,
     sent: Growth,
+    marks: Growth,
     wiring: Ports,
     told: Told,
 }
@@ -58,6 +62,7 @@ impl Pauses {
             limits,
             ports: Vec::new(),
             sent: Growth::new(limits.window_ns),
+            marks: Growth::new(limits.window_ns),
             wiring: Ports::default(),
             told: Told::default(),
         }
@@ -169,6 +174,7 @@ impl Detector for Pauses {
             match rows.counter[row] {
                 Counter::PausedNs => self.read(entity, time_ns, value),
                 Counter::PauseFramesSent => self.sent.read(entity, time_ns, value),
+                Counter::EcnMarks => self.marks.read(entity, time_ns, value),
                 _ => {}
             }
         }
@@ -213,6 +219,12 @@ impl Detector for Pauses {
 }
 
 impl Pauses {
+    /// Ports of the given devices that marked packets over their last two windows.
+    fn marking(&self, context: &Context<'_>, devices: &[u32]) -> usize {
+        let grown = self.marks.all().filter(|(_, grown)| *grown > 0.0);
+        grown.filter(|(entity, _)| device_of(context, *entity).is_some_and(|d| devices.contains(&d))).count()
+    }
+
     fn empty(&self, now_ns: u64) -> Finding {
         Finding {
             at_ns: now_ns,
@@ -301,6 +313,14 @@ impl Pauses {
                 finding.confidence = 0.5;
                 finding.advice =
                     "the switch pauses without being paused: see its buffer and its busiest port".to_owned();
+            }
+            (false, false) if self.marking(context, devices) >= MARKING => {
+                // One port that is full holds up who sends to it; a switch that queues at several is slow itself.
+                finding.faults = vec![FaultKind::Slow];
+                finding.confidence = 0.4;
+                finding.advice =
+                    "the switch pauses others and queues at several ports: see its load and what it can pass on"
+                        .to_owned();
             }
             (false, false) => {
                 // More comes in than one port carries away: traffic that meets, not a fault.

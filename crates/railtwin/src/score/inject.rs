@@ -2,6 +2,7 @@
 use railtwin_engine::{Case, Fault, Impairment, RankFault, RankTrouble};
 use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, LinkId};
 use railtwin_records::{Component, FaultKind, Truth};
+use railtwin_telemetry::Collision;
 use railtwin_units::{SimTime, stream};
 use rand::RngExt;
 
@@ -41,11 +42,13 @@ pub enum Injected {
     Crash,
     /// A rank hands in another number of bytes.
     SizeMismatch,
+    /// Another job, of which no record tells, sends over a link between leaf and spine that the job uses: no fault.
+    Collision,
 }
 
 impl Injected {
     /// All of them, in the order of the score card.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SlowCable,
         Self::SlowLink,
         Self::SlowNic,
@@ -62,6 +65,7 @@ impl Injected {
         Self::GpuError,
         Self::Crash,
         Self::SizeMismatch,
+        Self::Collision,
     ];
 
     /// The name on the score card.
@@ -83,15 +87,19 @@ impl Injected {
             Self::GpuError => "GPU error",
             Self::Crash => "process killed",
             Self::SizeMismatch => "size mismatch",
+            Self::Collision => "collision with another job",
         }
     }
 
-    /// The fault.
+    /// The fault; of a collision what it looks like.
     pub const fn kind(self) -> FaultKind {
         match self {
-            Self::SlowCable | Self::SlowLink | Self::SlowNic | Self::SlowUplink | Self::SlowLeaf => {
-                FaultKind::Slow
-            }
+            Self::SlowCable
+            | Self::SlowLink
+            | Self::SlowNic
+            | Self::SlowUplink
+            | Self::SlowLeaf
+            | Self::Collision => FaultKind::Slow,
             Self::LossyLink => FaultKind::Lossy,
             Self::DownCable => FaultKind::Down,
             Self::PauseStorm => FaultKind::PauseStorm,
@@ -121,7 +129,9 @@ pub struct Injection {
     pub rank_faults: Vec<RankFault>,
     /// Cables that go down.
     pub faults: Vec<Fault>,
-    /// The truth.
+    /// Another job's visit, for the replay to go through.
+    pub collision: Option<Collision>,
+    /// The truth; of a collision the cable on which it is.
     pub truth: Truth,
 }
 
@@ -132,7 +142,8 @@ impl Injection {
         case.impairments.extend(&self.impairments);
         case.rank_faults.extend(&self.rank_faults);
         case.faults.extend(&self.faults);
-        case.truths.push(self.truth.clone());
+        // A collision is no fault.
+        case.truths.extend(self.collision.is_none().then(|| self.truth.clone()));
         case
     }
 }
@@ -144,6 +155,9 @@ const STORM_LEFT: f64 = 0.02;
 /// Decimal logarithm of the loss of a lossy link: go-back-N loses a twentieth of the rate at a thousandth and four
 /// fifths at a tenth.
 const LOSS_LOG: std::ops::Range<f64> = -3.0..-1.0;
+/// How many times as long messages over a shared link take: of two to seven queue pairs of another job beside one of
+/// ours on an uplink that is twice as fast as a NIC's port.
+const SHARED: std::ops::Range<f64> = 1.5..4.0;
 /// How much longer a slow GPU computes.
 const SLOWER: std::ops::Range<f64> = 1.3..2.0;
 
@@ -163,6 +177,7 @@ pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u
         impairments: Vec::new(),
         rank_faults: Vec::new(),
         faults: Vec::new(),
+        collision: None,
         truth: Truth {
             from_ns: from.ps() / 1000,
             until_ns: u64::MAX,
@@ -212,17 +227,26 @@ pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u
             injection.impairments = if storm { within.collect() } else { out.chain(within).collect() };
         }
         Injected::SlowUplink => {
-            let above: Vec<CableId> = {
-                let mut all: Vec<CableId> = used.iter().map(|link| link.cable()).collect();
-                all.retain(|&cable| fabric.cable_class(cable) > CableClass::Access);
-                all.sort_unstable();
-                all.dedup();
-                all
-            };
+            let mut above: Vec<CableId> = used.iter().map(|link| link.cable()).collect();
+            above.retain(|&cable| fabric.cable_class(cable) > CableClass::Access);
+            above.sort_unstable();
+            above.dedup();
             let cable = *above.get(lot.random_range(0..above.len().max(1)))?;
             set(Component::Cable(fabric.cable_name(cable)), capacity / 2.0);
             injection.impairments =
                 [cable.forward(), cable.backward()].map(|link| worse(link, capacity / 2.0)).into();
+        }
+        Injected::Collision => {
+            let above: Vec<LinkId> = used
+                .iter()
+                .copied()
+                .filter(|link| fabric.cable_class(link.cable()) > CableClass::Access)
+                .collect();
+            let link = *above.get(lot.random_range(0..above.len().max(1)))?;
+            let factor = lot.random_range(SHARED);
+            set(Component::Cable(fabric.cable_name(link.cable())), factor);
+            let (from_ns, until_ns) = (from.ps() / 1_000, u64::MAX);
+            injection.collision = Some(Collision { link: link.0, from_ns, until_ns, factor });
         }
         Injected::SlowLeaf | Injected::LatencyLeaf => {
             let leaf = fabric.target(*ports.first()?);

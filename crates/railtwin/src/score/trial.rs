@@ -2,14 +2,14 @@
 use railtwin_diagnosis::Detector;
 use railtwin_engine::{Case, EdgeRates};
 use railtwin_flowsim::FlowEngine;
-use railtwin_records::Finding;
-use railtwin_telemetry::Jitter;
+use railtwin_records::{Finding, Syndrome};
+use railtwin_telemetry::{Collision, Jitter};
 use railtwin_units::SimTime;
 use railtwin_workload::Work;
 
 use super::bench::Bench;
 use super::inject::{Injected, Injection, draw};
-use super::verdict::{Verdict, judge};
+use super::verdict::{Verdict, judge, judge_collision};
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
 
@@ -115,6 +115,9 @@ pub fn trial_of(
         asked_from: (signals >= Signals::Probes).then_some(FAULT_AT_S),
     };
     let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, detectors())?;
+    if let Some(collision) = injection.collision {
+        watch.replay.add_collision(collision);
+    }
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mut ends_at = FAULT_AT_S + WITHIN_S;
     while watch.now < ends_at {
@@ -124,7 +127,11 @@ pub fn trial_of(
             let steps = if watch.now < FAULT_AT_S { &mut before } else { &mut after };
             steps.push(watch.replay.last_step_ns());
         }
-        let named = watch.findings[told..].iter().any(|finding| !finding.suspects.is_empty());
+        // A visit that chance brings along is not what is looked for.
+        let sought =
+            |finding: &Finding| injection.collision.is_some() || finding.syndrome != Syndrome::Collision;
+        let named =
+            watch.findings[told..].iter().any(|finding| sought(finding) && !finding.suspects.is_empty());
         if named && watch.now >= FAULT_AT_S {
             ends_at = ends_at.min(watch.now + GRACE_S);
         }
@@ -136,9 +143,13 @@ pub fn trial_of(
     let slowdown = match (stuck, injection.rank_faults.is_empty()) {
         (true, _) => f64::INFINITY,
         // What ranks wait for a late one, they wait within the operation.
-        (false, false) => of_step / operation_s(&bench.rates, &bench.case),
-        (false, true) => operation_s(&slow, &bench.case) / operation_s(&bench.rates, &bench.case) - 1.0,
+        (false, false) => of_step / operation_s(&bench.rates, &bench.case, None),
+        (false, true) => {
+            let healthy = operation_s(&bench.rates, &bench.case, None);
+            operation_s(&slow, &bench.case, injection.collision.as_ref()) / healthy - 1.0
+        }
     };
+    let judge = if injection.collision.is_some() { judge_collision } else { judge };
     let verdict = judge(&watch.places(), &injection.truth, &findings);
     let from_ns = fault_at().ps() / 1_000;
     let open = |finding: &Finding| finding.suspects.is_empty() && finding.at_ns >= from_ns;
@@ -155,14 +166,18 @@ pub(super) fn states(bench: &Bench, case: &Case) -> Vec<EdgeRates> {
     rates
 }
 
-/// Seconds of the longest operation of a step by the rates of one state of the network.
-fn operation_s(rates: &EdgeRates, case: &Case) -> f64 {
+/// Seconds of the longest operation of a step by the rates of one state of the network, with another job's visit.
+fn operation_s(rates: &EdgeRates, case: &Case, visit: Option<&Collision>) -> f64 {
     let plan = &case.work.jobs[0].plan;
+    let met = |bundle: usize| {
+        let visit = visit?;
+        let rows = rates.rows_of(bundle).filter(|&row| rates.links_of(row).contains(&visit.link));
+        Some(rows.map(|row| rates.share[row] / rates.rate[row] * visit.factor).fold(0.0, f64::max))
+    };
+    let of_bundle = |bundle: usize| rates.seconds_per_byte[bundle].max(met(bundle).unwrap_or(0.0));
     let seconds = plan.operations.iter().map(|operation| match operation.work {
         Work::Communicate { pattern, bytes } => {
-            let slowest =
-                rates.bundles_of(pattern.index()).map(|b| rates.seconds_per_byte[b]).fold(0.0, f64::max);
-            slowest * bytes as f64
+            rates.bundles_of(pattern.index()).map(of_bundle).fold(0.0, f64::max) * bytes as f64
         }
         Work::Compute(_) => 0.0,
     });

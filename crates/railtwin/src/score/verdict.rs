@@ -54,3 +54,23 @@ pub fn judge(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option
         wrong: accusing.len() - accusing.iter().filter(of_truth).count(),
     })
 }
+
+/// Holds findings, joined, against a collision on the truth's cable: who is told to be slow by traffic must be that cable,
+/// and nobody may be accused. None where no collision is told and nobody accused.
+pub fn judge_collision(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option<Verdict> {
+    let of_cable = |component: &Component| places.within(component, &truth.component);
+    let of_truth = |finding: &&Finding| finding.suspects.iter().any(|suspect| of_cable(&suspect.component));
+    let told = |finding: &&Finding| finding.syndrome == Syndrome::Collision && !finding.suspects.is_empty();
+    let right = findings.iter().filter(told).find(of_truth);
+    let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    let told = right.or(accusing.first().copied()).or(findings.iter().find(told))?;
+    Some(Verdict {
+        in_set: right.is_some(),
+        top: right.is_some() && told.suspects.first().is_some_and(|suspect| of_cable(&suspect.component)),
+        exact: right.is_some() && told.suspects.iter().any(|suspect| suspect.component == truth.component),
+        set: told.suspects.len(),
+        found_ns: told.at_ns.saturating_sub(truth.from_ns),
+        // Whoever is accused, it is wrong: nothing is broken.
+        wrong: accusing.len(),
+    })
+}
