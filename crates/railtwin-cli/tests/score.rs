@@ -1,5 +1,9 @@
 //! `railtwin score`: what its flags print on small settings, and which values they refuse.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test: the harness writes files"
+)]
 
 mod harness;
 

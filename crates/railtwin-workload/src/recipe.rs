@@ -223,7 +223,7 @@ impl Training {
     }
 
     /// Tokens to their experts or back, forward; gradients the same way backward.
-    fn to_experts(&self, name: &str) -> Row {
+    fn to_experts(self, name: &str) -> Row {
         let bytes = self.volumes().ep;
         let collective = (self.parallelism.ep > 1).then_some(PhaseCollective {
             axis: Axis::Ep,

@@ -190,7 +190,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Rounds of pairwise probes that findings asked for.
-    pub fn asked(&self) -> u32 {
+    pub fn orders(&self) -> u32 {
         self.orders
     }
 

@@ -3,7 +3,6 @@ use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Suspect, S
 
 use crate::context::Context;
 use crate::detector::Detector;
-use crate::robust::median;
 use crate::rules::explain::{Crossing, confidence, crossings, explain};
 use crate::rules::limits::Limits;
 use crate::rules::place::{counted, link_component, link_in, probed};
@@ -100,9 +99,10 @@ impl Reachability {
             clear.extend(rows(Fare::Lossy));
         } else {
             // A path that lost nothing clears what it crosses only where, at the share that the bad lose, losing
-            // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance).
-            let mut shares: Vec<f64> = bad.iter().map(|&flow| self.paths[flow].share()).collect();
-            let share = median(&mut shares).unwrap_or_default();
+            // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance). The bad
+            // are those that were unlucky among many, so that the least share that fits each of them counts.
+            let shares = bad.iter().map(|&flow| self.paths[flow].least_share());
+            let share = shares.fold(1.0, f64::min);
             clear.retain(|&flow| f64::from(self.paths[flow].sums().0) * share >= 3.0);
         }
         let groups: Vec<Vec<Crossing<'_>>> = bad.iter().map(crossed).collect();
@@ -176,10 +176,13 @@ impl Rounds {
         (sum(&self.sent), sum(&self.lost))
     }
 
-    /// Share of probes lost.
-    fn share(&self) -> f64 {
+    /// The least share of losses at which so many lost probes are no rarer than one time in twenty: the lower bound of
+    /// a Poisson mean, by Wilson and Hilferty's approximation of the quantile of chi-squared.
+    fn least_share(&self) -> f64 {
         let (sent, lost) = self.sums();
-        f64::from(lost) / f64::from(sent.max(1))
+        let count = f64::from(lost.max(1));
+        let root = 1.0 - 1.0 / (9.0 * count) - 1.645 / (3.0 * count.sqrt());
+        count * root.max(0.0).powi(3) / f64::from(sent.max(1))
     }
 
     /// Probes lost since one last came back.
@@ -220,5 +223,21 @@ impl Detector for Reachability {
             self.told.lasts(now_ns);
         }
         self.told.forget(now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_share_is_the_lower_bound_of_a_poisson_mean() {
+        // Tables of the chi-squared distribution: half of its 5 % quantile with twice as many degrees of freedom.
+        for (lost, bound) in [(1, 0.0513), (3, 0.818), (10, 5.43), (100, 84.1)] {
+            let mut rounds = Rounds::default();
+            (rounds.sent[0], rounds.lost[0]) = (1_000, lost);
+            let least = rounds.least_share() * 1_000.0;
+            assert!((least - bound).abs() < 0.02 * bound.max(1.0), "{lost}: {least}");
+        }
     }
 }

@@ -192,6 +192,9 @@ fn look(bench: &Bench, directory: &Directory, batch: &Batch, sides: &mut [Side])
     }
 }
 
+/// By setting, whether the truth was named, and how many others were.
+type Named = Vec<(bool, usize)>;
+
 /// Draws the curve: `seeds` draws of each fault of each severity, and so many healthy hours with each jitter.
 ///
 /// # Errors
@@ -216,7 +219,7 @@ pub fn curve(
             others: vec![0; settings.len()],
         })
         .collect();
-    let done: Vec<Result<Option<Vec<(bool, usize)>>, Error>> = asked
+    let done: Vec<Result<Option<Named>, Error>> = asked
         .par_iter()
         .map(|&(grade, seed)| {
             progress(found[grade].grade.what.name());
@@ -265,12 +268,7 @@ fn step_s(bench: &Bench) -> Result<f64, Error> {
 }
 
 /// By setting, whether a fault was named after it began, and findings that accused others.
-fn trial(
-    bench: &Bench,
-    injection: &Injection,
-    settings: &[Setting],
-    seed: u64,
-) -> Result<Vec<(bool, usize)>, Error> {
+fn trial(bench: &Bench, injection: &Injection, settings: &[Setting], seed: u64) -> Result<Named, Error> {
     let case = injection.into_case(&bench.case);
     let told =
         railtwin_telemetry::Settings { axes: bench.axes(), messages: true, jitter: Jitter::default(), seed };

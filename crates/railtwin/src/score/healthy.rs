@@ -70,7 +70,7 @@ pub fn healthy(
         }
     }
     let (steps, visits) = (watch.replay.steps(), watch.replay.collisions().len());
-    Ok(Healthy { hours, records, steps, visits, collisions, asked: watch.asked(), accusations })
+    Ok(Healthy { hours, records, steps, visits, collisions, asked: watch.orders(), accusations })
 }
 
 /// The bench's job without a fault, watched.
