@@ -1,9 +1,5 @@
 //! `railtwin score`: what its flags print on small settings, and which values they refuse.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "a test: the harness writes files"
-)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: the harness writes files")]
 
 mod harness;
 

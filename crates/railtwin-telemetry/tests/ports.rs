@@ -135,7 +135,14 @@ fn a_slow_leaf_marks_at_its_own_ports_and_pauses_its_own_hosts() {
     case.impairments = around.map(|link| throttled(link, 0.3)).collect();
     let component = Component::Switch(fabric.device_name(leaf));
     let kind = FaultKind::Slow;
-    case.truths = vec![Truth { from_ns: 0, until_ns: u64::MAX, kind, component, severity: 0.3 }];
+    case.truths = vec![Truth {
+        from_ns: 0,
+        until_ns: u64::MAX,
+        kind,
+        component,
+        severity: 0.3,
+        source: Truth::WRITTEN.into(),
+    }];
     let counted = Counted::of(&case, &[SimTime::ZERO], 3, |_| ());
     let marking = counted.grown(Counter::EcnMarks);
     assert!(
