@@ -12,6 +12,9 @@ use crate::rules::track::{Gauge, component_of};
 /// Rounds kept per path at most.
 const KEPT: usize = 8;
 
+/// Steps by which a share is halved in on: to a millionth of a millionth.
+const HALVINGS: u32 = 40;
+
 /// Paths named in evidence at most.
 const ROWS: usize = 8;
 
@@ -64,6 +67,7 @@ impl Reachability {
         let row = path.count % rounds;
         (path.sent[row], path.lost[row]) = (sent, lost.min(sent));
         path.count += 1;
+        let newly_lost = lost;
         let (sent, lost) = path.sums();
         // A path that died in the middle of what is kept is dead as soon as enough probes in a row are lost.
         let fare = if path.lost_in_a_row(rounds) >= self.limits.dead_probes {
@@ -77,10 +81,36 @@ impl Reachability {
         } else {
             Fare::Unknown
         };
+        // What goes on losing gets surer, and may clear more.
+        self.changed |= fare != path.fare || fare == Fare::Lossy && newly_lost > 0;
         if fare != path.fare {
             (path.fare, path.since_ns) = (fare, time_ns);
-            self.changed = true;
         }
+    }
+
+    /// Share of probes that lossy paths lose in truth. They are those that lost enough to be called so, the unlucky among
+    /// many: the likeliest share is that at which Poisson losses, cut off below what is enough, have the mean that was
+    /// seen.
+    fn share_of(&self, bad: &[usize]) -> f64 {
+        let rows: Vec<(f64, u32, u32)> = bad
+            .iter()
+            .map(|&flow| {
+                let (sent, lost) = self.paths[flow].sums();
+                (
+                    f64::from(sent),
+                    lost,
+                    self.limits.lost_probes.max((self.limits.loss_share * f64::from(sent)) as u32 + 1),
+                )
+            })
+            .collect();
+        let seen: f64 = rows.iter().map(|row| f64::from(row.1)).sum();
+        let expected = |share: f64| rows.iter().map(|row| mean_from(share * row.0, row.2)).sum::<f64>();
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            if expected(middle) < seen { low = middle } else { high = middle }
+        }
+        low
     }
 
     fn tell(&mut self, context: &Context<'_>, fare: Fare, now_ns: u64, findings: &mut Vec<Finding>) {
@@ -99,10 +129,8 @@ impl Reachability {
             clear.extend(rows(Fare::Lossy));
         } else {
             // A path that lost nothing clears what it crosses only where, at the share that the bad lose, losing
-            // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance). The bad
-            // are those that were unlucky among many, so that the least share that fits each of them counts.
-            let shares = bad.iter().map(|&flow| self.paths[flow].least_share());
-            let share = shares.fold(1.0, f64::min);
+            // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance).
+            let share = self.share_of(&bad);
             clear.retain(|&flow| f64::from(self.paths[flow].sums().0) * share >= 3.0);
         }
         let groups: Vec<Vec<Crossing<'_>>> = bad.iter().map(crossed).collect();
@@ -170,19 +198,27 @@ impl Reachability {
     }
 }
 
+/// Mean of a Poisson variable, given that it is `least` or more.
+fn mean_from(mean: f64, least: u32) -> f64 {
+    let from = f64::from(least);
+    if mean > 3.0 * from + 30.0 {
+        // What is cut off is less than the precision.
+        return mean;
+    }
+    let (mut term, mut value, mut sum, mut weighted) = (1.0, from, 0.0, 0.0);
+    while term > 1e-12 * sum || value < mean {
+        sum += term;
+        weighted += value * term;
+        value += 1.0;
+        term *= mean / value;
+    }
+    weighted / sum
+}
+
 impl Rounds {
     fn sums(&self) -> (u32, u32) {
         let sum = |values: &[u32]| values.iter().fold(0u32, |sum, &value| sum.saturating_add(value));
         (sum(&self.sent), sum(&self.lost))
-    }
-
-    /// The least share of losses at which so many lost probes are no rarer than one time in twenty: the lower bound of
-    /// a Poisson mean, by Wilson and Hilferty's approximation of the quantile of chi-squared.
-    fn least_share(&self) -> f64 {
-        let (sent, lost) = self.sums();
-        let count = f64::from(lost.max(1));
-        let root = 1.0 - 1.0 / (9.0 * count) - 1.645 / (3.0 * count.sqrt());
-        count * root.max(0.0).powi(3) / f64::from(sent.max(1))
     }
 
     /// Probes lost since one last came back.
@@ -230,14 +266,38 @@ impl Detector for Reachability {
 mod tests {
     use super::*;
 
+    fn reached(rows: &[(u32, u32)]) -> Reachability {
+        let mut reach = Reachability::new(Limits::default());
+        reach.paths = rows
+            .iter()
+            .map(|&(sent, lost)| {
+                let mut rounds = Rounds::default();
+                (rounds.sent[0], rounds.lost[0]) = (sent, lost);
+                rounds
+            })
+            .collect();
+        reach
+    }
+
     #[test]
-    fn the_least_share_is_the_lower_bound_of_a_poisson_mean() {
-        // Tables of the chi-squared distribution: half of its 5 % quantile with twice as many degrees of freedom.
-        for (lost, bound) in [(1, 0.0513), (3, 0.818), (10, 5.43), (100, 84.1)] {
-            let mut rounds = Rounds::default();
-            (rounds.sent[0], rounds.lost[0]) = (1_000, lost);
-            let least = rounds.least_share() * 1_000.0;
-            assert!((least - bound).abs() < 0.02 * bound.max(1.0), "{lost}: {least}");
-        }
+    fn means_of_what_is_cut_off_below() {
+        // From 3 on: 3 where hardly anything is lost, and the mean itself where nothing is cut off.
+        assert!((mean_from(0.0, 3) - 3.0).abs() < 1e-9 && (mean_from(1e-6, 3) - 3.0).abs() < 1e-5);
+        assert_eq!(mean_from(500.0, 3), 500.0);
+        // By the definition, with the first three terms taken off.
+        let mean = 2.0_f64;
+        let below = (-mean).exp() * (1.0 + mean + mean * mean / 2.0);
+        let cut = (-mean).exp() * (mean + mean * mean);
+        assert!((mean_from(mean, 3) - (mean - cut) / (1.0 - below)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_share_of_unlucky_paths_is_less_than_they_lost() {
+        assert!(reached(&[(100, 3)]).share_of(&[0]) < 1e-3, "three are the least to be called lossy");
+        let many = reached(&[(100, 3), (100, 4), (100, 5), (500, 12)]).share_of(&[0, 1, 2, 3]);
+        assert!((0.015..0.03).contains(&many), "{many}");
+        let much = reached(&[(100, 30), (500, 150)]).share_of(&[0, 1]);
+        assert!((much - 0.3).abs() < 1e-6, "{much}");
+        assert!(reached(&[(100, 100)]).share_of(&[0]) > 0.999);
     }
 }

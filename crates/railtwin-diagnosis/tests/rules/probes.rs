@@ -185,9 +185,13 @@ fn loss_is_told_from_three_probes_on_and_as_loss() {
     let world = small();
     let link = world.link("spine-1", "leaf-3");
     assert!(lost(&world, 4, |flow| u32::from(crosses(&world, flow, link))).is_empty());
-    let found = lost(&world, 5, |flow| u32::from(crosses(&world, flow, link)));
-    assert_eq!(found.iter().map(named).collect::<Vec<_>>(), [[link_component(&world.fabric, LinkId(link))]]);
-    assert_eq!(found[0].faults, [FaultKind::Lossy]);
+    let found = lost(&world, 8, |flow| u32::from(crosses(&world, flow, link)));
+    let component = link_component(&world.fabric, LinkId(link));
+    // Three may be bad luck, and clear nobody; five are none.
+    let [first, .., last] = &found[..] else { panic!("{found:?}") };
+    assert!(named(first).contains(&component) && named(first).len() > 1, "{first:?}");
+    assert_eq!(named(last), [component]);
+    assert!(found.iter().all(|finding| finding.faults == [FaultKind::Lossy]));
 }
 
 #[test]
