@@ -55,7 +55,7 @@ fn wrong_values_are_refused_with_what_is_accepted() {
 fn the_card_has_the_asked_fault_and_the_healthy_hours() {
     let out = printed(&["--seeds", "2", "--fault", "hang", "--healthy-hours", "0.1"]);
     let hangs = rows(&out, "hang of a rank");
-    assert_eq!(hangs.len(), 3, "one for each set of signals: {out}");
+    assert_eq!(hangs.len(), 4, "one for each set of signals: {out}");
     assert!(hangs.iter().all(|row| row[2..5] == ["stands", "2", "100 %"]), "{out}");
     assert!(out.contains("Without a fault: 0.1 simulated hours"), "{out}");
     assert!(out.contains("**0 accusations**, 0.0 false alarms a day"), "{out}");
