@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::diagnose::{Diagnosed, Inputs, accuses, diagnose};
+use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
 use railtwin_records::{Component, Finding};
 use railtwin_store::parquet_write;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn data(told: &Diagnosed) -> Value {
             "at_ns": finding.at_ns,
             "since_ns": finding.since_ns,
             "syndrome": finding.syndrome.name(),
-            "accuses": accuses(finding),
+            "accuses": finding.accuses(),
             "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
             "suspects": finding.suspects.iter().map(|suspect| {
                 json!({ "component": component(&suspect.component), "share": suspect.share })

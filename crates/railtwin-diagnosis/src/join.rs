@@ -12,9 +12,6 @@ use crate::unplaced::place;
 const SURE: f64 = 0.75;
 const FEW: usize = 2;
 
-/// Confidence below which a finding accuses nobody.
-const UNSURE: f64 = 0.5;
-
 /// Where components lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
@@ -279,7 +276,7 @@ fn explains(places: &Places<'_>, cause: &Finding, effect: &Finding) -> bool {
     };
     let (Some(first), Some(second)) = (cause.suspects.first(), effect.suspects.first()) else { return false };
     // What counters later tell to be traffic was told as a fault with reserve before.
-    if cause.syndrome == Collision && effect.syndrome == CommunicationSlow && effect.confidence < UNSURE {
+    if cause.syndrome == Collision && effect.syndrome == CommunicationSlow && !effect.accuses() {
         return effect.suspects.iter().any(|suspect| suspect.component == first.component);
     }
     let network = |finding: &Finding| {

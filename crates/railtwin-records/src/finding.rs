@@ -172,6 +172,18 @@ pub struct Finding {
     pub advice: String,
 }
 
+impl Finding {
+    /// Confidence from which a finding accuses; below it, it asks for more evidence.
+    pub const ACCUSATION: f64 = 0.5;
+
+    /// Whether it accuses: it names somebody, with confidence, and is no collision.
+    pub fn accuses(&self) -> bool {
+        self.syndrome != Syndrome::Collision
+            && !self.suspects.is_empty()
+            && self.confidence >= Self::ACCUSATION
+    }
+}
+
 /// What may be done about a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]

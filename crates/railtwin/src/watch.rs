@@ -10,7 +10,6 @@ use railtwin_units::SimTime;
 
 use crate::error::Error;
 use crate::score::probe::{paths, round};
-use crate::score::verdict::accuses;
 
 /// Most of the job's paths that a round over the mesh probes.
 const MESH: usize = 4_096;
@@ -156,7 +155,7 @@ impl<'a> Watch<'a> {
         let new = &self.findings[told..];
         // One slow cable, too: a port may be slow because it carries what that beside it no longer does.
         let is_open = |finding: &&Finding| {
-            accuses(finding)
+            finding.accuses()
                 && (finding.suspects.len() > 1 || finding.syndrome == Syndrome::CommunicationSlow)
         };
         if let Some(finding) = new.iter().find(is_open).filter(|_| self.asked < ASKED) {

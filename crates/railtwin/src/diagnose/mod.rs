@@ -25,7 +25,6 @@ use railtwin_records::{
     Syndrome, finding_tables, telemetry_tables,
 };
 
-pub use crate::score::verdict::accuses;
 pub use inputs::Inputs;
 
 use crate::Question;
@@ -139,8 +138,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     // Tests were made apart from the job and from each other: what each names stands for itself.
     findings.extend(tests);
     findings.sort_by(|a, b| {
-        accuses(b)
-            .cmp(&accuses(a))
+        b.accuses()
+            .cmp(&a.accuses())
             .then(b.severity.total_cmp(&a.severity))
             .then(b.confidence.total_cmp(&a.confidence))
             .then(a.at_ns.cmp(&b.at_ns))
@@ -168,12 +167,12 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
 impl Diagnosed {
     /// Findings that accuse somebody: with suspects, at a confidence of one half or more, and no collisions.
     pub fn accusations(&self) -> usize {
-        self.findings.iter().filter(|finding| accuses(finding)).count()
+        self.findings.iter().filter(|finding| finding.accuses()).count()
     }
 
     /// The answer in one sentence.
     pub fn sentence(&self) -> String {
-        match self.findings.iter().find(|finding| accuses(finding)) {
+        match self.findings.iter().find(|finding| finding.accuses()) {
             Some(worst) => {
                 let first = &worst.suspects[0].component;
                 let others = match worst.suspects.len() {

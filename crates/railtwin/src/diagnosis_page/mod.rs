@@ -10,7 +10,6 @@ use railtwin_records::{Action, Component, Finding, Truth};
 use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
-use crate::score::verdict::accuses;
 use crate::telemetry_run::TelemetryRun;
 use components::Components;
 
@@ -33,7 +32,7 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
         })
         .collect();
     let begun = case.truths.iter().filter(|truth| truth.from_ns < until_ns);
-    let accusation = run.findings.iter().find(|finding| accuses(finding));
+    let accusation = run.findings.iter().find(|finding| finding.accuses());
     let since_ns = accusation.map_or(0, |finding| finding.since_ns);
     let accused = accusation.map_or_else(Vec::new, |finding| components.ranks_of(finding));
     let chain = chain::Chain::of(run, since_ns, &accused);

@@ -15,7 +15,7 @@ use super::detectors;
 use super::healthy::{alarms, quiet};
 use super::inject::{Injected, Injection, draw};
 use super::trial::{FAULT_AT_S, WITHIN_S, fault_at, states};
-use super::verdict::{accuses, judge};
+use super::verdict::judge;
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
 
@@ -284,7 +284,7 @@ fn trial(bench: &Bench, injection: &Injection, settings: &[Setting], seed: u64) 
     let outcome = |side: Side| {
         let (before, after): (Vec<Finding>, Vec<Finding>) =
             side.findings.into_iter().partition(|finding| finding.at_ns < from_ns);
-        let early = join(&places, &before).iter().filter(|finding| accuses(finding)).count();
+        let early = join(&places, &before).iter().filter(|finding| finding.accuses()).count();
         let verdict = judge(&places, &injection.truth, &join(&places, &after));
         let named = verdict.is_some_and(|verdict| verdict.in_set);
         (named, early + verdict.map_or(0, |verdict| verdict.wrong))

@@ -11,7 +11,6 @@ use super::bench::Bench;
 use super::detectors;
 use super::inject::{Injected, Injection, draw};
 use super::trial::{Signals, fault_at, trial_of};
-use super::verdict::accuses;
 use crate::error::Error;
 
 /// Causes that are injected: rows of the matrix.
@@ -99,7 +98,7 @@ fn inject(bench: &Bench, cause: ErrorCause, seed: u64) -> Option<(Injected, Inje
 
 /// The cause that findings tell: that of the surest accusation that tells one.
 pub fn told(findings: &[Finding]) -> ErrorCause {
-    let mut accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    let mut accusing: Vec<&Finding> = findings.iter().filter(|finding| finding.accuses()).collect();
     accusing.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     accusing.into_iter().find_map(cause_of).unwrap_or(ErrorCause::Unknown)
 }

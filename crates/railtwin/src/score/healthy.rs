@@ -6,7 +6,6 @@ use railtwin_records::{Finding, Syndrome};
 use railtwin_telemetry::Jitter;
 
 use super::bench::Bench;
-use super::verdict::accuses;
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
 
@@ -90,7 +89,7 @@ pub(super) fn quiet(
 pub(super) fn alarms(places: &Places<'_>, told: &[Finding], accusations: &mut Vec<Finding>) -> usize {
     let joined = join(places, told);
     let collisions = joined.iter().filter(|finding| finding.syndrome == Syndrome::Collision).count();
-    accusations.extend(joined.into_iter().filter(accuses));
+    accusations.extend(joined.into_iter().filter(Finding::accuses));
     collisions
 }
 

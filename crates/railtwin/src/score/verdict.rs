@@ -19,22 +19,12 @@ pub struct Verdict {
     pub wrong: usize,
 }
 
-/// Findings below this confidence are no accusations: they ask for more evidence.
-pub const ACCUSATION: f64 = 0.5;
-
-/// Whether a finding accuses: it names somebody, with confidence, and is no collision.
-pub fn accuses(finding: &Finding) -> bool {
-    finding.syndrome != Syndrome::Collision
-        && !finding.suspects.is_empty()
-        && finding.confidence >= ACCUSATION
-}
-
 /// Holds findings, joined, against the truth. A set that is named with too little confidence to accuse counts: it asks
 /// for more evidence. None where nobody is named.
 pub fn judge(places: &Places<'_>, truth: &Truth, findings: &[Finding]) -> Option<Verdict> {
     let named = |finding: &&Finding| finding.syndrome != Syndrome::Collision && !finding.suspects.is_empty();
     let naming: Vec<&Finding> = findings.iter().filter(named).collect();
-    let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    let accusing: Vec<&Finding> = findings.iter().filter(|finding| finding.accuses()).collect();
     // Of a cable that is bad both ways, either link is right.
     let is_link_of = |component: &Component| {
         let kinds = matches!((component, &truth.component), (Component::Link(_), Component::Cable(_)));
@@ -62,7 +52,7 @@ pub fn judge_collision(places: &Places<'_>, truth: &Truth, findings: &[Finding])
     let of_truth = |finding: &&Finding| finding.suspects.iter().any(|suspect| of_cable(&suspect.component));
     let told = |finding: &&Finding| finding.syndrome == Syndrome::Collision && !finding.suspects.is_empty();
     let right = findings.iter().filter(told).find(of_truth);
-    let accusing: Vec<&Finding> = findings.iter().filter(|finding| accuses(finding)).collect();
+    let accusing: Vec<&Finding> = findings.iter().filter(|finding| finding.accuses()).collect();
     let told = right.or(accusing.first().copied()).or(findings.iter().find(told))?;
     Some(Verdict {
         in_set: right.is_some(),

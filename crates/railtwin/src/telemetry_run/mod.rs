@@ -21,7 +21,7 @@ use railtwin_units::SimTime;
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::question::Resolved;
-use crate::score::verdict::{accuses, judge};
+use crate::score::verdict::judge;
 use crate::simulate::Simulation;
 use crate::watch::{Rhythm, Watch};
 use moment::Moment;
@@ -124,7 +124,7 @@ fn watched(
         seen[0] += watch.batch.operations.len() as u64;
         seen[1] += watch.batch.messages.len() as u64;
         traffic.observe(&watch.directory, &watch.batch, step);
-        moment.observe(&watch, step, watch.findings[told..].iter().any(accuses));
+        moment.observe(&watch, step, watch.findings[told..].iter().any(Finding::accuses));
         keep(&mut records, &watch.batch, &mut full);
     }
     for (name, _) in ["rank_operations", "messages", "counters", "probes"].iter().zip(full).filter(|f| f.1) {
@@ -217,7 +217,7 @@ impl TelemetryRun {
             note.clone_into(&mut figure.note);
             figure
         };
-        let accusing = self.findings.iter().filter(|finding| accuses(finding)).count();
+        let accusing = self.findings.iter().filter(|finding| finding.accuses()).count();
         let mut figures = vec![
             figure(
                 "findings",
