@@ -106,6 +106,8 @@ pub struct RunLog {
     pub end: SimTime,
     /// Operations that never ended because a bundle had no route or no capacity.
     pub unfinished: u64,
+    /// Whether simulated time came to its end ([`SimTime::NEVER`]) while something still moved.
+    pub time_up: bool,
     /// Bytes carried by each link, by link id.
     pub link_bytes: Vec<f64>,
     /// Bytes that each pattern's operations asked for, by pattern id.

@@ -26,6 +26,8 @@ pub struct Figure {
     low: Option<f64>,
     /// Highest over what the figure sums up.
     high: Option<f64>,
+    /// Why there is no value; empty where there is one.
+    reason: String,
 }
 
 #[pymethods]
@@ -145,8 +147,8 @@ impl Run {
             let message = format!("the run has no figure {name:?}");
             return Err(errors::argument(py, &message, "the keys of `figures` are their names"));
         };
-        let railtwin_store::Figure { name, value, unit, note, low, high } = figure;
-        Ok(Figure { name, value, unit, note, low, high })
+        let railtwin_store::Figure { name, value, unit, note, low, high, reason } = figure;
+        Ok(Figure { name, value, unit, note, low, high, reason })
     }
 
     /// Names of the tables, in alphabetical order.

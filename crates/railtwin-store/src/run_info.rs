@@ -42,6 +42,9 @@ pub struct Figure {
     /// Highest over what the figure sums up.
     #[serde(default)]
     pub high: Option<f64>,
+    /// Why there is no value, such as `halted at 12.5 s`; empty where there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 impl Figure {
@@ -54,7 +57,13 @@ impl Figure {
             note: String::new(),
             low: None,
             high: None,
+            reason: String::new(),
         }
+    }
+
+    /// A figure without a value, and why.
+    pub fn missing(name: &str, unit: &str, reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..Self::new(name, f64::NAN, unit) }
     }
 }
 
