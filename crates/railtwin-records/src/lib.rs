@@ -15,6 +15,7 @@ pub mod directory;
 pub mod fault;
 pub mod finding;
 pub mod finding_tables;
+pub mod observation;
 pub mod run;
 pub mod table;
 pub mod telemetry;
@@ -24,6 +25,7 @@ pub mod telemetry_tables;
 pub use directory::{CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo};
 pub use fault::{FaultKind, Truth};
 pub use finding::{Action, ActionKind, Component, Evidence, Finding, Suspect, Syndrome};
+pub use observation::Observation;
 pub use table::{Column, ColumnData, Table};
 pub use telemetry::{
     Batch, Counter, CounterColumns, MessageColumns, NOT_YET, OperationColumns, ProbeColumns,

@@ -280,6 +280,18 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "observation",
+        row: "a moment at which all that had been told was taken in; the first is the beginning, the last the end of observation",
+        columns: &[
+            ("until_ns", "u64", "when, on the clock of the controller"),
+            ("rank_operations", "u64", "rows of that table known by then; 2^64-1 once it takes no more"),
+            ("messages", "u64", "rows of that table known by then; 2^64-1 once it takes no more"),
+            ("counters", "u64", "rows of that table known by then; 2^64-1 once it takes no more"),
+            ("probes", "u64", "rows of that table known by then; 2^64-1 once it takes no more"),
+            ("source", "text", "engine, live, or the format that it was imported from"),
+        ],
+    },
+    TableDoc {
         name: "findings",
         row: "one thing that diagnosis found",
         columns: &[

@@ -9,6 +9,8 @@
 //! | `messages` | what one queue pair sent in one operation, over a run of stages |
 //! | `counters` | one reading of one counter |
 //! | `probes` | one round of probes |
+//!
+//! Up to when there was anything to tell stands in [`crate::observation`].
 use crate::directory::{Directory, EntityInfo, RankInfo};
 use crate::table::{Column, Table};
 use crate::telemetry::{Batch, CounterColumns, MessageColumns, OperationColumns, ProbeColumns};

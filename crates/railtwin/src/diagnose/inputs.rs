@@ -5,7 +5,8 @@ use std::time::UNIX_EPOCH;
 use railtwin_formats::telemetry::{
     Content, Format, Hints, MegatronCompute, Merged, Merger, Times, decode, detect_format, megatron_trace,
 };
-use railtwin_records::{Component, Counter, NOT_YET, telemetry_read};
+use railtwin_records::observation::OBSERVATION;
+use railtwin_records::{Component, Counter, NOT_YET, Observation, telemetry_read};
 use railtwin_store::{RunFolder, StoreError, parquet_foreign};
 
 use crate::Question;
@@ -30,6 +31,8 @@ pub struct Inputs {
     pub question: Option<Question>,
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
+    /// When observation began and ended and what was known when; none where nothing but times of records tell it.
+    pub observation: Option<Observation>,
     /// What a reader should know of files that were passed over.
     pub notes: Vec<String>,
 }
@@ -98,6 +101,19 @@ impl Inputs {
         let scenario = folder.scenario()?;
         let mut inputs = Self { engine: Some(folder.info()?.engine), ..Self::default() };
         inputs.question = Some(Question::of_text(&format!("{shown}/scenario.toml"), &scenario, path));
+        inputs.observation = match there.iter().any(|table| table == OBSERVATION) {
+            true => Some(
+                Observation::read(&folder.table(OBSERVATION)?, &batch)
+                    .map_err(|error| Error::Argument(format!("{shown}: {error}; run the scenario again")))?,
+            ),
+            false => {
+                inputs.notes.push(format!(
+                    "{shown} does not tell when its observation ended: what stands at its last time stamp is judged \
+                     then, and may have stood for longer; run the scenario again"
+                ));
+                None
+            }
+        };
         let telemetry = &mut inputs.merged.telemetry;
         (telemetry.directory, telemetry.batch, telemetry.times) = (directory, batch, Times::Kernels);
         Ok(inputs)

@@ -20,9 +20,10 @@ use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Safeguard, actions_of};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, rule_detectors, slow_detectors};
 use railtwin_formats::telemetry::{FileNotes, Times};
+use railtwin_records::observation::OBSERVED;
 use railtwin_records::{
-    Action, ActionKind, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Suspect,
-    Syndrome, finding_tables, telemetry_tables,
+    Action, ActionKind, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Observation,
+    Suspect, Syndrome, finding_tables, telemetry_tables,
 };
 
 pub use inputs::Inputs;
@@ -47,8 +48,11 @@ pub struct Diagnosed {
     pub batch: Batch,
     /// What times of operations are worth.
     pub times: Times,
-    /// From the first record with a time to the last of one rank, in seconds.
+    /// From the beginning of observation to its end, in seconds; where nothing tells these, from the first record with a
+    /// time to the last of one rank.
     pub seconds: f64,
+    /// When observation began and ended, where the records tell it.
+    pub observation: Option<Observation>,
     /// Results of nccl-tests, states of RAS and flags of xpu_timer that were looked at.
     pub others: usize,
     /// The engine of the run that the records are of; none for files of a cluster.
@@ -64,7 +68,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = Settings::default();
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, compute: computed, flight_recorder, question, engine, notes } = inputs;
+    let Inputs { merged, compute: computed, flight_recorder, question, engine, observation, notes } = inputs;
     let mut notes = notes;
     notes.extend(merged.telemetry.notes.iter().cloned());
     let mut directory = merged.telemetry.directory;
@@ -88,7 +92,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
 
     let silent = if flight_recorder { leave_out_silent(&mut directory, &batch) } else { Vec::new() };
     let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
-    if has_open {
+    if has_open || observation.is_some() {
         detectors.push(Box::new(Hang::default()));
     }
     if times == Times::Kernels {
@@ -97,7 +101,15 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     detectors.extend(rule_detectors());
     let mut diagnosis = Diagnosis::with(settings, detectors);
     let mut streamed = Vec::new();
-    for window in windows::windows(&batch, directory.ranks.len()) {
+    let stream = match &observation {
+        Some(observation) => {
+            let (stream, ended) = windows::looks(&batch, observation);
+            notes.extend(ended.map(|table| not_whole(table, &stream, observation)));
+            stream
+        }
+        None => windows::windows(&batch, directory.ranks.len()),
+    };
+    for window in stream {
         diagnosis.observe(&directory, fabric, &window, &mut streamed);
     }
     if flight_recorder && has_open {
@@ -149,7 +161,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
     let others = results.sum::<usize>() + merged.ras.len() + merged.xpu_timer.len();
-    let seconds = span_s(&batch);
+    let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,
         actions,
@@ -159,6 +171,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         batch,
         times,
         seconds,
+        observation,
         others,
         engine,
     })
@@ -222,9 +235,22 @@ impl Diagnosed {
     pub fn tables(&self) -> Vec<railtwin_records::Table> {
         let source = self.engine.as_deref().unwrap_or("imported");
         let mut tables = telemetry_tables::tables(&self.directory, &self.batch, source);
+        tables.extend(self.observation.as_ref().map(|observation| observation.table(source)));
         tables.extend(finding_tables::tables(&self.findings, &self.actions));
         tables
     }
+}
+
+/// What is said where a table ends before observation does.
+fn not_whole(table: usize, judged: &[Batch], observation: &Observation) -> String {
+    let until_ns = judged.last().map_or(0, |window| window.until_ns);
+    let from_ns = observation.looks.first().map_or(0, |look| look.until_ns);
+    format!(
+        "the table {} ends after {:.1} of {:.1} s of observation: what came later is not judged",
+        OBSERVED[table],
+        until_ns.saturating_sub(from_ns) as f64 / 1e9,
+        observation.seconds()
+    )
 }
 
 /// Longer than anything may take: beyond the hang limit of the slowest operation.

@@ -1,7 +1,7 @@
-//! One big batch as a stream of windows in order of time, as a controller would have received it.
+//! One big batch as a stream of windows in order of time, as a controller received it or would have received it.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, NOT_YET};
+use railtwin_records::{Batch, NOT_YET, Observation};
 
 /// Most windows that a batch is cut into.
 const WINDOWS: usize = 512;
@@ -13,6 +13,27 @@ enum Of {
     Messages,
     Counters,
     Probes,
+}
+
+/// Cuts a batch at the looks of its observation: each window has what was told between two of them, and where nothing was
+/// it has none, so that the time goes on to the end of observation.
+///
+/// Gives also the table that had ended at the first look that is left out, where one had: from there on the records are
+/// not whole.
+pub fn looks(batch: &Batch, observation: &Observation) -> (Vec<Batch>, Option<usize>) {
+    const TABLES: [Of; 4] = [Of::Operations, Of::Messages, Of::Counters, Of::Probes];
+    let mut cut = Vec::with_capacity(observation.looks.len());
+    let mut known = [0_u64; 4];
+    for look in &observation.looks {
+        let mut events = Vec::new();
+        for (table, of) in TABLES.into_iter().enumerate() {
+            let Some(until) = look.rows[table] else { return (cut, Some(table)) };
+            events.extend((known[table]..until).map(|row| (look.until_ns, of, row as usize)));
+            known[table] = until;
+        }
+        cut.push(window(batch, &events, look.until_ns));
+    }
+    (cut, None)
 }
 
 /// Cuts a batch so that each window has about as many rows, and rows of one time stay together. An operation comes when
@@ -139,5 +160,25 @@ mod tests {
         // Operation 2 of the communicator ends at 110 + 500.
         let with = parts.iter().find(|part| !part.messages.is_empty()).expect("the message is there");
         assert!(with.operations.end_ns.contains(&610));
+    }
+
+    #[test]
+    fn looks_give_what_was_told_between_them_and_go_on_when_nothing_is() {
+        let mut batch = Batch::default();
+        let mut observation = Observation::from(10);
+        batch.operations.push(0, 0, 0, 0, 500, 900);
+        observation.look(100, &batch, [false; 4]);
+        batch.operations.push(0, 0, 1, 0, 700, NOT_YET);
+        batch.counters.push(1, 0, Counter::Drops, 1.0);
+        observation.look(200, &batch, [false; 4]);
+        observation.look(90_000, &batch, [false; 4]);
+        let rows = |parts: &[Batch]| -> Vec<(u64, usize, usize)> {
+            parts.iter().map(|part| (part.until_ns, part.operations.len(), part.counters.len())).collect()
+        };
+        let (parts, ended) = looks(&batch, &observation);
+        assert_eq!((rows(&parts), ended), (vec![(10, 0, 0), (100, 1, 0), (200, 1, 1), (90_000, 0, 0)], None));
+        observation.look(90_001, &batch, [false, false, true, false]);
+        let (parts, ended) = looks(&batch, &observation);
+        assert_eq!((parts.len(), ended), (4, Some(2)), "what is not whole is not judged");
     }
 }

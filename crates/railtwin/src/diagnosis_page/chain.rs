@@ -27,7 +27,15 @@ pub(super) struct Chain {
 
 impl Chain {
     /// The ring with one of the accused ranks, or else the one in which ranks wait longest; none without messages.
-    pub(super) fn of(run: &TelemetryRun, since_ns: u64, accused: &[u32]) -> Option<Self> {
+    ///
+    /// Where no wait tells whom the others wait for it is `awaited`, whom a finding names: of a rank that enters nothing
+    /// more there are no messages either.
+    pub(super) fn of(
+        run: &TelemetryRun,
+        since_ns: u64,
+        accused: &[u32],
+        awaited: Option<u32>,
+    ) -> Option<Self> {
         let directory = &run.directory;
         let mut best: Option<((bool, f64), Self)> = None;
         for (communicator, next) in run.traffic.successors(directory, since_ns) {
@@ -48,7 +56,8 @@ impl Chain {
             }
         }
         let (_, chain) = best?;
-        let culprit = culprit(&chain.waits);
+        let named = || chain.ring.iter().position(|&rank| Some(rank) == awaited);
+        let culprit = culprit(&chain.waits).or_else(named);
         Some(Self { culprit, ..chain })
     }
 

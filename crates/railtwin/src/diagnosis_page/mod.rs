@@ -6,7 +6,7 @@ mod lanes;
 mod matrix;
 
 use railtwin_engine::Case;
-use railtwin_records::{Action, Component, Finding, Truth};
+use railtwin_records::{Action, Component, Finding, Syndrome, Truth};
 use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
@@ -35,7 +35,13 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
     let accusation = run.findings.iter().find(|finding| finding.accuses());
     let since_ns = accusation.map_or(0, |finding| finding.since_ns);
     let accused = accusation.map_or_else(Vec::new, |finding| components.ranks_of(finding));
-    let chain = chain::Chain::of(run, since_ns, &accused);
+    // A rank that enters late, or not at all, is waited for; beside a slow cable nobody is.
+    let awaited = accusation
+        .filter(|finding| {
+            matches!(finding.syndrome, Syndrome::NonCommunicationHang | Syndrome::NonCommunicationSlow)
+        })
+        .and_then(|_| if let [rank] = accused[..] { Some(rank) } else { None });
+    let chain = chain::Chain::of(run, since_ns, &accused, awaited);
     let mut section = json!({
         "source": "simulated",
         "operations": run.seen[0],

@@ -11,7 +11,7 @@ pub mod traffic;
 
 use railtwin_diagnosis::rules::actions::{Safeguard, actions_of};
 use railtwin_engine::{Case, RunLog};
-use railtwin_records::{Action, Batch, Directory, Finding, Table};
+use railtwin_records::{Action, Batch, Directory, Finding, Observation, Table};
 use railtwin_records::{finding_tables, telemetry_tables};
 use railtwin_scenario::{JitterSpec, TelemetrySpec};
 use railtwin_store::Figure;
@@ -39,6 +39,8 @@ pub struct TelemetryRun {
     pub directory: Directory,
     /// The records, as far as they are kept.
     pub records: Batch,
+    /// When observation began and ended, and what was known when.
+    pub observation: Observation,
     /// What was found, joined.
     pub findings: Vec<Finding>,
     /// What findings ask for.
@@ -110,6 +112,7 @@ fn watched(
     let steps = u64::from(spec.steps.unwrap_or(resolved.scenario.run.steps));
     let start_ns = watch.replay.now_ns();
     let mut records = Batch::default();
+    let mut observation = Observation::from(start_ns);
     let mut traffic = Traffic::new(steps);
     let mut moment = Moment::default();
     let mut seen = [0; 2];
@@ -126,6 +129,7 @@ fn watched(
         traffic.observe(&watch.directory, &watch.batch, step);
         moment.observe(&watch, step, watch.findings[told..].iter().any(Finding::accuses));
         keep(&mut records, &watch.batch, &mut full);
+        observation.look(watch.batch.until_ns, &records, full);
     }
     for (name, _) in ["rank_operations", "messages", "counters", "probes"].iter().zip(full).filter(|f| f.1) {
         warnings.push(format!("the table {name} ends early: it holds {ROWS_MAX} rows at most"));
@@ -142,6 +146,7 @@ fn watched(
         steps: watch.replay.steps(),
         directory: watch.directory,
         records,
+        observation,
         findings,
         diagnosed: spec.diagnose,
         seen,
@@ -201,6 +206,7 @@ impl TelemetryRun {
     /// The tables of telemetry, and of findings where detectors looked.
     pub fn tables(&self) -> Vec<Table> {
         let mut all = telemetry_tables::tables(&self.directory, &self.records, self.source);
+        all.push(self.observation.table(self.source));
         if self.diagnosed {
             all.extend(finding_tables::tables(&self.findings, &self.actions));
         }
