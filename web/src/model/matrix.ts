@@ -55,6 +55,8 @@ export const SEEN_ROWS_MAX = 512;
 const DEVIATIONS = 5;
 /** What is closer to the usual than this never stands out, however quiet the rest is. */
 const ALARM_MIN = 1.25;
+/** So many cells tell what is usual: of more, every so-manieth. */
+const SAMPLES_MAX = 20_000;
 /** A normal distribution's standard deviation over its median absolute deviation. */
 const SIGMA_OF_MAD = 1.4826;
 
@@ -231,7 +233,8 @@ function joinCells(matrix: DelayMatrix, rowOf: Uint32Array, rows: number, shown:
 /** Ratio from which on a cell stands out from the others: median and median absolute deviation of the logarithms,
  * which a minority of slow cells leaves where they are. Infinite where there are no cells. */
 export function alarmFrom(values: Float32Array): number {
-  const logs = values.filter((value) => value > 0).map(Math.log);
+  const every = Math.max(1, Math.floor(values.length / SAMPLES_MAX));
+  const logs = values.filter((value, i) => i % every === 0 && value > 0).map(Math.log);
   if (logs.length === 0) return Number.POSITIVE_INFINITY;
   const usual = middle(logs.sort());
   const spread = middle(logs.map((value) => Math.abs(value - usual)).sort());

@@ -32,6 +32,8 @@ export const CELL_PX_MIN = 6;
 const BLOCK_CELL_PX = 11;
 /** A block of which more stands out shows no contrast: then a row stands for more. */
 const SATURATED = 0.5;
+/** Matrices of more rows begin at a coarser level, whose worst pairs show as much in less time. */
+const AUTO_ROWS_MAX = 4096;
 /** Places that a block may take per its size. */
 const STEPS = 4;
 
@@ -202,7 +204,8 @@ export function drawnMatrix(
   if (level !== "auto" && levels.some((one) => one.level === level)) return made(level);
   if (ends.rows <= SEEN_ROWS_MAX && wanted === "all") return made("endpoint");
   let first: DrawnMatrix | null = null;
-  for (const one of levels) {
+  const tried = levels.filter((one, i) => one.rows <= AUTO_ROWS_MAX || i === levels.length - 1);
+  for (const one of tried) {
     const drawn = made(one.level);
     first ??= drawn;
     if (drawn.picture.peak < drawn.picture.alarm) break;

@@ -75,7 +75,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       expect((await inkOf(page, "main canvas >> nth=0")).colors).toBeGreaterThan(20);
       expect((await inkOf(page, "main canvas >> nth=1")).colors).toBeGreaterThan(4);
       expect(await chain(page).textContent()).toMatch(
-        /Rank 21 on host-0-0-5 waits least, 1\.30.ms in all; its successor rank 25 waits first/,
+        /Rank 21 on host-0-0-5 is where the finding points .*It waits least, 1\.30.ms in all; its successor rank 25 waits first/,
       );
       const faults = page.getByRole("region", { name: "Injected faults" }).last();
       expect(await faults.locator("tbody tr").allTextContents()).toEqual([
@@ -198,7 +198,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       expect(cells.match(/<rect/g)?.length).toBeGreaterThan(3400);
       expect(cells).toContain("stroke-dasharray");
       expect(await saved(page, "Save Wait chain as SVG")).toMatch(
-        /^<svg [^]*rank 21[^]*waits least[^]*<\/svg>$/,
+        /^<svg [^]*rank 21[^]*named by the finding[^]*<\/svg>$/,
       );
       expect(await saved(page, "Save Rank timeline as SVG")).toMatch(
         /^<svg [^]*rank 57[^]*<\/svg>$/,

@@ -255,8 +255,8 @@ describe.skipIf(missing !== null)("report page", () => {
       await expect.poll(() => page.getByRole("button", { name: "copied" }).count()).toBe(1);
       const text = await page.evaluate(() => navigator.clipboard.readText());
       const [head, first] = text.split("\r\n");
-      expect(head).toBe("figure,value hpn-512,range,unit,note");
-      expect(first).toMatch(/^step_time,3218000000000,\d{13},ps,median over 24 hash seeds$/);
+      expect(head).toBe("figure,value hpn-512,range,unit,reason hpn-512,note");
+      expect(first).toMatch(/^step_time,3218000000000,\d{13},ps,,median over 24 hash seeds$/);
     }));
 
   it("sorts a table by a click on its head", () =>

@@ -77,7 +77,7 @@ describe.skipIf(missing !== null)("a time window", () => {
       panels: ["Queues over time", "Slowest transfers that ran in the window", "Links by queue"],
       tables: ["Slowest transfers", "Links by queue"],
     },
-    { report: "diagnosis", view: "diagnosis", panels: ["Rank timeline"], tables: [] },
+    { report: "diagnosis", view: "diagnosis", panels: ["Rank timeline", "Settings"], tables: [] },
   ];
   for (const { report, view, panels, tables } of FOLLOW)
     it(`${view}: every panel follows it or carries the mark`, async () => {

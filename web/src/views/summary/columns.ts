@@ -100,7 +100,7 @@ export function figureColumns(
         const range = row?.ranges[0];
         return row && range
           ? `${figure(range.low, row.unit)} – ${figure(range.high, row.unit)}`
-          : missing("no range");
+          : "";
       },
     });
   list.push(
