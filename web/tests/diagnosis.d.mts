@@ -8,3 +8,15 @@ export function diagnosisComparison(): WirePayload;
 export function quietReport(): WirePayload;
 export function silentReport(): WirePayload;
 export function largeDiagnosisReport(): WirePayload;
+export function slowPortReport(): WirePayload;
+export function matrixOf(options: {
+    hosts: number;
+    rails: number;
+    slow: string;
+    factor: number;
+    pairs: "all" | "ring" | "rails";
+    noise: number;
+}): {
+    ends: { name: string; host: string; leaf: string; segment: string }[];
+    cells: { source: number; target: number; ratio: number; samples: number }[];
+};

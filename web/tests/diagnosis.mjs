@@ -61,6 +61,8 @@ function chainOf(count, late, hostOf, next) {
         axis: "dp",
         total: count,
         culprit: late,
+        finding: 0,
+        least: late,
         ranks: table(rows, CHAIN_TYPES),
     };
 }
@@ -426,4 +428,63 @@ export function largeDiagnosisReport() {
         chain: chainOf(1024, 300, (row) => `host-0-${row >> 7}-${row & 127}`, next),
     };
     return whole("16 384 GPUs", [made]);
+}
+
+/** NICs of hosts in segments of 16, a leaf per rail, and pairs with noise; those of one NIC take `factor` times as
+ * long. `pairs`: all of other hosts, a ring over all NICs, or every pair along a rail. */
+export function matrixOf({ hosts, rails, slow, factor, pairs, noise }) {
+    const next = random(21);
+    const ends = Array.from({ length: hosts * rails }, (_, i) => {
+        const [host, rail] = [Math.floor(i / rails), i % rails];
+        const segment = Math.floor(host / 16);
+        return {
+            name: `host-${host}/nic-${rail}`,
+            host: `host-${host}`,
+            leaf: `leaf-${segment}-r${rail}`,
+            segment: `segment ${segment}`,
+        };
+    });
+    const wanted = (source, target) => {
+        if (pairs === "ring") return (source + rails) % ends.length === target;
+        if (pairs === "rails") return source % rails === target % rails;
+        return ends[source].host !== ends[target].host;
+    };
+    const bad = ends.findIndex(({ name }) => name === slow);
+    const gauss = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+    const cells = [];
+    for (let source = 0; source < ends.length; source++)
+        for (let target = 0; target < ends.length; target++) {
+            if (source === target || !wanted(source, target)) continue;
+            // Of a million pairs a report lists the slow ones and a draw of the others.
+            const own = source === bad || target === bad;
+            if (pairs === "all" && !own && (source * 31 + target * 17) % 6 !== 0) continue;
+            const ratio = Math.exp(noise * gauss()) * (own ? factor : 1);
+            cells.push({ source, target, ratio, samples: 4 });
+        }
+    return { ends, cells };
+}
+
+/** 1 024 ranks, one port five times slow among pairs along the rails; nothing was found. */
+export function slowPortReport() {
+    const made = diagnosed("slow-port");
+    const { ends, cells } = matrixOf({
+        hosts: 128,
+        rails: 8,
+        slow: "host-77/nic-3",
+        factor: 5,
+        pairs: "rails",
+        noise: 0.1,
+    });
+    made.diagnosis = {
+        ...made.diagnosis,
+        findings: [],
+        matrix: {
+            endpoints: table(ends, ENDPOINT_TYPES),
+            cells: table(cells, CELL_TYPES),
+            total: cells.length,
+            median_ns_per_byte: 0.04,
+        },
+    };
+    delete made.diagnosis.chain;
+    return whole("1 024 ranks, one slow port", [made]);
 }

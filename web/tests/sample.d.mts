@@ -47,4 +47,6 @@ export function sameFabricComparison(): WirePayload;
 export function largeComparison(): WirePayload;
 export function largeReport(): WirePayload;
 export function emptyRun(): WirePayload;
+export function haltedReport(): WirePayload;
+export function jobsReport(): WirePayload;
 export function fill(template: string, payload: WirePayload): string;

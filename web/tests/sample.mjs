@@ -764,6 +764,64 @@ export function emptyRun() {
     ]);
 }
 
+/** A run whose job halted: its step time has a reason in place of a value, and faults cost something. */
+export function haltedReport() {
+    const report = smallReport();
+    const [halted] = report.runs;
+    halted.name = "halted";
+    halted.headline = "The job halted at 12.5 s: a cable of host-0-2-3 stayed down.";
+    const none = (name, unit) => ({
+        name,
+        value: null,
+        unit,
+        note: "",
+        reason: "halted at 12.5 s",
+    });
+    halted.figures = [
+        none("step_time", "s"),
+        none("tokens_per_s", "tokens/s"),
+        { name: "jct", value: null, unit: "s", note: "" },
+        { name: "halted", value: 1, unit: "count", note: "jobs that halted" },
+        { name: "stall_time", value: 2.1, unit: "s", note: "no job moved" },
+        { name: "time_lost_share", value: 0.84, unit: "ratio", note: "of the run" },
+        { name: "worst_link_utilization", value: 0.31, unit: "ratio", note: "mean over the run" },
+    ];
+    halted.seeds = [];
+    halted.exposed = [];
+    return report;
+}
+
+/** Two jobs, whose figures carry their names; the name of one begins with that of the other. */
+export function jobsReport() {
+    const report = smallReport();
+    const [two] = report.runs;
+    two.jobs = ["train", "train.b"];
+    two.headline = "train.b takes 4 s a step, train 1 s: both share the spines.";
+    const figure = (name, value, unit) => ({ name, value, unit, note: "mean over steps" });
+    two.figures = [
+        figure("train.step_time", 1, "s"),
+        figure("train.mfu", 0.41, "ratio"),
+        figure("train.b.step_time", 4, "s"),
+        figure("train.b.mfu", 0.12, "ratio"),
+        figure("worst_link_utilization", 0.77, "ratio"),
+    ];
+    const part = (job, axis, exposed_ps) => ({
+        job,
+        axis,
+        exposed_ps,
+        busy_ps: exposed_ps,
+        bytes: 0,
+    });
+    two.exposed = [part(0, "compute", 1e12), part(1, "compute", 3e12), part(1, "tp", 1e12)];
+    two.seeds = [
+        { job: 0, seed: 0, step_time_ps: 1e12 },
+        { job: 0, seed: 1, step_time_ps: 1.1e12 },
+        { job: 1, seed: 0, step_time_ps: 4e12 },
+        { job: 1, seed: 1, step_time_ps: 4.1e12 },
+    ];
+    return report;
+}
+
 /** Puts a payload where the Rust program puts it. */
 export function fill(template, payload) {
     const text = JSON.stringify(payload).replaceAll("<", "\\u003c");

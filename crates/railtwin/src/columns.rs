@@ -22,6 +22,11 @@ pub fn u32_column(values: &[u32]) -> Value {
     encode("u32", values.iter().map(|value| value.to_le_bytes()))
 }
 
+/// A column of floats with six digits.
+pub fn f32_column(values: &[f32]) -> Value {
+    encode("f32", values.iter().map(|value| value.to_le_bytes()))
+}
+
 /// A column of bytes.
 pub fn u8_column(values: &[u8]) -> Value {
     json!({ "type": "u8", "data": STANDARD.encode(values) })
@@ -52,8 +57,7 @@ impl PageTable {
 
     /// Adds a column of floats with six digits.
     pub fn f32(self, name: &str, values: &[f32]) -> Self {
-        let column = encode("f32", values.iter().map(|value| value.to_le_bytes()));
-        self.with(name, values.len(), column)
+        self.with(name, values.len(), f32_column(values))
     }
 
     /// Adds a column of text.

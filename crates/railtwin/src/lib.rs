@@ -38,6 +38,7 @@ pub mod exposed;
 pub mod faults;
 pub mod figures;
 pub mod gain;
+pub mod link_bins;
 pub mod links;
 pub mod map;
 pub mod moves;

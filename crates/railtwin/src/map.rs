@@ -1,17 +1,12 @@
-//! What the page's map shows: devices, links between them, and their utilization over time.
+//! What the page's map shows: devices and the links between them.
 use std::collections::BTreeMap;
 
-use railtwin_engine::{BundleTable, Case, RunLog};
+use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::{DeviceId, LinkId, NONE};
-use railtwin_units::SimTime;
-use railtwin_workload::{OperationId, PatternId, Work};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::columns::{PageTable, u8_column, u32_column};
+use crate::columns::PageTable;
 use crate::links::{network_cables, utilization};
-
-/// Bins of the time slider.
-const BINS: usize = 60;
 
 /// One row of the page's table: all links from one device to another.
 #[derive(Debug, Default)]
@@ -106,72 +101,9 @@ impl<'a> Map<'a> {
             .finish()
     }
 
-    /// Utilization over time of links that carry anything. Bytes of an operation are spread evenly over its
-    /// time, on its paths before any fault.
-    pub fn bins(&self, table: &BundleTable) -> Value {
-        let series = self.series_by_pattern(table.patterns());
-        let width = self.log.end.seconds() / BINS as f64;
-        let mut by_link: BTreeMap<u32, [f32; BINS]> = BTreeMap::new();
-        let mut taken: BTreeMap<LinkId, f64> = BTreeMap::new();
-        for (pattern, series) in series.iter().enumerate() {
-            taken.clear();
-            for bundle in table.bundles_of(PatternId::from_index(pattern)) {
-                for (link, share) in table.links_of(bundle) {
-                    *taken.entry(link).or_default() += share * table.volume[bundle];
-                }
-            }
-            for (link, share) in &taken {
-                let sums = by_link.entry(link.0).or_insert([0.0; BINS]);
-                for (sum, bytes) in sums.iter_mut().zip(series) {
-                    *sum += (bytes * share) as f32;
-                }
-            }
-        }
-        let (mut link_rows, mut values) = (Vec::new(), Vec::new());
-        for (index, row) in self.rows.values().enumerate() {
-            let mut worst = [0.0_f32; BINS];
-            for link in &row.links {
-                let most = (self.case.fabric.capacity(*link).bytes_per_s() * width) as f32;
-                if let Some(sums) = by_link.get(&link.0) {
-                    worst.iter_mut().zip(sums).for_each(|(worst, sum)| *worst = worst.max(sum / most));
-                }
-            }
-            if worst.iter().any(|&value| value >= 0.5 / 255.0) {
-                link_rows.push(index as u32);
-                values.extend(worst.map(|value| (value * 255.0).round().min(255.0) as u8));
-            }
-        }
-        json!({
-            "bin_ps": self.log.end.ps() as f64 / BINS as f64,
-            "bins": BINS,
-            "link_rows": u32_column(&link_rows),
-            "utilization": u8_column(&values),
-        })
-    }
-
-    /// Bytes that each pattern's operations move in each bin.
-    fn series_by_pattern(&self, patterns: usize) -> Vec<[f64; BINS]> {
-        let mut series = vec![[0.0; BINS]; patterns];
-        let end = self.log.end.ps().max(1) as f64;
-        for id in 0..self.case.work.operations {
-            let Work::Communicate { pattern, bytes } =
-                self.case.work.operation(OperationId::from_index(id)).work
-            else {
-                continue;
-            };
-            let (start, stop) = (self.log.times.start[id], self.log.times.end[id]);
-            if stop == SimTime::NEVER || stop <= start {
-                continue;
-            }
-            let at = |time: SimTime| time.ps() as f64 / end * BINS as f64;
-            let (from, to) = (at(start), at(stop));
-            let last = (to.ceil() as usize).min(BINS);
-            for (bin, sum) in series[pattern.index()].iter_mut().enumerate().take(last).skip(from as usize) {
-                let overlap = to.min(bin as f64 + 1.0) - from.max(bin as f64);
-                *sum += bytes as f64 * (overlap / (to - from)).max(0.0);
-            }
-        }
-        series
+    /// The links of each row of the page's table of links.
+    pub fn rows(&self) -> Vec<&[LinkId]> {
+        self.rows.values().map(|row| row.links.as_slice()).collect()
     }
 }
 

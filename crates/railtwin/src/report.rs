@@ -16,7 +16,7 @@ use crate::moves::Moves;
 use crate::paths::{Paths, switch_name, words};
 use crate::simulate::{Simulation, mean_step};
 use crate::telemetry_run::TelemetryRun;
-use crate::{balance, packet_page, progress};
+use crate::{balance, link_bins, packet_page, progress};
 
 /// The page as built by `npm run build`, or the stand-in that says how.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
@@ -109,7 +109,8 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         payload["diagnosis"] = diagnosis;
     }
     if log.end > SimTime::ZERO {
-        payload["link_bins"] = map.bins(input.table);
+        let series = link_bins::series(case, log, input.table, input.paths, input.moves);
+        payload["link_bins"] = link_bins::page(case, log, &series, &map.rows());
     }
     payload
 }

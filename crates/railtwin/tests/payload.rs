@@ -165,3 +165,29 @@ fn a_page_lists_the_largest_flows_and_stays_small() {
     assert_walks(&payload, &paths, &(0..most as u32).collect::<Vec<_>>());
     assert!(payload.to_string().len() < 5_000_000, "{}", payload.to_string().len());
 }
+
+/// The bins of each link stand for its bytes: every link that carried anything has some, 255 at its peak, and none is
+/// above what it can carry.
+#[test]
+fn link_bins_cover_every_link_that_carried_anything() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/smallest/one-uplink-down.toml"
+    ));
+    let payload = run(&text.unwrap()).payload().unwrap();
+    let bins = &payload["link_bins"];
+    let rows = u32s(&bins["link_rows"]);
+    let carried = f64s(&payload["links"]["columns"]["bytes"]);
+    let wanted: Vec<u32> = (0..carried.len() as u32).filter(|&row| carried[row as usize] > 0.0).collect();
+    assert_eq!(rows, wanted);
+    let count = bins["bins"].as_u64().unwrap() as usize;
+    let values = bytes(&bins["utilization"]);
+    assert_eq!(values.len(), rows.len() * count);
+    assert!(values.chunks(count).all(|series| series.iter().max() == Some(&255)));
+    let peaks = bytes(&bins["peak"]);
+    assert_eq!(peaks.len(), 4 * rows.len());
+    for four in peaks.chunks_exact(4) {
+        let peak = f32::from_le_bytes(four.try_into().unwrap());
+        assert!(peak > 0.0 && peak <= 1.0 + 1e-6, "{peak}");
+    }
+}

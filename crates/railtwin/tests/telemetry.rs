@@ -205,3 +205,24 @@ fn probes_over_a_cable_that_is_down_are_lost_until_it_is_up() {
         assert_eq!(all_lost, within && cable(probes.flow[row]), "{row} at {}", probes.time_ns[row]);
     }
 }
+
+/// A rank hangs: the finding names it, and the wait chain says the same though nobody waited long before.
+#[test]
+fn the_wait_chain_names_whom_the_finding_names() {
+    let text = include_str!("../../../scenarios/regressions/find-hang.toml");
+    let section = run(text, EngineName::Flow).payload().unwrap()["diagnosis"].take();
+    let suspect = &section["findings"][0]["suspects"][0];
+    assert_eq!(suspect["name"], "train/6", "{suspect}");
+    let chain = &section["chain"];
+    assert_eq!(chain["finding"], 0, "{chain}");
+    let culprit = chain["culprit"].as_u64().unwrap() as usize;
+    assert_eq!(numbers(&chain["ranks"]["columns"]["rank"])[culprit], 6.0);
+}
+
+/// Where nobody is accused, the chain is about no finding.
+#[test]
+fn a_healthy_run_has_a_chain_without_a_finding() {
+    let section = run(&format!("{HOSTS}{TOLD}"), EngineName::Flow).payload().unwrap()["diagnosis"].take();
+    assert_eq!(section["findings"].as_array().unwrap().len(), 0);
+    assert_eq!(section["chain"]["finding"], Value::Null, "{}", section["chain"]);
+}

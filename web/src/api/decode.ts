@@ -35,6 +35,7 @@ import {
   refuse,
   text,
   textItem,
+  type Fields,
 } from "./read";
 
 /** A report holds one run, a comparison two. */
@@ -127,6 +128,7 @@ function decodeFigure(value: unknown, at: string): Figure {
     unit: text(from, "unit", at),
     note: text(from, "note", at),
   };
+  if (from["reason"] !== undefined) figure.reason = text(from, "reason", at);
   if (from["low"] !== undefined && from["low"] !== null) figure.low = finite(from, "low", at);
   if (from["high"] !== undefined && from["high"] !== null) figure.high = finite(from, "high", at);
   return figure;
@@ -136,6 +138,7 @@ function decodeExposed(value: unknown, at: string): Exposed {
   const from = fields(value, at);
   return {
     axis: text(from, "axis", at),
+    ...jobOf(from, at),
     exposed_ps: finite(from, "exposed_ps", at),
     busy_ps: finite(from, "busy_ps", at),
     bytes: finite(from, "bytes", at),
@@ -144,8 +147,16 @@ function decodeExposed(value: unknown, at: string): Exposed {
 
 function decodeSeed(value: unknown, at: string): SeedResult {
   const from = fields(value, at);
-  return { seed: finite(from, "seed", at), step_time_ps: finite(from, "step_time_ps", at) };
+  return {
+    seed: finite(from, "seed", at),
+    ...jobOf(from, at),
+    step_time_ps: finite(from, "step_time_ps", at),
+  };
 }
+
+/** The job that an entry is about. */
+const jobOf = (from: Fields, at: string): { job?: number } =>
+  from["job"] === undefined ? {} : { job: count(from, "job", at) };
 
 function decodeFact(value: unknown, at: string): Fact {
   const from = fields(value, at);
@@ -200,11 +211,19 @@ function decodeBins(value: unknown, links: number, at: string): LinkBins {
   if (bin_ps <= 0) refuse(`${at}.bin_ps`, bin_ps, "more than 0");
   const link_rows = u32Free(from["link_rows"], `${at}.link_rows`);
   below(link_rows, links, `${at}.link_rows`, `a row of links (${links} rows)`);
+  const cells = link_rows.length * bins;
+  const utilization = u8(from["utilization"], cells, `${at}.utilization`);
   return {
     bin_ps,
     bins,
     link_rows,
-    utilization: u8(from["utilization"], link_rows.length * bins, `${at}.utilization`),
+    peak:
+      from["peak"] === undefined
+        ? new Float32Array(link_rows.length).fill(1)
+        : f32(from["peak"], link_rows.length, `${at}.peak`),
+    utilization,
+    carried:
+      from["carried"] === undefined ? utilization : u8(from["carried"], cells, `${at}.carried`),
   };
 }
 

@@ -30,6 +30,7 @@ import { optional } from "./sections";
 export function decodeDiagnosis(value: unknown, at: string): Diagnosis {
   const from = fields(value, at);
   const absent = (key: string): boolean => from[key] === undefined || from[key] === null;
+  const findings = list(from, "findings", at, decodeFinding);
   return {
     source: text(from, "source", at),
     operations: count(from, "operations", at),
@@ -37,10 +38,12 @@ export function decodeDiagnosis(value: unknown, at: string): Diagnosis {
     span_s: atLeast0(from, "span_s", at),
     start_ps: absent("start_ps") ? null : atLeast0(from, "start_ps", at),
     settings: absent("settings") ? [] : list(from, "settings", at, decodeSetting),
-    findings: list(from, "findings", at, decodeFinding),
+    findings,
     truths: absent("truths") ? null : list(from, "truths", at, decodeTruth),
     matrix: optional(from["matrix"], `${at}.matrix`, decodeMatrix),
-    chain: optional(from["chain"], `${at}.chain`, decodeChain),
+    chain: optional(from["chain"], `${at}.chain`, (chain, place) =>
+      decodeChain(chain, place, findings.length),
+    ),
     ranks: optional(from["ranks"], `${at}.ranks`, decodeRanks),
   };
 }
@@ -160,20 +163,26 @@ function decodeMatrix(value: unknown, at: string): DelayMatrix {
   };
 }
 
-function decodeChain(value: unknown, at: string): WaitChain {
+function decodeChain(value: unknown, at: string, findings: number): WaitChain {
   const from = fields(value, at);
   const { rows, column } = table(from["ranks"], `${at}.ranks`);
   const total = count(from, "total", at);
   if (total < rows) refuse(`${at}.total`, total, `${rows} or more, the rows of ranks`);
-  const named = from["culprit"] !== undefined && from["culprit"] !== null;
-  const culprit = named ? count(from, "culprit", at) : null;
-  if (culprit !== null && culprit >= rows)
-    refuse(`${at}.culprit`, culprit, `a row of ranks (${rows} rows)`);
+  const rowOf = (key: string, limit: number, of: string): number | null => {
+    if (from[key] === undefined || from[key] === null) return null;
+    const row = count(from, key, at);
+    return row < limit ? row : refuse(`${at}.${key}`, row, `a row of ${of} (${limit} rows)`);
+  };
+  const culprit = rowOf("culprit", rows, "ranks");
+  const finding = rowOf("finding", findings, "findings");
   return {
     communicator: text(from, "communicator", at),
     axis: text(from, "axis", at),
     total,
     culprit,
+    finding,
+    // Older programs wrote one culprit, the one by waits.
+    least: from["least"] === undefined ? culprit : rowOf("least", rows, "ranks"),
     rows,
     rank: column("rank", u32),
     host: column("host", strings),

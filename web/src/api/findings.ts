@@ -15,7 +15,9 @@ export interface WireDiagnosis {
     communicator: string;
     axis: string;
     total: number;
-    culprit?: number;
+    culprit?: number | null;
+    finding?: number | null;
+    least?: number | null;
     ranks: WireTable;
   };
   ranks?: { start_s: number; what: string; lanes: WireTable; spans: WireTable };
@@ -113,8 +115,12 @@ export interface WaitChain {
   axis: string;
   /** Ranks of the communicator, listed here or not. */
   total: number;
-  /** Row of the rank that the others wait for. */
+  /** Row of the rank that a finding names, or else of that which the others wait for. */
   culprit: number | null;
+  /** The finding that names it; null: the waits alone point at it. */
+  finding: number | null;
+  /** Row of the rank that waits least while its successor waits first, whoever is named. */
+  least: number | null;
   rows: number;
   rank: Uint32Array;
   host: Strings;

@@ -39,7 +39,9 @@ export interface WireBins {
   bin_ps: number;
   bins: number;
   link_rows: WireColumn;
+  peak?: WireColumn;
   utilization: WireColumn;
+  carried?: WireColumn;
 }
 export interface WireRun {
   name: string;
@@ -110,18 +112,24 @@ export interface Figure {
   value: number | null;
   unit: string;
   note: string;
+  /** Why there is no value, such as `halted at 12.5 s`; empty or absent where nobody says. */
+  reason?: string;
   low?: number;
   high?: number;
 }
-/** What one axis cost in the step: busy time, the part not hidden behind compute, and bytes. */
+/** What one axis costs in a step of a job: busy time, the part not hidden behind compute, and bytes. */
 export interface Exposed {
   axis: string;
+  /** Index into the run's jobs; absent in reports of older programs, which told of the first job alone. */
+  job?: number;
   exposed_ps: Ps;
   busy_ps: Ps;
   bytes: number;
 }
 export interface SeedResult {
   seed: number;
+  /** Index into the run's jobs; absent in reports of older programs, which told of the first job alone. */
+  job?: number;
   step_time_ps: Ps;
 }
 export interface Fact {
@@ -169,12 +177,17 @@ export interface Links {
   utilization_mean: Float32Array;
   flows: Uint32Array;
 }
-/** Utilization over time of some links: row-major [link_rows x bins], 255 = 1.0. */
+/** What some links carried over time: row-major [link_rows x bins], 255 = the peak of the row. */
 export interface LinkBins {
   bin_ps: Ps;
   bins: number;
   link_rows: Uint32Array;
+  /** Utilization that 255 stands for, per entry of link_rows; 1 in reports of older programs. */
+  peak: Float32Array;
+  /** Of the worst parallel link in each bin. */
   utilization: Uint8Array;
+  /** Bytes of all parallel links over those of their busiest bin; the utilization itself where links are single. */
+  carried: Uint8Array;
 }
 export interface Timeline {
   rows: number;

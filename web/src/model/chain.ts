@@ -50,13 +50,18 @@ export function successorOf(chain: WaitChain, row: number): number | null {
   return chain.rows === chain.total && chain.rows > 1 ? 0 : null;
 }
 
-/** Time of each kind per lane, in milliseconds, in the order of SPAN_KINDS. */
-export function laneSums(ranks: RankSpans): Float64Array[] {
+/** Time of each kind per lane between two moments, in milliseconds, in the order of SPAN_KINDS. */
+export function laneSums(
+  ranks: RankSpans,
+  [from_ms, to_ms]: readonly [number, number] = extentOf(ranks),
+): Float64Array[] {
   const sums = Array.from({ length: ranks.lanes.rows }, () => new Float64Array(3));
   for (let span = 0; span < ranks.spans; span++) {
     const sum = sums[ranks.lane[span] ?? 0];
     const kind = ranks.kind[span] ?? 0;
-    if (sum) sum[kind] = (sum[kind] ?? 0) + (ranks.end_ms[span] ?? 0) - (ranks.start_ms[span] ?? 0);
+    const inside =
+      Math.min(to_ms, ranks.end_ms[span] ?? 0) - Math.max(from_ms, ranks.start_ms[span] ?? 0);
+    if (sum && inside > 0) sum[kind] = (sum[kind] ?? 0) + inside;
   }
   return sums;
 }

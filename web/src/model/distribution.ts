@@ -10,7 +10,7 @@ export interface ClassDistribution {
   p95: number;
   p99: number;
   max: number;
-  /** Bytes carried over the step by all links of the class. */
+  /** Bytes that all links of the class carried. */
   bytes: number;
   /** Sorted utilizations. */
   sorted: Float32Array;
@@ -25,8 +25,12 @@ export function quantile(sorted: ArrayLike<number>, part: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-/** One distribution per entry of LINK_CLASSES; empty classes have 0 links. */
-export function byClass(fabric: Fabric, values: Float32Array): ClassDistribution[] {
+/** One distribution per entry of LINK_CLASSES, of utilizations and bytes per link row; empty classes have 0 links. */
+export function byClass(
+  fabric: Fabric,
+  values: Float32Array,
+  carried: Float64Array = fabric.run.links.bytes,
+): ClassDistribution[] {
   const counts = new Uint32Array(LINK_CLASSES.length);
   for (const place of fabric.linkClass) counts[place] = (counts[place] ?? 0) + 1;
   const parts = Array.from(counts, (count) => new Float32Array(count));
@@ -38,7 +42,7 @@ export function byClass(fabric: Fabric, values: Float32Array): ClassDistribution
     const part = parts[place];
     if (part) part[at] = values[row] ?? 0;
     next[place] = at + 1;
-    bytes[place] = (bytes[place] ?? 0) + (fabric.run.links.bytes[row] ?? 0);
+    bytes[place] = (bytes[place] ?? 0) + (carried[row] ?? 0);
   }
   return LINK_CLASSES.map(({ name }, place) => {
     const sorted = (parts[place] ?? new Float32Array(0)).sort();

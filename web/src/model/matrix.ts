@@ -33,6 +33,9 @@ export interface MatrixPicture {
   columnMedian: Float32Array;
   /** Highest value of all cells, at least 1. */
   peak: number;
+  /** Value from which on a cell stands out, and the cells that do. */
+  alarm: number;
+  loud: Uint32Array;
 }
 /** A part of the matrix that a suspect is about: in rows, columns, or where both meet. */
 export interface Band {
@@ -46,7 +49,16 @@ export interface Band {
 }
 
 /** More rows than this are less than a pixel each. */
-const SEEN_ROWS_MAX = 512;
+export const SEEN_ROWS_MAX = 512;
+
+/** A cell stands out at so many deviations above the usual cell, on the scale of logarithms. */
+const DEVIATIONS = 5;
+/** What is closer to the usual than this never stands out, however quiet the rest is. */
+const ALARM_MIN = 1.25;
+/** So many cells tell what is usual: of more, every so-manieth. */
+const SAMPLES_MAX = 20_000;
+/** A normal distribution's standard deviation over its median absolute deviation. */
+const SIGMA_OF_MAD = 1.4826;
 
 /** Suspects that have no row of their own: the rows of their host are marked. */
 const RANK_KINDS: readonly string[] = ["rank", "gpu"];
@@ -142,6 +154,7 @@ export function matrixPicture(
   }
   const endpoint = Uint32Array.from(first);
   const joined = joinCells(matrix, rowOf, names.length, shown);
+  const alarm = alarmFrom(joined.value);
   const medians = (side: Uint32Array): Float32Array =>
     mediansBy(side, joined.value, joined.cells, names.length);
   return {
@@ -155,6 +168,8 @@ export function matrixPicture(
     rowMedian: medians(joined.source),
     columnMedian: medians(joined.target),
     peak: joined.value.reduce((most, value) => Math.max(most, value), 1),
+    alarm,
+    loud: counted(joined.cells).filter((cell) => (joined.value[cell] ?? 0) >= alarm),
   };
 }
 
@@ -213,6 +228,17 @@ function joinCells(matrix: DelayMatrix, rowOf: Uint32Array, rows: number, shown:
     samples: samples.subarray(0, cells),
     pairs: pairs.subarray(0, cells),
   };
+}
+
+/** Ratio from which on a cell stands out from the others: median and median absolute deviation of the logarithms,
+ * which a minority of slow cells leaves where they are. Infinite where there are no cells. */
+export function alarmFrom(values: Float32Array): number {
+  const every = Math.max(1, Math.floor(values.length / SAMPLES_MAX));
+  const logs = values.filter((value, i) => i % every === 0 && value > 0).map(Math.log);
+  if (logs.length === 0) return Number.POSITIVE_INFINITY;
+  const usual = middle(logs.sort());
+  const spread = middle(logs.map((value) => Math.abs(value - usual)).sort());
+  return Math.exp(usual + Math.max(Math.log(ALARM_MIN), DEVIATIONS * SIGMA_OF_MAD * spread));
 }
 
 /** Median of ascending values; NaN of none. */

@@ -33,6 +33,8 @@ export type MatrixLevel = (typeof MATRIX_LEVELS)[number];
 /** What a cell of joined pairs shows. */
 export const MATRIX_VALUES = ["median", "worst"] as const;
 export type MatrixValue = (typeof MATRIX_VALUES)[number];
+/** Where the drawn part of the matrix begins, as row and column. */
+export type MatrixBlock = "auto" | "all" | readonly [number, number];
 /** What the map's table lists. */
 export const LISTS = ["links", "flows", "pairs", "moves"] as const;
 export type ListName = (typeof LISTS)[number];
@@ -46,6 +48,8 @@ export interface PageState {
   view: ViewName;
   /** The run that selections belong to. */
   run: number;
+  /** The job whose figures lead; null: the worst. */
+  job: string | null;
   device: DeviceRow | null;
   link: number | null;
   list: ListName;
@@ -57,7 +61,7 @@ export interface PageState {
   epoch: number;
   /** Row of moves whose paths are lit. */
   move: number | null;
-  /** Null is the whole step. */
+  /** Null is the whole run. */
   window: TimeWindow | null;
   direction: Direction;
   statistic: Statistic;
@@ -71,11 +75,14 @@ export interface PageState {
   findingSort: FindingSort;
   matrixLevel: MatrixLevel;
   matrixValue: MatrixValue;
+  /** The part of the matrix that is drawn: the suspects or the worst block, all of it, or from a row and column on. */
+  matrixBlock: MatrixBlock;
 }
 
 export const START: PageState = {
   view: "summary",
   run: 0,
+  job: null,
   device: null,
   link: null,
   list: "links",
@@ -94,7 +101,8 @@ export const START: PageState = {
   finding: null,
   findingSort: "severity",
   matrixLevel: "auto",
-  matrixValue: "median",
+  matrixValue: "worst",
+  matrixBlock: "auto",
 };
 
 /** No path is picked: what a new device, link, list or run begins with. */
@@ -115,6 +123,10 @@ function windowOf(value: string | null): TimeWindow | null {
   return to_ps > from_ps ? { from_ps, to_ps } : null;
 }
 
+function blockOf(value: string | null): MatrixBlock {
+  return value === "all" ? "all" : (pairOf(value) ?? "auto");
+}
+
 function pairOf(value: string | null): PageState["pair"] {
   const parts = /^(\d+)-(\d+)$/.exec(value ?? "");
   return parts === null ? null : [Number(parts[1]), Number(parts[2])];
@@ -126,6 +138,7 @@ export function stateOf(hash: string): PageState {
   return {
     view: oneOf(VIEWS, given.get("view"), START.view),
     run: wholeOr(given.get("run"), START.run),
+    job: given.get("job"),
     device: wholeOr(given.get("device"), null),
     link: wholeOr(given.get("link"), null),
     list: oneOf(LISTS, given.get("list"), START.list),
@@ -145,6 +158,7 @@ export function stateOf(hash: string): PageState {
     findingSort: oneOf(FINDING_SORTS, given.get("sort"), START.findingSort),
     matrixLevel: oneOf(MATRIX_LEVELS, given.get("level"), START.matrixLevel),
     matrixValue: oneOf(MATRIX_VALUES, given.get("cell"), START.matrixValue),
+    matrixBlock: blockOf(given.get("block")),
   };
 }
 
@@ -156,6 +170,7 @@ export function hashOf(state: PageState): string {
   };
   put("view", state.view, START.view);
   put("run", state.run, START.run);
+  put("job", state.job, null);
   put("device", state.device, null);
   put("link", state.link, null);
   put("list", state.list, START.list);
@@ -175,6 +190,8 @@ export function hashOf(state: PageState): string {
   put("sort", state.findingSort, START.findingSort);
   put("level", state.matrixLevel, START.matrixLevel);
   put("cell", state.matrixValue, START.matrixValue);
+  const block = state.matrixBlock;
+  put("block", typeof block === "string" ? block : block.join("-"), "auto");
   if (state.hiddenAxes.length > 0) named.set("hide", state.hiddenAxes.join(","));
   const text = named.toString();
   return text === "" ? "" : `#${text}`;

@@ -1,5 +1,5 @@
 // Queues over time as rows of a picture: grouped by hop, the worst in the time window first; pauses by hop.
-import type { Ps, Queues, QueueLinks, Run } from "../api/payload";
+import type { Ps, Queues, QueueLinks, Run, SlowFlows } from "../api/payload";
 import { quantile } from "./distribution";
 import { LINK_CLASSES, type Fabric } from "./fabric";
 import type { QueueValue } from "./page_state";
@@ -87,6 +87,39 @@ export function queuePicture(
     return rows.length > 0 ? [{ name, total: totals[at] ?? 0, rows }] : [];
   });
   return { groups, shown: kept.length, peak: found[0]?.peak ?? 0 };
+}
+
+/** What stood on links in a time window, per row of the queues' table of links. */
+export interface QueuesSeen {
+  /** Most bytes that waited. */
+  bytes: Float64Array;
+  /** Part of the time paused, 0..1. */
+  paused: Float64Array;
+}
+export function queuesSeen(queues: Queues, from_ps: Ps, to_ps: Ps): QueuesSeen {
+  const [first, end] = binsOf(queues, from_ps, to_ps);
+  const seen: QueuesSeen = {
+    bytes: new Float64Array(queues.links.rows),
+    paused: new Float64Array(queues.links.rows),
+  };
+  for (let row = 0; row < queues.links.rows; row++) {
+    let [most, sum] = [0, 0];
+    for (let bin = first; bin < end; bin++) {
+      most = Math.max(most, valueAt(queues, "bytes", row, bin));
+      sum += valueAt(queues, "paused", row, bin);
+    }
+    seen.bytes[row] = most;
+    seen.paused[row] = sum / (end - first);
+  }
+  return seen;
+}
+
+/** The transfers that ran in a time window. */
+export function slowIn(flows: SlowFlows, from_ps: Ps, to_ps: Ps): Uint32Array {
+  const rows = Uint32Array.from({ length: flows.rows }, (_, row) => row);
+  return rows.filter(
+    (row) => (flows.end_ps[row] ?? 0) >= from_ps && (flows.start_ps[row] ?? 0) <= to_ps,
+  );
 }
 
 /** Pauses of one hop of one run; named by who sends the frames. */

@@ -167,6 +167,16 @@ export const sequential = (part: number, theme: Theme): string =>
 export const diverging = (part: number, theme: Theme): string =>
   picked(MAPS.diverging[theme.name], (part + 1) / 2);
 
+/** What stands out of a scale: from orange to red, which no sequential map holds. */
+const ALARM: Record<ThemeName, readonly string[]> = {
+  light: ["#e8743b", "#d1342a", "#8f0f1e"],
+  dark: ["#e5703c", "#f2483f", "#ff9d8a"],
+};
+const ALARMS = { light: build(ALARM.light, false), dark: build(ALARM.dark, false) };
+
+/** Colour for what stands out, at `part` (0..1) of the way from just so to the worst. */
+export const alarming = (part: number, theme: Theme): string => picked(ALARMS[theme.name], part);
+
 /** Text that reads on top of a filled colour. */
 export const inkOn = (fill: string): string => (lightness(fill) > 0.62 ? "#16191d" : "#ffffff");
 

@@ -155,6 +155,10 @@ export function change(ratio: number): string {
   return Number.isFinite(ratio) ? (ratio > 0 ? "+" : "") + percent(ratio) : NONE;
 }
 
+/** What stands in place of a value: "– halted at 12.5 s". */
+export const missing = (reason: string): string =>
+  reason === "" ? NONE : `${NONE}${SPACE}${reason.replaceAll(" ", SPACE)}`;
+
 /** "worst_link_utilization" -> "Worst link utilization"; known short forms keep their capitals. */
 export function label(name: string): string {
   const KNOWN: Record<string, string> = {

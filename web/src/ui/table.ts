@@ -8,7 +8,7 @@ export interface TableColumn {
   align?: "left" | "right";
   /** CSS width such as "7rem"; the first column without one takes what is left. */
   width?: string;
-  /** Raw value: sorted by, and written to CSV. */
+  /** Raw value: sorted by, and written to CSV; empty text where a number is missing. */
   value: (row: number) => number | string;
   /** Text on screen; the raw value when absent. */
   text?: (row: number) => string;
@@ -20,6 +20,8 @@ export interface TableColumn {
   csvOnly?: boolean;
   /** True: the filter looks in here. */
   search?: boolean;
+  /** True: of the whole run whatever the time window, which the head says while one is set. */
+  whole?: boolean;
 }
 export interface TableSort {
   key: string;
@@ -53,6 +55,7 @@ export function arranged(
   for (const row of order) {
     const value = by.value(row);
     if (typeof value === "number") numbers[row] = Number.isNaN(value) ? -Infinity : value;
+    else if (value === "" && by.align === "right") numbers[row] = -Infinity;
     else numeric = false;
     if (!numeric) break;
   }

@@ -7,6 +7,7 @@ import {
   largeDiagnosisReport,
   quietReport,
   silentReport,
+  slowPortReport,
 } from "../diagnosis.mjs";
 import { smallReport } from "../sample.mjs";
 import { Bench, cutTexts, inkOf, missing, type Look, type Opened } from "./browser";
@@ -27,6 +28,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
     bench.write("two", diagnosisComparison());
     bench.write("quiet", quietReport());
     bench.write("silent", silentReport());
+    bench.write("slow-port", slowPortReport());
     bench.write("large", largeDiagnosisReport());
     bench.write("none", smallReport());
   });
@@ -73,7 +75,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       expect((await inkOf(page, "main canvas >> nth=0")).colors).toBeGreaterThan(20);
       expect((await inkOf(page, "main canvas >> nth=1")).colors).toBeGreaterThan(4);
       expect(await chain(page).textContent()).toMatch(
-        /Rank 21 on host-0-0-5 waits least, 1\.30.ms in all; its successor rank 25 waits first/,
+        /Rank 21 on host-0-0-5 is where the finding points .*It waits least, 1\.30.ms in all; its successor rank 25 waits first/,
       );
       const faults = page.getByRole("region", { name: "Injected faults" }).last();
       expect(await faults.locator("tbody tr").allTextContents()).toEqual([
@@ -133,7 +135,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
 
   it("reads cells of the matrix by pointer, joins them by level, and shows a pair on the map", () =>
     seen("one", { height: 1400 }, async ({ page }) => {
-      const canvas = matrix(page).locator("canvas");
+      const canvas = matrix(page).locator("canvas.cells");
       const box = await canvas.boundingBox();
       await canvas.hover({ position: { x: (box?.width ?? 0) / 2, y: (box?.height ?? 0) / 2 } });
       const tip = matrix(page).locator(".tip");
@@ -142,8 +144,8 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       await expect.poll(() => page.url()).toContain("level=leaf");
       const table = page.getByRole("region", { name: "Slowest pairs" });
       expect(await table.locator("tbody tr").first().textContent()).toContain("leaf-0-1-r2p0");
-      await matrix(page).locator("label", { hasText: "Worst pair" }).click();
-      await expect.poll(() => page.url()).toContain("cell=worst");
+      await matrix(page).locator("label", { hasText: "Median pair" }).click();
+      await expect.poll(() => page.url()).toContain("cell=median");
       await canvas.hover({ position: { x: (box?.width ?? 0) / 2, y: (box?.height ?? 0) / 2 } });
       expect(await tip.textContent()).toMatch(/leaf-.* → leaf-.*joins \d+ pairs, the worst/s);
       await matrix(page).getByText("Hosts", { exact: true }).click();
@@ -159,7 +161,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
       await expect.poll(() => page.url()).toContain("finding=0");
-      await matrix(page).locator("canvas").focus();
+      await matrix(page).locator("canvas.cells").focus();
       await page.keyboard.press("ArrowDown");
       const before = await matrix(page).locator(".tip").textContent();
       await page.keyboard.press("Shift+ArrowRight");
@@ -172,7 +174,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("ArrowRight");
       expect(await lanes.locator(".tip").textContent()).toMatch(/rank 21, culprit.*wait/s);
-      await matrix(page).locator("canvas").focus();
+      await matrix(page).locator("canvas.cells").focus();
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("Enter");
@@ -196,7 +198,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
       expect(cells.match(/<rect/g)?.length).toBeGreaterThan(3400);
       expect(cells).toContain("stroke-dasharray");
       expect(await saved(page, "Save Wait chain as SVG")).toMatch(
-        /^<svg [^]*rank 21[^]*waits least[^]*<\/svg>$/,
+        /^<svg [^]*rank 21[^]*named by the finding[^]*<\/svg>$/,
       );
       expect(await saved(page, "Save Rank timeline as SVG")).toMatch(
         /^<svg [^]*rank 57[^]*<\/svg>$/,
@@ -258,6 +260,50 @@ describe.skipIf(missing !== null)("diagnosis", () => {
         });
   });
 
+  it("shows one slow port of 1 024 ranks without a control: cells of 6 pixels and more in the colour of alarm", async () => {
+    for (const dark of [false, true])
+      for (const width of [1280, 1440])
+        await seen("slow-port", { width, height: 1600, dark }, async ({ page }) => {
+          const canvas = matrix(page).locator("canvas.cells");
+          expect(Number(await canvas.getAttribute("data-cell-px"))).toBeGreaterThanOrEqual(6);
+          await page.waitForTimeout(200);
+          // The largest square of one strong red on the canvas, in CSS pixels.
+          const square = await canvas.evaluate((element) => {
+            const drawn = element as HTMLCanvasElement;
+            const copy = document.createElement("canvas");
+            [copy.width, copy.height] = [drawn.width, drawn.height];
+            const context = copy.getContext("2d", { willReadFrequently: true });
+            context?.drawImage(drawn, 0, 0);
+            const data = context?.getImageData(0, 0, copy.width, copy.height).data;
+            if (!data) return 0;
+            const red = (i: number): boolean => {
+              const [r, g, b] = [data[4 * i] ?? 0, data[4 * i + 1] ?? 0, data[4 * i + 2] ?? 0];
+              return r > 120 && r > 1.5 * g && r > 1.5 * b;
+            };
+            const sizes = new Uint16Array(copy.width * copy.height);
+            let most = 0;
+            for (let i = copy.width + 1; i < sizes.length; i++) {
+              if (!red(i)) continue;
+              const [up, left, both] = [i - copy.width, i - 1, i - copy.width - 1];
+              sizes[i] = 1 + Math.min(sizes[up] ?? 0, sizes[left] ?? 0, sizes[both] ?? 0);
+              most = Math.max(most, sizes[i] ?? 0);
+            }
+            return (most * drawn.clientWidth) / drawn.width;
+          });
+          expect(square).toBeGreaterThanOrEqual(6);
+          expect(await matrix(page).locator("p.answer").textContent()).toContain("host-77/nic-3");
+          await expect(page.locator("main").textContent()).resolves.not.toContain("Nothing found");
+          const before = page.url();
+          await matrix(page).getByRole("button", { name: "Whole matrix" }).click();
+          await expect.poll(() => page.url()).not.toBe(before);
+          expect(Number(await canvas.getAttribute("data-cell-px"))).toBeLessThan(1);
+          await matrix(page).getByRole("button", { name: "Worst part" }).click();
+          await expect
+            .poll(async () => Number(await canvas.getAttribute("data-cell-px")))
+            .toBeGreaterThan(6);
+        });
+  });
+
   it("is quick with 16 384 NICs and 200 000 pairs", () =>
     seen("large", { width: 1920, height: 1600 }, async ({ page }) => {
       expect(bench.bytes("large")).toBeLessThan(REPORT_BYTES_MAX);
@@ -265,7 +311,7 @@ describe.skipIf(missing !== null)("diagnosis", () => {
         () => performance.getEntriesByName("railtwin:first-picture")[0]?.startTime ?? Infinity,
       );
       expect(picture).toBeLessThan(FIRST_PICTURE_MS);
-      const canvas = matrix(page).locator("canvas");
+      const canvas = matrix(page).locator("canvas.cells");
       await canvas.scrollIntoViewIfNeeded();
       async function timed(kind: string, act: () => Promise<void>): Promise<number> {
         await page.evaluate((on) => {

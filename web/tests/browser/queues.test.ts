@@ -115,7 +115,7 @@ describe.skipIf(missing !== null)("queues", () => {
       await page.mouse.up();
       await expect.poll(() => page.url()).toMatch(/time=\d+-\d+/);
       expect((await page.locator("main canvas").screenshot()).equals(whole)).toBe(false);
-      await page.getByRole("button", { name: "Whole step" }).click();
+      await page.locator("footer").getByRole("button", { name: "Whole run" }).click();
       await expect.poll(() => page.url()).not.toContain("time=");
       const table = page.getByRole("region", { name: "Slowest transfers" });
       await table.locator("tbody tr").first().click();

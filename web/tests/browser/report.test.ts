@@ -136,7 +136,7 @@ describe.skipIf(missing !== null)("report page", () => {
       await page.keyboard.press("Escape");
       await expect.poll(() => page.locator(".side h2").textContent()).toBe("All links");
       await page.keyboard.press("3");
-      await expect.poll(() => page.locator("h2").first().textContent()).toBe("Step timeline");
+      await expect.poll(() => page.locator("h2").first().textContent()).toBe("Timeline");
       await page.getByRole("slider", { name: /Start/ }).focus();
       await page.keyboard.press("ArrowRight");
       await expect.poll(() => page.url()).toMatch(/time=32180000000-/);
@@ -164,7 +164,7 @@ describe.skipIf(missing !== null)("report page", () => {
       expect(await page.locator(".readout").textContent()).toMatch(/ms.*of 3\.22/);
       const [, from = "", to = ""] = /time=(\d+)-(\d+)/.exec(page.url()) ?? [];
       expect(Number(to) - Number(from)).toBeGreaterThan(0.4e12);
-      await page.getByRole("button", { name: "Whole step" }).click();
+      await page.locator("footer").getByRole("button", { name: "Whole run" }).click();
       await expect.poll(() => page.url()).not.toContain("time=");
       await page.goBack();
       await expect.poll(() => page.url()).toContain(`time=${from}-${to}`);
@@ -231,7 +231,7 @@ describe.skipIf(missing !== null)("report page", () => {
       for (const [view, name] of [
         ["1", "Where the step goes"],
         ["2", "Fabric map"],
-        ["3", "Step timeline"],
+        ["3", "Timeline"],
       ] as const) {
         await page.keyboard.press(view);
         for (const kind of ["SVG", "PNG"]) {
@@ -255,8 +255,8 @@ describe.skipIf(missing !== null)("report page", () => {
       await expect.poll(() => page.getByRole("button", { name: "copied" }).count()).toBe(1);
       const text = await page.evaluate(() => navigator.clipboard.readText());
       const [head, first] = text.split("\r\n");
-      expect(head).toBe("figure,value hpn-512,range,unit,note");
-      expect(first).toMatch(/^step_time,3218000000000,\d{13},ps,median over 24 hash seeds$/);
+      expect(head).toBe("figure,value hpn-512,range,unit,reason hpn-512,note");
+      expect(first).toMatch(/^step_time,3218000000000,\d{13},ps,,median over 24 hash seeds$/);
     }));
 
   it("sorts a table by a click on its head", () =>

@@ -24,6 +24,7 @@ import {
   slowestCells,
   type DrawnLevel,
 } from "../../src/model/matrix";
+import { chainWords } from "../../src/views/diagnosis/chain_words";
 import { cellUnder, matrixFrame } from "../../src/views/diagnosis/matrix_draw";
 import {
   countOf,
@@ -259,11 +260,12 @@ describe("the delay matrix", () => {
     const frame = matrixFrame(800, 64);
     expect(frame.side % 64).toBe(0);
     const px = frame.side / 64;
-    expect(cellUnder(nics, frame, frame.left + 3.5 * px, frame.head + 60.5 * px)).toEqual({
+    const all = { row: 0, column: 0, size: 64 };
+    expect(cellUnder(all, frame, frame.left + 3.5 * px, frame.head + 60.5 * px)).toEqual({
       row: 60,
       column: 3,
     });
-    expect(cellUnder(nics, frame, frame.left - 1, frame.head + 5)).toBeNull();
+    expect(cellUnder(all, frame, frame.left - 1, frame.head + 5)).toBeNull();
   });
   it("colours by the logarithm of the ratio up to a round factor", () => {
     expect([1, 1.5, 2.6, 7, 2000].map(matrixTop)).toEqual([1.5, 1.5, 3, 10, 2000]);
@@ -323,6 +325,39 @@ describe("the wait chain", () => {
     expect(ringOf(still).every(({ part, turn }) => part === 0 && turn === 0)).toBe(true);
     const one = { ...chain, rows: 1, total: 1 };
     expect(ringOf(one)[0]?.before).toBeNull();
+  });
+});
+
+describe("the words of the wait chain", () => {
+  const hang = {
+    ...there(findings[0]),
+    syndrome: "non-communication-hang",
+    suspects: [{ kind: "rank", name: "train/6", share: 1, devices: ["host-0-0-6"] }],
+  };
+  const said = (change: Partial<typeof chain>, found = [hang]): string =>
+    chainWords({ ...chain, ...change }, found);
+  it("name whom the finding names, whatever the waits show", () => {
+    const named = said({ finding: 0, culprit: 6, least: null });
+    expect(named).toMatch(/^Rank 25 on host-0-0-6 is where the finding points \(.*train\/6\)\./);
+    expect(named).toMatch(/waits of this ring alone would not show it/);
+    expect(said({ finding: 0, culprit: 5, least: 5 })).toMatch(/It waits least.*wait for it\.$/);
+    expect(said({ finding: 0, culprit: 6, least: 5 })).toMatch(/alone it would be rank 21/);
+    expect(said({ finding: 0, culprit: null, least: 5 })).toMatch(
+      /train\/6\. Nobody of this ring stands there\.$/,
+    );
+  });
+  it("ask for what would tell where there is no finding", () => {
+    expect(said({ finding: null, culprit: null, least: null }, [])).toMatch(
+      /^Not enough evidence .* What would tell: /,
+    );
+    expect(said({ finding: null, culprit: 5, least: 5 }, [])).toMatch(
+      /No finding names it: this alone is not enough evidence\. What would tell: /,
+    );
+  });
+  it("never say that nobody is to blame", () => {
+    for (const finding of [0, null])
+      for (const culprit of [null, 5])
+        expect(said({ finding, culprit, least: culprit })).not.toMatch(/no culprit|nobody is/i);
   });
 });
 

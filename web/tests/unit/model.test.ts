@@ -67,15 +67,19 @@ describe("fabric", () => {
 describe("load", () => {
   const run = first(smallReport());
   const fabric = buildFabric(run);
-  it("takes the link table for the whole step and the series for a window", () => {
+  it("takes the link table for the whole run and the series for a window", () => {
     expect(linkLoad(run, null, "worst").values).toBe(run.links.utilization);
     const bin = run.link_bins?.bin_ps ?? 0;
     const one = linkLoad(run, { from_ps: 5 * bin, to_ps: 6 * bin }, "worst");
     expect(one.withoutSeries).toBe(0);
-    expect(one.values[7]).toBeCloseTo((run.link_bins?.utilization[7 * 60 + 5] ?? 0) / 255, 6);
+    const series = Array.from(run.link_bins?.utilization.subarray(7 * 60, 8 * 60) ?? []);
+    const mean = series.reduce((a, b) => a + b, 0) / 60;
+    expect(one.values[7]).toBeCloseTo(
+      ((series[5] ?? 0) / mean) * (run.links.utilization_mean[7] ?? 0),
+      5,
+    );
     const all = linkLoad(run, { from_ps: 0, to_ps: run.duration_ps }, "worst");
-    const series = run.link_bins?.utilization.subarray(7 * 60, 8 * 60) ?? [];
-    expect(all.values[7]).toBeCloseTo(Array.from(series).reduce((a, b) => a + b, 0) / 60 / 255, 5);
+    expect(all.values[7]).toBeCloseTo(run.links.utilization_mean[7] ?? 0, 5);
   });
   it("gives a device its worst link, and the direction asked for", () => {
     const { values } = linkLoad(run, null, "worst");
@@ -217,6 +221,7 @@ describe("page state", () => {
   const state: PageState = {
     view: "map",
     run: 1,
+    job: "a b",
     device: 17,
     link: 4,
     list: "moves",
@@ -234,7 +239,8 @@ describe("page state", () => {
     finding: 3,
     findingSort: "since",
     matrixLevel: "leaf",
-    matrixValue: "worst",
+    matrixValue: "median",
+    matrixBlock: [480, 12],
     hiddenAxes: ["tp", "dp_ep"],
   };
   it("goes into the URL and comes back", () => {

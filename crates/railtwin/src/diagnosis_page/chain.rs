@@ -21,20 +21,21 @@ pub(super) struct Chain {
     /// Rows of the ranks; each receives from the one before, the first from the last.
     pub(super) ring: Vec<u32>,
     waits: Vec<Wait>,
-    /// Position of who the others wait for.
+    /// Position of the rank that the finding names; else of who the others wait for.
     pub(super) culprit: Option<usize>,
+    /// Position of who the others wait for, as far as waits alone tell.
+    least: Option<usize>,
+    /// Row of the finding that the chain is about; none where nobody is accused.
+    finding: Option<usize>,
 }
 
 impl Chain {
-    /// The ring with one of the accused ranks, or else the one in which ranks wait longest; none without messages.
-    ///
-    /// Where no wait tells whom the others wait for it is `awaited`, whom a finding names: of a rank that enters nothing
-    /// more there are no messages either.
+    /// The ring with one of the ranks that `finding` accuses, or else the one in which ranks wait longest; none without messages.
     pub(super) fn of(
         run: &TelemetryRun,
         since_ns: u64,
+        finding: Option<usize>,
         accused: &[u32],
-        awaited: Option<u32>,
     ) -> Option<Self> {
         let directory = &run.directory;
         let mut best: Option<((bool, f64), Self)> = None;
@@ -51,14 +52,16 @@ impl Chain {
                     .as_ref()
                     .is_none_or(|(known, _)| value.partial_cmp(known).is_some_and(|o| o.is_gt()));
                 if better {
-                    best = Some((value, Self { communicator, ring, waits, culprit: None }));
+                    best = Some((value, Self { communicator, ring, waits, culprit: None, least: None, finding }));
                 }
             }
         }
         let (_, chain) = best?;
-        let named = || chain.ring.iter().position(|&rank| Some(rank) == awaited);
-        let culprit = culprit(&chain.waits).or_else(named);
-        Some(Self { culprit, ..chain })
+        let least = waits_least(&chain.waits);
+        // Who is accused is not gainsaid: waits before a hang, or of a ring beside the slow one, show nobody or another.
+        let named = accused.iter().find_map(|rank| chain.ring.iter().position(|other| other == rank));
+        let culprit = named.or_else(|| least.filter(|_| finding.is_none()));
+        Some(Self { culprit, least, ..chain })
     }
 
     /// The ranks before and behind one of the ring.
@@ -70,14 +73,14 @@ impl Chain {
     /// As the page reads it.
     pub(super) fn value(&self, directory: &Directory) -> Value {
         let total = self.ring.len();
-        let (mut rows, mut culprit): (Vec<usize>, _) = ((0..total).collect(), self.culprit);
+        let mut rows: Vec<usize> = (0..total).collect();
         if total > RANKS_MAX {
             // What is left begins half of it before the culprit.
-            let middle = culprit.unwrap_or(0);
+            let middle = self.culprit.unwrap_or(0);
             let first = (middle + total - RANKS_MAX / 2) % total;
             rows = (0..RANKS_MAX).map(|at| (first + at) % total).collect();
-            culprit = culprit.map(|_| RANKS_MAX / 2);
         }
+        let listed = |position: Option<usize>| rows.iter().position(|&row| Some(row) == position);
         let info = &directory.communicators[self.communicator as usize];
         let rank = |&at: &usize| &directory.ranks[self.ring[at] as usize];
         let hosts = rows.iter().map(|at| directory.hosts[rank(at).host as usize].name.as_str());
@@ -90,8 +93,8 @@ impl Chain {
                 &rows.iter().map(|&at| self.waits[at].first_stage()).collect::<Vec<_>>(),
             );
         json!({
-            "communicator": info.name, "axis": info.axis, "total": total, "culprit": culprit,
-            "ranks": ranks.finish(),
+            "communicator": info.name, "axis": info.axis, "total": total, "culprit": listed(self.culprit),
+            "finding": self.finding, "least": listed(self.least), "ranks": ranks.finish(),
         })
     }
 }
@@ -123,7 +126,7 @@ fn rings(next: &BTreeMap<u32, u32>) -> Vec<Vec<u32>> {
 }
 
 /// Who waits least, and clearly less than the others, while no rank begins to wait before its successor.
-fn culprit(waits: &[Wait]) -> Option<usize> {
+fn waits_least(waits: &[Wait]) -> Option<usize> {
     let least = (0..waits.len()).min_by(|&a, &b| waits[a].waited_ns().total_cmp(&waits[b].waited_ns()))?;
     let usual = median(&mut waits.iter().map(|wait| wait.waited_ns()).collect::<Vec<_>>())?;
     let next = waits[(least + 1) % waits.len()].first_stage();

@@ -13,7 +13,7 @@ use crate::telemetry_run::traffic::Pair;
 
 /// Cells that a page takes.
 const CELLS_MAX: usize = 200_000;
-/// A pair that takes so many times the time of those alike is always listed.
+/// A pair that takes so many times the time of those alike is listed before others.
 const SLOW: f64 = 1.1;
 
 /// The matrix of what was sent since `since_ns`; none without messages.
@@ -30,19 +30,8 @@ pub(super) fn matrix(case: &Case, run: &TelemetryRun, since_ns: u64) -> Option<V
         if usual > 0.0 { pair.ns_per_byte / usual } else { 1.0 }
     };
     let total = pairs.len();
-    // All slow pairs, and of the others every so-manieth.
-    let others = pairs.iter().filter(|pair| ratio(pair) < SLOW).count();
-    let room = CELLS_MAX.saturating_sub(total - others).max(1);
-    let every = if total > CELLS_MAX { others.div_ceil(room) } else { 1 };
-    let mut other = 0_usize;
-    let mut listed: Vec<&Pair> = pairs
-        .iter()
-        .filter(|pair| {
-            other += usize::from(ratio(pair) < SLOW);
-            ratio(pair) >= SLOW || other.is_multiple_of(every)
-        })
-        .collect();
-    listed.truncate(CELLS_MAX);
+    let ratios: Vec<f64> = pairs.iter().map(ratio).collect();
+    let listed: Vec<&Pair> = listed(&ratios, CELLS_MAX).into_iter().map(|row| &pairs[row]).collect();
     // In the order of the fabric; NICs that it does not know come last, by name.
     let device = |name: &str| nic_named(fabric, name);
     let mut ends: BTreeMap<(u32, &str), u32> = BTreeMap::new();
@@ -89,6 +78,24 @@ pub(super) fn matrix(case: &Case, run: &TelemetryRun, since_ns: u64) -> Option<V
     }))
 }
 
+/// Rows of pairs to list, ascending, at most `room`: the slowest, and of the others every so-manieth. Where slow pairs
+/// alone are more than the room, as noise of 10 % makes them, half of it is theirs, the slowest first.
+fn listed(ratios: &[f64], room: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ratios.len()).collect();
+    if order.len() <= room {
+        return order;
+    }
+    order.sort_by(|&a, &b| ratios[b].total_cmp(&ratios[a]).then(a.cmp(&b)));
+    let slow = order.partition_point(|&row| ratios[row] >= SLOW).min(room / 2);
+    let mut chosen = order[..slow].to_vec();
+    let mut others = order.split_off(slow);
+    others.sort_unstable();
+    let every = others.len().div_ceil(room - slow);
+    chosen.extend(others.into_iter().step_by(every));
+    chosen.sort_unstable();
+    chosen
+}
+
 fn medians(pairs: &[Pair]) -> BTreeMap<(String, usize), f64> {
     let mut values: BTreeMap<(String, usize), Vec<f64>> = BTreeMap::new();
     for pair in pairs {
@@ -96,4 +103,26 @@ fn medians(pairs: &[Pair]) -> BTreeMap<(String, usize), f64> {
     }
     let of = |mut values: Vec<f64>| median(&mut values).unwrap_or(0.0);
     values.into_iter().map(|(alike, values)| (alike, of(values))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    /// A million pairs, half of them beyond 10 % by noise, and the last row five times slow: all of it is listed.
+    #[test]
+    fn the_slowest_pairs_are_listed_wherever_they_stand() {
+        let side = 1_000_usize;
+        let noise = |at: usize| 0.8 + 0.4 * ((at * 7_919) % 1_009) as f64 / 1_009.0;
+        let ratios: Vec<f64> =
+            (0..side * side).map(|at| if at / side == side - 1 { 5.0 } else { noise(at) }).collect();
+        let rows = listed(&ratios, 200_000);
+        assert!(rows.len() <= 200_000 && rows.len() > 150_000, "{}", rows.len());
+        assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(rows.iter().filter(|&&row| row / side == side - 1).count(), side);
+        // The others still show what is usual: as many fast ones as a draw has.
+        let fast = rows.iter().filter(|&&row| ratios[row] < 1.0).count();
+        assert!(fast > 20_000, "{fast}");
+        assert_eq!(listed(&ratios[..10], 200_000), (0..10).collect::<Vec<_>>());
+    }
 }

@@ -6,7 +6,7 @@ mod lanes;
 mod matrix;
 
 use railtwin_engine::Case;
-use railtwin_records::{Action, Component, Finding, Syndrome, Truth};
+use railtwin_records::{Action, Component, Finding, Truth};
 use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
@@ -32,16 +32,16 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
         })
         .collect();
     let begun = case.truths.iter().filter(|truth| truth.from_ns < until_ns);
-    let accusation = run.findings.iter().find(|finding| finding.accuses());
+    let accusing = (0..run.findings.len()).filter(|&row| run.findings[row].accuses());
+    let accused: Vec<(usize, Vec<u32>)> =
+        accusing.map(|row| (row, components.ranks_of(&run.findings[row]))).collect();
+    let accusation = accused.first().map(|(row, _)| &run.findings[*row]);
+    // The chain is about the first finding that ranks stand at: a switch has none.
+    let about = accused.iter().find(|(_, ranks)| !ranks.is_empty()).or_else(|| accused.first());
+    let finding = about.map(|(row, _)| *row);
+    let accused = about.map_or_else(Vec::new, |(_, ranks)| ranks.clone());
     let since_ns = accusation.map_or(0, |finding| finding.since_ns);
-    let accused = accusation.map_or_else(Vec::new, |finding| components.ranks_of(finding));
-    // A rank that enters late, or not at all, is waited for; beside a slow cable nobody is.
-    let awaited = accusation
-        .filter(|finding| {
-            matches!(finding.syndrome, Syndrome::NonCommunicationHang | Syndrome::NonCommunicationSlow)
-        })
-        .and_then(|_| if let [rank] = accused[..] { Some(rank) } else { None });
-    let chain = chain::Chain::of(run, since_ns, &accused, awaited);
+    let chain = chain::Chain::of(run, since_ns, finding, &accused);
     let mut section = json!({
         "source": "simulated",
         "operations": run.seen[0],

@@ -8,8 +8,10 @@ export interface LinkTable {
   fabric: Fabric;
   /** Link row per row of the table. */
   rows: Uint32Array;
-  /** Utilization per link row. */
+  /** Utilization and bytes per link row, and 1 where they are of the whole run though a window is set. */
   values: Float32Array;
+  carried: Float64Array;
+  whole: Uint8Array;
   /** The selected device, at one end of every row; null: all links. */
   device: DeviceRow | null;
   /** Utilization at which a bar fills its cell. */
@@ -21,9 +23,10 @@ export interface LinkTable {
 }
 
 export function linkColumns(table: LinkTable): TableColumn[] {
-  const { fabric, rows, values, device, top, compared, parallel } = table;
+  const { fabric, rows, values, carried, whole: unknown, device, top, compared, parallel } = table;
   const { devices, links } = fabric.run;
   const at = (i: number): number => rows[i] ?? 0;
+  const mark = (i: number): string => (unknown[at(i)] === 1 ? " *" : "");
   const ends = (i: number): readonly [number, number] => endsOf(fabric.run, at(i));
   const peer = (i: number): number => (ends(i)[0] === device ? ends(i)[1] : ends(i)[0]);
   const where: TableColumn[] =
@@ -67,7 +70,7 @@ export function linkColumns(table: LinkTable): TableColumn[] {
       align: "right",
       width: "6.7rem",
       value: (i) => values[at(i)] ?? 0,
-      text: (i) => percent(values[at(i)] ?? 0),
+      text: (i) => percent(values[at(i)] ?? 0) + mark(i),
       bar: (i) => (values[at(i)] ?? 0) / Math.max(top, 0.01),
     },
     {
@@ -86,12 +89,13 @@ export function linkColumns(table: LinkTable): TableColumn[] {
       unit: "B",
       align: "right",
       width: "4.7rem",
-      value: (i) => links.bytes[at(i)] ?? 0,
-      text: (i) => bytes(links.bytes[at(i)] ?? 0),
+      value: (i) => carried[at(i)] ?? 0,
+      text: (i) => bytes(carried[at(i)] ?? 0) + mark(i),
     },
     {
       key: "flows",
       label: "Flows",
+      whole: true,
       align: "right",
       width: "4rem",
       value: (i) => links.flows[at(i)] ?? 0,

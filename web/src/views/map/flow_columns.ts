@@ -41,6 +41,7 @@ export function flowColumns(run: Run, flows: Flows, rows: Uint32Array): TableCol
     number("source_port", "Port", "3.7rem", (i) => flows.source_port[at(i)] ?? 0),
     number("landed_port", "Landed", "4.2rem", (i) => flows.landed_port[at(i)] ?? 0),
     number("bytes", "Bytes", "4.6rem", (i) => flows.bytes[at(i)] ?? 0, {
+      whole: true,
       unit: "B",
       text: (i) => bytes(flows.bytes[at(i)] ?? 0),
     }),
@@ -54,9 +55,10 @@ export function pairColumns(run: Run, pairs: readonly HostPair[]): TableColumn[]
   return [
     text("source", "Source", (i) => name(pairs[i]?.source)),
     text("target", "Target", (i) => name(pairs[i]?.target)),
-    number("flows", "Flows", "5rem", (i) => pairs[i]?.flows ?? 0),
-    number("paths", "Paths", "5rem", (i) => pairs[i]?.paths ?? 0),
+    number("flows", "Flows", "5rem", (i) => pairs[i]?.flows ?? 0, { whole: true }),
+    number("paths", "Paths", "5rem", (i) => pairs[i]?.paths ?? 0, { whole: true }),
     number("bytes", "Bytes", "6rem", (i) => pairs[i]?.bytes ?? 0, {
+      whole: true,
       unit: "B",
       text: (i) => bytes(pairs[i]?.bytes ?? 0),
     }),

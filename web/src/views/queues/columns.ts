@@ -1,6 +1,6 @@
 // Columns of the tables of queues: pauses by hop, links, slowest transfers.
 import type { Queues, SlowFlows } from "../../api/payload";
-import { linkLabel, type PauseRow } from "../../model/queues";
+import { linkLabel, type PauseRow, type QueuesSeen } from "../../model/queues";
 import { bytes, figure, percent, time, whole } from "../../ui/format";
 import type { TableColumn } from "../../ui/table";
 
@@ -79,9 +79,15 @@ export function pauseColumns(rows: readonly PauseRow[], names: readonly string[]
   ];
 }
 
-export function linkColumns({ links }: Queues, duration_ps: number): TableColumn[] {
+/** Links by queue; `seen` has longest queues and times paused of a time window, null: of the whole run. */
+export function linkColumns(
+  { links }: Queues,
+  duration_ps: number,
+  seen: QueuesSeen | null,
+): TableColumn[] {
   const paused = (r: number): number =>
-    duration_ps > 0 ? (links.paused_ps[r] ?? 0) / duration_ps : 0;
+    seen ? (seen.paused[r] ?? 0) : duration_ps > 0 ? (links.paused_ps[r] ?? 0) / duration_ps : 0;
+  const longest = (r: number): number => (seen ? seen.bytes[r] : links.queue_bytes_max[r]) ?? 0;
   return [
     { key: "link", label: "Link", value: (r) => linkLabel(links, r), search: true },
     {
@@ -90,8 +96,8 @@ export function linkColumns({ links }: Queues, duration_ps: number): TableColumn
       unit: "B",
       align: "right",
       width: "8rem",
-      value: (r) => links.queue_bytes_max[r] ?? 0,
-      text: (r) => bytes(links.queue_bytes_max[r] ?? 0),
+      value: longest,
+      text: (r) => bytes(longest(r)),
     },
     {
       key: "paused",
@@ -105,6 +111,7 @@ export function linkColumns({ links }: Queues, duration_ps: number): TableColumn
     {
       key: "pause_frames",
       label: "Pause frames",
+      whole: true,
       align: "right",
       width: "7rem",
       value: (r) => links.pause_frames[r] ?? 0,
@@ -113,6 +120,7 @@ export function linkColumns({ links }: Queues, duration_ps: number): TableColumn
     {
       key: "dropped",
       label: "Dropped",
+      whole: true,
       align: "right",
       width: "6rem",
       value: (r) => links.dropped[r] ?? 0,
@@ -121,46 +129,53 @@ export function linkColumns({ links }: Queues, duration_ps: number): TableColumn
   ];
 }
 
-export function slowColumns(flows: SlowFlows): TableColumn[] {
-  const fct = (r: number): number => (flows.end_ps[r] ?? 0) - (flows.start_ps[r] ?? 0);
+/** Slowest transfers: `rows` are rows of the run's. */
+export function slowColumns(flows: SlowFlows, rows: Uint32Array): TableColumn[] {
+  const at = (r: number): number => rows[r] ?? 0;
+  const fct = (r: number): number => (flows.end_ps[at(r)] ?? 0) - (flows.start_ps[at(r)] ?? 0);
   return [
     {
       key: "job",
       label: "Job",
       width: "6rem",
-      value: (r) => flows.job.at(r),
+      value: (r) => flows.job.at(at(r)),
       search: true,
       csvOnly: flows.job.dict.length < 2,
     },
     {
       key: "transfer",
       label: "From → to",
-      value: (r) => `${flows.source.at(r)} → ${flows.target.at(r)}`,
+      value: (r) => `${flows.source.at(at(r))} → ${flows.target.at(at(r))}`,
       search: true,
     },
     {
       key: "kind",
       label: "Communication",
       width: "8rem",
-      value: (r) => flows.kind.at(r),
+      value: (r) => flows.kind.at(at(r)),
       search: true,
     },
-    { key: "operation", label: "Operation", csvOnly: true, value: (r) => flows.operation[r] ?? 0 },
+    {
+      key: "operation",
+      label: "Operation",
+      csvOnly: true,
+      value: (r) => flows.operation[at(r)] ?? 0,
+    },
     {
       key: "bytes",
       label: "Bytes",
       unit: "B",
       align: "right",
       width: "5.5rem",
-      value: (r) => flows.bytes[r] ?? 0,
-      text: (r) => bytes(flows.bytes[r] ?? 0),
+      value: (r) => flows.bytes[at(r)] ?? 0,
+      text: (r) => bytes(flows.bytes[at(r)] ?? 0),
     },
     {
       key: "start",
       label: "Start",
       unit: "ps",
       csvOnly: true,
-      value: (r) => flows.start_ps[r] ?? 0,
+      value: (r) => flows.start_ps[at(r)] ?? 0,
     },
     {
       key: "fct",

@@ -2,7 +2,7 @@
 import type { Run } from "../../api/payload";
 import type { FigureRow } from "../../model/figures";
 import type { Theme } from "../../ui/colors";
-import { change, difference, figure, label, NONE } from "../../ui/format";
+import { change, difference, figure, label, missing } from "../../ui/format";
 import type { TableColumn } from "../../ui/table";
 
 /** A verdict in words: colour only repeats it. */
@@ -15,6 +15,16 @@ export const VERDICTS = {
 
 export const verdictColor = (row: FigureRow | undefined, theme: Theme): string | undefined =>
   row?.verdict === "better" ? theme.good : row?.verdict === "worse" ? theme.bad : undefined;
+
+/** A value with its unit, or why there is none. */
+export function valueText(row: FigureRow | undefined, run: number): string {
+  const value = row?.values[run] ?? null;
+  return value === null ? missing(row?.reasons[run] ?? "") : figure(value, row?.unit ?? "");
+}
+
+/** "a: Step time" for the figure of one job of several. */
+export const rowLabel = (row: FigureRow | undefined): string =>
+  row === undefined ? "" : `${row.job === "" ? "" : `${row.job}: `}${label(row.bare)}`;
 
 export function figureColumns(
   rows: readonly FigureRow[],
@@ -29,7 +39,7 @@ export function figureColumns(
       label: "Figure",
       width: compared ? "24%" : "26%",
       value: (r) => at(r)?.name ?? "",
-      text: (r) => label(at(r)?.name ?? ""),
+      text: (r) => rowLabel(at(r)),
       search: true,
     },
   ];
@@ -38,9 +48,9 @@ export function figureColumns(
       key: `value ${run.name}`,
       label: compared ? run.name : "Value",
       align: "right",
-      width: "13%",
+      width: compared ? "14%" : "18%",
       value: (r) => at(r)?.values[i] ?? "",
-      text: (r) => figure(at(r)?.values[i] ?? null, at(r)?.unit ?? ""),
+      text: (r) => valueText(at(r), i),
     }),
   );
   if (compared)
@@ -53,7 +63,9 @@ export function figureColumns(
         value: (r) => at(r)?.difference ?? "",
         text: (r) => {
           const row = at(r);
-          return row?.difference == null ? NONE : difference(row.difference, row.unit);
+          return row?.difference == null
+            ? missing("not in both")
+            : difference(row.difference, row.unit);
         },
       },
       {
@@ -64,7 +76,8 @@ export function figureColumns(
         value: (r) => at(r)?.change ?? "",
         text: (r) => {
           const row = at(r);
-          return row?.change == null ? NONE : change(row.change);
+          if (row?.difference == null) return "";
+          return row.change === null ? missing("baseline is 0") : change(row.change);
         },
       },
       {
@@ -80,14 +93,14 @@ export function figureColumns(
       key: "range",
       label: "Range over seeds",
       align: "right",
-      width: "20%",
+      width: "18%",
       value: (r) => at(r)?.ranges[0]?.low ?? "",
       text: (r) => {
         const row = at(r);
         const range = row?.ranges[0];
         return row && range
           ? `${figure(range.low, row.unit)} – ${figure(range.high, row.unit)}`
-          : NONE;
+          : "";
       },
     });
   list.push(
@@ -97,6 +110,12 @@ export function figureColumns(
       csvOnly: true,
       value: (r) => at(r)?.unit ?? "",
     },
+    ...runs.map((run, i): TableColumn => ({
+      key: `reason ${run.name}`,
+      label: "Why there is no value",
+      csvOnly: true,
+      value: (r) => at(r)?.reasons[i] ?? "",
+    })),
     { key: "note", label: "Note", value: (r) => at(r)?.note ?? "", search: true },
   );
   return list;

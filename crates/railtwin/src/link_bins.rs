@@ -1,0 +1,288 @@
+//! What links carried over time, as the page reads it: bins of one width for each link that carried anything.
+//!
+//! No engine keeps what each link carried when. The shape over time comes from operations: bytes of each are spread
+//! evenly over its time, on the paths that its queue pairs had then. The sum is exact: each link's bins add up to the
+//! bytes that the run counted on it, and none is more than the link can carry in its time.
+use std::collections::BTreeMap;
+
+use railtwin_engine::lower::FlowPath;
+use railtwin_engine::{BundleTable, Case, IncidentKind, RunLog};
+use railtwin_fabric::{DeviceId, LinkId};
+use railtwin_units::SimTime;
+use railtwin_workload::{OperationId, PatternId, Work};
+use serde_json::{Value, json};
+
+use crate::columns::{f32_column, u8_column, u32_column};
+use crate::moves::Moves;
+
+/// Bins of the time slider.
+pub const BINS: usize = 60;
+/// Most of a bin's value: it stands for the peak of its link.
+const FULL: f64 = 255.0;
+
+/// Bytes of one link by bin.
+pub type Series = [f64; BINS];
+
+/// The series of links that carried anything, by link id.
+pub fn series(
+    case: &Case,
+    log: &RunLog,
+    table: &BundleTable,
+    flows: &[FlowPath],
+    moves: &Moves,
+) -> BTreeMap<u32, Series> {
+    let shifts = shifts(case, flows, moves);
+    let after: Vec<Series> = moves.epochs.iter().map(|epoch| part_after(epoch.at, log.end)).collect();
+    let mut shapes: BTreeMap<u32, Series> = BTreeMap::new();
+    for (pattern, moved) in moved_by_pattern(case, log, table.patterns()).iter().enumerate() {
+        let mut shares: BTreeMap<u32, Series> = BTreeMap::new();
+        for bundle in table.bundles_of(PatternId::from_index(pattern)) {
+            for (link, share) in table.links_of(bundle) {
+                let all = share * table.volume[bundle];
+                shares.entry(link.0).or_insert([0.0; BINS]).iter_mut().for_each(|sum| *sum += all);
+            }
+        }
+        for &(epoch, link, share) in shifts.get(&(pattern as u32)).into_iter().flatten() {
+            let sums = shares.entry(link.0).or_insert([0.0; BINS]);
+            sums.iter_mut().zip(&after[epoch]).for_each(|(sum, part)| *sum += share * part);
+        }
+        for (link, shares) in shares {
+            let sums = shapes.entry(link).or_insert([0.0; BINS]);
+            for ((sum, share), bytes) in sums.iter_mut().zip(shares).zip(moved) {
+                *sum += share.max(0.0) * bytes;
+            }
+        }
+    }
+    let width = log.end.seconds() / BINS as f64;
+    shapes.retain(|link, shape| {
+        let most = case.fabric.capacity(LinkId(*link)).bytes_per_s() * width;
+        fit(shape, log.link_bytes[*link as usize], most);
+        shape.iter().any(|&bytes| bytes > 0.0)
+    });
+    shapes
+}
+
+/// Scales a shape to a sum of `bytes`, no bin above `most`; what does not fit goes to bins with room, those in which
+/// the shape is above 0 first. A sum that fits nowhere is spread evenly. A shape without bytes is left empty.
+fn fit(shape: &mut Series, bytes: f64, most: f64) {
+    if bytes.is_nan() || bytes <= 0.0 || shape.iter().all(|&value| value <= 0.0) {
+        *shape = [0.0; BINS];
+        return;
+    }
+    if bytes >= most * BINS as f64 {
+        *shape = [bytes / BINS as f64; BINS];
+        return;
+    }
+    let mut full = [false; BINS];
+    loop {
+        let free = || (0..BINS).filter(|&bin| !full[bin]);
+        let left = bytes - most * full.iter().filter(|full| **full).count() as f64;
+        let sum: f64 = free().map(|bin| shape[bin]).sum();
+        if sum <= 0.0 {
+            let room = free().count().max(1) as f64;
+            free().collect::<Vec<_>>().into_iter().for_each(|bin| shape[bin] = left / room);
+            break;
+        }
+        let scale = left / sum;
+        let over: Vec<usize> = free().filter(|&bin| shape[bin] * scale > most).collect();
+        if over.is_empty() {
+            free().collect::<Vec<_>>().into_iter().for_each(|bin| shape[bin] *= scale);
+            break;
+        }
+        over.into_iter().for_each(|bin| full[bin] = true);
+    }
+    (0..BINS).filter(|&bin| full[bin]).for_each(|bin| shape[bin] = most);
+}
+
+/// Part of each bin that lies after a moment.
+fn part_after(at: SimTime, end: SimTime) -> Series {
+    let at = at.ps() as f64 / end.ps().max(1) as f64 * BINS as f64;
+    std::array::from_fn(|bin| (bin as f64 + 1.0 - at).clamp(0.0, 1.0))
+}
+
+/// What each change of routes took from links and gave to others: epoch, link, and bytes for each byte of an
+/// operation, by pattern.
+fn shifts(case: &Case, flows: &[FlowPath], moves: &Moves) -> BTreeMap<u32, Vec<(usize, LinkId, f64)>> {
+    let mut shifts: BTreeMap<u32, Vec<(usize, LinkId, f64)>> = BTreeMap::new();
+    for (at, epoch) in moves.epochs.iter().enumerate() {
+        for one in &epoch.moves {
+            let flow = &flows[one.flow as usize];
+            let list = shifts.entry(flow.pattern).or_default();
+            for (links, sign) in [(&one.before, -1.0), (&one.after, 1.0)] {
+                let side_by_side = side_by_side(case, links);
+                list.extend(links.iter().map(|&link| {
+                    let parts = side_by_side[&case.fabric.source(link)];
+                    (at, link, sign * flow.share / parts)
+                }));
+            }
+        }
+    }
+    shifts
+}
+
+/// Links of a path that leave each device: more than one where packets are spread. A device that is reached over one
+/// of several links gets its part of the bytes only, which is left out here: it changes the shape, not the sum.
+fn side_by_side(case: &Case, links: &[LinkId]) -> BTreeMap<DeviceId, f64> {
+    let mut count: BTreeMap<DeviceId, f64> = BTreeMap::new();
+    for &link in links {
+        *count.entry(case.fabric.source(link)).or_default() += 1.0;
+    }
+    count
+}
+
+/// Bytes that each pattern's operations move in each bin. One that never ended moved until the first fault after its
+/// begin, as far as anybody can tell.
+fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
+    let mut series = vec![[0.0; BINS]; patterns];
+    let end = log.end.ps().max(1) as f64;
+    let faults: Vec<SimTime> = log
+        .incidents
+        .iter()
+        .filter(|incident| matches!(incident.kind, IncidentKind::Down(_)))
+        .map(|incident| incident.at)
+        .collect();
+    for id in 0..case.work.operations {
+        let Work::Communicate { pattern, bytes } = case.work.operation(OperationId::from_index(id)).work
+        else {
+            continue;
+        };
+        let start = log.times.start[id];
+        if start == SimTime::NEVER {
+            continue;
+        }
+        let stop = match log.times.end[id] {
+            SimTime::NEVER => faults.iter().copied().find(|&at| at > start).unwrap_or(log.end).min(log.end),
+            stop => stop,
+        };
+        if stop <= start {
+            continue;
+        }
+        let at = |time: SimTime| time.ps() as f64 / end * BINS as f64;
+        let (from, to) = (at(start), at(stop));
+        let last = (to.ceil() as usize).min(BINS);
+        for (bin, sum) in series[pattern.index()].iter_mut().enumerate().take(last).skip(from as usize) {
+            let overlap = to.min(bin as f64 + 1.0) - from.max(bin as f64);
+            *sum += bytes as f64 * (overlap / (to - from)).max(0.0);
+        }
+    }
+    series
+}
+
+/// The page's `link_bins`; `rows` are the rows of its table of links, each with all links from one device to another.
+pub fn page(case: &Case, log: &RunLog, series: &BTreeMap<u32, Series>, rows: &[&[LinkId]]) -> Value {
+    let width = log.end.seconds() / BINS as f64;
+    let mut bins = Columns::default();
+    for (index, links) in rows.iter().enumerate() {
+        let (mut worst, mut carried) = ([0.0_f64; BINS], [0.0_f64; BINS]);
+        for link in *links {
+            let Some(bytes) = series.get(&link.0) else { continue };
+            let most = case.fabric.capacity(*link).bytes_per_s() * width;
+            for bin in 0..BINS {
+                worst[bin] = worst[bin].max(bytes[bin] / most);
+                carried[bin] += bytes[bin];
+            }
+        }
+        if carried.iter().any(|&bytes| bytes > 0.0) {
+            bins.push(index as u32, &worst, &carried);
+        }
+    }
+    let mut value = json!({
+        "bin_ps": log.end.ps() as f64 / BINS as f64,
+        "bins": BINS,
+        "link_rows": u32_column(&bins.rows),
+        "peak": f32_column(&bins.peak),
+        "utilization": u8_column(&bins.worst),
+    });
+    // One link a row: what is carried has the shape of the utilization.
+    if rows.iter().any(|links| links.len() > 1) {
+        value["carried"] = u8_column(&bins.carried);
+    }
+    value
+}
+
+#[derive(Default)]
+struct Columns {
+    rows: Vec<u32>,
+    peak: Vec<f32>,
+    worst: Vec<u8>,
+    carried: Vec<u8>,
+}
+
+impl Columns {
+    fn push(&mut self, row: u32, worst: &Series, carried: &Series) {
+        let peak = worst.iter().copied().fold(0.0, f64::max);
+        self.rows.push(row);
+        self.peak.push(peak as f32);
+        self.worst.extend(parts(worst));
+        self.carried.extend(parts(carried));
+    }
+}
+
+/// Values as parts of the highest.
+fn parts(values: &Series) -> impl Iterator<Item = u8> + '_ {
+    let peak = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    values.iter().map(move |value| (value / peak * FULL).round() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Question, Run};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the shape: the sum is kept, and no bin holds more than fits.
+        #[test]
+        fn a_fitted_shape_keeps_sum_and_bound(
+            values in proptest::collection::vec(prop_oneof![Just(0.0), 0.0..1e9_f64], BINS),
+            used in 0.0..1.0_f64,
+        ) {
+            let mut shape: Series = values.clone().try_into().unwrap();
+            let most = 7e9;
+            let bytes = used * most * BINS as f64;
+            fit(&mut shape, bytes, most);
+            let sum: f64 = shape.iter().sum();
+            if values.iter().any(|&value| value > 0.0) && bytes > 0.0 {
+                prop_assert!((sum / bytes - 1.0).abs() < 1e-9, "{sum} {bytes}");
+            } else {
+                prop_assert_eq!(sum, 0.0);
+            }
+            prop_assert!(shape.iter().all(|&value| (0.0..=most * (1.0 + 1e-9)).contains(&value)));
+        }
+    }
+
+    /// An uplink is dead from 50 to 160 ms: what it carried lies outside of that time, what took its place
+    /// inside, and each link's bins add up to its bytes.
+    #[test]
+    fn bins_follow_paths_and_add_up() {
+        let text = include_str!("../../../scenarios/smallest/one-uplink-down.toml");
+        let question = Question::of_text("b.toml", text, std::path::Path::new("."));
+        let run = Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ());
+        let simulation = run.simulation.as_ref().unwrap();
+        let (case, log) = (&run.resolved.case, &simulation.log);
+        let lowering = railtwin_engine::lower::Lowering::new(case, simulation.chosen);
+        let mask = railtwin_routing::LinkMask::none(&case.fabric);
+        let view = railtwin_engine::choose::View { mask: &mask, planned: &mask };
+        let (table, flows) = lowering.table_of(view, true);
+        let series = series(case, log, &table, &flows, run.moves());
+        let width = log.end.seconds() / BINS as f64;
+        let cable = case.fabric.cable_named("leaf-0:uplink-1").unwrap();
+        for (link, bytes) in log.link_bytes.iter().enumerate() {
+            let link = LinkId(link as u32);
+            if case.fabric.cable_class(link.cable()) < railtwin_fabric::CableClass::Access {
+                continue;
+            }
+            let zero = [0.0; BINS];
+            let bins = series.get(&link.0).unwrap_or(&zero);
+            let sum: f64 = bins.iter().sum();
+            assert!((sum - bytes).abs() <= 1e-9 * bytes.max(1.0), "{link:?}: {sum} {bytes}");
+            let most = case.fabric.capacity(link).bytes_per_s() * width;
+            assert!(bins.iter().all(|&bin| bin <= most * (1.0 + 1e-9)), "{link:?}");
+            if link.cable() == cable && *bytes > 0.0 {
+                let dead = (0.06 / width) as usize..(0.15 / width) as usize;
+                assert!(!dead.is_empty() && bins[dead].iter().all(|&bin| bin == 0.0), "{bins:?}");
+            }
+        }
+        assert!(log.link_bytes.iter().any(|&bytes| bytes > 0.0));
+    }
+}

@@ -1,0 +1,129 @@
+// Figures that lead: reasons in place of values, several jobs, what faults cost, and the percentages of a comparison.
+import { describe, expect, it } from "vitest";
+import { decodePayload } from "../../src/api/decode";
+import type { Run, WirePayload } from "../../src/api/payload";
+import {
+  exposedRows,
+  figureRows,
+  keyFigures,
+  sourceOf,
+  withSeedsOf,
+  worstJob,
+} from "../../src/model/figures";
+import { hashOf, START, stateOf } from "../../src/model/page_state";
+import { change } from "../../src/ui/format";
+import { arranged, shownText } from "../../src/ui/table";
+import { THEMES } from "../../src/ui/colors";
+import { figureColumns, rowLabel, valueText } from "../../src/views/summary/columns";
+import { haltedReport, jobsReport, smallComparison, smallReport } from "../sample.mjs";
+
+const runs = (payload: WirePayload): Run[] => {
+  const decoded = decodePayload(payload);
+  if (decoded === null) throw new Error("decoded to nothing");
+  return decoded.runs;
+};
+const named = <T extends { name: string }>(rows: readonly T[], name: string): T => {
+  const found = rows.find((row) => row.name === name);
+  if (found === undefined) throw new Error(`no ${name}`);
+  return found;
+};
+
+describe("a figure without a value", () => {
+  const halted = runs(haltedReport());
+  const rows = figureRows(halted);
+  it("says why in its place", () => {
+    expect(valueText(named(rows, "step_time"), 0)).toBe("–\u00a0halted\u00a0at\u00a012.5\u00a0s");
+    expect(valueText(named(rows, "jct"), 0)).toBe("–\u00a0no\u00a0value");
+    const table = figureColumns(rows, halted, THEMES.light);
+    const texts = rows.flatMap((_, row) => table.map((column) => shownText(column, row)));
+    expect(texts.filter((text) => text === "–")).toEqual([]);
+  });
+  it("leads all the same, behind what faults cost", () => {
+    expect(keyFigures(rows).map(({ name }) => name)).toEqual([
+      "halted",
+      "time_lost_share",
+      "step_time",
+    ]);
+    const healthy = figureRows(runs(smallReport()));
+    expect(keyFigures(healthy)[0]?.name).toBe("step_time");
+  });
+  it("of a comparison names the side that lacks it", () => {
+    const [a] = runs(smallReport());
+    const [b] = halted;
+    if (!a || !b) throw new Error("two runs");
+    const both = figureRows([a, b]);
+    expect(valueText(named(both, "halted"), 0)).toBe("–\u00a0not\u00a0in\u00a0this\u00a0run");
+    expect(named(both, "step_time").verdict).toBe("open");
+    expect(valueText(named(both, "step_time"), 1)).toMatch(/halted/);
+    expect(keyFigures(both).map(({ name }) => name)).toContain("step_time");
+  });
+  it("sorts behind numbers, which sort as numbers", () => {
+    const columns = figureColumns(rows, halted, THEMES.light);
+    const value = columns.find(({ key }) => key.startsWith("value"));
+    if (!value) throw new Error("no column of values");
+    const order = arranged(rows.length, columns, { key: value.key, descending: true }, "");
+    const values = Array.from(order, (row) => rows[row]?.values[0] ?? Number.NEGATIVE_INFINITY);
+    expect(values).toEqual([...values].sort((x, y) => y - x));
+  });
+});
+
+describe("figures of several jobs", () => {
+  const several = runs(jobsReport());
+  const rows = figureRows(several);
+  it("are told apart by the job's name, the longest name first", () => {
+    expect(rows.map(({ name, job, bare }) => [name, job, bare])).toEqual([
+      ["train.step_time", "train", "step_time"],
+      ["train.mfu", "train", "mfu"],
+      ["train.b.step_time", "train.b", "step_time"],
+      ["train.b.mfu", "train.b", "mfu"],
+      ["worst_link_utilization", "", "worst_link_utilization"],
+    ]);
+    expect(rowLabel(rows[2])).toBe("train.b: Step time");
+    expect(sourceOf("step_time")).toBe("timeline");
+  });
+  it("lead with the worst job, or with the chosen one", () => {
+    expect(worstJob(several)).toEqual({ job: "train.b", why: "has the longest step" });
+    expect(keyFigures(rows, "train.b").map(({ name }) => name)).toEqual([
+      "train.b.step_time",
+      "train.b.mfu",
+      "worst_link_utilization",
+    ]);
+    expect(keyFigures(rows, "train")[0]?.name).toBe("train.step_time");
+    expect(worstJob(runs(smallReport()))).toBeNull();
+  });
+  it("lead with the job that did not end, then with the one that lost most against the baseline", () => {
+    const stuck = structuredClone(jobsReport());
+    const figure = named(stuck.runs[0]?.figures ?? [], "train.step_time");
+    Object.assign(figure, { value: null, reason: "halted at 12.5 s" });
+    expect(worstJob(runs(stuck))).toEqual({ job: "train", why: "did not come to its end" });
+    const [a, b] = [structuredClone(jobsReport()), structuredClone(jobsReport())];
+    named(b.runs[0]?.figures ?? [], "train.step_time").value = 3e12;
+    const both = runs({ ...a, runs: [...a.runs, ...b.runs] });
+    expect(worstJob(both)).toEqual({ job: "train", why: "changed most for the worse" });
+  });
+  it("draw the exposed times and the seeds of that job", () => {
+    const times = exposedRows(several, "train.b").map(({ axis, runs: of }) => [
+      axis,
+      of[0]?.exposed_ps,
+    ]);
+    expect(times).toEqual([
+      ["compute", 3e12],
+      ["tp", 1e12],
+    ]);
+    expect(withSeedsOf(several, "train")[0]?.seeds.map(({ step_time_ps }) => step_time_ps)).toEqual(
+      [1e12, 1.1e12],
+    );
+  });
+  it("keep the chosen job in the URL", () => {
+    expect(stateOf(hashOf({ ...START, job: "train.b" })).job).toBe("train.b");
+  });
+});
+
+describe("percentages of a comparison", () => {
+  it("are exactly the difference over the baseline's value", () => {
+    const rows = figureRows(runs(smallComparison()));
+    const step = named(rows, "step_time");
+    expect(step.change).toBe((3218e9 - 3740e9) / 3740e9);
+    expect(change(step.change ?? 0)).toBe("\u221214.0\u00a0%");
+  });
+});
