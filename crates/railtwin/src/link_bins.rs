@@ -22,44 +22,52 @@ const FULL: f64 = 255.0;
 
 /// Bytes of one link by bin.
 pub type Series = [f64; BINS];
+/// What a link carried over time, as parts of each other: a fabric has many links.
+pub type Shape = [f32; BINS];
 
-/// The series of links that carried anything, by link id.
-pub fn series(
+/// The shapes of links on the way of any operation, by link id.
+pub fn shapes(
     case: &Case,
     log: &RunLog,
     table: &BundleTable,
     flows: &[FlowPath],
     moves: &Moves,
-) -> BTreeMap<u32, Series> {
+) -> BTreeMap<u32, Shape> {
     let shifts = shifts(case, flows, moves);
     let after: Vec<Series> = moves.epochs.iter().map(|epoch| part_after(epoch.at, log.end)).collect();
-    let mut shapes: BTreeMap<u32, Series> = BTreeMap::new();
+    let mut shapes: BTreeMap<u32, Shape> = BTreeMap::new();
     for (pattern, moved) in moved_by_pattern(case, log, table.patterns()).iter().enumerate() {
-        let mut shares: BTreeMap<u32, Series> = BTreeMap::new();
+        let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
         for bundle in table.bundles_of(PatternId::from_index(pattern)) {
             for (link, share) in table.links_of(bundle) {
-                let all = share * table.volume[bundle];
-                shares.entry(link.0).or_insert([0.0; BINS]).iter_mut().for_each(|sum| *sum += all);
+                *shares.entry(link.0).or_default() += share * table.volume[bundle];
             }
         }
+        // What changes of routes add to the share of a link in each bin, or take from it.
+        let mut moved_shares: BTreeMap<u32, Series> = BTreeMap::new();
         for &(epoch, link, share) in shifts.get(&(pattern as u32)).into_iter().flatten() {
-            let sums = shares.entry(link.0).or_insert([0.0; BINS]);
+            let sums = moved_shares.entry(link.0).or_insert([0.0; BINS]);
             sums.iter_mut().zip(&after[epoch]).for_each(|(sum, part)| *sum += share * part);
+            shares.entry(link.0).or_default();
         }
-        for (link, shares) in shares {
+        for (link, share) in shares {
             let sums = shapes.entry(link).or_insert([0.0; BINS]);
-            for ((sum, share), bytes) in sums.iter_mut().zip(shares).zip(moved) {
-                *sum += share.max(0.0) * bytes;
+            let changes = moved_shares.get(&link);
+            for (bin, (sum, bytes)) in sums.iter_mut().zip(moved).enumerate() {
+                let here = share + changes.map_or(0.0, |changes| changes[bin]);
+                *sum += (here.max(0.0) * bytes) as f32;
             }
         }
     }
-    let width = log.end.seconds() / BINS as f64;
-    shapes.retain(|link, shape| {
-        let most = case.fabric.capacity(LinkId(*link)).bytes_per_s() * width;
-        fit(shape, log.link_bytes[*link as usize], most);
-        shape.iter().any(|&bytes| bytes > 0.0)
-    });
     shapes
+}
+
+/// The bytes of one link by bin: its shape, with the sum that the run counted on it.
+fn series(case: &Case, log: &RunLog, shape: &Shape, link: LinkId) -> Series {
+    let most = case.fabric.capacity(link).bytes_per_s() * log.end.seconds() / BINS as f64;
+    let mut series = shape.map(f64::from);
+    fit(&mut series, log.link_bytes[link.index()], most);
+    series
 }
 
 /// Scales a shape to a sum of `bytes`, no bin above `most`; what does not fit goes to bins with room, those in which
@@ -169,13 +177,14 @@ fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
 }
 
 /// The page's `link_bins`; `rows` are the rows of its table of links, each with all links from one device to another.
-pub fn page(case: &Case, log: &RunLog, series: &BTreeMap<u32, Series>, rows: &[&[LinkId]]) -> Value {
+pub fn page(case: &Case, log: &RunLog, shapes: &BTreeMap<u32, Shape>, rows: &[&[LinkId]]) -> Value {
     let width = log.end.seconds() / BINS as f64;
     let mut bins = Columns::default();
     for (index, links) in rows.iter().enumerate() {
         let (mut worst, mut carried) = ([0.0_f64; BINS], [0.0_f64; BINS]);
         for link in *links {
-            let Some(bytes) = series.get(&link.0) else { continue };
+            let Some(shape) = shapes.get(&link.0) else { continue };
+            let bytes = series(case, log, shape, *link);
             let most = case.fabric.capacity(*link).bytes_per_s() * width;
             for bin in 0..BINS {
                 worst[bin] = worst[bin].max(bytes[bin] / most);
@@ -264,7 +273,7 @@ mod tests {
         let mask = railtwin_routing::LinkMask::none(&case.fabric);
         let view = railtwin_engine::choose::View { mask: &mask, planned: &mask };
         let (table, flows) = lowering.table_of(view, true);
-        let series = series(case, log, &table, &flows, run.moves());
+        let shapes = shapes(case, log, &table, &flows, run.moves());
         let width = log.end.seconds() / BINS as f64;
         let cable = case.fabric.cable_named("leaf-0:uplink-1").unwrap();
         for (link, bytes) in log.link_bytes.iter().enumerate() {
@@ -272,8 +281,7 @@ mod tests {
             if case.fabric.cable_class(link.cable()) < railtwin_fabric::CableClass::Access {
                 continue;
             }
-            let zero = [0.0; BINS];
-            let bins = series.get(&link.0).unwrap_or(&zero);
+            let bins = shapes.get(&link.0).map_or([0.0; BINS], |shape| series(case, log, shape, link));
             let sum: f64 = bins.iter().sum();
             assert!((sum - bytes).abs() <= 1e-9 * bytes.max(1.0), "{link:?}: {sum} {bytes}");
             let most = case.fabric.capacity(link).bytes_per_s() * width;

@@ -109,8 +109,8 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         payload["diagnosis"] = diagnosis;
     }
     if log.end > SimTime::ZERO {
-        let series = link_bins::series(case, log, input.table, input.paths, input.moves);
-        payload["link_bins"] = link_bins::page(case, log, &series, &map.rows());
+        let shapes = link_bins::shapes(case, log, input.table, input.paths, input.moves);
+        payload["link_bins"] = link_bins::page(case, log, &shapes, &map.rows());
     }
     payload
 }

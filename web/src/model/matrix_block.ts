@@ -1,7 +1,6 @@
 // Which part of the delay matrix is drawn: what stands out can be seen without touching a control.
 import type { DelayMatrix, Finding } from "../api/payload";
 import {
-  alarmFrom,
   bandsOf,
   drawnLevel,
   levelsOf,
@@ -169,18 +168,41 @@ export function pictureOf(
   return picture;
 }
 
-/** Names of rows whose own median stands out, as a source or as a destination, the slowest first. */
+/** Fewer cells than this are pairs, and say nothing of a row as a whole. */
+const ROW_CELLS_MIN = 2;
+
+/** Names of rows that stand out as a whole, the slowest first: half or more of the cells as a source, as a
+ * destination, or of both together. In a ring, where each row has one cell, both together tell whose they are. */
 export function standingOut(picture: MatrixPicture): string[] {
-  const sides = [picture.rowMedian, picture.columnMedian];
-  const alarms = sides.map(alarmFrom);
-  const worst = picture.names.map((_, row) =>
-    Math.max(
-      ...sides.map((side, i) => ((side[row] ?? 0) >= (alarms[i] ?? 0) ? (side[row] ?? 0) : 0)),
-    ),
-  );
-  const rows = worst.flatMap((value, row) => (value > 0 ? [row] : []));
-  rows.sort((a, b) => (worst[b] ?? 0) - (worst[a] ?? 0) || a - b);
-  return rows.map((row) => picture.names[row] ?? "");
+  const rows = picture.names.length;
+  const sides = [picture.source, picture.target];
+  const [all, loud] = [0, 1].map(() => sides.map(() => new Uint32Array(rows))) as [
+    Uint32Array[],
+    Uint32Array[],
+  ];
+  const peak = new Float32Array(rows);
+  const add = (counts: Uint32Array | undefined, row: number): void => {
+    if (counts) counts[row] = (counts[row] ?? 0) + 1;
+  };
+  for (let cell = 0; cell < picture.cells; cell++) {
+    const value = picture.value[cell] ?? 0;
+    sides.forEach((side, i) => {
+      const row = side[cell] ?? 0;
+      add(all[i], row);
+      if (value < picture.alarm) return;
+      add(loud[i], row);
+      peak[row] = Math.max(peak[row] ?? 0, value);
+    });
+  }
+  const half = (count: number, of: number): boolean => of >= ROW_CELLS_MIN && 2 * count >= of;
+  const found = picture.names.flatMap((_, row) => {
+    const [from, to] = all.map((counts) => counts[row] ?? 0) as [number, number];
+    const [slowFrom, slowTo] = loud.map((counts) => counts[row] ?? 0) as [number, number];
+    const both = from + to >= ROW_CELLS_MIN && 2 * (slowFrom + slowTo) > from + to;
+    return half(slowFrom, from) || half(slowTo, to) || both ? [row] : [];
+  });
+  found.sort((a, b) => (peak[b] ?? 0) - (peak[a] ?? 0) || a - b);
+  return found.map((row) => picture.names[row] ?? "");
 }
 
 /** The picture at the wanted level. Where nobody wants one: the finest at which something stands out of its

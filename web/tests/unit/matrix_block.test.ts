@@ -7,6 +7,7 @@ import {
   blockSize,
   drawnMatrix,
   overview,
+  standingOut,
   type Block,
   type DrawnMatrix,
 } from "../../src/model/matrix_block";
@@ -83,6 +84,12 @@ describe("one slow port among 1,024 ranks", () => {
           expect(others).toBeLessThanOrEqual(1);
         }
       });
+  it("is named as a whole, and its neighbours in a ring are not", () => {
+    for (const pairs of ["all", "ring", "rails"] as const)
+      expect(standingOut(drawn(slowPort({ pairs, noise: 0.1 }), 690).picture)).toEqual([NIC]);
+    const quiet = drawn(slowPort({ pairs: "rails", noise: 0.1, factor: 1 }), 690).picture;
+    expect(standingOut(quiet)).toEqual([]);
+  });
   it("is seen on the small picture of the whole as well", () => {
     const { picture } = drawn(slowPort({ pairs: "ring", noise: 0.05 }), 690);
     const small = overview(picture, 144);

@@ -52,7 +52,10 @@ impl Chain {
                     .as_ref()
                     .is_none_or(|(known, _)| value.partial_cmp(known).is_some_and(|o| o.is_gt()));
                 if better {
-                    best = Some((value, Self { communicator, ring, waits, culprit: None, least: None, finding }));
+                    best = Some((
+                        value,
+                        Self { communicator, ring, waits, culprit: None, least: None, finding },
+                    ));
                 }
             }
         }

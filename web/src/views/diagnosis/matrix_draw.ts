@@ -39,7 +39,9 @@ const NAMED_PX_MIN = 10;
 const FEW_SEGMENTS = 6;
 const SHADES = 64;
 /** What stands out is never smaller than this, where cells are. */
-const LOUD_PX_MIN = 2;
+const LOUD_PX_MIN = 3;
+/** Cells of fewer pixels are drawn over the frames around them. */
+const FRAMED_PX_MIN = 4;
 /** Of the scale: the median itself keeps a shade, so that what was not measured differs from it. */
 const FLOOR = 0.08;
 
@@ -105,11 +107,13 @@ export function drawMatrix(pen: Pen, scene: MatrixScene, frame: MatrixFrame): vo
   drawStrips(pen, scene, frame, px);
   drawGroups(pen, scene, frame, px);
   drawBands(pen, scene, frame, px);
+  // Frames of thin rows would hide what they are about.
+  if (px < FRAMED_PX_MIN) drawCells(pen, scene, frame, px, true);
   drawTitles(pen, theme, frame);
 }
 
 /** Slow cells over fast ones, in few shades: where cells are less than a pixel the slowest is seen. */
-function drawCells(pen: Pen, scene: MatrixScene, frame: MatrixFrame, px: number) {
+function drawCells(pen: Pen, scene: MatrixScene, frame: MatrixFrame, px: number, loudOnly = false) {
   const { picture, block, top, theme } = scene;
   const { alarm } = picture;
   const quiet = Math.min(alarm, top);
@@ -129,6 +133,7 @@ function drawCells(pen: Pen, scene: MatrixScene, frame: MatrixFrame, px: number)
   shades.forEach((cells, shade) => {
     if (cells.length === 0) return;
     const loud = shade > SHADES;
+    if (loudOnly && !loud) return;
     pen.fillStyle = loud
       ? alarming((shade - SHADES - 1) / SHADES, theme)
       : sequential(FLOOR + ((QUIET - FLOOR) * shade) / SHADES, theme);
