@@ -122,6 +122,12 @@ pub struct RunLog {
     pub solves: u64,
     /// Bundles in all those solves together.
     pub solved_bundles: u64,
+    /// Rounds of the search for rates under a dynamic split, over all those solves.
+    pub search_rounds: u64,
+    /// Solves whose search did not come to rest within its bound: their rates are feasible, not exact.
+    pub restless_searches: u64,
+    /// Phases in which bundles ended together, because the searches took too much work: see the flow engine.
+    pub joined_phases: u64,
     /// Events handled.
     pub events: u64,
 }

@@ -7,7 +7,7 @@ use railtwin_fabric::LinkId;
 use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
-use crate::dynamic::{self, Strands};
+use crate::dynamic::{self, ROUNDS_MAX, Strands};
 use crate::max_min::{Problem, Solver};
 use crate::reduce::Constraints;
 use crate::waiting::QueuePair;
@@ -17,8 +17,9 @@ use crate::waiting::QueuePair;
 pub struct Rates {
     /// Bytes per second by bundle; 0 for those that are done.
     pub bundles: Vec<f64>,
-    /// Link and bytes per second of every strand, under a dynamic split only.
-    pub strands: Vec<(LinkId, f64)>,
+    /// Strand of the table and bytes per second of those that move, under a dynamic split only. A course of many
+    /// phases keeps them for each: links are looked up where they are wanted.
+    pub strands: Vec<(u32, f64)>,
 }
 
 /// How one pattern alone runs its course, for an operation of one byte.
@@ -37,13 +38,32 @@ pub struct Counters {
     pub solves: u64,
     /// Bundles in them.
     pub bundles: u64,
+    /// Rounds of the search under a dynamic split.
+    pub rounds: u64,
+    /// Searches that did not come to rest.
+    pub restless: u64,
+    /// Links of strands in all rounds: the work of the searches.
+    pub work: u64,
+    /// Phases in which bundles ended together, because that work was too much.
+    pub joined: u64,
 }
+
+/// Work of a run's searches up to which rates are found anew whenever a bundle ends: seconds on one core. Where every
+/// bundle ends at a time of its own, work grows with the square of the bundles.
+pub const EXACT_WORK: u64 = 1 << 26;
+/// Beyond it rates hold for this share of the time that the slowest bundle still needs: so much longer than need be
+/// does a phase take, and a pattern at most.
+pub const APART: f64 = 1.0 / 128.0;
 
 impl Counters {
     /// Counts what another counted.
     pub fn add(&mut self, other: Self) {
         self.solves += other.solves;
         self.bundles += other.bundles;
+        self.rounds += other.rounds;
+        self.restless += other.restless;
+        self.work += other.work;
+        self.joined += other.joined;
     }
 }
 
@@ -63,6 +83,8 @@ pub struct RateBook {
     held: BTreeSet<QueuePair>,
     /// What was done so far.
     pub counters: Counters,
+    /// Work of searches beyond which bundles end together: [`EXACT_WORK`].
+    pub exact_work: u64,
     columns: Columns,
 }
 
@@ -93,6 +115,7 @@ impl RateBook {
             remember,
             held: BTreeSet::new(),
             counters: Counters::default(),
+            exact_work: EXACT_WORK,
             columns: Columns::default(),
         }
     }
@@ -155,11 +178,12 @@ impl RateBook {
         while left.iter().any(|&bytes| bytes > 0.0) {
             let done = |bundle: usize| left[bundle - bundles.start] <= 0.0;
             let rates = Rc::new(self.solve(table, &[pattern], &done));
-            let step = first_end(&left, &rates.bundles);
+            let step = self.step(&left, &rates.bundles);
             if !step.is_finite() {
                 seconds = f64::INFINITY;
                 break;
             }
+            let rates = averaged(table, &[pattern], &left, rates, step);
             for ((left, rate), volume) in
                 left.iter_mut().zip(&rates.bundles).zip(&table.volume[bundles.clone()])
             {
@@ -174,6 +198,17 @@ impl RateBook {
         let profile = Rc::new(Profile { phases, seconds });
         self.profiles[pattern.index()] = Some(Rc::clone(&profile));
         profile
+    }
+
+    /// Seconds for which rates hold: until the first bundle ends, or longer where searches took too much work.
+    pub fn step(&mut self, left: &[f64], rates: &[f64]) -> f64 {
+        let first = first_end(left, rates);
+        if self.counters.work <= self.exact_work || !first.is_finite() {
+            return first;
+        }
+        let longer = last_end(left, rates) * APART;
+        self.counters.joined += u64::from(longer > first);
+        first.max(longer)
     }
 
     fn solve(&mut self, table: &BundleTable, patterns: &[PatternId], done: &dyn Fn(usize) -> bool) -> Rates {
@@ -263,6 +298,7 @@ impl RateBook {
         self.columns.clear();
         let from = &table.strands;
         let mut strands = Strands { bundle_start: vec![0], start: vec![0], ..Strands::default() };
+        let mut numbers = Vec::new();
         for i in 0..self.columns.bundles.len() {
             let bundle = self.columns.bundles[i] as usize;
             for s in from.bundle_start[bundle] as usize..from.bundle_start[bundle + 1] as usize {
@@ -279,19 +315,21 @@ impl RateBook {
                 strands.edge.push(from.edge[s]);
                 strands.amount.push(from.amount[s]);
                 strands.weights.push(1.0);
+                numbers.push(s as u32);
             }
             strands.bundle_start.push(strands.edge.len() as u32);
             strands.bundle_caps.push(table.cap[bundle]);
         }
         let (mut paces, mut rates) = (Vec::new(), Vec::new());
-        dynamic::solve(&mut self.solver, &strands, &self.columns.capacities, &mut paces, &mut rates);
+        let (solver, capacities) = (&mut self.solver, &self.columns.capacities);
+        let rounds = dynamic::solve(solver, &strands, capacities, &mut paces, &mut rates);
+        self.counters.rounds += rounds as u64;
+        self.counters.restless += u64::from(rounds == ROUNDS_MAX);
+        self.counters.work += (rounds * strands.links.len()) as u64;
         for (&row, &pace) in rows.iter().zip(&paces) {
             out.bundles[row] = pace;
         }
-        for (s, &rate) in rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
-            let links = &strands.links[strands.start[s] as usize..strands.start[s + 1] as usize];
-            out.strands.extend(links.iter().map(|&local| (self.columns.touched[local as usize], rate)));
-        }
+        out.strands.extend(numbers.into_iter().zip(rates).filter(|(_, rate)| *rate > 0.0));
     }
 }
 
@@ -317,6 +355,44 @@ pub fn first_end(left: &[f64], rates: &[f64]) -> f64 {
     times.map(|(left, rate)| left / rate).fold(f64::INFINITY, f64::min)
 }
 
+/// Seconds until the last bundle that moves is done at these rates; 0 when none moves.
+fn last_end(left: &[f64], rates: &[f64]) -> f64 {
+    let times = left.iter().zip(rates).filter(|&(&left, &rate)| left > 0.0 && rate > 0.0);
+    times.map(|(left, rate)| left / rate).fold(0.0, f64::max)
+}
+
+/// The same rates where no bundle of `patterns` ends within `step` seconds, but at its end; else those that do move at
+/// what they have left over these seconds, and leave what they do not use to nobody until then.
+pub fn averaged(
+    table: &BundleTable,
+    patterns: &[PatternId],
+    left: &[f64],
+    rates: Rc<Rates>,
+    step: f64,
+) -> Rc<Rates> {
+    let ends_before = |row: usize, rates: &Rates| rates.bundles[row] * step > left[row] * (1.0 + FINISHED);
+    let any = (0..left.len()).any(|row| left[row] > 0.0 && ends_before(row, &rates));
+    if !any {
+        return rates;
+    }
+    let mut slower = Rates { bundles: rates.bundles.clone(), strands: rates.strands.clone() };
+    let mut strands = slower.strands.iter_mut().peekable();
+    let bundles = patterns.iter().flat_map(|&pattern| table.bundles_of(pattern));
+    for (row, bundle) in bundles.enumerate() {
+        let share = if left[row] > 0.0 && ends_before(row, &rates) {
+            left[row] / (step * rates.bundles[row])
+        } else {
+            1.0
+        };
+        slower.bundles[row] *= share;
+        let end = table.strands.bundle_start[bundle + 1];
+        while let Some((_, rate)) = strands.next_if(|(strand, _)| *strand < end) {
+            *rate *= share;
+        }
+    }
+    Rc::new(slower)
+}
+
 /// A name for a set of patterns and, by `done_mix`, of their finished bundles.
 pub fn key_of(patterns: &[PatternId], done_mix: &dyn Fn(PatternId) -> u64) -> u128 {
     let (mut low, mut high) = (0x243f_6a88_85a3_08d3_u64, 0x1319_8a2e_0370_7344_u64);
@@ -326,4 +402,60 @@ pub fn key_of(patterns: &[PatternId], done_mix: &dyn Fn(PatternId) -> u64) -> u1
         high = mix(high ^ mix(u64::from(pattern.0)).rotate_left(17)) ^ mix(done ^ 0xa409_3822_299f_31d0);
     }
     u128::from(high) << 64 | u128::from(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_engine::BundleWriter;
+    use railtwin_engine::bundles::Strand;
+    use railtwin_units::{SimTime, stream};
+
+    const LINKS: u64 = 24;
+
+    /// Bundles of two queue pairs over links drawn by lot: each ends at a time of its own.
+    fn table(bundles: u64) -> BundleTable {
+        let mut writer = BundleWriter::new(true);
+        for bundle in 0..bundles {
+            let link = |k: u64| LinkId((stream::mix(bundle * 8 + k) % LINKS) as u32);
+            let strand = |k: u64| {
+                let mut links = vec![link(2 * k), link(2 * k + 1)];
+                links.dedup();
+                Strand { edge: 0, amount: 1.0, of: 2, links, parts: Vec::new() }
+            };
+            writer.push(1.0, f64::INFINITY, &[strand(0), strand(1)]);
+        }
+        writer.close_pattern(SimTime::ZERO);
+        writer.finish()
+    }
+
+    #[test]
+    fn phases_are_bounded_once_searches_took_their_work() {
+        let (table, pattern) = (table(400), PatternId::from_index(0));
+        let run = |exact_work: u64| {
+            let mut book = RateBook::new(&[10.0; LINKS as usize], 1, true);
+            book.exact_work = exact_work;
+            let profile = book.profile(&table, pattern);
+            (profile, book.counters)
+        };
+        let ((exact, all), (coarse, few)) = (run(EXACT_WORK), run(0));
+        assert!(all.solves > 300 && all.joined == 0, "{all:?}");
+        assert!(few.joined > 0 && few.solves < all.solves / 2, "{few:?} of {all:?}");
+        let longer = coarse.seconds / exact.seconds;
+        assert!((1.0 - 1e-9..1.01).contains(&longer), "{longer}");
+        // Every byte is carried and no link is over full.
+        let (mut moved, mut from) = (vec![0.0; 400], 0.0);
+        for (end, rates) in &coarse.phases {
+            let mut used = vec![0.0; LINKS as usize];
+            for &(strand, rate) in &rates.strands {
+                let range = table.strands.link_start[strand as usize] as usize
+                    ..table.strands.link_start[strand as usize + 1] as usize;
+                table.strands.links[range].iter().for_each(|link| used[link.index()] += rate);
+            }
+            assert!(used.iter().all(|used| *used <= 10.0 * (1.0 + 1e-9)), "{used:?}");
+            moved.iter_mut().zip(&rates.bundles).for_each(|(moved, rate)| *moved += rate * (end - from));
+            from = *end;
+        }
+        assert!(moved.iter().all(|moved| f64::abs(moved - 1.0) < 1e-6), "{moved:?}");
+    }
 }

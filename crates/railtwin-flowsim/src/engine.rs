@@ -169,6 +169,11 @@ impl FlowEngine {
             if next.is_none() && flight.is_empty() {
                 break;
             }
+            // What would happen at the end of simulated time happens no more.
+            if soonest == SimTime::NEVER {
+                log.time_up = next.is_some() || waiting.next_time().is_some();
+                break;
+            }
             now = soonest;
             changes.clear();
             while let Some(moment) = moments.next_if(|moment| moment.at == now) {

@@ -164,7 +164,7 @@ impl Flight {
         self.in_flight -= 1;
         self.conflicts.leave(pattern);
         match landing {
-            Landing::Course(course) => self.ledger.completed(pattern, bytes, course.as_ref()),
+            Landing::Course(course) => self.ledger.completed(&self.table, pattern, bytes, course.as_ref()),
             Landing::Stepped => {
                 self.ledger.completed_in_step(pattern, bytes, self.table.is_dynamic());
                 self.ledger.corrected(&self.table, pattern);
@@ -298,6 +298,8 @@ impl Flight {
         };
         log.solves = counters.solves;
         log.solved_bundles = counters.bundles;
+        (log.search_rounds, log.restless_searches) = (counters.rounds, counters.restless);
+        log.joined_phases = counters.joined;
         let meter;
         (log.link_bytes, log.pattern_bytes, meter) = self.ledger.finish();
         if let Some(meter) = meter {

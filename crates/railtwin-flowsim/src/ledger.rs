@@ -2,7 +2,7 @@
 use std::rc::Rc;
 
 use railtwin_engine::BundleTable;
-use railtwin_fabric::LinkId;
+use railtwin_engine::bundles::StrandTable;
 use railtwin_workload::PatternId;
 
 use crate::component::Profile;
@@ -37,7 +37,13 @@ impl Ledger {
     }
 
     /// An operation ended that ran alone all its time; under a dynamic split its course tells the links.
-    pub fn completed(&mut self, pattern: PatternId, bytes: f64, course: Option<&Rc<Profile>>) {
+    pub fn completed(
+        &mut self,
+        table: &BundleTable,
+        pattern: PatternId,
+        bytes: f64,
+        course: Option<&Rc<Profile>>,
+    ) {
         let p = pattern.index();
         self.patterns[p] += bytes;
         match course {
@@ -45,7 +51,7 @@ impl Ledger {
             Some(course) => {
                 // A fault gives the same paths another course before routes change.
                 if let Some((bytes, old)) = self.courses[p].take_if(|(_, known)| !Rc::ptr_eq(known, course)) {
-                    self.ran(bytes, &old);
+                    self.ran(table, bytes, &old);
                 }
                 let (total, _) = self.courses[p].get_or_insert_with(|| (0.0, Rc::clone(course)));
                 *total += bytes;
@@ -62,18 +68,22 @@ impl Ledger {
         }
     }
 
-    /// Strands moved for a while.
-    pub fn moved(&mut self, strands: &[(LinkId, f64)], seconds: f64) {
-        for &(link, rate) in strands {
-            self.links[link.index()] += rate * seconds;
+    /// Strands of a table, by number, moved for a while at some rates.
+    pub fn moved(&mut self, table: &BundleTable, strands: &[(u32, f64)], seconds: f64) {
+        let StrandTable { link_start, links, .. } = &table.strands;
+        for &(strand, rate) in strands {
+            let strand = strand as usize;
+            for link in &links[link_start[strand] as usize..link_start[strand + 1] as usize] {
+                self.links[link.index()] += rate * seconds;
+            }
         }
     }
 
     /// Strands ran their course for operations of so many bytes together.
-    fn ran(&mut self, bytes: f64, course: &Profile) {
+    fn ran(&mut self, table: &BundleTable, bytes: f64, course: &Profile) {
         let mut from = 0.0;
         for (end, rates) in &course.phases {
-            self.moved(&rates.strands, (end - from) * bytes);
+            self.moved(table, &rates.strands, (end - from) * bytes);
             from = *end;
         }
     }
@@ -107,7 +117,7 @@ impl Ledger {
                 }
             }
             if let Some((bytes, course)) = course {
-                self.ran(bytes, &course);
+                self.ran(table, bytes, &course);
             }
         }
     }

@@ -94,9 +94,13 @@ impl Steps {
         now.since(self.epoch).seconds()
     }
 
+    fn moment(&self, seconds: f64) -> SimTime {
+        self.epoch + SimTime::from_seconds(seconds)
+    }
+
     /// When something ends next, true after [`Steps::settle`].
     pub fn next_time(&self) -> Option<SimTime> {
-        let step = self.motion.next_end().map(|end| self.epoch.saturating_add(SimTime::from_seconds(end)));
+        let step = self.motion.next_end().map(|end| self.moment(end));
         let course = self.ends.peek().map(|Reverse((time, ..))| *time);
         let landed = (!self.landed.is_empty()).then_some(self.landed_at);
         [step, course, landed].into_iter().flatten().min()
@@ -240,7 +244,7 @@ impl Steps {
             }
         }
         let seconds = self.seconds(now);
-        while let Some(bundle) = self.motion.next_ended(seconds + ROUNDING) {
+        while let Some(bundle) = self.next_ended(now, seconds) {
             let pattern = self.pattern_of[bundle as usize];
             self.bytes_left[bundle as usize] = DONE;
             self.moves[bundle as usize] = false;
@@ -257,6 +261,16 @@ impl Steps {
             self.ways[pattern.index()] = Way::Landed;
         }
         landed
+    }
+
+    /// Takes off a bundle that ends by `now`, which is so many seconds from the epoch.
+    fn next_ended(&mut self, now: SimTime, seconds: f64) -> Option<u32> {
+        let ended = self.motion.next_ended(seconds + ROUNDING);
+        // Days after the epoch seconds are coarser than picoseconds: what was due now may lie a little later in them.
+        ended.or_else(|| {
+            let due = self.motion.next_end().filter(|&end| self.moment(end) <= now)?;
+            self.motion.next_ended(due)
+        })
     }
 
     /// A link goes down or comes back: bundles on it stand still or go on.

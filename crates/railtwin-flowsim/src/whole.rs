@@ -11,7 +11,7 @@ use railtwin_units::SimTime;
 use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
-use crate::component::{Counters, FINISHED, Profile, RateBook, Rates, first_end, key_of};
+use crate::component::{Counters, FINISHED, Profile, RateBook, Rates, averaged, key_of};
 use crate::conflict::Conflicts;
 use crate::course::DONE;
 use crate::engine::Shortcuts;
@@ -199,7 +199,7 @@ impl Whole {
         for (bundle, rate) in bundles.zip(&rates.bundles) {
             self.bytes_left[bundle] -= rate * seconds;
         }
-        ledger.moved(&rates.strands, seconds);
+        ledger.moved(table, &rates.strands, seconds);
     }
 
     /// Tells the meter what a pattern moved in its first `seconds` on its known course.
@@ -241,7 +241,7 @@ impl Whole {
                 for (bundle, rate) in bundles.clone().zip(&rates.bundles) {
                     self.bytes_left[bundle] -= rate * (until - from);
                 }
-                ledger.moved(&rates.strands, until - from);
+                ledger.moved(table, &rates.strands, until - from);
             }
             from = from.max(until);
         }
@@ -385,20 +385,16 @@ impl Whole {
         let key = key_of(patterns, &|p| active[p.index()].as_ref().map_or(0, |a| a.done_mix));
         let bytes_left = &self.bytes_left;
         let rates = self.book.rates(table, patterns, &|bundle| bytes_left[bundle] == DONE, key);
-        let mut at = 0;
-        let mut seconds = f64::INFINITY;
+        let mut left = Vec::with_capacity(rates.bundles.len());
+        let mut due = false;
         for &pattern in patterns {
-            let bundles = table.bundles_of(pattern);
-            let span = at..at + bundles.len();
-            at = span.end;
+            left.extend_from_slice(&self.bytes_left[table.bundles_of(pattern)]);
             // Whatever stopped the clock at the very end of a bundle (a fault, a new neighbour) voided its
             // event: it ends now, or it would hold its links for good.
-            if self.is_due(table, pattern) {
-                seconds = 0.0;
-            }
-            seconds = seconds.min(first_end(&self.bytes_left[bundles], &rates.bundles[span]));
+            due |= self.is_due(table, pattern);
         }
-        self.components[row as usize].rates = Some(rates);
+        let seconds = if due { 0.0 } else { self.book.step(&left, &rates.bundles) };
+        self.components[row as usize].rates = Some(averaged(table, patterns, &left, rates, seconds));
         seconds
     }
 

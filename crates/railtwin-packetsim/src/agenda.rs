@@ -16,6 +16,11 @@ impl Agenda {
         self.entries.first().map_or(NEVER, |entry| entry.0)
     }
 
+    /// Whether nothing is on it, not even what lies beyond all times.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Adds a task.
     #[inline]
     pub fn push(&mut self, time: u64, task: u64) {

@@ -52,7 +52,8 @@ pub struct SharedBuffer {
 /// both ways, what the neighbor sends until it reacts (IEEE 802.1Qbb, annex O), and what is inside the switch, which
 /// takes `latency` until it counts a packet.
 pub fn headroom(line: &Line, pfc: &Pfc, full: u64, latency: u64) -> u64 {
-    let time = 2 * line.propagation + latency + pfc.response.ps() + line.speed.time(PAUSE_BYTES);
+    let wire = line.propagation.saturating_mul(2).saturating_add(line.speed.time(PAUSE_BYTES));
+    let time = wire.saturating_add(latency).saturating_add(pfc.response.ps());
     (line.speed.bytes_per_s() * time as f64 * 1e-12).ceil() as u64 + 3 * full
 }
 

@@ -117,7 +117,7 @@ impl<C: Control> Host<C> {
             && let Some(start) = sender.start
         {
             let nic = self.ports[usize::from(start.port)].nic as usize;
-            sender.not_before = sender.not_before.max(now + self.nics[nic].delay);
+            sender.not_before = sender.not_before.max(now.saturating_add(self.nics[nic].delay));
         }
         sender.post(message.bytes, message.leg, message.item, u64::from(shared.packets.wire.payload));
         self.line_up(now, row as usize, shared, agenda, post);
@@ -129,7 +129,7 @@ impl<C: Control> Host<C> {
         let row = shared.connection_slots[connection as usize][1] as usize;
         let one = &mut self.to[row];
         let time = Speed::of(admission.copy).time(shared.message);
-        one.copied = one.copied.max(now) + time;
+        one.copied = one.copied.max(now).saturating_add(time);
         agenda.push(one.copied, CLEARED | row as u64);
     }
 

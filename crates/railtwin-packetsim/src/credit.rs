@@ -79,7 +79,7 @@ impl Credits {
         }
         let asks = !queue.asked;
         queue.asked = true;
-        Err(asks.then(|| now + latency.ps()))
+        Err(asks.then(|| now.saturating_add(latency.ps())))
     }
 
     /// The grant of a queue is there: `true` while packets of `bytes` may cross.
@@ -110,7 +110,7 @@ impl Credits {
             return None;
         }
         queue.asked = true;
-        Some(now + latency)
+        Some(now.saturating_add(latency))
     }
 }
 

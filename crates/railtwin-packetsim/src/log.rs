@@ -93,6 +93,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let last = log.times.end.iter().filter(|&&end| end != SimTime::NEVER).max();
     log.end = last.copied().unwrap_or(SimTime::ZERO);
     log.unfinished = log.times.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
+    log.time_up = done.left && log.unfinished > 0;
     log.pattern_bytes = pattern_bytes(shared, &log.times);
     for moment in moments {
         let kind = match moment.change {

@@ -24,11 +24,11 @@ impl Speed {
         Self { whole: if divides { 8_000_000_000_000 / bits_per_s } else { 0 }, bits_per_s }
     }
 
-    /// Time of so many bytes in ps, rounded to the nearest.
+    /// Time of so many bytes in ps, rounded to the nearest; never where that is later than any time.
     #[inline]
     pub fn time(self, bytes: u64) -> u64 {
         if self.whole != 0 {
-            return bytes * self.whole;
+            return bytes.saturating_mul(self.whole);
         }
         let bits_ps = u128::from(bytes) * 8_000_000_000_000;
         let rate = u128::from(self.bits_per_s);
@@ -225,7 +225,7 @@ impl<'a> Network<'a> {
                 let line = self.line_of(link);
                 let wire = self.case.packets.wire;
                 let least = u64::from(wire.control.min(wire.header)).min(CUT);
-                let soonest = line.propagation + line.speed.time(least);
+                let soonest = line.propagation.saturating_add(line.speed.time(least));
                 self.lookahead = self.lookahead.min(soonest.max(1));
                 self.lines.push(line);
             }
@@ -252,7 +252,7 @@ impl<'a> Network<'a> {
             target_port: self.port_of[link.reverse().index()],
             cuts_through,
             speed: Speed::of(fabric.capacity(link)),
-            delay: fabric.delay(link).ps() + latency.ps(),
+            delay: (fabric.delay(link) + latency).ps(),
             propagation: fabric.delay(link).ps(),
         }
     }
@@ -331,9 +331,10 @@ impl<'a> Network<'a> {
                     let round = links.iter().map(|&link| {
                         let line = self.line(link);
                         let back = self.line(link.reverse());
-                        line.delay + back.delay + line.speed.time(full) + back.speed.time(control)
+                        let wires = line.delay.saturating_add(back.delay);
+                        wires.saturating_add(line.speed.time(full)).saturating_add(back.speed.time(control))
                     });
-                    self.base_round_trip = self.base_round_trip.max(round.sum());
+                    self.base_round_trip = self.base_round_trip.max(round.fold(0, u64::saturating_add));
                 }
             }
         }
@@ -355,9 +356,10 @@ impl<'a> Network<'a> {
             for &link in paths.path(queue_pair).links {
                 let line = self.line(link);
                 let key = (fabric.cable_class(link.cable()), link.0 & 1);
-                seen.entry(key).or_insert(2 * line.delay + line.speed.time(full + control));
+                let round = line.delay.saturating_mul(2).saturating_add(line.speed.time(full + control));
+                seen.entry(key).or_insert(round);
             }
-            longest = longest.max(seen.values().sum());
+            longest = longest.max(seen.into_values().fold(0, u64::saturating_add));
         }
         longest
     }

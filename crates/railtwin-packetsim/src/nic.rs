@@ -51,10 +51,11 @@ impl NicPort {
         }
     }
 
-    /// Makes sure that the port is looked at by `time`.
+    /// Makes sure that the port is looked at by `time`. What is due beyond all times stands in the agenda too: it tells
+    /// that something was left.
     fn arm(&mut self, row: usize, time: u64, agenda: &mut Agenda) {
-        if time < self.wake_at {
-            self.wake_at = time;
+        if time < self.wake_at || time == NEVER {
+            self.wake_at = self.wake_at.min(time);
             agenda.push(time, WAKE | row as u64);
         }
     }
@@ -233,16 +234,17 @@ impl<C: Control> Host<C> {
             self.counts.sent_again += u64::from(again);
             if !sender.armed {
                 sender.armed = true;
-                agenda.push(sender.progress + shared.transport.ack_timeout().ps(), TIMER | u64::from(who));
+                let due = sender.progress.saturating_add(shared.transport.ack_timeout().ps());
+                agenda.push(due, TIMER | u64::from(who));
             }
             let gap = self.control.gap(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
-            sender.not_before = now + gap;
+            sender.not_before = now.saturating_add(gap);
             let bytes = u64::from(packet.bytes);
             let port = &mut self.ports[row];
             port.port.send(now, packet, post);
             let nic = &mut self.nics[nic];
             if nic.fetch_binds {
-                nic.fetched = nic.fetched.max(now) + nic.fetch.time(bytes);
+                nic.fetched = nic.fetched.max(now).saturating_add(nic.fetch.time(bytes));
             }
             let window = self.window(who as usize, shared);
             let sender = &mut self.senders[who as usize];
@@ -381,11 +383,11 @@ impl<C: Control> Host<C> {
         let number = self.ports[row].nic as usize;
         let nic = &mut self.nics[number];
         if !nic.drain_binds {
-            return now + nic.delay;
+            return now.saturating_add(nic.delay);
         }
-        nic.drained = nic.drained.max(now) + nic.drain.time(u64::from(packet.bytes));
+        nic.drained = nic.drained.max(now).saturating_add(nic.drain.time(u64::from(packet.bytes)));
         let limit = nic.drain.time(shared.packets.nic.receive_buffer);
-        let there = nic.drained + nic.delay;
+        let there = nic.drained.saturating_add(nic.delay);
         if nic.drained - now > limit && !self.ports[row].pausing {
             self.ports[row].pausing = true;
             self.signal(now, row, Kind::Pause, post);
@@ -414,7 +416,8 @@ impl<C: Control> Host<C> {
     fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
         let port = &self.ports[row].port;
         let line = &port.line;
-        let time = port.busy_until.max(now) + line.speed.time(PAUSE_BYTES) + line.propagation;
+        let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
+        let time = sent.saturating_add(line.propagation);
         post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
     }
 
@@ -495,7 +498,7 @@ impl<C: Control> Host<C> {
             return;
         }
         if now - sender.progress < timeout {
-            agenda.push(sender.progress + timeout, TIMER | row as u64);
+            agenda.push(sender.progress.saturating_add(timeout), TIMER | row as u64);
             return;
         }
         let job = shared.job_of(sender.queue_pair);
@@ -512,7 +515,7 @@ impl<C: Control> Host<C> {
         self.counts.ack_timeouts += 1;
         sender.go_back();
         sender.progress = now;
-        agenda.push(now + timeout, TIMER | row as u64);
+        agenda.push(now.saturating_add(timeout), TIMER | row as u64);
         self.line_up(now, row, shared, agenda, post);
     }
 }

@@ -229,7 +229,7 @@ impl Port {
     pub fn send(&mut self, now: u64, mut packet: Packet, post: &mut Post<'_>) {
         let bytes = u64::from(packet.bytes);
         let time = self.line.speed.time(bytes);
-        self.busy_until = now + time;
+        self.busy_until = now.saturating_add(time);
         self.counts.packets += 1;
         self.counts.bytes += bytes;
         if (self.dead || self.lossy != 0) && self.loses(&packet) {
@@ -238,7 +238,8 @@ impl Port {
         }
         let ahead = if self.line.cuts_through && bytes > CUT { self.line.speed.time(CUT) } else { time };
         packet.port = self.line.target_port;
-        post.arrive(self.line.target, now + ahead + self.line.delay, packet);
+        let there = now.saturating_add(ahead).saturating_add(self.line.delay);
+        post.arrive(self.line.target, there, packet);
     }
 
     /// Whether a bad line loses a packet. Drawn by the number of packets sent, so that nothing else decides it.

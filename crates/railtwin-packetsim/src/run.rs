@@ -70,6 +70,8 @@ pub struct Done<C: Control> {
     pub events: u64,
     /// When the last port had sent its last packet.
     pub end: u64,
+    /// Whether something was left to do that lies beyond all times.
+    pub left: bool,
     /// Times from data to its acknowledgement.
     pub round_trip: Histogram,
 }
@@ -169,11 +171,12 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let mut round_trip = Histogram::default();
         self.parts.iter().for_each(|part| round_trip.merge(&part.mail.round_trip));
         let end = ends.into_iter().max().unwrap_or(0);
+        let left = self.parts.iter().any(Part::has_left);
         let mut devices: Vec<_> = self.parts.into_iter().flat_map(|part| part.devices).collect();
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
-        Done { devices, packet_hops, events, end, round_trip }
+        Done { devices, packet_hops, events, end, left, round_trip }
     }
 }
 
@@ -241,6 +244,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Accounts = BTreeMap<(u32, u32, u32), (u32, u64)>;
 
 impl<C: Control> Part<C> {
+    /// Whether a device has something to do, or something is under way to it, that lies beyond all times.
+    fn has_left(&self) -> bool {
+        let waits = self.mail.inboxes.iter().any(|inbox| !inbox.is_empty());
+        waits || self.devices.iter().any(|device| !device.agenda.is_empty())
+    }
+
     /// Works off all windows; gives the time at which the last port was free.
     fn work(&mut self, thread: usize, shared: &Shared<'_>, changes: &Changes, meeting: &Meeting) -> u64 {
         let parts = &shared.network.parts;
@@ -322,7 +331,7 @@ impl<C: Control> Part<C> {
                     if account.0 < elsewhere.takes {
                         continue;
                     }
-                    let time = account.1 + lookahead;
+                    let time = account.1.saturating_add(lookahead);
                     accounts.remove(&(job, step, operation));
                     let packet = Packet {
                         queue_pair: job,
@@ -341,7 +350,7 @@ impl<C: Control> Part<C> {
                     let packet = Packet { queue_pair: job, ..Packet::new(Kind::Halt) };
                     for host in 0..shared.network.host_at.len() as u32 {
                         if let Some(number) = own(host, &self.mail) {
-                            Post { mail: &mut self.mail, parts }.tell(number, at + lookahead, packet);
+                            Post { mail: &mut self.mail, parts }.tell(number, at.saturating_add(lookahead), packet);
                         }
                     }
                 }
@@ -404,10 +413,13 @@ impl<C: Control> Part<C> {
 
 impl<C: Control> Device<C> {
     fn last(&self) -> u64 {
+        // What would leave beyond all times was never sent whole.
+        let within = |until: &u64| *until < NEVER;
         match &self.kind {
-            DeviceState::Host(host) => host.ports.iter().map(|port| port.port.busy_until).max().unwrap_or(0),
-            DeviceState::Switch(switch) => switch.ports.iter().map(|port| port.busy_until).max().unwrap_or(0),
+            DeviceState::Host(host) => host.ports.iter().map(|port| port.port.busy_until).filter(within).max(),
+            DeviceState::Switch(switch) => switch.ports.iter().map(|port| port.busy_until).filter(within).max(),
         }
+        .unwrap_or(0)
     }
 
     #[inline]
@@ -484,7 +496,7 @@ impl<C: Control> Device<C> {
     #[cold]
     fn sample(&mut self, now: u64, last: u64, shared: &Shared<'_>) {
         let width = shared.packets.samples.map_or(NEVER, |width| width.ps().max(1));
-        while now >= self.sample_end {
+        while now >= self.sample_end && self.sample_end < NEVER {
             let index = (self.sample_end / width - 1) as u32;
             let count = match &self.kind {
                 DeviceState::Host(host) => host.ports.len(),
@@ -507,10 +519,10 @@ impl<C: Control> Device<C> {
                     self.samples.push(QueueSample { index, link, bytes_max, paused_ps });
                 }
             }
-            self.sample_end += width;
+            self.sample_end = self.sample_end.saturating_add(width);
             if rest && now >= self.sample_end {
                 // Nothing waits and nothing is paused: what lies between has no rows.
-                self.sample_end = (now / width + 1) * width;
+                self.sample_end = (now / width + 1).saturating_mul(width);
             }
         }
     }

@@ -182,7 +182,7 @@ impl Switch {
         let rest = u64::from(packet.bytes).saturating_sub(CUT);
         if out != NOWHERE && rest > 0 && self.ports[out].line.speed.bits_per_s() > into.bits_per_s() {
             let slot = self.late.add(packet, out as u16);
-            agenda.push(now + into.time(rest), WHOLE | u64::from(slot));
+            agenda.push(now.saturating_add(into.time(rest)), WHOLE | u64::from(slot));
             return;
         }
         self.forward(now, packet, out, agenda, post);
@@ -325,8 +325,8 @@ impl Switch {
             return;
         }
         let line = &port.line;
-        let start = port.busy_until.max(now);
-        let time = start + line.speed.time(PAUSE_BYTES) + line.propagation + self.buffer.response();
+        let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
+        let time = sent.saturating_add(line.propagation).saturating_add(self.buffer.response());
         post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
     }
 

@@ -8,7 +8,7 @@ pub struct SimTime(u64);
 impl SimTime {
     /// The start of every run.
     pub const ZERO: SimTime = SimTime(0);
-    /// Later than every event: «never».
+    /// Later than every event: «never». It ends simulated time, after 213.5 days.
     pub const NEVER: SimTime = SimTime(u64::MAX);
 
     /// A time of `ps` picoseconds.
@@ -18,10 +18,11 @@ impl SimTime {
 
     /// A time of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
-        Self(ns * 1_000)
+        Self(ns.saturating_mul(1_000))
     }
 
-    /// A time of `seconds`, rounded to the nearest picosecond; negative and NaN become zero.
+    /// A time of `seconds`, rounded to the nearest picosecond; negative and NaN become zero, what is longer than all
+    /// times [`SimTime::NEVER`].
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e12).round() as u64)
     }
@@ -41,22 +42,24 @@ impl SimTime {
         SimTime(self.0.saturating_sub(earlier.0))
     }
 
-    /// Addition that stays at [`SimTime::NEVER`] instead of wrapping.
+    /// Addition that stays at [`SimTime::NEVER`] instead of wrapping, as `+` does; this one is `const`.
     pub const fn saturating_add(self, span: SimTime) -> SimTime {
         SimTime(self.0.saturating_add(span.0))
     }
 }
 
+/// Stays at [`SimTime::NEVER`]: what ends later than all times never does.
 impl Add for SimTime {
     type Output = SimTime;
     fn add(self, other: SimTime) -> SimTime {
-        SimTime(self.0 + other.0)
+        self.saturating_add(other)
     }
 }
 
+/// Stays at [`SimTime::NEVER`].
 impl AddAssign for SimTime {
     fn add_assign(&mut self, other: SimTime) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -67,10 +70,11 @@ impl Sub for SimTime {
     }
 }
 
+/// Stays at [`SimTime::NEVER`].
 impl Mul<u64> for SimTime {
     type Output = SimTime;
     fn mul(self, times: u64) -> SimTime {
-        SimTime(self.0 * times)
+        SimTime(self.0.saturating_mul(times))
     }
 }
 
@@ -156,6 +160,8 @@ mod tests {
         assert_eq!(a + SimTime::from_ps(1), SimTime::from_ps(3001));
         assert_eq!(a.since(SimTime::from_ns(5)), SimTime::ZERO);
         assert_eq!(SimTime::NEVER.saturating_add(a), SimTime::NEVER);
+        assert_eq!((SimTime::NEVER + a, SimTime::NEVER * 2), (SimTime::NEVER, SimTime::NEVER));
+        assert_eq!(SimTime::from_seconds(1e300), SimTime::NEVER);
         assert_eq!(SimTime::from_seconds(1.5).ps(), 1_500_000_000_000);
     }
 }

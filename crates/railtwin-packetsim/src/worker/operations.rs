@@ -166,16 +166,17 @@ impl<C: Control> Host<C> {
                         let free = self.worker.inside.iter().find(|(known, _)| *known == link.0);
                         begin = begin.max(free.map_or(0, |(_, free)| *free));
                         time = time.max(speed(link));
-                        delay += fabric.delay(link).ps();
+                        delay = fabric.delay(link).ps().saturating_add(delay);
                     }
                     for link in std::iter::once(first).chain(second) {
                         if let Some(slot) = self.worker.inside.iter_mut().find(|(known, _)| *known == link.0)
                         {
-                            slot.1 = begin + time;
+                            slot.1 = begin.saturating_add(time);
                         }
                     }
                     let slot = self.worker.deliveries.add((leg, item));
-                    agenda.push(begin + time + delay, crate::host::DELIVER | u64::from(slot));
+                    let there = begin.saturating_add(time).saturating_add(delay);
+                    agenda.push(there, crate::host::DELIVER | u64::from(slot));
                     // Legs that share a link take turns, as channels do.
                     self.worker.stirred.push_back(row as u32);
                     return;
