@@ -32,7 +32,7 @@ pub struct AiZone {
     /// Capacity of leaf-spine and spine-core cables; none = that of a NIC port, so that ratios of
     /// ports are ratios of capacity.
     pub uplink: Option<Rate>,
-    /// Capacity of a switch chip; none = unchecked, as spines are modular.
+    /// Capacity of a switch chip; none = the largest that there are; spines are modular.
     pub chip: Option<Rate>,
 }
 
@@ -79,7 +79,7 @@ impl AiZone {
             spine_up: self.spine_up,
             cores: self.cores.unwrap_or(self.uplinks),
             core_link: uplink,
-            chip: self.chip,
+            chip: self.chip.into(),
             access_delay: ACCESS_DELAY,
             leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: SPINE_CORE_DELAY,

@@ -17,6 +17,31 @@ pub enum SpineGroups {
     PerLeaf,
 }
 
+/// The largest switch chip that there is, held to by leaves of which nothing is said: 102.4 Tbps (Broadcom BCM78910
+/// «Tomahawk 6», 2025; the generation before, BCM78900 «Tomahawk 5», has 51.2 Tbps).
+pub const LARGEST_CHIP: Rate = Rate::from_gbps(102_400);
+
+/// The largest modular switch that there is, held to by spines and cores of which nothing is said: 460.8 Tbps (576 ports
+/// of 800 Gbps, Arista 7816R4, 2024).
+pub const LARGEST_CHASSIS: Rate = Rate::from_gbps(460_800);
+
+/// What the switches of a fabric can carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chip {
+    /// So much, in every switch.
+    Of(Rate),
+    /// Nobody says: [`LARGEST_CHIP`] in a leaf, [`LARGEST_CHASSIS`] above.
+    Largest,
+    /// As the file of an imported fabric has it.
+    Unchecked,
+}
+
+impl From<Option<Rate>> for Chip {
+    fn from(said: Option<Rate>) -> Self {
+        said.map_or(Self::Largest, Self::Of)
+    }
+}
+
 /// A tiered fabric, spelled out. The presets are recipes that fill it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClosSpec {
@@ -50,8 +75,8 @@ pub struct ClosSpec {
     pub cores: u32,
     /// Capacity of a spine-core cable.
     pub core_link: Rate,
-    /// Capacity of the chip in every switch; none = unchecked.
-    pub chip: Option<Rate>,
+    /// What every switch can carry.
+    pub chip: Chip,
     /// Delay of a cable from NIC to leaf.
     pub access_delay: SimTime,
     /// Delay of a cable from leaf to spine.
@@ -151,7 +176,9 @@ impl ClosSpec {
     }
 
     fn check_chips(&self) -> Result<(), FabricError> {
-        let Some(chip) = self.chip else { return Ok(()) };
+        if self.chip == Chip::Unchecked {
+            return Ok(());
+        }
         let access = self.host.nic.port_capacity;
         let mut switches = vec![(
             "leaf",
@@ -171,8 +198,15 @@ impl ClosSpec {
         for (role, down, up, remedy) in switches {
             let needed = down.1 * u64::from(down.0);
             let needed = Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
-            if needed > chip {
-                let needs = ChipNeeds { role, down, up, needed, chip, remedy };
+            let largest = if role == "leaf" { LARGEST_CHIP } else { LARGEST_CHASSIS };
+            let (limit, said) = match self.chip {
+                Chip::Of(chip) => (chip, true),
+                Chip::Largest | Chip::Unchecked => (largest, false),
+            };
+            if needed > limit {
+                let unsaid = "lower the hosts, or the uplinks, or write what the switch has as chip";
+                let remedy = if said { remedy } else { unsaid };
+                let needs = ChipNeeds { role, down, up, needed, limit, said, remedy };
                 return Err(FabricError::ChipTooSmall(Box::new(needs)));
             }
         }

@@ -250,7 +250,7 @@ fn up_neighbors(fabric: &Fabric, leaf: DeviceId) -> impl Iterator<Item = DeviceI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preset::{DcnPlus, FatTree, Hpn, Tier2};
+    use crate::preset::{AiZone, DcnPlus, FatTree, Hpn, LeafSpine, Tier2};
 
     fn report(fabric: Fabric) -> DesignReport {
         DesignReport::of(&fabric)
@@ -316,5 +316,29 @@ mod tests {
         let error = Hpn { hosts: Some(200), ..Hpn::default() }.build().unwrap_err().to_string();
         assert!(error.contains("a leaf switch needs 208 × 200 Gbps down"), "{error}");
         assert!(Hpn { segments: Some(16), ..Hpn::default() }.build().is_err());
+    }
+
+    #[test]
+    fn a_switch_that_nobody_builds_is_refused_where_no_chip_is_said() {
+        // 64 hosts × 8 NICs × one port of 200 Gbps each, and 32 × 400 Gbps up.
+        let wide = LeafSpine { leaves: 2, hosts_per_leaf: 64, uplinks: 32, ..LeafSpine::default() };
+        let error = wide.build().unwrap_err().to_string();
+        assert!(
+            error.contains("115.2 Tbps in all, but the largest such switch that there is has 102.4 Tbps")
+        );
+        assert!(error.contains("as chip"), "{error}");
+        let said = LeafSpine { chip: Some(Rate::from_gbps(115_200)), ..wide.clone() };
+        assert!(said.build().is_ok(), "who says what the switch has is believed");
+        let fits = LeafSpine { hosts_per_leaf: 56, ..wide };
+        assert!(fits.build().is_ok(), "102.4 Tbps to the last port");
+        // 1,154 leaves of one uplink of 400 Gbps each are 461.6 Tbps in a spine; 1,152 fill the largest.
+        let many = LeafSpine { leaves: 1_154, hosts_per_leaf: 1, uplinks: 1, ..LeafSpine::default() };
+        let error = many.build().unwrap_err().to_string();
+        assert!(error.contains("a spine switch needs 1154 × 400 Gbps down"), "{error}");
+        assert!(LeafSpine { leaves: 1_152, ..many }.build().is_ok());
+        let racks = AiZone { hosts: 40, ..AiZone::default() }.build().unwrap_err().to_string();
+        assert!(racks.contains("135.2 Tbps in all"), "{racks}");
+        let tree = FatTree { k: 256, capacity: Rate::from_gbps(800) }.build().unwrap_err().to_string();
+        assert!(tree.contains("needs 204.8 Tbps, but the largest chip"), "{tree}");
     }
 }

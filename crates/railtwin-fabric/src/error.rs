@@ -39,18 +39,21 @@ pub struct ChipNeeds {
     pub up: (u32, Rate),
     /// What they add up to.
     pub needed: Rate,
-    /// What the chip has.
-    pub chip: Rate,
+    /// What the chip has, or the largest switch that there is.
+    pub limit: Rate,
+    /// Whether the limit is that of a chip that was said.
+    pub said: bool,
     /// Which field to change.
     pub remedy: &'static str,
 }
 
 impl fmt::Display for ChipNeeds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { role, down, up, needed, chip, remedy } = self;
+        let Self { role, down, up, needed, limit, said, remedy } = self;
+        let has = if *said { "its chip has" } else { "the largest such switch that there is has" };
         write!(
             out,
-            "a {role} switch needs {} × {} down and {} × {} up, {needed} in all, but its chip has {chip}; {remedy}",
+            "a {role} switch needs {} × {} down and {} × {} up, {needed} in all, but {has} {limit}; {remedy}",
             down.0, down.1, up.0, up.1
         )
     }

@@ -1,5 +1,5 @@
 //! Host models: how many GPUs and NICs, how they hang together, how fast.
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::error::FabricError;
 
@@ -37,7 +37,14 @@ pub struct HostModel {
     pub frontend: NicModel,
     /// Peak of one GPU in dense half precision, FLOP per second; none where unknown.
     pub gpu_flops: Option<u64>,
+    /// Memory of one GPU; none where unknown.
+    pub gpu_memory: Option<Bytes>,
 }
+
+/// What vendors call 80 GB and 40 GB: stacks of HBM of 16 and 8 GiB, five in use (NVIDIA's data sheets of A100 and
+/// H100). An H800 has the memory of an H100.
+const GPU_80_GB: Bytes = Bytes(80 << 30);
+const GPU_40_GB: Bytes = Bytes(40 << 30);
 
 impl HostModel {
     /// The host of HPN section 9: 8 × H800, 400 GB/s bidirectional NVLink, 8 + 1 NICs of 2 × 200 Gbps.
@@ -56,6 +63,7 @@ impl HostModel {
             frontend_nics: 1,
             frontend: nic,
             gpu_flops: Some(989_500_000_000_000),
+            gpu_memory: Some(GPU_80_GB),
         }
     }
 
@@ -64,7 +72,7 @@ impl HostModel {
         Self { name: "hgx-h100".to_owned(), nvlink: Some(Rate::from_gbps(3600)), ..Self::hgx_h800() }
     }
 
-    /// 8 × A100, 600 GB/s bidirectional NVLink, 8 NICs of one 200 Gbps port, PCIe Gen4 x16 = 252 Gbps.
+    /// 8 × A100 of 80 GB, 600 GB/s bidirectional NVLink, 8 NICs of one 200 Gbps port, PCIe Gen4 x16 = 252 Gbps.
     pub fn hgx_a100() -> Self {
         Self {
             name: "hgx-a100".to_owned(),
@@ -86,9 +94,10 @@ impl HostModel {
         }
     }
 
-    /// Meta's ZionEX (Meta RoCE section 3.1): 8 × A100, 8 NICs of one 200 Gbps port, PCIe Gen4 x16.
+    /// Meta's ZionEX (Meta RoCE section 3.1): 8 × A100, 8 NICs of one 200 Gbps port, PCIe Gen4 x16. Its GPUs are those of
+    /// 40 GB: 320 GB of HBM in a host (Mudigere et al. 2022).
     pub fn zion_ex() -> Self {
-        Self { name: "zion-ex".to_owned(), ..Self::hgx_a100() }
+        Self { name: "zion-ex".to_owned(), gpu_memory: Some(GPU_40_GB), ..Self::hgx_a100() }
     }
 
     /// One GPU behind one NIC port: the host of textbook fabrics.
@@ -106,6 +115,7 @@ impl HostModel {
             frontend_nics: 0,
             frontend: nic,
             gpu_flops: None,
+            gpu_memory: None,
         }
     }
 

@@ -2,7 +2,7 @@
 use railtwin_units::{Rate, SimTime};
 
 pub use crate::ai_zone::AiZone;
-use crate::clos::{ClosSpec, SpineGroups};
+use crate::clos::{Chip, ClosSpec, LARGEST_CHIP, SpineGroups};
 use crate::error::FabricError;
 use crate::graph::Fabric;
 use crate::host::{HostModel, NicModel};
@@ -112,7 +112,7 @@ impl Hpn {
             spine_up: self.spine_up,
             cores: self.cores,
             core_link: self.uplink,
-            chip: Some(self.chip),
+            chip: Chip::Of(self.chip),
             access_delay: ACCESS_DELAY,
             leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: SPINE_CORE_DELAY,
@@ -189,7 +189,7 @@ impl DcnPlus {
             spine_up: self.segments * tors * self.parallel,
             cores: self.cores,
             core_link: self.uplink,
-            chip: Some(self.chip),
+            chip: Chip::Of(self.chip),
             access_delay: ACCESS_DELAY,
             leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: SPINE_CORE_DELAY,
@@ -224,7 +224,7 @@ pub struct LeafSpine {
     pub parallel: u32,
     /// Capacity of an uplink cable.
     pub uplink_capacity: Rate,
-    /// Capacity of a switch chip; none = unchecked.
+    /// Capacity of a switch chip; none = the largest that there are.
     pub chip: Option<Rate>,
     /// Delay of every cable of the network.
     pub delay: SimTime,
@@ -283,7 +283,7 @@ impl LeafSpine {
             spine_up: 0,
             cores: 0,
             core_link: self.uplink_capacity,
-            chip: self.chip,
+            chip: self.chip.into(),
             access_delay: self.delay,
             leaf_spine_delay: self.delay,
             spine_core_delay: self.delay,
@@ -324,6 +324,16 @@ impl FatTree {
         if self.k < 2 || !self.k.is_multiple_of(2) || self.k > 256 {
             return Err(FabricError::range("k", self.k, "write an even number from 2 to 256"));
         }
+        // One chip for every switch of it: that is what a fat-tree is for (Al-Fares et al. 2008).
+        let needed = self.capacity * u64::from(self.k);
+        if needed > LARGEST_CHIP {
+            let accepted = format!(
+                "a switch of {} ports of {} needs {needed}, but the largest chip that there is has {LARGEST_CHIP}; \
+                 lower k, or capacity",
+                self.k, self.capacity
+            );
+            return Err(FabricError::range("k", self.k, accepted));
+        }
         let half = self.k / 2;
         let mut host = HostModel::plain(self.capacity);
         host.nic = NicModel { ports: 1, port_capacity: self.capacity };
@@ -343,7 +353,7 @@ impl FatTree {
             spine_up: half,
             cores: half * half,
             core_link: self.capacity,
-            chip: Some(self.capacity * u64::from(self.k)),
+            chip: Chip::Of(LARGEST_CHIP),
             access_delay: ACCESS_DELAY,
             leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: LEAF_SPINE_DELAY,

@@ -1,6 +1,6 @@
 //! Fat-trees of htsim (`.topo`): two or three tiers of switches, as a fabric of one-GPU hosts.
 use railtwin_fabric::HostModel;
-use railtwin_fabric::clos::{ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
 use railtwin_units::{Rate, SimTime};
 
 use crate::error::FormatError;
@@ -261,7 +261,7 @@ impl HtsimTopology {
             spine_up,
             cores: spines.saturating_mul(spine_up),
             core_link: capacity(top),
-            chip: None,
+            chip: Chip::Unchecked,
             access_delay: delay(leaf),
             leaf_spine_delay: delay(spine),
             spine_core_delay: delay(top),

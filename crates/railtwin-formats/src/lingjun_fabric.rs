@@ -195,7 +195,7 @@ impl<'a> Layout<'a> {
             let needed = bits(down) + bits(up);
             if needed > u128::from(chip.bits_per_s()) {
                 let needed = Rate::from_bits_per_s(u64::try_from(needed).unwrap_or(u64::MAX));
-                let needs = ChipNeeds { role, down, up, needed, chip, remedy };
+                let needs = ChipNeeds { role, down, up, needed, limit: chip, said: true, remedy };
                 return Err(FabricError::ChipTooSmall(Box::new(needs)));
             }
         }

@@ -1,9 +1,18 @@
 //! How large a fabric may be asked for: everything that is multiplied later stays inside its integer.
 use railtwin_fabric::FabricError;
-use railtwin_fabric::clos::{ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{ClosSpec, LARGEST_CHIP, SpineGroups};
+
+use crate::fabric_spec::FabricSpec;
 
 /// Ports of the largest fabric: one million GPUs with all their ports have about 20 million.
 const MOST_PORTS: u128 = 1 << 28;
+
+/// What to say of a chip that nobody builds.
+pub(crate) fn note_of_chip(fabric: &FabricSpec) -> Option<String> {
+    let FabricSpec::Preset(preset) = fabric else { return None };
+    let chip = preset.chip().filter(|chip| *chip > LARGEST_CHIP)?;
+    Some(format!("fabric.chip: no switch chip has {chip}; the largest that there is has {LARGEST_CHIP}"))
+}
 
 /// Refuses a spec whose counts or capacities would leave 32 or 64 bits.
 pub(crate) fn check_bounds(spec: &ClosSpec) -> Result<(), FabricError> {

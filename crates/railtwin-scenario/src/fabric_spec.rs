@@ -84,6 +84,17 @@ impl PresetSpec {
         }
     }
 
+    /// The capacity of a switch chip that the text says.
+    pub fn chip(&self) -> Option<Rate> {
+        match self {
+            Self::Hpn(spec) => spec.chip,
+            Self::DcnPlus(spec) => spec.chip,
+            Self::AiZone(spec) => spec.chip,
+            Self::LeafSpine(spec) => spec.chip,
+            Self::FatTree(_) => None,
+        }
+    }
+
     /// The fabric spelled out, within what 32-bit ids and a machine's memory hold.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! `[fabric.host]`: a host model with what is changed in it.
 use railtwin_fabric::{FabricError, HostModel};
-use railtwin_units::Rate;
+use railtwin_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::exact;
@@ -30,6 +30,9 @@ pub struct HostSpec {
     /// PCIe capacity between a GPU and its NIC in one direction.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
     pub pcie: Option<Rate>,
+    /// Memory of a GPU.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    pub gpu_memory: Option<Bytes>,
     /// Where the intra-host caps of collectives come from; none = from `[[cap]]` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<HostCaps>,
@@ -68,6 +71,7 @@ impl HostSpec {
         host.nic.ports = self.nic_ports.unwrap_or(host.nic.ports);
         host.nic.port_capacity = self.nic_port_capacity.unwrap_or(host.nic.port_capacity);
         host.pcie = self.pcie.unwrap_or(host.pcie);
+        host.gpu_memory = self.gpu_memory.or(host.gpu_memory);
         if let Some(nvlink) = self.nvlink {
             host.nvlink = (nvlink > Rate::ZERO).then_some(nvlink);
         }

@@ -148,6 +148,65 @@ pub struct RecipeSpec {
     /// Stage of ZeRO: what data parallel ranks hold in parts; 0 = nothing.
     #[serde(default)]
     pub zero: u32,
+    /// What is computed again in the backward pass; left out of the text where nothing but the scores of attention is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub recompute: RecomputeSpec,
+    /// What becomes of a job that the memory of a GPU does not hold.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub memory: MemoryRule,
+}
+
+/// Which activations are computed again in the backward pass instead of kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecomputeSpec {
+    /// None.
+    None,
+    /// The scores of attention, as flash attention does by itself.
+    #[default]
+    Selective,
+    /// All of a layer but its input.
+    Full,
+}
+
+impl RecomputeSpec {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 3] = ["none", "selective", "full"];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl From<RecomputeSpec> for railtwin_workload::Recompute {
+    fn from(spec: RecomputeSpec) -> Self {
+        match spec {
+            RecomputeSpec::None => Self::None,
+            RecomputeSpec::Selective => Self::Selective,
+            RecomputeSpec::Full => Self::Full,
+        }
+    }
+}
+
+/// What becomes of a job that the memory of a GPU does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryRule {
+    /// It is refused.
+    #[default]
+    Check,
+    /// It runs, and a warning says so.
+    Allow,
+}
+
+impl MemoryRule {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 2] = ["check", "allow"];
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn is_one(value: &u32) -> bool {

@@ -1,6 +1,7 @@
 //! The keys of a scenario, all but those of `[fabric]`, of faults and of packets.
 use railtwin_fabric::HostModel;
 
+use crate::job::{MemoryRule, RecomputeSpec};
 use crate::keys_fabric::FABRIC;
 use crate::keys_failures::FAILURES;
 use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
@@ -244,6 +245,16 @@ const RECIPE: &[Key] = &[
         "zero",
         Kind::Whole(0, 3),
         "Stage of ZeRO, what data parallel ranks hold in parts; default 0, nothing.",
+    ),
+    key(
+        "recompute",
+        Kind::Choice(&RecomputeSpec::NAMES),
+        "Activations that are computed again backward instead of kept; default selective, the scores of attention.",
+    ),
+    key(
+        "memory",
+        Kind::Choice(&MemoryRule::NAMES),
+        "What becomes of a job that the memory of a GPU does not hold: an error, or a warning; default check.",
     ),
 ];
 

@@ -97,6 +97,7 @@ static HOST: Table = Table {
         key("nic_port_capacity", RATE, "Capacity of a port of a backend NIC."),
         key("nvlink", Kind::Rate { zero: true }, "NVLink capacity of a GPU in one direction; zero = none."),
         key("pcie", RATE, "PCIe capacity between a GPU and its NIC in one direction."),
+        key("gpu_memory", Kind::Size { zero: false }, "Memory of a GPU."),
         key(
             "caps",
             Kind::Choice(&["none", "measured"]),

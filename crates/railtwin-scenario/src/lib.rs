@@ -63,7 +63,9 @@ mod resolve_fault;
 mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
+mod resolve_memory;
 mod resolve_packet;
+mod resolve_size;
 mod resolve_trouble;
 mod routing_spec;
 mod scenario;
@@ -90,7 +92,8 @@ pub use fault_spec::{
 };
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, Work, Workload,
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec,
+    RecomputeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
 pub use packet_spec::{

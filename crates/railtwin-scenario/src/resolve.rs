@@ -6,9 +6,11 @@ use railtwin_engine::{Case, IntraHostCap, RoutingCase, WorkGraph};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, HashSpec};
 
+use crate::fabric_bounds::note_of_chip;
 use crate::resolve_fault;
 use crate::resolve_job::Planner;
 use crate::resolve_packet;
+use crate::resolve_size::check_size;
 use crate::resolve_trouble::{self, Ground};
 use crate::{
     FabricSpec, JobSize, JobSpec, Pace, Placement, Posting, RoutingSpec, Scenario, ScenarioError, Seeds,
@@ -76,6 +78,7 @@ impl Scenario {
         let (mut placements, mut specs) = (Vec::new(), Vec::new());
         for (row, job) in self.jobs.iter().enumerate() {
             let plan = planner.plan(row, job)?;
+            check_size(&fabric, row, job, plan.ranks, source)?;
             for copy in 0..job.count {
                 let name = if job.count > 1 { format!("{}-{copy}", job.name) } else { job.name.clone() };
                 let places = placer.place(&name, plan.ranks, &policy(job));
@@ -92,6 +95,7 @@ impl Scenario {
         let troubles = resolve_trouble::troubles(self, &ground, read)?;
         if let Some(job) = work.jobs.first_mut() {
             job.plan.notes.extend(troubles.notes);
+            job.plan.notes.extend(note_of_chip(&self.fabric));
         }
         let mut packets = resolve_packet::packets(self, &fabric, source)?;
         packets.troubles.extend(troubles.packets);

@@ -9,9 +9,10 @@ use railtwin_workload::recipe::Training;
 use railtwin_workload::{Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork};
 
 use crate::resolve::{Reader, Source, ranks};
+use crate::resolve_memory::shortage;
 use crate::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, Per, Placement, RecipeSpec, ScenarioError,
-    Work, Workload,
+    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec,
+    ScenarioError, Work, Workload,
 };
 
 /// Makes the plans of a scenario's jobs.
@@ -28,7 +29,7 @@ impl Planner<'_> {
     pub(crate) fn plan(&mut self, row: usize, job: &JobSpec) -> Result<Plan, ScenarioError> {
         match &job.work {
             Work::Collective(spec) => self.collective(row, job, spec),
-            Work::Workload(Workload::Recipe(spec)) => self.recipe(row, spec),
+            Work::Workload(Workload::Recipe(spec)) => self.recipe(row, &job.name, spec),
             Work::Workload(Workload::Simai { simai, interleave }) => self.simai(row, simai, *interleave),
             Work::Workload(Workload::Chakra { chakra }) => self.chakra(row, job, chakra),
             Work::Workload(Workload::Connections { connections }) => self.connections(row, job, connections),
@@ -64,6 +65,12 @@ impl Planner<'_> {
             let rank = traces.len() as u32;
             let path = format!("{prefix}.{rank}.et");
             if wanted == Some(rank) {
+                if (self.read)(&path).is_ok() {
+                    let key = if matches!(job.size, Some(JobSize::Hosts(_))) { "hosts" } else { "gpus" };
+                    let message =
+                        format!("the job has {rank} GPUs, but there is a trace of rank {rank}: {path}");
+                    return Err(self.error(row, key, message));
+                }
                 break;
             }
             match (self.read)(&path) {
@@ -82,7 +89,7 @@ impl Planner<'_> {
             .map_err(|error| self.error(row, "workload.chakra", error.to_string()))
     }
 
-    fn recipe(&self, row: usize, spec: &RecipeSpec) -> Result<Plan, ScenarioError> {
+    fn recipe(&self, row: usize, name: &str, spec: &RecipeSpec) -> Result<Plan, ScenarioError> {
         let model = Transformer::named(&spec.recipe).ok_or_else(|| {
             let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
             let message = format!("no recipe {:?}; write one of: {}", spec.recipe, known.join(", "));
@@ -100,17 +107,27 @@ impl Planner<'_> {
             micro_batch: spec.micro_batch,
             interleave: spec.interleave,
             zero: spec.zero,
+            recompute: spec.recompute.into(),
             gpu_flops: flops as f64,
             efficiency: spec.efficiency,
         };
-        training.plan().map_err(|error| {
+        let mut plan = training.plan().map_err(|error| {
             let key = if matches!(error.field, "tp" | "pp" | "dp" | "ep" | "zero") {
                 error.field
             } else {
                 "recipe"
             };
             self.error(row, &format!("workload.{key}"), error.to_string())
-        })
+        })?;
+        if let Some((message, hint)) = host.and_then(|host| shortage(&training, host)) {
+            match spec.memory {
+                MemoryRule::Check => {
+                    return Err(self.source.error(&format!("job.{row}.workload"), message, Some(&hint)));
+                }
+                MemoryRule::Allow => plan.notes.push(format!("job {name}: {message}; it could not run")),
+            }
+        }
+        Ok(plan)
     }
 
     /// Ranks of a job whose work does not say them: by its size, else those of the hosts that its placement names,

@@ -8,9 +8,9 @@ use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
     AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
     Direction, EngineName, FabricSpec, FatTreeSpec, FaultCause, FaultKind, FaultSpec, FaultSubject, HostCaps,
-    HostSpec, HpnSpec, HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, Per, Placement, Posting,
-    PresetSpec, RecipeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText, Split, Tier2,
-    TrafficSpec, Work, Workload, expand,
+    HostSpec, HpnSpec, HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, MemoryRule, Per, Placement,
+    Posting, PresetSpec, RecipeSpec, RecomputeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds,
+    SettingsText, Split, Tier2, TrafficSpec, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -32,11 +32,12 @@ fn text() -> impl Strategy<Value = String> {
 fn host() -> impl Strategy<Value = HostSpec> {
     let model = of(prop::sample::select(HostModel::NAMES.to_vec()).prop_map(str::to_owned));
     let counts = (of(1u32..=1024), of(1u32..=1024), of(1u32..=64));
+    let memory = of((1u64..1 << 40).prop_map(Bytes));
     let caps = of(prop::sample::select(vec![HostCaps::None, HostCaps::Measured]));
-    (model, counts, of(rate()), of(rate()), of(rate()), caps).prop_map(
-        |(model, counts, port, nvlink, pcie, caps)| {
+    (model, counts, of(rate()), of(rate()), of(rate()), caps, memory).prop_map(
+        |(model, counts, port, nvlink, pcie, caps, gpu_memory)| {
             let (gpus, nics, nic_ports) = counts;
-            HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie, caps }
+            HostSpec { model, gpus, nics, nic_ports, nic_port_capacity: port, nvlink, pcie, gpu_memory, caps }
         },
     )
 }
@@ -217,7 +218,11 @@ fn work() -> impl Strategy<Value = Work> {
     );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
     let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024, 0u32..=3);
-    let recipe = (text(), axes, batches).prop_map(|(recipe, (tp, pp, dp, ep), batches)| {
+    let recomputes = vec![RecomputeSpec::None, RecomputeSpec::Selective, RecomputeSpec::Full];
+    let rules = vec![MemoryRule::Check, MemoryRule::Allow];
+    let held = (prop::sample::select(recomputes), prop::sample::select(rules));
+    let recipe = (text(), axes, batches, held).prop_map(|(recipe, (tp, pp, dp, ep), batches, held)| {
+        let (recompute, memory) = held;
         let (micro_batches, micro_batch, efficiency, interleave, zero) = batches;
         Work::Workload(Workload::Recipe(RecipeSpec {
             recipe,
@@ -230,6 +235,8 @@ fn work() -> impl Strategy<Value = Work> {
             efficiency,
             interleave,
             zero,
+            recompute,
+            memory,
         }))
     });
     let simai = (text(), of(1u32..=1024))

@@ -7,6 +7,7 @@
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
 //! * [`plan`]: the graph of operations of one step, per rank class.
+//! * [`memory`]: what a GPU of a training job holds.
 //! * [`traffic`]: plain transfers between ranks, listed or by a pattern such as a permutation.
 //! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
@@ -19,6 +20,7 @@ pub mod collective;
 pub mod course;
 pub mod direct;
 pub mod error;
+pub mod memory;
 pub mod models;
 pub mod nvls;
 pub mod nvls_tree;
@@ -35,6 +37,7 @@ pub mod tree;
 pub use collective::{Algorithm, Collective};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
+pub use memory::{Memory, Recompute};
 pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
 pub use ranks::Parallelism;
 pub use shape::{Bundle, Edge, HostLayout, Member, Shape};

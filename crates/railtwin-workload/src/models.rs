@@ -229,21 +229,43 @@ impl Transformer {
         self.attention_weights() as f64 / self.met_weights() as f64
     }
 
-    /// Parameters counted from the shape: matrices, biases, norms, embedding, positions, logits.
-    pub fn counted_parameters(&self) -> u64 {
+    /// Parameters of a layer with all its experts: matrices, biases, norms.
+    pub fn layer_parameters(&self) -> u64 {
         // What picks experts for a token is a matrix of its own.
         let picks = if self.has_experts() { self.experts * self.hidden } else { 0 };
         let h = self.hidden;
-        let matrices = self.attention_weights() + self.experts * self.mlp_weights() + picks;
-        let layers = u64::from(self.layers);
-        match self.family {
+        let rest = match self.family {
             // Biases of queries, keys, values, output and MLP; two norms of a gain and a bias each.
-            Family::Gpt => {
-                let rest = 4 * h + self.ffn + h + 4 * h;
-                layers * (matrices + rest) + (self.vocabulary + self.sequence + 2) * h
-            }
-            Family::Llama => layers * (matrices + 2 * h) + (2 * self.vocabulary + 1) * h,
+            Family::Gpt => 4 * h + self.ffn + h + 4 * h,
+            Family::Llama => 2 * h,
+        };
+        self.attention_weights() + self.experts * self.mlp_weights() + picks + rest
+    }
+
+    /// Parameters before the layers: the embedding, and positions where they are learned.
+    pub fn embedding_parameters(&self) -> u64 {
+        let positions = if self.family == Family::Gpt { self.sequence } else { 0 };
+        (self.vocabulary + positions) * self.hidden
+    }
+
+    /// Parameters behind the layers: the last norm, and the matrix of the logits where it is one of its own.
+    pub fn head_parameters(&self) -> u64 {
+        match self.family {
+            Family::Gpt => 2 * self.hidden,
+            Family::Llama => (self.vocabulary + 1) * self.hidden,
         }
+    }
+
+    /// Parameters of the embedding that are those of the logits too.
+    pub fn tied_parameters(&self) -> u64 {
+        if self.family == Family::Gpt { self.vocabulary * self.hidden } else { 0 }
+    }
+
+    /// Parameters counted from the shape: layers, embedding, positions, logits.
+    pub fn counted_parameters(&self) -> u64 {
+        u64::from(self.layers) * self.layer_parameters()
+            + self.embedding_parameters()
+            + self.head_parameters()
     }
 
     /// Floating point operations of one layer's forward pass over `tokens` tokens: two for each token and weight that it

@@ -53,15 +53,25 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The passes of `stage` in the order in which it runs them.
-    pub fn order(&self, stage: u32) -> Vec<Pass> {
-        let total = self.micro_batches * self.chunks;
+    /// Forward passes that `stage` runs before the first backward one, but the one that this follows at once.
+    fn warm_up(&self, stage: u32) -> u32 {
         let behind = self.stages - stage - 1;
-        let warmup = match self.chunks {
+        let warm_up = match self.chunks {
             1 => behind,
             _ => behind * 2 + (self.chunks - 1) * self.stages,
         };
-        let warmup = warmup.min(total);
+        warm_up.min(self.micro_batches * self.chunks)
+    }
+
+    /// Forward passes of `stage`, each of one chunk, whose activations wait for their backward pass, at most.
+    pub fn in_flight(&self, stage: u32) -> u32 {
+        (self.warm_up(stage) + 1).min(self.micro_batches * self.chunks)
+    }
+
+    /// The passes of `stage` in the order in which it runs them.
+    pub fn order(&self, stage: u32) -> Vec<Pass> {
+        let total = self.micro_batches * self.chunks;
+        let warmup = self.warm_up(stage);
         let mut passes = Vec::with_capacity(2 * total as usize);
         passes.extend((0..warmup).map(|k| self.pass(true, k)));
         for k in warmup..total {
@@ -111,7 +121,10 @@ mod tests {
             let pipeline = Pipeline { stages, chunks, micro_batches: stages * rounds };
             prop_assume!(pipeline.check().is_ok());
             let orders: Vec<Vec<Pass>> = (0..stages).map(|s| pipeline.order(s)).collect();
-            for order in &orders {
+            for (stage, order) in orders.iter().enumerate() {
+                let mut held = 0_u32;
+                let most = order.iter().map(|pass| { if pass.forward { held += 1 } else { held -= 1 }; held }).max();
+                prop_assert_eq!(most, Some(pipeline.in_flight(stage as u32)));
                 let distinct: BTreeSet<Pass> = order.iter().copied().collect();
                 prop_assert_eq!(distinct.len(), order.len());
                 prop_assert_eq!(order.len() as u32, 2 * stages * rounds * chunks);

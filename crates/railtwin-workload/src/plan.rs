@@ -2,6 +2,7 @@
 use railtwin_units::{SimTime, dense_id};
 
 use crate::collective::{Algorithm, Collective};
+use crate::memory::Memory;
 
 dense_id!(
     /// One operation of a plan.
@@ -114,6 +115,8 @@ pub struct Plan {
     pub tokens: Option<u64>,
     /// Bytes of a step by axis as HPN table 3 counts them, where the workload says.
     pub volumes: Vec<(Axis, u64)>,
+    /// Memory of the GPU that holds most; none where the workload does not say.
+    pub memory: Option<Memory>,
     /// What a reader of the result should know.
     pub notes: Vec<String>,
 }
@@ -192,6 +195,7 @@ impl PlanBuilder {
             flops: None,
             tokens: None,
             volumes: Vec::new(),
+            memory: None,
             notes: Vec::new(),
         };
         Self { plan, codes: std::collections::BTreeMap::new() }

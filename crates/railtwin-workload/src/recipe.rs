@@ -5,6 +5,7 @@ use railtwin_units::SimTime;
 
 use crate::collective::Collective;
 use crate::error::WorkloadError;
+use crate::memory::Recompute;
 use crate::models::Transformer;
 use crate::pipeline::Pipeline;
 use crate::plan::{Axis, Plan};
@@ -30,6 +31,8 @@ pub struct Training {
     /// Stage of ZeRO, what data parallel ranks hold in parts: 0 nothing, 1 the optimizer's state, 2 also
     /// gradients, 3 also weights (Rajbhandari et al. 2020).
     pub zero: u32,
+    /// What is computed again in the backward pass.
+    pub recompute: Recompute,
     /// Peak of one GPU, FLOP per second.
     pub gpu_flops: f64,
     /// Share of that peak that computation reaches, 0..1.
@@ -130,8 +133,7 @@ impl Training {
             let accepted = format!("pp × interleave must divide the model's {} layers", self.model.layers);
             return Err(WorkloadError::new("pp × interleave", chunks, accepted));
         }
-        let pipeline =
-            Pipeline { stages: p.pp, chunks: self.interleave.max(1), micro_batches: self.micro_batches };
+        let pipeline = self.pipeline();
         let step = TrainingStep {
             parallelism: p,
             pipeline,
@@ -144,12 +146,22 @@ impl Training {
         let mut plan = step.plan()?;
         plan.flops = Some(self.model.step_flops(self.tokens()));
         plan.tokens = Some(self.tokens());
+        plan.memory = Some(self.memory());
         let volumes = self.volumes();
         plan.volumes = vec![(Axis::Dp, volumes.dp), (Axis::Pp, volumes.pp), (Axis::Tp, volumes.tp)];
         if self.model.has_experts() {
             plan.volumes.extend([(Axis::Ep, volumes.ep), (Axis::DpEp, volumes.dp_ep)]);
         }
         Ok(plan)
+    }
+
+    /// The pipeline that the micro-batches run through.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        Pipeline {
+            stages: self.parallelism.pp,
+            chunks: self.interleave.max(1),
+            micro_batches: self.micro_batches,
+        }
     }
 
     /// Experts lie whole on the ranks of an expert parallel group, and what ZeRO parts is not theirs.
@@ -206,18 +218,24 @@ impl Training {
                 shards: self.sharded().then_some(shards),
             }
         };
-        // A layer's weights are gathered together: for its first half forward, for its second backward.
+        // A layer's weights are gathered together: for its first half forward, for its second backward, or before the
+        // layer runs forward again.
         let bytes = self.volumes().dp as f64 / f64::from(self.model.layers / self.parallelism.pp);
         let gradients = bytes.round() as u64;
         let weights = if self.zero == 3 { gradients } else { 0 };
         let attention = self.model.attention_share();
+        let full = self.recompute == Recompute::Full;
+        let backward = if full { 0 } else { weights };
         let mut layer = vec![
             half("attention", attention, Shards { forward: weights, backward: 0, gradients }),
-            half("mlp", 1.0 - attention, Shards { forward: 0, backward: weights, gradients: 0 }),
+            half("mlp", 1.0 - attention, Shards { forward: 0, backward, gradients: 0 }),
         ];
         if self.model.has_experts() {
             layer.insert(1, self.to_experts("dispatch"));
             layer.push(self.to_experts("combine"));
+        }
+        if full {
+            layer.extend(again(&layer));
         }
         (0..count).flat_map(|_| layer.clone()).collect()
     }
@@ -290,6 +308,19 @@ impl Training {
     }
 }
 
+/// A layer's forward pass once more, as rows behind the layer: these do nothing forward, and backward they come first, in
+/// the order in which the layer runs.
+fn again(layer: &[Row]) -> Vec<Row> {
+    let once = |row: &Row| Row {
+        name: format!("{} again", row.name),
+        forward: Phase::default(),
+        input_gradient: row.forward,
+        weight_gradient: Phase::default(),
+        shards: row.shards.map(|shards| Shards { forward: 0, backward: shards.forward, gradients: 0 }),
+    };
+    layer.iter().rev().map(once).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,6 +335,7 @@ mod tests {
             micro_batch: 1,
             interleave: 1,
             zero: 0,
+            recompute: Recompute::Selective,
             gpu_flops: 989.5e12,
             efficiency: 0.5,
         }
@@ -356,6 +388,31 @@ mod tests {
                 let psi = 6.7e9 / (2.0 * f64::from(pp)) * 2.0;
                 assert!((sent / (f64::from(times) * psi) - 1.0).abs() < 1e-6, "zero {zero}: {sent}");
             }
+        }
+    }
+
+    #[test]
+    fn full_recomputation_takes_a_forward_pass_of_the_layers_more() {
+        for (model, zero, ep) in [(GPT3_175B, 0, 1), (LLAMA_7B, 3, 1), (DBRX, 0, 4)] {
+            let tp = if ep > 1 { 1 } else { 2 };
+            let parallelism = Parallelism { tp, pp: 2, dp: 4, ep };
+            let selective = Training { model, micro_batches: 4, zero, ..training(parallelism) };
+            let full = Training { recompute: Recompute::Full, ..selective };
+            let (plain, again) = (selective.plan().unwrap(), full.plan().unwrap());
+            // Of six FLOPs for a token and weight of a layer eight are left, and the logits are not computed again.
+            let forward = 4.0 * f64::from(model.layers) / 2.0 * model.layer_flops(model.sequence);
+            let expected = forward / (full.gpu_flops * full.efficiency * f64::from(tp));
+            let more = again.compute_of_lane(0).seconds() - plain.compute_of_lane(0).seconds();
+            assert!((more / expected - 1.0).abs() < 1e-6, "{}: {more} for {expected}", model.name);
+            let count = |plan: &Plan, axis| plan.operations.iter().filter(|o| o.axis == axis).count();
+            let sends = |plan: &Plan| count(plan, Axis::Tp) + count(plan, Axis::Ep);
+            assert_eq!(2 * sends(&again), 3 * sends(&plain), "{}", model.name);
+            assert_eq!(
+                count(&again, Axis::Dp),
+                count(&plain, Axis::Dp),
+                "weights are gathered no more often"
+            );
+            assert_eq!(again.flops, plain.flops, "what is computed again is no work of the model");
         }
     }
 

@@ -83,7 +83,7 @@ fn training(pace: &str) -> String {
         queue_pairs = 2
         [[job]]
         placement = "spread"
-        workload = {{ recipe = "gpt3-175b", tp = 8, pp = 4, dp = 8, micro_batches = 6 }}
+        workload = {{ recipe = "gpt3-175b", tp = 8, pp = 4, dp = 8, micro_batches = 6, memory = "allow" }}
         "#
     )
 }

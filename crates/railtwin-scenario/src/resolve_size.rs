@@ -1,0 +1,58 @@
+//! Whether a job asks for as many GPUs as it has ranks.
+use railtwin_fabric::Fabric;
+
+use crate::resolve::{Source, ranks};
+use crate::{JobSize, JobSpec, Placement, ScenarioError, Work, Workload};
+
+/// Refuses job `row` where its size or the hosts that it names are not what its `count` ranks fill.
+pub(crate) fn check_size(
+    fabric: &Fabric,
+    row: usize,
+    job: &JobSpec,
+    count: u32,
+    source: Source<'_>,
+) -> Result<(), ScenarioError> {
+    let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    let refuse = |key: &str, message: String, hint: &str| {
+        Err(source.error(&format!("job.{row}.{key}"), message, Some(hint)))
+    };
+    let because = ranks_in_words(job, count);
+    if let Some(size) = job.size
+        && let Some(asked) = ranks(fabric, job.size)
+        && asked != count
+    {
+        let (key, given) = match size {
+            JobSize::Gpus(asked) => ("gpus", format!("gpus = {asked}")),
+            JobSize::Hosts(hosts) => ("hosts", format!("hosts = {hosts}, which have {asked} GPUs")),
+        };
+        let fits = match size {
+            JobSize::Hosts(_) if count.is_multiple_of(gpus) => format!("write hosts = {}", count / gpus),
+            _ => format!("write gpus = {count}"),
+        };
+        return refuse(
+            key,
+            format!("{given}, but {because}"),
+            &format!("{fits}, or change what the job runs"),
+        );
+    }
+    let fill = count.div_ceil(gpus);
+    match &job.placement {
+        Placement::Hosts(hosts) if hosts.len() as u64 > u64::from(fill) => {
+            let message =
+                format!("the placement has {} hosts, but {because}, which fill {fill}", hosts.len());
+            refuse("placement", message, "name as many hosts as the ranks fill")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// «the job has 512 ranks, tp × pp × dp = 8 × 8 × 8».
+fn ranks_in_words(job: &JobSpec, count: u32) -> String {
+    match &job.work {
+        Work::Workload(Workload::Recipe(spec)) => {
+            format!("the job has {count} ranks, tp × pp × dp = {} × {} × {}", spec.tp, spec.pp, spec.dp)
+        }
+        Work::Workload(Workload::Simai { simai, .. }) => format!("{simai} has {count} ranks"),
+        _ => format!("the job has {count} ranks"),
+    }
+}
