@@ -3,7 +3,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin::report::{comparison_headline, page};
+use railtwin::headline::of_two;
+use railtwin::report::page;
 use railtwin_store::compare::{Comparison, FigureComparison, Side, TableComparison};
 use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
 use serde_json::json;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
     let infos = told_apart([&left_info, &right_info]);
     let infos = [&infos[0], &infos[1]];
     let engines = Engines::of([&left, &right], infos).map_err(unreadable)?;
-    let headline = comparison_headline(infos);
+    let headline = of_two(infos[0], infos[1]);
     let text = both_on_a_page(args, infos, headline.as_deref(), streams)?;
     let path = match &text {
         Some(text) => {
@@ -130,7 +131,7 @@ fn write_text(
         writeln!(out, "{headline}")?;
     }
     let mut figures = TextTable::default();
-    figures.row(["figure", "A", "B", "B - A", "B / A"].map(str::to_owned));
+    figures.row(["figure", "A", "B", "B - A", "(B - A) / A"].map(str::to_owned));
     let shown = comparison.figures.iter();
     let shown = shown.filter(|figure| !brief || railtwin::figures::is_of_run(&figure.name));
     // What one engine alone knows stands below what both say.
@@ -190,8 +191,14 @@ fn figure_row(figure: &FigureComparison) -> [String; 5] {
             Some(0.0) if figure.same => "same".to_owned(),
             difference => units::shown(difference, unit),
         },
-        figure.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.4}")),
+        figure.ratio.map_or_else(|| "–".to_owned(), |ratio| change(ratio - 1.0)),
     ]
+}
+
+/// A difference as part of what A has: with its sign, in percent.
+fn change(part: f64) -> String {
+    let sign = if part > 0.0 { "+" } else { "" };
+    format!("{sign}{}", railtwin::headline::numbers::shown(part, "ratio"))
 }
 
 fn table_row(table: &TableComparison) -> [String; 4] {

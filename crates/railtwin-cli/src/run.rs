@@ -155,6 +155,7 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
                 "label": point.label.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
                 "name": point.info.name,
                 "run_id": point.info.run_id,
+                "headline": point.info.headline,
                 "folder": point.folder,
                 "figures": object(&point.info.figures),
                 "warnings": point.info.warnings,
@@ -193,6 +194,9 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
     for point in points {
         if !point.label.is_empty() {
             writeln!(out, "{}", label_text(&point.label))?;
+        }
+        if !point.info.headline.is_empty() {
+            writeln!(out, "{}", point.info.headline)?;
         }
         let mut table = TextTable::default();
         let has_jobs = point.info.figure("step_time").is_some();

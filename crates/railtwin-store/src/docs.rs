@@ -23,6 +23,7 @@ pub(crate) const RUN_KEYS: &[(&str, &str, &str)] = &[
     ("seed", "integer", "64 bits; every random stream is derived from it"),
     ("version", "text", "version of railtwin that wrote the run"),
     ("status", "text", "`running`, `complete` or `interrupted`"),
+    ("headline", "text", "the answer in words; empty while the run goes on, and where nothing was simulated"),
     ("warnings", "list of text", "what the reader of the results ought to know"),
     ("counters", "object of integers", "how the engine worked, such as `events`"),
     ("figures", "list of objects", "numbers that sum up the run (see below)"),

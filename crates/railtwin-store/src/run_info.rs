@@ -87,6 +87,9 @@ pub struct RunInfo {
     pub version: String,
     /// How far the run has come.
     pub status: Status,
+    /// The answer in words; empty while the run goes on, and where nothing was simulated.
+    #[serde(default)]
+    pub headline: String,
     /// What the reader of the results ought to know.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -113,6 +116,7 @@ impl RunInfo {
             seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status: Status::Running,
+            headline: String::new(),
             warnings: Vec::new(),
             counters: BTreeMap::new(),
             figures: Vec::new(),

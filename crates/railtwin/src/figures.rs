@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 33] = [
+const OF_RUN: [&str; 35] = [
     "step_time",
     "tokens",
     "mfu",
@@ -57,6 +57,8 @@ const OF_RUN: [&str; 33] = [
     "accusations",
     "truth_in_set",
     "found_after",
+    "utilization_in_flight_",
+    "latency_share_in_flight",
 ];
 
 /// Whether a figure tells what ran rather than what the fabric is.

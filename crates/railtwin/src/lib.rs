@@ -3,6 +3,7 @@
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
+//! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
@@ -38,6 +39,7 @@ pub mod exposed;
 pub mod faults;
 pub mod figures;
 pub mod gain;
+pub mod headline;
 pub mod link_bins;
 pub mod links;
 pub mod map;

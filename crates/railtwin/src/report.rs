@@ -83,7 +83,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let mut payload = json!({
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
-        "headline": headline(info, simulation), "warnings": info.warnings, "figures": info.figures,
+        "headline": info.headline, "warnings": info.warnings, "figures": info.figures,
         "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
         "incidents": incidents(case, log),
@@ -113,65 +113,6 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         payload["link_bins"] = link_bins::page(case, log, &shapes, &map.rows());
     }
     payload
-}
-
-/// The answer in one sentence.
-fn headline(info: &railtwin_store::RunInfo, simulation: &Simulation) -> String {
-    let value = |name: &str| info.figures.iter().find(|f| f.name == name).and_then(|f| f.value);
-    let draws = simulation.replicates.len();
-    if let Some(busbw) = value("busbw_mean") {
-        return format!(
-            "{}: {:.1} Gbps of bus bandwidth, mean over {draws} draws of the hashes.",
-            info.name,
-            busbw * 1e-9
-        );
-    }
-    let (Some(step), Some(low), Some(high)) =
-        (value("step_time"), value("step_time_p5"), value("step_time_p95"))
-    else {
-        return format!("{}: no step came to its end.", info.name);
-    };
-    let communication = ["tp", "ep", "dp", "dp_ep", "pp", "other"]
-        .iter()
-        .filter_map(|axis| Some((*axis, value(&format!("exposed_{axis}"))?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1));
-    let exposed = communication.map_or(String::new(), |(axis, seconds)| {
-        let axis = axis.replace('_', "-");
-        format!("; the longest exposed communication is {axis} with {:.2} s", seconds)
-    });
-    format!(
-        "{}: a step takes {step:.3} s ({low:.3} to {high:.3} s over {draws} draws of the hashes){exposed}.",
-        info.name
-    )
-}
-
-/// The headline of two runs.
-pub fn comparison_headline(runs: [&railtwin_store::RunInfo; 2]) -> Option<String> {
-    let value = |run: &railtwin_store::RunInfo, name: &str| {
-        run.figures.iter().find(|f| f.name == name).and_then(|f| f.value)
-    };
-    let [before, after] = runs;
-    if let (Some(a), Some(b)) = (value(before, "busbw_mean"), value(after, "busbw_mean")) {
-        let more = 100.0 * (b / a - 1.0);
-        return Some(format!("{} has {more:+.1} % of the bus bandwidth of {}.", after.name, before.name));
-    }
-    let (a, b) = (value(before, "step_time")?, value(after, "step_time")?);
-    let faster = 100.0 * (a / b - 1.0);
-    let axes = ["exposed_tp", "exposed_ep", "exposed_dp", "exposed_dp_ep", "exposed_pp", "exposed_idle"];
-    let saved = axes
-        .iter()
-        .filter_map(|name| Some((*name, value(before, name)? - value(after, name)?)))
-        .max_by(|x, y| (x.1 * (a - b).signum()).total_cmp(&(y.1 * (a - b).signum())))?;
-    let axis = saved.0.trim_start_matches("exposed_").replace('_', "-");
-    let word = if faster >= 0.0 { "faster" } else { "slower" };
-    Some(format!(
-        "{} trains this job {:.1} % {word} than {}; {:.2} s of the {:.2} s between them is exposed {axis} time.",
-        after.name,
-        faster.abs(),
-        before.name,
-        saved.1.abs(),
-        (a - b).abs(),
-    ))
 }
 
 /// Operations as spans, neighbors of the same axis joined.

@@ -17,7 +17,7 @@ use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
-use crate::{faults, figures, packet_tables, tables};
+use crate::{faults, figures, headline, packet_tables, tables};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -104,6 +104,7 @@ impl Run {
             let balance = crate::balance::by_tier(case, &done.log, &tables::flows_by_link(case, &flows));
             info.figures.extend(crate::balance::figures(&balance));
             info.figures.extend(crate::nic_ports::figures(&done.replicates));
+            info.figures.extend(headline::figures(case, &done, &table, &info.figures));
             moves = Moves::of(case, &done.log, done.chosen, &flows);
             if flows.len() > FLOWS_MAX {
                 info.warnings
@@ -119,6 +120,8 @@ impl Run {
                 info.counters.insert("telemetry_operations".into(), run.seen[0]);
                 info.counters.insert("telemetry_messages".into(), run.seen[1]);
             }
+            let findings = telemetry.as_ref().map_or(&[][..], |run| &run.findings);
+            info.headline = headline::of_run(&info.name, &info.figures, case, &done, findings);
             simulation = Some(done);
         }
         info.status = Status::Complete;
@@ -297,8 +300,9 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
     let routing = &resolved.scenario.routing;
     say("queue pairs per NIC port", routing.queue_pairs.to_string());
     say("hash", routing.hash.name().to_owned());
+    say(headline::comparison::DRAWS, resolved.scenario.run.replicates.to_string());
     for job in &resolved.case.work.jobs {
-        say(&format!("job {}", job.name), format!("{} GPUs", job.plan.ranks));
+        say(&format!("{}{}", headline::comparison::JOB, job.name), headline::comparison::asked(&job.plan));
     }
     facts
 }

@@ -1,0 +1,132 @@
+//! The headline of a run, and of two: evidence first, words after.
+//!
+//! What is worst comes first: jobs that never end, whom diagnosis accuses, what faults and packets cost; then how
+//! long a step takes and of what; last what binds. Each number is a figure of the run, the difference of two, or a
+//! count or time in its tables, written as they are there.
+//!
+//! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
+//! * [`step`]: the result; [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
+//! * [`comparison`]: two runs.
+//! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
+pub mod binds;
+pub mod comparison;
+pub mod evidence;
+pub mod known;
+pub mod limits;
+pub mod numbers;
+pub mod step;
+pub mod trouble;
+pub mod words;
+
+use railtwin_engine::{BundleTable, Case};
+use railtwin_records::Finding;
+use railtwin_store::Figure;
+
+use crate::simulate::Simulation;
+use evidence::{Evidence, What, rank};
+use known::Known;
+
+pub use comparison::of_two;
+
+/// Pieces of trouble that a headline tells; the others are in tables.
+const TROUBLES: usize = 2;
+
+/// The headline of a run by the name of its scenario, its figures and what diagnosis found in its telemetry.
+pub fn of_run(
+    name: &str,
+    figures: &[Figure],
+    case: &Case,
+    simulation: &Simulation,
+    findings: &[Finding],
+) -> String {
+    let jobs = names(case);
+    let known = Known { figures, jobs: &jobs };
+    let mut all = trouble::standing(case, simulation, &known);
+    all.extend(trouble::accused(findings));
+    all.extend(trouble::faults(&known, simulation.log.end.seconds()));
+    all.extend(trouble::packets(&known));
+    all.extend(trouble::alarms(&simulation.log));
+    text(name, all, &known, simulation.replicates.len())
+}
+
+/// The figures that tell what binds, of the replicate that is shown, by its table of bundles and the other figures.
+pub fn figures(case: &Case, simulation: &Simulation, table: &BundleTable, others: &[Figure]) -> Vec<Figure> {
+    let jobs = names(case);
+    let axis = limits::costliest(&Known { figures: others, jobs: &jobs });
+    limits::figures(case, &simulation.log, table, axis)
+}
+
+fn names(case: &Case) -> Vec<String> {
+    case.work.jobs.iter().map(|job| job.name.clone()).collect()
+}
+
+/// The headline of evidence and figures.
+fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> String {
+    rank(&mut all);
+    let jobs_standing = all.iter().filter(|e| matches!(e.what, What::Stands { .. })).count();
+    let mut clauses: Vec<String> = Vec::new();
+    if jobs_standing > 1 {
+        let (standing, jobs) =
+            (numbers::whole(jobs_standing as u64), numbers::whole(known.jobs.len() as u64));
+        clauses.push(format!(
+            "{standing} of {jobs} jobs never end, the first of them: {}",
+            words::clause(&all[0])
+        ));
+    }
+    // Of jobs that stand the first one is told, and how many they are.
+    let told = all
+        .iter()
+        .enumerate()
+        .filter(|(row, e)| jobs_standing < 2 || (*row > 0 && !matches!(e.what, What::Stands { .. })));
+    clauses.extend(told.map(|(_, evidence)| words::clause(evidence)));
+    clauses.truncate(TROUBLES);
+    let mut sentences = vec![words::sentence(&clauses)];
+    // A job that stands has no step time, and what held it is no link that was full.
+    let stands = all.iter().any(|evidence| evidence.what.stands());
+    if !stands {
+        sentences.push(words::sentence(&[step::result(known, draws)]));
+        sentences.extend(binds::binds(known).map(|binds| words::sentence(&[binds])));
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    format!("{name}: {}", sentences.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::evidence::Cause;
+    use super::*;
+
+    fn piece(subject: &str, what: What, at: f64) -> Evidence {
+        Evidence { subject: subject.to_owned(), what, cost: 1.0, at: Some(at), certainty: 1.0 }
+    }
+
+    #[test]
+    fn of_jobs_that_stand_the_first_is_told_and_how_many_there_are() {
+        let jobs = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let figures = [Figure::new("c.step_time", 1.0, "s")];
+        let known = Known { figures: &figures, jobs: &jobs };
+        let stands = |unfinished| What::Stands { cause: Cause::QueuePair(None), unfinished };
+        let all = vec![piece("job a", stands(3), 9.0), piece("job b", stands(5), 4.0)];
+        assert_eq!(
+            text("x", all, &known, 1),
+            "x: 2 of 3 jobs never end, the first of them: job b halted at 4.000 s: a queue pair died; 5 operations \
+             stand unfinished."
+        );
+    }
+
+    #[test]
+    fn trouble_comes_before_the_result_and_what_binds_last() {
+        let figures = [
+            Figure::new("busbw_mean", 24.5e9, ""),
+            Figure::new("step_time", 1.0, "s"),
+            Figure::new("utilization_in_flight_nic_to_leaf", 0.95, "ratio"),
+        ];
+        let known = Known { figures: &figures, jobs: &[] };
+        let paused = piece("links from leaf to NIC", What::Paused { share: 0.5, frames: 15_183 }, 0.0);
+        assert_eq!(
+            text("x", vec![paused], &known, 1),
+            "x: 15,183 pause frames: links from leaf to NIC stood still for up to 50.0 % of the run. \
+             24.5 Gbps of bus bandwidth. NIC ports are the limit at 95.0 %."
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! Numbers of a headline, written as the tiles and tables of a report write them, so that they are found there.
+
+/// Times in seconds: unit and how many seconds it has.
+const TIMES: [(f64, &str); 5] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")];
+const RATES: [(f64, &str); 5] = [(1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1.0, "bps")];
+
+/// A value with a fitting unit: times with four digits, rates with three, ratios in percent, counts in groups of
+/// three digits.
+pub fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => scaled(value, &TIMES, 4),
+        "bits_per_s" => scaled(value, &RATES, 3),
+        "ratio" => percent(value),
+        "count" => grouped(&format!("{value:.0}")),
+        _ => significant(value, 4),
+    }
+}
+
+/// A whole number in groups of three digits.
+pub fn whole(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// Seconds.
+pub fn time(seconds: f64) -> String {
+    shown(seconds, "s")
+}
+
+/// A ratio in percent: two decimals below 1 %, else one.
+fn percent(ratio: f64) -> String {
+    let value = 100.0 * ratio;
+    let size = value.abs();
+    match size {
+        0.0 => "0 %".to_owned(),
+        _ if size < 0.01 => "less than 0.01 %".to_owned(),
+        _ => format!("{value:.digits$} %", digits = if size < 1.0 { 2 } else { 1 }),
+    }
+}
+
+fn scaled(value: f64, steps: &[(f64, &str)], digits: i32) -> String {
+    if value == 0.0 {
+        let (_, unit) = steps.iter().find(|(step, _)| *step == 1.0).copied().unwrap_or((1.0, ""));
+        return format!("0 {unit}");
+    }
+    // 0.9995 of a step rounds up to the step itself, so it is shown in that step.
+    let fits = steps.iter().find(|(step, _)| value.abs() >= step * 0.9995).or(steps.last());
+    let (step, unit) = fits.copied().unwrap_or((1.0, ""));
+    format!("{} {unit}", significant(value / step, digits))
+}
+
+/// So many significant digits, without an exponent.
+fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    // Of the rounded value: 999.96 with three digits is 1000, not 1000.0.
+    let magnitude = |value: f64| value.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(digits - 1 - magnitude(value));
+    let rounded = (value * scale).round() / scale;
+    let decimals = (digits - 1 - magnitude(rounded)).clamp(0, 12) as usize;
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// Commas between groups of three digits before the point, from five digits on.
+fn grouped(digits: &str) -> String {
+    let (sign, number) = digits.strip_prefix('-').map_or(("", digits), |number| ("-", number));
+    let (whole, fraction) = number.split_once('.').map_or((number, None), |(a, b)| (a, Some(b)));
+    let mut text = sign.to_owned();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && whole.len() > 4 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    fraction.map_or(text.clone(), |fraction| format!("{text}.{fraction}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shown, whole};
+
+    #[test]
+    fn numbers_are_written_as_tiles_write_them() {
+        let cases = [
+            (8.232_499, "s", "8.232 s"),
+            (0.588, "s", "588.0 ms"),
+            (0.999_96, "s", "1.000 s"),
+            (12.5, "s", "12.50 s"),
+            (2_000.0, "s", "2000 s"),
+            (0.0, "s", "0 s"),
+            (24.53e9, "bits_per_s", "24.5 Gbps"),
+            (399.95e9, "bits_per_s", "400 Gbps"),
+            (0.998, "ratio", "99.8 %"),
+            (0.0037, "ratio", "0.37 %"),
+            (1e-6, "ratio", "less than 0.01 %"),
+            (-0.1427, "ratio", "-14.3 %"),
+            (15_183.0, "count", "15,183"),
+            (3.333_33, "", "3.333"),
+        ];
+        for (value, unit, expected) in cases {
+            assert_eq!(shown(value, unit), expected);
+        }
+        assert_eq!(
+            (whole(278_984), whole(999), whole(1_000)),
+            ("278,984".into(), "999".into(), "1000".into())
+        );
+    }
+}

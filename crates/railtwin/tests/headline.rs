@@ -1,0 +1,232 @@
+//! Headlines of whole runs: trouble first, then the result, then what binds; and every number is found in the run.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
+use std::path::{Path, PathBuf};
+
+use railtwin::headline::of_two;
+use railtwin::{Question, Run};
+use railtwin_engine::IncidentKind;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All points of a scenario of the repository.
+fn points(scenario: &str) -> Vec<Run> {
+    let question = Question::read(&root().join("scenarios").join(scenario)).unwrap();
+    let points = question.points().unwrap();
+    points.iter().map(|point| Run::of(question.resolve(&point.scenario).unwrap(), &|| ())).collect()
+}
+
+/// The first point of a text.
+fn run(text: &str) -> Run {
+    let question = Question::of_text("a.toml", text, Path::new("."));
+    Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ())
+}
+
+/// Two leaves with `uplinks` each and one host under each, 1 MB from one to the other.
+fn pair(name: &str, rest: &str) -> String {
+    format!(
+        "schema = 1\nname = \"{name}\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\n\
+         uplinks = 1\nhost = {{ model = \"plain\" }}\n[[job]]\nname = \"train\"\nhosts = 2\n\
+         collective = {{ kind = \"send-receive\", bytes = \"1 MB\" }}\n{rest}"
+    )
+}
+
+#[test]
+fn a_hung_job_has_no_step_time() {
+    let runs = points("regressions/fault-hang.toml");
+    assert_eq!(
+        runs[0].info.headline,
+        "fault-hang: The job never ends: rank train/1 hangs from 15.00 ms on; 3 operations stand unfinished."
+    );
+    // Here the steps that the engine ran end before the fault; diagnosis watches on.
+    let found = &points("regressions/find-hang.toml")[0].info.headline;
+    let begin =
+        "find-hang: Rank train/6 never arrives, and the job stands still (diagnosis, confidence 0.95)";
+    assert!(found.starts_with(begin), "{found}");
+    assert!(!found.contains("a step") && !found.contains("bandwidth"), "{found}");
+}
+
+#[test]
+fn a_job_that_halts_says_when_and_after_what() {
+    let down = "[[fault]]\nat = \"1 us\"\ncable = \"leaf-0:uplink-0\"\nkind = \"down\"\n";
+    let run = run(&pair("halts", down));
+    let log = &run.simulation.as_ref().unwrap().log;
+    assert!(log.incidents.iter().any(|incident| matches!(incident.kind, IncidentKind::Halted(0))));
+    let headline = &run.info.headline;
+    assert!(headline.starts_with("halts: The job halted at "), "{headline}");
+    assert!(headline.contains("a queue pair died after leaf-0:uplink-0"), "{headline}");
+    assert!(headline.ends_with("went down at 1.000 us; 1 operation stands unfinished."), "{headline}");
+}
+
+#[test]
+fn pauses_come_before_the_bandwidth() {
+    let runs = points("peers/pw2.toml");
+    assert!(runs[0].info.headline.contains("pw2: 6.24 Gbps of bus bandwidth"), "{}", runs[0].info.headline);
+    let headline = &runs[1].info.headline;
+    let begin = "pw2: 44 pause frames: links from spine to leaf stood still for up to 23.6 % of the run. \
+                 6.14 Gbps of bus bandwidth";
+    assert!(headline.starts_with(begin), "{headline}");
+}
+
+#[test]
+fn equal_runs_are_said_to_be_the_same() {
+    let [a, b] = ["a", "b"].map(|name| run(&pair(name, "")).info);
+    let text = of_two(&a, &b).unwrap();
+    assert!(text.starts_with("a and b come to the same: "), "{text}");
+    assert!(!text.contains(" 0.0 %") && !text.contains("slower") && !text.contains("faster"), "{text}");
+}
+
+/// Two stages of a pipeline and two micro-batches: each stage waits for a good part of the step.
+#[test]
+fn the_bubble_is_told_and_one_draw_is_not() {
+    let text = "schema = 1\nname = \"bubble\"\n[fabric]\npreset = \"hpn\"\nsegments = 1\nhosts = 4\nspare_hosts = 0\n\
+                [[job]]\nworkload = { recipe = \"gpt3-175b\", tp = 8, pp = 4, dp = 1, micro_batches = 4 }\n";
+    let run = run(text);
+    let idle = run.figure("exposed_idle").unwrap();
+    assert!(idle > 0.2 * run.figure("step_time").unwrap(), "{idle}");
+    let headline = &run.info.headline;
+    let words = format!("computing, {} idle", railtwin::headline::numbers::time(idle));
+    assert!(headline.contains(&words), "{headline}");
+    assert!(!headline.contains("draw"), "{headline}");
+}
+
+/// A ring between two leaves: the NIC ports are full all the time, and four uplinks carry what one could.
+#[test]
+fn where_ports_are_full_and_uplinks_half_empty_the_balancer_does_not_matter() {
+    let text = pair("full", "").replace("uplinks = 1", "uplinks = 1\nuplink_capacity = \"1600 Gbps\"");
+    let headline = run(&text.replace("1 MB", "10 GB")).info.headline;
+    let end =
+        "NIC ports are the limit at 100.0 %; leaf uplinks reach 25.0 %: the balancer does not matter here.";
+    assert!(headline.ends_with(end), "{headline}");
+    // A kilobyte spends its time on the way.
+    let short = run(&text.replace("1 MB", "1 kB")).info.headline;
+    assert!(short.contains("Latency is the limit: hops take "), "{short}");
+    // Uplinks of a quarter of the NIC.
+    let thin = run(&text.replace("1600 Gbps", "100 Gbps").replace("1 MB", "10 GB")).info.headline;
+    assert!(thin.contains("Leaf uplinks are the limit at 100.0 %; NIC ports reach 25.0 %"), "{thin}");
+}
+
+#[test]
+fn the_payload_and_a_second_run_have_the_same_headline() {
+    let text = pair("again", "").replace("[fabric]", "[run]\nreplicates = 3\n[fabric]");
+    let [first, second] = [run(&text), run(&text)];
+    assert_eq!(first.info.headline, second.info.headline);
+    assert_eq!(first.payload().unwrap()["headline"], first.info.headline.as_str());
+    assert!(first.info.headline.contains("(the same in 3 draws of the hashes)"), "{}", first.info.headline);
+}
+
+/// A number of a headline with its unit, as it is written.
+fn numbers(text: &str) -> Vec<(String, String)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let trim =
+        |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%' && c != '-').to_owned();
+    let number = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_digit())
+            && word.chars().all(|c| c.is_ascii_digit() || ",.".contains(c))
+    };
+    let units = ["s", "ms", "us", "ns", "ps", "Tbps", "Gbps", "Mbps", "kbps", "bps", "%"];
+    let next =
+        |at: usize| words.get(at + 1).map(|word| trim(word)).filter(|word| units.contains(&word.as_str()));
+    let all = words.iter().enumerate().map(|(at, word)| (trim(word), next(at).unwrap_or_default()));
+    all.filter(|(word, _)| number(word)).collect()
+}
+
+/// What a number with a unit stands for, and by how much it may be off for its digits.
+fn value(number: &str, unit: &str) -> (f64, f64) {
+    let scales = [
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("ns", 1e-9),
+        ("ps", 1e-12),
+        ("Tbps", 1e12),
+        ("Gbps", 1e9),
+        ("Mbps", 1e6),
+        ("kbps", 1e3),
+        ("%", 1e-2),
+    ];
+    let scale = scales.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, scale)| *scale);
+    let digits = number.replace(',', "");
+    let decimals = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i32);
+    // Large rates and times are cut to whole ones of three and four digits.
+    (digits.parse::<f64>().unwrap() * scale, 0.5001 * 10_f64.powi(-decimals) * scale)
+}
+
+/// What a reader can find: values of figures, times of incidents and faults, counts and confidences in tables.
+fn findable(run: &Run) -> Vec<f64> {
+    let figures =
+        run.info.figures.iter().flat_map(|figure| [figure.value, figure.low, figure.high]).flatten();
+    let mut all: Vec<f64> = figures.collect();
+    let simulation = run.simulation.as_ref().unwrap();
+    all.extend(simulation.log.incidents.iter().map(|incident| incident.at.seconds()));
+    all.extend(run.resolved.case.truths.iter().map(|truth| truth.from_ns as f64 / 1e9));
+    let count = |wanted: fn(&IncidentKind) -> bool| {
+        simulation.log.incidents.iter().filter(|i| wanted(&i.kind)).count() as f64
+    };
+    all.extend([
+        count(|kind| matches!(kind, IncidentKind::Paused(_))),
+        count(|kind| matches!(kind, IncidentKind::Filled(_))),
+    ]);
+    all.extend([
+        simulation.log.unfinished as f64,
+        simulation.replicates.len() as f64,
+        run.resolved.case.work.jobs.len() as f64,
+    ]);
+    all.extend(run.telemetry.iter().flat_map(|told| told.findings.iter().map(|finding| finding.confidence)));
+    all
+}
+
+/// Scenarios that run in a moment, of all kinds: collectives and training, both engines, faults, telemetry.
+#[test]
+fn every_number_of_a_headline_is_found_in_the_run() {
+    let mut scenarios = vec![
+        "peers/pw1.toml".to_owned(),
+        "peers/pw2.toml".into(),
+        "peers/htsim-incast.toml".into(),
+        "peers/htsim-permutation.toml".into(),
+    ];
+    for folder in ["smallest", "regressions"] {
+        let files = std::fs::read_dir(root().join("scenarios").join(folder)).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        scenarios.extend(names.map(|name| format!("{folder}/{name}")));
+    }
+    scenarios.sort();
+    let (mut headlines, mut seen) = (0, 0);
+    for scenario in scenarios {
+        let runs = points(&scenario);
+        for run in &runs {
+            let (all, headline) = (findable(run), &run.info.headline);
+            let text = headline.strip_prefix(&format!("{}: ", run.info.name)).unwrap();
+            for (number, unit) in numbers(text) {
+                let (value, off) = value(&number, &unit);
+                let there = all.iter().any(|known| (known - value).abs() <= off);
+                // Between differences of two figures and one, none is so small that it would be found by chance.
+                assert!(there, "{scenario}: {number} {unit} of «{headline}» is nowhere in the run");
+                seen += 1;
+            }
+            headlines += 1;
+        }
+        // Two runs of one scenario: percentages and differences are of figures of both.
+        for two in runs.windows(2) {
+            let Some(text) = of_two(&two[0].info, &two[1].info) else { continue };
+            let mut all = [findable(&two[0]), findable(&two[1])].concat();
+            let pairs = two[0]
+                .info
+                .figures
+                .iter()
+                .filter_map(|figure| Some((figure.value?, two[1].figure(&figure.name)?)));
+            all.extend(pairs.flat_map(|(a, b)| [(b - a).abs(), (b / a - 1.0).abs()]));
+            for job in [&two[0], &two[1]].iter().flat_map(|run| run.info.facts.values()) {
+                all.extend(numbers(job).iter().map(|(number, unit)| value(number, unit).0));
+            }
+            for (number, unit) in numbers(&text.replace(two[0].info.name.as_str(), "")) {
+                let (value, off) = value(&number, &unit);
+                assert!(
+                    all.iter().any(|known| (known - value).abs() <= off),
+                    "{scenario}: {number} {unit} of «{text}»"
+                );
+            }
+        }
+    }
+    assert!(headlines > 30 && seen > 100, "{headlines} headlines, {seen} numbers");
+}
