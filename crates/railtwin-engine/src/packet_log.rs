@@ -29,7 +29,7 @@ pub struct PacketCounts {
     pub trimmed: u64,
     /// Packets dropped because they found no room.
     pub dropped: u64,
-    /// Packets lost to dead cables and lossy links.
+    /// Packets lost to dead cables and lossy links, and where no way was known.
     pub lost: u64,
     /// Pause frames sent, renewals included.
     pub pause_frames: u64,
@@ -38,6 +38,8 @@ pub struct PacketCounts {
 /// Columns by link id.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LinkPackets {
+    /// Bytes that the link carried after [`crate::RunLog::counted`]: acknowledgements, and what was sent twice.
+    pub late_bytes: Vec<u64>,
     /// Pause frames that told the source of the link to stop.
     pub pause_frames: Vec<u32>,
     /// Time for which the link stood still by pauses, ps.
@@ -67,7 +69,7 @@ pub struct PacketFlow {
     pub bytes: u64,
     /// When the first message was handed to the NIC.
     pub start: SimTime,
-    /// When the last byte arrived.
+    /// When the last byte arrived; [`SimTime::NEVER`] where it did not.
     pub end: SimTime,
 }
 

@@ -108,7 +108,10 @@ pub struct RunLog {
     pub unfinished: u64,
     /// Whether simulated time came to its end ([`SimTime::NEVER`]) while something still moved.
     pub time_up: bool,
-    /// Bytes carried by each link, by link id.
+    /// Up to when bytes, pauses and queues of links count: `end`, or where operations are left that never ended,
+    /// when the last of them had stopped for good. Never before `end`; ask [`RunLog::counted`].
+    pub counted_until: SimTime,
+    /// Bytes carried by each link until [`RunLog::counted`], by link id.
     pub link_bytes: Vec<f64>,
     /// Bytes that each pattern's operations asked for, by pattern id.
     pub pattern_bytes: Vec<f64>,
@@ -130,4 +133,11 @@ pub struct RunLog {
     pub joined_phases: u64,
     /// Events handled.
     pub events: u64,
+}
+
+impl RunLog {
+    /// For how long links were counted: what their bytes and pauses are a share of.
+    pub fn counted(&self) -> SimTime {
+        self.counted_until.max(self.end)
+    }
 }

@@ -200,6 +200,7 @@ impl FlowEngine {
             log.events += 1;
         }
         order.finish(&mut log);
+        log.counted_until = if log.unfinished > 0 { now.max(log.end) } else { log.end };
         flight.finish(now, work, &mut log);
         log
     }

@@ -309,7 +309,12 @@ impl<C: Control> Host<C> {
         &self.worker.times
     }
 
-    /// Whether this host has nothing to receive in an operation, and is done with it.
+    /// Ends of operations here that are to come, and when the last one came; without those in which it only sends.
+    pub(crate) fn ends(&self) -> (u64, u64) {
+        (self.worker.ends_left, self.worker.last_end)
+    }
+
+    /// Whether this host takes part in an operation and has nothing to receive in it.
     pub fn only_sends(&self, operation: u32) -> bool {
         self.worker.only_sent.binary_search(&operation).is_ok()
     }

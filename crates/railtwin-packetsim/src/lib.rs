@@ -12,6 +12,7 @@
 mod agenda;
 mod buffer;
 mod changes;
+mod closing;
 mod congestion;
 mod connection;
 mod credit;

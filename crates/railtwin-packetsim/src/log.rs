@@ -6,9 +6,10 @@ use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
 use railtwin_workload::Work;
 
+use crate::closing::Account;
 use crate::congestion::Control;
 use crate::histogram::Histogram;
-use crate::host::{FlowEnd, Shared, Word};
+use crate::host::{FlowEnd, Host, Shared, Word};
 use crate::ports::Port;
 use crate::program::{Way, leg_bytes};
 use crate::run::{DeviceState, Done};
@@ -22,6 +23,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let mut packets = PacketLog {
         counts: PacketCounts { packet_hops: done.packet_hops, ..PacketCounts::default() },
         links: LinkPackets {
+            late_bytes: vec![0; links],
             pause_frames: vec![0; links],
             paused_ps: vec![0; links],
             queue_bytes_max: vec![0; links],
@@ -38,6 +40,8 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         start: vec![SimTime::NEVER; case.work.operations],
         end: vec![SimTime::NEVER; case.work.operations],
     };
+    let accounts = done.closed.as_ref().map(|closed| closed.by_link(links));
+    let counted = Counted { end: done.end, closed: done.closed.as_ref().map(|closed| closed.at), accounts };
     let mut clearance = Histogram::default();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     let mut unfinished = vec![false; case.work.operations];
@@ -47,12 +51,13 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         match &mut device.kind {
             DeviceState::Host(host) => {
                 for port in &mut host.ports {
-                    note(&mut port.port, done.end, shared, &mut packets, &mut log);
+                    note(&mut port.port, &counted, shared, &mut packets, &mut log);
                 }
                 count(&mut packets.counts, &host.counts);
                 clearance.merge(&host.counts.clearance_wait);
                 starts.append(&mut host.flow_starts);
                 ends.append(&mut host.flow_ends);
+                absent(shared, host, &mut unfinished);
                 for (&operation, &(start, end)) in host.times() {
                     let (row, start) = (operation as usize, SimTime::from_ps(start));
                     began[row] = true;
@@ -73,7 +78,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
             }
             DeviceState::Switch(switch) => {
                 for port in &mut switch.ports {
-                    note(port, done.end, shared, &mut packets, &mut log);
+                    note(port, &counted, shared, &mut packets, &mut log);
                 }
                 packets.counts.marked += switch.marked;
                 packets.counts.trimmed += switch.trimmed;
@@ -92,6 +97,13 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     }
     let last = log.times.end.iter().filter(|&&end| end != SimTime::NEVER).max();
     log.end = last.copied().unwrap_or(SimTime::ZERO);
+    leave_out_the_dead_after_work(shared, &log.times, &mut log.incidents);
+    // Of work that never ended, links are counted until the last of it gave up.
+    let gave_up =
+        log.incidents.iter().filter(|one| matches!(one.kind, IncidentKind::Halted(_))).map(|one| one.at);
+    let stopped = gave_up.max().unwrap_or(SimTime::ZERO).max(SimTime::from_ps(done.end));
+    log.counted_until =
+        done.closed.as_ref().map_or(stopped, |closed| SimTime::from_ps(closed.at)).max(log.end);
     log.unfinished = log.times.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
     log.time_up = done.left && log.unfinished > 0;
     log.pattern_bytes = pattern_bytes(shared, &log.times);
@@ -110,6 +122,46 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     packets.flows = flows(shared, starts, ends);
     log.packets = Some(Box::new(packets));
     log
+}
+
+/// A job that has ended cannot stall or halt: a queue pair that waits for its last acknowledgement, or dies without it,
+/// takes nothing along.
+fn leave_out_the_dead_after_work(shared: &Shared<'_>, times: &OperationTimes, incidents: &mut Vec<Incident>) {
+    let end_of = |job: &railtwin_engine::JobGraph| {
+        let first = job.first_operation as usize;
+        times.end[first..first + job.plan.operations.len() * job.steps as usize].iter().max().copied()
+    };
+    // Never, where an operation is left.
+    let ends: Vec<_> =
+        shared.network.case.work.jobs.iter().map(|job| end_of(job).unwrap_or_default()).collect();
+    incidents.retain(|incident| match incident.kind {
+        IncidentKind::Stalled(job) | IncidentKind::Halted(job) => incident.at <= ends[job as usize],
+        _ => true,
+    });
+}
+
+/// Operations that a host takes part in and never began.
+fn absent<C: Control>(shared: &Shared<'_>, host: &Host<C>, unfinished: &mut [bool]) {
+    let case = shared.network.case;
+    let roles = shared.program.roles_of[host.host as usize].iter();
+    let all = roles.clone().flat_map(|&role| {
+        let role = &shared.program.roles[role as usize];
+        let job = &case.work.jobs[role.job as usize];
+        let (first, length) = (job.first_operation, job.plan.operations.len() as u32);
+        let of_step =
+            move |step| role.operations.iter().map(move |operation| first + step * length + operation);
+        (0..job.steps).flat_map(of_step)
+    });
+    let count = |&role: &u32| {
+        let role = &shared.program.roles[role as usize];
+        role.operations.len() * case.work.jobs[role.job as usize].steps as usize
+    };
+    // As a rule it began them all.
+    if roles.map(count).sum::<usize>() > host.times().len() {
+        for operation in all.filter(|operation| !host.times().contains_key(operation)) {
+            unfinished[operation as usize] = true;
+        }
+    }
 }
 
 /// Bytes that operations which began asked of each pattern.
@@ -162,21 +214,52 @@ fn count(sum: &mut PacketCounts, one: &crate::host::HostCounts) {
     sum.clear_to_send += one.clear_to_send;
 }
 
+/// Up to when links are counted.
+struct Counted {
+    /// When the last port had sent its last packet.
+    end: u64,
+    /// When the last operation had ended, where all did.
+    closed: Option<u64>,
+    /// What links had done by then.
+    accounts: Option<Vec<Account>>,
+}
+
+impl Counted {
+    /// What a port whose pauses are booked counts as.
+    fn account(&self, port: &Port, shared: &Shared<'_>) -> Account {
+        let counts = &port.counts;
+        let whole = Account { bytes: counts.bytes, paused: counts.paused, queue_time: counts.queue_time };
+        let known = self.accounts.as_ref().map(|accounts| accounts[port.line.link as usize]);
+        let mut account = known.unwrap_or(whole);
+        // Times are whole picoseconds, what a bad line spoiled in the last window lies in no inbox, and a packet that
+        // is cut through may have been taken out of it before its end had left.
+        let (rate, until) = (u128::from(port.line.speed.bits_per_s()), self.closed.unwrap_or(self.end));
+        let most = |time: u64| (rate * u128::from(time) / 8_000_000_000_000) as u64;
+        debug_assert!(
+            account.bytes <= most(until) / 1_000 * 1_001 + most(shared.network.lookahead) + 131_072
+        );
+        account.bytes = account.bytes.min(most(until));
+        account
+    }
+}
+
 /// Writes down a port as it stands at the end.
-fn note(port: &mut Port, end: u64, shared: &Shared<'_>, packets: &mut PacketLog, log: &mut RunLog) {
+fn note(port: &mut Port, counted: &Counted, shared: &Shared<'_>, packets: &mut PacketLog, log: &mut RunLog) {
     let link = port.line.link as usize;
     if port.paused {
-        let end = end.max(port.paused_since);
+        let end = counted.end.max(port.paused_since);
         port.watch(end, shared.packets.watchdog.ps());
         port.book_pause(end);
         port.counts.pause_frames += port.renewals(end);
     }
+    let account = counted.account(port, shared);
     let counts = &port.counts;
-    log.link_bytes[link] = counts.bytes as f64;
+    log.link_bytes[link] = account.bytes as f64;
+    packets.links.late_bytes[link] = counts.bytes - account.bytes;
     packets.links.pause_frames[link] = counts.pause_frames;
-    packets.links.paused_ps[link] = counts.paused;
+    packets.links.paused_ps[link] = account.paused;
     packets.links.queue_bytes_max[link] = counts.queue_max;
-    packets.links.queue_byte_seconds[link] = counts.queue_time * 1e-12;
+    packets.links.queue_byte_seconds[link] = account.queue_time * 1e-12;
     // What is dropped came in by the link that ends at this port.
     packets.links.dropped[link ^ 1] = counts.dropped;
     packets.links.cnps[link] = counts.notified;
@@ -189,18 +272,17 @@ fn note(port: &mut Port, end: u64, shared: &Shared<'_>, packets: &mut PacketLog,
     }
 }
 
-/// Starts and ends of flows, joined.
+/// Starts and ends of flows, joined; those that never ended have [`SimTime::NEVER`] as end.
 fn flows(shared: &Shared<'_>, mut starts: Vec<FlowEnd>, mut ends: Vec<FlowEnd>) -> Vec<PacketFlow> {
     starts.sort_unstable();
     ends.sort_unstable();
     let case = shared.network.case;
-    let mut flows = Vec::with_capacity(ends.len());
-    let mut begun = starts.iter().peekable();
-    for &(operation, leg, end) in &ends {
-        while begun.next_if(|&&(o, l, _)| (o, l) < (operation, leg)).is_some() {}
-        let Some(&&(_, _, start)) = begun.peek().filter(|&&&(o, l, _)| (o, l) == (operation, leg)) else {
-            continue;
-        };
+    let mut flows = Vec::with_capacity(starts.len());
+    let mut ended = ends.iter().peekable();
+    for &(operation, leg, start) in &starts {
+        while ended.next_if(|&&(o, l, _)| (o, l) < (operation, leg)).is_some() {}
+        let end = ended.peek().filter(|&&&(o, l, _)| (o, l) == (operation, leg));
+        let end = end.map_or(SimTime::NEVER, |&&(_, _, end)| SimTime::from_ps(end));
         let spec = &shared.program.legs[leg as usize];
         let Way::Network(connection) = spec.way else { continue };
         let [source, target]: [DeviceId; 2] = shared.ends_of(connection);
@@ -216,7 +298,7 @@ fn flows(shared: &Shared<'_>, mut starts: Vec<FlowEnd>, mut ends: Vec<FlowEnd>) 
             target,
             bytes: leg_bytes(spec, bytes),
             start: SimTime::from_ps(start),
-            end: SimTime::from_ps(end),
+            end,
         });
     }
     flows

@@ -83,7 +83,8 @@ pub enum Place {
 pub struct Epoch {
     /// When devices begin to follow them.
     pub at: SimTime,
-    /// First hop of each queue pair's data and of its acknowledgements; none without a route.
+    /// First hop of each queue pair's data and of its acknowledgements; where nobody knows a way, out of its NIC and
+    /// no further. None without a cable.
     start: Vec<[u32; 2]>,
     /// For switches that choose.
     pub forwarding: Option<Forwarding>,
@@ -99,6 +100,8 @@ pub struct Start {
 }
 
 const NO_ROUTE: u32 = u32::MAX;
+/// A hop that no port leads to: the switch that finds it in a packet loses the packet.
+pub const NOWHERE: u16 = u16::MAX;
 
 /// All of it.
 #[derive(Debug)]
@@ -285,7 +288,7 @@ impl<'a> Network<'a> {
         self.hops[route as usize]
     }
 
-    /// Where packets of a queue pair leave its source, or its target when `back`; none without a route.
+    /// Where packets of a queue pair leave its source, or its target when `back`; none without a cable.
     pub fn start(&self, epoch: usize, queue_pair: u32, back: bool) -> Option<Start> {
         let route = self.epochs[epoch].start[queue_pair as usize][usize::from(back)];
         let by_switch = self.by_switch();
@@ -305,10 +308,13 @@ impl<'a> Network<'a> {
         let fabric = &*self.case.fabric;
         let by_switch = self.by_switch();
         let mut epoch = Epoch { at, ..Epoch::default() };
+        // The first routes that lead anywhere.
+        let first_routes = self.base_round_trip == 0;
         for queue_pair in 0..self.ends.len() as u32 {
             let links = paths.path(queue_pair).links;
             if links.is_empty() {
-                epoch.start.push([NO_ROUTE; 2]);
+                let starts = self.ends[queue_pair as usize].map(|nic| self.into_nothing(nic, &forwarding));
+                epoch.start.push(starts);
                 continue;
             }
             let first = self.hops.len() as u32;
@@ -325,7 +331,7 @@ impl<'a> Network<'a> {
                 self.hops.extend(links.iter().map(|&link| self.port_of[link.index()]));
                 self.hops.extend(links.iter().rev().map(|link| self.port_of[link.reverse().index()]));
                 epoch.start.push([first, first + links.len() as u32]);
-                if self.epochs.is_empty() {
+                if first_routes {
                     let wire = self.case.packets.wire;
                     let (full, control) = (u64::from(wire.payload + wire.header), u64::from(wire.control));
                     let round = links.iter().map(|&link| {
@@ -338,11 +344,22 @@ impl<'a> Network<'a> {
                 }
             }
         }
-        if by_switch && self.epochs.is_empty() {
+        if by_switch && first_routes {
             self.base_round_trip = self.longest(fabric, paths);
         }
         epoch.forwarding = by_switch.then_some(forwarding);
         self.epochs.push(epoch);
+    }
+
+    /// Where packets leave a NIC for which nobody knows a way: a queue pair sends all the same, by a port that is alive
+    /// if there is one, and its first switch loses what it gets.
+    fn into_nothing(&mut self, nic: DeviceId, forwarding: &Forwarding) -> u32 {
+        let ports = forwarding.accesses(nic);
+        let alive = ports.iter().find(|access| !forwarding.mask().is_down(access.link));
+        let Some(access) = alive.or(ports.first()) else { return NO_ROUTE };
+        let first = self.hops.len() as u32;
+        self.hops.extend([self.port_of[access.link.index()], NOWHERE]);
+        first
     }
 
     /// Round trip where paths hold all links of a hop side by side: by tiers.

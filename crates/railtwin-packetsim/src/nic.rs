@@ -492,7 +492,7 @@ impl<C: Control> Host<C> {
     ) {
         let timeout = shared.transport.ack_timeout().ps();
         let sender = &mut self.senders[row];
-        // What waits for a route, or to be sent again, is missing an answer too.
+        // What waits to be sent again is missing an answer too.
         if sender.acked == sender.top || sender.dead {
             sender.armed = false;
             return;

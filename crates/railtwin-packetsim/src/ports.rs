@@ -234,6 +234,8 @@ impl Port {
         self.counts.bytes += bytes;
         if (self.dead || self.lossy != 0) && self.loses(&packet) {
             self.counts.lost += 1;
+            // A bad line is busy with what it spoils; a dead one carries nothing.
+            self.counts.bytes -= if self.dead { bytes } else { 0 };
             return;
         }
         let ahead = if self.line.cuts_through && bytes > CUT { self.line.speed.time(CUT) } else { time };

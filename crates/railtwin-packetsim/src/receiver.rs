@@ -32,7 +32,7 @@ pub struct Receiver {
     told: bool,
     /// When the last congestion notification left; `u64::MAX` = never.
     pub notified: u64,
-    /// Port of the host and the next hop of answers; none without a route.
+    /// Port of the host and the next hop of answers; none without a cable.
     pub start: Option<crate::network::Start>,
     /// Takes packets after a gap.
     selective: bool,

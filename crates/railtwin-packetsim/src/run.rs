@@ -8,10 +8,11 @@ use railtwin_engine::packet_log::QueueSample;
 
 use crate::agenda::{Agenda, NEVER};
 use crate::changes::{Changes, What};
+use crate::closing::Closed;
 use crate::congestion::Control;
 use crate::histogram::Histogram;
 use crate::host::{Host, Shared, Word};
-use crate::network::Place;
+use crate::network::{Line, Place};
 use crate::packet::{Arrival, Kind, Packet};
 use crate::ports::Port;
 use crate::post::{Mail, Parcel, Post};
@@ -51,6 +52,9 @@ struct Part<C: Control> {
     mail: Mail,
     keys: Vec<u64>,
     events: u64,
+    /// Ends of operations to come at its hosts, and when the last one came.
+    ends: (u64, u64),
+    closed: Option<Closed>,
 }
 
 /// All devices of a run.
@@ -72,6 +76,8 @@ pub struct Done<C: Control> {
     pub end: u64,
     /// Whether something was left to do that lies beyond all times.
     pub left: bool,
+    /// Links as they were when all operations had ended; none where some never did.
+    pub closed: Option<Closed>,
     /// Times from data to its acknowledgement.
     pub round_trip: Histogram,
 }
@@ -96,7 +102,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                 devices.push(Device { agenda, kind, sample_end: sample, samples: Vec::new() });
             }
             let mail = Mail::new(cut[0], devices.len(), threads);
-            parts.push(Part { devices, mail, keys: Vec::new(), events: 0 });
+            parts.push(Part { devices, mail, keys: Vec::new(), events: 0, ends: (0, 0), closed: None });
         }
         let mut machine = Self { parts };
         machine.connect(shared);
@@ -105,6 +111,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             machine.parts[part].devices[row_in_part].agenda.push(at, CHANGE | CHANGE_BIT | row);
         }
         for part in &mut machine.parts {
+            part.count_ends();
             for (device, next) in part.devices.iter().zip(&mut part.mail.next) {
                 *next = device.agenda.next();
             }
@@ -172,11 +179,12 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         self.parts.iter().for_each(|part| round_trip.merge(&part.mail.round_trip));
         let end = ends.into_iter().max().unwrap_or(0);
         let left = self.parts.iter().any(Part::has_left);
+        let closed = Closed::join(self.parts.iter_mut().map(|part| part.closed.take()));
         let mut devices: Vec<_> = self.parts.into_iter().flat_map(|part| part.devices).collect();
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
-        Done { devices, packet_hops, events, end, left, round_trip }
+        Done { devices, packet_hops, events, end, left, closed, round_trip }
     }
 }
 
@@ -191,6 +199,9 @@ struct Meeting {
     round: AtomicUsize,
     /// Soonest event of each thread.
     soonest: Vec<AtomicU64>,
+    /// Ends of operations to come at the hosts of each thread, and when the last one came.
+    left: Vec<AtomicU64>,
+    last_end: Vec<AtomicU64>,
     /// Parcels by sender and receiver.
     parcels: Vec<Mutex<Parcel>>,
     /// Words of each thread, for this round and the next.
@@ -208,6 +219,8 @@ impl Meeting {
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             soonest: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            left: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            last_end: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             parcels: (0..threads * threads).map(|_| Mutex::new(Parcel::new())).collect(),
             words: [words(), words()],
         }
@@ -260,7 +273,14 @@ impl<C: Control> Part<C> {
         loop {
             let own = self.mail.next.iter().copied().min().unwrap_or(NEVER);
             meeting.soonest[thread].store(own, Ordering::Release);
+            meeting.left[thread].store(self.ends.0, Ordering::Release);
+            meeting.last_end[thread].store(self.ends.1, Ordering::Release);
             meeting.wait();
+            if self.closed.is_none() && meeting.left.iter().all(|left| left.load(Ordering::Acquire) == 0) {
+                let ends = meeting.last_end.iter().map(|end| end.load(Ordering::Acquire));
+                let at = ends.max().unwrap_or(0);
+                self.closed = Some(Closed::of(at, &self.devices, &self.mail, shared.network));
+            }
             let soonest = meeting.soonest.iter().map(|time| time.load(Ordering::Acquire)).min();
             let Some(start) = soonest.filter(|&time| time < NEVER) else { break };
             let end = start.saturating_add(lookahead);
@@ -270,6 +290,7 @@ impl<C: Control> Part<C> {
                 }
             }
             self.collect(&mut lock(&meeting.words[round & 1][thread]));
+            self.count_ends();
             for (other, parcel) in self.mail.away.iter_mut().enumerate() {
                 if !parcel.is_empty() {
                     lock(&meeting.parcels[thread * meeting.threads + other]).append(parcel);
@@ -291,6 +312,17 @@ impl<C: Control> Part<C> {
             }
         }
         self.devices.iter().map(|device| device.last()).max().unwrap_or(0)
+    }
+
+    /// Adds up which ends of operations are to come at its hosts.
+    fn count_ends(&mut self) {
+        self.ends = (0, 0);
+        for device in &self.devices {
+            if let DeviceState::Host(host) = &device.kind {
+                let (left, last) = host.ends();
+                self.ends = (self.ends.0 + left, self.ends.1.max(last));
+            }
+        }
     }
 
     /// Takes the words that hosts have for others.
@@ -439,6 +471,24 @@ impl<C: Control> Device<C> {
         match &mut self.kind {
             DeviceState::Switch(switch) => switch.act(now, task, &mut self.agenda, post),
             DeviceState::Host(host) => host.act(now, task, shared, &mut self.agenda, post),
+        }
+    }
+
+    /// Shows all its ports, with the bytes that wait for each.
+    pub(crate) fn each_port(&self, mut see: impl FnMut(&Port, u64)) {
+        match &self.kind {
+            DeviceState::Host(host) => host.ports.iter().for_each(|port| see(&port.port, 0)),
+            DeviceState::Switch(switch) => {
+                (0..).zip(&switch.ports).for_each(|(row, port)| see(port, switch.waiting(row)));
+            }
+        }
+    }
+
+    /// The line of a port.
+    pub(crate) fn line(&self, row: u16) -> &Line {
+        match &self.kind {
+            DeviceState::Host(host) => &host.ports[usize::from(row)].port.line,
+            DeviceState::Switch(switch) => &switch.ports[usize::from(row)].line,
         }
     }
 

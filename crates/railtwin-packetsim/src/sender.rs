@@ -43,7 +43,7 @@ pub struct Selective {
 pub struct Sender<S> {
     /// Queue pair.
     pub queue_pair: u32,
-    /// Port of the host by which it sends, and the next hop; none without a route.
+    /// Port of the host by which it sends, and the next hop; none without a cable.
     pub start: Option<crate::network::Start>,
     /// Messages not acknowledged, in order.
     messages: VecDeque<Message>,

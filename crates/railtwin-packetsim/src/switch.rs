@@ -26,7 +26,7 @@ const GRANT: u64 = 2 << 56;
 const KIND: u64 = 0xFF << 56;
 
 /// No port leads on.
-const NOWHERE: usize = usize::MAX;
+const NOWHERE: usize = crate::network::NOWHERE as usize;
 
 /// Packets that are not whole yet, in slots that are used again.
 #[derive(Debug, Default)]

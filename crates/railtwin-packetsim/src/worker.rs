@@ -62,6 +62,13 @@ pub(crate) struct Seat {
     left: u32,
 }
 
+impl Seat {
+    /// Whether nothing arrives here: the operation ends elsewhere.
+    fn only_sends(&self) -> bool {
+        self.ins.is_empty() && !self.outs.is_empty()
+    }
+}
+
 /// A job at this host.
 #[derive(Clone, Debug)]
 pub(crate) struct RoleState {
@@ -118,8 +125,12 @@ pub(crate) struct Worker {
     /// Legs that may go on.
     stirred: VecDeque<u32>,
     pub(crate) receive_buffer: u64,
-    /// Operations that ended here in which it only sent, ascending.
+    /// Operations that began here in which it only sends, ascending.
     pub(crate) only_sent: Vec<u32>,
+    /// Ends of operations here that are to come, without those in which it only sends.
+    pub(crate) ends_left: u64,
+    /// When the last of them came.
+    pub(crate) last_end: u64,
     /// Start and end here of operations, by operation; never where they did not run.
     pub(crate) times: std::collections::BTreeMap<u32, (u64, u64)>,
 }
@@ -162,6 +173,9 @@ impl Worker {
             for (pattern, seat) in known {
                 this.legs(shared, host, pattern, seat as u32);
             }
+            let counts = |seat: &Option<u32>| seat.is_none_or(|seat| !this.seats[seat as usize].only_sends());
+            this.ends_left +=
+                seat_of.iter().filter(|&seat| counts(seat)).count() as u64 * u64::from(job.steps);
             this.seat_of.push(seat_of);
             this.roles.push(RoleState {
                 role,
@@ -221,6 +235,15 @@ impl Worker {
             debug_assert_eq!(shared.leg_slots[leg as usize][0], row);
             self.outs.push(Out { leg, seat, waits, base: 0, total: 0, pieces: 1, posted: 0, acked: 0 });
         }
+    }
+
+    /// An operation that counts has ended here.
+    fn ended(&mut self, now: u64, number: u32) {
+        if let Some(times) = self.times.get_mut(&number) {
+            times.1 = now;
+        }
+        self.ends_left -= 1;
+        self.last_end = self.last_end.max(now);
     }
 
     /// Whether the next item of a leg may leave.

@@ -251,6 +251,36 @@ fn a_lost_acknowledgement_before_others_costs_nothing() {
 }
 
 #[test]
+fn links_are_counted_until_the_last_operation_has_ended() {
+    // Packets of 64 B, acknowledgements of 86: the way back is never free from the first one on, and is amid the 74th
+    // when the 100th packet arrives.
+    let mut case = pairs(leaf_spine(1, 2, 1, (100, 100), 1_000), &[(0, 1)], 5_400);
+    (case.packets.wire.payload, case.packets.wire.header) = (54, 10);
+    let log = run(&case);
+    let there = kit::into_host(&case.fabric, 1);
+    assert_eq!(log.end.ps(), kit::tandem(&[64; 100], &[(BYTE, US); 2]));
+    assert_eq!((log.counted(), log.link_bytes[there.index()]), (log.end, 6_400.0));
+    let late = &packets(&log).links.late_bytes;
+    assert_eq!(
+        (log.link_bytes[there.index() ^ 1], late[there.index() ^ 1]),
+        (99.0 * 64.0, 100 * CONTROL - 99 * 64)
+    );
+    // Nothing of it has crossed the second link but what began a microsecond and an acknowledgement earlier.
+    let back = kit::into_host(&case.fabric, 0).index();
+    assert_eq!((log.link_bytes[back], late[back]), (0.0, 100 * CONTROL));
+}
+
+#[test]
+fn a_pause_counts_no_longer_than_the_work() {
+    let mut case = pairs(leaf_spine(1, 3, 1, (100, 100), 1_000), &[(0, 1)], 100_000);
+    let link = kit::into_host(&case.fabric, 2);
+    let storm = Trouble::PauseStorm { link };
+    case.packets.troubles.push(Troubled { from: us(1), until: us(1_000_000), trouble: storm });
+    let log = run(&case);
+    assert_eq!(packets(&log).links.paused_ps[link.index()], log.end.ps() - US);
+}
+
+#[test]
 fn a_queue_pair_without_answers_dies_after_all_its_timeouts() {
     for retry_count in [0, 1, 7] {
         let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);

@@ -142,7 +142,7 @@ proptest! {
 }
 
 #[test]
-fn what_waits_for_a_cable_leaves_the_moment_that_it_is_back() {
+fn what_is_sent_while_there_is_no_way_is_lost_and_sent_again_after_a_timeout() {
     let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);
     let case = pairs(fabric, &[(0, 2)], 4_096);
     let mut case = kit::jobs(case, &[(0, 2, 4_096, us(50))]);
@@ -150,8 +150,8 @@ fn what_waits_for_a_cable_leaves_the_moment_that_it_is_back() {
     for cable in kit::links_of(&case.fabric, CableClass::LeafSpine) {
         case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100) }]);
         let log = run(&case);
-        assert_eq!(log.end, us(100) + there);
-        assert_eq!((packets(&log).counts.lost, packets(&log).counts.sent_again), (0, 0));
+        assert_eq!(log.end, us(50) + case.transport.ack_timeout() + there);
+        assert_eq!((packets(&log).counts.lost, packets(&log).counts.sent_again), (1, 1));
     }
 }
 

@@ -35,9 +35,9 @@ pub fn network_cables(fabric: &Fabric) -> impl Iterator<Item = CableId> + '_ {
     fabric.cables().filter(|&cable| fabric.cable_class(cable) >= CableClass::Access)
 }
 
-/// Bytes of a link over what it could have carried in the run, 0..1.
+/// Bytes of a link over what it could have carried meanwhile, 0..1.
 pub fn utilization(fabric: &Fabric, log: &RunLog, link: LinkId) -> f64 {
-    let most = fabric.capacity(link).bytes_per_s() * log.end.seconds();
+    let most = fabric.capacity(link).bytes_per_s() * log.counted().seconds();
     if most > 0.0 { log.link_bytes[link.index()] / most } else { 0.0 }
 }
 

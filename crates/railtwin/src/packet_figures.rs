@@ -42,7 +42,7 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     pauses(case, log, packets, &mut figures);
     queues(case, packets, &mut figures);
     nic_port_queues(case, log, packets, &mut figures);
-    let seconds = log.end.seconds();
+    let seconds = log.counted().seconds();
     if let Some((cnps, ports)) = cnps_at_nics(case, log, packets).filter(|_| seconds > 0.0) {
         let note = "over NIC ports that sent anything";
         figures.push("cnps_per_nic_port_per_s", Some(cnps / ports / seconds), "1/s", note);
@@ -68,7 +68,7 @@ fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
         "packet_flows_unfinished",
         Some(unfinished),
         "count",
-        "transfers whose last byte never arrived",
+        "transfers that began and whose last byte never arrived",
     );
 }
 
@@ -79,7 +79,7 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
         ("packets_sent", counts.data, "data packets sent by NICs, those sent again included"),
         ("packets_sent_again", counts.sent_again, "data packets"),
         ("packets_dropped", counts.dropped, "for want of room"),
-        ("packets_lost", counts.lost, "to dead cables and lossy links"),
+        ("packets_lost", counts.lost, "to dead cables, lossy links and for want of a route"),
         ("packets_marked", counts.marked, "data packets marked at least once"),
         ("packets_trimmed", counts.trimmed, "data packets that lost their payload in a switch"),
         ("out_of_sequence", counts.out_of_sequence, "data packets that arrived with a gap before them"),
@@ -94,7 +94,7 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
 
 /// Pause frames by who sent them to whom: against the direction of the link that they stop.
 fn pauses(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
-    let seconds = log.end.seconds();
+    let seconds = log.counted().seconds();
     for ((source, target), links) in links_by_hop(&case.fabric) {
         let name = format!("{}_to_{}", ENDS[usize::from(target)], ENDS[usize::from(source)]);
         let frames: u64 = links.iter().map(|&link| u64::from(at(&packets.links.pause_frames, link))).sum();
@@ -131,7 +131,7 @@ pub struct PausedShare {
 
 /// How long pauses held `links`, as part of the run.
 pub fn paused(log: &RunLog, packets: &PacketLog, links: &[LinkId]) -> PausedShare {
-    let run = log.end.ps().max(1) as f64;
+    let run = log.counted().ps().max(1) as f64;
     let share = |link: LinkId| at(&packets.links.paused_ps, link) as f64 / run;
     let used = links.iter().filter(|&&link| at(&log.link_bytes, link) > 0.0 || share(link) > 0.0);
     let shares: Vec<f64> = used.map(|&link| share(link)).collect();
@@ -171,7 +171,7 @@ fn queues(case: &Case, packets: &PacketLog, figures: &mut Figures) {
 
 /// Queues at the leaves' ports down to the ports of one NIC, in the mean over the run (HPN section 6.1, figure 14).
 fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
-    let seconds = log.end.seconds();
+    let seconds = log.counted().seconds();
     let nics = links_into(case, log);
     if nics.is_empty() || seconds <= 0.0 {
         return;

@@ -39,6 +39,7 @@ pub(crate) fn run_with(given: &Given) -> Run {
     let sample = SimTime::from_ps(log.end.ps().div_ceil(u64::from(given.samples)));
     let count = case.fabric.link_count();
     let mut links = LinkPackets {
+        late_bytes: vec![0; count],
         pause_frames: vec![0; count],
         paused_ps: vec![0; count],
         queue_bytes_max: vec![0; count],

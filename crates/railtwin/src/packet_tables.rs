@@ -65,7 +65,7 @@ fn link_packets(case: &Case, log: &RunLog, packets: &PacketLog, names: &[String]
     let links: Vec<LinkId> = network_links(fabric).collect();
     let name = |device: DeviceId| names[device.index()].as_str();
     // Nothing waits in a run without length.
-    let seconds = log.end.seconds().max(f64::MIN_POSITIVE);
+    let seconds = log.counted().seconds().max(f64::MIN_POSITIVE);
     let u32s = |column: &[u32]| links.iter().map(|&link| at(column, link)).collect();
     let u64s = |column: &[u64]| links.iter().map(|&link| at(column, link)).collect();
     let mean = |&link: &LinkId| at(&columns.queue_byte_seconds, link) / seconds;

@@ -90,6 +90,11 @@ impl<C: Control> Host<C> {
         self.worker.times.insert(number, (now, u64::MAX));
         let worker = &mut self.worker;
         let seat = &mut worker.seats[row];
+        if seat.only_sends()
+            && let Err(row) = worker.only_sent.binary_search(&number)
+        {
+            worker.only_sent.insert(row, number);
+        }
         seat.active = Some((number, bytes));
         seat.left = seat.outs.len() as u32;
         for &out in &seat.outs {
@@ -266,15 +271,11 @@ impl<C: Control> Host<C> {
         let Some((number, _)) = seat.active.take() else { return };
         let (role, operation) = (seat.role as usize, seat.order[seat.turn]);
         // Who only sends knows of the end a little later than it was.
-        let ends = !seat.ins.is_empty() || seat.outs.is_empty();
+        let ends = !seat.only_sends();
         seat.ready[seat.turn] = false;
         seat.turn += 1;
         if ends {
-            if let Some(times) = self.worker.times.get_mut(&number) {
-                times.1 = now;
-            }
-        } else if let Err(row) = self.worker.only_sent.binary_search(&number) {
-            self.worker.only_sent.insert(row, number);
+            self.worker.ended(now, number);
         }
         self.operation_over(now, role, operation, shared);
         self.sit_down(now, row, shared);
@@ -286,9 +287,7 @@ impl<C: Control> Host<C> {
         if self.worker.roles[role].halted {
             return;
         }
-        if let Some(times) = self.worker.times.get_mut(&number) {
-            times.1 = now;
-        }
+        self.worker.ended(now, number);
         self.operation_over(now, role, row, shared);
     }
 

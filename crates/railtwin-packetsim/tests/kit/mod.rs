@@ -99,10 +99,11 @@ pub fn links_of(fabric: &Fabric, class: CableClass) -> Vec<LinkId> {
     links.filter(|link| fabric.cable_class(link.cable()) == class).collect()
 }
 
-/// Bytes on the wire that entered hosts.
+/// Bytes on the wire that entered hosts, those after the last operation included.
 pub fn arrived(fabric: &Arc<Fabric>, log: &RunLog) -> f64 {
     let hosts = 0..fabric.hosts().len() as u32;
-    hosts.map(|host| log.link_bytes[into_host(fabric, host).index()]).sum()
+    let bytes = |link: usize| log.link_bytes[link] + packets(log).links.late_bytes[link] as f64;
+    hosts.map(|host| bytes(into_host(fabric, host).index())).sum()
 }
 
 /// No congestion, no loss: what has to be zero then.

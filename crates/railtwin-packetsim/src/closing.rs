@@ -1,0 +1,96 @@
+//! What links had carried when the last operation ended: what drains afterwards is no part of the run's time.
+//!
+//! That moment is known only when its window is over. Nothing that was sent within a window has been received by
+//! its end, so what of it belongs to later still lies in the inboxes.
+use railtwin_fabric::LinkId;
+
+use crate::congestion::Control;
+use crate::network::{CUT, Line, Network};
+use crate::packet::{Arrival, Kind};
+use crate::ports::Port;
+use crate::post::Mail;
+use crate::run::Device;
+
+/// What one link had done by then.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Account {
+    /// Bytes carried.
+    pub bytes: u64,
+    /// Time paused, ps.
+    pub paused: u64,
+    /// Integral of waiting bytes over time, byte-ps.
+    pub queue_time: f64,
+}
+
+/// All links at the end of the last operation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Closed {
+    /// When it ended, ps.
+    pub at: u64,
+    /// By link id; of one thread only links that leave its devices.
+    accounts: Vec<(u32, Account)>,
+    /// Bytes that were counted when they set off and had not gone by then, by link.
+    late: Vec<(u32, u64)>,
+}
+
+impl Closed {
+    /// The devices of one thread, whose work ended at `at`, in the window that was worked off last.
+    pub fn of<C: Control>(at: u64, devices: &[Device<C>], mail: &Mail, network: &Network<'_>) -> Self {
+        let (mut accounts, mut late) = (Vec::new(), Vec::new());
+        for (device, inbox) in devices.iter().zip(&mail.inboxes) {
+            device.each_port(|port, waiting| accounts.push((port.line.link, account(port, waiting, at))));
+            for arrival in inbox {
+                if !matches!(arrival.packet.kind, Kind::Pause | Kind::Resume | Kind::Elsewhere | Kind::Halt) {
+                    let link = device.line(arrival.packet.port).link ^ 1;
+                    late.push((link, gone_later(arrival, network.line(LinkId(link)), at)));
+                }
+            }
+        }
+        Self { at, accounts, late }
+    }
+
+    /// Those of all threads; none where one has none.
+    pub fn join(parts: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        let join = |mut all: Self, mut part: Self| {
+            all.accounts.append(&mut part.accounts);
+            all.late.append(&mut part.late);
+            all
+        };
+        parts.reduce(|all, part| Some(join(all?, part?))).flatten()
+    }
+
+    /// Accounts by link id, of `links` links.
+    pub fn by_link(&self, links: usize) -> Vec<Account> {
+        let mut all = vec![Account::default(); links];
+        for &(link, account) in &self.accounts {
+            all[link as usize] = account;
+        }
+        for &(link, bytes) in &self.late {
+            let known = &mut all[link as usize].bytes;
+            *known = known.saturating_sub(bytes);
+        }
+        all
+    }
+}
+
+/// A port as it stands, brought to the time `at` of the same window.
+fn account(port: &Port, waiting: u64, at: u64) -> Account {
+    let counts = &port.counts;
+    let paused = if port.paused { at.saturating_sub(port.paused_since) } else { 0 };
+    Account {
+        bytes: counts.bytes,
+        // A pause that ended within the window may have been booked beyond it.
+        paused: (counts.paused + paused).min(at),
+        queue_time: counts.queue_time + waiting as f64 * at.saturating_sub(counts.queue_since) as f64,
+    }
+}
+
+/// Bytes of a packet that had not left the source of `line` at `at`.
+fn gone_later(arrival: &Arrival, line: &Line, at: u64) -> u64 {
+    let bytes = u64::from(arrival.packet.bytes);
+    let time = line.speed.time(bytes);
+    let ahead = if line.cuts_through && bytes > CUT { line.speed.time(CUT) } else { time };
+    let gone = arrival.time - line.delay - ahead + time;
+    let later = gone.saturating_sub(at).min(time);
+    if later == 0 { 0 } else { (u128::from(bytes) * u128::from(later)).div_ceil(u128::from(time)) as u64 }
+}

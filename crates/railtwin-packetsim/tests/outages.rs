@@ -1,0 +1,184 @@
+//! Queue pairs whose path is gone: what they send is lost, their timers count from the loss on, and only a
+//! retransmission finds the path that came back. The flow engine follows the same law.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::sync::Arc;
+
+use railtwin_engine::fault::events;
+use railtwin_engine::packet::{CongestionControl, Dcqcn, Hpcc, Trimmed};
+use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, RunLog, Transport};
+use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
+use railtwin_flowsim::FlowEngine;
+use railtwin_packetsim::PacketEngine;
+use railtwin_units::SimTime;
+
+mod common;
+mod kit;
+use common::{leaf_spine, pairs};
+use kit::US;
+
+const SECOND: u64 = 1_000_000 * US;
+/// What packets may end later than the law: the 1 MB themselves, their headers and a few round trips.
+const REST: u64 = 250 * US;
+
+/// Two leaves with one uplink each and a host at each: 1 MB from the one to the other.
+fn lone_path() -> Case {
+    let mut case = pairs(leaf_spine(2, 1, 1, (100, 100), 1_000), &[(0, 1)], 1_000_000);
+    case.reaction = Reaction::default();
+    case
+}
+
+fn cable(fabric: &Arc<Fabric>, class: CableClass, which: usize) -> CableId {
+    let links = kit::links_of(fabric, class);
+    let mut cables: Vec<CableId> = links.into_iter().map(LinkId::cable).collect();
+    cables.dedup();
+    cables[which]
+}
+
+fn cut(case: &mut Case, cable: CableId, from: u64, until: Option<u64>) {
+    let until = until.map_or(SimTime::NEVER, SimTime::from_ps);
+    case.faults = events(&[Outage { cable, from: SimTime::from_ps(from), until }]);
+}
+
+fn both(case: &Case) -> [RunLog; 2] {
+    [FlowEngine::default().run(case, 0), PacketEngine::default().run(case, 0)]
+}
+
+fn halts(log: &RunLog) -> Vec<SimTime> {
+    let halts = log.incidents.iter().filter(|one| one.kind == IncidentKind::Halted(0));
+    halts.map(|one| one.at).collect()
+}
+
+/// Started, and neither ended nor given up.
+fn transfers_unfinished(log: &RunLog) -> usize {
+    kit::packets(log).flows.iter().filter(|flow| flow.end == SimTime::NEVER).count()
+}
+
+/// End, or death, of both engines against `path_back`, the moment from which packets get through.
+fn assert_law(case: &Case, path_back: Option<u64>, words: &str) {
+    let timeout = case.transport.ack_timeout().ps();
+    let tries = path_back.map(|back| back.div_ceil(timeout)).filter(|&tries| tries <= 7);
+    for (log, name) in both(case).iter().zip(["flow", "packet"]) {
+        let (ended, words) = (log.end.ps(), format!("{name} {words}: {}", log.end));
+        match tries {
+            Some(tries) => {
+                assert_eq!((log.unfinished, halts(log).len()), (0, 0), "{words}");
+                let law = tries * timeout;
+                assert!((law..law + REST).contains(&ended), "{words}, not {}", SimTime::from_ps(law));
+            }
+            None => {
+                let death = 8 * timeout;
+                assert_eq!((log.unfinished, halts(log).len()), (1, 1), "{words}");
+                assert!((death..death + REST).contains(&halts(log)[0].ps()), "{words} {:?}", halts(log));
+                assert_eq!(ended, 0);
+                // Links are counted until the last queue pair gave up.
+                assert!(log.counted() >= halts(log)[0]);
+            }
+        }
+        if name == "packet" {
+            assert_eq!(transfers_unfinished(log) as u64, log.unfinished, "{words}");
+        }
+    }
+}
+
+#[test]
+fn only_a_retransmission_ends_the_wait_for_a_path_that_comes_back() {
+    for timeout in [14, 16, 18, 19, 20] {
+        for seconds in [4, 5, 10, 20] {
+            for from in [0, US] {
+                let mut case = lone_path();
+                case.transport = Transport { timeout, ..Transport::default() };
+                let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
+                cut(&mut case, uplink, from, Some(from + seconds * SECOND));
+                let back = seconds * SECOND + case.reaction.convergence.ps();
+                assert_law(&case, Some(back), &format!("timeout {timeout}, {seconds} s from {from} ps"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_never_comes_back_kills_at_the_same_time_in_both_engines() {
+    for class in [CableClass::LeafSpine, CableClass::Access] {
+        for which in [0, 1] {
+            for from in [0, US] {
+                let mut case = lone_path();
+                let dead = cable(&case.fabric, class, which);
+                cut(&mut case, dead, from, None);
+                assert_law(&case, None, &format!("{class:?} {which} from {from} ps"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_port_of_a_nic_is_found_again_when_it_is_back_in_its_bond() {
+    for which in [0, 1] {
+        for seconds in [4, 10] {
+            let mut case = lone_path();
+            let access = cable(&case.fabric, CableClass::Access, which);
+            cut(&mut case, access, US, Some(US + seconds * SECOND));
+            let Reaction { lacp, arp, .. } = case.reaction;
+            assert_law(
+                &case,
+                Some(seconds * SECOND + (lacp + arp).ps()),
+                &format!("nic {which}, {seconds} s"),
+            );
+        }
+    }
+}
+
+#[test]
+fn the_law_holds_for_every_transport() {
+    let controls = [
+        CongestionControl::None,
+        CongestionControl::Dcqcn(Dcqcn::default()),
+        CongestionControl::Hpcc(Hpcc::default()),
+        CongestionControl::Trimmed(Trimmed::default()),
+    ];
+    for balancer in
+        [Balancer::Ecmp, Balancer::Spray, Balancer::Adaptive, Balancer::Flowlet, Balancer::Disjoint]
+    {
+        for control in controls {
+            for (from, until) in
+                [(0, Some(10 * SECOND)), (20 * US, Some(10 * SECOND)), (20 * US, None), (0, None)]
+            {
+                let mut case = lone_path();
+                (case.routing.balancer, case.packets.congestion_control) = (balancer, control);
+                let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
+                cut(&mut case, uplink, from, until);
+                let back = until.map(|until| until + case.reaction.convergence.ps());
+                assert_law(&case, back, &format!("{balancer:?} {control:?} {from} {until:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_lost_on_the_way_back_is_asked_for_again() {
+    // The data are there when the path dies; their acknowledgements are not. The second operation waits for them.
+    let mut case = common::case(
+        leaf_spine(2, 1, 1, (100, 100), 1_000),
+        (railtwin_workload::Collective::SendReceive, railtwin_workload::Algorithm::Direct),
+        vec![vec![0, 1]],
+        4_096,
+        2,
+    );
+    case.reaction = Reaction::default();
+    let whole = PacketEngine::default().run(&case, 0);
+    let first = whole.times.end[0].ps();
+    let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
+    cut(&mut case, uplink, first + 100, Some(5 * SECOND));
+    let log = PacketEngine::default().run(&case, 0);
+    assert_eq!((log.unfinished, log.times.end[0].ps()), (0, first));
+    let tries = (5 * SECOND + case.reaction.convergence.ps()).div_ceil(case.transport.ack_timeout().ps());
+    let law = tries * case.transport.ack_timeout().ps();
+    assert!((law..law + REST).contains(&log.end.ps()), "{}", log.end);
+    // Where nothing comes after it, the job has ended, and a queue pair that dies later halts nothing.
+    let mut case = lone_path();
+    let ended = PacketEngine::default().run(&case, 0).end.ps();
+    let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
+    cut(&mut case, uplink, ended + 100, None);
+    let log = PacketEngine::default().run(&case, 0);
+    assert_eq!((log.unfinished, log.end.ps(), halts(&log).len()), (0, ended, 0));
+    assert_eq!(kit::packets(&log).counts.ack_timeouts, 7);
+}
