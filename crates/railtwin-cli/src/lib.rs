@@ -27,7 +27,6 @@ mod import_scenario;
 mod meter;
 mod paths;
 mod paths_demands;
-mod paths_rows;
 mod paths_table;
 mod report;
 mod reproduce;
