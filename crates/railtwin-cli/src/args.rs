@@ -21,6 +21,14 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+    /// Most bytes that are read or unpacked of a file [default: 16 MiB of a text, 1 GiB of data]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub input_limit: Option<u64>,
+}
+
+/// A limit of what is read.
+fn size(text: &str) -> Result<u64, String> {
+    railtwin_store::input::size(text)
 }
 
 /// What to do.

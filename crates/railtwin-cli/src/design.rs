@@ -1,8 +1,10 @@
 //! `railtwin design`: what a fabric consists of, of a preset or of a scenario's fabric.
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
+use railtwin::Question;
 use railtwin_fabric::FabricError;
 use railtwin_fabric::design::{DesignReport, TierReport};
 use railtwin_scenario::{FabricSpec, PresetSpec, ScenarioError, SettingsText, expand};
@@ -105,9 +107,13 @@ fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, 
         let message = format!("{key} is set on the command line, but {file} says the fabric");
         return Err(CliError::input(message, format!("change {key} in [fabric] of the file")));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        CliError::input(format!("cannot read {file}: {error}"), "name a scenario file, or a preset")
+    let question = Question::read(Path::new(file)).map_err(|error| match error {
+        railtwin::Error::File { path, problem } => {
+            CliError::input(format!("cannot read {path}: {problem}"), "name a scenario file, or a preset")
+        }
+        other => CliError::of(other, ""),
     })?;
+    let text = question.text;
     let refuse = |error| CliError::Scenario { error, text: text.clone() };
     let mut fabrics: Vec<(Vec<(String, String)>, FabricSpec)> = Vec::new();
     for point in expand(file, &text).map_err(refuse)? {

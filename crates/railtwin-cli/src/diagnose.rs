@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use railtwin::Question;
 use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
-use railtwin_records::{Component, Finding};
-use railtwin_store::parquet_write;
+use railtwin_records::{Component, Finding, Table};
+use railtwin_store::atomic::write_folder;
+use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
 use crate::{CliError, Streams};
@@ -87,23 +88,11 @@ fn refused(error: railtwin::Error, scenario: &str) -> CliError {
 
 /// All tables into a new folder, which appears whole or not at all.
 fn write_tables(out: &Path, told: &Diagnosed) -> Result<(), CliError> {
-    let name = out.file_name().unwrap_or_default().to_string_lossy();
-    let hidden = out.with_file_name(format!(".{name}.writing"));
-    let failed = |path: &Path, error: &dyn std::fmt::Display| {
-        CliError::Folder(format!("cannot write {}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(&hidden).map_err(|error| failed(out, &error))?;
-    let written = told.tables().iter().try_for_each(|table| {
-        let path = hidden.join(format!("{}.parquet", table.name));
-        let bytes = parquet_write::encode(table).map_err(|error| failed(&path, &error))?;
-        std::fs::write(&path, bytes).map_err(|error| failed(&path, &error))
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&hidden, out).map_err(|error| failed(out, &error)));
-    if renamed.is_err() {
-        // The first error is the one to tell.
-        let _ = std::fs::remove_dir_all(&hidden);
-    }
-    renamed
+    let failed =
+        |error: &dyn std::fmt::Display| CliError::Folder(format!("cannot write {}: {error}", out.display()));
+    let file = |table: &Table| Ok((format!("{}.parquet", table.name), parquet_write::encode(table)?));
+    let files: Result<Vec<_>, StoreError> = told.tables().iter().map(file).collect();
+    write_folder(out, &files.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
 }
 
 fn component(component: &Component) -> Value {
@@ -156,7 +145,7 @@ fn number(value: f64) -> String {
 
 /// The answer for people: the sentence, findings, files, notes.
 fn shown(told: &Diagnosed) -> String {
-    let mut text = format!("{}\n", told.sentence());
+    let mut text = format!("{}\n", one_line(&told.sentence()));
     let start = told.batch.operations.enter_ns.iter().chain(&told.batch.counters.time_ns).min().copied();
     for (row, finding) in told.findings.iter().enumerate() {
         text.push('\n');
@@ -165,7 +154,7 @@ fn shown(told: &Diagnosed) -> String {
     }
     let _ = show_files(&mut text, told);
     for note in &told.notes {
-        let _ = writeln!(text, "note: {note}");
+        let _ = writeln!(text, "note: {}", one_line(note));
     }
     text
 }
@@ -192,7 +181,7 @@ fn show_finding(
     }
     for (place, suspect) in finding.suspects.iter().take(SUSPECTS).enumerate() {
         let label = if place == 0 { "suspects" } else { "" };
-        let (kind, name) = (suspect.component.kind(), suspect.component.name());
+        let (kind, name) = (suspect.component.kind(), one_line(suspect.component.name()));
         writeln!(text, "   {label:<8}  {kind} {name}  {:.0} %", 100.0 * suspect.share)?;
     }
     if finding.suspects.len() > SUSPECTS {
@@ -202,17 +191,18 @@ fn show_finding(
         let label = if place == 0 { "evidence" } else { "" };
         let unit = if line.unit.is_empty() { String::new() } else { format!(" {}", line.unit) };
         let (value, expected) = (number(line.value), number(line.expected));
-        writeln!(text, "   {label:<8}  {}: {value}{unit}, expected {expected}", line.what)?;
+        writeln!(text, "   {label:<8}  {}: {value}{unit}, expected {expected}", one_line(&line.what))?;
     }
     if finding.evidence.len() > EVIDENCE {
         writeln!(text, "             and {} more lines", finding.evidence.len() - EVIDENCE)?;
     }
     if !finding.advice.is_empty() {
-        writeln!(text, "   advice    {}", finding.advice)?;
+        writeln!(text, "   advice    {}", one_line(&finding.advice))?;
     }
     for action in told.actions.iter().filter(|action| action.finding as usize == row) {
         let (kind, target) = (action.kind.name(), &action.target);
-        writeln!(text, "   action    {kind} {} {}: {}", target.kind(), target.name(), action.reason)?;
+        let (name, reason) = (one_line(target.name()), one_line(&action.reason));
+        writeln!(text, "   action    {kind} {} {name}: {reason}", target.kind())?;
     }
     Ok(())
 }
@@ -223,9 +213,9 @@ fn show_files(text: &mut String, told: &Diagnosed) -> std::fmt::Result {
     }
     text.push('\n');
     for file in told.files.iter().take(FILES) {
-        writeln!(text, "{}: {}, {}", file.source, file.format.name(), file.held)?;
+        writeln!(text, "{}: {}, {}", one_line(&file.source), file.format.name(), one_line(&file.held))?;
         for note in &file.notes {
-            writeln!(text, "  {note}")?;
+            writeln!(text, "  {}", one_line(note))?;
         }
     }
     if told.files.len() > FILES {

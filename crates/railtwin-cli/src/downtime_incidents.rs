@@ -1,8 +1,10 @@
 //! The incidents of `railtwin downtime`: a CSV, or a JSON list of objects with the same fields.
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use railtwin_diagnosis::downtime::{Booking, Incident, What, book};
 use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_store::input::{self, Kind};
 use serde_json::Value;
 
 use crate::CliError;
@@ -50,8 +52,8 @@ struct Row {
 /// watched, where the file does not say.
 pub(crate) fn read(file: &str, hours: Option<f64>) -> Result<Vec<Job>, CliError> {
     let help = "name a .csv or .json file of incidents";
-    let bytes =
-        std::fs::read(file).map_err(|error| CliError::input(format!("cannot read {file}: {error}"), help))?;
+    let bytes = input::read(Path::new(file), Kind::Data)
+        .map_err(|error| CliError::input(format!("cannot read {file}: {error}"), help))?;
     parse(file, &bytes, hours)
 }
 
@@ -193,6 +195,11 @@ fn unknown(place: &str, name: &str) -> CliError {
 fn csv_rows(file: &str, text: &str) -> Result<Vec<Row>, CliError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| malformed(file, &error))?.clone();
+    // Errors quote the file: one of whose columns none is ours may be anybody's.
+    if !header.iter().any(|name| known(name).is_some()) {
+        let help = format!("columns are {}", FIELDS.join(", "));
+        return Err(CliError::input(format!("{file}:1: none of the columns is of incidents"), help));
+    }
     let mut names = Vec::new();
     for name in &header {
         let field = known(name).ok_or_else(|| unknown(&format!("{file}:1"), name))?;
@@ -238,6 +245,10 @@ fn json_rows(file: &str, text: &str) -> Result<Vec<Row>, CliError> {
         let Value::Object(object) = one else {
             return Err(CliError::input(format!("{place}: is no object"), help));
         };
+        if !object.is_empty() && !object.keys().any(|name| known(name).is_some()) {
+            let help = format!("fields are {}", FIELDS.join(", "));
+            return Err(CliError::input(format!("{place}: none of the fields is of incidents"), help));
+        }
         let mut fields = BTreeMap::new();
         for (name, value) in object {
             let field = known(&name).ok_or_else(|| unknown(&place, &name))?;

@@ -1,8 +1,11 @@
 //! `railtwin downtime --plan`: what to expect of a job, from flags and a TOML file.
+use std::path::Path;
+
 use clap::Args;
 use railtwin_diagnosis::downtime::spares::{binomial_above, poisson_above};
 use railtwin_diagnosis::downtime::{Expected, Plan, Simulated, simulate};
 use railtwin_diagnosis::failure_rates::{Cause, FailureRates, MONTH_H};
+use railtwin_store::input;
 use serde_json::{Value, json};
 
 use crate::CliError;
@@ -95,7 +98,7 @@ pub(crate) fn answer(
 ) -> Result<(Value, String), CliError> {
     let mut settings = Settings::default();
     if let Some(file) = file {
-        let text = std::fs::read_to_string(file).map_err(|error| {
+        let text = input::read_text(Path::new(file)).map_err(|error| {
             CliError::input(format!("cannot read {file}: {error}"), "name a .toml file with a [downtime]")
         })?;
         settings.read(file, &text)?;

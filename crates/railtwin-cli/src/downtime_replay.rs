@@ -1,6 +1,9 @@
 //! `railtwin downtime --replay`: a recorded history of faults.
+use std::path::Path;
+
 use railtwin_diagnosis::downtime::history::{HISTORY_FORM, HistoryError, SHIPPED_HOSTS, read_history};
 use railtwin_diagnosis::downtime::replay::{FaultEvent, Replay};
+use railtwin_store::input::{self, Kind};
 use serde_json::{Value, json};
 
 use crate::CliError;
@@ -42,8 +45,8 @@ pub(crate) fn answer(
             Some(share.ok_or_else(|| wrong("availability", text, "a share between 0 and 1, such as 0.99"))?)
         }
     };
-    let bytes =
-        std::fs::read(file).map_err(|error| CliError::input(format!("cannot read {file}: {error}"), help))?;
+    let bytes = input::read(Path::new(file), Kind::Data)
+        .map_err(|error| CliError::input(format!("cannot read {file}: {error}"), help))?;
     let events = events(file, &bytes)?;
     let replay = Replay::of(&events, hosts).map_err(|error| {
         let message = format!("{file}: event {}: {}", error.index + 1, error.problem);

@@ -82,6 +82,11 @@ impl Settings {
     /// Reads a file.
     pub(crate) fn read(&mut self, file: &str, text: &str) -> Result<(), CliError> {
         let help = "a plan is a TOML file with the keys of a [downtime]";
+        // Errors quote the file: one that does not show itself as a plan may be anybody's.
+        let begins = |line: &str| line.trim_start_matches(['[', ' ', '\t']).starts_with("downtime");
+        if !text.lines().any(begins) {
+            return Err(CliError::input(format!("{file}: has no [downtime]"), help));
+        }
         let file_table: Table = toml::from_str(text).map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
@@ -291,7 +296,8 @@ mod tests {
             ("[downtime]\ninterval = \"0 s\"\n", "p.toml:2: interval cannot be \"0 s\""),
             ("[downtime]\nrates = \"meta\"\n", "p.toml:2: rates cannot be \"meta\""),
             ("[downtime]\ngpu = 1\n", "p.toml:2: gpu cannot be 1"),
-            ("[job]\n", "p.toml:1: unknown table \"job\""),
+            ("[job]\n", "p.toml: has no [downtime]"),
+            ("[downtime]\n[job]\n", "p.toml:2: unknown table \"job\""),
             ("", "p.toml: has no [downtime]"),
             ("[downtime]\nspares = -1\n", "p.toml:2: spares cannot be -1"),
             ("[downtime]\n[[downtime.failure]]\ncause = \"x\"\n", "p.toml:3: cause cannot be \"x\""),

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use railtwin_scenario::{Problem, ScenarioError};
-use railtwin_store::StoreError;
+use railtwin_store::{StoreError, one_line, printable};
 
 use crate::run::label_text;
 
@@ -66,7 +66,8 @@ impl CliError {
         match error {
             // Without the text the place cannot be drawn; the message names file, line and column.
             railtwin::Error::Scenario(error) if text.is_empty() => {
-                Self::Input { message: error.to_string(), help: None }
+                let lines = error.to_string();
+                Self::Input { message: lines.lines().collect::<Vec<_>>().join("; "), help: None }
             }
             railtwin::Error::Scenario(mut error) => {
                 // Errors of fabrics, jobs and files say the remedy in their last words.
@@ -77,10 +78,13 @@ impl CliError {
                 }
                 Self::Scenario { error, text: text.to_owned() }
             }
-            railtwin::Error::Store(error @ StoreError::Io { .. }) => Self::Folder(error.to_string()),
+            railtwin::Error::Store(error @ (StoreError::Io { .. } | StoreError::Busy { .. })) => {
+                Self::Folder(error.to_string())
+            }
             railtwin::Error::Store(error) => Self::unreadable(&error),
             railtwin::Error::File { path, problem } => {
-                Self::input(format!("cannot read {path}: {problem}"), "name a scenario file")
+                let help = "name a scenario file, a text that begins with `schema = 1`";
+                Self::input(format!("cannot read {path}: {problem}"), help)
             }
             other => Self::Input { message: other.to_string(), help: None },
         }
@@ -99,10 +103,14 @@ impl CliError {
 
     /// A run folder, or a file of one, that was to be read and cannot be.
     pub(crate) fn unreadable(error: &StoreError) -> Self {
-        let text = error.to_string();
+        Self::refused(&error.to_string())
+    }
+
+    /// Wrong input whose last words after a semicolon are the remedy.
+    pub(crate) fn refused(text: &str) -> Self {
         match text.rsplit_once("; ") {
             Some((message, help)) => Self::input(message, help),
-            None => Self::Input { message: text, help: None },
+            None => Self::Input { message: text.to_owned(), help: None },
         }
     }
 
@@ -168,20 +176,22 @@ struct Shown {
 }
 
 impl Shown {
+    /// The words of an error are one line each, whatever a file or its name holds.
     fn plain(message: String, help: Option<String>) -> Self {
-        Self { message, help, source: None }
+        let help = help.map(|help| one_line(&help).into_owned());
+        Self { message: one_line(&message).into_owned(), help, source: None }
     }
 
     fn placed(file: &str, text: &str, problem: &Problem) -> Self {
         // A whole table is a place of many lines: its first is enough.
         let place = &text[problem.span.clone()];
         let length = place.find('\n').unwrap_or(place.len());
-        let label = LabeledSpan::new(None, problem.span.start, length);
-        Self {
-            message: problem.message.clone(),
-            help: problem.hint.clone(),
-            source: Some((NamedSource::new(file, text.to_owned()), label)),
-        }
+        // What is drawn is the printable text, whose places are others: carets and columns must fit what is seen.
+        let (begin, end) = (problem.span.start, problem.span.start + length);
+        let shown = |text: &str| printable(text).len();
+        let label = LabeledSpan::new(None, shown(&text[..begin]), shown(&text[begin..end]));
+        let source = NamedSource::new(one_line(file), printable(text).into_owned());
+        Self { source: Some((source, label)), ..Self::plain(problem.message.clone(), problem.hint.clone()) }
     }
 }
 

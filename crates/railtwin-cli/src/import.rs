@@ -1,11 +1,12 @@
 //! `railtwin import`: what a file of another project holds, in our words, and a scenario around it.
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use railtwin_formats::{
     ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiWorkload,
 };
+use railtwin_store::input;
 use serde_json::{Map, Value, json};
 
 use crate::import_facts::{Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai};
@@ -85,14 +86,17 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Read>, CliError> {
     };
     let mut files = Vec::new();
     for path in paths {
-        match std::fs::read(path) {
+        match input::read_unpacked(path) {
             Ok(bytes) => files.push((path.clone(), bytes)),
             Err(error) => {
                 let before = files.len();
                 for rank in 0.. {
                     let path = trace_path(path, rank);
-                    let Ok(bytes) = std::fs::read(&path) else { break };
-                    files.push((path, bytes));
+                    match input::read_unpacked(&path) {
+                        Ok(bytes) => files.push((path, bytes)),
+                        Err(error) if error.kind() == ErrorKind::NotFound => break,
+                        Err(error) => return Err(refuse(&path, error)),
+                    }
                 }
                 if files.len() == before {
                     return Err(refuse(path, error));

@@ -2,6 +2,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use railtwin::Question;
+use railtwin::question::is_scenario;
+use railtwin_store::{input, write_whole};
 
 use crate::CliError;
 
@@ -50,9 +52,15 @@ const HOSTS_OF_A_COLLECTIVE: u32 = 16;
 
 /// Writes the scenario, after making sure that it resolves.
 pub(crate) fn write_scenario(path: &Path, around: &Around, force: bool) -> Result<(), CliError> {
-    if path.symlink_metadata().is_ok() && !force {
-        let message = format!("{} exists already", path.display());
-        return Err(CliError::input(message, "choose another name, or replace it with --force"));
+    if path.symlink_metadata().is_ok() {
+        if !force {
+            let message = format!("{} exists already", path.display());
+            return Err(CliError::input(message, "choose another name, or replace it with --force"));
+        }
+        if !input::read_text(path).is_ok_and(|text| is_scenario(&text)) {
+            let message = format!("{} exists already and is no scenario", path.display());
+            return Err(CliError::input(message, "choose another name; --force replaces scenarios only"));
+        }
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
@@ -63,7 +71,7 @@ pub(crate) fn write_scenario(path: &Path, around: &Around, force: bool) -> Resul
     for point in question.points().map_err(wrong)? {
         question.resolve(&point.scenario).map_err(wrong)?;
     }
-    std::fs::write(path, &text).map_err(failed)
+    write_whole(path, text.as_bytes()).map_err(failed)
 }
 
 fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, CliError> {

@@ -2,7 +2,10 @@
 //!
 //! Standard output carries data only; progress, notes and errors go to standard error.
 //! Exit status: 0 all well, 1 the answer is «no» (a missed expectation, a failed write), 2 the call or its
-//! input was wrong.
+//! input was wrong, 141 the reader of the output has gone.
+//!
+//! What is written to either stream is printable: [`Printable`] stands before both, so that no name from outside acts
+//! on a terminal.
 //!
 //! A verb is a file with its arguments and its `run`; [`args::Verb`] names it and [`run`] calls it.
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
@@ -27,7 +30,6 @@ mod import_scenario;
 mod meter;
 mod paths;
 mod paths_demands;
-mod paths_rows;
 mod paths_table;
 mod report;
 mod reproduce;
@@ -41,13 +43,28 @@ mod table;
 mod units;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, LineWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use railtwin_store::input;
+use railtwin_store::printable::Printable;
 
 use args::{Args, Verb};
 pub use errors::CliError;
+
+/// Exit status of a command whose reader has gone: as of one that SIGPIPE ended.
+const READER_GONE: u8 = 141;
+
+/// Sets how much of a file is read: as the flag says, else as the environment does.
+fn set_limit(args: &Args) -> Result<(), CliError> {
+    let limit = match args.input_limit {
+        Some(limit) => Some(limit),
+        None => input::limit_of_environment().map_err(|text| CliError::refused(&text))?,
+    };
+    input::set_limit(limit);
+    Ok(())
+}
 
 /// The streams that a verb writes to.
 pub struct Streams<'a> {
@@ -57,18 +74,49 @@ pub struct Streams<'a> {
     pub notes: &'a mut dyn Write,
 }
 
-/// Runs the command on the process's own streams. `args` begins with the program's name.
-pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let (mut out, mut notes) = (std::io::stdout().lock(), std::io::stderr());
-    let mut streams = Streams { out: &mut out, notes: &mut notes };
+/// Runs the command on the process's own streams. `args` begins with the program's name; `is_open` says whether the
+/// process was started with a standard output at all.
+pub fn main(args: impl IntoIterator<Item = OsString>, is_open: bool) -> ExitCode {
+    let mut out: Box<dyn Write> = if is_open { standard_output() } else { Box::new(Closed) };
+    let mut streams = Streams { out: &mut out, notes: &mut io::stderr() };
     ExitCode::from(run(args, &mut streams))
+}
+
+/// Standard output without the kindness of [`io::stdout`], to which a stream that cannot be written to is no error.
+#[cfg(unix)]
+fn standard_output() -> Box<dyn Write> {
+    use std::os::fd::AsFd;
+    match io::stdout().as_fd().try_clone_to_owned() {
+        Ok(owned) => Box::new(LineWriter::new(std::fs::File::from(owned))),
+        Err(_) => Box::new(Closed),
+    }
+}
+
+#[cfg(not(unix))]
+fn standard_output() -> Box<dyn Write> {
+    Box::new(LineWriter::new(io::stdout()))
+}
+
+/// A standard output that was closed before the process began.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("standard output is closed"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Runs the command on given streams and returns its exit status. `args` begins with the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> u8 {
     let call: Vec<OsString> = args.into_iter().collect();
+    let (mut out, mut notes) = (Printable::new(&mut *streams.out), Printable::new(&mut *streams.notes));
+    let streams = &mut Streams { out: &mut out, notes: &mut notes };
     let outcome = match Args::try_parse_from(&call) {
-        Ok(args) => match &args.verb {
+        Ok(args) => set_limit(&args).and_then(|()| match &args.verb {
             Verb::Design(args) => design::run(args, streams),
             Verb::Run(args) => run::run(args, streams),
             Verb::Reproduce(args) => reproduce::run(args, streams),
@@ -82,14 +130,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Diagnose(args) => diagnose::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),
-        },
+        }),
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),
         Err(wrong) => Err(CliError::Call(wrong)),
     };
-    // A reader that has seen enough (`| head`) closes the stream; that is no error of ours.
     match outcome.and_then(|()| Ok(streams.out.flush()?)) {
         Ok(()) => 0,
-        Err(error) if error.is_closed_stream() => 0,
+        // A reader that has seen enough (`| head`) needs no words, but what was to be said did not arrive.
+        Err(error) if error.is_closed_stream() => READER_GONE,
         Err(error) => {
             // With standard error gone as well there is nobody left to tell.
             let _ = error.show(streams.notes);

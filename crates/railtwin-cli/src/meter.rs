@@ -1,5 +1,6 @@
 //! Progress on a terminal, and what the process used.
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use railtwin_store::one_line;
 
 /// A bar over all replicates of all points; silent where standard error is no terminal.
 pub(crate) struct Meter {
@@ -16,7 +17,7 @@ impl Meter {
 
     /// Says something beside the bar.
     pub(crate) fn say(&self, words: String) {
-        self.bar.set_message(words);
+        self.bar.set_message(one_line(&words).into_owned());
     }
 
     pub(crate) fn tick(&self) {

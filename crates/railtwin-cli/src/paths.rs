@@ -1,15 +1,18 @@
 //! `railtwin paths`: a path and a UDP source port for every queue pair.
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use railtwin_fabric::{DeviceId, Fabric, FabricError};
-use railtwin_routing::{EcmpConfig, HashSpec, LinkMask};
-use railtwin_scenario::{Balancer, FabricSpec, RoutingSpec, Seeds, expand};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use railtwin::Question;
+use railtwin::queue_pairs::{Demand, plan, without_paths};
+use railtwin_fabric::{DeviceId, Fabric};
+use railtwin_routing::LinkMask;
+use railtwin_scenario::{Balancer, Scenario};
+use railtwin_store::input::{self, Kind};
+use railtwin_store::write_whole;
 
-use crate::design::at_field;
 use crate::paths_demands::{Demanded, MOST_QUEUE_PAIRS, count, parse};
-use crate::paths_rows::{Assigned, Connection, assign};
-use crate::paths_table::{csv_of, parquet_of};
+use crate::paths_table::{Planned, csv_of, parquet_of};
 use crate::{CliError, Streams};
 
 /// Most queue pairs of one call: their table takes a few GiB.
@@ -18,18 +21,21 @@ const MOST_ROWS: u64 = 1 << 24;
 /// Arguments of `paths`.
 #[derive(Args, Debug)]
 pub struct PathsArgs {
-    /// A scenario, of which [fabric] and [routing] are read
+    /// A scenario, of which [fabric], [routing] and the seed are read
     #[arg(value_name = "SCENARIO")]
     scenario: String,
-    /// A CSV with the columns source and target, and if you like queue_pairs and job
+    /// A CSV with the columns source and target, and if you like queue_pairs, job and bytes
     #[arg(value_name = "DEMANDS")]
     demands: String,
     /// Who picks the paths; default as the scenario says
-    #[arg(long, value_name = "WHO")]
-    balancer: Option<PathBalancer>,
+    #[arg(long, value_name = "BALANCER", value_parser = PossibleValuesParser::new(Balancer::NAMES))]
+    balancer: Option<String>,
     /// Queue pairs of each NIC port where a row does not say; default as the scenario says
     #[arg(long, value_name = "COUNT")]
     queue_pairs: Option<String>,
+    /// The replicate of the run, whose draw gives queue-pair numbers and hash seeds
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    replicate: u32,
     /// Write the table to a file, as Parquet if its name ends in .parquet, else as CSV
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -38,78 +44,59 @@ pub struct PathsArgs {
     down: Vec<String>,
 }
 
-/// Who picks the path of a queue pair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum PathBalancer {
-    /// One allocator for all jobs: least used links, left port to left port
-    C4p,
-    /// Each connection by itself: source ports whose paths share no link
-    Disjoint,
-    /// The switches, by hashing the source ports that Linux derives
-    Ecmp,
-}
-
 pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    let (fabric, routing) = read_scenario(&args.scenario)?;
+    let question = Question::read(Path::new(&args.scenario)).map_err(|error| CliError::of(error, ""))?;
+    let scenario = scenario_of(args, &question)?;
+    let wrong = |error| CliError::of(error, &question.text);
+    let case = question.resolve(&scenario).map_err(wrong)?.case;
+    if let Some(why) = without_paths(case.routing.balancer) {
+        let place = Balancer::ALL.iter().position(|known| *known == scenario.routing.balancer);
+        let name = place.map_or("of the scenario", |place| Balancer::NAMES[place]);
+        let file = &args.scenario;
+        let message = format!("{file}: under balancer {name} queue pairs have no path of their own: {why}");
+        return Err(CliError::input(message, "choose another one with --balancer"));
+    }
     let file = args.demands.as_str();
-    let bytes = std::fs::read(file).map_err(|error| {
+    let bytes = input::read(Path::new(file), Kind::Data).map_err(|error| {
         CliError::input(format!("cannot read {file}: {error}"), "name a CSV file of demands")
     })?;
     let rows = parse(file, &bytes)?;
-    let queue_pairs = queue_pairs(args, &routing)?;
-    let connections = connections(file, &fabric, &rows, queue_pairs)?;
-    let mask = mask(&fabric, &args.down)?;
-    let balancer = args.balancer.unwrap_or(match routing.balancer {
-        Balancer::Disjoint => PathBalancer::Disjoint,
-        _ => PathBalancer::Ecmp,
-    });
-    let assigned = assign(&fabric, &ecmp(&routing), &mask, balancer, &connections);
-    write(args.output.as_deref(), &fabric, &assigned, streams)
+    let queue_pairs = queue_pairs(args, case.routing.queue_pairs)?;
+    let (names, demands) = demands(file, &case.fabric, &rows, queue_pairs)?;
+    let mask = mask(&case.fabric, &args.down)?;
+    let queue_pairs = plan(&case, args.replicate, &demands, &mask);
+    let planned =
+        Planned { fabric: &case.fabric, jobs: &names, demands: &demands, queue_pairs: &queue_pairs };
+    write(args.output.as_deref(), &planned, streams)
 }
 
-/// The fabric and the routing of a scenario whose sweep, if it has one, varies neither.
-fn read_scenario(file: &str) -> Result<(Fabric, RoutingSpec), CliError> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        CliError::input(format!("cannot read {file}: {error}"), "name a scenario file with a [fabric]")
-    })?;
-    let refuse = |error| CliError::Scenario { error, text: text.clone() };
-    let mut specs: Vec<(FabricSpec, RoutingSpec)> = Vec::new();
-    for point in expand(file, &text).map_err(refuse)? {
-        let spec = (point.scenario.fabric, point.scenario.routing);
-        if !specs.contains(&spec) {
-            specs.push(spec);
+/// The scenario without what `paths` does not read, of a sweep that varies nothing of the rest.
+fn scenario_of(args: &PathsArgs, question: &Question) -> Result<Scenario, CliError> {
+    let file = &args.scenario;
+    let mut bare: Vec<Scenario> = Vec::new();
+    for point in question.points().map_err(|error| CliError::of(error, &question.text))? {
+        let Scenario { seed, fabric, mut routing, .. } = point.scenario;
+        if let Some(name) = &args.balancer {
+            let place = Balancer::NAMES.iter().position(|known| known == name);
+            routing.balancer = Balancer::ALL[place.expect("the call was checked")];
+        }
+        let scenario = Scenario { seed, routing, ..Scenario::new("paths", fabric) };
+        if !bare.contains(&scenario) {
+            bare.push(scenario);
         }
     }
-    if specs.len() > 1 {
-        let message = format!("{file} has {} fabrics and routings", specs.len());
-        return Err(CliError::input(message, "`paths` wants one: write one value for each of their keys"));
-    }
-    match specs.pop() {
-        Some((FabricSpec::Preset(preset), routing)) => {
-            let wrong = |error: FabricError| refuse(at_field(&error, "fabric.", file, &text));
-            Ok((preset.build().map_err(wrong)?, routing))
-        }
+    match bare.pop() {
+        Some(scenario) if bare.is_empty() => Ok(scenario),
         _ => {
-            let message = format!("{file} imports a fabric; `paths` works on fabrics that it builds");
-            Err(CliError::input(message, "write a preset under [fabric]"))
+            let message = format!("{file} has {} fabrics, routings and seeds", bare.len() + 1);
+            Err(CliError::input(message, "`paths` wants one: write one value for each of their keys"))
         }
     }
 }
 
-/// How switches hash: as when the scenario is run.
-fn ecmp(spec: &RoutingSpec) -> EcmpConfig {
-    let seeds = match spec.seeds {
-        Seeds::Shared => railtwin_routing::Seeds::Shared,
-        Seeds::PerTier => railtwin_routing::Seeds::PerTier,
-        Seeds::PerSwitch => railtwin_routing::Seeds::PerSwitch,
-    };
-    let ecmp = EcmpConfig::new(HashSpec::new(spec.hash).with_fields(spec.fields), seeds);
-    if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp }
-}
-
-fn queue_pairs(args: &PathsArgs, routing: &RoutingSpec) -> Result<u32, CliError> {
+fn queue_pairs(args: &PathsArgs, of_scenario: u32) -> Result<u32, CliError> {
     match &args.queue_pairs {
-        None => Ok(routing.queue_pairs.max(1)),
+        None => Ok(of_scenario.max(1)),
         Some(text) => count(text).ok_or_else(|| {
             let help = format!("write a whole number from 1 to {MOST_QUEUE_PAIRS}");
             CliError::input(format!("--queue-pairs cannot be {text:?}"), help)
@@ -130,14 +117,14 @@ fn mask(fabric: &Fabric, down: &[String]) -> Result<LinkMask, CliError> {
     Ok(mask)
 }
 
-/// A connection for each port of each source NIC of each row.
-fn connections(
+/// A connection for each source NIC of each row, and the names of jobs by their number.
+fn demands<'r>(
     file: &str,
     fabric: &Fabric,
-    rows: &[Demanded],
+    rows: &'r [Demanded],
     queue_pairs: u32,
-) -> Result<Vec<Connection>, CliError> {
-    let mut connections = Vec::new();
+) -> Result<(Vec<&'r str>, Vec<Demand>), CliError> {
+    let (mut jobs, mut demands) = (Vec::new(), Vec::new());
     let mut total = 0u64;
     for row in rows {
         let at = |column: &str, name: &str| format!("{file}:{}: column {column}: {name:?}", row.line);
@@ -160,20 +147,24 @@ fn connections(
             let help = "name two hosts, whose NICs are paired rail by rail, or two NICs";
             return Err(CliError::input(format!("{message}, this has {}", targets.len()), help));
         }
+        let name = row.job.as_str();
+        let job = jobs.iter().position(|known| *known == name).unwrap_or_else(|| {
+            jobs.push(name);
+            jobs.len() - 1
+        });
         for (source, target) in sources.into_iter().zip(targets) {
             let queue_pairs = row.queue_pairs.unwrap_or(queue_pairs);
-            for port in (0..).take_while(|&port| fabric.access_link(source, port).is_some()) {
-                total += u64::from(queue_pairs);
-                let source = railtwin_routing::NicPort { nic: source, port };
-                connections.push(Connection { job: row.job.clone(), source, target, queue_pairs });
-            }
+            let ports = (0..).take_while(|&port| fabric.access_link(source, port).is_some()).count();
+            total += u64::from(queue_pairs) * ports as u64;
+            let bytes = row.bytes.unwrap_or(1) as f64;
+            demands.push(Demand { job: job as u32, source, target, queue_pairs, bytes });
         }
         if total > MOST_ROWS {
             let message = format!("{file}:{}: more than {MOST_ROWS} queue pairs up to here", row.line);
             return Err(CliError::input(message, "split the demands into several files"));
         }
     }
-    Ok(connections)
+    Ok((jobs, demands))
 }
 
 /// One NIC, or those of a host in order of rails.
@@ -191,25 +182,20 @@ fn nics_named(fabric: &Fabric, name: &str) -> Option<Vec<DeviceId>> {
 }
 
 /// The table into a file or the stream of data.
-fn write(
-    output: Option<&Path>,
-    fabric: &Fabric,
-    assigned: &[Assigned<'_>],
-    streams: &mut Streams<'_>,
-) -> Result<(), CliError> {
+fn write(output: Option<&Path>, planned: &Planned<'_>, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let Some(path) = output else {
-        return csv_of(fabric, assigned, &mut *streams.out);
+        return csv_of(planned, &mut *streams.out);
     };
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
     let bytes = match is_parquet {
-        true => parquet_of(fabric, assigned)?,
+        true => parquet_of(planned)?,
         false => {
             let mut bytes = Vec::new();
-            csv_of(fabric, assigned, &mut bytes)?;
+            csv_of(planned, &mut bytes)?;
             bytes
         }
     };
     let failed = |error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
-    std::fs::write(path, bytes).map_err(failed)?;
-    Ok(writeln!(streams.notes, "{} queue pairs in {}", assigned.len(), path.display())?)
+    write_whole(path, &bytes).map_err(failed)?;
+    Ok(writeln!(streams.notes, "{} queue pairs in {}", planned.queue_pairs.len(), path.display())?)
 }

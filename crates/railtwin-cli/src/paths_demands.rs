@@ -3,7 +3,7 @@ use crate::CliError;
 
 /// Columns that must be there, and those that may.
 const NEEDED: [&str; 2] = ["source", "target"];
-const OPTIONAL: [&str; 2] = ["queue_pairs", "job"];
+const OPTIONAL: [&str; 3] = ["queue_pairs", "job", "bytes"];
 /// Most queue pairs of a connection that a row may ask for.
 pub(crate) const MOST_QUEUE_PAIRS: u32 = 4096;
 /// The job of rows that name none.
@@ -19,6 +19,8 @@ pub(crate) struct Demanded {
     /// Queue pairs of each port; none where the row does not say.
     pub(crate) queue_pairs: Option<u32>,
     pub(crate) job: String,
+    /// Bytes of a step over each connection; none where the file does not say.
+    pub(crate) bytes: Option<u64>,
 }
 
 /// Reads the rows. `file` appears in errors, which name line, column, value and what is accepted.
@@ -50,12 +52,20 @@ struct Places {
     target: usize,
     queue_pairs: Option<usize>,
     job: Option<usize>,
+    bytes: Option<usize>,
 }
 
 impl Places {
     fn of(file: &str, header: &csv::StringRecord) -> Result<Self, CliError> {
         let known = || NEEDED.into_iter().chain(OPTIONAL);
-        let help = "the first line is source,target and, if you like, queue_pairs and job";
+        let help = "the first line is source,target and, if you like, queue_pairs, job and bytes";
+        let place = |wanted: &str| header.iter().position(|name| name == wanted);
+        let needed = |wanted: &str| {
+            let missing = || CliError::input(format!("{file}:1: has no column {wanted}"), help);
+            place(wanted).ok_or_else(missing)
+        };
+        // First, as a file without them may be anybody's, and what is wrong with others quotes them.
+        let [source, target] = [needed(NEEDED[0])?, needed(NEEDED[1])?];
         for (place, name) in header.iter().enumerate() {
             if !known().any(|one| one == name) {
                 return Err(CliError::input(format!("{file}:1: unknown column {name:?}"), help));
@@ -64,16 +74,12 @@ impl Places {
                 return Err(CliError::input(format!("{file}:1: column {name} is there twice"), help));
             }
         }
-        let place = |wanted: &str| header.iter().position(|name| name == wanted);
-        let needed = |wanted: &str| {
-            let missing = || CliError::input(format!("{file}:1: has no column {wanted}"), help);
-            place(wanted).ok_or_else(missing)
-        };
         Ok(Self {
-            source: needed("source")?,
-            target: needed("target")?,
+            source,
+            target,
             queue_pairs: place("queue_pairs"),
             job: place("job"),
+            bytes: place("bytes"),
         })
     }
 
@@ -94,6 +100,16 @@ impl Places {
                 CliError::input(message, format!("write a whole number from 1 to {MOST_QUEUE_PAIRS}"))
             })?),
         };
+        let bytes = match self.bytes.map(field) {
+            None => None,
+            Some(text) => Some(text.parse().ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
+                let message = format!("{file}:{line}: column bytes cannot be {text:?}");
+                CliError::input(
+                    message,
+                    "write a whole number from 1 on in every row, or leave the column away",
+                )
+            })?),
+        };
         let job = match self.job.map(field) {
             None | Some("") => DEFAULT_JOB,
             Some(job) => job,
@@ -104,6 +120,7 @@ impl Places {
             target: name(self.target, "target")?,
             queue_pairs,
             job: job.to_owned(),
+            bytes,
         })
     }
 }
@@ -145,6 +162,8 @@ mod tests {
         let message = |text: &[u8]| parse("d.csv", text).unwrap_err().to_string();
         for (text, expected) in [
             ("source\nhost-0\n", "d.csv:1: has no column target"),
+            ("root:x:0:0:secret\n", "d.csv:1: has no column source"),
+            ("source,target,bytes\na,b,-1\n", "d.csv:2: column bytes cannot be \"-1\""),
             ("source,target,size\n", "d.csv:1: unknown column \"size\""),
             ("source,target,source\n", "d.csv:1: column source is there twice"),
             ("source,target\n", "d.csv: has no demand"),

@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::report::{Payload, page, payload_of};
-use railtwin_store::RunFolder;
+use railtwin_store::input::{self, Kind};
 use railtwin_store::run_folder::REPORT_FILE;
+use railtwin_store::{RunFolder, write_whole};
 
 use crate::{CliError, Streams};
 
@@ -52,15 +53,15 @@ pub(crate) fn payload(run: &Path) -> Result<Option<Payload>, CliError> {
         let help = "restore the file from a copy, or run its scenario again with --force";
         CliError::input(format!("{}: {problem}", path.display()), help)
     };
-    let bytes = std::fs::read(&path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    let bytes = input::read(&path, Kind::Data).map_err(|error| wrong(format!("cannot read it: {error}")))?;
     let text =
         String::from_utf8(bytes).map_err(|_| wrong("not a report of railtwin: no UTF-8 text".into()))?;
     payload_of(&text).map(Some).map_err(|error| wrong(error.to_string()))
 }
 
-/// Writes a page outside of run folders.
+/// Writes a page outside of run folders, whole or not at all.
 pub(crate) fn write_page(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text)
+    write_whole(path, text.as_bytes())
         .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))
 }
 

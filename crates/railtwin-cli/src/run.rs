@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use railtwin::{Question, Resolved, Run};
-use railtwin_store::{RunFolder, Status};
+use railtwin_store::{RunFolder, Status, one_line};
 use serde_json::{Map, Value, json};
 
 use crate::engine_args::EngineArgs;
@@ -134,7 +134,7 @@ pub(crate) fn missed(point: &Point) -> Vec<String> {
 
 /// The label of a point as one text: `fabric.planes=true job.0.hosts=4`.
 pub(crate) fn label_text(label: &[(String, String)]) -> String {
-    label.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    label.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// One object: `figures` of the only point, or of all points by label, with the gains of the scenario.

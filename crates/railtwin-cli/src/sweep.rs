@@ -113,16 +113,11 @@ fn index_of(folder: &Path, name: &str, points: &[SweptPoint], force: bool) -> Re
         SweepCase::waiting(&label, &point.run_id)
     });
     let fail = |error: StoreError| CliError::of(error.into(), "");
-    let index = SweepIndex::resume(folder, name, cases.collect()).map_err(fail)?;
-    if !force {
-        return Ok(index);
+    let mut index = SweepIndex::resume(folder, name, cases.collect()).map_err(fail)?;
+    if force {
+        index.remove_runs().map_err(fail)?;
     }
-    for case in index.cases() {
-        if let Some(folder) = RunFolder::find(&index.run_path(case)).map_err(fail)? {
-            folder.remove().map_err(fail)?;
-        }
-    }
-    SweepIndex::resume(folder, name, index.cases().to_vec()).map_err(fail)
+    Ok(index)
 }
 
 /// What became of the points that were run, by run id.

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use railtwin_store::input;
+
 use crate::CliError;
 use crate::run_point::END_OF_TEXT;
 
@@ -105,6 +107,10 @@ fn run_one(
     command.arg("run-point").arg("--folder").arg(&task.folder).arg("--base").arg(base);
     command.arg("--run-id").arg(&task.run_id).arg("--threads").arg(of_a_run.to_string());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // As the limit of this process: the flag is not handed on.
+    if let Some(limit) = input::limit_set() {
+        command.env(input::LIMIT_VARIABLE, format!("{limit} B"));
+    }
     if std::env::var_os(THREADS).is_none() {
         command.env(THREADS, threads.to_string());
     }

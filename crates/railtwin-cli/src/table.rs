@@ -1,6 +1,8 @@
 //! Tables of text: columns as wide as their widest cell, names left, numbers right.
 use std::fmt::Write;
 
+use railtwin_store::one_line;
+
 /// Rows of cells; the first cell of a row is its name.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
@@ -9,7 +11,7 @@ pub(crate) struct TextTable {
 
 impl TextTable {
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell).into_owned()).collect());
     }
 
     /// The table, each line ended.
@@ -60,6 +62,9 @@ mod tests {
         table.row(["a".to_owned(), "1".to_owned()]);
         table.row(["long".to_owned(), "1,000".to_owned(), "x".to_owned()]);
         assert_eq!(table.text(), "a         1\nlong  1,000  x\n");
+        let mut table = TextTable::default();
+        table.row(["a\u{1b}[2J\nb".to_owned(), "1".to_owned()]);
+        assert_eq!(table.text(), "a\\u001b[2J\\nb  1\n", "a cell is one printable line");
     }
 
     #[test]

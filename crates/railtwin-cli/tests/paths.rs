@@ -82,9 +82,90 @@ fn a_dead_cable_is_on_no_path_and_a_dead_end_is_told() {
         let table = rows(&outcome.out);
         assert_eq!(table.len(), 2 * 8 + 2);
         assert!(!outcome.out.contains("leaf-0:uplink-3>"));
+        let moved: Vec<_> = table.iter().filter(|row| row["reason"] == "bond").collect();
+        assert_eq!(moved.len(), 1, "the bond moves the queue pair to the other port, as in a run");
+        assert_eq!((moved[0]["job"].as_str(), moved[0]["port"].as_str()), ("right", "0"));
+        assert!(moved[0]["path"].starts_with("host-1/nic-0:port-0>"));
+        let both = [&down[..], &["--down", "host-1/nic-0:port-0"]].concat();
+        let table = rows(&paths(folder.path(), demands, &both).out);
         let stranded: Vec<_> = table.iter().filter(|row| row["reason"] == "stranded").collect();
-        assert_eq!(stranded.len(), 1);
-        assert_eq!((stranded[0]["job"].as_str(), stranded[0]["path"].as_str()), ("right", ""));
+        assert_eq!(stranded.len(), 2);
+        for row in stranded {
+            let empty = ["path", "source_port", "landed_port"].iter().all(|column| row[*column].is_empty());
+            assert!(row["job"] == "right" && empty);
+        }
+    }
+}
+
+/// Number columns of a table of a run folder.
+fn numbers(table: &railtwin_records::Table, name: &str) -> Vec<u32> {
+    match table.column(name) {
+        Some(ColumnData::U32(values)) => values.clone(),
+        _ => panic!("no numbers in {name}"),
+    }
+}
+
+/// Text columns.
+fn texts(table: &railtwin_records::Table, name: &str) -> Vec<String> {
+    match table.column(name) {
+        Some(ColumnData::Text { dictionary, codes }) => {
+            codes.iter().map(|&code| dictionary[code as usize].clone()).collect()
+        }
+        _ => panic!("no text in {name}"),
+    }
+}
+
+/// What `flows` of a run says of its connections is what `paths` says of the same, under every balancer whose queue
+/// pairs have a path of their own.
+#[test]
+fn ports_are_those_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for balancer in ["ecmp", "e-ecmp", "pinned", "te", "d-mod-k", "multipath-ecn", "disjoint", "c4p"] {
+        let text = format!(
+            "{HPN}balancer = \"{balancer}\"\nqueue_pairs = 2\n[[job]]\nname = \"train\"\nhosts = 8\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"64 MiB\" }}\n"
+        );
+        let scenario = written(folder.path(), "run.toml", &text);
+        let answer =
+            railtwin(&["run", &scenario, "--json", "--out", &shown(&folder.path().join("runs"))]).json();
+        let run = railtwin_store::RunFolder::open(&harness::folder_of(&answer, 0)).unwrap();
+        let flows = run.table("flows").unwrap();
+        let (sources, targets) = (texts(&flows, "source"), texts(&flows, "target"));
+        let [index, port, landed] =
+            ["queue_pair", "source_port", "landed_port"].map(|name| numbers(&flows, name));
+        let (mut csv, mut of_run) = ("source,target,job\n".to_owned(), BTreeMap::new());
+        for row in 0..flows.rows() {
+            let line = format!("{},{},train\n", sources[row], targets[row]);
+            if !csv.contains(&line) {
+                csv += &line;
+            }
+            let key = (sources[row].clone(), targets[row].clone(), index[row]);
+            of_run.insert(key, (port[row], landed[row]));
+        }
+        let demands = written(folder.path(), "demands.csv", &csv);
+        let outcome = railtwin(&["paths", &scenario, &demands]);
+        assert_eq!(outcome.status, 0, "{}", outcome.notes);
+        let planned: BTreeMap<_, _> = rows(&outcome.out)
+            .iter()
+            .map(|row| {
+                let number = |column: &str| row[column].parse::<u32>().unwrap();
+                let key = (row["source"].clone(), row["target"].clone(), number("index"));
+                (key, (number("source_port"), number("landed_port")))
+            })
+            .collect();
+        assert!(planned.len() > 16);
+        assert_eq!(planned, of_run, "{balancer}");
+        seen.insert(outcome.out);
+    }
+    assert_eq!(seen.len(), 8, "every balancer has a plan of its own");
+    for balancer in ["spray", "adaptive", "flowlet"] {
+        let more = ["--balancer", balancer];
+        paths(folder.path(), "source,target\nhost-0,host-4\n", &more).assert_refused(&[
+            balancer,
+            "no path of their own",
+            "choose another one with --balancer",
+        ]);
     }
 }
 
@@ -137,7 +218,7 @@ fn wrong_input_is_one_error_and_writes_nothing() {
     }
     let axes = written(folder.path(), "axes.toml", &HPN.replace("spines = 8", "spines = [4, 8]"));
     let demands = written(folder.path(), "demands.csv", good);
-    railtwin(&["paths", &axes, &demands]).assert_refused(&["has 2 fabrics and routings"]);
+    railtwin(&["paths", &axes, &demands]).assert_refused(&["has 2 fabrics, routings and seeds"]);
     let scenario = shown(&folder.path().join("scenario.toml"));
     railtwin(&["paths", &scenario, "missing.csv"]).assert_refused(&["cannot read missing.csv"]);
     let wrong = written(folder.path(), "wrong.toml", &HPN.replace("spines", "spins"));

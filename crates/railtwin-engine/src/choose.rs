@@ -143,12 +143,17 @@ impl<'a> Chooser<'a> {
 
     /// The paths of all queue pairs.
     pub fn choose(&self, view: View<'_>) -> ChosenPaths {
+        self.choose_and_tell(view).0
+    }
+
+    /// The same, and the source ports that hosts or a controller planned, where they do.
+    pub fn choose_and_tell(&self, view: View<'_>) -> (ChosenPaths, Option<SteeredPorts>) {
         let forwarding = Forwarding::new(self.fabric, view.mask);
         let mut routing = Routing::new(self.fabric, &forwarding, &self.ecmp);
         if self.case.resilient {
             routing = routing.with_resilience(self.whole());
         }
-        match self.case.balancer {
+        let chosen = match self.case.balancer {
             Balancer::Ecmp | Balancer::EEcmp | Balancer::MultipathEcn => self.routed(&routing, None),
             Balancer::Pinned => self.routed(&routing.with_selection(Selection::Slice, self.whole()), None),
             Balancer::DModK => {
@@ -157,14 +162,14 @@ impl<'a> Chooser<'a> {
             }
             Balancer::Disjoint => {
                 let ports = self.disjoint(&routing, view);
-                self.routed(&routing, Some(&ports))
+                return (self.routed(&routing, Some(&ports)), Some(ports));
             }
             Balancer::C4p => {
                 let whole = self.case.resilient.then(|| self.whole());
                 let (connections, numbers) = (&self.connections, self.queue_pairs);
                 let ports =
                     plan::least_used(self.fabric, self.ecmp, connections, numbers, view.planned, whole);
-                self.routed(&routing, Some(&ports))
+                return (self.routed(&routing, Some(&ports)), Some(ports));
             }
             Balancer::Te => {
                 let entries = plan::entries(self.fabric, &self.connections, view.planned);
@@ -173,7 +178,8 @@ impl<'a> Chooser<'a> {
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),
             Balancer::Adaptive => self.adaptive(&routing),
-        }
+        };
+        (chosen, None)
     }
 
     fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> SteeredPorts {

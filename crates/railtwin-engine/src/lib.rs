@@ -5,6 +5,7 @@
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
 //! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`plan`]: what hosts and controllers plan for it.
+//! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
@@ -16,6 +17,7 @@ pub mod edge_rates;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+pub mod opened;
 pub mod packet;
 pub mod packet_log;
 mod path_sink;

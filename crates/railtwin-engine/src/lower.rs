@@ -1,9 +1,9 @@
 //! From ranks to links: algorithm, queue pairs, source ports, paths.
 use std::collections::{BTreeMap, HashMap};
 
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId, PortRole};
-use railtwin_routing::{LinkMask, QueuePairNumbers};
-use railtwin_units::{SimTime, stream};
+use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_routing::LinkMask;
+use railtwin_units::SimTime;
 use railtwin_workload::{
     Collective, Edge, HostLayout, Member, Pattern, Shape, chain_tree, collective, direct, nvls, nvls_tree,
     ring, shape,
@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
+use crate::opened::{Draw, Opened};
 use crate::path_sink::PathSink;
 
 /// One queue pair's path.
@@ -69,10 +70,7 @@ pub struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Draws the hash seed and the queue-pair numbers of a replicate and opens all connections.
     pub fn new(case: &'a Case, replicate: u32) -> Self {
-        let draw = stream::mix(case.seed ^ (u64::from(replicate) << 32));
-        let mut ecmp = case.routing.ecmp;
-        // The first draw of a scenario keeps the seed that it names.
-        ecmp.spec.seed = ecmp.spec.seed.wrapping_add(if replicate == 0 { 0 } else { draw as u32 });
+        let Draw { draw, ecmp } = Draw::of(case.seed, case.routing.ecmp, replicate);
         let mut lowering = Self {
             case,
             ecmp,
@@ -149,9 +147,8 @@ impl<'a> Lowering<'a> {
 
     /// Opens connections in order of patterns, bundles and edges; NICs hand out numbers one after the other.
     fn connect(&mut self) {
-        let draw = self.draw;
         let fabric = &*self.case.fabric;
-        let mut numbers: Vec<Option<QueuePairNumbers>> = vec![None; fabric.device_count()];
+        let mut opened = Opened::new(fabric, self.draw);
         // Looked up only: the order of its entries is never seen.
         let mut row_of: HashMap<Ends, u32> = HashMap::new();
         for (pattern, (shape, _)) in self.shapes.iter().enumerate() {
@@ -161,26 +158,16 @@ impl<'a> Lowering<'a> {
                     rows.push(INSIDE);
                     continue;
                 };
-                let next = self.connections.len() as u32;
+                let next = opened.connections.len() as u32;
                 let row = *row_of.entry((source, target, self.group_of[pattern])).or_insert(next);
                 rows.push(row);
-                if row != next {
-                    continue;
+                if row == next {
+                    opened.open(self.job_of[pattern], source, target, self.case.routing.queue_pairs);
                 }
-                let ports = ports_of(fabric, source);
-                let count = self.case.routing.queue_pairs * ports;
-                let first = self.queue_pairs.len() as u32;
-                let job = self.job_of[pattern];
-                let bytes = 0.0;
-                self.connections.push(Connection { job, source, target, first, count, ports, bytes });
-                let mut number = |nic: DeviceId| {
-                    let fresh = || QueuePairNumbers::from_stream(stream::mix(draw ^ u64::from(nic.0)));
-                    numbers[nic.index()].get_or_insert_with(fresh).allocate()
-                };
-                self.queue_pairs.extend((0..count).map(|_| (number(source), number(target))));
             }
             self.connection_of.push(rows);
         }
+        (self.connections, self.queue_pairs) = (opened.connections, opened.queue_pairs);
     }
 
     /// Adds up what a step sends over each connection.
@@ -385,9 +372,4 @@ fn ends(fabric: &Fabric, edge: &Edge) -> Option<(DeviceId, DeviceId)> {
         }
         _ => None,
     }
-}
-
-/// Backend ports of a NIC.
-fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
-    fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend).count().max(1) as u32
 }

@@ -17,17 +17,23 @@ use crate::choose::Connection;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SteeredPorts {
     ports: Vec<Option<u16>>,
+    reasons: Vec<Option<Reason>>,
 }
 
 impl SteeredPorts {
     fn none(connections: &[Connection]) -> Self {
         let total = connections.iter().map(|c| c.first + c.count).max().unwrap_or(0);
-        Self { ports: vec![None; total as usize] }
+        Self { ports: vec![None; total as usize], reasons: vec![None; total as usize] }
     }
 
     /// The source port of a queue pair.
     pub fn port(&self, queue_pair: u32) -> Option<u16> {
         self.ports.get(queue_pair as usize).copied().flatten()
+    }
+
+    /// Why a controller chose the path of a queue pair; none where hosts choose.
+    pub fn reason(&self, queue_pair: u32) -> Option<Reason> {
+        self.reasons.get(queue_pair as usize).copied().flatten()
     }
 }
 
@@ -165,10 +171,15 @@ pub fn least_used(
     let mut targets = Vec::new();
     for connection in connections {
         let job = JobId(connection.job);
-        if rows.last().is_none_or(|(last, _)| *last != job) {
-            rows.push((job, Vec::new()));
-        }
-        let (_, rows) = rows.last_mut().expect("a job was just pushed");
+        // Connections of a job mostly stand together.
+        let place = match rows.last() {
+            Some((last, _)) if *last == job => rows.len() - 1,
+            _ => rows.iter().position(|(of, _)| *of == job).unwrap_or_else(|| {
+                rows.push((job, Vec::new()));
+                rows.len() - 1
+            }),
+        };
+        let rows = &mut rows[place].1;
         for port in 0..connection.ports {
             targets.clear();
             for queue_pair in by_port(connection, port) {
@@ -188,6 +199,7 @@ pub fn least_used(
             for (&queue_pair, given) in rows.iter().zip(allocator.assignments(*job)) {
                 let alive = given.reason != Reason::Stranded;
                 steered.ports[queue_pair as usize] = alive.then_some(given.source_port);
+                steered.reasons[queue_pair as usize] = Some(given.reason);
             }
         }
     };
@@ -205,10 +217,11 @@ pub fn least_used(
     let routing = Routing::new(fabric, allocator.forwarding(), &ecmp).with_resilience(whole);
     let row = |job: JobId, index: usize| rows.iter().find(|(of, _)| *of == job).map(|(_, rows)| rows[index]);
     let moved = replan.moved.par_iter().chain(&replan.stranded);
-    let ports: Vec<(Option<u32>, Option<u16>)> =
-        moved.map(|one| (row(one.job, one.index), port_to(&routing, &one.after))).collect();
-    for (row, port) in ports {
-        steered.ports[row.expect("what moved was allocated") as usize] = port;
+    let ports: Vec<(Option<u32>, Option<u16>, Reason)> =
+        moved.map(|one| (row(one.job, one.index), port_to(&routing, &one.after), one.after.reason)).collect();
+    for (row, port, reason) in ports {
+        let row = row.expect("what moved was allocated") as usize;
+        (steered.ports[row], steered.reasons[row]) = (port, Some(reason));
     }
     steered
 }

@@ -87,6 +87,11 @@ impl FormatError {
         self
     }
 
+    /// Without the value found: for a file that has shown in nothing yet that it is of the format, and may be anybody's.
+    pub(crate) fn without_found(self) -> Self {
+        Self { found: None, ..self }
+    }
+
     fn one_line(&self) -> String {
         let mut line = self.source_name.to_string();
         // Writing to a String cannot fail, so the results carry nothing.

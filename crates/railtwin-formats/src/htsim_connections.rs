@@ -53,24 +53,29 @@ impl HtsimConnections {
     /// triggers, failures and priorities, which are not supported: each names its line.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
         let lines = Lines::new(FORMAT, source_name, bytes)?;
+        let is_known = lines.begin_with(&["nodes", "connections"]);
+        Self::of(&lines).map_err(|error| if is_known { error } else { error.without_found() })
+    }
+
+    fn of(lines: &Lines<'_>) -> Result<Self, FormatError> {
         let (mut nodes, mut count) = (None, None);
         let mut connections = Vec::new();
         for line in lines.iter() {
             match line.words[0] {
                 "Nodes" => {
                     let value = lines.only_number(&line, NODES)?;
-                    keep(&lines, &line, &mut nodes, value as u32)?;
+                    keep(lines, &line, &mut nodes, value as u32)?;
                 }
                 "Connections" => {
                     let value = lines.only_number(&line, CONNECTIONS)?;
-                    keep(&lines, &line, &mut count, value)?;
+                    keep(lines, &line, &mut count, value)?;
                 }
                 "Triggers" | "Failures" => {
                     if lines.only_number(&line, (0, u64::MAX))? > 0 {
-                        return Err(not_supported(&lines, &line, line.words[0]));
+                        return Err(not_supported(lines, &line, line.words[0]));
                     }
                 }
-                "trigger" | "failure" => return Err(not_supported(&lines, &line, line.words[0])),
+                "trigger" | "failure" => return Err(not_supported(lines, &line, line.words[0])),
                 word if word.contains("->") => {
                     let Some((_, nodes)) = nodes else {
                         let accepted = "write a line such as \"Nodes 16\" above it";
@@ -78,7 +83,7 @@ impl HtsimConnections {
                             .error("stands before the number of nodes", accepted)
                             .at_line(line.number));
                     };
-                    connections.push(connection(&lines, &line, nodes)?);
+                    connections.push(connection(lines, &line, nodes)?);
                 }
                 word => {
                     let accepted =

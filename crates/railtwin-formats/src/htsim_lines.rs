@@ -34,6 +34,11 @@ impl<'a> Lines<'a> {
         lines.filter(|line| line.words.first().is_some_and(|word| !word.starts_with('#')))
     }
 
+    /// Whether a line begins with one of these words of the format, in whatever case.
+    pub(crate) fn begin_with(&self, words: &[&str]) -> bool {
+        self.iter().any(|line| words.iter().any(|word| line.words[0].eq_ignore_ascii_case(word)))
+    }
+
     /// An error about the whole file.
     pub(crate) fn error(&self, problem: impl Into<String>, accepted: impl Into<String>) -> FormatError {
         FormatError::new(self.format, self.source_name, problem, accepted)

@@ -138,22 +138,27 @@ impl HtsimTopology {
     /// bounds: each names its line.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
         let lines = Lines::new(FORMAT, source_name, bytes)?;
+        let is_known = lines.begin_with(&["nodes", "tiers", "podsize", "tier"]);
+        Self::of(&lines).map_err(|error| if is_known { error } else { error.without_found() })
+    }
+
+    fn of(lines: &Lines<'_>) -> Result<Self, FormatError> {
         let (mut nodes, mut tiers, mut pod_size) = (None, None, None);
         let mut blocks: [Option<Block>; 3] = [None; 3];
         let mut current: Option<usize> = None;
         for line in lines.iter() {
             let key = line.words[0].to_ascii_lowercase();
             match (key.as_str(), current) {
-                ("nodes", _) => keep(&lines, &line, &mut nodes, lines.only_number(&line, NODES)?)?,
-                ("tiers", _) => keep(&lines, &line, &mut tiers, lines.only_number(&line, (2, 3))?)?,
-                ("podsize", _) => keep(&lines, &line, &mut pod_size, lines.only_number(&line, NODES)?)?,
-                ("tier", _) => current = Some(heading(&lines, &line, &mut blocks)?),
+                ("nodes", _) => keep(lines, &line, &mut nodes, lines.only_number(&line, NODES)?)?,
+                ("tiers", _) => keep(lines, &line, &mut tiers, lines.only_number(&line, (2, 3))?)?,
+                ("podsize", _) => keep(lines, &line, &mut pod_size, lines.only_number(&line, NODES)?)?,
+                ("tier", _) => current = Some(heading(lines, &line, &mut blocks)?),
                 (key, Some(tier)) => {
                     let slot = blocks[tier].as_mut().and_then(|block| block.slot(key));
-                    let (slot, bounds) = slot.ok_or_else(|| unknown(&lines, &line))?;
-                    keep(&lines, &line, slot, lines.only_number(&line, bounds)?)?;
+                    let (slot, bounds) = slot.ok_or_else(|| unknown(lines, &line))?;
+                    keep(lines, &line, slot, lines.only_number(&line, bounds)?)?;
                 }
-                _ => return Err(unknown(&lines, &line)),
+                _ => return Err(unknown(lines, &line)),
             }
         }
         let need = |slot: Given, key: &str, accepted: &str| {
@@ -166,7 +171,7 @@ impl HtsimTopology {
         for (number, block) in blocks.into_iter().enumerate() {
             match block {
                 Some(block) if number < count => {
-                    tiers.push(block.finish(&lines, number, number + 1 == count)?)
+                    tiers.push(block.finish(lines, number, number + 1 == count)?)
                 }
                 Some(block) => {
                     let problem = format!("is a tier above the {count} that the file says");
@@ -180,7 +185,7 @@ impl HtsimTopology {
                 None => {}
             }
         }
-        Ok(Self { nodes, pod_size, tiers, source_name: source_name.into() })
+        Ok(Self { nodes, pod_size, tiers, source_name: lines.source_name.into() })
     }
 
     /// The fabric spelled out: node `n` is host `n`, plain hosts of one GPU behind one NIC port.

@@ -95,7 +95,6 @@ fn read_rows(source_name: &str, text: &str) -> Result<Vec<Row>, FormatError> {
                 format!("begin the file with the line {}", COLUMNS.join(",")),
             )
             .at_line(1)
-            .found(&header.iter().collect::<Vec<_>>().join(","))
         })?;
     }
     let mut rows = Vec::new();

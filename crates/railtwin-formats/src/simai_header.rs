@@ -27,7 +27,8 @@ impl Reader<'_> {
         // Colons carry nothing: `pp: 8`, `pp 8` and `pp:8` all occur or are harmless.
         let text = text.replace(':', " ");
         let mut tokens = text.split_whitespace().peekable();
-        let policy = self.policy(line, "policy", tokens.next().unwrap_or_default())?;
+        let policy = self.policy(line, "policy", tokens.next().unwrap_or_default());
+        let policy = policy.map_err(FormatError::without_found)?;
         let mut workload = SimaiWorkload::with_policy(policy);
         let mut seen: Vec<&str> = Vec::new();
         while let Some(key) = tokens.next() {

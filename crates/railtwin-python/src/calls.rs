@@ -79,9 +79,11 @@ fn run_point(
         progress.advance(replicates(&resolved));
         return Ok(Run::of_folder(done, label)?);
     }
-    let run = railtwin::Run::of(resolved, &|| progress.advance(1));
-    if let Some(path) = &path {
-        run.write(path)?;
+    // Made before the simulation: another process that wants the folder is told at once.
+    let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
+    let run = railtwin::Run::of_into(resolved, folder.as_ref(), &|| progress.advance(1))?;
+    if let Some(folder) = &folder {
+        run.write_into(folder)?;
     }
     Ok(Run::of_memory(run, label, path))
 }

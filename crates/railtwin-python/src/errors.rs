@@ -2,7 +2,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use railtwin_scenario::ScenarioError;
-use railtwin_store::StoreError;
+use railtwin_store::{StoreError, printable};
 
 /// Makes an exception of a class of `railtwin.errors`.
 fn make<'py>(
@@ -11,10 +11,12 @@ fn make<'py>(
     message: &str,
     fill: impl FnOnce(&Bound<'py, PyDict>) -> PyResult<()>,
 ) -> PyErr {
+    // A traceback ends on a terminal.
+    let message = printable(message);
     let made = || {
         let keywords = PyDict::new(py);
         fill(&keywords)?;
-        py.import("railtwin.errors")?.getattr(class)?.call((message,), Some(&keywords))
+        py.import("railtwin.errors")?.getattr(class)?.call((&*message,), Some(&keywords))
     };
     made().map_or_else(|error| error, PyErr::from_value)
 }

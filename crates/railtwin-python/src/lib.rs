@@ -34,6 +34,15 @@ mod native {
     #[pymodule_export]
     use crate::table::Table;
 
+    /// Takes the limit of what is read from the environment, as the command does.
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use railtwin_store::input;
+        let limit = input::limit_of_environment().map_err(pyo3::exceptions::PyValueError::new_err)?;
+        input::set_limit(limit);
+        Ok(())
+    }
+
     /// Version of the module.
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]

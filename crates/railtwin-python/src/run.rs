@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use railtwin_scenario::Scenario;
-use railtwin_store::{RunFolder, RunInfo};
+use railtwin_store::input::{self, Kind};
+use railtwin_store::{RunFolder, RunInfo, one_line, printable, write_whole};
 
 use crate::shown::{html, shown};
 use crate::table::Table;
@@ -33,7 +34,7 @@ pub struct Figure {
 #[pymethods]
 impl Figure {
     fn __repr__(&self) -> String {
-        format!("Figure({} = {})", self.name, shown(self.value, &self.unit))
+        one_line(&format!("Figure({} = {})", self.name, shown(self.value, &self.unit))).into_owned()
     }
 }
 
@@ -232,7 +233,7 @@ impl Run {
             Source::Folder(folder) => {
                 let from = folder.path().join("report.html");
                 from.exists()
-                    .then(|| std::fs::read(&from).map_err(|error| errors::file(py, &from, &error)))
+                    .then(|| input::read(&from, Kind::Data).map_err(|error| errors::file(py, &from, &error)))
                     .transpose()?
             }
         };
@@ -240,7 +241,7 @@ impl Run {
             let message = format!("the run {:?} has no report", self.info.name);
             return Err(errors::argument(py, &message, "a report shows a simulation: add a job"));
         };
-        std::fs::write(&path, page).map_err(|error| errors::file(py, &path, &error))?;
+        write_whole(&path, &page).map_err(|error| errors::file(py, &path, &error))?;
         Ok(path)
     }
 
@@ -285,7 +286,8 @@ impl Run {
             .key_figures()
             .map(|figure| format!("\n  {:<width$}  {}", figure.name, shown(figure.value, &figure.unit)));
         let warnings = self.info.warnings.iter().map(|warning| format!("\n  warning: {warning}"));
-        std::iter::once(head).chain(label).chain(figures).chain(warnings).collect()
+        let text: String = std::iter::once(head).chain(label).chain(figures).chain(warnings).collect();
+        printable(&text).into_owned()
     }
 
     fn _repr_html_(&self) -> String {

@@ -11,6 +11,7 @@ const FILES: &[(&str, &str)] = &[
     ("NAME.part-0000.parquet, NAME.part-0001.parquet, …", "rows so far of a table of a run that goes on"),
     ("trace.json.gz", "the operations as a Perfetto trace, on request"),
     ("report.html", "the page that shows the run; opens from disk"),
+    (".railtwin.lock", "locked by the process that writes the folder, and gone when the run has ended"),
 ];
 
 /// Keys of `run.json`: name, type, meaning.
@@ -54,7 +55,7 @@ const READING: &str = "\
 A file appears whole or not at all: it is written under a hidden name and renamed.
 So a folder can be read at any moment, also while its run goes on.
 Readers take `NAME.parquet` if it is there, else the parts in the order of their numbers.
-A run that was interrupted keeps its parts.
+A run that was interrupted keeps its parts; its `run.json` says `running` and nobody holds the lock.
 ";
 
 const PARQUET: &str = "\

@@ -21,6 +21,20 @@ pub enum StoreError {
         /// The place.
         path: PathBuf,
     },
+    /// Another process writes the folder.
+    #[error("{}: another process is writing this folder; wait until it has ended, or write to another place", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder that is to be removed holds what railtwin did not write.
+    #[error("{}: railtwin did not write all of it: there is {name}; move that elsewhere, nothing was removed", path.display())]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// What is there, by its name in the folder.
+        name: String,
+    },
     /// A folder without `run.json`.
     #[error("{}: not a run folder: it has no run.json; name a folder that a run has written", path.display())]
     NotARunFolder {
@@ -44,7 +58,7 @@ pub enum StoreError {
         known: u32,
     },
     /// `run.json` or `sweep.json` does not say what it must.
-    #[error("{}: {source}; mend the file, or remove its folder and run again", path.display())]
+    #[error("{}: {}; mend the file, or remove its folder and run again", path.display(), place_of(source))]
     Json {
         /// The file.
         path: PathBuf,
@@ -137,6 +151,21 @@ impl StoreError {
         let path = path.to_owned();
         move |source| Self::Io { path, doing, source }
     }
+}
+
+/// What is wrong with JSON and where, without a word of it: the file may be anybody's.
+fn place_of(error: &serde_json::Error) -> String {
+    use serde_json::error::Category;
+    let text = error.to_string();
+    let what = match error.classify() {
+        Category::Io => "cannot be read",
+        Category::Syntax => "is no JSON",
+        Category::Eof => "ends too early",
+        // The names of missing fields are ours.
+        Category::Data if text.starts_with("missing field") => return text,
+        Category::Data => "does not say what railtwin writes there",
+    };
+    format!("{what}, at line {} column {}", error.line(), error.column())
 }
 
 /// Longest name of a table or run.

@@ -10,6 +10,8 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use railtwin_records::{Column, Table};
 
 use crate::error::StoreError;
+use crate::input::{self, Kind};
+use crate::parquet_read::check_size;
 
 /// Most rows that are read; more is another kind of file than what is imported.
 const ROWS_MAX: i64 = 1 << 31;
@@ -38,7 +40,7 @@ pub fn decode_foreign(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> 
 /// # Errors
 /// Those of [`decode_foreign`], and [`StoreError::Io`] when the file cannot be read.
 pub fn read_foreign(path: &Path) -> Result<Table, StoreError> {
-    let bytes = std::fs::read(path).map_err(StoreError::io(path, "read the table"))?;
+    let bytes = input::read(path, Kind::Data).map_err(StoreError::io(path, "read the table"))?;
     decode_foreign(path, bytes)
 }
 
@@ -50,6 +52,8 @@ fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, String> {
     if !(0..=ROWS_MAX).contains(&rows) {
         return Err(format!("has {rows} rows; accepted are up to {ROWS_MAX}"));
     }
+    let groups = (0..file.num_row_groups()).map(|index| file.metadata().row_group(index).num_rows());
+    check_size(groups, metadata.schema_descr().num_columns(), input::limit(Kind::Data))?;
     let mut columns = Vec::new();
     for (at, column) in metadata.schema_descr().columns().iter().enumerate() {
         let name = column.path().string();

@@ -13,9 +13,14 @@ use railtwin_records::{Column, SCHEMA, Table};
 
 use crate::columns::{Growing, Kind, Shape};
 use crate::error::StoreError;
+use crate::input;
 use crate::parquet_write::{SCHEMA_KEY, TABLE_KEY, types};
 use crate::seal;
 
+/// Our own tables may be so many times larger in memory than what is read of a file.
+const TABLE_FACTOR: u64 = 4;
+/// Bytes that a value takes in memory.
+const VALUE_BYTES: u64 = 8;
 /// Text of so many rows is held as separate values while it is coded.
 const TEXT_BATCH_ROWS: usize = 1 << 16;
 
@@ -40,8 +45,22 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
 /// # Errors
 /// Those of [`decode`], and [`StoreError::Io`] when the file cannot be read.
 pub fn read(path: &Path) -> Result<Table, StoreError> {
-    let bytes = std::fs::read(path).map_err(StoreError::io(path, "read the table"))?;
+    let bytes = input::read(path, input::Kind::Data).map_err(StoreError::io(path, "read the table"))?;
     decode(path, bytes)
+}
+
+/// Refuses row groups that would take more than `limit` bytes in memory: a value that repeats takes none in the file.
+pub(crate) fn check_size(rows: impl Iterator<Item = i64>, columns: usize, limit: u64) -> Result<(), String> {
+    let rows = rows.map(|rows| u64::try_from(rows).unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+    let bytes = rows.saturating_mul(columns as u64).saturating_mul(VALUE_BYTES);
+    if bytes <= limit {
+        return Ok(());
+    }
+    let variable = input::LIMIT_VARIABLE;
+    Err(format!(
+        "its {rows} rows of {columns} columns take more than {limit} bytes, the most that is unpacked \
+         (--input-limit or {variable} sets another)"
+    ))
 }
 
 fn decode_sealed(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
@@ -50,6 +69,9 @@ fn decode_sealed(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
     let metadata = file.metadata().file_metadata();
     let name = reading.table_name(metadata)?;
     let shape = reading.shape(metadata)?;
+    let rows = (0..file.num_row_groups()).map(|index| file.metadata().row_group(index).num_rows());
+    check_size(rows, shape.0.len(), input::limit(input::Kind::Data).saturating_mul(TABLE_FACTOR))
+        .map_err(|what| reading.corrupt(what))?;
     let mut columns: Vec<Growing> = shape.0.iter().map(|(_, kind)| Growing::new(*kind)).collect();
     for index in 0..file.num_row_groups() {
         let group = file.get_row_group(index).map_err(|problem| reading.parquet(&problem))?;

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use railtwin_records::Table;
 
 use crate::atomic;
+use crate::belongings;
 use crate::columns::{GrowingTable, Shape};
 use crate::error::{StoreError, check_name};
+use crate::input::{self, Kind};
+use crate::lock::Lock;
 use crate::parquet_read;
-use crate::run_info::{RunInfo, read_json, refuse_newer, write_json};
+use crate::run_info::{RunInfo, Status, read_json, refuse_newer, write_json};
 use crate::table_writer::{TableWriter, part_number, write_table_file};
 
 /// Facts of the run.
@@ -24,7 +27,7 @@ pub const REPORT_FILE: &str = "report.html";
 /// The operations as a Perfetto trace.
 pub const TRACE_FILE: &str = "trace.json.gz";
 /// What follows the name of a table in its file's name.
-const TABLE_SUFFIX: &str = ".parquet";
+pub(crate) const TABLE_SUFFIX: &str = ".parquet";
 /// Hidden names that are tried for a new folder, in case dead processes left some behind.
 const HIDDEN_NAMES: u32 = 1000;
 /// Readings of a table that may fall into its merging, which happens once per run.
@@ -32,10 +35,13 @@ const READ_ATTEMPTS: u32 = 4;
 
 /// A run folder that is there and has a readable `run.json`.
 ///
-/// One process writes it, any number read it at the same time.
+/// One process writes it, any number read it at the same time. Who made it holds its lock as long as a clone of
+/// that folder lives, and the system takes the lock back from a process that dies.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// Of who made the folder.
+    lock: Option<Lock>,
 }
 
 impl RunFolder {
@@ -46,10 +52,11 @@ impl RunFolder {
     ///
     /// # Errors
     /// [`StoreError::Exists`] when there is something at `path`: the caller decides whether to reuse it
-    /// ([`Self::find`]) or to run again ([`Self::remove`]). [`StoreError::Io`] when the system refuses.
+    /// ([`Self::find`]) or to run again ([`Self::remove`]). [`StoreError::Busy`] when another process was faster and
+    /// is writing it. [`StoreError::Io`] when the system refuses.
     pub fn create(path: &Path, info: &RunInfo, scenario: &str, fabric: &str) -> Result<Self, StoreError> {
         if path.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists { path: path.to_owned() });
+            return Err(taken(path));
         }
         let made = make_parents(path)?;
         let created = create_hidden(path).and_then(|hidden| {
@@ -63,7 +70,7 @@ impl RunFolder {
         if created.is_err() {
             remove_empty(&made);
         }
-        created.map(|()| Self { path: path.to_owned() })
+        created.map(|lock| Self { path: path.to_owned(), lock: Some(lock) })
     }
 
     /// Opens a run folder.
@@ -71,7 +78,7 @@ impl RunFolder {
     /// # Errors
     /// [`StoreError::NotARunFolder`] without `run.json`, else those of [`Self::info`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let folder = Self { path: path.to_owned() };
+        let folder = Self { path: path.to_owned(), lock: None };
         folder.info().map(|_| folder)
     }
 
@@ -83,18 +90,25 @@ impl RunFolder {
         if path.symlink_metadata().is_err() { Ok(None) } else { Self::open(path).map(Some) }
     }
 
-    /// Takes the whole folder away, at once for readers; for a run that is to be run again.
+    /// Takes the whole folder away, at once for readers; for a run that is to be run again. Only files that railtwin
+    /// wrote are removed.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the system refuses.
+    /// [`StoreError::Busy`] when another process writes it, [`StoreError::NotOurs`] naming what railtwin did not write:
+    /// nothing is removed then. [`StoreError::Io`] when the system refuses.
     pub fn remove(self) -> Result<(), StoreError> {
-        let fail = || StoreError::io(&self.path, "remove the run folder");
+        belongings::ours(&self.path)?;
+        let _lock = match &self.lock {
+            Some(held) => held.clone(),
+            None => Lock::of(&self.path)?,
+        };
         let hidden = atomic::beside(&self.path, "removing");
+        // Of a process that died at it.
         if hidden.symlink_metadata().is_ok() {
-            fs::remove_dir_all(&hidden).map_err(fail())?;
+            belongings::remove(&hidden)?;
         }
-        fs::rename(&self.path, &hidden).map_err(fail())?;
-        fs::remove_dir_all(&hidden).map_err(fail())
+        fs::rename(&self.path, &hidden).map_err(StoreError::io(&self.path, "remove the run folder"))?;
+        belongings::remove(&hidden)
     }
 
     /// Where the folder is.
@@ -102,23 +116,34 @@ impl RunFolder {
         &self.path
     }
 
-    /// The facts of the run as they are now.
+    /// The facts of the run as they are now, each on one line and printable. A run that says it is running and that
+    /// nobody writes was interrupted.
     ///
     /// # Errors
     /// [`StoreError::NewerSchema`] for a run of a newer railtwin, [`StoreError::Json`] for a damaged file.
     pub fn info(&self) -> Result<RunInfo, StoreError> {
         let path = self.path.join(RUN_FILE);
-        read_json(&path, &self.run_text()?)
+        // Before the file: who ends writes it first and lets go then.
+        let is_held = Lock::is_held(&self.path);
+        let mut info: RunInfo = read_json(&path, &self.run_text()?)?;
+        if info.status == Status::Running && is_held == Some(false) {
+            info.status = Status::Interrupted;
+        }
+        Ok(info.printable())
     }
 
-    /// Replaces the facts of the run.
+    /// Replaces the facts of the run. With a status that is an end, who made the folder lets go of it.
     ///
     /// # Errors
     /// [`StoreError::NewerSchema`] when a newer railtwin wrote what is there, [`StoreError::Io`].
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
         let path = self.path.join(RUN_FILE);
         refuse_newer(&path, &self.run_text()?)?;
-        write_json(&path, info)
+        write_json(&path, info)?;
+        if let (Some(lock), Status::Complete | Status::Interrupted) = (&self.lock, info.status) {
+            lock.remove_file(&self.path);
+        }
+        Ok(())
     }
 
     /// The scenario's text.
@@ -262,7 +287,7 @@ impl RunFolder {
 
     fn run_text(&self) -> Result<String, StoreError> {
         let path = self.path.join(RUN_FILE);
-        fs::read_to_string(&path).map_err(|problem| match problem.kind() {
+        input::read_text(&path).map_err(|problem| match problem.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 StoreError::NotARunFolder { path: self.path.clone() }
             }
@@ -272,7 +297,7 @@ impl RunFolder {
 
     fn text(&self, file: &str) -> Result<String, StoreError> {
         let path = self.path.join(file);
-        fs::read_to_string(&path).map_err(StoreError::io(&path, "read"))
+        input::read_text(&path).map_err(StoreError::io(&path, "read"))
     }
 
     /// Names of all files that are not hidden.
@@ -291,7 +316,7 @@ impl RunFolder {
 
 /// The table in a file, which must be the one that its file name says; none when the file is not there.
 pub(crate) fn read_if_there(path: &Path, name: &str) -> Result<Option<Table>, StoreError> {
-    let bytes = match fs::read(path) {
+    let bytes = match input::read(path, Kind::Data) {
         Ok(bytes) => bytes,
         Err(problem) if problem.kind() == ErrorKind::NotFound => return Ok(None),
         Err(problem) => return Err(StoreError::io(path, "read the table")(problem)),
@@ -302,6 +327,14 @@ pub(crate) fn read_if_there(path: &Path, name: &str) -> Result<Option<Table>, St
         return Err(StoreError::CorruptTable { path: path.to_owned(), what });
     }
     Ok(Some(table))
+}
+
+/// Why there is no room at `path`.
+fn taken(path: &Path) -> StoreError {
+    match Lock::is_held(path) {
+        Some(true) => StoreError::Busy { path: path.to_owned() },
+        _ => StoreError::Exists { path: path.to_owned() },
+    }
 }
 
 /// Makes the folders above `path` and returns those that were not there, from the top down.
@@ -345,14 +378,20 @@ fn create_hidden(path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-fn fill(hidden: &Path, path: &Path, info: &RunInfo, scenario: &str, fabric: &str) -> Result<(), StoreError> {
+fn fill(
+    hidden: &Path,
+    path: &Path,
+    info: &RunInfo,
+    scenario: &str,
+    fabric: &str,
+) -> Result<Lock, StoreError> {
+    let lock = Lock::of(hidden)?;
     write_json(&hidden.join(RUN_FILE), info)?;
     atomic::write(&hidden.join(SCENARIO_FILE), scenario.as_bytes())?;
     atomic::write(&hidden.join(FABRIC_FILE), fabric.as_bytes())?;
     fs::rename(hidden, path).map_err(|problem| match problem.kind() {
-        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => {
-            StoreError::Exists { path: path.to_owned() }
-        }
+        ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => taken(path),
         _ => StoreError::io(path, "make the run folder")(problem),
-    })
+    })?;
+    Ok(lock)
 }

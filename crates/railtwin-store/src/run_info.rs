@@ -1,4 +1,5 @@
 //! `run.json`: what a run was, how it went and what came out of it.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::error::StoreError;
+use crate::printable::one_line;
 
 /// How far a run, or a case of a sweep, has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -122,6 +124,29 @@ impl RunInfo {
             figures: Vec::new(),
             facts: BTreeMap::new(),
         }
+    }
+
+    /// The same with every text on one line and printable ([`one_line`]): what stands in a file may be anybody's.
+    pub(crate) fn printable(mut self) -> Self {
+        let clean = |text: &mut String| {
+            if let Cow::Owned(shown) = one_line(text) {
+                *text = shown;
+            }
+        };
+        [&mut self.run_id, &mut self.case_hash, &mut self.name, &mut self.engine, &mut self.version]
+            .into_iter()
+            .chain([&mut self.headline])
+            .chain(&mut self.warnings)
+            .for_each(clean);
+        for figure in &mut self.figures {
+            [&mut figure.name, &mut figure.unit, &mut figure.note, &mut figure.reason]
+                .into_iter()
+                .for_each(clean);
+        }
+        let words =
+            |(key, value): (String, String)| (one_line(&key).into_owned(), one_line(&value).into_owned());
+        self.facts = self.facts.into_iter().map(words).collect();
+        self
     }
 
     /// A figure by name.

@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use railtwin_records::SCHEMA;
 use serde::{Deserialize, Serialize};
 
+use crate::belongings;
 use crate::error::{StoreError, check_name};
+use crate::input;
+use crate::lock::Lock;
+use crate::printable::one_line;
 use crate::run_folder::RunFolder;
 use crate::run_info::{Status, read_json, refuse_newer, write_json};
 
@@ -64,12 +68,15 @@ struct SweepFile {
 
 /// A sweep folder: `sweep.json` and one run folder per case, named by its run id.
 ///
-/// One process writes the index; the run folders are the truth that it is brought up to date with when opened.
+/// One process writes the index, and holds the folder's lock as long as a clone of it lives; the run folders are the
+/// truth that it is brought up to date with when taken up.
 #[derive(Clone, Debug)]
 pub struct SweepIndex {
     path: PathBuf,
     name: String,
     cases: Vec<SweepCase>,
+    /// Of who runs the sweep.
+    _lock: Option<Lock>,
 }
 
 impl SweepIndex {
@@ -80,7 +87,8 @@ impl SweepIndex {
     ///
     /// # Errors
     /// [`StoreError::SameCase`] when two cases are one run, [`StoreError::BadName`] for a run id that cannot be
-    /// a folder, [`StoreError::NewerSchema`], [`StoreError::Json`], [`StoreError::Io`].
+    /// a folder, [`StoreError::Busy`] when another process runs the sweep, [`StoreError::NewerSchema`],
+    /// [`StoreError::Json`], [`StoreError::Io`].
     pub fn resume(path: &Path, name: &str, cases: Vec<SweepCase>) -> Result<Self, StoreError> {
         let mut first_of: BTreeMap<&str, &SweepCase> = BTreeMap::new();
         for case in &cases {
@@ -99,7 +107,8 @@ impl SweepIndex {
         if let Some(text) = read_text(&file)? {
             refuse_newer(&file, &text)?;
         }
-        let mut index = Self { path: path.to_owned(), name: name.to_owned(), cases };
+        let lock = Some(Lock::of(path)?);
+        let mut index = Self { path: path.to_owned(), name: name.to_owned(), cases, _lock: lock };
         index.look();
         index.write()?;
         Ok(index)
@@ -113,11 +122,34 @@ impl SweepIndex {
         let file = path.join(SWEEP_FILE);
         let absent = || StoreError::NotASweepFolder { path: path.to_owned() };
         let text = read_text(&file)?.ok_or_else(absent)?;
-        let SweepFile { name, cases, .. } = read_json(&file, &text)?;
-        for case in &cases {
+        let is_held = Lock::is_held(path);
+        let SweepFile { name, mut cases, .. } = read_json(&file, &text)?;
+        for case in &mut cases {
             check_name(path, &case.run_id, "run")?;
+            if case.status == Status::Running && is_held == Some(false) {
+                case.status = Status::Interrupted;
+            }
+            for value in &mut case.label {
+                *value = AxisValue {
+                    axis: one_line(&value.axis).into_owned(),
+                    value: one_line(&value.value).into_owned(),
+                };
+            }
         }
-        Ok(Self { path: path.to_owned(), name, cases })
+        Ok(Self { path: path.to_owned(), name: one_line(&name).into_owned(), cases, _lock: None })
+    }
+
+    /// Takes away the run folders of all cases, to run them again.
+    ///
+    /// # Errors
+    /// Those of [`RunFolder::remove`]; nothing is removed when one of the folders holds what railtwin did not write.
+    pub fn remove_runs(&mut self) -> Result<(), StoreError> {
+        let folders = self.cases.iter().map(|case| RunFolder::find(&self.run_path(case)));
+        let folders: Vec<RunFolder> = folders.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        folders.iter().try_for_each(|folder| belongings::ours(folder.path()).map(|_| ()))?;
+        folders.into_iter().try_for_each(RunFolder::remove)?;
+        self.look();
+        self.write()
     }
 
     /// Name of the sweep's scenario.
@@ -176,7 +208,7 @@ impl SweepIndex {
 }
 
 fn read_text(file: &Path) -> Result<Option<String>, StoreError> {
-    match fs::read_to_string(file) {
+    match input::read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(problem) if problem.kind() == ErrorKind::NotFound => Ok(None),
         Err(problem) => Err(StoreError::io(file, "read")(problem)),

@@ -38,7 +38,7 @@ fn names(path: &Path) -> Vec<String> {
 #[test]
 fn a_folder_begins_with_its_facts_and_texts() {
     let (_place, folder) = folder();
-    assert_eq!(names(folder.path()), ["fabric.toml", "run.json", "scenario.toml"]);
+    assert_eq!(names(folder.path()), [".railtwin.lock", "fabric.toml", "run.json", "scenario.toml"]);
     assert_eq!(folder.scenario().expect("text"), "schema = 1\n");
     assert_eq!(folder.fabric().expect("text"), "# fabric\n");
     assert_eq!(folder.info().expect("facts"), info());
@@ -48,14 +48,103 @@ fn a_folder_begins_with_its_facts_and_texts() {
 #[test]
 fn an_existing_folder_is_left_to_the_caller() {
     let (_place, folder) = folder();
-    let error = RunFolder::create(folder.path(), &info(), "other", "other").expect_err("it exists");
+    folder.write_info(&RunInfo { status: Status::Complete, ..info() }).expect("writable");
+    let path = folder.path().to_owned();
+    drop(folder);
+    let error = RunFolder::create(&path, &info(), "other", "other").expect_err("it exists");
     assert!(matches!(error, StoreError::Exists { .. }), "{error}");
-    assert_eq!(folder.scenario().expect("text"), "schema = 1\n");
-    let found = RunFolder::find(folder.path()).expect("readable").expect("there");
+    let found = RunFolder::find(&path).expect("readable").expect("there");
+    assert_eq!(found.scenario().expect("text"), "schema = 1\n");
     found.remove().expect("removable");
-    assert!(RunFolder::find(folder.path()).expect("readable").is_none());
-    assert!(names(folder.path().parent().expect("runs")).is_empty());
-    RunFolder::create(folder.path(), &info(), "", "").expect("a fresh place again");
+    assert!(RunFolder::find(&path).expect("readable").is_none());
+    assert!(names(path.parent().expect("runs")).is_empty());
+    RunFolder::create(&path, &info(), "", "").expect("a fresh place again");
+}
+
+#[test]
+fn one_writes_and_who_lets_go_early_was_interrupted() {
+    let (_place, folder) = folder();
+    let found = || RunFolder::find(folder.path()).expect("readable").expect("there");
+    assert_eq!(found().info().expect("facts").status, Status::Running);
+    for error in [
+        RunFolder::create(folder.path(), &info(), "", "").expect_err("somebody writes it"),
+        found().remove().expect_err("somebody writes it"),
+    ] {
+        assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+        assert!(error.to_string().contains("another process is writing this folder; wait"), "{error}");
+    }
+    let path = folder.path().to_owned();
+    drop(folder);
+    let found = RunFolder::open(&path).expect("readable");
+    assert_eq!(found.info().expect("facts").status, Status::Interrupted);
+    found.remove().expect("nobody writes it");
+}
+
+#[test]
+fn only_what_railtwin_wrote_is_removed() {
+    let (place, folder) = folder();
+    let own = Table::new("my-own", vec![Column::u32("a", vec![1])]);
+    for table in [steps(0, 3), own] {
+        folder.write_table(&table).expect("writable");
+    }
+    folder.write_report(b"<html>").expect("writable");
+    folder.write_trace(b"\x1f\x8b").expect("writable");
+    let path = folder.path().to_owned();
+    drop(folder);
+    fs::write(path.join(".railtwin-77-0.writing"), "of a process that died").expect("writable");
+    let before = names(&path);
+    for foreign in ["notes.txt", "links.parquet.bak", "mine.parquet", "steps.part-1.parquet", ".hidden"] {
+        fs::write(path.join(foreign), "precious").expect("writable");
+        let error = RunFolder::open(&path).expect("readable").remove().expect_err("not all of it is ours");
+        assert!(matches!(&error, StoreError::NotOurs { name, .. } if name == foreign), "{error}");
+        assert_eq!(fs::read_to_string(path.join(foreign)).expect("still there"), "precious");
+        fs::remove_file(path.join(foreign)).expect("removable");
+        assert_eq!(names(&path), before, "nothing was removed");
+    }
+    fs::create_dir(path.join("exposed.parquet")).expect("writable");
+    RunFolder::open(&path).expect("readable").remove().expect_err("a folder");
+    fs::remove_dir(path.join("exposed.parquet")).expect("removable");
+    #[cfg(unix)]
+    {
+        let theirs = place.path().join("theirs");
+        fs::write(&theirs, "precious").expect("writable");
+        std::os::unix::fs::symlink(&theirs, path.join("exposed.parquet")).expect("a link");
+        RunFolder::open(&path).expect("readable").remove().expect_err("a link in the folder");
+        fs::remove_file(path.join("exposed.parquet")).expect("removable");
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        RunFolder::open(&link).expect("readable").remove().expect_err("a link to the folder");
+        assert_eq!(fs::read_to_string(&theirs).expect("there"), "precious");
+    }
+    // What a process that died at removing left is removed, and nothing else that bears the name.
+    let hidden = path.with_file_name(".one.removing");
+    fs::create_dir(&hidden).expect("writable");
+    fs::write(hidden.join("precious"), "").expect("writable");
+    RunFolder::open(&path).expect("readable").remove().expect_err("not ours");
+    fs::rename(hidden.join("precious"), hidden.join("steps.parquet")).expect("writable");
+    RunFolder::open(&path).expect("readable").remove().expect("all of it is ours");
+    assert!(names(path.parent().expect("runs")).is_empty());
+    drop(place);
+}
+
+#[test]
+fn texts_of_facts_are_printable() {
+    let (_place, folder) = folder();
+    let mut evil = info();
+    let codes = "\u{1b}[2J\u{202e}\nline";
+    evil.name = codes.into();
+    evil.warnings.push(codes.into());
+    evil.facts.insert(codes.into(), codes.into());
+    evil.figures.push(Figure { reason: codes.into(), note: codes.into(), ..Figure::new(codes, 1.0, codes) });
+    folder.write_info(&evil).expect("writable");
+    let shown = "\\u001b[2J\\u202e\\nline";
+    let info = folder.info().expect("facts");
+    assert_eq!(
+        (info.name.as_str(), info.warnings[0].as_str(), info.facts[shown].as_str()),
+        (shown, shown, shown)
+    );
+    let figure = &info.figures[0];
+    assert!([&figure.name, &figure.unit, &figure.note, &figure.reason].iter().all(|text| *text == shown));
 }
 
 #[test]
@@ -130,6 +219,7 @@ fn damaged_facts_are_named_with_their_place() {
         fs::write(&path, damaged).expect("writable");
         let error = RunFolder::open(folder.path()).expect_err("damaged");
         assert!(matches!(error, StoreError::Json { .. }), "{error}");
+        assert!(!error.to_string().contains("sed"), "no word of the file: {error}");
         assert!(error.to_string().contains("run.json: ") && error.to_string().contains("line"), "{error}");
     }
     fs::remove_file(&path).expect("removable");
@@ -155,6 +245,7 @@ fn rows_can_be_read_while_the_run_goes_on() {
     writer.append(&steps(13, 15)).expect("rows");
     writer.finish().expect("mergeable");
     assert_eq!(reader.table("steps").expect("finished"), steps(0, 15));
+    folder.write_info(&RunInfo { status: Status::Complete, ..info() }).expect("writable");
     assert_eq!(names(folder.path()), ["fabric.toml", "run.json", "scenario.toml", "steps.parquet"]);
 }
 
@@ -206,7 +297,7 @@ fn rows_wait_when_a_part_cannot_be_written() {
     let (_place, folder) = folder();
     let mut writer = folder.table_writer("steps").expect("a fresh table");
     writer.append(&steps(0, 3)).expect("rows");
-    let hindrance = folder.path().join(".steps.part-0000.parquet.writing");
+    let hindrance = folder.path().join("steps.part-0000.parquet");
     fs::create_dir(&hindrance).expect("writable");
     let error = writer.flush().expect_err("a folder in the way");
     assert!(matches!(error, StoreError::Io { .. }), "{error}");

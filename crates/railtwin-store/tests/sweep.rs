@@ -37,6 +37,11 @@ fn reopening_tells_which_cases_are_complete() {
 
     let seen = SweepIndex::open(&path).expect("readable");
     assert_eq!(statuses(&seen), [Status::Complete, Status::Running, Status::Waiting]);
+    let error = SweepIndex::resume(&path, "sweep", cases()).expect_err("one process at a time");
+    assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+    drop(index);
+    let seen = SweepIndex::open(&path).expect("readable");
+    assert_eq!(statuses(&seen), [Status::Complete, Status::Interrupted, Status::Waiting], "nobody runs it");
     let again = SweepIndex::resume(&path, "sweep", cases()).expect("readable");
     assert_eq!(statuses(&again), [Status::Complete, Status::Interrupted, Status::Waiting]);
     let pending: Vec<_> = again.pending().map(ToString::to_string).collect();
@@ -51,8 +56,10 @@ fn the_run_folders_are_the_truth() {
     index.set_status("aa", Status::Complete).expect("listed");
     run(&index, 1, Status::Complete);
     fs::create_dir(place.path().join("cc")).expect("writable");
+    drop(index);
     let again = SweepIndex::resume(place.path(), "sweep", cases()).expect("readable");
     assert_eq!(statuses(&again), [Status::Waiting, Status::Complete, Status::Interrupted]);
+    drop(again);
     let fewer = SweepIndex::resume(place.path(), "sweep", cases()[1..2].to_vec()).expect("readable");
     assert_eq!(statuses(&fewer), [Status::Complete]);
 }

@@ -53,6 +53,7 @@ pub mod packet_tables;
 pub mod paths;
 pub mod progress;
 pub mod question;
+pub mod queue_pairs;
 pub mod report;
 pub mod reproduce;
 pub mod run;

@@ -1,10 +1,12 @@
 //! A question on disk: the scenario's text, the folder that its paths are relative to, what it reads.
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use railtwin_engine::Case;
 use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
+use railtwin_store::input::{self, Kind};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -38,13 +40,17 @@ pub struct Resolved {
 }
 
 impl Question {
-    /// Reads a scenario file.
+    /// Reads a scenario file. What does not begin a line with `schema =` is none: nothing else is said of it, as it may
+    /// be anybody's file, and errors of a scenario quote it.
     ///
     /// # Errors
-    /// [`Error::File`] when it cannot be read.
+    /// [`Error::File`] when it cannot be read or is no scenario.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::File { path: path.display().to_string(), problem: error.to_string() })?;
+        let failed = |problem: String| Error::File { path: path.display().to_string(), problem };
+        let text = input::read_text(path).map_err(|error| failed(error.to_string()))?;
+        if !is_scenario(&text) {
+            return Err(failed("it is no scenario, as none of its lines begins with `schema =`".to_owned()));
+        }
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
         Ok(Self::of_text(&path.display().to_string(), &text, &folder))
     }
@@ -94,10 +100,15 @@ impl Question {
             let given = self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| bytes.to_vec());
             let bytes = match given {
                 Some(bytes) => bytes,
-                None => std::fs::read(self.folder.join(path)).map_err(|error| error.to_string())?,
+                None => {
+                    input::read(&self.folder.join(path), Kind::Data).map_err(|error| error.to_string())?
+                }
             };
             hashes.borrow_mut().insert(path.to_owned(), hex(&Sha256::digest(&bytes)));
-            Ok(bytes)
+            match input::unpacked(&bytes).map_err(|error| error.to_string())? {
+                Cow::Owned(plain) => Ok(plain),
+                Cow::Borrowed(_) => Ok(bytes),
+            }
         };
         let source = Source { file: &self.file, text: &self.text };
         let case = scenario.resolve(source, &read)?;
@@ -108,6 +119,16 @@ impl Question {
         let case_hash = hex(&Sha256::digest(case_text.as_bytes()));
         Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash, threads: self.threads })
     }
+}
+
+/// Whether a text shows itself as a scenario: a line with the key `schema`.
+pub fn is_scenario(text: &str) -> bool {
+    let is_key = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("schema").or_else(|| line.strip_prefix("\"schema\""));
+        rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    text.trim_start_matches('\u{feff}').lines().any(is_key)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -7,7 +7,7 @@ use railtwin_formats::telemetry::{
 };
 use railtwin_records::observation::OBSERVATION;
 use railtwin_records::{Component, Counter, NOT_YET, Observation, telemetry_read};
-use railtwin_store::{RunFolder, StoreError, parquet_foreign};
+use railtwin_store::{RunFolder, StoreError, input, parquet_foreign};
 
 use crate::Question;
 use crate::error::Error;
@@ -136,7 +136,7 @@ impl Reading<'_> {
     fn take(&mut self, path: &Path, lenient: bool) -> Result<bool, Error> {
         let name = path.display().to_string();
         let failed = |error: std::io::Error| Error::File { path: name.clone(), problem: error.to_string() };
-        let bytes = std::fs::read(path).map_err(failed)?;
+        let bytes = input::read_unpacked(path).map_err(failed)?;
         if bytes.is_empty() && !lenient {
             return Err(Error::Argument(format!("{name} is empty; give a file of telemetry")));
         }

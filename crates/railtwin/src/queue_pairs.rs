@@ -1,0 +1,201 @@
+//! Paths and source ports of the queue pairs of given connections, by the same code that a run chooses them with.
+use std::collections::BTreeMap;
+
+use railtwin_engine::choose::{Chooser, Connection, View};
+use railtwin_engine::opened::{Draw, Opened};
+use railtwin_engine::plan::SteeredPorts;
+use railtwin_engine::{Balancer, Case, Replan};
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
+use railtwin_routing::LinkMask;
+
+/// A connection that is asked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Demand {
+    /// The job, numbered from 0.
+    pub job: u32,
+    /// The NIC that sends.
+    pub source: DeviceId,
+    /// The NIC that receives.
+    pub target: DeviceId,
+    /// Queue pairs on each port of the source.
+    pub queue_pairs: u32,
+    /// Bytes that a step sends over it; traffic engineering places them.
+    pub bytes: f64,
+}
+
+/// A queue pair with its path.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueuePair {
+    /// Row of the demand.
+    pub demand: u32,
+    /// Its index in the connection, as the table `flows` of a run counts.
+    pub index: u32,
+    /// Its number at the target, which switches may hash.
+    pub number: u32,
+    /// The port of the source NIC that it leaves by; its own where it has no path.
+    pub port: u32,
+    /// UDP source port.
+    pub source_port: u16,
+    /// The port of the target NIC that it lands on.
+    pub landed_port: u32,
+    /// Links from NIC to NIC; empty without a path.
+    pub links: Vec<LinkId>,
+    /// Why this path.
+    pub reason: &'static str,
+}
+
+/// Why the queue pairs of a balancer have no path of their own; none where they have one.
+pub fn without_paths(balancer: Balancer) -> Option<&'static str> {
+    match balancer {
+        Balancer::Spray | Balancer::Adaptive => Some("switches choose the path of every packet"),
+        Balancer::Flowlet => {
+            Some("leaves choose the path by their load at the time when a queue pair starts to send")
+        }
+        _ => None,
+    }
+}
+
+/// The queue pairs of all demands in their order, each connection's by port and index: their numbers, ports and paths
+/// are those of replicate `replicate` of a run that opens these connections in this order, with the links of `down`
+/// dead from the start.
+///
+/// # Panics
+/// For a balancer of [`without_paths`].
+pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) -> Vec<QueuePair> {
+    assert!(without_paths(case.routing.balancer).is_none(), "queue pairs have no path of their own");
+    let (fabric, draw) = (&*case.fabric, Draw::of(case.seed, case.routing.ecmp, replicate));
+    let mut opened = Opened::new(fabric, draw.draw);
+    for demand in demands {
+        let row = opened.open(demand.job, demand.source, demand.target, demand.queue_pairs) as usize;
+        opened.connections[row].bytes = demand.bytes;
+    }
+    let Opened { connections, queue_pairs: numbers, .. } = opened;
+    let chooser = Chooser::new(fabric, &case.routing, draw.ecmp, draw.draw, connections.clone(), &numbers);
+    let none = LinkMask::none(fabric);
+    // As of tables that are made from the start on.
+    let planned = if case.routing.replan == Replan::Never { &none } else { down };
+    let (chosen, steered) = chooser.choose_and_tell(View { mask: down, planned });
+    let mut all = Vec::with_capacity(numbers.len());
+    for (row, connection) in (0..).zip(&connections) {
+        let mut busy = BTreeMap::new();
+        let by_port = (0..connection.ports)
+            .flat_map(|port| (port..connection.count).step_by(connection.ports as usize));
+        for index in by_port {
+            let queue_pair = connection.first + index;
+            let path = chosen.path(queue_pair);
+            let own = index % connection.ports;
+            let port = port_of(fabric, connection, path.links).unwrap_or(own);
+            let reason = match path.links {
+                [] => "stranded",
+                _ if port != own => "bond",
+                links => reason(case.routing.balancer, steered.as_ref(), queue_pair, links, &busy),
+            };
+            between(path.links).iter().for_each(|&link| *busy.entry(link).or_insert(0) += 1);
+            all.push(QueuePair {
+                demand: row,
+                index,
+                number: numbers[queue_pair as usize].1,
+                port,
+                source_port: path.source_port,
+                landed_port: path.landed_port,
+                links: path.links.to_vec(),
+                reason,
+            });
+        }
+    }
+    all
+}
+
+/// The port of the source NIC that a path leaves by.
+fn port_of(fabric: &Fabric, connection: &Connection, links: &[LinkId]) -> Option<u32> {
+    let first = *links.first()?;
+    (0..connection.ports).find(|&port| fabric.access_link(connection.source, port) == Some(first))
+}
+
+/// Links between switches: those that paths should not share.
+fn between(links: &[LinkId]) -> &[LinkId] {
+    &links[links.len().min(1)..links.len().saturating_sub(1)]
+}
+
+fn reason(
+    balancer: Balancer,
+    steered: Option<&SteeredPorts>,
+    queue_pair: u32,
+    links: &[LinkId],
+    busy: &BTreeMap<LinkId, u32>,
+) -> &'static str {
+    match balancer {
+        Balancer::C4p => match steered.and_then(|steered| steered.reason(queue_pair)) {
+            Some(reason) => reason.name(),
+            None => "hashed",
+        },
+        Balancer::Disjoint if between(links).iter().any(|link| busy.contains_key(link)) => "shared",
+        Balancer::Disjoint => "disjoint",
+        Balancer::Pinned => "pinned",
+        Balancer::DModK => "destination",
+        Balancer::Te => "placed",
+        Balancer::MultipathEcn => "drawn",
+        _ => "hashed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use railtwin_engine::lower::Lowering;
+
+    use super::*;
+    use crate::Question;
+
+    /// Of a run's connections, opened again one by one: for every balancer the run's own paths.
+    #[test]
+    fn queue_pairs_have_the_paths_of_the_run() {
+        for balancer in ["ecmp", "e-ecmp", "pinned", "te", "d-mod-k", "multipath-ecn", "disjoint", "c4p"] {
+            for (replicate, down) in [(0, false), (1, true)] {
+                let text = format!(
+                    "schema = 1\nname = \"a\"\nseed = 5\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\n\
+                     spare_hosts = 0\nspines = 8\n[routing]\nbalancer = \"{balancer}\"\nqueue_pairs = 3\n\
+                     [[job]]\nhosts = 8\ncollective = {{ kind = \"all-reduce\", bytes = \"64 MiB\" }}\n"
+                );
+                let question = Question::of_text("a.toml", &text, Path::new("."));
+                let point = question.points().unwrap().remove(0);
+                let case = question.resolve(&point.scenario).unwrap().case;
+                let mut mask = LinkMask::none(&case.fabric);
+                if down {
+                    mask.set_cable(case.fabric.cable_named("leaf-0:uplink-3").unwrap(), true);
+                    mask.set_cable(case.fabric.cable_named("host-1/nic-0:port-1").unwrap(), true);
+                }
+                let lowering = Lowering::new(&case, replicate);
+                let demands: Vec<Demand> = lowering
+                    .connections()
+                    .iter()
+                    .map(|one| Demand {
+                        job: one.job,
+                        source: one.source,
+                        target: one.target,
+                        queue_pairs: 3,
+                        bytes: one.bytes,
+                    })
+                    .collect();
+                assert!(demands.len() > 8);
+                let found = plan(&case, replicate, &demands, &mask);
+                let mut of_run = BTreeMap::new();
+                for flow in lowering.table(&mask, true).1 {
+                    let key = (flow.source, flow.target, flow.queue_pair);
+                    of_run.insert(key, (flow.source_port, flow.landed_port, flow.links));
+                }
+                assert_eq!(found.len(), of_run.len(), "{balancer}");
+                for one in found {
+                    let demand = demands[one.demand as usize];
+                    let key = (demand.source, demand.target, one.index);
+                    assert_eq!(
+                        of_run[&key],
+                        (one.source_port, one.landed_port, one.links),
+                        "{balancer} {key:?}"
+                    );
+                }
+            }
+        }
+    }
+}
