@@ -49,22 +49,26 @@ pub struct StrandTable {
 
 impl BundleTable {
     /// Number of patterns.
+    #[inline]
     pub fn patterns(&self) -> usize {
         self.latency.len()
     }
 
     /// Number of bundles.
+    #[inline]
     pub fn bundles(&self) -> usize {
         self.volume.len()
     }
 
     /// Bundles of a pattern.
+    #[inline]
     pub fn bundles_of(&self, pattern: PatternId) -> std::ops::Range<usize> {
         let p = pattern.index();
         self.pattern_start[p] as usize..self.pattern_start[p + 1] as usize
     }
 
     /// Links and shares of a bundle.
+    #[inline]
     pub fn links_of(&self, bundle: usize) -> impl Iterator<Item = (LinkId, f64)> + '_ {
         let range = self.link_start[bundle] as usize..self.link_start[bundle + 1] as usize;
         self.links[range.clone()].iter().copied().zip(self.shares[range].iter().copied())
@@ -110,6 +114,7 @@ impl BundleTable {
     }
 
     /// Whether the table keeps its strands.
+    #[inline]
     pub fn is_dynamic(&self) -> bool {
         !self.strands.bundle_start.is_empty()
     }
@@ -134,6 +139,7 @@ pub struct Strand {
 
 impl Strand {
     /// Adds acknowledgements that return over the same links: `back` bytes for each byte.
+    #[inline]
     pub fn acknowledge(&mut self, back: f64) {
         self.parts.resize(self.links.len(), 1.0);
         let forward = self.links.len();
@@ -154,6 +160,7 @@ pub struct BundleWriter {
 
 impl BundleWriter {
     /// An empty table; `dynamic` keeps the strands.
+    #[inline]
     pub fn new(dynamic: bool) -> Self {
         let mut table = BundleTable { pattern_start: vec![0], link_start: vec![0], ..BundleTable::default() };
         if dynamic {
@@ -221,6 +228,7 @@ impl BundleWriter {
     }
 
     /// Closes the pattern being written.
+    #[inline]
     pub fn close_pattern(&mut self, latency: SimTime) {
         self.table.pattern_start.push(self.table.volume.len() as u32);
         self.table.latency.push(latency);
@@ -251,6 +259,7 @@ impl BundleWriter {
     }
 
     /// The finished table.
+    #[inline]
     pub fn finish(self) -> BundleTable {
         self.table
     }

@@ -49,11 +49,13 @@ impl WorkGraph {
     }
 
     /// The job that an operation belongs to.
+    #[inline]
     pub fn job_of(&self, operation: OperationId) -> usize {
         self.jobs.partition_point(|job| job.first_operation <= operation.0) - 1
     }
 
     /// Job, step and row in the job's plan of an operation.
+    #[inline]
     pub fn locate(&self, operation: OperationId) -> (usize, u32, OperationId) {
         let job = self.job_of(operation);
         let row = operation.0 - self.jobs[job].first_operation;
@@ -62,6 +64,7 @@ impl WorkGraph {
     }
 
     /// The operation with its pattern counted over the whole case.
+    #[inline]
     pub fn operation(&self, operation: OperationId) -> Operation {
         let (job, _, row) = self.locate(operation);
         let mut found = self.jobs[job].plan.operations[row.index()];

@@ -48,6 +48,7 @@ impl IncidentKind {
     }
 
     /// The cable that it happened to.
+    #[inline]
     pub const fn cable(self) -> Option<CableId> {
         match self {
             Self::Down(cable) | Self::Up(cable) => Some(cable),
@@ -57,6 +58,7 @@ impl IncidentKind {
     }
 
     /// The job that it happened to, by its row.
+    #[inline]
     pub const fn job(self) -> Option<u32> {
         match self {
             Self::Stalled(job) | Self::Resumed(job) | Self::Halted(job) => Some(job),
@@ -137,6 +139,7 @@ pub struct RunLog {
 
 impl RunLog {
     /// For how long links were counted: what their bytes and pauses are a share of.
+    #[inline]
     pub fn counted(&self) -> SimTime {
         self.counted_until.max(self.end)
     }

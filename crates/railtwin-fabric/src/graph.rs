@@ -29,11 +29,13 @@ pub const NONE: u32 = u32::MAX;
 
 impl CableId {
     /// The link from the cable's first port to its second.
+    #[inline]
     pub const fn forward(self) -> LinkId {
         LinkId(self.0 * 2)
     }
 
     /// The link from the cable's second port to its first.
+    #[inline]
     pub const fn backward(self) -> LinkId {
         LinkId(self.0 * 2 + 1)
     }
@@ -41,11 +43,13 @@ impl CableId {
 
 impl LinkId {
     /// The cable that carries the link.
+    #[inline]
     pub const fn cable(self) -> CableId {
         CableId(self.0 / 2)
     }
 
     /// The other direction of the same cable.
+    #[inline]
     pub const fn reverse(self) -> LinkId {
         LinkId(self.0 ^ 1)
     }
@@ -96,6 +100,7 @@ pub enum CableClass {
 
 impl CableClass {
     /// The name in tables.
+    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NvLink => "nvlink",
@@ -167,36 +172,43 @@ pub struct Fabric {
 
 impl Fabric {
     /// The fabric's name, such as `hpn`.
+    #[inline]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Time from a packet's arrival at an idle switch to its departure.
+    #[inline]
     pub fn switch_latency(&self) -> SimTime {
         self.switch_latency
     }
 
     /// All hosts in order of their ids.
+    #[inline]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
     /// One host.
+    #[inline]
     pub fn host(&self, host: HostId) -> &Host {
         &self.hosts[host.index()]
     }
 
     /// The model of a host.
+    #[inline]
     pub fn host_model(&self, host: HostId) -> &HostModel {
         &self.host_models[self.hosts[host.index()].model as usize]
     }
 
     /// All host models in use.
+    #[inline]
     pub fn host_models(&self) -> &[HostModel] {
         &self.host_models
     }
 
     /// GPU `index` of a host.
+    #[inline]
     pub fn gpu(&self, host: HostId, index: u32) -> DeviceId {
         let model = self.host_model(host);
         debug_assert!(index < model.gpus);
@@ -204,6 +216,7 @@ impl Fabric {
     }
 
     /// Backend NIC `index` of a host; its index is its rail.
+    #[inline]
     pub fn nic(&self, host: HostId, index: u32) -> DeviceId {
         let model = self.host_model(host);
         debug_assert!(index < model.nics);
@@ -211,47 +224,56 @@ impl Fabric {
     }
 
     /// The NVSwitch of a host, where it has one.
+    #[inline]
     pub fn nvswitch(&self, host: HostId) -> Option<DeviceId> {
         self.host_model(host).has_nvswitch().then(|| self.hosts[host.index()].first_device)
     }
 
     /// Number of devices.
+    #[inline]
     pub fn device_count(&self) -> usize {
         self.device_kind.len()
     }
 
     /// All device ids.
+    #[inline]
     pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
         (0..self.device_kind.len() as u32).map(DeviceId)
     }
 
     /// What a device is.
+    #[inline]
     pub fn kind(&self, device: DeviceId) -> DeviceKind {
         self.device_kind[device.index()]
     }
 
     /// The host that a device belongs to; none for switches.
+    #[inline]
     pub fn host_of(&self, device: DeviceId) -> Option<HostId> {
         (self.kind(device) != DeviceKind::Switch).then(|| HostId(self.device_owner[device.index()]))
     }
 
     /// The place of a switch; none for devices of a host.
+    #[inline]
     pub fn place(&self, device: DeviceId) -> Option<&SwitchPlace> {
         (self.kind(device) == DeviceKind::Switch)
             .then(|| &self.switches[self.device_owner[device.index()] as usize].1)
     }
 
     /// Row of a switch in [`Fabric::switches`]; none for devices of a host.
+    #[inline]
     pub fn switch_row(&self, device: DeviceId) -> Option<u32> {
         (self.kind(device) == DeviceKind::Switch).then(|| self.device_owner[device.index()])
     }
 
     /// All switches with their places, in order of their device ids.
+    #[inline]
     pub fn switches(&self) -> &[(DeviceId, SwitchPlace)] {
         &self.switches
     }
 
     /// The ports of a device, contiguous.
+    #[inline]
     pub fn ports(&self, device: DeviceId) -> impl Iterator<Item = PortId> + use<> {
         let first = self.device_first_port[device.index()];
         let end = self.device_first_port[device.index() + 1];
@@ -259,77 +281,92 @@ impl Fabric {
     }
 
     /// Number of ports in the fabric.
+    #[inline]
     pub fn port_count(&self) -> usize {
         self.port_device.len()
     }
 
     /// The device of a port.
+    #[inline]
     pub fn port_device(&self, port: PortId) -> DeviceId {
         self.port_device[port.index()]
     }
 
     /// Capacity of a port.
+    #[inline]
     pub fn port_capacity(&self, port: PortId) -> Rate {
         self.port_capacity[port.index()]
     }
 
     /// Which way a port looks.
+    #[inline]
     pub fn port_role(&self, port: PortId) -> PortRole {
         self.port_role[port.index()]
     }
 
     /// Index of a port on its device.
+    #[inline]
     pub fn port_index(&self, port: PortId) -> u32 {
         port.0 - self.device_first_port[self.port_device(port).index()]
     }
 
     /// The cable in a port; none where the port is free.
+    #[inline]
     pub fn cable_at(&self, port: PortId) -> Option<CableId> {
         let cable = self.port_cable[port.index()];
         (cable != NONE).then_some(CableId(cable))
     }
 
     /// Number of cables.
+    #[inline]
     pub fn cable_count(&self) -> usize {
         self.cable_ports.len()
     }
 
     /// Number of links, twice the cables.
+    #[inline]
     pub fn link_count(&self) -> usize {
         self.cable_ports.len() * 2
     }
 
     /// All cable ids.
+    #[inline]
     pub fn cables(&self) -> impl Iterator<Item = CableId> + use<> {
         (0..self.cable_ports.len() as u32).map(CableId)
     }
 
     /// The two ports of a cable; the first is the one nearer to the hosts.
+    #[inline]
     pub fn cable_ports(&self, cable: CableId) -> [PortId; 2] {
         self.cable_ports[cable.index()]
     }
 
     /// What a cable joins.
+    #[inline]
     pub fn cable_class(&self, cable: CableId) -> CableClass {
         self.cable_class[cable.index()]
     }
 
     /// Capacity of a link in each direction of its cable.
+    #[inline]
     pub fn capacity(&self, link: LinkId) -> Rate {
         self.cable_capacity[link.cable().index()]
     }
 
     /// Propagation delay of a link.
+    #[inline]
     pub fn delay(&self, link: LinkId) -> SimTime {
         self.cable_delay[link.cable().index()]
     }
 
     /// The device that a link leaves.
+    #[inline]
     pub fn source(&self, link: LinkId) -> DeviceId {
         self.port_device(self.cable_ports[link.cable().index()][(link.0 & 1) as usize])
     }
 
     /// The device that a link enters.
+    #[inline]
     pub fn target(&self, link: LinkId) -> DeviceId {
         self.source(link.reverse())
     }
@@ -369,6 +406,7 @@ impl Fabric {
     }
 
     /// Links that leave a device with the device at their other end, in order of ports.
+    #[inline]
     pub fn neighbors(&self, device: DeviceId) -> &[(LinkId, DeviceId)] {
         let start = self.adjacency_start[device.index()] as usize;
         let end = self.adjacency_start[device.index() + 1] as usize;
@@ -376,6 +414,7 @@ impl Fabric {
     }
 
     /// The link from a NIC's port into its leaf; none where no cable sits there.
+    #[inline]
     pub fn access_link(&self, nic: DeviceId, port: u32) -> Option<LinkId> {
         let first = self.device_first_port[nic.index()];
         let mut backend = (first..self.device_first_port[nic.index() + 1])
@@ -386,6 +425,7 @@ impl Fabric {
     }
 
     /// The link of `cable` that leaves `port`.
+    #[inline]
     pub fn link_from(&self, cable: CableId, port: PortId) -> LinkId {
         if self.cable_ports[cable.index()][0] == port { cable.forward() } else { cable.backward() }
     }

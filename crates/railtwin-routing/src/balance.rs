@@ -4,6 +4,7 @@
 /// number of links is all on one. `loads` holds one entry per link, in any unit.
 ///
 /// Without any load (or any link) nothing is out of balance and the ratio is 1.
+#[inline]
 pub fn max_mean_ratio(loads: &[u64]) -> f64 {
     let total: u128 = loads.iter().map(|&load| u128::from(load)).sum();
     match loads.iter().max() {

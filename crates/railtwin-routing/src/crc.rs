@@ -4,16 +4,19 @@
 //! into the result.
 
 /// CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xFFFF, not reflected, no final XOR.
+#[inline]
 pub(crate) fn crc16_ccitt(bytes: &[u8]) -> u16 {
     crc16_ccitt_from(0xFFFF, bytes)
 }
 
 /// CRC-32 of IEEE 802.3: reflected polynomial 0xEDB88320, initial value and final XOR all ones.
+#[inline]
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !reflected_from(&CRC32, !0, bytes)
 }
 
 /// CRC-32C of Castagnoli (RFC 3720): reflected polynomial 0x82F63B78, otherwise as CRC-32.
+#[inline]
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     !reflected_from(&CRC32C, !0, bytes)
 }

@@ -30,11 +30,13 @@ pub struct EcmpConfig {
 
 impl EcmpConfig {
     /// `spec` with the given seeds and no per-port hashing.
+    #[inline]
     pub const fn new(spec: HashSpec, seeds: Seeds) -> Self {
         Self { spec, seeds, core_per_port: false }
     }
 
     /// The same with per-port hashing in the core.
+    #[inline]
     pub const fn with_core_per_port(mut self) -> Self {
         self.core_per_port = true;
         self

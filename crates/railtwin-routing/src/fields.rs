@@ -65,6 +65,7 @@ impl Fields {
     }
 
     /// Whether all fields of `other` are in this mask.
+    #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -149,6 +150,7 @@ pub struct KeyBytes {
 
 impl KeyBytes {
     /// The bytes that are hashed.
+    #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

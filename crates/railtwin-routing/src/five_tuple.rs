@@ -26,6 +26,7 @@ pub struct FiveTuple {
 
 impl FiveTuple {
     /// The five-tuple of RoCEv2 traffic: UDP to port 4791.
+    #[inline]
     pub const fn roce(source_ip: u32, target_ip: u32, source_port: u16) -> Self {
         Self { source_ip, target_ip, source_port, target_port: ROCE_PORT, protocol: UDP }
     }
@@ -45,23 +46,27 @@ pub struct HashKey {
 
 impl HashKey {
     /// A key with queue pair 0 and ingress port 0, for switches that read neither.
+    #[inline]
     pub const fn of(tuple: FiveTuple) -> Self {
         Self { tuple, target_qp: 0, ingress_port: 0 }
     }
 
     /// The same packet with another source port.
+    #[inline]
     pub const fn with_source_port(mut self, source_port: u16) -> Self {
         self.tuple.source_port = source_port;
         self
     }
 
     /// The same packet for another destination queue pair.
+    #[inline]
     pub const fn with_target_qp(mut self, target_qp: u32) -> Self {
         self.target_qp = target_qp;
         self
     }
 
     /// The same packet received on another port.
+    #[inline]
     pub const fn with_ingress_port(mut self, ingress_port: u32) -> Self {
         self.ingress_port = ingress_port;
         self

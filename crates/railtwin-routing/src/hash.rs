@@ -30,6 +30,7 @@ impl HashFunction {
     pub const ALL: [Self; 5] = [Self::Crc16Ccitt, Self::Crc32, Self::Crc32c, Self::XorFold16, Self::Toeplitz];
 
     /// The name used in scenarios.
+    #[inline]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Crc16Ccitt => "crc-16",
@@ -41,6 +42,7 @@ impl HashFunction {
     }
 
     /// Bits of the result: 16 or 32.
+    #[inline]
     pub const fn width(self) -> u32 {
         match self {
             Self::Crc16Ccitt | Self::XorFold16 => 16,
@@ -101,6 +103,7 @@ pub struct HashSpec {
 
 impl HashSpec {
     /// The plain function over the five-tuple: seed 0, offset 0.
+    #[inline]
     pub const fn new(function: HashFunction) -> Self {
         Self { function, fields: Fields::FIVE_TUPLE, seed: 0, offset: 0 }
     }
@@ -108,29 +111,34 @@ impl HashSpec {
     /// Per-port hashing as in the HPN core (HPN, SIGCOMM 2024, §7): the next port is a fixed
     /// function of the port of arrival. The XOR fold of a port number below 65536 is that number,
     /// so any run of `n` ingress ports maps one to one on a group of `n`.
+    #[inline]
     pub const fn per_port() -> Self {
         Self::new(HashFunction::XorFold16).with_fields(Fields::INGRESS_PORT)
     }
 
     /// The same over other fields.
+    #[inline]
     pub const fn with_fields(mut self, fields: Fields) -> Self {
         self.fields = fields;
         self
     }
 
     /// The same with another seed.
+    #[inline]
     pub const fn with_seed(mut self, seed: u32) -> Self {
         self.seed = seed;
         self
     }
 
     /// The same with another bit offset.
+    #[inline]
     pub const fn with_offset(mut self, offset: u8) -> Self {
         self.offset = offset;
         self
     }
 
     /// The hash of `key`, below 2^[`HashFunction::width`].
+    #[inline]
     pub fn hash(&self, key: &HashKey) -> u32 {
         let plain = self.function.of_bytes(self.fields.serialise(key).as_slice());
         let width = self.function.width();
@@ -145,12 +153,14 @@ impl HashSpec {
     ///
     /// # Panics
     /// If `members` is 0: a route without a next port must not be asked for one.
+    #[inline]
     pub fn bucket(&self, key: &HashKey, members: usize) -> usize {
         bucket_of(self.hash(key), members)
     }
 }
 
 /// The group member that a hash value stands for.
+#[inline]
 pub(crate) fn bucket_of(hash: u32, members: usize) -> usize {
     assert!(members > 0, "an ECMP group needs a member, got 0");
     (u64::from(hash) % members as u64) as usize

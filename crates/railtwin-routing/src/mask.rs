@@ -18,6 +18,7 @@ pub struct LinkMask {
 
 impl LinkMask {
     /// A mask for `fabric` with every link alive.
+    #[inline]
     pub fn none(fabric: &Fabric) -> Self {
         Self { words: Arc::new(vec![0; fabric.link_count().div_ceil(WORD_BITS)]), down: 0, generation: 0 }
     }
@@ -33,12 +34,14 @@ impl LinkMask {
     }
 
     /// Number of dead links.
+    #[inline]
     pub fn down_count(&self) -> usize {
         self.down
     }
 
     /// Grows by one with every change of a link, so that who holds tables made from an earlier
     /// mask can tell. Clones count on separately.
+    #[inline]
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -58,6 +61,7 @@ impl LinkMask {
     }
 
     /// Kills or revives both directions of a cable.
+    #[inline]
     pub fn set_cable(&mut self, cable: CableId, down: bool) {
         self.set_link(cable.forward(), down);
         self.set_link(cable.backward(), down);
@@ -65,6 +69,7 @@ impl LinkMask {
 
     /// Kills or revives all cables of a device. The mask keeps no reasons: reviving a device also
     /// revives cables that had died on their own; set those again after.
+    #[inline]
     pub fn set_device(&mut self, fabric: &Fabric, device: DeviceId, down: bool) {
         for port in fabric.ports(device) {
             if let Some(cable) = fabric.cable_at(port) {
@@ -74,6 +79,7 @@ impl LinkMask {
     }
 
     /// The dead links, ascending.
+    #[inline]
     pub fn down_links(&self) -> impl Iterator<Item = LinkId> + '_ {
         (0..self.words.len() * WORD_BITS).map(LinkId::from_index).filter(|&link| self.is_down(link))
     }

@@ -12,6 +12,7 @@ use crate::selection::{Hashed, Selection, slice_of};
 /// All ports of a NIC share it (HPN section 5.1), whichever leaves they go to.
 ///
 /// Unique in fabrics of up to 2^24 - 2 devices; beyond that addresses repeat.
+#[inline]
 pub const fn nic_ip(nic: DeviceId) -> u32 {
     0x0A00_0000 | (nic.0.wrapping_add(1) & 0x00FF_FFFF)
 }
@@ -96,17 +97,20 @@ pub(crate) enum Choice<'a> {
 
 impl<'a> Routing<'a> {
     /// Paths by the hashes of `ecmp` over the tables of `forwarding`, both made for `fabric`.
+    #[inline]
     pub const fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, ecmp: &'a EcmpConfig) -> Self {
         Self { fabric, forwarding, ecmp, selection: Selection::Hash, whole: None, resilient: false }
     }
 
     /// The same with another way to choose; `whole` are the tables without faults.
+    #[inline]
     pub const fn with_selection(mut self, selection: Selection<'a>, whole: &'a Forwarding) -> Self {
         (self.selection, self.whole) = (selection, Some(whole));
         self
     }
 
     /// The same with resilient hashing; `whole` are the tables without faults.
+    #[inline]
     pub const fn with_resilience(mut self, whole: &'a Forwarding) -> Self {
         (self.resilient, self.whole) = (true, Some(whole));
         self
@@ -119,6 +123,7 @@ impl<'a> Routing<'a> {
     ///
     /// # Errors
     /// [`NoRoute`]; `out` is then as before.
+    #[inline]
     pub fn route(
         &self,
         source: NicPort,
@@ -262,6 +267,7 @@ impl<'a> Routing<'a> {
         self.fabric.port_index(self.fabric.cable_ports(link.cable())[side])
     }
 
+    #[inline]
     pub(crate) fn landed(&self, target_nic: DeviceId, last: LinkId) -> Landed {
         let mut accesses = self.forwarding.accesses(target_nic).iter();
         let access = accesses.find(|access| access.link == last.reverse());

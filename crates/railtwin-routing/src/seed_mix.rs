@@ -14,6 +14,7 @@ const FIELD_16: u64 = 0x2B;
 
 /// `hash` (of `width` bits, 16 or 32) times the multiplier that `seed` stands for.
 /// Seed 0 leaves the hash as it is.
+#[inline]
 pub(crate) fn mix(hash: u32, seed: u32, width: u32) -> u32 {
     if seed == 0 { hash } else { multiply(hash, multiplier(seed, width), width) }
 }
@@ -45,6 +46,7 @@ fn times_tail(high: u64, tail: u64) -> u64 {
 }
 
 /// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): spreads neighbouring seeds.
+#[inline]
 pub(crate) const fn splitmix64(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

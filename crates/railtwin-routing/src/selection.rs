@@ -58,6 +58,7 @@ impl DestinationOrder {
     }
 
     /// Which of `members` links are taken towards `target` whose lower ends are in `tier`: 0 for NICs.
+    #[inline]
     pub fn member(&self, tier: u8, target: DeviceId, members: usize) -> usize {
         let below = usize::from(tier).saturating_sub(1);
         let place = u64::from(self.place[target.index()]);
@@ -72,6 +73,7 @@ fn far_port(fabric: &Fabric, link: LinkId) -> u32 {
 }
 
 /// The slice of a destination: the index of the downlink that leads to it at its first leaf.
+#[inline]
 pub(crate) fn slice_of(fabric: &Fabric, forwarding: &Forwarding, target: DeviceId) -> Option<u32> {
     forwarding.accesses(target).first().map(|access| far_port(fabric, access.link))
 }

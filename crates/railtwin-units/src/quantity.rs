@@ -12,37 +12,44 @@ impl SimTime {
     pub const NEVER: SimTime = SimTime(u64::MAX);
 
     /// A time of `ps` picoseconds.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
     /// A time of `ns` nanoseconds.
+    #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns.saturating_mul(1_000))
     }
 
     /// A time of `seconds`, rounded to the nearest picosecond; negative and NaN become zero, what is longer than all
     /// times [`SimTime::NEVER`].
+    #[inline]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e12).round() as u64)
     }
 
     /// Whole picoseconds.
+    #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
     /// Seconds as a float, for rates and for people.
+    #[inline]
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
 
     /// The span since `earlier`, zero when `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: SimTime) -> SimTime {
         SimTime(self.0.saturating_sub(earlier.0))
     }
 
     /// Addition that stays at [`SimTime::NEVER`] instead of wrapping, as `+` does; this one is `const`.
+    #[inline]
     pub const fn saturating_add(self, span: SimTime) -> SimTime {
         SimTime(self.0.saturating_add(span.0))
     }
@@ -85,6 +92,7 @@ pub struct Bytes(pub u64);
 impl Bytes {
     /// The time that this size takes at `rate`, rounded to the nearest picosecond;
     /// [`SimTime::NEVER`] at rate zero.
+    #[inline]
     pub fn time_at(self, rate: Rate) -> SimTime {
         if rate.0 == 0 {
             return SimTime::NEVER;
@@ -111,26 +119,31 @@ impl Rate {
     pub const ZERO: Rate = Rate(0);
 
     /// A rate of `bits_per_s`.
+    #[inline]
     pub const fn from_bits_per_s(bits_per_s: u64) -> Self {
         Self(bits_per_s)
     }
 
     /// A rate in 10^9 bits per second.
+    #[inline]
     pub const fn from_gbps(gbps: u64) -> Self {
         Self(gbps * 1_000_000_000)
     }
 
     /// Bits per second.
+    #[inline]
     pub const fn bits_per_s(self) -> u64 {
         self.0
     }
 
     /// Bytes per second as a float, the flow engine's unit.
+    #[inline]
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
 
     /// The rate in 10^9 bits per second, for people.
+    #[inline]
     pub fn gbps(self) -> f64 {
         self.0 as f64 * 1e-9
     }

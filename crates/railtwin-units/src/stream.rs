@@ -6,6 +6,7 @@ use rand_pcg::rand_core::SeedableRng;
 pub type Stream = Pcg64Mcg;
 
 /// The stream called `name` of run seed `seed`: the same pair gives the same numbers everywhere.
+#[inline]
 pub fn named(seed: u64, name: &str) -> Stream {
     let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
     for byte in name.bytes() {
@@ -15,6 +16,7 @@ pub fn named(seed: u64, name: &str) -> Stream {
 }
 
 /// One step of splitmix64 (Steele, Lea, Flood 2014): a bijection with full avalanche.
+#[inline]
 pub fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -56,6 +56,7 @@ pub struct Course {
 
 impl Course {
     /// What a leg waits for.
+    #[inline]
     pub fn waits_of(&self, leg: usize) -> &[Wait] {
         &self.waits[self.wait_start[leg] as usize..self.wait_start[leg + 1] as usize]
     }

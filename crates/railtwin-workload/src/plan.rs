@@ -123,6 +123,7 @@ pub struct Plan {
 
 impl Plan {
     /// Bytes that all operations of a step ask of each pattern together.
+    #[inline]
     pub fn bytes_by_pattern(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.patterns.len()];
         for operation in &self.operations {
@@ -134,6 +135,7 @@ impl Plan {
     }
 
     /// The operations that `operation` waits for.
+    #[inline]
     pub fn dependencies_of(&self, operation: OperationId) -> &[OperationId] {
         let start = self.dependency_start[operation.index()] as usize;
         &self.dependencies[start..self.dependency_start[operation.index() + 1] as usize]
@@ -163,6 +165,7 @@ impl Plan {
     }
 
     /// Time that one lane computes.
+    #[inline]
     pub fn compute_of_lane(&self, lane: u32) -> SimTime {
         let mut total = SimTime::ZERO;
         for operation in self.operations.iter().filter(|operation| operation.lane == lane) {
@@ -202,6 +205,7 @@ impl PlanBuilder {
     }
 
     /// The code of an operation name.
+    #[inline]
     pub fn name(&mut self, name: &str) -> u32 {
         if let Some(&code) = self.codes.get(name) {
             return code;
@@ -213,6 +217,7 @@ impl PlanBuilder {
     }
 
     /// Adds a pattern.
+    #[inline]
     pub fn pattern(&mut self, pattern: Pattern) -> PatternId {
         self.plan.patterns.push(pattern);
         PatternId::from_index(self.plan.patterns.len() - 1)
@@ -222,6 +227,7 @@ impl PlanBuilder {
     ///
     /// # Panics
     /// When it waits for a later one: plans are built in order.
+    #[inline]
     pub fn push(&mut self, operation: Operation, after: &[OperationId]) -> OperationId {
         let id = OperationId::from_index(self.plan.operations.len());
         assert!(after.iter().all(|earlier| *earlier < id), "dependencies point to earlier operations");
@@ -232,11 +238,13 @@ impl PlanBuilder {
     }
 
     /// Gives mutable access to what is not the graph: flops, tokens, notes.
+    #[inline]
     pub fn facts(&mut self) -> (&mut Option<f64>, &mut Option<u64>, &mut Vec<String>) {
         (&mut self.plan.flops, &mut self.plan.tokens, &mut self.plan.notes)
     }
 
     /// The finished plan.
+    #[inline]
     pub fn finish(self) -> Plan {
         self.plan
     }
