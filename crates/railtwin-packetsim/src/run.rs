@@ -350,7 +350,11 @@ impl<C: Control> Part<C> {
                     let packet = Packet { queue_pair: job, ..Packet::new(Kind::Halt) };
                     for host in 0..shared.network.host_at.len() as u32 {
                         if let Some(number) = own(host, &self.mail) {
-                            Post { mail: &mut self.mail, parts }.tell(number, at.saturating_add(lookahead), packet);
+                            Post { mail: &mut self.mail, parts }.tell(
+                                number,
+                                at.saturating_add(lookahead),
+                                packet,
+                            );
                         }
                     }
                 }
@@ -416,8 +420,12 @@ impl<C: Control> Device<C> {
         // What would leave beyond all times was never sent whole.
         let within = |until: &u64| *until < NEVER;
         match &self.kind {
-            DeviceState::Host(host) => host.ports.iter().map(|port| port.port.busy_until).filter(within).max(),
-            DeviceState::Switch(switch) => switch.ports.iter().map(|port| port.busy_until).filter(within).max(),
+            DeviceState::Host(host) => {
+                host.ports.iter().map(|port| port.port.busy_until).filter(within).max()
+            }
+            DeviceState::Switch(switch) => {
+                switch.ports.iter().map(|port| port.busy_until).filter(within).max()
+            }
         }
         .unwrap_or(0)
     }

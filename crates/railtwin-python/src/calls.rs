@@ -79,6 +79,9 @@ fn run_point(
         progress.advance(replicates(&resolved));
         return Ok(Run::of_folder(done, label)?);
     }
+    // A process that is killed takes the notebook along.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    railtwin::Estimate::of(&resolved, threads).check(&resolved, railtwin::memory::available())?;
     let run = railtwin::Run::of(resolved, &|| progress.advance(1));
     if let Some(path) = &path {
         run.write(path)?;
