@@ -3,6 +3,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use railtwin::Question;
 use railtwin_scenario::EngineName;
+use railtwin_units::Bytes;
 
 /// Which engine is asked.
 #[derive(Args, Debug)]
@@ -13,9 +14,17 @@ pub(crate) struct EngineArgs {
     /// Threads of one run of the packet engine; the result does not depend on them
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = counts())]
     pub(crate) threads: u32,
+    /// Memory that the command may use, such as 16GiB; default what the machine has to spare
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| text.parse::<Bytes>())]
+    memory: Option<Bytes>,
 }
 
 impl EngineArgs {
+    /// Bytes that the command may use.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.map_or_else(railtwin::memory::available, |bytes| bytes.0)
+    }
+
     /// The question to that engine.
     pub(crate) fn ask(&self, question: Question) -> Question {
         question.with_engine(self.engine).with_threads(self.threads)

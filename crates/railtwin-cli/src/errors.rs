@@ -34,6 +34,9 @@ pub enum CliError {
     /// Figures are not what the scenario expects.
     #[error("not as expected: {}", .0.join("; "))]
     Unexpected(Vec<String>),
+    /// Simulated time came to its end before the work did: one sentence for each point.
+    #[error("{}", .0.join("\n"))]
+    TimeUp(Vec<String>),
     /// Findings accuse somebody: said on the stream of data already.
     #[error("somebody is accused")]
     Accused,
@@ -82,6 +85,7 @@ impl CliError {
                 Self::Folder(error.to_string())
             }
             railtwin::Error::Store(error) => Self::unreadable(&error),
+            railtwin::Error::TooLarge { message, remedy } => Self::input(message, remedy),
             railtwin::Error::File { path, problem } => {
                 let help = "name a scenario file, a text that begins with `schema = 1`";
                 Self::input(format!("cannot read {path}: {problem}"), help)
@@ -118,7 +122,12 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Call(_) | Self::Input { .. } | Self::Scenario { .. } => 2,
-            Self::Unexpected(_) | Self::Accused | Self::Folder(_) | Self::Points { .. } | Self::Write(_) => 1,
+            Self::Unexpected(_)
+            | Self::TimeUp(_)
+            | Self::Accused
+            | Self::Folder(_)
+            | Self::Points { .. }
+            | Self::Write(_) => 1,
         }
     }
 
@@ -149,7 +158,7 @@ impl CliError {
                 let help = "the points that are done are kept: the same command runs the others again";
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), Some(help.to_owned()))))
             }
-            Self::Unexpected(_) | Self::Folder(_) | Self::Write(_) => {
+            Self::Unexpected(_) | Self::TimeUp(_) | Self::Folder(_) | Self::Write(_) => {
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), None)))
             }
         }

@@ -1,10 +1,11 @@
 //! `railtwin run`: a scenario, simulated, as a run folder with its report.
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
-use railtwin::{Question, Resolved, Run};
+use railtwin::{Estimate, Question, Resolved, Run};
 use railtwin_store::{RunFolder, Status, one_line};
 use serde_json::{Map, Value, json};
 
@@ -49,15 +50,50 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question);
     let out = (!args.no_folder).then_some(args.out.as_path());
-    let points = run_points(&question, out, args.force)?;
+    let points = run_points(&question, out, args.force, args.engine.memory())?;
+    write_warnings(&points, streams.notes)?;
     if args.json {
         let value = json_of(&question, &points)?;
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
     } else {
         write_text(&question, &points, streams.out)?;
     }
-    let missed: Vec<String> = points.iter().flat_map(missed).collect();
-    if missed.is_empty() { Ok(()) } else { Err(CliError::Unexpected(missed)) }
+    verdict(&points, points.iter().flat_map(missed).collect())
+}
+
+/// What the points came to together: simulated time that was up, or figures that are not as expected.
+pub(crate) fn verdict(points: &[Point], missed: Vec<String>) -> Result<(), CliError> {
+    let up = points.iter().filter_map(|point| {
+        let words = railtwin::time_up::of(&point.info)?;
+        Some(if point.label.is_empty() {
+            words.to_owned()
+        } else {
+            format!("{}: {words}", label_text(&point.label))
+        })
+    });
+    let up: Vec<String> = up.collect();
+    match (up.is_empty(), missed.is_empty()) {
+        (false, _) => Err(CliError::TimeUp(up)),
+        (true, false) => Err(CliError::Unexpected(missed)),
+        (true, true) => Ok(()),
+    }
+}
+
+/// What readers of the figures should know, each once, with the first point that says it. That simulated time was up is
+/// left to the end.
+pub(crate) fn write_warnings(points: &[Point], notes: &mut dyn Write) -> Result<(), CliError> {
+    let mut said = std::collections::BTreeSet::new();
+    for point in points {
+        let last = railtwin::time_up::of(&point.info);
+        for warning in point.info.warnings.iter().filter(|warning| Some(warning.as_str()) != last) {
+            if said.insert(warning) {
+                let of = label_text(&point.label);
+                let of = if of.is_empty() { of } else { format!(" ({of})") };
+                writeln!(notes, "warning{of}: {warning}")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs all points one after another; complete run folders are taken as they are unless `force`.
@@ -65,6 +101,7 @@ pub(crate) fn run_points(
     question: &Question,
     out: Option<&Path>,
     force: bool,
+    memory: u64,
 ) -> Result<Vec<Point>, CliError> {
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
@@ -76,17 +113,41 @@ pub(crate) fn run_points(
             resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))
         })
         .collect::<Result<_, _>>()?;
+    let mut expected = Vec::new();
+    for (point, resolved) in points.iter().zip(&resolved) {
+        // What is complete takes no memory.
+        let path = folder_of(resolved, out).filter(|_| !force);
+        let done = path.map(|path| is_complete(&path)).transpose().map_err(wrong)?.unwrap_or(false);
+        let threads = available_parallelism().map_or(1, usize::from);
+        let estimate = (!done).then(|| Estimate::of(resolved, threads));
+        if let Some(estimate) = &estimate {
+            let fits = estimate.check(resolved, memory);
+            fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
+        }
+        expected.push(estimate);
+    }
     let meter = Meter::new(resolved.iter().map(|point| u64::from(point.scenario.run.replicates)).sum());
     let mut done = Vec::new();
-    for (point, resolved) in points.into_iter().zip(resolved) {
+    for ((point, resolved), estimate) in points.into_iter().zip(resolved).zip(expected) {
+        let words = estimate.and_then(|estimate| estimate.with_packets(&resolved).words());
+        words.into_iter().for_each(|words| meter.say(words));
         done.push(run_point(point.label, resolved, out, force, &meter).map_err(wrong)?);
     }
     meter.finish();
     Ok(done)
 }
 
-/// Packet-hops from which a person is told how many there are.
-const MANY_HOPS: f64 = 5e8;
+/// Where the run folder of a point goes.
+fn folder_of(resolved: &Resolved, out: Option<&Path>) -> Option<PathBuf> {
+    let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(resolved));
+    out.map(|out| out.join(name))
+}
+
+/// Whether there is a run folder that is complete.
+pub(crate) fn is_complete(path: &Path) -> Result<bool, railtwin::Error> {
+    let folder = RunFolder::find(path)?;
+    Ok(folder.map(|folder| folder.info()).transpose()?.is_some_and(|info| info.status == Status::Complete))
+}
 
 fn run_point(
     label: Vec<(String, String)>,
@@ -95,8 +156,7 @@ fn run_point(
     force: bool,
     meter: &Meter,
 ) -> Result<Point, railtwin::Error> {
-    let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(&resolved));
-    let path = out.map(|out| out.join(name));
+    let path = folder_of(&resolved, out);
     if let Some(path) = &path
         && let Some(folder) = RunFolder::find(path)?
     {
@@ -110,9 +170,6 @@ fn run_point(
     }
     // Made before the simulation, so that readers find it, and a place that cannot be written costs no time.
     let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
-    if let Some(hops) = railtwin::engines::packet_hops(&resolved).filter(|&hops| hops > MANY_HOPS) {
-        meter.say(format!("{:.1} billion packet-hops a replicate, at some millions a second", hops * 1e-9));
-    }
     let start = Instant::now();
     let run = Run::of_into(resolved, folder.as_ref(), &|| meter.tick())?;
     let seconds = start.elapsed().as_secs_f64();

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use clap::Args;
-use railtwin::Question;
+use railtwin::{Estimate, Question};
 use railtwin_scenario::Scenario;
 use railtwin_store::sweep_index::SweepCase;
 use railtwin_store::{RunFolder, Status, StoreError, SweepIndex};
@@ -13,7 +14,7 @@ use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, answers, json_of, missed, not_judged};
+use crate::run::{Point, answers, is_complete, json_of, missed, not_judged, verdict, write_warnings};
 use crate::sweep_processes::{Report, Task, Width, program, run_all};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
@@ -45,6 +46,8 @@ struct SweptPoint {
     label: Vec<(String, String)>,
     run_id: String,
     scenario: Scenario,
+    /// Memory that it will take; 0 where it is complete.
+    bytes: f64,
 }
 
 /// Reasons that the error of failed points names.
@@ -66,14 +69,19 @@ const DESIGN_FIGURES: [&str; 5] =
 pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question);
-    let points = points_of(&question)?;
+    let memory = args.engine.memory();
+    let points = points_of(&question, &args.out, args.force, memory)?;
     let name = points.first().map_or("sweep", |point| point.scenario.name.as_str());
     let folder = args.out.join(name);
     let mut index = index_of(&folder, name, &points, args.force)?;
     let base = args.scenario.parent().filter(|base| !base.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let width = Width { jobs: args.jobs, threads: args.engine.threads };
+    // So many points at a time as there is memory for, unless somebody says how many.
+    let largest = points.iter().map(|point| point.bytes).fold(1.0, f64::max);
+    let fitting = (memory as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
+    let width = Width { jobs: args.jobs, fitting, threads: args.engine.threads };
     let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, width)?;
     let done = done_points(&index, points, &seconds)?;
+    write_warnings(&done, streams.notes)?;
     if args.json {
         let mut value = json_of(&question, &done)?;
         value["sweep"] = json!(folder);
@@ -91,18 +99,26 @@ pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> 
         let label = crate::run::label_text(&point.label);
         missed(point).into_iter().map(|words| format!("{label}: {words}")).collect::<Vec<_>>()
     };
-    let missed: Vec<String> = done.iter().flat_map(in_words).collect();
-    if missed.is_empty() { Ok(()) } else { Err(CliError::Unexpected(missed)) }
+    verdict(&done, done.iter().flat_map(in_words).collect())
 }
 
-/// All points, each resolved once: a wrong point is found before anything runs or is written.
-fn points_of(question: &Question) -> Result<Vec<SweptPoint>, CliError> {
+/// All points, each resolved once: a point that is wrong or too large is found before anything runs or is written.
+fn points_of(question: &Question, out: &Path, force: bool, memory: u64) -> Result<Vec<SweptPoint>, CliError> {
     let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
     let swept = points.into_iter().map(|point| {
         let resolved = question.resolve(&point.scenario);
         let resolved = resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
         let run_id = railtwin::run::id_of(&resolved);
-        Ok(SweptPoint { label: point.label, run_id, scenario: point.scenario })
+        let folder = out.join(&point.scenario.name).join(&run_id);
+        let estimate = Estimate::of(&resolved, available_parallelism().map_or(1, usize::from));
+        let mut bytes = estimate.bytes;
+        if force || !is_complete(&folder).map_err(|error| CliError::of(error, ""))? {
+            let fits = estimate.check(&resolved, memory);
+            fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
+        } else {
+            bytes = 0.0;
+        }
+        Ok(SweptPoint { label: point.label, run_id, scenario: point.scenario, bytes })
     });
     swept.collect()
 }

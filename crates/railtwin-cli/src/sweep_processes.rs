@@ -54,6 +54,8 @@ pub(crate) fn program(call: &OsStr) -> Result<PathBuf, CliError> {
 pub(crate) struct Width {
     /// Points at a time; none = as many as there are cores for.
     pub(crate) jobs: Option<u32>,
+    /// Points at a time that there is memory for.
+    pub(crate) fitting: u32,
     /// Threads of one run of the packet engine.
     pub(crate) threads: u32,
 }
@@ -68,6 +70,7 @@ pub(crate) fn run_all(
 ) {
     let cores = available_parallelism().map_or(1, usize::from);
     let fitting = (cores / width.threads as usize).max(1);
+    let fitting = fitting.min(width.fitting as usize);
     let jobs = width.jobs.map_or(fitting, |jobs| jobs as usize).min(tasks.len());
     let threads = (cores / jobs.max(1)).max(1);
     let queue = Mutex::new(VecDeque::from(tasks));

@@ -3,6 +3,7 @@
 //! * [`graph`]: the operations of all jobs of a case as one graph.
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
+//! * [`extent`]: how many rows that makes, counted before it is done.
 //! * [`choose`]: the path of every queue pair, by balancer.
 //! * [`plan`]: what hosts and controllers plan for it.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
@@ -14,6 +15,7 @@ pub mod bundles;
 pub mod case;
 pub mod choose;
 pub mod edge_rates;
+pub mod extent;
 pub mod fault;
 pub mod graph;
 pub mod lower;
@@ -27,6 +29,7 @@ pub mod run_log;
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
 pub use edge_rates::EdgeRates;
+pub use extent::Extent;
 pub use fault::{Fault, FaultKind, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;

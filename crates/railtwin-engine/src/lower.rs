@@ -1,13 +1,10 @@
 //! From ranks to links: algorithm, queue pairs, source ports, paths.
 use std::collections::{BTreeMap, HashMap};
 
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::SimTime;
-use railtwin_workload::{
-    Collective, Edge, HostLayout, Member, Pattern, Shape, chain_tree, collective, direct, nvls, nvls_tree,
-    ring, shape,
-};
+use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape, shape_of};
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter};
@@ -104,34 +101,20 @@ impl<'a> Lowering<'a> {
     /// The shape of a pattern's communicators together, the cap on its bus bandwidth, and the first bundle of each
     /// communicator.
     fn shape(&self, job: usize, pattern: &Pattern) -> (Shape, f64, Vec<u32>) {
-        let fabric = &*self.case.fabric;
-        let places = &self.case.placements[job];
-        let member = |&rank: &u32| {
-            let place = places[rank as usize];
-            let nic = fabric.host_model(place.host).nic_of_gpu(place.gpu);
-            Member { rank, host: place.host.0, gpu: place.gpu, nic }
-        };
-        let first = places.first().map_or(HostId(0), |place| place.host);
-        let model = fabric.host_model(first);
-        let layout = HostLayout {
-            gpu_of_nic: (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect(),
-            nvlink: model.has_nvswitch(),
-            pxn: self.case.routing.pxn,
-        };
+        let layout = layout_of(self.case, job);
+        let model = first_model(self.case, job);
         let mut all = Shape::default();
         let mut first_bundles = Vec::with_capacity(pattern.communicators.len());
         for communicator in &pattern.communicators {
-            let members: Vec<Member> = communicator.iter().map(member).collect();
-            let one = match (pattern.collective, pattern.algorithm) {
-                (Collective::SendReceive, _) => direct::pairs(&members, &layout),
-                (kind, collective::Algorithm::Ring) => ring::ring(kind, &members, &layout),
-                (_, collective::Algorithm::Tree) => chain_tree::chain_tree(&members, &layout),
-                (_, collective::Algorithm::Nvls) => nvls::nvls(&members, &layout),
-                (_, collective::Algorithm::NvlsTree) => nvls_tree::nvls_tree(&members, &layout),
-                (kind, collective::Algorithm::Direct) => direct::direct(kind, &members, &layout),
-            };
+            let members = members_of(self.case, job, communicator);
+            let one = shape_of(pattern.collective, pattern.algorithm, &members, &layout);
             first_bundles.push(all.bundles.len() as u32);
             let first_edge = all.edges.len() as u32;
+            if first_edge == 0 {
+                // Not copied: the edges of a direct exchange among thousands are the most that a case holds.
+                all = one;
+                continue;
+            }
             all.edges.extend(&one.edges);
             all.bundles.extend(
                 one.bundles.iter().map(|b| shape::Bundle { first_edge: b.first_edge + first_edge, ..*b }),
@@ -364,8 +347,34 @@ fn flow_paths<'a>(
     })
 }
 
+/// Where the ranks of a communicator sit.
+pub(crate) fn members_of(case: &Case, job: usize, communicator: &[u32]) -> Vec<Member> {
+    let places = &case.placements[job];
+    let member = |&rank: &u32| {
+        let place = places[rank as usize];
+        let nic = case.fabric.host_model(place.host).nic_of_gpu(place.gpu);
+        Member { rank, host: place.host.0, gpu: place.gpu, nic }
+    };
+    communicator.iter().map(member).collect()
+}
+
+/// The model of the job's first host, which stands for all of them.
+fn first_model(case: &Case, job: usize) -> &HostModel {
+    case.fabric.host_model(case.placements[job].first().map_or(HostId(0), |place| place.host))
+}
+
+/// How the hosts of a job hang together.
+pub(crate) fn layout_of(case: &Case, job: usize) -> HostLayout {
+    let model = first_model(case, job);
+    HostLayout {
+        gpu_of_nic: (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect(),
+        nvlink: model.has_nvswitch(),
+        pxn: case.routing.pxn,
+    }
+}
+
 /// The NICs of an edge; none inside a host.
-fn ends(fabric: &Fabric, edge: &Edge) -> Option<(DeviceId, DeviceId)> {
+pub(crate) fn ends(fabric: &Fabric, edge: &Edge) -> Option<(DeviceId, DeviceId)> {
     match *edge {
         Edge::Network { source_host, source_nic, target_host, target_nic, .. } => {
             Some((fabric.nic(HostId(source_host), source_nic), fabric.nic(HostId(target_host), target_nic)))

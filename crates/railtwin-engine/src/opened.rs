@@ -61,6 +61,6 @@ impl<'a> Opened<'a> {
 }
 
 /// Backend ports of a NIC.
-fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
+pub(crate) fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
     fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend).count().max(1) as u32
 }

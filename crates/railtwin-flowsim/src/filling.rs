@@ -63,6 +63,11 @@ struct Survey {
     next_bend: f64,
 }
 
+/// Bytes of a variable on a constraint: id, share, slot, cell.
+pub const BYTES_OF_ENTRY: usize = 2 * size_of::<u32>() + size_of::<f64>() + size_of::<Cell>();
+/// Bytes of a variable: start, weight, ceiling, level, what was told, two marks.
+pub const BYTES_OF_VARIABLE: usize = size_of::<u32>() + 4 * size_of::<f64>() + 2 * size_of::<bool>();
+
 /// A max-min problem and its solution, changed step by step. Levels are rates per weight.
 #[derive(Debug)]
 pub struct Filling {

@@ -10,6 +10,7 @@
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
 //! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
 //! * [`ailing`]: links that run worse for a while; [`ranks`]: ranks that come late or not at all.
+//! * [`footprint`]: what a run takes, before it runs.
 //! * [`engine`]: the event loop; [`edge_rates`]: what each queue pair carries and could carry at one moment.
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod edge_rates;
 pub mod engine;
 pub mod filling;
 pub mod flight;
+pub mod footprint;
 pub mod ledger;
 pub mod max_min;
 pub mod meter;

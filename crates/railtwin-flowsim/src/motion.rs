@@ -44,6 +44,9 @@ struct Progress {
     version: u32,
 }
 
+/// Bytes of a bundle beside its variable: where it is, and when it ends.
+pub const BYTES_OF_BUNDLE: usize = size_of::<Progress>() + size_of::<Reverse<End>>();
+
 /// Bundles that move at max-min rates, in seconds from some moment.
 #[derive(Debug)]
 pub struct Motion {

@@ -3,7 +3,8 @@
 //! * `network`: devices, lines and routes, which do not change; `program`: the work of each host.
 //! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender`, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
-//! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind.
+//! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind; [`footprint`]: what a run
+//!   takes, before it runs.
 //!
 //! A device acts on its own state alone and sends packets to others, which arrive no sooner than the least time over
 //! any link. So all devices can be worked off one after the other, or side by side, for that long: a window. Within
@@ -17,6 +18,7 @@ mod congestion;
 mod connection;
 mod credit;
 mod engine;
+pub mod footprint;
 mod histogram;
 mod host;
 mod log;

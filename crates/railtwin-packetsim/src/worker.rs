@@ -46,6 +46,10 @@ pub(crate) struct In {
     over: bool,
 }
 
+/// Bytes of a leg at the hosts where it begins and ends, with what it waits for.
+pub(crate) const BYTES_OF_LEG: usize =
+    size_of::<Out>() + size_of::<In>() + size_of::<(u32, i32, u32)>() + 3 * size_of::<u32>();
+
 /// The part of a host in one pattern: its operations follow each other in the order of the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {

@@ -79,6 +79,9 @@ fn run_point(
         progress.advance(replicates(&resolved));
         return Ok(Run::of_folder(done, label)?);
     }
+    // A process that is killed takes the notebook along.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    railtwin::Estimate::of(&resolved, threads).check(&resolved, railtwin::memory::available())?;
     // Made before the simulation: another process that wants the folder is told at once.
     let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
     let run = railtwin::Run::of_into(resolved, folder.as_ref(), &|| progress.advance(1))?;

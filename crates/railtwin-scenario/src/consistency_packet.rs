@@ -39,7 +39,7 @@ fn outside(key: &str, bytes: u64, least: u64, most: u64, hint: &'static str) -> 
 }
 
 /// Bytes in the unit in which they are the shortest whole number.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let decimal = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
     let unit = decimal.iter().find(|(_, scale)| bytes >= *scale && bytes.is_multiple_of(*scale));
     let decimal = unit.map(|(unit, scale)| format!("{} {unit}", bytes / scale));

@@ -56,6 +56,7 @@ mod keys_telemetry;
 mod packet_spec;
 mod parse;
 mod parts;
+mod remarks;
 mod resolve;
 mod resolve_caps;
 mod resolve_failures;

@@ -99,7 +99,7 @@ impl Scenario {
         }
         let mut packets = resolve_packet::packets(self, &fabric, source)?;
         packets.troubles.extend(troubles.packets);
-        Ok(Case {
+        let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
             work,
@@ -116,7 +116,12 @@ impl Scenario {
             truths: troubles.truths,
             packets,
             fabric,
-        })
+        };
+        let remarks = self.remarks(&case, &specs);
+        if let Some(job) = case.work.jobs.first_mut() {
+            job.plan.notes.extend(remarks);
+        }
+        Ok(case)
     }
 }
 

@@ -3,6 +3,7 @@
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
 //!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
+//! * [`extent`]: how many bundles and edges that makes, counted without laying them out.
 //! * [`mod@course`]: what each piece of a bundle waits for, for engines that move messages.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
 //! * [`pipeline`]: the order of forward and backward passes in a pipeline.
@@ -21,6 +22,7 @@ pub mod course;
 pub mod direct;
 pub mod error;
 pub mod memory;
+pub mod extent;
 pub mod models;
 pub mod nvls;
 pub mod nvls_tree;
@@ -38,6 +40,7 @@ pub use collective::{Algorithm, Collective};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
 pub use memory::{Memory, Recompute};
+pub use extent::{Extent, extent_of, shape_of};
 pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
 pub use ranks::Parallelism;
 pub use shape::{Bundle, Edge, HostLayout, Member, Shape};

@@ -29,6 +29,14 @@ pub enum Error {
     /// Telemetry of a real cluster that cannot be read.
     #[error(transparent)]
     Format(Box<railtwin_formats::FormatError>),
+    /// A run that would not fit into memory.
+    #[error("{message}; {remedy}")]
+    TooLarge {
+        /// What it would take, and what there is.
+        message: String,
+        /// What would be smaller.
+        remedy: String,
+    },
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),

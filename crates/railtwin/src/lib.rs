@@ -4,6 +4,7 @@
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
 //! * [`headline`]: the answer of a run, and of two, in words.
+//! * [`estimate`]: what a run will take, before it begins.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
@@ -35,6 +36,7 @@ pub mod diagnose;
 pub mod diagnosis_page;
 pub mod engines;
 pub mod error;
+pub mod estimate;
 pub mod exposed;
 pub mod faults;
 pub mod figures;
@@ -43,6 +45,7 @@ pub mod headline;
 pub mod link_bins;
 pub mod links;
 pub mod map;
+pub mod memory;
 pub mod moves;
 pub mod nic_ports;
 pub mod packet_figures;
@@ -61,9 +64,11 @@ pub mod score;
 pub mod simulate;
 pub mod tables;
 pub mod telemetry_run;
+pub mod time_up;
 pub mod watch;
 
 pub use error::Error;
+pub use estimate::Estimate;
 pub use question::{Question, Resolved};
 pub use run::{Run, Unexpected};
 

@@ -17,7 +17,7 @@ use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
-use crate::{faults, figures, headline, packet_tables, tables};
+use crate::{faults, figures, headline, packet_tables, tables, time_up};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -73,6 +73,8 @@ impl Run {
         info.figures = figures::of_design(&design);
         info.figures.extend(crate::balance::after_spine_loss(&resolved));
         info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
+        // Copies of a job say the same.
+        info.warnings.dedup();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
         let (mut moves, mut telemetry) = (Moves::default(), None);
         if !case.work.jobs.is_empty() {
@@ -95,9 +97,20 @@ impl Run {
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);
             info.counters.insert("max_min_bundles".into(), done.log.solved_bundles);
+            if done.log.search_rounds > 0 {
+                info.counters.insert("search_rounds".into(), done.log.search_rounds);
+                info.counters.insert("restless_searches".into(), done.log.restless_searches);
+                info.counters.insert("joined_phases".into(), done.log.joined_phases);
+            }
             (table, flows) = Lowering::new(case, done.chosen).table(&LinkMask::none(&case.fabric), true);
             info.counters.insert("queue_pair_paths".into(), flows.len() as u64);
             info.counters.insert("bundles".into(), table.bundles() as u64);
+            if let Some(warning) = time_up::warning(case, &done, &table) {
+                let out = done.replicates.iter().filter(|replicate| replicate.time_up).count();
+                info.counters.insert(time_up::COUNTER.into(), out as u64);
+                info.warnings.push(warning);
+            }
+            info.warnings.extend(searches(&done.log));
             if let Some(figure) = crate::balance::leaf_uplinks(&resolved, &flows) {
                 info.figures.push(figure);
             }
@@ -225,6 +238,26 @@ impl Run {
     pub fn unexpected(&self) -> Vec<Unexpected> {
         unexpected(&self.resolved.scenario.expect, &self.info.figures)
     }
+}
+
+/// What to know of rates that were searched for and not found to the last digit.
+fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
+    let (all, mut words) = (log.solves, Vec::new());
+    if log.restless_searches > 0 {
+        words.push(format!(
+            "{} of {all} searches for the rates of queue pairs that carry what they can did not come to rest within \
+             their bound: their rates are feasible, and may be below the fixed point",
+            log.restless_searches
+        ));
+    }
+    if log.joined_phases > 0 {
+        words.push(format!(
+            "the search for the rates of queue pairs that carry what they can reached its bound of work: in {} of {all} \
+             phases transfers end together, and times are up to 1 % too long",
+            log.joined_phases
+        ));
+    }
+    words
 }
 
 /// Figures outside their bounds.

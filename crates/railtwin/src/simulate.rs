@@ -15,6 +15,8 @@ pub struct Replicate {
     pub busbw: Vec<(usize, f64)>,
     /// Operations that never ended.
     pub unfinished: u64,
+    /// Whether simulated time came to its end while something still moved.
+    pub time_up: bool,
     /// Bytes over what it could have carried, of the most used network link.
     pub worst_link_utilization: f64,
     /// Utilization of the uplinks of leaves that carried anything; none where none did.
@@ -37,7 +39,7 @@ pub struct Simulation {
 }
 
 /// Replicates that run before their steps are handed on.
-const BATCH: u32 = 8;
+pub(crate) const BATCH: u32 = 8;
 
 /// What replicates are handed to: the number of the first, and they in order.
 pub type Handed<'a> = dyn FnMut(u32, &[Replicate]) -> Result<(), Error> + 'a;
@@ -117,6 +119,7 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         steps,
         busbw,
         unfinished: log.unfinished,
+        time_up: log.time_up,
         worst_link_utilization: crate::links::worst_utilization(case, log),
         uplinks: crate::links::uplink_use(case, log),
         exposed: crate::exposed::exposed(&case.work, 0, &log.times),

@@ -1,0 +1,158 @@
+//! What a run will take, said before it begins: rows, memory, and roughly time; and what is too large to begin.
+use railtwin_engine::{Extent, Pace};
+use railtwin_scenario::EngineName;
+use railtwin_workload::{Algorithm, Collective};
+
+use crate::engines::packet_hops;
+use crate::error::Error;
+use crate::question::Resolved;
+use crate::simulate::BATCH;
+
+/// Seconds from which on a person is told what to expect.
+const LONG: f64 = 10.0;
+/// Packet-hops of a second on one core: `make bench` measures 4 to 8 million.
+const HOPS_PER_S: f64 = 5e6;
+/// Bytes of the program before anything is lowered.
+const PROGRAM: f64 = 12e6;
+/// Rows of one kind that 32 bits can number.
+const ROWS_MAX: f64 = u32::MAX as f64;
+
+/// What a run will take.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Estimate {
+    /// Rows of a replicate.
+    pub extent: Extent,
+    /// Most bytes at once, beside the scenario's own fabric and plan: within a factor of two of what was measured on
+    /// jobs of 128 to 9,216 GPUs, of three where queue pairs carry what they can.
+    pub bytes: f64,
+    /// Seconds of all replicates, roughly: of the flow engine what its tables take, not how often rates change.
+    pub seconds: f64,
+    /// Packets that will cross links in a replicate, where packets move.
+    pub packet_hops: Option<f64>,
+}
+
+impl Estimate {
+    /// Counts a point; `threads` replicates run side by side. Nothing is lowered.
+    pub fn of(resolved: &Resolved, threads: usize) -> Self {
+        let case = &resolved.case;
+        let extent = Extent::of(case);
+        let joined = case.pace == Pace::Class;
+        let (one, mut seconds) = match resolved.scenario.engine {
+            EngineName::Flow => (
+                railtwin_flowsim::footprint::bytes(&extent, joined),
+                railtwin_flowsim::footprint::seconds(&extent, joined),
+            ),
+            EngineName::Packet => {
+                let hosts = case.placements.iter().map(|places| {
+                    let hosts = places.iter().map(|place| place.host);
+                    hosts.collect::<std::collections::BTreeSet<_>>().len() as u64
+                });
+                (railtwin_packetsim::footprint::bytes(&extent, hosts.max().unwrap_or(0)), 0.0)
+            }
+        };
+        let replicates = resolved.scenario.run.replicates;
+        let side_by_side = threads.clamp(1, BATCH.min(replicates).max(1) as usize);
+        // The chosen replicate is lowered once more for the page, with every path that it hands on.
+        let bytes = PROGRAM + (one * side_by_side as f64).max(extent.lowered_bytes(true));
+        // Of several the chosen one runs again.
+        let runs = if replicates > 1 { f64::from(replicates) / side_by_side as f64 + 1.0 } else { 1.0 };
+        seconds *= runs;
+        Self { extent, bytes, seconds, packet_hops: None }
+    }
+
+    /// Refuses what does not fit.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] with what was counted, the limit and what would be smaller.
+    pub fn check(&self, resolved: &Resolved, limit: u64) -> Result<(), Error> {
+        let rows = self.extent.most_rows();
+        let problem = if rows > ROWS_MAX {
+            format!("{} rows of one kind, and 32 bits number {}", count(rows), count(ROWS_MAX))
+        } else if self.bytes > limit as f64 {
+            format!("about {}, and {} may be used", gib(self.bytes), gib(limit as f64))
+        } else {
+            return Ok(());
+        };
+        let mut ways = vec!["fewer GPUs in a group"];
+        let patterns = || resolved.case.work.jobs.iter().flat_map(|job| &job.plan.patterns);
+        let direct = |pattern: &railtwin_workload::Pattern| {
+            pattern.algorithm == Algorithm::Direct && pattern.collective != Collective::SendReceive
+        };
+        let routing = &resolved.case.routing;
+        if patterns().any(|pattern| direct(pattern) && pattern.collective != Collective::AllToAll) {
+            ways.push("algorithm = \"ring\"");
+        }
+        if patterns().any(direct) && !routing.pxn {
+            ways.push("pxn = true");
+        }
+        if routing.queue_pairs > 1 {
+            ways.push("fewer queue_pairs");
+        }
+        if resolved.scenario.run.steps > 1 && self.extent.operations > self.extent.edges {
+            ways.push("fewer steps");
+        }
+        if resolved.case.pace == Pace::Bundle && !self.extent.dynamic {
+            ways.push("[run] pace = \"class\"");
+        }
+        if rows <= ROWS_MAX {
+            ways.push("or more memory by --memory, such as --memory 64GiB");
+        }
+        let message = format!("the job is too large: {} take {problem}", self.rows());
+        Err(Error::TooLarge { message, remedy: format!("write {}", ways.join(", ")) })
+    }
+
+    /// Edges, queue pairs and links in words.
+    fn rows(&self) -> String {
+        let Extent { edges, flows, links_each, operations, .. } = self.extent;
+        let paths = format!(
+            "{} edges with {} queue pairs over {links_each:.1} links each",
+            count(edges as f64),
+            count(flows as f64)
+        );
+        if operations > edges { format!("{} operations, {paths}", count(operations as f64)) } else { paths }
+    }
+
+    /// Counts packets too, once the point is known to fit: that lowers it.
+    pub fn with_packets(mut self, resolved: &Resolved) -> Self {
+        self.packet_hops = packet_hops(resolved);
+        let hops = self.packet_hops.unwrap_or(0.0) * f64::from(resolved.scenario.run.replicates);
+        self.seconds += hops / (HOPS_PER_S * f64::from(resolved.threads.max(1)));
+        self
+    }
+
+    /// What to expect, where that is long.
+    pub fn words(&self) -> Option<String> {
+        if self.seconds < LONG {
+            return None;
+        }
+        let hops = self.packet_hops.map(|hops| format!("{} packet-hops a replicate, ", count(hops)));
+        let (bytes, time) = (gib(self.bytes), duration(self.seconds));
+        Some(format!("expect about {bytes} and {time}: {}{}", hops.unwrap_or_default(), self.rows()))
+    }
+}
+
+/// A number for people.
+fn count(number: f64) -> String {
+    let scales = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
+    match scales.into_iter().find(|(scale, _)| number >= *scale) {
+        Some((scale, name)) => format!("{:.1} {name}", number / scale),
+        None => format!("{number:.0}"),
+    }
+}
+
+fn gib(bytes: f64) -> String {
+    let [kib, mib, gib] = [10, 20, 30].map(|power| bytes / f64::from(1_u32 << power));
+    match () {
+        () if gib >= 1.0 => format!("{gib:.1} GiB"),
+        () if mib >= 1.0 => format!("{mib:.0} MiB"),
+        () => format!("{kib:.0} KiB"),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
+    }
+}
