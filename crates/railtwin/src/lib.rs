@@ -3,6 +3,7 @@
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
+//! * [`assumed`]: the defaults that a result rests on.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
@@ -27,6 +28,7 @@
 //! ```
 #![allow(clippy::disallowed_methods, reason = "the façade reads scenarios and what they name")]
 
+pub mod assumed;
 pub mod balance;
 pub mod busbw;
 pub mod columns;
@@ -40,6 +42,7 @@ pub mod figures;
 pub mod gain;
 pub mod links;
 pub mod map;
+pub mod memory_figures;
 pub mod moves;
 pub mod nic_ports;
 pub mod packet_figures;
