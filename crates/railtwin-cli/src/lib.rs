@@ -40,6 +40,7 @@ mod score;
 mod sweep;
 mod sweep_processes;
 mod table;
+mod told;
 mod units;
 
 use std::ffi::OsString;

@@ -215,6 +215,7 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
                 "headline": point.info.headline,
                 "folder": point.folder,
                 "figures": object(&point.info.figures),
+                "assumed": railtwin::assumed::of_info(&point.info),
                 "warnings": point.info.warnings,
                 "unexpected": missed(point),
                 "wall_s": point.seconds,
@@ -262,6 +263,7 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
             table.row([figure.name.clone(), units::shown(figure.value, &figure.unit)]);
         }
         write!(out, "{}", table.text())?;
+        crate::told::write(std::slice::from_ref(point), out)?;
         if let Some(folder) = &point.folder {
             writeln!(out, "report  {}", folder.join("report.html").display())?;
         }

@@ -53,10 +53,11 @@ struct SweptPoint {
 /// Reasons that the error of failed points names.
 const REASONS_MAX: usize = 3;
 /// Figures that a table of points shows where the points have them.
-const KEY_FIGURES: [&str; 7] = [
+const KEY_FIGURES: [&str; 8] = [
     "step_time",
     "tokens_per_s",
     "mfu",
+    "gpu_memory_share",
     "busbw_mean",
     "exposed_idle",
     "worst_link_utilization",
@@ -243,6 +244,7 @@ fn write_text(
     if let Some(line) = not_judged(question)? {
         writeln!(out, "{line}")?;
     }
+    crate::told::write(points, out)?;
     let ran = points.iter().filter(|point| point.seconds.is_some()).count();
     Ok(writeln!(
         out,

@@ -76,3 +76,26 @@ fn a_place_that_cannot_be_written_is_told_with_status_1() {
         assert!(outcome.notes.contains("runs") && outcome.notes.contains("cannot"), "{}", outcome.notes);
     }
 }
+
+#[test]
+fn what_a_result_rests_on_and_what_is_wrong_with_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let collective = "collective = { kind = \"all-reduce\", bytes = \"64 MiB\" }";
+    let text = small("two", "");
+    assert!(text.contains(collective));
+    let workload = "workload = { recipe = \"llama-7b\", dp = 16, memory = \"allow\" }";
+    let scenario = written(folder.path(), "two.toml", &text.replace(collective, workload));
+    let efficiency = "efficiency 0.5, the default, of 989.5 TFLOP/s (job.workload.efficiency)";
+    let outcome = railtwin(&["run", &scenario, "--no-folder"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.notes);
+    assert!(outcome.out.contains(&format!("\nassumed  {efficiency}\n")), "{}", outcome.out);
+    assert!(
+        outcome.out.contains("\nwarning  job job-0: a GPU of stage 0 needs 108.7 GiB"),
+        "{}",
+        outcome.out
+    );
+    assert!(outcome.out.contains("\ngpu_memory_optimizer"), "{}", outcome.out);
+    let answer = railtwin(&["run", &scenario, "--no-folder", "--json"]).json();
+    assert_eq!(answer["runs"][0]["assumed"][0], efficiency);
+    assert!(answer["figures"]["gpu_memory_share"].as_f64().unwrap() > 1.0);
+}

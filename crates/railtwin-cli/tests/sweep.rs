@@ -54,6 +54,28 @@ fn all_points_run_and_only_what_is_missing_runs_again() {
 }
 
 #[test]
+fn a_point_that_no_gpu_holds_is_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let collective = "collective = { kind = \"all-reduce\", bytes = \"64 MiB\" }";
+    let workload = "workload = { recipe = \"llama-7b\", dp = 16, zero = [0, 1], memory = \"allow\" }";
+    let scenario = written(folder.path(), "zero.toml", &small("zero", "").replace(collective, workload));
+    let text = railtwin(&["sweep", &scenario, "--out", &shown(&folder.path().join("runs"))]);
+    assert_eq!(text.status, 0, "{}", text.notes);
+    let lines: Vec<&str> = text.out.lines().collect();
+    assert!(lines[0].contains("gpu_memory_share"), "{}", text.out);
+    let warnings: Vec<&&str> = lines.iter().filter(|line| line.starts_with("warning")).collect();
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with("warning  job.workload.zero=0: job job-0"),
+        "{}",
+        text.out
+    );
+    // What one point alone assumes, here that ranks hold the model whole, is none of all.
+    let assumed: Vec<&&str> = lines.iter().filter(|line| line.starts_with("assumed")).collect();
+    assert!(assumed.iter().any(|line| line.contains("(job.workload.efficiency)")), "{}", text.out);
+    assert!(!assumed.iter().any(|line| line.contains("(job.workload.zero)")), "{}", text.out);
+}
+
+#[test]
 fn a_wrong_point_is_told_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let text = small("wrong", "").replace("hosts = 2", "hosts = [2, 4, 100_000]");

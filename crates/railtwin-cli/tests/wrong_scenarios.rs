@@ -68,6 +68,28 @@ fn wrong_scenarios() -> Vec<(&'static str, String, Vec<&'static str>)> {
             swap(collective, "workload = { recipe = \"gpt9\" }"),
             vec!["wrong.toml:9", "gpt9", "gpt3-175b"],
         ),
+        (
+            "more GPUs than ranks",
+            swap(collective, "workload = { recipe = \"llama-7b\", dp = 17, zero = 1 }"),
+            vec!["wrong.toml:8", "hosts = 2, which have 16 GPUs", "17 ranks", "write gpus = 17"],
+        ),
+        (
+            "a job that no GPU holds",
+            swap(collective, "workload = { recipe = \"llama-7b\", dp = 16 }"),
+            vec![
+                "wrong.toml:9",
+                "needs 108.7 GiB",
+                "80.0 GiB",
+                "weights 12.6",
+                "zero = 1",
+                "memory = \"allow\"",
+            ],
+        ),
+        (
+            "a leaf that nobody builds",
+            swap("preset = \"leaf-spine\"", "preset = \"leaf-spine\"\nhosts_per_leaf = 64\nuplinks = 32"),
+            vec!["wrong.toml:4", "115.2 Tbps", "102.4 Tbps", "chip"],
+        ),
         ("an axis that is empty", swap("hosts = 2", "hosts = []"), vec!["wrong.toml:8", "empty list"]),
         ("an axis with a value twice", swap("hosts = 2", "hosts = [2, 2]"), vec!["wrong.toml:8", "twice"]),
     ]

@@ -23,7 +23,7 @@ fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 35] = [
+const OF_RUN: [&str; 36] = [
     "step_time",
     "tokens",
     "mfu",
@@ -40,6 +40,7 @@ const OF_RUN: [&str; 35] = [
     "time_lost",
     "not_computing",
     "nic_port_",
+    "gpu_memory",
     "fct_",
     "packet",
     "out_of_sequence",

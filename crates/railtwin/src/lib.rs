@@ -5,6 +5,7 @@
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
+//! * [`assumed`]: the defaults that a result rests on.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
@@ -29,6 +30,7 @@
 //! ```
 #![allow(clippy::disallowed_methods, reason = "the façade reads scenarios and what they name")]
 
+pub mod assumed;
 pub mod balance;
 pub mod busbw;
 pub mod columns;
@@ -46,6 +48,7 @@ pub mod link_bins;
 pub mod links;
 pub mod map;
 pub mod memory;
+pub mod memory_figures;
 pub mod moves;
 pub mod nic_ports;
 pub mod packet_figures;

@@ -93,7 +93,9 @@ impl Run {
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(faults::figures(case, &done));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
+            info.figures.extend(crate::memory_figures::figures(case));
             info.figures.extend(of_fabric);
+            crate::assumed::note_mfu(&resolved, &mut info.figures);
             info.counters.insert("events".into(), done.log.events);
             info.counters.insert("max_min_solves".into(), done.log.solves);
             info.counters.insert("max_min_bundles".into(), done.log.solved_bundles);
@@ -334,6 +336,9 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
     say("queue pairs per NIC port", routing.queue_pairs.to_string());
     say("hash", routing.hash.name().to_owned());
     say(headline::comparison::DRAWS, resolved.scenario.run.replicates.to_string());
+    if let Some(assumed) = crate::assumed::fact(resolved) {
+        say(crate::assumed::FACT, assumed);
+    }
     for job in &resolved.case.work.jobs {
         say(&format!("{}{}", headline::comparison::JOB, job.name), headline::comparison::asked(&job.plan));
     }
