@@ -70,6 +70,7 @@ mod tests {
             steps,
             busbw: vec![],
             unfinished: 0,
+            stops: vec![None; 2],
             worst_link_utilization: 0.0,
             uplinks: None,
             exposed: vec![],
