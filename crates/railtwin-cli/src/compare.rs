@@ -139,10 +139,11 @@ fn write_text(
         |figure: &FigureComparison| said.engines.is_some() && figure.left.is_some() != figure.right.is_some();
     let (below, above): (Vec<_>, Vec<_>) = shown.partition(|figure| alone(figure));
     let links = said.engines.and_then(Engines::link_bytes);
-    for figure in above.into_iter().chain(&links).chain(below) {
+    let rows: Vec<&FigureComparison> = above.into_iter().chain(&links).chain(below).collect();
+    for figure in &rows {
         figures.row(figure_row(figure));
     }
-    write!(out, "\n{}\n", figures.text())?;
+    write!(out, "\n{}{}\n", figures.text(), reasons_text(&rows))?;
     if let Some(furthest) = said.engines.and_then(Engines::furthest_text) {
         writeln!(out, "{furthest}")?;
     }
@@ -183,12 +184,16 @@ fn side_text(side: &Side) -> String {
 fn figure_row(figure: &FigureComparison) -> [String; 5] {
     let unit = &figure.unit;
     let right_unit = figure.right_unit.as_ref().unwrap_or(unit);
+    let cell = |value: Option<f64>, unit: &str, reason: &str| match value {
+        Some(_) => units::shown(value, unit),
+        None => units::missing(units::short(reason)),
+    };
     [
         figure.name.clone(),
-        units::shown(figure.left, unit),
-        units::shown(figure.right, right_unit),
+        cell(figure.left, unit, &figure.left_reason),
+        cell(figure.right, right_unit, &figure.right_reason),
         match figure.difference {
-            Some(0.0) if figure.same => "same".to_owned(),
+            Some(0.0) | None if figure.same => "same".to_owned(),
             difference => units::shown(difference, unit),
         },
         figure.ratio.map_or_else(|| "–".to_owned(), |ratio| change(ratio - 1.0)),
@@ -199,6 +204,14 @@ fn figure_row(figure: &FigureComparison) -> [String; 5] {
 fn change(part: f64) -> String {
     let sign = if part > 0.0 { "+" } else { "" };
     format!("{sign}{}", railtwin::headline::numbers::shown(part, "ratio"))
+}
+
+/// What the narrow cells of the table left out of why figures have no value, one line for each reason.
+fn reasons_text(figures: &[&FigureComparison]) -> String {
+    let side = |letter: &str, of: fn(&FigureComparison) -> &str| {
+        units::reasons(letter, figures.iter().map(|figure| (figure.name.as_str(), of(figure))))
+    };
+    side("A", |figure| &figure.left_reason) + &side("B", |figure| &figure.right_reason)
 }
 
 fn table_row(table: &TableComparison) -> [String; 4] {

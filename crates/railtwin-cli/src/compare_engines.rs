@@ -80,6 +80,8 @@ impl Engines {
             right_unit: None,
             left: Some(values[0]),
             right: Some(values[1]),
+            left_reason: String::new(),
+            right_reason: String::new(),
             difference: Some(values[1] - values[0]),
             ratio: (left > 0).then(|| values[1] / values[0]),
             same: left == right,

@@ -39,6 +39,7 @@ mod schema;
 mod score;
 mod sweep;
 mod sweep_processes;
+mod sweep_table;
 mod table;
 mod told;
 mod units;

@@ -69,6 +69,9 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
         if let Some(reason) = &row.skipped {
             writeln!(out, "{} {}: skipped, {reason}", row.id, row.figure)?;
         }
+        if let Some(reason) = &row.reason {
+            writeln!(out, "{} {}: –, {reason}", row.id, row.figure)?;
+        }
     }
     let met = table.iter().filter(|row| row.met == Some(true)).count();
     let missed = table.iter().filter(|row| row.met == Some(false)).count();

@@ -182,11 +182,7 @@ fn run_point(
 
 /// What is not as the scenario expects, in words.
 pub(crate) fn missed(point: &Point) -> Vec<String> {
-    let words = |miss: &railtwin::Unexpected| {
-        let value = miss.value.map_or("missing".to_owned(), |value| format!("{value}"));
-        format!("{} is {value}, expected {}", miss.figure, miss.expected)
-    };
-    point.unexpected.iter().map(words).collect()
+    point.unexpected.iter().map(ToString::to_string).collect()
 }
 
 /// The label of a point as one text: `fabric.planes=true job.0.hosts=4`.
@@ -194,17 +190,19 @@ pub(crate) fn label_text(label: &[(String, String)]) -> String {
     label.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// One object: `figures` of the only point, or of all points by label, with the gains of the scenario.
+/// One object: `figures` of the only point, or of all points by label, with the gains of the scenario; beside them, in
+/// `reasons`, why some have no value.
 pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, CliError> {
     let object = |figures: &[railtwin_store::Figure]| -> Map<String, Value> {
         figures.iter().map(|figure| (figure.name.clone(), json!(figure.value))).collect()
     };
-    let mut figures = Map::new();
+    let (mut figures, mut reasons) = (Map::new(), Map::new());
     if let [only] = points {
-        figures = object(&only.info.figures);
+        (figures, reasons) = (object(&only.info.figures), reasons_of(&only.info.figures));
     }
     let answers = answers(question, points)?;
     figures.extend(object(&answers));
+    reasons.extend(reasons_of(&answers));
     let runs: Vec<Value> = points
         .iter()
         .map(|point| {
@@ -216,17 +214,24 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
                 "folder": point.folder,
                 "figures": object(&point.info.figures),
                 "assumed": railtwin::assumed::of_info(&point.info),
+                "reasons": reasons_of(&point.info.figures),
                 "warnings": point.info.warnings,
                 "unexpected": missed(point),
                 "wall_s": point.seconds,
             })
         })
         .collect();
-    let mut answer = json!({ "figures": figures, "runs": runs });
+    let mut answer = json!({ "figures": figures, "reasons": reasons, "runs": runs });
     if let Some(line) = not_judged(question)? {
         answer["expectations"] = json!(line);
     }
     Ok(answer)
+}
+
+/// Why figures have no value, by name.
+fn reasons_of(figures: &[railtwin_store::Figure]) -> Map<String, Value> {
+    let missing = figures.iter().filter(|figure| figure.value.is_none());
+    missing.map(|figure| (figure.name.clone(), json!(figure.reason))).collect()
 }
 
 /// What to say where the scenario's expectations are of another engine than the one that was asked.
@@ -248,6 +253,19 @@ pub(crate) fn answers(
     Ok(gain.map_or_else(Vec::new, |gain| railtwin::gain::gains(&gain, &rows)))
 }
 
+/// The gains that the scenario asks for, one a line.
+pub(crate) fn write_answers(
+    question: &Question,
+    points: &[Point],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    for gain in answers(question, points)? {
+        let line = format!("{}  {} {}", gain.name, units::shown(gain.value, &gain.unit), gain.reason);
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
 fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Result<(), CliError> {
     for point in points {
         if !point.label.is_empty() {
@@ -257,10 +275,10 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
             writeln!(out, "{}", point.info.headline)?;
         }
         let mut table = TextTable::default();
-        let has_jobs = point.info.figure("step_time").is_some();
+        let has_jobs = railtwin::figures::of_a_run(&point.info.figures);
         let design = |name: &str| has_jobs && !railtwin::figures::is_of_run(name);
         for figure in point.info.figures.iter().filter(|figure| !design(&figure.name)) {
-            table.row([figure.name.clone(), units::shown(figure.value, &figure.unit)]);
+            table.noted_row([figure.name.clone(), units::shown(figure.value, &figure.unit)], &figure.reason);
         }
         write!(out, "{}", table.text())?;
         crate::told::write(std::slice::from_ref(point), out)?;
@@ -268,9 +286,7 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
             writeln!(out, "report  {}", folder.join("report.html").display())?;
         }
     }
-    for gain in answers(question, points)? {
-        writeln!(out, "{}  {}", gain.name, units::shown(gain.value, &gain.unit))?;
-    }
+    write_answers(question, points, out)?;
     if let Some(line) = not_judged(question)? {
         writeln!(out, "{line}")?;
     }

@@ -14,10 +14,9 @@ use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, answers, is_complete, json_of, missed, not_judged, verdict, write_warnings};
+use crate::run::{Point, is_complete, json_of, missed, not_judged, verdict, write_answers, write_warnings};
 use crate::sweep_processes::{Report, Task, Width, program, run_all};
-use crate::table::TextTable;
-use crate::{CliError, Streams, units};
+use crate::{CliError, Streams, sweep_table};
 
 /// Arguments of `sweep`.
 #[derive(Args, Debug)]
@@ -52,21 +51,6 @@ struct SweptPoint {
 
 /// Reasons that the error of failed points names.
 const REASONS_MAX: usize = 3;
-/// Figures that a table of points shows where the points have them.
-const KEY_FIGURES: [&str; 8] = [
-    "step_time",
-    "tokens_per_s",
-    "mfu",
-    "gpu_memory_share",
-    "busbw_mean",
-    "exposed_idle",
-    "worst_link_utilization",
-    "leaf_uplink_max_mean_ratio",
-];
-/// Those of a scenario without jobs.
-const DESIGN_FIGURES: [&str; 5] =
-    ["gpus_active", "hosts_active", "cables_access", "cables_leaf_spine", "path_choices"];
-
 pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question);
@@ -219,28 +203,8 @@ fn write_text(
     folder: &Path,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let has = |name: &&str| points.iter().any(|p| p.info.figure(name).is_some_and(|f| f.value.is_some()));
-    let mut names: Vec<&str> = KEY_FIGURES.into_iter().filter(has).collect();
-    if names.is_empty() {
-        names.extend(DESIGN_FIGURES.into_iter().filter(has));
-    }
-    let axes: Vec<String> =
-        points.first().map_or_else(Vec::new, |p| p.label.iter().map(|(key, _)| key.clone()).collect());
-    let mut table = TextTable::default();
-    table
-        .row(axes.iter().cloned().chain(names.iter().map(|&name| name.to_owned())).chain(["run".to_owned()]));
-    for point in points {
-        let label = point.label.iter().map(|(_, value)| value.clone());
-        let figures = names.iter().map(|name| match point.info.figure(name) {
-            Some(figure) => units::shown(figure.value, &figure.unit),
-            None => units::shown(None, ""),
-        });
-        table.row(label.chain(figures).chain([point.info.run_id.clone()]));
-    }
-    write!(out, "{}", table.text())?;
-    for gain in answers(question, points)? {
-        writeln!(out, "{}  {}", gain.name, units::shown(gain.value, &gain.unit))?;
-    }
+    write!(out, "{}", sweep_table::text(points))?;
+    write_answers(question, points, out)?;
     if let Some(line) = not_judged(question)? {
         writeln!(out, "{line}")?;
     }

@@ -31,10 +31,14 @@ pub struct Figure {
     reason: String,
 }
 
+fn shown_figure(figure: &railtwin_store::Figure) -> String {
+    shown(figure.value, &figure.unit, &figure.reason)
+}
+
 #[pymethods]
 impl Figure {
     fn __repr__(&self) -> String {
-        one_line(&format!("Figure({} = {})", self.name, shown(self.value, &self.unit))).into_owned()
+        one_line(&format!("Figure({} = {})", self.name, shown(self.value, &self.unit, &self.reason))).into_owned()
     }
 }
 
@@ -106,7 +110,7 @@ impl Run {
 
     /// Figures of the simulation; those of the fabric where nothing was simulated.
     fn key_figures(&self) -> impl Iterator<Item = &railtwin_store::Figure> {
-        let ran = self.info.figure("step_time").is_some();
+        let ran = railtwin::figures::of_a_run(&self.info.figures);
         self.info.figures.iter().filter(move |figure| !ran || railtwin::figures::is_of_run(&figure.name))
     }
 
@@ -134,6 +138,13 @@ impl Run {
             figures.set_item(&figure.name, figure.value)?;
         }
         Ok(figures)
+    }
+
+    /// Why figures have no value, by name: ``halted at 12.5 s``. Those that have one are not in it.
+    #[getter]
+    fn reasons(&self) -> BTreeMap<String, String> {
+        let missing = self.info.figures.iter().filter(|figure| figure.value.is_none());
+        missing.map(|figure| (figure.name.clone(), figure.reason.clone())).collect()
     }
 
     /// A figure with its unit, its note and its spread.
@@ -271,20 +282,15 @@ impl Run {
         let scenario = Scenario::parse("scenario.toml", &text)
             .map_err(|error| errors::of(py, &railtwin::Error::Scenario(error), &text))?;
         let misses = railtwin::run::unexpected(&scenario.expect, &self.info.figures);
-        let words = |miss: railtwin::Unexpected| {
-            let value = miss.value.map_or("missing".to_owned(), |value| value.to_string());
-            format!("{} is {value}, expected {}", miss.figure, miss.expected)
-        };
-        Ok(misses.into_iter().map(words).collect())
+        Ok(misses.iter().map(ToString::to_string).collect())
     }
 
     fn __repr__(&self) -> String {
         let head = format!("Run({:?}, {} engine, {})", self.info.name, self.info.engine, self.info.run_id);
         let label = self.label.iter().map(|(axis, value)| format!("\n  {axis} = {value}"));
         let width = self.key_figures().map(|figure| figure.name.len()).max().unwrap_or(0);
-        let figures = self
-            .key_figures()
-            .map(|figure| format!("\n  {:<width$}  {}", figure.name, shown(figure.value, &figure.unit)));
+        let figures =
+            self.key_figures().map(|figure| format!("\n  {:<width$}  {}", figure.name, shown_figure(figure)));
         let warnings = self.info.warnings.iter().map(|warning| format!("\n  warning: {warning}"));
         let text: String = std::iter::once(head).chain(label).chain(figures).chain(warnings).collect();
         printable(&text).into_owned()
@@ -293,7 +299,7 @@ impl Run {
     fn _repr_html_(&self) -> String {
         let label = self.label.iter().map(|(axis, value)| format!(" {axis}={value}")).collect::<String>();
         let row = |figure: &railtwin_store::Figure| {
-            let (name, value) = (html(&figure.name), html(&shown(figure.value, &figure.unit)));
+            let (name, value) = (html(&figure.name), html(&shown_figure(figure)));
             let note = html(&figure.note);
             format!("<tr><th>{name}</th><td>{value}</td><td>{note}</td></tr>")
         };

@@ -5,9 +5,14 @@ const PREFIXES: [&str; 10] = ["p", "n", "u", "m", "", "k", "M", "G", "T", "P"];
 /// Where the empty prefix stands.
 const NONE_AT: i32 = 4;
 
-/// A figure's value with four digits: `382.1 Gbps`, `1.25 ms`, `0.97`, `-` where there is none.
-pub(crate) fn shown(value: Option<f64>, unit: &str) -> String {
-    let Some(value) = value else { return "-".to_owned() };
+/// Time counts in whole picoseconds: what is nearer to 0 than half of one is what floats leave behind.
+const NO_TIME: f64 = 0.5e-12;
+
+/// A figure's value with four digits: `382.1 Gbps`, `1.25 ms`, `0.97`; `–` and why where there is none.
+pub(crate) fn shown(value: Option<f64>, unit: &str, reason: &str) -> String {
+    let Some(value) = value else { return format!("– {reason}").trim_end().to_owned() };
+    // Not -0 either.
+    let value = if value == 0.0 || (unit == "s" && value.abs() < NO_TIME) { 0.0 } else { value };
     match unit {
         "s" => scaled(value, "s"),
         "bits_per_s" => scaled(value, "bps"),
@@ -34,10 +39,11 @@ fn plain(value: f64) -> String {
     }
     let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 /// Text inside HTML.

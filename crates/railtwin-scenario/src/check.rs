@@ -135,10 +135,15 @@ impl Checker<'_> {
 
     fn named(&mut self, entries: &[Entry], table: &'static Table) {
         for entry in entries {
-            let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            if entry.key.is_empty() || !entry.key.chars().all(letters) {
+            let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+            let all =
+                |text: &str, more: char| !text.is_empty() && text.chars().all(|c| letter(c) || c == more);
+            // Of several jobs a figure has the job's name before it.
+            let (job, figure) = entry.key.split_once('.').unwrap_or(("job", &entry.key));
+            if !all(job, '-') || !all(figure, '_') {
                 let message = format!("`{}` is not a name of a figure", entry.key);
-                let hint = "write lower-case letters, digits and _, such as step_time";
+                let hint = "write lower-case letters, digits and _, such as step_time; of one of several jobs \
+                            \"train.step_time\"";
                 self.report(&entry.key_span, message, hint.to_owned());
             }
             match &entry.node.value {

@@ -10,7 +10,7 @@ use crate::error::Problem;
 use crate::expect::Bounds;
 use crate::failures_rules::troubles_of_failures;
 use crate::fault_rules::trouble_of_fault;
-use crate::job::{JobSize, JobSpec, Placement};
+use crate::job::{ALL_JOBS, JobSize, JobSpec, Placement};
 use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::Scenario;
 use crate::tree::{Node, steps};
@@ -35,6 +35,13 @@ pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>)
     }
 }
 
+/// The job of which a copy has that name.
+fn copied<'a>(jobs: &'a [JobSpec], name: &str) -> Option<&'a str> {
+    let (of, number) = name.rsplit_once('-')?;
+    let copy: u32 = number.parse().ok().filter(|copy: &u32| copy.to_string() == number)?;
+    jobs.iter().find(|job| job.name == of && job.count > 1 && copy < job.count).map(|job| job.name.as_str())
+}
+
 /// Checks a scenario whose values are each right.
 pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems: &mut Vec<Problem>) {
     let mut report = |path: String, (message, hint): Trouble| {
@@ -46,6 +53,17 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         if !names.insert(job.name.as_str()) {
             let message = format!("two jobs are called `{}`", job.name);
             report(format!("job.{index}.name"), (message, "give each its own name"));
+        }
+        if let Some(of) = copied(&scenario.jobs, &job.name).filter(|_| job.count == 1) {
+            let message = format!("`{}` is also the name of a copy of `{of}`", job.name);
+            report(format!("job.{index}.name"), (message, "give each its own name"));
+        }
+        if job.name == ALL_JOBS && job.count == 1 && scenario.jobs.len() > 1 {
+            let message = format!("no job of several is called `{ALL_JOBS}`");
+            report(
+                format!("job.{index}.name"),
+                (message, "write another name: figures of all jobs have this one"),
+            );
         }
         if let Some((key, trouble)) = trouble_of_job(job) {
             report(format!("job.{index}.{key}"), trouble);

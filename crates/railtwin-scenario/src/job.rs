@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::exact;
 use crate::traffic_spec::TrafficSpec;
 
+/// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
+pub const ALL_JOBS: &str = "jobs";
+
 /// One job, or several alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {

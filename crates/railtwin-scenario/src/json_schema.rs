@@ -108,7 +108,7 @@ fn kind(of: &'static Kind) -> Value {
             let some = json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] });
             json!({
                 "type": "object",
-                "propertyNames": { "pattern": "^[a-z0-9_]+$" },
+                "propertyNames": { "pattern": "^([a-z0-9-]+\\.)?[a-z0-9_]+$" },
                 "additionalProperties": some,
             })
         }

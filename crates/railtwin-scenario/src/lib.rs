@@ -93,8 +93,8 @@ pub use fault_spec::{
 };
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec,
-    RecomputeSpec, Work, Workload,
+    ALL_JOBS, Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement,
+    RecipeSpec, RecomputeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
 pub use packet_spec::{

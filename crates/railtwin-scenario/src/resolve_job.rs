@@ -172,6 +172,7 @@ impl Planner<'_> {
         for _ in 0..spec.repeat {
             if spec.compute > SimTime::ZERO {
                 let work = OperationWork::Compute(spec.compute);
+                let axis = Axis::Compute;
                 last = vec![builder.push(Operation { lane: 0, name: compute, axis, work }, &last)];
             }
             last = vec![builder.push(Operation { lane: 0, name, axis, work }, &last)];

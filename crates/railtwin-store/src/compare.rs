@@ -74,11 +74,17 @@ pub struct FigureComparison {
     pub left: Option<f64>,
     /// Value in the right run; null where it has none.
     pub right: Option<f64>,
+    /// Why the left run has no value, such as `halted at 12.5 s` or `not in this run`; absent where it has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub left_reason: String,
+    /// Why the right run has no value; absent where it has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub right_reason: String,
     /// Right minus left.
     pub difference: Option<f64>,
     /// Right over left; null where left is 0.
     pub ratio: Option<f64>,
-    /// Whether both runs have the figure, with equal value and unit.
+    /// Whether both runs have the figure, with equal value and unit, or without a value for the same reason.
     pub same: bool,
 }
 
@@ -112,6 +118,9 @@ pub struct FirstDifference {
 
 /// What stands for a value, a column or a row that one side lacks.
 const ABSENT: &str = "absent";
+
+/// Why one side has no value of a figure that only the other run has.
+pub const NOT_IN_RUN: &str = "not in this run";
 
 /// Compares two runs by their figures and tables.
 ///
@@ -163,6 +172,12 @@ fn compare_figure(left: Option<Figure>, right: Option<Figure>) -> Option<FigureC
     let (name, unit) = (shown.name.clone(), shown.unit.clone());
     let right_unit = right.as_ref().map(|figure| figure.unit.clone()).filter(|other| *other != unit);
     let both = left.is_some() && right.is_some() && right_unit.is_none();
+    let reason = |figure: &Option<Figure>| match figure {
+        Some(figure) if figure.value.is_some() => String::new(),
+        Some(figure) => figure.reason.clone(),
+        None => NOT_IN_RUN.to_owned(),
+    };
+    let (left_reason, right_reason) = (reason(&left), reason(&right));
     let (left, right) = (left.and_then(|figure| figure.value), right.and_then(|figure| figure.value));
     let values = left.zip(right).filter(|_| both);
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
@@ -174,7 +189,9 @@ fn compare_figure(left: Option<Figure>, right: Option<Figure>) -> Option<FigureC
         right,
         difference: values.and_then(|(left, right)| finite(right - left)),
         ratio: values.and_then(|(left, right)| finite(right / left)),
-        same: both && left.map(float_bits) == right.map(float_bits),
+        same: both && left.map(float_bits) == right.map(float_bits) && left_reason == right_reason,
+        left_reason,
+        right_reason,
     })
 }
 

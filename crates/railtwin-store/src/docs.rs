@@ -39,6 +39,11 @@ pub(crate) const FIGURE_KEYS: &[(&str, &str, &str)] = &[
     ("note", "text", "what it means or how it was made; may be empty"),
     ("low", "number or null", "lowest over what the figure sums up, such as replicates"),
     ("high", "number or null", "highest over what the figure sums up"),
+    (
+        "reason",
+        "text, or absent",
+        "why there is no value, such as `halted at 12.5 s`; absent where there is one",
+    ),
 ];
 
 /// Keys of `sweep.json`, those of a case after a dot.

@@ -46,7 +46,7 @@ fn every_key_is_listed() {
     let page = run_folder_markdown();
     let info = serde_json::to_value(RunInfo::starting("", "", "", "", 0)).expect("plain data");
     assert_eq!(listed(&page, "## run.json").into_keys().collect::<Vec<_>>(), keys(&info));
-    let figure = serde_json::to_value(Figure::new("", 0.0, "")).expect("plain data");
+    let figure = serde_json::to_value(Figure::missing("", "", "halted")).expect("plain data");
     assert_eq!(listed(&page, "### Figures").into_keys().collect::<Vec<_>>(), keys(&figure));
 
     let place = tempfile::tempdir().expect("a place for tests");

@@ -54,12 +54,13 @@ pub struct PerNic {
     pub spread: f64,
 }
 
-/// Bus bandwidth for each NIC, as the mean over replicates; none without jobs that run collectives alone.
-pub fn per_nic(case: &Case, simulation: &Simulation) -> Option<PerNic> {
+/// Bus bandwidth for each NIC of the jobs in these rows, as the mean over replicates; none where none of them runs
+/// collectives alone.
+pub fn per_nic(case: &Case, simulation: &Simulation, rows: &[usize]) -> Option<PerNic> {
     let nics: Vec<f64> = (0..case.work.jobs.len()).map(|job| nics(case, job)).collect();
     let of_replicate = |replicate: &Replicate| {
         let mut of_job: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-        for &(job, bandwidth) in &replicate.busbw {
+        for &(job, bandwidth) in replicate.busbw.iter().filter(|(job, _)| rows.contains(job)) {
             let (sum, count) = of_job.entry(job).or_default();
             (*sum, *count) = (*sum + bandwidth / nics[job], *count + 1.0);
         }

@@ -2,9 +2,9 @@
 //!
 //! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
 //! communication in flight on that lane (tp, ep, dp, dp_ep in this order); else to pp while a message for the
-//! lane is on its way; else it is idle, the pipeline's bubble. Times are means over the lanes of a job, so the
-//! parts add up to the job's duration.
-use railtwin_engine::{OperationTimes, WorkGraph};
+//! lane is on its way; else it is idle, the pipeline's bubble. Times are means over the lanes of a job and over its
+//! steps that ended, so the parts add up to the mean duration of those steps: the step time.
+use railtwin_engine::{JobGraph, OperationTimes, WorkGraph};
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, OperationId, Work};
 
@@ -13,25 +13,47 @@ use railtwin_workload::{Axis, OperationId, Work};
 pub struct AxisTime {
     /// Axis; none = idle.
     pub axis: Option<Axis>,
-    /// Seconds that belong to it alone, mean over lanes.
+    /// Seconds of a step that belong to it alone, mean over lanes.
     pub exposed: f64,
-    /// Seconds in which any of its operations ran on the lane, mean over lanes.
+    /// Seconds of a step in which any of its operations ran on the lane, mean over lanes.
     pub busy: f64,
-    /// Bytes that its operations were handed, mean over lanes.
+    /// Bytes that its operations of a step were handed, mean over lanes.
     pub bytes: f64,
 }
 
 /// In order of precedence.
-const ORDER: [Axis; 7] = [Axis::Compute, Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
+pub const ORDER: [Axis; 7] = [Axis::Compute, Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
 
 /// Name in tables; idle where there is no axis.
 pub fn axis_name(axis: Option<Axis>) -> &'static str {
     axis.map_or("idle", Axis::name)
 }
 
-/// Splits the time of a job's lanes. Operations that did not end are left out.
+/// Steps of a job that ended: number, start and end. A step begins where the one before ended, the first with the
+/// job: ranks that wait for their input first are within it.
+pub fn steps_of(job: &JobGraph, times: &OperationTimes) -> Vec<(u32, SimTime, SimTime)> {
+    let length = job.plan.operations.len();
+    let mut steps = Vec::new();
+    let mut begins = job.start;
+    for step in 0..job.steps {
+        let first = job.first_operation as usize + step as usize * length;
+        let (starts, ends) = (&times.start[first..first + length], &times.end[first..first + length]);
+        let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) else { continue };
+        if end != SimTime::NEVER {
+            steps.push((step, start.min(begins), end));
+            begins = end;
+        }
+    }
+    steps
+}
+
+/// Splits the time of the lanes of a job, as the mean over its steps that ended; nothing where none did.
 pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<AxisTime> {
     let Some(graph) = work.jobs.get(job) else { return Vec::new() };
+    let steps = steps_of(graph, times);
+    if steps.is_empty() {
+        return Vec::new();
+    }
     let lanes = graph.plan.lanes.len().max(1);
     let mut parts: Vec<AxisTime> = ORDER
         .map(Some)
@@ -39,26 +61,38 @@ pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<Axis
         .chain([None])
         .map(|axis| AxisTime { axis, exposed: 0.0, busy: 0.0, bytes: 0.0 })
         .collect();
-    let mut changes: Vec<Vec<(SimTime, usize, i32)>> = vec![Vec::new(); lanes];
+    // Beginnings and ends of steps are changes too: what lies in no step that ended does not count.
+    let windows = steps.iter().flat_map(|&(_, start, end)| [(start, STEP, 1), (end, STEP, -1)]);
+    let mut changes: Vec<Vec<(SimTime, usize, i32)>> = vec![windows.collect(); lanes];
     let receivers = receivers(work, job);
     let length = graph.plan.operations.len();
+    let mut ended = vec![false; graph.steps as usize];
+    for &(step, ..) in &steps {
+        ended[step as usize] = true;
+    }
     for i in 0..length * graph.steps as usize {
         let operation = graph.plan.operations[i % length];
         let at = graph.first_operation as usize + i;
         let (start, end) = (times.start[at], times.end[at]);
-        if end == SimTime::NEVER {
+        if start == SimTime::NEVER {
             continue;
         }
         let axis = ORDER.iter().position(|&axis| axis == operation.axis).expect("every axis has a rank");
         let lane = receivers[i % length].unwrap_or(operation.lane) as usize;
         changes[lane].extend([(start, axis, 1), (end, axis, -1)]);
-        if let Work::Communicate { bytes, .. } = operation.work {
+        if let Work::Communicate { bytes, .. } = operation.work
+            && ended[i / length]
+        {
             parts[axis].bytes += bytes as f64 / lanes as f64;
         }
     }
-    let end = changes.iter().flatten().map(|change| change.0).max().unwrap_or(graph.start);
     for changes in &mut changes {
-        split(changes, graph.start, end, lanes as f64, &mut parts);
+        split(changes, lanes as f64, &mut parts);
+    }
+    for part in &mut parts {
+        for value in [&mut part.exposed, &mut part.busy, &mut part.bytes] {
+            *value /= steps.len() as f64;
+        }
     }
     parts.retain(|part| part.busy > 0.0 || part.axis.is_none());
     parts
@@ -78,35 +112,35 @@ fn receivers(work: &WorkGraph, job: usize) -> Vec<Option<u32>> {
     receivers
 }
 
-fn split(
-    changes: &mut [(SimTime, usize, i32)],
-    start: SimTime,
-    end: SimTime,
-    lanes: f64,
-    parts: &mut [AxisTime],
-) {
+/// Where changes say that a step begins or ends, rather than that an operation of an axis does.
+const STEP: usize = ORDER.len();
+
+/// Adds what one lane did within steps to `parts`.
+fn split(changes: &mut [(SimTime, usize, i32)], lanes: f64, parts: &mut [AxisTime]) {
     changes.sort_unstable();
-    let mut active = [0_i32; ORDER.len()];
-    let mut from = start;
+    let mut active = [0_i32; ORDER.len() + 1];
+    let mut from = SimTime::ZERO;
     let idle = ORDER.len();
     let mut account = |active: &[i32], span: f64| {
-        let first = active.iter().position(|&count| count > 0).unwrap_or(idle);
+        let first = active[..STEP].iter().position(|&count| count > 0).unwrap_or(idle);
         parts[first].exposed += span / lanes;
         if first == idle {
             parts[idle].busy += span / lanes;
         }
-        for (axis, _) in active.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (axis, _) in active[..STEP].iter().enumerate().filter(|(_, count)| **count > 0) {
             parts[axis].busy += span / lanes;
         }
     };
-    for &(time, axis, change) in changes.iter() {
+    for &(time, what, change) in changes.iter() {
         if time > from {
-            account(&active, time.since(from).seconds());
+            if active[STEP] > 0 {
+                // Where steps overlap each of them lasts through this.
+                account(&active, time.since(from).seconds() * f64::from(active[STEP]));
+            }
             from = time;
         }
-        active[axis] += change;
+        active[what] += change;
     }
-    account(&active, end.since(from).seconds());
 }
 
 #[cfg(test)]

@@ -8,55 +8,73 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Plan, Work};
 
+use crate::figures::figure;
 use crate::simulate::Simulation;
+use crate::stops::{Cause, Stop, moment};
 
-/// How one job fared.
+/// How one job fared. What has no value says why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fared {
-    /// Whether a queue pair died and the job with it.
-    pub halted: bool,
     /// Seconds in which a queue pair waited.
     pub stall: f64,
-    /// 1 − throughput after the fault over before, in steps that neither stalled nor saw a repair.
-    pub loss: Option<f64>,
-    /// Throughput of the last step over before the fault; 0 of a job that halted.
-    pub at_end: Option<f64>,
-    /// Seconds that steps took longer than those before the fault; none of a job that halted.
-    pub lost: Option<f64>,
+    /// 1 − throughput after the fault over before, in steps that neither stalled nor saw a repair; 1 of a job that
+    /// never moves again.
+    pub loss: Result<f64, String>,
+    /// Throughput of the last step over before the fault; 0 of a job that never moves again.
+    pub at_end: Result<f64, String>,
+    /// Seconds that steps took longer than those before the fault; none of a job that did not end.
+    pub lost: Result<f64, String>,
     /// Mean seconds of a step before the fault.
-    pub before: Option<f64>,
+    pub before: Result<f64, String>,
 }
 
-/// Figures of the chosen replicate: of the first job, and with the job's name where there are several.
-pub fn figures(case: &Case, simulation: &Simulation) -> Vec<Figure> {
-    if case.faults.is_empty() && case.truths.is_empty() {
-        return Vec::new();
+/// What faults cost one job.
+#[derive(Clone, Default, Debug)]
+pub struct Costs {
+    /// What leads the job's figures.
+    pub lead: Vec<Figure>,
+    /// The others.
+    pub rest: Vec<Figure>,
+}
+
+/// What faults cost the job in this row: in the chosen replicate, and whether it halted in any. Nothing where
+/// nothing breaks and no queue pair died.
+pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
+    let stops = || simulation.replicates.iter().filter_map(|replicate| replicate.stops[row]);
+    let halted = stops().filter(|stop| stop.cause == Cause::Halted).count();
+    if case.faults.is_empty() && case.truths.is_empty() && halted == 0 {
+        return Costs::default();
     }
-    let mut figures = Vec::new();
-    let steps = &simulation.replicates[simulation.chosen as usize].steps;
-    for (row, job) in case.work.jobs.iter().enumerate() {
-        let own: Vec<(SimTime, SimTime)> =
-            steps.iter().filter(|step| step.0 == row).map(|step| (step.2, step.2 + step.3)).collect();
-        let fared = fared(row as u32, &own, &simulation.log, &case.truths);
-        let mut push = |name: &str, value: Option<f64>, unit: &str, note: &str| {
-            let names = [(row == 0).then(|| name.to_owned()), several(case, name, &job.name)];
-            for name in names.into_iter().flatten() {
-                let mut figure = Figure::new(&name, value.unwrap_or(f64::NAN), unit);
-                note.clone_into(&mut figure.note);
-                figures.push(figure);
-            }
-        };
-        push("halted", Some(f64::from(u8::from(fared.halted))), "count", "1 = a queue pair died");
-        push("stall_time", Some(fared.stall), "s", "time in which a queue pair waited");
-        push("throughput_loss", fared.loss, "ratio", "steps after the fault against those before it");
-        push("throughput_at_end", fared.at_end, "ratio", "last step against those before the fault");
-        push("time_lost", fared.lost, "s", "what steps took longer than those before the fault");
-        let end = simulation.log.end.seconds();
-        push("time_lost_share", fared.lost.map(|lost| lost / end), "ratio", "of the whole run");
-        let share = fared.before.map(|before| 1.0 - computing(&job.plan) / before);
-        push("not_computing_before_fault", share, "ratio", "of a step, not computing, busiest lane");
+    let chosen = &simulation.replicates[simulation.chosen as usize];
+    let own = chosen.steps.iter().filter(|step| step.0 == row);
+    let own: Vec<(SimTime, SimTime)> = own.map(|step| (step.2, step.2 + step.3)).collect();
+    let fared = fared(row as u32, &own, &simulation.log, &case.truths, chosen.stops[row]);
+    let plan = &case.work.jobs[row].plan;
+    let end = simulation.log.end.seconds();
+    let lost_share = match &fared.lost {
+        Ok(_) if end <= 0.0 => Err("the run takes no time".to_owned()),
+        lost => lost.clone().map(|lost| lost / end),
+    };
+    let computing = fared.before.clone().map(|before| 1.0 - computing(plan) / before);
+    let note = "replicates in which a queue pair died";
+    Costs {
+        lead: vec![
+            figure("halted", Ok(halted as f64), "count", note),
+            figure("stall_time", Ok(fared.stall), "s", "time in which a queue pair waited"),
+            figure("time_lost_share", lost_share, "ratio", "of the whole run"),
+        ],
+        rest: vec![
+            figure("throughput_loss", fared.loss, "ratio", "steps after the fault against those before it"),
+            figure("throughput_at_end", fared.at_end, "ratio", "last step against those before the fault"),
+            figure("time_lost", fared.lost, "s", "what steps took longer than those before the fault"),
+            figure(
+                "not_computing_before_fault",
+                computing,
+                "ratio",
+                "of a step, not computing, busiest lane",
+            ),
+        ],
     }
-    figures
 }
 
 /// How many faults `[failures]` drew, in all and by kind, beside the mean of its rates; nothing without it.
@@ -96,14 +114,15 @@ fn computing(plan: &Plan) -> f64 {
     lanes.into_iter().fold(0.0, f64::max)
 }
 
-/// The name of a figure of one of several jobs.
-fn several(case: &Case, figure: &str, job: &str) -> Option<String> {
-    (case.work.jobs.len() > 1).then(|| format!("{figure}_{}", job.replace('-', "_")))
-}
-
-/// How a job fared whose finished steps started and ended at `steps`, in order. Where no cable broke, faults count
-/// from the first that `truths` tells of.
-pub fn fared(job: u32, steps: &[(SimTime, SimTime)], log: &RunLog, truths: &[Truth]) -> Fared {
+/// How a job fared whose finished steps started and ended at `steps`, in order, and that `stop` kept from its end.
+/// Where no cable broke, faults count from the first that `truths` tells of.
+pub fn fared(
+    job: u32,
+    steps: &[(SimTime, SimTime)],
+    log: &RunLog,
+    truths: &[Truth],
+    stop: Option<Stop>,
+) -> Fared {
     let times = |wanted: fn(&IncidentKind) -> bool| {
         log.incidents.iter().filter(move |incident| wanted(&incident.kind)).map(|incident| incident.at)
     };
@@ -117,28 +136,47 @@ pub fn fared(job: u32, steps: &[(SimTime, SimTime)], log: &RunLog, truths: &[Tru
         }
         _ => (fault, repair),
     };
-    let halted = log.incidents.iter().any(|incident| incident.kind == IncidentKind::Halted(job));
     let stalls = stalls(job, log);
     let stall = stalls.iter().fold(0.0, |sum, (from, until)| sum + until.since(*from).seconds());
-    let mut fared = Fared { halted, stall, loss: None, at_end: None, lost: None, before: None };
-    let Some(fault) = fault else { return fared };
     let span = |step: &&(SimTime, SimTime)| step.1.since(step.0).seconds();
     let mean = |spans: Vec<f64>| (!spans.is_empty()).then(|| spans.iter().sum::<f64>() / spans.len() as f64);
-    let Some(before) = mean(steps.iter().filter(|step| step.1 <= fault).map(|s| span(&s)).collect()) else {
-        return fared;
+    let earlier =
+        |fault: SimTime| mean(steps.iter().filter(|step| step.1 <= fault).map(|s| span(&s)).collect());
+    let before = match fault {
+        None => Err("nothing breaks after the start".to_owned()),
+        Some(fault) => {
+            earlier(fault).ok_or_else(|| format!("no step ended before the fault at {}", moment(fault)))
+        }
     };
-    fared.before = Some(before);
+    let (fault, mean_before) = match (fault, &before) {
+        (Some(fault), Ok(before)) => (fault, *before),
+        (_, known) => {
+            let none = || known.clone();
+            let lost = stop.map_or_else(none, |stop| Err(stop.words()));
+            return Fared { stall, loss: none(), at_end: none(), lost, before };
+        }
+    };
     let quiet = |step: &&(SimTime, SimTime)| {
         step.0 >= fault
             && repair.is_none_or(|repair| step.1 <= repair)
             && !stalls.iter().any(|stall| stall.0 < step.1 && step.0 < stall.1)
     };
     let after = mean(steps.iter().filter(quiet).map(|s| span(&s)).collect());
-    fared.loss = if halted { Some(1.0) } else { after.map(|after| 1.0 - before / after) };
-    fared.at_end = if halted { Some(0.0) } else { steps.last().map(|last| before / span(&last)) };
+    let after = after.ok_or_else(|| "no undisturbed step between fault and repair".to_owned());
     let later = steps.iter().filter(|step| step.1 > fault);
-    fared.lost = (!halted).then(|| later.map(|step| span(&step) - before).sum());
-    fared
+    // Simulated time that comes to its end stops nothing.
+    let dead = stop.is_some_and(|stop| stop.cause != Cause::TimeUp);
+    let last = steps.last().map(|last| mean_before / span(&last));
+    Fared {
+        stall,
+        loss: if dead { Ok(1.0) } else { after.map(|after| 1.0 - mean_before / after) },
+        at_end: if dead { Ok(0.0) } else { last.ok_or_else(|| "no step ended".to_owned()) },
+        lost: match stop {
+            Some(stop) => Err(stop.words()),
+            None => Ok(later.map(|step| span(&step) - mean_before).sum()),
+        },
+        before,
+    }
 }
 
 /// From each stall of a job to its end.
@@ -173,8 +211,8 @@ mod tests {
         RunLog { incidents, end: seconds(100.0), ..RunLog::default() }
     }
 
-    fn close(ours: Option<f64>, expected: f64) {
-        assert!(ours.is_some_and(|ours| (ours - expected).abs() < 1e-9), "{ours:?} is not {expected}");
+    fn close(ours: Result<f64, String>, expected: f64) {
+        assert!(ours.as_ref().is_ok_and(|ours| (ours - expected).abs() < 1e-9), "{ours:?} is not {expected}");
     }
 
     #[test]
@@ -184,13 +222,12 @@ mod tests {
         let log = log(&[(2.5, down), (2.5, stalled), (3.0, resumed), (9.0, up)]);
         let ends = [0.0, 1.0, 2.0, 3.75, 5.0, 6.25, 7.5, 8.75, 9.9, 10.9];
         let steps: Vec<_> = ends.windows(2).map(|w| (seconds(w[0]), seconds(w[1]))).collect();
-        let fared = fared(0, &steps, &log, &[]);
-        assert!(!fared.halted);
+        let fared = fared(0, &steps, &log, &[], None);
         assert_eq!(fared.stall, 0.5);
         close(fared.loss, 1.0 - 1.0 / 1.25);
         close(fared.at_end, 1.0);
         close(fared.lost, 0.75 + 4.0 * 0.25 + 0.15);
-        assert_eq!(super::fared(1, &steps, &log, &[]).stall, 0.0, "another job");
+        assert_eq!(super::fared(1, &steps, &log, &[], None).stall, 0.0, "another job");
     }
 
     #[test]
@@ -200,8 +237,31 @@ mod tests {
             (1.5, IncidentKind::Stalled(0)),
             (9.5, IncidentKind::Halted(0)),
         ]);
-        let fared = fared(0, &[(SimTime::ZERO, seconds(1.0))], &log, &[]);
-        assert_eq!((fared.halted, fared.stall, fared.loss, fared.at_end), (true, 8.0, Some(1.0), Some(0.0)));
-        assert_eq!(fared.lost, None);
+        let steps = [(SimTime::ZERO, seconds(1.0))];
+        let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
+        let fared = fared(0, &steps, &log, &[], stop);
+        assert_eq!((fared.stall, fared.loss, fared.at_end), (8.0, Ok(1.0), Ok(0.0)));
+        assert_eq!(fared.lost, Err("halted at 9.5 s".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_said_has_its_reason() {
+        let steps = [(SimTime::ZERO, seconds(1.0)), (seconds(1.0), seconds(3.0))];
+        let none = fared(0, &steps, &log(&[]), &[], None);
+        assert_eq!(none.lost, Err("nothing breaks after the start".to_owned()));
+        let early = fared(0, &steps, &log(&[(0.5, IncidentKind::Down(CableId(0)))]), &[], None);
+        assert_eq!(early.before, Err("no step ended before the fault at 500 ms".to_owned()));
+        assert_eq!(early.loss, early.before);
+        let broken = log(&[(1.5, IncidentKind::Down(CableId(0)))]);
+        let late = fared(0, &steps, &broken, &[], None);
+        assert_eq!(late.loss, Err("no undisturbed step between fault and repair".to_owned()));
+        assert_eq!(late.lost, Ok(1.0));
+        // A rank that never comes is no death of a queue pair, and costs as much.
+        let hung = fared(0, &steps, &broken, &[], Some(Stop { at: seconds(3.0), cause: Cause::Hung }));
+        assert_eq!((hung.loss, hung.lost), (Ok(1.0), Err("hung from 3 s on".to_owned())));
+        let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
+        let from_the_start = fared(0, &[], &log(&[]), &[], stop);
+        assert_eq!(from_the_start.lost, Err("halted at 9.5 s".to_owned()));
+        assert_eq!(from_the_start.loss, Err("nothing breaks after the start".to_owned()));
     }
 }

@@ -1,11 +1,17 @@
 //! The figures of a run: what a person asks first, with units.
+//!
+//! A figure of the only job of a scenario has a bare name, such as `step_time`. With several jobs it is called
+//! `<job>.step_time`, and what is of all jobs together `jobs.step_time_max` ([`TOTALS`]). Figures of the network and
+//! of the run as a whole have bare names either way.
 use railtwin_engine::Case;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::Figure;
-use railtwin_workload::{Operation, Work};
 
-use crate::exposed::axis_name;
-use crate::simulate::{Simulation, mean_step};
+use crate::simulate::Simulation;
+use crate::{faults, job_figures};
+
+/// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
+pub const TOTALS: &str = railtwin_scenario::ALL_JOBS;
 
 /// A quantile of sorted values by linear interpolation; none of nothing.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
@@ -16,10 +22,14 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[low] + (sorted[high] - sorted[low]) * part)
 }
 
-fn figure(name: impl Into<String>, value: Option<f64>, unit: &str, note: &str) -> Figure {
-    let mut figure = Figure::new(&name.into(), value.unwrap_or(f64::NAN), unit);
-    figure.note = note.to_owned();
-    figure
+/// A figure, or why it has no value.
+pub(crate) fn figure(name: &str, value: Result<f64, String>, unit: &str, note: &str) -> Figure {
+    let figure = match value {
+        Ok(value) if value.is_finite() => Figure::new(name, value, unit),
+        Ok(_) => Figure::missing(name, unit, "not a finite number"),
+        Err(reason) => Figure::missing(name, unit, &reason),
+    };
+    Figure { note: note.to_owned(), ..figure }
 }
 
 /// First words of the figures of a simulation; the others count the fabric.
@@ -62,15 +72,25 @@ const OF_RUN: [&str; 36] = [
     "latency_share_in_flight",
 ];
 
+/// The job that a figure is of, or [`TOTALS`], and what the figure of an only job would be called.
+pub fn parts_of(name: &str) -> (Option<&str>, &str) {
+    name.rsplit_once('.').map_or((None, name), |(job, figure)| (Some(job), figure))
+}
+
 /// Whether a figure tells what ran rather than what the fabric is.
 pub fn is_of_run(name: &str) -> bool {
-    OF_RUN.iter().any(|known| name.starts_with(known))
+    OF_RUN.iter().any(|known| parts_of(name).1.starts_with(known))
+}
+
+/// Whether figures are those of a run in which a job ran.
+pub fn of_a_run(figures: &[Figure]) -> bool {
+    figures.iter().any(|figure| parts_of(&figure.name).1 == "step_time")
 }
 
 /// Figures of a fabric, counted on the built graph.
 pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut count = |name: &str, value: f64| figures.push(figure(name, Some(value), "count", ""));
+    let mut count = |name: &str, value: f64| figures.push(figure(name, Ok(value), "count", ""));
     count("pods", report.pods.into());
     count("segments", report.segments.into());
     count("planes", report.planes.into());
@@ -117,7 +137,7 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
         count("nvlink_to_nic", ratio);
     }
     let mut rate = |name: &str, rate: railtwin_units::Rate| {
-        figures.push(figure(name, Some(rate.bits_per_s() as f64), "bits_per_s", ""));
+        figures.push(figure(name, Ok(rate.bits_per_s() as f64), "bits_per_s", ""));
     };
     rate("host_backend", report.host_backend);
     rate("host_frontend", report.host_frontend);
@@ -127,61 +147,52 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     figures
 }
 
-/// Figures of a simulation: of the first job where a figure is of one job.
+/// Figures of a simulation: of all jobs together where there are several, of each job, and of the network. With
+/// faults, what they cost a job leads.
 pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
+    let several = case.work.jobs.len() > 1;
+    let mut figures = if several { job_figures::totals(case, simulation) } else { Vec::new() };
+    let mut below = Vec::new();
+    for (row, job) in case.work.jobs.iter().enumerate() {
+        let named = |figure: Figure| match several {
+            true => Figure { name: format!("{}.{}", job.name, figure.name), ..figure },
+            false => figure,
+        };
+        let costs = faults::of_job(case, simulation, row);
+        figures.extend(costs.lead.into_iter().map(named));
+        figures.extend(job_figures::of_job(case, simulation, row).into_iter().map(named));
+        let rest = costs.rest.into_iter().map(named);
+        if several { figures.extend(rest) } else { below.extend(rest) }
+    }
+    figures.extend(of_network(case, simulation));
+    figures.extend(below);
+    figures
+}
+
+/// Figures of the network and of the run as a whole.
+fn of_network(case: &Case, simulation: &Simulation) -> Vec<Figure> {
+    let whole = |value: f64| unended(case, simulation).map_or(Ok(value), Err);
     let mut figures = Vec::new();
-    let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, 0)).collect();
-    steps.sort_by(f64::total_cmp);
-    let computes = |operation: &Operation| matches!(operation.work, Work::Compute(_));
-    let training = case.work.jobs.iter().any(|job| job.plan.operations.iter().any(computes));
-    let note = "median over replicates of the hash seeds";
-    figures.push(figure("step_time", quantile(&steps, 0.5), "s", note));
-    if let (Some(job), Some(step)) = (case.work.jobs.first(), quantile(&steps, 0.5)) {
-        if let Some(tokens) = job.plan.tokens {
-            figures.push(figure("tokens_per_s", Some(tokens as f64 / step), "1/s", ""));
-        }
-        let peak = case.placements[0]
-            .iter()
-            .map(|place| case.fabric.host_model(place.host).gpu_flops.unwrap_or(0) as f64);
-        let peak: f64 = peak.sum();
-        if let Some(flops) = job.plan.flops.filter(|_| peak > 0.0) {
-            let note = "model FLOPs over peak FLOPs of the job's GPUs in a step";
-            figures.push(figure("mfu", Some(flops / (peak * step)), "ratio", note));
-        }
-    }
-    for (axis, bytes) in case.work.jobs.first().map_or(&[][..], |job| &job.plan.volumes) {
-        let name = format!("volume_{}", axis.name());
-        figures.push(figure(name, Some(*bytes as f64), "bytes", "as HPN table 3 counts it"));
-    }
-    if training {
-        for part in &simulation.replicates[simulation.chosen as usize].exposed {
-            let name = format!("exposed_{}", axis_name(part.axis).replace('-', "_"));
-            figures.push(figure(name, Some(part.exposed), "s", "median replicate, mean over lanes"));
-        }
-    }
-    busbw(simulation, &mut figures);
-    if let Some(jobs) = crate::busbw::per_nic(case, simulation) {
-        let note = "bus bandwidth for each NIC that a communicator uses in a host; over jobs, then mean over replicates";
-        let parts = [("min", jobs.min), ("mean", jobs.mean), ("max", jobs.max), ("spread", jobs.spread)];
-        for (name, value) in parts {
-            figures.push(figure(format!("busbw_per_nic_{name}"), Some(value), "bits_per_s", note));
-        }
-    }
-    figures.push(figure("step_time_p5", quantile(&steps, 0.05), "s", "5th percentile over replicates"));
-    figures.push(figure("step_time_p95", quantile(&steps, 0.95), "s", "95th percentile over replicates"));
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
-    figures.push(figure("worst_link_utilization", Some(worst), "ratio", "mean over the run, most used link"));
-    if !training {
-        uplinks(simulation, &mut figures);
+    let note = "mean over the run, most used link";
+    figures.push(figure("worst_link_utilization", whole(worst), "ratio", note));
+    if !(0..case.work.jobs.len()).any(|row| job_figures::computes(case, row)) {
+        uplinks(simulation, &whole, &mut figures);
     }
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
-    figures.push(figure("operations_unfinished", Some(unfinished as f64), "count", "worst replicate"));
+    let note = if case.work.jobs.len() > 1 { "of all jobs, worst replicate" } else { "worst replicate" };
+    figures.push(figure("operations_unfinished", Ok(unfinished as f64), "count", note));
     figures.extend(crate::packet_figures::figures(case, &simulation.log));
     figures
 }
 
+/// Why the run has no end in some replicate, so that nothing is a share of it: of the first job that did not end.
+fn unended(case: &Case, simulation: &Simulation) -> Option<String> {
+    (0..case.work.jobs.len()).find_map(|row| job_figures::unended(case, simulation, row, true))
+}
+
 /// How evenly the used uplinks of leaves are used, as the mean over replicates.
-fn uplinks(simulation: &Simulation, figures: &mut Vec<Figure>) {
+fn uplinks(simulation: &Simulation, whole: &dyn Fn(f64) -> Result<f64, String>, figures: &mut Vec<Figure>) {
     let all: Vec<_> = simulation.replicates.iter().filter_map(|replicate| replicate.uplinks).collect();
     if all.is_empty() {
         return;
@@ -189,33 +200,26 @@ fn uplinks(simulation: &Simulation, figures: &mut Vec<Figure>) {
     let mean = |of: fn(&crate::links::UplinkUse) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
     let note = "over uplinks of leaves that carry anything, mean over the run and over replicates";
     for (name, value) in [("min", mean(|u| u.min)), ("mean", mean(|u| u.mean)), ("max", mean(|u| u.max))] {
-        figures.push(figure(format!("leaf_uplink_utilization_{name}"), Some(value), "ratio", note));
+        figures.push(figure(&format!("leaf_uplink_utilization_{name}"), whole(value), "ratio", note));
     }
-}
-
-/// Bus bandwidth over all operations of all collective jobs and replicates.
-fn busbw(simulation: &Simulation, figures: &mut Vec<Figure>) {
-    let all = simulation.replicates.iter().flat_map(|r| r.busbw.iter().map(|(_, bandwidth)| *bandwidth));
-    let mut sorted: Vec<f64> = all.collect();
-    if sorted.is_empty() {
-        return;
-    }
-    sorted.sort_by(f64::total_cmp);
-    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-    let note = "bus bandwidth as nccl-tests defines it, over jobs, operations and replicates";
-    figures.push(figure("busbw_mean", Some(mean), "bits_per_s", note));
-    figures.push(figure("busbw_min", sorted.first().copied(), "bits_per_s", note));
-    figures.push(figure("busbw_max", sorted.last().copied(), "bits_per_s", note));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quantile;
+    use super::{is_of_run, parts_of, quantile};
 
     #[test]
     fn quantiles_interpolate() {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
         assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn names_tell_the_job() {
+        assert_eq!(parts_of("step_time"), (None, "step_time"));
+        assert_eq!(parts_of("a.step_time"), (Some("a"), "step_time"));
+        assert_eq!(parts_of("v1.2.exposed_dp"), (Some("v1.2"), "exposed_dp"));
+        assert!(is_of_run("jobs.busbw_mean") && is_of_run("halted") && !is_of_run("gpus_active"));
     }
 }

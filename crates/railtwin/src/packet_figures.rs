@@ -5,10 +5,11 @@ use railtwin_fabric::{Fabric, LinkId};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 
-use crate::figures::quantile;
+use crate::figures::{figure, quantile};
 use crate::links::{ENDS, Hop, links_by_hop};
 use crate::nic_ports::links_into;
 use crate::packet_tables::at;
+use crate::stops;
 
 /// Which replicate all of these figures are of.
 const CHOSEN: &str = "replicate with the median step time";
@@ -26,10 +27,23 @@ pub fn completion_times(packets: &PacketLog) -> Vec<f64> {
 struct Figures(Vec<Figure>);
 
 impl Figures {
-    fn push(&mut self, name: &str, value: Option<f64>, unit: &str, note: &str) {
-        let mut figure = Figure::new(name, value.unwrap_or(f64::NAN), unit);
-        figure.note = if note.is_empty() { CHOSEN.to_owned() } else { format!("{note}; {CHOSEN}") };
-        self.0.push(figure);
+    fn push(&mut self, name: &str, value: f64, unit: &str, note: &str) {
+        self.push_or(name, Ok(value), unit, note);
+    }
+
+    fn push_or(&mut self, name: &str, value: Result<f64, String>, unit: &str, note: &str) {
+        let note = if note.is_empty() { CHOSEN.to_owned() } else { format!("{note}; {CHOSEN}") };
+        self.0.push(figure(name, value, unit, &note));
+    }
+}
+
+/// Seconds of the run, of which other figures are a share; or why it has no end. None of a run that takes no time.
+type Length = Option<Result<f64, String>>;
+
+fn length(case: &Case, log: &RunLog) -> Length {
+    match stops::of_run(case, log) {
+        Some(reason) => Some(Err(reason)),
+        None => Some(log.end.seconds()).filter(|&seconds| seconds > 0.0).map(Ok),
     }
 }
 
@@ -39,13 +53,14 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     let mut figures = Figures::default();
     flow_figures(packets, &mut figures);
     counts(packets, &mut figures);
-    pauses(case, log, packets, &mut figures);
+    let length = length(case, log);
+    pauses(case, log, packets, &length, &mut figures);
     queues(case, packets, &mut figures);
-    nic_port_queues(case, log, packets, &mut figures);
-    let seconds = log.counted().seconds();
-    if let Some((cnps, ports)) = cnps_at_nics(case, log, packets).filter(|_| seconds > 0.0) {
+    nic_port_queues(case, log, packets, &length, &mut figures);
+    if let (Some((cnps, ports)), Some(seconds)) = (cnps_at_nics(case, log, packets), length) {
         let note = "over NIC ports that sent anything";
-        figures.push("cnps_per_nic_port_per_s", Some(cnps / ports / seconds), "1/s", note);
+        let value = seconds.map(|seconds| cnps / ports / seconds);
+        figures.push_or("cnps_per_nic_port_per_s", value, "1/s", note);
     }
     let note = "from sending a data packet until its acknowledgement is there";
     spread("round_trip", &packets.round_trip, &["min", "p50", "p90", "p99"], note, &mut figures);
@@ -57,19 +72,21 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
 
 fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
     let times = completion_times(packets);
+    let unfinished = packets.flows.len() - times.len();
+    // The times of those that ended say nothing of those that did not, which are the longest.
+    let of = |value: Option<f64>| match (unfinished, value) {
+        (0, Some(value)) => Ok(value),
+        (0, None) => Err("there are no transfers".to_owned()),
+        _ => Err(format!("{unfinished} of {} transfers did not end", packets.flows.len())),
+    };
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     let note = "flow completion time: from the first message handed to the NIC until the last byte arrived";
     let parts = [("mean", mean), ("p50", quantile(&times, 0.5)), ("p99", quantile(&times, 0.99))];
     for (name, value) in parts.into_iter().chain([("max", times.last().copied())]) {
-        figures.push(&format!("fct_{name}"), value, "s", note);
+        figures.push_or(&format!("fct_{name}"), of(value), "s", note);
     }
-    let unfinished = (packets.flows.len() - times.len()) as f64;
-    figures.push(
-        "packet_flows_unfinished",
-        Some(unfinished),
-        "count",
-        "transfers that began and whose last byte never arrived",
-    );
+    let note = "transfers that began and whose last byte never arrived";
+    figures.push("packet_flows_unfinished", unfinished as f64, "count", note);
 }
 
 fn counts(packets: &PacketLog, figures: &mut Figures) {
@@ -88,35 +105,24 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
         ("pause_frames", counts.pause_frames, "renewals included"),
     ];
     for (name, value, note) in all {
-        figures.push(name, Some(value as f64), "count", note);
+        figures.push(name, value as f64, "count", note);
     }
 }
 
 /// Pause frames by who sent them to whom: against the direction of the link that they stop.
-fn pauses(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
-    let seconds = log.counted().seconds();
+fn pauses(case: &Case, log: &RunLog, packets: &PacketLog, length: &Length, figures: &mut Figures) {
     for ((source, target), links) in links_by_hop(&case.fabric) {
         let name = format!("{}_to_{}", ENDS[usize::from(target)], ENDS[usize::from(source)]);
         let frames: u64 = links.iter().map(|&link| u64::from(at(&packets.links.pause_frames, link))).sum();
-        figures.push(
-            &format!("pause_frames_{name}"),
-            Some(frames as f64),
-            "count",
-            "sender to receiver of the frame",
-        );
-        if seconds <= 0.0 {
-            continue;
-        }
-        let share = paused(log, packets, &links);
+        let note = "sender to receiver of the frame";
+        figures.push(&format!("pause_frames_{name}"), frames as f64, "count", note);
+        let Some(length) = length else { continue };
+        let share = length.clone().map(|_| paused(log, packets, &links));
         let note = "of the run, by sender and receiver of the pause frames;";
-        figures.push(
-            &format!("paused_share_{name}_max"),
-            Some(share.max),
-            "ratio",
-            &format!("{note} worst link"),
-        );
+        let (max, mean) = (share.clone().map(|share| share.max), share.map(|share| share.mean));
+        figures.push_or(&format!("paused_share_{name}_max"), max, "ratio", &format!("{note} worst link"));
         let note = format!("{note} mean over links that carried anything");
-        figures.push(&format!("paused_share_{name}_mean"), Some(share.mean), "ratio", &note);
+        figures.push_or(&format!("paused_share_{name}_mean"), mean, "ratio", &note);
     }
 }
 
@@ -151,31 +157,31 @@ fn queue_place(fabric_hop: Hop) -> Option<String> {
 fn queues(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     for (hop, links) in links_by_hop(&case.fabric) {
         let Some(place) = queue_place(hop) else { continue };
-        let most = links.iter().map(|&link| at(&packets.links.queue_bytes_max, link)).max();
+        let most = links.iter().map(|&link| at(&packets.links.queue_bytes_max, link)).max().unwrap_or(0);
         let name = format!("queue_bytes_max_{place}");
-        figures.push(&name, most.map(|most| most as f64), "bytes", "most bytes that waited for one link");
+        figures.push(&name, most as f64, "bytes", "most bytes that waited for one link");
     }
     for (tier, name) in (0_u8..).zip(ENDS).skip(1) {
         let buffers = buffers(&case.fabric, packets, tier);
-        if buffers.is_empty() {
-            continue;
-        }
-        let most = buffers.iter().copied().max().map(|most| most as f64);
+        let Some(most) = buffers.iter().copied().max() else { continue };
         let mean = buffers.iter().sum::<u64>() as f64 / buffers.len() as f64;
         let note = "most bytes in the buffer of a switch";
-        figures.push(&format!("{name}_buffer_bytes_max"), most, "bytes", &format!("{note}, fullest one"));
+        figures.push(
+            &format!("{name}_buffer_bytes_max"),
+            most as f64,
+            "bytes",
+            &format!("{note}, fullest one"),
+        );
         let note = format!("{note}, mean over switches of the tier");
-        figures.push(&format!("{name}_buffer_bytes_mean"), Some(mean), "bytes", &note);
+        figures.push(&format!("{name}_buffer_bytes_mean"), mean, "bytes", &note);
     }
 }
 
 /// Queues at the leaves' ports down to the ports of one NIC, in the mean over the run (HPN section 6.1, figure 14).
-fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
-    let seconds = log.counted().seconds();
+fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, length: &Length, figures: &mut Figures) {
     let nics = links_into(case, log);
-    if nics.is_empty() || seconds <= 0.0 {
-        return;
-    }
+    let Some(length) = length.as_ref().filter(|_| !nics.is_empty()) else { return };
+    let seconds = length.as_ref().copied().unwrap_or(f64::NAN);
     let waiting = &packets.links.queue_byte_seconds;
     let mean = |link: &LinkId| waiting.get(link.index()).copied().unwrap_or(0.0) / seconds;
     let over =
@@ -183,7 +189,8 @@ fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut
     let longest = |nic: &[LinkId]| nic.iter().map(mean).fold(0.0, f64::max);
     let note = "bytes that wait at leaves for a port of a NIC, mean over the run";
     let mut push = |name: &str, value: f64, words: &str| {
-        figures.push(&format!("nic_port_queue_{name}"), Some(value), "bytes", &format!("{note}; {words}"));
+        let (name, note) = (format!("nic_port_queue_{name}"), format!("{note}; {words}"));
+        figures.push_or(&name, length.clone().map(|_| value), "bytes", &note);
     };
     let of_all = over(&|nic| nic.iter().map(mean).sum::<f64>() / nic.len() as f64);
     push("mean", of_all, "mean over all ports");
@@ -215,11 +222,11 @@ fn bandwidth_delay(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     let rate = links.iter().map(|&link| case.fabric.capacity(link).bits_per_s()).max().unwrap_or(0);
     let product = packets.round_trip.min * rate as f64 / 8.0;
     let note = "least round trip times the rate of the fastest NIC port";
-    figures.push("bandwidth_delay_bytes", Some(product), "bytes", note);
+    figures.push("bandwidth_delay_bytes", product, "bytes", note);
     let largest = case.routing.message.unwrap_or(case.packets.message);
     let message = case.packets.admission.map_or(largest, |admission| largest.min(admission.buffer)).max(1);
     let note = "largest messages in the bandwidth-delay product";
-    figures.push("bandwidth_delay_messages", Some(product / message as f64), "count", note);
+    figures.push("bandwidth_delay_messages", product / message as f64, "count", note);
 }
 
 fn spread(name: &str, spread: &Spread, parts: &[&str], note: &str, figures: &mut Figures) {
@@ -234,7 +241,7 @@ fn spread(name: &str, spread: &Spread, parts: &[&str], note: &str, figures: &mut
             "p99" => spread.p99,
             _ => spread.mean,
         };
-        figures.push(&format!("{name}_{part}"), Some(value), "s", note);
+        figures.push(&format!("{name}_{part}"), value, "s", note);
     }
 }
 
@@ -262,8 +269,9 @@ mod tests {
         assert!((value("paused_share_nic_to_leaf_max") - 0.4).abs() < 1e-6);
         assert!((0.0..0.4).contains(&value("paused_share_nic_to_leaf_mean")));
         assert_eq!(value("packet_flows_unfinished"), 1.0);
-        assert!((value("fct_p50") - 59.5e-6).abs() < 1e-12, "100 transfers of 10 to 109 microseconds");
-        assert!((value("fct_max") - 109e-6).abs() < 1e-12);
+        // 100 transfers of 10 to 109 microseconds, and one that never ended and is longer than all of them.
+        let fct = all.iter().find(|figure| figure.name == "fct_max").unwrap();
+        assert_eq!((fct.value, fct.reason.as_str()), (None, "1 of 101 transfers did not end"));
         assert_eq!(value("round_trip_p99"), 8e-6);
         assert_eq!((value("leaf_buffer_bytes_max"), value("leaf_buffer_bytes_mean")), (2_000.0, 1_500.0));
         assert_eq!(value("spine_buffer_bytes_max"), 4_000.0);

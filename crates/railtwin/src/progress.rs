@@ -71,6 +71,7 @@ mod tests {
             busbw: vec![],
             unfinished: 0,
             time_up: false,
+            stops: vec![None; 2],
             worst_link_utilization: 0.0,
             uplinks: None,
             exposed: vec![],

@@ -59,24 +59,26 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let ReportInput { case, simulation, info, .. } = *input;
     let log = &simulation.log;
     let map = Map::new(case, log);
-    let seeds: Vec<Value> = simulation
-        .replicates
-        .iter()
-        .enumerate()
-        .filter_map(|(seed, replicate)| mean_step(replicate, 0).map(|step| (seed, step)))
-        .map(|(seed, step)| json!({ "seed": seed, "step_time_ps": step * 1e12 }))
-        .collect();
-    let exposed: Vec<Value> = exposed(&case.work, 0, &log.times)
-        .iter()
-        .map(|part| {
+    let rows = || 0..case.work.jobs.len();
+    let seeds = rows().flat_map(|row| {
+        let steps = simulation.replicates.iter().map(move |replicate| mean_step(replicate, row)).enumerate();
+        let ended = steps.filter_map(|(seed, step)| Some((seed, step?)));
+        ended.map(move |(seed, step)| json!({ "job": row, "seed": seed, "step_time_ps": step * 1e12 }))
+    });
+    let seeds: Vec<Value> = seeds.collect();
+    let exposed = rows().flat_map(|row| {
+        let parts = exposed(&case.work, row, &log.times).into_iter();
+        parts.map(move |part| {
             json!({
+                "job": row,
                 "axis": axis_name(part.axis),
                 "exposed_ps": part.exposed * 1e12,
                 "busy_ps": part.busy * 1e12,
                 "bytes": part.bytes,
             })
         })
-        .collect();
+    });
+    let exposed: Vec<Value> = exposed.collect();
     let facts: Vec<Value> =
         info.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let jobs: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();

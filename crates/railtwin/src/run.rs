@@ -40,13 +40,25 @@ pub struct Run {
     moves: Moves,
 }
 
+impl std::fmt::Display for Unexpected {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { figure, expected, reason, .. } = self;
+        match self.value {
+            Some(value) => write!(out, "{figure} is {value}, expected {expected}"),
+            None => write!(out, "{figure} is missing ({reason}), expected {expected}"),
+        }
+    }
+}
+
 /// A figure that is not what the scenario expects.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unexpected {
     /// Name of the figure.
     pub figure: String,
-    /// What came out; none when the run has no such figure.
+    /// What came out; none when the run has no such figure, or the figure no value.
     pub value: Option<f64>,
+    /// Why there is no value; empty where there is one.
+    pub reason: String,
     /// What was expected, in words.
     pub expected: String,
 }
@@ -91,7 +103,6 @@ impl Run {
                 steps.finish()?;
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
-            info.figures.extend(faults::figures(case, &done));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
             info.figures.extend(crate::memory_figures::figures(case));
             info.figures.extend(of_fabric);
@@ -267,16 +278,20 @@ pub fn unexpected(
     expect: &std::collections::BTreeMap<String, Bounds>,
     figures: &[Figure],
 ) -> Vec<Unexpected> {
-    let value = |name: &str| figures.iter().find(|figure| figure.name == name).and_then(|f| f.value);
-    expect
-        .iter()
-        .filter(|(name, bounds)| !value(name).is_some_and(|value| bounds.accepts(value)))
-        .map(|(name, bounds)| Unexpected {
-            figure: name.clone(),
-            value: value(name),
-            expected: in_words(bounds),
-        })
-        .collect()
+    let missed = |(name, bounds): (&String, &Bounds)| {
+        let figure = figures.iter().find(|figure| figure.name == *name);
+        let value = figure.and_then(|figure| figure.value);
+        if value.is_some_and(|value| bounds.accepts(value)) {
+            return None;
+        }
+        let reason = match (value, figure) {
+            (Some(_), _) => String::new(),
+            (None, Some(figure)) => figure.reason.clone(),
+            (None, None) => "the run has no such figure".to_owned(),
+        };
+        Some(Unexpected { figure: name.clone(), value, reason, expected: in_words(bounds) })
+    };
+    expect.iter().filter_map(missed).collect()
 }
 
 fn in_words(bounds: &Bounds) -> String {
@@ -285,7 +300,8 @@ fn in_words(bounds: &Bounds) -> String {
         part("at least", bounds.at_least),
         part("at most", bounds.at_most),
         part("equal to", bounds.equals),
-        bounds.tolerance.map(|share| format!("within {} %", 100.0 * share)),
+        // To nine digits after the point, as 1e-6 is not 0.00009999999999999999 %.
+        bounds.tolerance.map(|share| format!("within {} %", (1e11 * share).round() / 1e9)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

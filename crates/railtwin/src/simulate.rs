@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::nic_ports::NicPorts;
+use crate::stops::Stop;
 
 /// One replicate in short.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,12 +18,14 @@ pub struct Replicate {
     pub unfinished: u64,
     /// Whether simulated time came to its end while something still moved.
     pub time_up: bool,
+    /// By job: why it did not end; none where it did.
+    pub stops: Vec<Option<Stop>>,
     /// Bytes over what it could have carried, of the most used network link.
     pub worst_link_utilization: f64,
     /// Utilization of the uplinks of leaves that carried anything; none where none did.
     pub uplinks: Option<crate::links::UplinkUse>,
-    /// Time that each axis alone kept lanes waiting, averaged over lanes: see [`crate::exposed`].
-    pub exposed: Vec<crate::exposed::AxisTime>,
+    /// By job: time of a step that each axis alone kept lanes waiting, see [`crate::exposed`].
+    pub exposed: Vec<Vec<crate::exposed::AxisTime>>,
     /// How evenly bytes arrived at the ports of NICs; none where NICs have one port.
     pub nic_ports: Option<NicPorts>,
 }
@@ -32,7 +35,8 @@ pub struct Replicate {
 pub struct Simulation {
     /// In order of their numbers.
     pub replicates: Vec<Replicate>,
-    /// The replicate whose first job's step time is the median (the lower one of two).
+    /// The replicate whose first job's step time is the median (the lower one of two); those in which a job did not
+    /// end count as longer than all others.
     pub chosen: u32,
     /// Its log.
     pub log: RunLog,
@@ -77,7 +81,10 @@ pub fn simulate(
         done(first, &batch)?;
         replicates.extend(batch);
     }
-    let step = |replicate: &Replicate| mean_step(replicate, 0).unwrap_or(f64::INFINITY);
+    let step = |replicate: &Replicate| {
+        let ended = replicate.stops.iter().all(Option::is_none);
+        mean_step(replicate, 0).filter(|_| ended).unwrap_or(f64::INFINITY)
+    };
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_by(|&a, &b| {
         step(&replicates[a as usize]).total_cmp(&step(&replicates[b as usize])).then(a.cmp(&b))
@@ -88,8 +95,12 @@ pub fn simulate(
     Ok(Simulation { replicates, chosen, log })
 }
 
-/// Mean duration of a job's steps in seconds; none when it has no finished step.
+/// Mean duration of a job's steps in seconds; none when it has no step, or did not end: the steps that ended before
+/// something stopped it say nothing of it.
 pub fn mean_step(replicate: &Replicate, job: usize) -> Option<f64> {
+    if replicate.stops[job].is_some() {
+        return None;
+    }
     let steps: Vec<f64> =
         replicate.steps.iter().filter(|(j, ..)| *j == job).map(|(.., d)| d.seconds()).collect();
     (!steps.is_empty()).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
@@ -98,21 +109,10 @@ pub fn mean_step(replicate: &Replicate, job: usize) -> Option<f64> {
 fn shorten(case: &Case, log: &RunLog) -> Replicate {
     let mut steps = Vec::new();
     let mut busbw = Vec::new();
+    let jobs = case.work.jobs.len();
     for (row, job) in case.work.jobs.iter().enumerate() {
-        let length = job.plan.operations.len();
-        // A step begins where the one before ended: ranks that wait for their input first are within it.
-        let mut begins = job.start;
-        for step in 0..job.steps as usize {
-            let first = job.first_operation as usize + step * length;
-            let ends = &log.times.end[first..first + length];
-            let starts = &log.times.start[first..first + length];
-            let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) else { continue };
-            if end != SimTime::NEVER {
-                let start = start.min(begins);
-                steps.push((row, step as u32, start, end.since(start)));
-                begins = end;
-            }
-        }
+        let ended = crate::exposed::steps_of(job, &log.times);
+        steps.extend(ended.into_iter().map(|(step, start, end)| (row, step, start, end.since(start))));
         busbw.extend(crate::busbw::of_job(job, log).map(|bandwidth| (row, bandwidth)));
     }
     Replicate {
@@ -120,9 +120,10 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         busbw,
         unfinished: log.unfinished,
         time_up: log.time_up,
+        stops: (0..jobs).map(|row| Stop::of(case, row, log)).collect(),
         worst_link_utilization: crate::links::worst_utilization(case, log),
         uplinks: crate::links::uplink_use(case, log),
-        exposed: crate::exposed::exposed(&case.work, 0, &log.times),
+        exposed: (0..jobs).map(|row| crate::exposed::exposed(&case.work, row, &log.times)).collect(),
         nic_ports: NicPorts::of(case, log),
     }
 }

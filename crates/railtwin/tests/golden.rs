@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use railtwin::figures::parts_of;
 use railtwin::{Question, Run};
 
 /// Scenarios, relative to the repository.
@@ -31,7 +32,7 @@ fn key_figures(scenario: &str) -> BTreeMap<String, f64> {
     let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
     let of_simulation =
         ["step_time", "tokens", "mfu", "exposed_", "busbw_", "worst_", "operations_", "leaf_uplink"];
-    let keep = |name: &str| of_simulation.iter().any(|start| name.starts_with(start));
+    let keep = |name: &str| of_simulation.iter().any(|start| parts_of(name).1.starts_with(start));
     let figures = run.info.figures.iter().filter(|figure| keep(&figure.name));
     let mut key: BTreeMap<String, f64> =
         figures.map(|figure| (figure.name.clone(), figure.value.unwrap_or(f64::NAN))).collect();

@@ -105,8 +105,11 @@ pub struct Reproduced {
     pub scenario: String,
     /// What the paper prints.
     pub paper: f64,
-    /// What came out; null where the run has no such figure.
+    /// What came out; null where the run has no such figure, or the figure no value.
     pub ours: Option<f64>,
+    /// Why nothing came out; absent where something did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Least that counts as met; null = open.
     pub low: Option<f64>,
     /// Most that counts as met; null = open.
@@ -241,7 +244,8 @@ fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Poi
     let own = row.source();
     let (points, seconds) = &figures_of[&own];
     let (others, _) = &figures_of[wanted.from.against().unwrap_or(&own)];
-    let ours = wanted.from.value(&wanted.figure, points, others);
+    let value = wanted.from.value(&wanted.figure, points, others);
+    let (ours, reason) = (value.as_ref().ok().copied(), value.err());
     let exact = wanted.low.is_none() && wanted.high.is_none();
     let low = wanted.low.or(exact.then_some(wanted.paper));
     let high = wanted.high.or(exact.then_some(wanted.paper));
@@ -255,6 +259,7 @@ fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Poi
         scenario: place(&own),
         paper: wanted.paper,
         ours,
+        reason,
         low,
         high,
         met: wanted.skipped.is_none().then_some(met),

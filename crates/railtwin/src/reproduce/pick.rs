@@ -67,22 +67,29 @@ impl Picked {
         self.against.as_deref()
     }
 
-    /// The value at `points`, where it is a share as one of `others`; none where a point lacks the figure or no
-    /// point fits.
-    pub fn value(&self, figure: &str, points: &[Point], others: &[Point]) -> Option<f64> {
-        let fits: Vec<&Point> = points.iter().filter(|point| point.has(&self.at)).collect();
+    /// The value at `points`, where it is a share as one of `others`; why there is none where no point that fits has the
+    /// figure, or one has it without a value.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn value(&self, figure: &str, points: &[Point], others: &[Point]) -> Result<f64, String> {
+        let fits = points.iter().filter(|point| point.has(&self.at));
         // Figures of the whole sweep stand in one point: do not ask the others for them.
-        let known: Vec<&Point> = fits.into_iter().filter(|point| point.value(figure).is_some()).collect();
-        let values: Option<Vec<f64>> = known.iter().map(|point| self.one(figure, point, others)).collect();
-        let values = values.filter(|values| !values.is_empty())?;
-        Some(match self.take {
+        let known: Vec<&Point> = fits.filter(|point| point.figure(figure).is_some()).collect();
+        if known.is_empty() {
+            return Err(format!("no run has {figure}"));
+        }
+        let values: Result<Vec<f64>, String> =
+            known.iter().map(|point| self.one(figure, point, others)).collect();
+        let values = values?;
+        Ok(match self.take {
             Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
             Take::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
             Take::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         })
     }
 
-    fn one(&self, figure: &str, point: &Point, others: &[Point]) -> Option<f64> {
+    fn one(&self, figure: &str, point: &Point, others: &[Point]) -> Result<f64, String> {
         let ours = point.value(figure)?;
         let base = self.base.as_deref().unwrap_or(figure);
         let against = |other: &BTreeMap<String, String>| {
@@ -90,13 +97,13 @@ impl Picked {
             let known = point.label.iter().filter(|(path, _)| axis(path)).cloned().collect();
             let here = Point { label: known, figures: Vec::new() };
             let same = |p: &&Point| p.has(other) && p.same_but(&here, other);
-            others.iter().find(same).and_then(|p| p.value(base))
+            others.iter().find(same).ok_or_else(|| "no run to hold it against".to_owned())?.value(base)
         };
         match (self.of.is_empty(), self.over.is_empty(), &self.base) {
-            (true, true, None) => Some(ours),
-            (true, true, Some(base)) => Some(ours / point.value(base)?),
-            (false, _, _) => Some(ours / against(&self.of)?),
-            (true, false, _) => Some(ours / against(&self.over)? - 1.0),
+            (true, true, None) => Ok(ours),
+            (true, true, Some(base)) => Ok(ours / point.value(base)?),
+            (false, _, _) => Ok(ours / against(&self.of)?),
+            (true, false, _) => Ok(ours / against(&self.over)? - 1.0),
         }
     }
 
@@ -129,8 +136,13 @@ impl Picked {
 }
 
 impl Point {
-    fn value(&self, figure: &str) -> Option<f64> {
-        self.figures.iter().find(|known| known.name == figure).and_then(|known| known.value)
+    fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|known| known.name == name)
+    }
+
+    fn value(&self, name: &str) -> Result<f64, String> {
+        let figure = self.figure(name).ok_or_else(|| format!("no {name} in the run"))?;
+        figure.value.ok_or_else(|| format!("{name}: {}", figure.reason))
     }
 
     fn on(&self, key: &str) -> Option<&str> {
@@ -176,12 +188,12 @@ mod tests {
         ];
         let c4p = map(&[("balancer", "c4p")]);
         let mean = Picked { at: c4p.clone(), ..Picked::default() };
-        assert_eq!(mean.value("busbw_mean", &points, &points), Some(35.0));
+        assert_eq!(mean.value("busbw_mean", &points, &points), Ok(35.0));
         let gain = Picked { at: c4p.clone(), over: map(&[("balancer", "ecmp")]), ..Picked::default() };
-        assert_eq!(gain.value("busbw_mean", &points, &points), Some(0.75));
+        assert_eq!(gain.value("busbw_mean", &points, &points), Ok(0.75));
         let most = Picked { take: Take::Max, of: map(&[("balancer", "ecmp")]), at: c4p, ..Picked::default() };
-        assert_eq!(most.value("busbw_mean", &points, &points), Some(2.0));
-        assert_eq!(most.value("busbw", &points, &points), None);
+        assert_eq!(most.value("busbw_mean", &points, &points), Ok(2.0));
+        assert_eq!(most.value("busbw", &points, &points), Err("no run has busbw".to_owned()));
         assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
     }
 
@@ -210,14 +222,23 @@ mod tests {
         let over = map(&[("parallel", "8")]);
         let mut gain = Picked { over, against: Some("old".into()), ..Picked::default() };
         gain.at = map(&[("per", "rail"), ("collective.bytes", "4 GB")]);
-        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(0.5));
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Ok(0.5));
         gain.at = map(&[("per", "rail")]);
         gain.take = Take::Max;
-        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(1.0));
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Ok(1.0));
         gain.at = map(&[("kind", "all-reduce"), ("bytes", "4 GB")]);
-        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Some(0.5));
+        assert_eq!(gain.value("busbw_mean", &ours, &theirs), Ok(0.5));
         assert_eq!(gain.name("x"), "most x[bytes=4 GB kind=all-reduce] over old[parallel=8]");
         // Where the other scenario was not asked for that size, there is nothing to hold against.
-        assert_eq!(gain.value("busbw_mean", &ours, &theirs[..2]), None);
+        assert!(gain.value("busbw_mean", &ours, &theirs[..2]).is_err());
+    }
+
+    #[test]
+    fn a_point_that_did_not_end_is_not_passed_over() {
+        let mut points = [point("c4p", "2", 30.0), point("c4p", "4", 40.0)];
+        points[1].figures = vec![Figure::missing("busbw_mean", "bits_per_s", "halted at 12.5 s")];
+        let mean = Picked { at: map(&[("balancer", "c4p")]), ..Picked::default() };
+        let said = mean.value("busbw_mean", &points, &points);
+        assert_eq!(said, Err("busbw_mean: halted at 12.5 s".to_owned()));
     }
 }

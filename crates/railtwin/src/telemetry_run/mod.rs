@@ -244,13 +244,14 @@ impl TelemetryRun {
         if begun.is_empty() {
             return figures;
         }
-        let (mut named, mut found) = (0_usize, f64::NAN);
+        let (mut named, mut found) = (0_usize, None::<f64>);
         for truth in &begun {
             let later = self.findings.iter().filter(|finding| finding.at_ns >= truth.from_ns);
             let later: Vec<Finding> = later.cloned().collect();
             if let Some(verdict) = judge(&places, truth, &later).filter(|verdict| verdict.in_set) {
                 named += 1;
-                found = found.max(verdict.found_ns as f64 / 1e9);
+                let after = verdict.found_ns as f64 / 1e9;
+                found = Some(found.map_or(after, |found| found.max(after)));
             }
         }
         let share = named as f64 / begun.len() as f64;
@@ -260,12 +261,9 @@ impl TelemetryRun {
             "ratio",
             "of the injected faults, those that an accusation names",
         ));
-        figures.push(figure(
-            "found_after",
-            found,
-            "s",
-            "from a fault to its accusation; the last of several",
-        ));
+        let note = "from a fault to its accusation; the last of several";
+        let found = found.ok_or_else(|| "no accusation names an injected fault".to_owned());
+        figures.push(crate::figures::figure("found_after", found, "s", note));
         figures
     }
 }
