@@ -1,7 +1,10 @@
 //! Which engine is asked, as the arguments of a verb.
+use std::io::Write;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use railtwin::Question;
+use railtwin::engines::cores;
 use railtwin_scenario::EngineName;
 
 /// Which engine is asked.
@@ -16,8 +19,17 @@ pub(crate) struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// The question to that engine.
-    pub(crate) fn ask(&self, question: Question) -> Question {
+    /// The question to that engine; a note where more threads are asked for than there are cores.
+    pub(crate) fn ask(&self, question: Question, notes: &mut dyn Write) -> Question {
+        let cores = cores();
+        if self.threads > cores {
+            // Whoever closed the notes does not want them.
+            let _ = writeln!(
+                notes,
+                "note: --threads {}: a run takes {cores}, one for each core here",
+                self.threads
+            );
+        }
         question.with_engine(self.engine).with_threads(self.threads)
     }
 }

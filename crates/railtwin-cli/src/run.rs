@@ -47,7 +47,7 @@ pub(crate) struct Point {
 
 pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
-    let question = args.engine.ask(question);
+    let question = args.engine.ask(question, streams.notes);
     let out = (!args.no_folder).then_some(args.out.as_path());
     let points = run_points(&question, out, args.force)?;
     if args.json {

@@ -65,13 +65,13 @@ const DESIGN_FIGURES: [&str; 5] =
 
 pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
-    let question = args.engine.ask(question);
+    let question = args.engine.ask(question, streams.notes);
     let points = points_of(&question)?;
     let name = points.first().map_or("sweep", |point| point.scenario.name.as_str());
     let folder = args.out.join(name);
     let mut index = index_of(&folder, name, &points, args.force)?;
     let base = args.scenario.parent().filter(|base| !base.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let width = Width { jobs: args.jobs, threads: args.engine.threads };
+    let width = Width { jobs: args.jobs, threads: args.engine.threads.min(railtwin::engines::cores()) };
     let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, width)?;
     let done = done_points(&index, points, &seconds)?;
     if args.json {
