@@ -1,7 +1,10 @@
 //! Which engine is asked, as the arguments of a verb.
+use std::io::Write;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use railtwin::Question;
+use railtwin::engines::cores;
 use railtwin_scenario::EngineName;
 use railtwin_units::Bytes;
 
@@ -25,8 +28,17 @@ impl EngineArgs {
         self.memory.map_or_else(railtwin::memory::available, |bytes| bytes.0)
     }
 
-    /// The question to that engine.
-    pub(crate) fn ask(&self, question: Question) -> Question {
+    /// The question to that engine; a note where more threads are asked for than there are cores.
+    pub(crate) fn ask(&self, question: Question, notes: &mut dyn Write) -> Question {
+        let cores = cores();
+        if self.threads > cores {
+            // Whoever closed the notes does not want them.
+            let _ = writeln!(
+                notes,
+                "note: --threads {}: a run takes {cores}, one for each core here",
+                self.threads
+            );
+        }
         question.with_engine(self.engine).with_threads(self.threads)
     }
 }

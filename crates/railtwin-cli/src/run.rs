@@ -48,7 +48,7 @@ pub(crate) struct Point {
 
 pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
-    let question = args.engine.ask(question);
+    let question = args.engine.ask(question, streams.notes);
     let out = (!args.no_folder).then_some(args.out.as_path());
     let points = run_points(&question, out, args.force, args.engine.memory())?;
     write_warnings(&points, streams.notes)?;

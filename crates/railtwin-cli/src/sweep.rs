@@ -53,7 +53,7 @@ struct SweptPoint {
 const REASONS_MAX: usize = 3;
 pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
-    let question = args.engine.ask(question);
+    let question = args.engine.ask(question, streams.notes);
     let memory = args.engine.memory();
     let points = points_of(&question, &args.out, args.force, memory)?;
     let name = points.first().map_or("sweep", |point| point.scenario.name.as_str());
@@ -63,7 +63,8 @@ pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> 
     // So many points at a time as there is memory for, unless somebody says how many.
     let largest = points.iter().map(|point| point.bytes).fold(1.0, f64::max);
     let fitting = (memory as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
-    let width = Width { jobs: args.jobs, fitting, threads: args.engine.threads };
+    let width =
+        Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) };
     let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, width)?;
     let done = done_points(&index, points, &seconds)?;
     write_warnings(&done, streams.notes)?;

@@ -69,6 +69,12 @@ fn what_is_no_engine_is_refused() {
     assert_eq!(outcome.status, 2);
     assert!(outcome.notes.contains("0 is not in 1..=1024"), "{}", outcome.notes);
     assert!(!folder.path().join("runs").exists());
+    // More threads than any machine has cores: so many as there are, and a note.
+    let outcome = railtwin(&["run", &scenario, "--no-folder", "--threads", "1024"]);
+    assert_eq!(outcome.status, 0);
+    assert!(outcome.notes.contains("note: --threads 1024: a run takes "), "{}", outcome.notes);
+    let outcome = railtwin(&["run", &scenario, "--no-folder", "--threads", "1"]);
+    assert!(!outcome.notes.contains("--threads"), "{}", outcome.notes);
 }
 
 /// A run of the flow engine, and one that says it is of the packet engine: a tenth slower, 7 B more on every link

@@ -5,11 +5,11 @@
 use railtwin_fabric::LinkId;
 
 use crate::congestion::Control;
+use crate::device::Device;
 use crate::network::{CUT, Line, Network};
 use crate::packet::{Arrival, Kind};
 use crate::ports::Port;
 use crate::post::Mail;
-use crate::run::Device;
 
 /// What one link had done by then.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -27,36 +27,31 @@ pub struct Account {
 pub struct Closed {
     /// When it ended, ps.
     pub at: u64,
-    /// By link id; of one thread only links that leave its devices.
+    /// Links, each once.
     accounts: Vec<(u32, Account)>,
     /// Bytes that were counted when they set off and had not gone by then, by link.
     late: Vec<(u32, u64)>,
 }
 
 impl Closed {
-    /// The devices of one thread, whose work ended at `at`, in the window that was worked off last.
-    pub fn of<C: Control>(at: u64, devices: &[Device<C>], mail: &Mail, network: &Network<'_>) -> Self {
-        let (mut accounts, mut late) = (Vec::new(), Vec::new());
+    /// Nothing counted yet of work that ended at `at`.
+    pub const fn new(at: u64) -> Self {
+        Self { at, accounts: Vec::new(), late: Vec::new() }
+    }
+
+    /// Adds the devices of one thread as they stand after the window in which the work ended.
+    pub fn add<C: Control>(&mut self, devices: &[Device<C>], mail: &Mail, network: &Network<'_>) {
         for (device, inbox) in devices.iter().zip(&mail.inboxes) {
-            device.each_port(|port, waiting| accounts.push((port.line.link, account(port, waiting, at))));
+            device.each_port(|port, waiting| {
+                self.accounts.push((port.line.link, account(port, waiting, self.at)));
+            });
             for arrival in inbox {
                 if !matches!(arrival.packet.kind, Kind::Pause | Kind::Resume | Kind::Elsewhere | Kind::Halt) {
                     let link = device.line(arrival.packet.port).link ^ 1;
-                    late.push((link, gone_later(arrival, network.line(LinkId(link)), at)));
+                    self.late.push((link, gone_later(arrival, network.line(LinkId(link)), self.at)));
                 }
             }
         }
-        Self { at, accounts, late }
-    }
-
-    /// Those of all threads; none where one has none.
-    pub fn join(parts: impl Iterator<Item = Option<Self>>) -> Option<Self> {
-        let join = |mut all: Self, mut part: Self| {
-            all.accounts.append(&mut part.accounts);
-            all.late.append(&mut part.late);
-            all
-        };
-        parts.reduce(|all, part| Some(join(all?, part?))).flatten()
     }
 
     /// Accounts by link id, of `links` links.

@@ -309,9 +309,14 @@ impl<C: Control> Host<C> {
         &self.worker.times
     }
 
-    /// Ends of operations here that are to come, and when the last one came; without those in which it only sends.
-    pub(crate) fn ends(&self) -> (u64, u64) {
-        (self.worker.ends_left, self.worker.last_end)
+    /// Ends of operations here that are to come, without those in which it only sends.
+    pub(crate) fn ends_left(&self) -> u64 {
+        self.worker.ends_left
+    }
+
+    /// How many came since the last call, and when the last one came.
+    pub(crate) fn take_ends(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.worker.fresh_ends), self.worker.last_end)
     }
 
     /// Whether this host takes part in an operation and has nothing to receive in it.

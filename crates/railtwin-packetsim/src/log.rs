@@ -8,11 +8,12 @@ use railtwin_workload::Work;
 
 use crate::closing::Account;
 use crate::congestion::Control;
+use crate::device::DeviceState;
 use crate::histogram::Histogram;
 use crate::host::{FlowEnd, Host, Shared, Word};
 use crate::ports::Port;
 use crate::program::{Way, leg_bytes};
-use crate::run::{DeviceState, Done};
+use crate::run::Done;
 
 /// The log of a run.
 pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done<C>) -> RunLog {

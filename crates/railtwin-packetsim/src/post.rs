@@ -17,6 +17,8 @@ pub struct Mail {
     pub next: Vec<u64>,
     /// For devices of other threads, by thread.
     pub away: Vec<Parcel>,
+    /// When the soonest arrives of what was sent to devices of other threads in the last window.
+    pub away_soonest: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
     /// Times from data to its acknowledgement, of all hosts of the thread: one histogram stays in the cache.
@@ -31,6 +33,7 @@ impl Mail {
             inboxes: (0..count).map(|_| Vec::new()).collect(),
             next: vec![NEVER; count],
             away: (0..threads).map(|_| Vec::new()).collect(),
+            away_soonest: NEVER,
             packet_hops: 0,
             round_trip: Histogram::default(),
         }
@@ -38,11 +41,14 @@ impl Mail {
 
     /// Takes what another thread sent.
     pub fn take(&mut self, parcel: &mut Parcel) {
-        for (target, arrival) in parcel.drain(..) {
-            let row = (target - self.first) as usize;
-            self.next[row] = self.next[row].min(arrival.time);
-            self.inboxes[row].push(arrival);
-        }
+        parcel.drain(..).for_each(|(target, arrival)| self.put(target, arrival));
+    }
+
+    /// Something is under way to one of these devices.
+    pub fn put(&mut self, target: u32, arrival: Arrival) {
+        let row = (target - self.first) as usize;
+        self.next[row] = self.next[row].min(arrival.time);
+        self.inboxes[row].push(arrival);
     }
 }
 
@@ -75,6 +81,7 @@ impl Post<'_> {
             }
             None => {
                 let thread = self.parts.partition_point(|&first| first <= target) - 1;
+                self.mail.away_soonest = self.mail.away_soonest.min(time);
                 self.mail.away[thread].push((target, arrival));
             }
         }

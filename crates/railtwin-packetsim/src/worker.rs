@@ -133,7 +133,8 @@ pub(crate) struct Worker {
     pub(crate) only_sent: Vec<u32>,
     /// Ends of operations here that are to come, without those in which it only sends.
     pub(crate) ends_left: u64,
-    /// When the last of them came.
+    /// How many came that nobody has heard of, and when the last one came.
+    pub(crate) fresh_ends: u64,
     pub(crate) last_end: u64,
     /// Start and end here of operations, by operation; never where they did not run.
     pub(crate) times: std::collections::BTreeMap<u32, (u64, u64)>,
@@ -247,6 +248,7 @@ impl Worker {
             times.1 = now;
         }
         self.ends_left -= 1;
+        self.fresh_ends += 1;
         self.last_end = self.last_end.max(now);
     }
 

@@ -22,12 +22,12 @@ fn run(case: &Case, threads: u32) -> RunLog {
     PacketEngine { threads }.run(case, 0)
 }
 
-/// The same log, every field, on one, two and three threads.
+/// The same log, every field, on one, two, three and eight threads.
 fn assert_alike(name: &str, case: &Case) -> RunLog {
     let one = run(case, 1);
     assert_eq!(one.unfinished, 0, "{name}: {:?}", one.incidents);
     assert_eq!(run(case, 1), one, "{name} once more");
-    for threads in [2, 3] {
+    for threads in [2, 3, 8] {
         let other = run(case, threads);
         assert_eq!(kit::packets(&other).counts, kit::packets(&one).counts, "{name} on {threads} threads");
         assert!(other == one, "{name} on {threads} threads");
@@ -58,6 +58,21 @@ fn balancers() {
         case.routing.balancer = balancer;
         assert_alike("incast", &case);
     }
+}
+
+/// So many devices that every thread has work in a window, then few, then none for long: who works alone and who meets
+/// changes nothing.
+#[test]
+fn busy_and_idle_windows() {
+    let mut case = pairs(common::t128(), &permutation(128, 7), 60_000);
+    assert_alike("all at once", &case);
+    case.packets.samples = Some(SimTime::from_ns(9_000));
+    case.transport = Transport { timeout: 10, ..Transport::default() };
+    let uplink = kit::links_of(&case.fabric, CableClass::LeafSpine)[0].cable();
+    case.faults = events(&[Outage { cable: uplink, from: SimTime::from_ns(5_000), until: SimTime::NEVER }]);
+    case.reaction = Reaction { detection: SimTime::from_ns(20_000), ..Reaction::INSTANT };
+    let log = assert_alike("and one that waits for its timer", &case);
+    assert!(kit::packets(&log).counts.ack_timeouts > 0);
 }
 
 #[test]
@@ -128,7 +143,7 @@ fn a_queue_pair_that_dies() {
     case.packets.troubles = vec![Troubled { from: SimTime::from_ns(40_000), until: SimTime::NEVER, trouble }];
     let one = run(&case, 1);
     assert_eq!(one.unfinished, 1);
-    for threads in [2, 3] {
+    for threads in [2, 3, 8] {
         assert!(run(&case, threads) == one, "{threads} threads");
     }
 }

@@ -38,7 +38,8 @@ fn shown_figure(figure: &railtwin_store::Figure) -> String {
 #[pymethods]
 impl Figure {
     fn __repr__(&self) -> String {
-        one_line(&format!("Figure({} = {})", self.name, shown(self.value, &self.unit, &self.reason))).into_owned()
+        one_line(&format!("Figure({} = {})", self.name, shown(self.value, &self.unit, &self.reason)))
+            .into_owned()
     }
 }
 

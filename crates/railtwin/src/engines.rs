@@ -14,12 +14,18 @@ pub fn engine_of(resolved: &Resolved) -> Box<dyn Engine> {
     engine(resolved.scenario.engine, resolved.threads)
 }
 
-/// An engine by name. `threads` is what one run of the packet engine uses; no result depends on it.
+/// An engine by name. `threads` is what one run of the packet engine uses, and no more than there are [`cores`]; no
+/// result depends on it.
 pub fn engine(name: EngineName, threads: u32) -> Box<dyn Engine> {
     match name {
         EngineName::Flow => Box::new(FlowEngine::default()),
-        EngineName::Packet => Box::new(PacketEngine { threads }),
+        EngineName::Packet => Box::new(PacketEngine { threads: threads.clamp(1, cores()) }),
     }
+}
+
+/// Cores that this process may use: threads beyond them wait for each other at every meeting.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
 }
 
 /// How many packets will cross links in one replicate of a point that runs packet by packet, acknowledgements

@@ -15,6 +15,8 @@ use kit::{Scene, Times};
 
 /// Scenes that are drawn.
 const SCENES: u64 = 240;
+/// Seconds of a run below which nearly all of it is the way there: several times the longest way.
+const SHORTEST: f64 = 20e-6;
 
 fn resolved(text: &str, engine: EngineName) -> Resolved {
     let question = Question::of_text("scene.toml", text, Path::new(".")).with_engine(Some(engine));
@@ -85,11 +87,12 @@ fn without_faults_both_engines_end_everything() {
     }
 }
 
-/// A run of packets is longer than one of flows, and a transfer of which flows are done may not be there yet: engines
-/// are compared where the outcome of flows does not hang on when within the run a fault comes.
+/// A run of packets is longer than one of flows, and what flows have handed over at once is still on its way there:
+/// engines are compared where the outcome of flows does not hang on when within the run a fault comes.
 #[test]
 fn engines_agree_on_who_halts_and_on_what_is_left() {
-    let around = [(0.35, 1.0), (0.6, 1.0), (0.85, 1.0), (1.2, 1.0), (1.0, 0.85), (1.0, 1.15)];
+    let around =
+        [(0.02, 1.0), (0.1, 1.0), (0.35, 1.0), (0.6, 1.0), (0.85, 1.0), (1.2, 1.0), (1.0, 0.85), (1.0, 1.15)];
     let (mut compared, mut halted) = (0, 0);
     let mut wrong = Vec::new();
     for number in 0..SCENES {
@@ -100,6 +103,9 @@ fn engines_agree_on_who_halts_and_on_what_is_left() {
         }
         let run = log_of(&scene.whole(), EngineName::Flow).end.seconds();
         let text = |stretch, patience| scene.text(Times { run, stretch, patience });
+        if run < SHORTEST {
+            continue;
+        }
         let flows = outcome(&log_of(&text(1.0, 1.0), EngineName::Flow));
         let same = |&(stretch, patience): &(f64, f64)| {
             outcome(&log_of(&text(stretch, patience), EngineName::Flow)) == flows
@@ -124,5 +130,5 @@ fn engines_agree_on_who_halts_and_on_what_is_left() {
         println!("{}", scene.text(Times { run, stretch: 1.0, patience: 1.0 }));
     }
     assert!(wrong.is_empty());
-    assert!(compared > SCENES / 3 && halted > SCENES / 20, "{compared} compared, {halted} halt");
+    assert!(compared > SCENES / 5 && halted > SCENES / 25, "{compared} compared, {halted} halt");
 }

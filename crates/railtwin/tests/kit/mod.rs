@@ -140,7 +140,7 @@ impl Scene {
             let kind = draws.pick(&kinds);
             let all = (ranks * repeat * 2 * 8) as f64 / slowest as f64;
             let small = all * (ranks * 180 * 4) as f64;
-            let most = ((LONGEST / 2.0 - small).max(0.0) / all / 1.05).clamp(64.0, 400_000.0);
+            let most = ((LONGEST / 2.0 - small).max(0.0) / all / 1.05).clamp(64.0, 2_000_000.0);
             let bytes = draws.size(32.0, most) as u64;
             longest += small + all * 1.05 * bytes as f64;
             head += &format!(
