@@ -145,6 +145,16 @@ fn what_is_packed_is_bounded_by_what_it_unpacks_to() {
         assert_eq!(outcome.status.code(), Some(2), "{args:?}");
         assert!(words(&outcome.stderr).contains("unpacks to more than 1 MiB"), "{args:?}: {outcome:?}");
     }
+    // Among others it is passed over, with a note.
+    let mixed = folder.path().join("mixed");
+    fs::create_dir(&mixed).unwrap();
+    fs::copy(&bomb, mixed.join("bomb.gz")).unwrap();
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../data/telemetry/megatron_straggler/trace-ST.parquet");
+    fs::copy(trace, mixed.join("trace-ST.parquet")).unwrap();
+    let outcome = called(folder.path(), &["diagnose", "mixed", "--input-limit", "1 MiB"]);
+    assert_ne!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert!(words(&outcome.stdout).contains("unpacks to more than 1 MiB"), "{outcome:?}");
 }
 
 #[test]

@@ -88,13 +88,16 @@ fn read_rows(source_name: &str, text: &str) -> Result<Vec<Row>, FormatError> {
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
         *place = header.iter().position(|name| name == column).ok_or_else(|| {
-            FormatError::new(
+            let error = FormatError::new(
                 FORMAT,
                 source_name,
                 format!("has no column {column}"),
                 format!("begin the file with the line {}", COLUMNS.join(",")),
-            )
-            .at_line(1)
+            );
+            let error = error.at_line(1).found(&header.iter().collect::<Vec<_>>().join(","));
+            // A file with none of them may be anybody's.
+            let is_known = header.iter().any(|name| COLUMNS.contains(&name));
+            if is_known { error } else { error.without_found() }
         })?;
     }
     let mut rows = Vec::new();

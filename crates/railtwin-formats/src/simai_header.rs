@@ -28,7 +28,9 @@ impl Reader<'_> {
         let text = text.replace(':', " ");
         let mut tokens = text.split_whitespace().peekable();
         let policy = self.policy(line, "policy", tokens.next().unwrap_or_default());
-        let policy = policy.map_err(FormatError::without_found)?;
+        // A line without a key of ours may be of anybody's file.
+        let is_known = tokens.clone().any(|token| KEYS.contains(&token));
+        let policy = policy.map_err(|error| if is_known { error } else { error.without_found() })?;
         let mut workload = SimaiWorkload::with_policy(policy);
         let mut seen: Vec<&str> = Vec::new();
         while let Some(key) = tokens.next() {

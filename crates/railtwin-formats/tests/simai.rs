@@ -121,7 +121,9 @@ fn errors_name_line_column_value_and_remedy() {
         (refusal(""), vec!["t.txt: the file is empty", "policy name"]),
         (refusal("MICRO\n"), vec!["ends after the header", "second line"]),
         (refusal("MICRO\nx\n"), vec!["t.txt:2: number of layers: \"x\""]),
-        (with("MIKRO", layer), vec!["t.txt:1: policy: \"MIKRO\"", "HYBRID_DLRM_ENHANCED"]),
+        (with("MIKRO pp: 2", layer), vec!["t.txt:1: policy: \"MIKRO\"", "HYBRID_DLRM_ENHANCED"]),
+        // A line of which nothing is known may be of anybody's file.
+        (with("MIKRO", layer), vec!["t.txt:1: policy: is not a known policy"]),
         (with("MICRO pp:", layer), vec!["t.txt:1: pp: has no value"]),
         (with("MICRO pp: 0", layer), vec!["\"0\" is not a size"]),
         (with("MICRO ep: 4294967296", layer), vec!["ep: \"4294967296\" is too large"]),

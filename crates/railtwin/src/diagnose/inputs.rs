@@ -136,7 +136,15 @@ impl Reading<'_> {
     fn take(&mut self, path: &Path, lenient: bool) -> Result<bool, Error> {
         let name = path.display().to_string();
         let failed = |error: std::io::Error| Error::File { path: name.clone(), problem: error.to_string() };
-        let bytes = input::read_unpacked(path).map_err(failed)?;
+        let bytes = match input::read_unpacked(path) {
+            Ok(bytes) => bytes,
+            // One file of many: too large, or packed and broken.
+            Err(error) if lenient => {
+                self.inputs.notes.push(format!("{name}: {error}; passed over"));
+                return Ok(false);
+            }
+            Err(error) => return Err(failed(error)),
+        };
         if bytes.is_empty() && !lenient {
             return Err(Error::Argument(format!("{name} is empty; give a file of telemetry")));
         }
