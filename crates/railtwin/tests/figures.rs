@@ -162,7 +162,7 @@ proptest! {
     ) {
         let fault = if slow { "[[fault]]\nat = \"10 ms\"\nrank = \"train/3\"\nkind = \"slow-gpu\"\nfactor = 3.0\n" } else { "" };
         let run = run(&format!(
-            "[run]\nsteps = {steps}\nreplicates = 3\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\n\
+            "[run]\nsteps = {steps}\nreplicates = 3\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 8\n\
              uplinks = 2\n[[job]]\nname = \"train\"\nstart = \"{late_ms} ms\"\nplacement = \"spread\"\n\
              workload = {{ recipe = \"llama-7b\", tp = 8, pp = {pp}, dp = 2, micro_batches = {micro_batches} }}\n\
              [[job]]\nname = \"ring\"\nhosts = 2\nplacement = \"spread\"\n\
