@@ -69,7 +69,7 @@ fn a_point_that_no_gpu_holds_is_marked() {
         "{}",
         text.out
     );
-    // What one point alone assumes, here that ranks hold the model whole, is none of all.
+    // What one point alone assumes, here that ZeRO parts nothing, is none of all.
     let assumed: Vec<&&str> = lines.iter().filter(|line| line.starts_with("assumed")).collect();
     assert!(assumed.iter().any(|line| line.contains("(job.workload.efficiency)")), "{}", text.out);
     assert!(!assumed.iter().any(|line| line.contains("(job.workload.zero)")), "{}", text.out);

@@ -25,6 +25,7 @@ pub(crate) fn shortage(training: &Training, host: &HostModel) -> Option<(String,
     );
     let remedy = match remedies(training).into_iter().find(|(_, memory)| memory.total() <= limit) {
         Some((words, memory)) => format!("write {words}, which needs {:.1} GiB", memory.total() / GIB),
+        None if training.model.has_experts() => "raise ep or pp".to_owned(),
         None => "raise tp or pp".to_owned(),
     };
     Some((message, format!("{remedy}, or memory = \"allow\" to run it all the same")))

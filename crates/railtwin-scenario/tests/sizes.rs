@@ -113,6 +113,8 @@ fn a_job_that_the_memory_of_a_gpu_does_not_hold_is_refused_or_told() {
     // What 16 bytes of each parameter need on 8 GPUs no stage of ZeRO helps without a second replica.
     let alone = error(&on_hpn("workload = { recipe = \"gpt3-175b\", tp = 8 }"));
     assert!(alone.contains("raise tp or pp"), "{alone}");
+    let experts = error(&on_hpn("workload = { recipe = \"dbrx\", dp = 16 }"));
+    assert!(experts.contains("raise ep or pp"), "{experts}");
 }
 
 #[test]

@@ -73,13 +73,13 @@ fn of_recipe(resolved: &Resolved, at: &str, spec: &RecipeSpec) -> Vec<String> {
         all.push(format!("1 sequence of {tokens} tokens in a micro-batch ({at}.micro_batch)"));
     }
     if spec.dp > 1 && spec.zero == 0 {
-        all.push(format!("each data parallel rank holds the model whole ({at}.zero)"));
+        all.push(format!("data parallel ranks hold the same, ZeRO parts nothing ({at}.zero)"));
     }
     if spec.pp > 1 && spec.interleave == 1 {
         all.push(format!("stages are not interleaved ({at}.interleave)"));
     }
     if spec.recompute == RecomputeSpec::Selective {
-        all.push(format!("attention keeps no scores, which takes no time ({at}.recompute)"));
+        all.push(format!("scores of attention are not kept, at no cost in time ({at}.recompute)"));
     }
     all
 }
