@@ -76,3 +76,17 @@ fn a_place_that_cannot_be_written_is_told_with_status_1() {
         assert!(outcome.notes.contains("runs") && outcome.notes.contains("cannot"), "{}", outcome.notes);
     }
 }
+
+#[test]
+fn the_headline_comes_first_in_text_and_json_and_from_a_folder_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "two.toml", &small("two", ""));
+    let runs = shown(&folder.path().join("runs"));
+    let call = ["run", &scenario, "--out", &runs];
+    let answers: Vec<_> = (0..2).map(|_| railtwin(&[&call[..], &["--json"]].concat()).json()).collect();
+    let headline = answers[0]["runs"][0]["headline"].as_str().unwrap();
+    assert!(headline.starts_with("two: ") && headline.contains(" of bus bandwidth. "), "{headline}");
+    assert_eq!(answers[1]["runs"][0]["headline"], headline);
+    assert!(answers[1]["runs"][0]["wall_s"].is_null(), "nothing was simulated again");
+    assert_eq!(railtwin(&call).out.lines().next(), Some(headline));
+}
