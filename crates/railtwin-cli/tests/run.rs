@@ -99,3 +99,17 @@ fn what_a_result_rests_on_and_what_is_wrong_with_it_is_told() {
     assert_eq!(answer["runs"][0]["assumed"][0], efficiency);
     assert!(answer["figures"]["gpu_memory_share"].as_f64().unwrap() > 1.0);
 }
+
+#[test]
+fn the_headline_comes_first_in_text_and_json_and_from_a_folder_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "two.toml", &small("two", ""));
+    let runs = shown(&folder.path().join("runs"));
+    let call = ["run", &scenario, "--out", &runs];
+    let answers: Vec<_> = (0..2).map(|_| railtwin(&[&call[..], &["--json"]].concat()).json()).collect();
+    let headline = answers[0]["runs"][0]["headline"].as_str().unwrap();
+    assert!(headline.starts_with("two: ") && headline.contains(" of bus bandwidth. "), "{headline}");
+    assert_eq!(answers[1]["runs"][0]["headline"], headline);
+    assert!(answers[1]["runs"][0]["wall_s"].is_null(), "nothing was simulated again");
+    assert_eq!(railtwin(&call).out.lines().next(), Some(headline));
+}

@@ -3,9 +3,11 @@ use super::known::Known;
 use super::limits::{IN_FLIGHT, LATENCY, costliest};
 use super::numbers::shown;
 
-/// Utilization from which a place is at its limit: what is left, a tenth, is what headers, acknowledgements and the
-/// first and last hop of an operation take.
+/// Part of the time that latency leaves from which a place is at its limit: the tenth that is left is what headers and
+/// acknowledgements take, and the ends of operations in which not all ranks send.
 const AT_LIMIT: f64 = 0.9;
+/// Share of latency from which it is told beside a limit.
+const TOLD: f64 = 0.05;
 /// Utilization up to which it does not matter which of its links a place uses: twice the load of the busiest one
 /// would fit.
 const HALF_EMPTY: f64 = 0.5;
@@ -25,91 +27,144 @@ const BEYOND: [(&str, &str); 4] = [
 const INSIDE: [(&str, &str); 3] =
     [("nvlink", "NVLink"), ("pcie", "PCIe"), ("host_cap", "the cap that hosts set on the collective")];
 
-/// What binds a run, by its figures, without a full stop; nothing where nothing was in flight.
-pub fn binds(known: &Known<'_>) -> Option<String> {
-    let most = |places: &[(&'static str, &'static str)]| {
-        let values = places
-            .iter()
-            .filter_map(|(place, words)| Some((known.value(&format!("{IN_FLIGHT}{place}"))?, *words)));
-        values.reduce(|a, b| if b.0 > a.0 { b } else { a })
-    };
-    let nic = ["nic_to_leaf", "leaf_to_nic"].into_iter();
-    let nic = nic.filter_map(|place| Some((known.value(&format!("{IN_FLIGHT}{place}"))?, place)));
-    let nic = nic.reduce(|a, b| if b.0 > a.0 { b } else { a });
-    let (beyond, inside) = (most(&BEYOND), most(&INSIDE));
-    let percent = |value: f64| shown(value, "ratio");
-    let reach = |place: Option<(f64, &str)>| {
-        place.map_or(String::new(), |(value, words)| {
-            format!("; {words} {} {}", reach_verb(words), percent(value))
-        })
-    };
-    let nic_words = nic.map(|nic| (nic.0, "NIC ports"));
-    let links = match (nic, beyond, inside) {
-        (Some((value, place)), ..) if value >= AT_LIMIT => {
-            let limit = format!("NIC ports are the limit at {}", percent(value));
-            format!("{limit}{}", matters(known, value, place, beyond))
-        }
-        (_, Some((value, words)), _) if value >= AT_LIMIT => {
-            let limit = format!("{words} are the limit at {}", percent(value));
-            format!("{limit}{}{}", reach(nic_words), balance(known, words))
-        }
-        (_, _, Some((value, words))) if value >= AT_LIMIT => {
-            let verb = if words == "NVLink" || words == "PCIe" { "is the limit at" } else { "is reached at" };
-            format!("{words} {verb} {}{}", percent(value), reach(nic_words))
-        }
-        _ => {
-            let all = [nic_words, beyond, inside].into_iter().flatten();
-            let busiest = all.reduce(|a, b| if b.0 > a.0 { b } else { a });
-            let latency = known.value(LATENCY).filter(|share| *share >= HALF_EMPTY);
-            match (busiest, latency) {
-                (Some((value, words)), Some(share)) => format!(
-                    "latency is the limit: hops take {} of the time in flight, whatever the bytes; {words} {} {}",
-                    percent(share),
-                    reach_verb(words),
-                    percent(value)
-                ),
-                (Some((value, words)), None) => {
-                    let verb = reach_verb(words);
-                    format!("no link is at its limit: the busiest, {words}, {verb} {}", percent(value))
-                }
-                (None, _) => String::new(),
-            }
-        }
-    };
-    let most_of_step = most_of_step(known);
-    let text = match (most_of_step, links.is_empty()) {
-        (None, true) => return None,
-        (None, false) => links,
-        (Some(most), true) => most,
-        (Some(most), false) => {
-            let axis = costliest(known).map_or("anything".to_owned(), |axis| axis.name().replace('_', "-"));
-            format!("{most}; while {axis} is in flight, {links}")
-        }
-    };
-    Some(text)
+/// A place and its utilization.
+type Place = (f64, &'static str);
+
+/// The places that are nearest to their limits.
+struct Places {
+    /// NIC ports, and the name of the hop.
+    nic: Option<Place>,
+    /// Links beyond them.
+    beyond: Option<Place>,
+    /// Inside hosts.
+    inside: Option<Place>,
+    /// Share of the time in flight that goes by whatever the bytes.
+    latency: f64,
 }
 
-fn reach_verb(words: &str) -> &'static str {
-    if INSIDE.iter().any(|(_, inside)| *inside == words) { "reaches" } else { "reach" }
+impl Places {
+    fn of(known: &Known<'_>) -> Self {
+        let most = |places: &[(&'static str, &'static str)]| {
+            let value = |place: &str| known.value(&format!("{IN_FLIGHT}{place}"));
+            let values = places.iter().filter_map(|(place, words)| Some((value(place)?, *words)));
+            values.reduce(|a, b| if b.0 > a.0 { b } else { a })
+        };
+        let nic = most(&["nic_to_leaf", "leaf_to_nic"].map(|hop| (hop, hop)));
+        Self { nic, beyond: most(&BEYOND), inside: most(&INSIDE), latency: known.count(LATENCY) }
+    }
+
+    /// NIC ports as people call them.
+    fn nic_ports(&self) -> Option<Place> {
+        self.nic.map(|(value, _)| (value, "NIC ports"))
+    }
+
+    /// Whether a place has as much to do as the time that latency leaves lets it do.
+    fn at_limit(&self, place: Option<Place>) -> Option<Place> {
+        place.filter(|(value, _)| self.latency < HALF_EMPTY && *value >= AT_LIMIT * (1.0 - self.latency))
+    }
+
+    /// The busiest of the network.
+    fn network(&self) -> Option<Place> {
+        let all = [self.nic_ports(), self.beyond].into_iter().flatten();
+        all.reduce(|a, b| if b.0 > a.0 { b } else { a })
+    }
+}
+
+/// What binds a run, by its figures, without a full stop; nothing where nothing was in flight. Where something was
+/// `faulty` it does not say that the balancer is to blame.
+pub fn binds(known: &Known<'_>, faulty: bool) -> Option<String> {
+    let places = Places::of(known);
+    let links = links(known, &places, faulty);
+    match (most_of_step(known), links) {
+        (most, None) => most,
+        (None, links) => links,
+        (Some(most), Some(links)) => {
+            let axis = costliest(known).map_or("data".to_owned(), |axis| axis.name().replace('_', "-"));
+            Some(format!("{most}; while {axis} is in flight, {links}"))
+        }
+    }
+}
+
+/// The place at its limit, or that there is none.
+fn links(known: &Known<'_>, places: &Places, faulty: bool) -> Option<String> {
+    let latency = Some(places.latency).filter(|share| *share >= TOLD);
+    let beside = latency.map_or(String::new(), |share| format!(", beside latency with {}", percent(share)));
+    let limit = |(value, words): Place| {
+        let verb = if is_one(words) { "is" } else { "are" };
+        format!("{words} {verb} the limit at {}{beside}", percent(value))
+    };
+    if let Some(inside) = places.at_limit(places.inside) {
+        // What hosts do inside takes as long on any path.
+        return Some(match places.network() {
+            Some(network) if network.0 > inside.0 => {
+                format!("{}{}: {}", limit(network), reaches(inside), verdict(network.0))
+            }
+            Some(network) => format!("{}{}: {}", limit(inside), reaches(network), verdict(network.0)),
+            None => limit(inside),
+        });
+    }
+    if let Some((value, hop)) = places.at_limit(places.nic) {
+        return Some(format!(
+            "{}{}",
+            limit((value, "NIC ports")),
+            ports(known, (value, hop), places.beyond, faulty)
+        ));
+    }
+    if let Some(beyond) = places.at_limit(places.beyond) {
+        let nic = places.nic_ports().map_or(String::new(), reaches);
+        let balance = if faulty { String::new() } else { balance(known, beyond.1) };
+        return Some(format!("{}{nic}{balance}", limit(beyond)));
+    }
+    let (value, words) =
+        places.inside.into_iter().chain(places.network()).reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+    let busiest = format!(
+        "nearest to it {} {words} at {}",
+        if is_one(words) { "comes" } else { "come" },
+        percent(value)
+    );
+    Some(if places.latency >= HALF_EMPTY {
+        let share = percent(places.latency);
+        format!(
+            "latency is the limit: hops take {share} of the time in flight, whatever the bytes{}",
+            reaches((value, words))
+        )
+    } else {
+        format!("nothing is at its limit; {busiest}{beside}")
+    })
+}
+
+fn percent(value: f64) -> String {
+    shown(value, "ratio")
+}
+
+fn is_one(words: &str) -> bool {
+    INSIDE.iter().any(|(_, inside)| *inside == words)
+}
+
+fn reaches((value, words): Place) -> String {
+    format!("; {words} {} {}", if is_one(words) { "reaches" } else { "reach" }, percent(value))
+}
+
+/// What another balancer would bring where it cannot shorten what binds, by the busiest place that it decides on.
+fn verdict(busiest: f64) -> &'static str {
+    if busiest <= HALF_EMPTY {
+        "the balancer does not matter here"
+    } else {
+        "another balancer would gain little"
+    }
 }
 
 /// Whether the balancer matters where NIC ports are at their limit: no path beyond them makes an operation end before
-/// its busiest port has sent or received all it has to.
-fn matters(known: &Known<'_>, value: f64, place: &str, beyond: Option<(f64, &str)>) -> String {
-    let least = known.value(&format!("{IN_FLIGHT}{place}_least"));
-    if let Some(least) = least.filter(|least| *least < EVEN_PORTS * value) {
-        return format!(
-            ", the other port of the busiest NIC at {}: who chooses ports matters",
-            shown(least, "ratio")
-        );
+/// its busiest port has sent or received all that it has to.
+fn ports(known: &Known<'_>, (value, hop): Place, beyond: Option<Place>, faulty: bool) -> String {
+    let least = known.value(&format!("{IN_FLIGHT}{hop}_least"));
+    match least.filter(|least| *least < EVEN_PORTS * value) {
+        Some(_) if faulty => String::new(),
+        Some(least) => {
+            format!(", the other port of the busiest NIC at {}: who chooses ports matters", percent(least))
+        }
+        None => beyond.map_or(String::new(), |place| format!("{}: {}", reaches(place), verdict(place.0))),
     }
-    let Some((other, words)) = beyond else { return String::new() };
-    let verdict = if other <= HALF_EMPTY {
-        "the balancer does not matter here"
-    } else {
-        "no other balancer would help"
-    };
-    format!("; {words} reach {}: {verdict}", shown(other, "ratio"))
 }
 
 /// Whether another balance of leaf uplinks would help where they are the limit.
@@ -136,7 +191,7 @@ fn most_of_step(known: &Known<'_>) -> Option<String> {
     let most = |name: &str| known.value(name).is_some_and(|seconds| seconds > HALF_EMPTY * step);
     match (most("exposed_compute"), most("exposed_idle")) {
         (true, _) => Some("computing takes more than half of the step".to_owned()),
-        (_, true) => Some("waiting for other ranks takes more than half of the step".to_owned()),
+        (_, true) => Some("waiting takes more than half of the step".to_owned()),
         _ => None,
     }
 }
@@ -158,7 +213,7 @@ mod tests {
                 Figure::new(&name, *value, "")
             })
             .collect();
-        binds(&Known { figures: &figures, jobs: &[] }).unwrap_or_default()
+        binds(&Known { figures: &figures, jobs: &[] }, false).unwrap_or_default()
     }
 
     #[test]
@@ -168,7 +223,10 @@ mod tests {
             told(&[nic, ("leaf_to_spine", 0.25)]),
             "NIC ports are the limit at 99.8 %; leaf uplinks reach 25.0 %: the balancer does not matter here"
         );
-        assert!(told(&[nic, ("leaf_to_spine", 0.7)]).ends_with("reach 70.0 %: no other balancer would help"));
+        assert!(
+            told(&[nic, ("leaf_to_spine", 0.7)])
+                .ends_with("reach 70.0 %: another balancer would gain little")
+        );
         assert_eq!(told(&[nic]), "NIC ports are the limit at 99.8 %");
         let uneven = told(&[("leaf_to_nic", 0.998), ("leaf_to_nic_least", 0.5), ("leaf_to_spine", 0.25)]);
         assert!(
@@ -198,10 +256,10 @@ mod tests {
             "latency is the limit: hops take 93.0 % of the time in flight, whatever the bytes; NIC ports reach 4.0 %"
         );
         let none = told(&[("nic_to_leaf", 0.4), ("leaf_to_spine", 0.6), (LATENCY, 0.03)]);
-        assert_eq!(none, "no link is at its limit: the busiest, leaf uplinks, reach 60.0 %");
+        assert_eq!(none, "nothing is at its limit; nearest to it come leaf uplinks at 60.0 %");
         assert_eq!(
             told(&[("nvlink", 0.95), ("nic_to_leaf", 0.1)]),
-            "NVLink is the limit at 95.0 %; NIC ports reach 10.0 %"
+            "NVLink is the limit at 95.0 %; NIC ports reach 10.0 %: the balancer does not matter here"
         );
         let step =
             told(&[("step_time", 1.0), ("exposed_compute", 0.6), ("exposed_dp", 0.3), ("nic_to_leaf", 0.95)]);
@@ -210,5 +268,15 @@ mod tests {
             "computing takes more than half of the step; while dp is in flight, NIC ports are the limit at 95.0 %"
         );
         assert_eq!(told(&[]), "");
+        // Where hosts are as busy inside, no choice of ports would help.
+        assert_eq!(
+            told(&[("pcie", 0.99), ("leaf_to_nic", 0.998), ("leaf_to_nic_least", 0.0)]),
+            "NIC ports are the limit at 99.8 %; PCIe reaches 99.0 %: another balancer would gain little"
+        );
+        // All the time that latency leaves.
+        assert_eq!(
+            told(&[("nic_to_leaf", 0.882), (LATENCY, 0.118)]),
+            "NIC ports are the limit at 88.2 %, beside latency with 11.8 %"
+        );
     }
 }

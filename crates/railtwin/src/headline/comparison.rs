@@ -12,7 +12,7 @@ use super::evidence::rank;
 use super::known::Known;
 use super::numbers::{shown, time, whole};
 use super::trouble::{faults, packets};
-use super::words::{clause, sentence};
+use super::words::clause;
 
 /// Relative difference below which two runs are called the same where no draws tell how much is noise; the page's
 /// rows do so too.
@@ -139,6 +139,10 @@ impl<'a> Side<'a> {
 
 /// The headline of two runs, `before` and `after`; none where they have nothing in common to hold against each other.
 pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
+    if before.name == after.name {
+        // As the page calls them.
+        return of_two(before, &RunInfo { name: format!("{} (2)", after.name), ..after.clone() });
+    }
     let sides = [Side::of(before), Side::of(after)];
     let [a, b] = &sides;
     let [name_a, name_b] = [&before.name, &after.name];
@@ -197,8 +201,9 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
             sentences.push(format!("{text}: {} instead of {}{saved}.", values[1], values[0]));
         }
     }
-    let sentence_b = binds(&b.known()).map(|binds| sentence(&[format!("in {name_b} {binds}")]));
-    sentences.extend(sentence_b);
+    // Figures of what faults cost are there where anything broke.
+    let faulty = b.known().largest("stall_time").is_some();
+    sentences.extend(binds(&b.known(), faulty).map(|binds| format!("{name_b}: {binds}.")));
     Some(sentences.join(" "))
 }
 
@@ -310,7 +315,7 @@ mod tests {
     #[test]
     fn ties_are_no_difference() {
         let a = steps("a", [1.0, 1.1, 1.2]);
-        assert_eq!(told(&a, &a), "a and a come to the same: 1.100 s a step.");
+        assert_eq!(told(&a, &a), "a and a (2) come to the same: 1.100 s a step.");
         let b = steps("b", [1.05, 1.12, 1.3]);
         assert_eq!(
             told(&a, &b),

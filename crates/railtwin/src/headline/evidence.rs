@@ -27,6 +27,15 @@ pub enum What {
         /// Whether the job stands still by it.
         stands: bool,
     },
+    /// A fault acted: its kind, and from when on in seconds; of so many that did.
+    Fault {
+        /// Name of its kind.
+        kind: &'static str,
+        /// From when on, seconds.
+        from: f64,
+        /// Faults that acted in the run.
+        of: u64,
+    },
     /// Queue pairs waited for so many seconds.
     Stalled(f64),
     /// Steps took so many seconds longer than those before the fault.
@@ -65,7 +74,7 @@ pub enum What {
 /// Why a job never came to its end.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cause {
-    /// A queue pair died at the evidence's time; the cable that went down before it, and when.
+    /// A queue pair died at the evidence's time; the last cable that went down before it waited, and when.
     QueuePair(Option<(String, f64)>),
     /// A rank is in trouble: its name, what it does, and from when on.
     Rank(String, &'static str, f64),
@@ -92,6 +101,13 @@ pub struct Evidence {
     pub certainty: f64,
 }
 
+impl Cause {
+    /// Whether it names who or what did it.
+    pub const fn is_named(&self) -> bool {
+        matches!(self, Self::QueuePair(Some(_)) | Self::Rank(..) | Self::Cable(..))
+    }
+}
+
 impl What {
     /// Place in the order of kinds.
     const fn kind(&self) -> u8 {
@@ -100,9 +116,10 @@ impl What {
             Self::Accused { stands: true, .. } => 1,
             Self::StandsInDraws { .. } => 2,
             Self::Accused { .. } => 3,
-            Self::Stalled(_) | Self::Lost(_) => 4,
-            Self::NeverArrived(_) => 5,
-            Self::Alarms { .. } | Self::Paused { .. } | Self::SentAgain { .. } => 6,
+            Self::Fault { .. } => 4,
+            Self::Stalled(_) | Self::Lost(_) => 5,
+            Self::NeverArrived(_) => 6,
+            Self::Alarms { .. } | Self::Paused { .. } | Self::SentAgain { .. } => 7,
         }
     }
 

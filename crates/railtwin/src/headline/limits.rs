@@ -3,10 +3,10 @@
 //! Over a whole step a link that is the limit of every collective can stand idle for most of the time; so what binds
 //! is told from the time in which anything that crosses the link was in flight. Bytes are those that the engine
 //! counted; of a link that several axes cross, each axis has the part that its paths before any fault give it.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_engine::{BundleTable, Case, RunLog};
-use railtwin_fabric::{CableClass, DeviceId, LinkId};
+use railtwin_engine::{BundleTable, Case, IncidentKind, RunLog};
+use railtwin_fabric::{CableClass, CableId, DeviceId, LinkId};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, OperationId, PatternId, Work};
@@ -142,6 +142,14 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
         // Acknowledgements are still on their way when the operation that they are for has ended.
         if most > 0.0 { (bytes / most).min(1.0) } else { 0.0 }
     };
+    let down: BTreeSet<CableId> = log
+        .incidents
+        .iter()
+        .filter_map(|incident| match incident.kind {
+            IncidentKind::Down(cable) => Some(cable),
+            _ => None,
+        })
+        .collect();
     let places = places(case, &mut used);
     let of = axis
         .map_or("any operation".to_owned(), |axis| format!("{} operations", axis.name().replace('_', "-")));
@@ -155,7 +163,7 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
     let mut figures = Vec::new();
     for (name, (value, link)) in &places {
         figures.push(figure(name, *value, &note));
-        if let Some(least) = least_port(case, *link, &mut used) {
+        if let Some(least) = least_port(case, *link, &down, &mut used) {
             let note = "the same for the least used port of the NIC that the most used port is of";
             figures.push(figure(&format!("{name}_least"), least, note));
         }
@@ -200,8 +208,13 @@ fn places(case: &Case, used: &mut impl FnMut(LinkId) -> f64) -> BTreeMap<String,
 }
 
 /// The least used port of the NIC at an end of an access link, in the same direction; none for other links and for
-/// NICs with one port.
-fn least_port(case: &Case, link: LinkId, used: &mut impl FnMut(LinkId) -> f64) -> Option<f64> {
+/// NICs with one port, those aside whose cables went down.
+fn least_port(
+    case: &Case,
+    link: LinkId,
+    down: &BTreeSet<CableId>,
+    used: &mut impl FnMut(LinkId) -> f64,
+) -> Option<f64> {
     let fabric = &case.fabric;
     let sends = match (tier(fabric, fabric.source(link)), tier(fabric, fabric.target(link))) {
         (0, 1) => true,
@@ -212,7 +225,8 @@ fn least_port(case: &Case, link: LinkId, used: &mut impl FnMut(LinkId) -> f64) -
     let role = fabric.port_role(fabric.ports(nic).find(|&port| fabric.cable_at(port) == Some(link.cable()))?);
     let ports = fabric.ports(nic).filter(|&port| fabric.port_role(port) == role);
     let links = ports.filter_map(|port| {
-        let out = fabric.link_from(fabric.cable_at(port)?, port);
+        let cable = fabric.cable_at(port).filter(|cable| !down.contains(cable))?;
+        let out = fabric.link_from(cable, port);
         Some(if sends { out } else { out.reverse() })
     });
     let all: Vec<f64> = links.map(used).collect();

@@ -43,7 +43,10 @@ pub fn of_run(
     let known = Known { figures, jobs: &jobs };
     let mut all = trouble::standing(case, simulation, &known);
     all.extend(trouble::accused(findings));
-    all.extend(trouble::faults(&known, simulation.log.end.seconds()));
+    let end = trouble::last(&simulation.log).seconds();
+    let costs = trouble::faults(&known, end);
+    all.extend(trouble::injected(case, &known, end, &costs));
+    all.extend(costs);
     all.extend(trouble::packets(&known));
     all.extend(trouble::alarms(&simulation.log));
     text(name, all, &known, simulation.replicates.len())
@@ -62,6 +65,14 @@ fn names(case: &Case) -> Vec<String> {
 
 /// The headline of evidence and figures.
 fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> String {
+    let stands = all.iter().any(|evidence| evidence.what.stands());
+    let named = all.iter().any(|e| matches!(&e.what, What::Stands { cause, .. } if cause.is_named()));
+    // Of a job that stands it says nothing how long it stood, nor another time what it was that stopped it.
+    all.retain(|evidence| match evidence.what {
+        What::Stalled(_) | What::Lost(_) => !stands,
+        What::Fault { .. } => !named,
+        _ => true,
+    });
     rank(&mut all);
     let jobs_standing = all.iter().filter(|e| matches!(e.what, What::Stands { .. })).count();
     let mut clauses: Vec<String> = Vec::new();
@@ -80,12 +91,12 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
         .filter(|(row, e)| jobs_standing < 2 || (*row > 0 && !matches!(e.what, What::Stands { .. })));
     clauses.extend(told.map(|(_, evidence)| words::clause(evidence)));
     clauses.truncate(TROUBLES);
+    let faulty = all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost(_)));
     let mut sentences = vec![words::sentence(&clauses)];
     // A job that stands has no step time, and what held it is no link that was full.
-    let stands = all.iter().any(|evidence| evidence.what.stands());
     if !stands {
         sentences.push(words::sentence(&[step::result(known, draws)]));
-        sentences.extend(binds::binds(known).map(|binds| words::sentence(&[binds])));
+        sentences.extend(binds::binds(known, faulty).map(|binds| words::sentence(&[binds])));
     }
     sentences.retain(|sentence| !sentence.is_empty());
     format!("{name}: {}", sentences.join(" "))

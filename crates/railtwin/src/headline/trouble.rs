@@ -13,6 +13,11 @@ use crate::simulate::Simulation;
 /// a hundredth is the least that people act on. Less is in the figures.
 const NOTABLE: f64 = 0.01;
 
+/// When the last that the log knows of happened: after the last operation that ended jobs may still halt.
+pub fn last(log: &RunLog) -> SimTime {
+    log.incidents.iter().map(|incident| incident.at).fold(log.end, SimTime::max)
+}
+
 /// Jobs that never end in the replicate that is shown, and replicates that never end where that one does.
 pub fn standing(case: &Case, simulation: &Simulation, known: &Known<'_>) -> Vec<Evidence> {
     let log = &simulation.log;
@@ -48,7 +53,7 @@ fn cause(case: &Case, log: &RunLog, job: u32) -> (Cause, Option<SimTime>) {
         RankTrouble::Mismatch => Some("hands over other sizes than its peers"),
         _ => None,
     };
-    let ranks = case.rank_faults.iter().filter(|fault| fault.job == job && fault.from <= log.end.min(by));
+    let ranks = case.rank_faults.iter().filter(|fault| fault.job == job && fault.from <= last(log).min(by));
     let rank =
         ranks.filter_map(|fault| Some((fault, doing(fault.trouble)?))).min_by_key(|(fault, _)| fault.from);
     if let Some((fault, what)) = rank {
@@ -151,6 +156,21 @@ pub fn faults(known: &Known<'_>, end: f64) -> Vec<Evidence> {
         }
     }
     all
+}
+
+/// The first of the faults that acted in a run of `end` seconds; none where it is known that they cost less than
+/// [`NOTABLE`], by `costs` in evidence of [`faults`].
+pub fn injected(case: &Case, known: &Known<'_>, end: f64, costs: &[Evidence]) -> Option<Evidence> {
+    let acted = || case.truths.iter().filter(|truth| (truth.from_ns as f64) < end * 1e9);
+    let first = acted().min_by_key(|truth| truth.from_ns)?;
+    let jobs = 0..known.jobs.len().max(1);
+    let shares: Option<Vec<f64>> = jobs.map(|job| known.value_of_job(job, "time_lost_share")).collect();
+    if costs.is_empty() && shares.is_some() {
+        return None;
+    }
+    let from = first.from_ns as f64 / 1e9;
+    let what = What::Fault { kind: first.kind.name(), from, of: acted().count() as u64 };
+    Some(Evidence { subject: subject(&first.component), what, cost: 1.0, at: Some(from), certainty: 1.0 })
 }
 
 /// What packets suffered, by the figures of the run.

@@ -21,6 +21,10 @@ pub fn clause(evidence: &Evidence) -> String {
             };
             format!("{subject} {seen}{still} (diagnosis, confidence {:.2}{of})", evidence.certainty)
         }
+        What::Fault { kind, from, of } => {
+            let first = if *of > 1 { format!("first of {} faults", whole(*of)) } else { "fault".to_owned() };
+            format!("{first}: {kind} at {subject} from {} on", time(*from))
+        }
         What::Stalled(seconds) => format!("queue pairs of {subject} stood still for {}", time(*seconds)),
         What::Lost(seconds) => {
             format!("steps of {subject} after the fault took {} longer in all", time(*seconds))
@@ -131,6 +135,9 @@ mod tests {
             said("links from leaf to NIC", paused, None),
             "15,183 pause frames: links from leaf to NIC stood still for up to 39.8 % of the run"
         );
+        let fault = |of| What::Fault { kind: "slow-gpu", from: 0.01, of };
+        assert_eq!(said("GPU a", fault(1), None), "fault: slow-gpu at GPU a from 10.00 ms on");
+        assert_eq!(said("GPU a", fault(3), None), "first of 3 faults: slow-gpu at GPU a from 10.00 ms on");
         assert_eq!(said("", What::Alarms { pauses: 1, buffers: 0 }, None), "alarm: 1 of pauses");
     }
 
