@@ -34,7 +34,7 @@ pub enum CliError {
     /// Figures are not what the scenario expects.
     #[error("not as expected: {}", .0.join("; "))]
     Unexpected(Vec<String>),
-    /// Findings accuse somebody: said on the stream of data already.
+    /// Findings accuse somebody, a test failed, or telemetry was not read: said on the stream of data already.
     #[error("somebody is accused")]
     Accused,
     /// A run folder cannot be written.
