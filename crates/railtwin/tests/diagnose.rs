@@ -121,7 +121,7 @@ fn a_table_that_is_torn_costs_that_table() {
     let told = of_folder(&folder);
     assert_eq!(
         told.sentence(),
-        "rank train/6: non-communication-hang, confidence 0.95; 1 files could not be read"
+        "rank train/6: non-communication-hang, confidence 0.95; 1 table could not be read"
     );
     assert!(told.unread[0].source.ends_with("messages.parquet") && !told.is_well());
     // Without its operations there is nothing to look at, and that is an error with the reason.

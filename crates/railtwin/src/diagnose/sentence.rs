@@ -58,9 +58,12 @@ impl Diagnosed {
         let strange = self.unread.len() - known;
         let mut parts = Vec::new();
         if known > 0 {
-            // A run folder has no files of its own in the list.
-            let all = if self.files.is_empty() { String::new() } else { format!(" of {of}") };
-            parts.push(format!("{known}{all} files could not be read"));
+            // What a run folder has are tables.
+            parts.push(match (self.files.is_empty(), known) {
+                (false, _) => format!("{known} of {of} files could not be read"),
+                (true, 1) => "1 table could not be read".to_owned(),
+                (true, _) => format!("{known} tables could not be read"),
+            });
         }
         if strange > 0 {
             parts.push(format!("{strange} of {of} files not recognized"));
