@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
+use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
+use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
 use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
@@ -58,10 +59,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         write_tables(out, &told)?;
         writeln!(streams.notes, "tables in {}", out.display())?;
     }
-    match told.accusations() {
-        0 => Ok(()),
-        _ => Err(CliError::Accused),
-    }
+    if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
 }
 
 /// Errors of inputs say the remedy in their last words.
@@ -133,7 +131,12 @@ fn data(told: &Diagnosed) -> Value {
         })).collect::<Vec<_>>(),
         "files": told.files.iter().map(|file| json!({
             "file": file.source, "format": file.format.name(), "held": file.held, "notes": file.notes,
+            "skipped": { "count": file.skipped.count(), "first": file.skipped.first().collect::<Vec<_>>() },
         })).collect::<Vec<_>>(),
+        "unread": told.unread.iter().map(|file| json!({
+            "file": file.source, "reason": file.reason, "recognized": file.known,
+        })).collect::<Vec<_>>(),
+        "failed_tests": told.failed_tests,
         "notes": told.notes,
     })
 }
@@ -208,21 +211,46 @@ fn show_finding(
 }
 
 fn show_files(text: &mut String, told: &Diagnosed) -> std::fmt::Result {
-    if told.files.is_empty() {
+    if told.files.is_empty() && told.unread.is_empty() {
         return Ok(());
     }
     text.push('\n');
-    for file in told.files.iter().take(FILES) {
+    // What is not whole is shown even where it stands behind many.
+    let whole = |file: &FileNotes| file.skipped.count() == 0;
+    let (first, others) = told.files.split_at(told.files.len().min(FILES));
+    let torn: Vec<&FileNotes> = others.iter().filter(|file| !whole(file)).take(FILES).collect();
+    for file in first.iter().chain(torn.iter().copied()) {
         writeln!(text, "{}: {}, {}", one_line(&file.source), file.format.name(), one_line(&file.held))?;
         for note in &file.notes {
             writeln!(text, "  {}", one_line(note))?;
         }
+        show_skipped(text, &file.skipped)?;
     }
-    if told.files.len() > FILES {
+    let more = others.len() - torn.len();
+    if more > 0 {
         let mut formats = std::collections::BTreeMap::<&str, u32>::new();
         told.files.iter().for_each(|file| *formats.entry(file.format.name()).or_default() += 1);
         let counts: Vec<String> = formats.iter().map(|(format, count)| format!("{count} {format}")).collect();
-        writeln!(text, "and {} more; in all {}", told.files.len() - FILES, counts.join(", "))?;
+        writeln!(text, "and {more} more; in all {}", counts.join(", "))?;
+    }
+    for (known, what) in [(true, "not read"), (false, "not recognized")] {
+        let files: Vec<&Unread> = told.unread.iter().filter(|file| file.known == known).collect();
+        for file in files.iter().take(FILES) {
+            writeln!(text, "{}: {what}: {}", file.source, file.reason)?;
+        }
+        if files.len() > FILES {
+            writeln!(text, "and {} more {what}", files.len() - FILES)?;
+        }
     }
     Ok(())
+}
+
+/// How many records of a file are wrong, and the first of them.
+fn show_skipped(text: &mut String, skipped: &Skipped) -> std::fmt::Result {
+    if skipped.count() == 0 {
+        return Ok(());
+    }
+    let first: Vec<String> = skipped.first().collect();
+    let more = if skipped.count() > first.len() as u64 { ", …" } else { "" };
+    writeln!(text, "  {} wrong records skipped: {}{more}", skipped.count(), first.join(", "))
 }

@@ -50,7 +50,7 @@ pub(crate) fn answer(
     let events = events(file, &bytes)?;
     let replay = Replay::of(&events, hosts).map_err(|error| {
         let message = format!("{file}: event {}: {}", error.index + 1, error.problem);
-        CliError::input(message, "write events in the order of time; --hosts says how many hosts there are")
+        CliError::input(message, "--hosts says how many hosts there are; times are days from the start")
     })?;
     let shares: Vec<f64> = match asked {
         Some(share) => vec![share],
@@ -65,12 +65,49 @@ pub(crate) fn answer(
             json!({ "share": share, "recorded": recorded, "poisson": poisson })
         })
         .collect();
+    let notes = notes(&replay);
     let json = json!({
         "replay": replay,
+        "notes": notes,
         "spares": needed,
         "segment": { "hosts": active, "spares": spares, "more_out_than_spares": run_out },
     });
-    Ok((json, text_of(&replay, &shares, run_out)))
+    let notes: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let separator = if notes.is_empty() { "" } else { "\n" };
+    Ok((json, format!("{}{separator}{notes}", text_of(&replay, &shares, run_out))))
+}
+
+/// What a reader should know of a record that does not begin and end with all hosts in service.
+fn notes(replay: &Replay) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut tell = |count: u32, one: &str, many: &str, what: &str| {
+        if count > 0 {
+            notes.push(format!(
+                "{} {what}",
+                if count == 1 { one.to_owned() } else { format!("{count} {many}") }
+            ));
+        }
+    };
+    tell(
+        replay.carried,
+        "1 fault ends and does not begin:",
+        "faults end and do not begin:",
+        "taken to last from day 0, the start of the history, and counted neither among those that began nor in times of repair",
+    );
+    tell(
+        replay.open,
+        "1 fault does not end:",
+        "faults do not end:",
+        "taken to last until the last event of the history",
+    );
+    tell(
+        replay.repeated,
+        "1 fault begins again before it ends, and ends once:",
+        "faults begin again before they end, and end once:",
+        "taken for the same fault",
+    );
+    tell(replay.unordered, "1 event stands", "events stand", "behind a later one: put in order of time");
+    notes
 }
 
 /// The events of a file.
@@ -92,7 +129,11 @@ fn text_of(replay: &Replay, shares: &[f64], run_out: f64) -> String {
         format!("{}, of which {} had faults", grouped(replay.hosts), grouped(replay.hosts_with_faults)),
     );
     row("days", format!("{:.1}", replay.days));
-    row("faults", format!("{}, of which {} did not end", grouped(replay.faults), replay.open));
+    let before = match replay.carried {
+        0 => String::new(),
+        carried => format!(" and {carried} from before the start"),
+    };
+    row("faults", format!("{}{before}, of which {} did not end", grouped(replay.faults), replay.open));
     row("hosts out", format!("{:.2} on average, {} at most", replay.out_mean, replay.out_most));
     row("host-days in service", percent(replay.availability));
     for &share in shares {
@@ -110,8 +151,8 @@ fn text_of(replay: &Replay, shares: &[f64], run_out: f64) -> String {
         classes.row([
             class.class.clone(),
             grouped(class.faults),
-            format!("{:.2}", class.mtbf_days),
-            format!("{:.0}", class.mtbf_host_days),
+            days(class.mtbf_days),
+            class.mtbf_host_days.map_or("-".to_owned(), |days| format!("{days:.0}")),
             days(class.repair_days_median),
             days(class.repair_days_mean),
         ]);

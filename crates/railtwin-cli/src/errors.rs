@@ -37,7 +37,7 @@ pub enum CliError {
     /// Simulated time came to its end before the work did: one sentence for each point.
     #[error("{}", .0.join("\n"))]
     TimeUp(Vec<String>),
-    /// Findings accuse somebody: said on the stream of data already.
+    /// Findings accuse somebody, a test failed, or telemetry was not read: said on the stream of data already.
     #[error("somebody is accused")]
     Accused,
     /// A run folder cannot be written.

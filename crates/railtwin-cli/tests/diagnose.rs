@@ -216,7 +216,7 @@ fn wrong_inputs_are_one_error_and_write_nothing() {
     refused("nowhere.json", &["cannot read nowhere.json"]);
     let bare = tempfile::tempdir().unwrap();
     written(bare.path(), "readme", "nothing here\n");
-    refused(&shown(bare.path()), &["none of its 1 files"]);
+    refused(&shown(bare.path()), &["none of its 1 files", "readme", "is of no format that is known"]);
     let torn = &std::fs::read(ours("megatron_straggler/trace-ST.parquet")).unwrap()[..9_000];
     let parquet = folder.path().join("torn.parquet");
     std::fs::write(&parquet, torn).unwrap();
@@ -236,4 +236,141 @@ fn tables_are_written_with_what_was_found() {
     let table = railtwin_store::parquet_read::read(&out.join("rank_operations.parquet")).unwrap();
     assert_eq!(table.rows(), 3712);
     assert_eq!(railtwin_store::parquet_read::read(&out.join("findings.parquet")).unwrap().rows(), 0);
+}
+
+/// The log of a pair whose test failed: the head of a real one, and what NCCL says when its peer is gone.
+fn failed_log(folder: &Path, a: &str, b: &str, said: &str) -> String {
+    let text = format!(
+        "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n\
+         # Collective test starting: alltoall_perf\n# Using devices\n\
+         #  Rank  0 Group  0 Pid 361042 on {a} device  0 [0000:52:00] NVIDIA H100 80GB HBM3\n\
+         #  Rank  1 Group  0 Pid 340134 on {b} device  0 [0000:43:00] NVIDIA H100 80GB HBM3\n\
+         #       size         count      type   redop    root     time   algbw   busbw  #wrong\n{said}"
+    );
+    written(folder, &format!("pair_{a}_{b}.log"), &text)
+}
+
+const GONE: &str = "b: Test NCCL failure alltoall.cu:274 'remote process exited or there was a network error / '\n \
+     .. b pid 340134: Test failure common.cu:484\n";
+
+#[test]
+fn one_failed_log_is_a_finding_and_never_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for said in [GONE, ""] {
+        let file = failed_log(folder.path(), "gpu-1", "gpu-2", said);
+        let (status, answer) = diagnose(&[&file]);
+        // Two hosts, one test: who it was cannot be told, and that it failed can.
+        assert_eq!((status, accused(&answer), &answer["failed_tests"]), (1, vec![], &json!(1)), "{answer}");
+        let finding = &answer["findings"][0];
+        let names: Vec<&str> = finding["suspects"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|suspect| suspect["component"]["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["gpu-1", "gpu-2", "gpu-1 > gpu-2"]);
+        assert!(finding["advice"].as_str().unwrap().contains("not enough evidence to say which"));
+        let text = railtwin(&["diagnose", &shown(folder.path())]);
+        assert!(text.out.starts_with("a test failed, not enough evidence"), "{}", text.out);
+    }
+}
+
+#[test]
+fn the_host_of_the_tests_that_failed_is_named_among_healthy_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    scaled(folder.path(), "no host", 1.0);
+    let partners = ["cnode3-003", "cnode3-005", "cnode3-009"];
+    for partner in partners {
+        std::fs::remove_file(folder.path().join(format!("nccl_N2_G8_{partner}_cnode3-011.log"))).unwrap();
+        failed_log(folder.path(), partner, "cnode3-011", GONE);
+    }
+    let (status, answer) = diagnose(&[&shown(folder.path())]);
+    assert_eq!((status, accused(&answer)), (1, vec!["cnode3-011".to_owned()]), "{answer}");
+    let evidence = answer["findings"][0]["evidence"][0]["what"].as_str().unwrap();
+    assert!(
+        evidence.contains("host cnode3-011: in 3 of 3 logs of tests that died; of 9 logs with it"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn one_bad_file_or_line_is_skipped_counted_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    scaled(folder.path(), "cnode3-007", 0.7);
+    // A line of one log, a file that is torn, a pickle, and something else.
+    let name = "nccl_N2_G8_cnode3-002_cnode3-003.log";
+    let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let row = text.lines().find(|line| line.trim_start().starts_with("4294967296")).unwrap();
+    written(folder.path(), name, &text.replacen(row, &row.replacen("4294967296", "42949672x6", 1), 1));
+    let torn = &std::fs::read(ours("megatron_straggler/trace-ST.parquet")).unwrap()[..9_000];
+    std::fs::write(folder.path().join("torn.parquet"), torn).unwrap();
+    std::fs::write(folder.path().join("rank_0.pkl"), [0x80, 4, 0x95, 1, 2, 3]).unwrap();
+    written(folder.path(), "notes.txt", "remember the milk\n");
+    let out = shown(&folder.path().join("told"));
+    let (status, answer) = diagnose(&[&shown(folder.path())]);
+    assert_eq!((status, accused(&answer)), (1, vec!["cnode3-007".to_owned()]), "{answer}");
+    let unread = answer["unread"].as_array().unwrap();
+    let told: Vec<(bool, bool)> = unread
+        .iter()
+        .map(|file| (file["recognized"].as_bool().unwrap(), file["reason"].as_str().unwrap().is_empty()))
+        .collect();
+    assert_eq!(told, [(false, false), (true, false), (true, false)], "{unread:?}");
+    let torn = answer["files"].as_array().unwrap().iter().find(|file| file["skipped"]["count"] == json!(1));
+    let first = torn.unwrap()["skipped"]["first"][0].as_str().unwrap();
+    assert!(first.contains("42949672x6"), "{first}");
+    let text = railtwin(&["diagnose", &shown(folder.path()), "--out", &out]).out;
+    for words in [
+        "host cnode3-007: communication-slow, confidence 0.95; 2 of 49 files could not be read; 1 of 49 files not \
+         recognized; 1 wrong record skipped\n",
+        "torn.parquet: not read: ",
+        "notes.txt: not recognized: is of no format that is known",
+    ] {
+        assert!(text.contains(words), "{words} is missing:\n{text}");
+    }
+    let files = railtwin_store::parquet_read::read(&Path::new(&out).join("files.parquet")).unwrap();
+    assert_eq!(files.rows(), 49);
+}
+
+#[test]
+fn nothing_found_is_said_with_what_was_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = ours("nccl_tests_h100/nccl_N2_G8_cnode3-002_cnode3-003.log");
+    std::fs::copy(&log, folder.path().join("a.log")).unwrap();
+    written(folder.path(), "readme", "nothing here\n");
+    let text = railtwin(&["diagnose", &shown(folder.path())]);
+    assert!(text.out.lines().next().unwrap().ends_with("; 1 of 2 files not recognized"), "{}", text.out);
+    assert_eq!(text.status, 0, "a file of another kind is no telemetry");
+    written(folder.path(), "nccl_trace_rank_3.json", "{\"version\":\"2.7\",\"pg_config\":{},\"entries\":[{");
+    let text = railtwin(&["diagnose", &shown(folder.path())]);
+    assert!(
+        text.out.starts_with("nothing found in") && text.out.contains("; 1 of 3 files could not be read")
+    );
+    assert_eq!(text.status, 1, "telemetry that is not read is not well");
+    // A run folder beside other files is not read table by table.
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    written(&run, "run.json", "{}");
+    let text = railtwin(&["diagnose", &shown(folder.path())]);
+    assert!(text.out.contains("run: not recognized: is a run folder, which is given alone"), "{}", text.out);
+    // Nothing at all can be read: one error that names all.
+    let [a, b] = ["x.log", "y.log"].map(|name| written(folder.path(), name, "what is this\n"));
+    railtwin(&["diagnose", &a, &b]).assert_refused(&["none of 2 files", "x.log", "y.log"]);
+}
+
+#[test]
+fn an_entry_that_is_wrong_accuses_no_healthy_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = [Some("started"), Some("started"), None, Some("started")];
+    let files = [0, 1, 2, 3].map(|rank| dump(folder.path(), rank, states[rank as usize]));
+    // The last entry of a rank that came: nobody can tell that it did, and it is not accused of it.
+    let text = std::fs::read_to_string(&files[3]).unwrap();
+    std::fs::write(&files[3], text.replace("\"state\":\"started\"", "\"state\":\"?\"")).unwrap();
+    let (status, answer) = diagnose(&files.each_ref().map(String::as_str));
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert!(answer["notes"].to_string().contains("what ranks 3 did last could not be read"), "{answer}");
+    // A dump that is cut short is there: its rank is not one of which there is none.
+    std::fs::write(&files[3], &text[..text.len() / 2]).unwrap();
+    let (_, answer) = diagnose(&files.each_ref().map(String::as_str));
+    assert_eq!(accused(&answer), ["job/2"], "{answer}");
+    assert_eq!(answer["unread"][0]["recognized"], json!(true));
 }

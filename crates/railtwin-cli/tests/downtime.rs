@@ -106,6 +106,29 @@ fn the_shipped_history_replays() {
 }
 
 #[test]
+fn a_history_that_begins_amid_an_outage_is_taken_and_says_so() {
+    let event = |host: &str, day: f64, kind: &str| {
+        format!(
+            r#"{{ "node_id": "{host}", "event_time": {day}, "event_type": "{kind}", "fault_type": {{ "Class": "NIC", "Desc": "x" }} }}"#
+        )
+    };
+    let events =
+        [event("a", 2.0, "fault_end"), event("b", 3.0, "fault_start"), event("c", 1.0, "fault_start")];
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), "amid.json", &format!("[{}]", events.join(",")));
+    let answer = railtwin(&["downtime", "--replay", &file, "--json"]).json();
+    let replay = &answer["replay"];
+    assert_eq!(
+        (&replay["carried"], &replay["open"], &replay["unordered"]),
+        (&1.into(), &2.into(), &1.into())
+    );
+    assert_eq!((&replay["out"][0], &replay["out_most"]), (&serde_json::json!([0.0, 1]), &2.into()));
+    assert_eq!(answer["notes"].as_array().unwrap().len(), 3);
+    let text = railtwin(&["downtime", "--replay", &file]).out;
+    assert!(text.contains("1 fault ends and does not begin: taken to last from day 0"), "{text}");
+}
+
+#[test]
 fn c4s_table_stands_beside_ours() {
     let answer = railtwin(&["downtime", "--table3", "--json"]).json();
     let ratio = answer["june_over_december"]["stated_june"].as_f64().unwrap();

@@ -92,6 +92,23 @@ impl FormatError {
         Self { found: None, ..self }
     }
 
+    /// Place, field, value and problem, for a list that names the file and what would be accepted elsewhere.
+    pub fn without_source(&self) -> String {
+        let mut line = match self.place {
+            Place::Whole => String::new(),
+            Place::Line(number) => format!("line {number}: "),
+            Place::Byte(offset) => format!("byte {offset}: "),
+        };
+        if let Some(field) = &self.field {
+            let _ = write!(line, "{field}: ");
+        }
+        if let Some(found) = &self.found {
+            let _ = write!(line, "\"{found}\" ");
+        }
+        line.push_str(&self.problem);
+        line
+    }
+
     fn one_line(&self) -> String {
         let mut line = self.source_name.to_string();
         // Writing to a String cannot fail, so the results carry nothing.

@@ -61,11 +61,12 @@ impl Observation {
         Table::new(OBSERVATION, columns)
     }
 
-    /// Reads the table back, beside the records that it counts.
+    /// Reads the table back, beside the records that it counts; `absent` names tables of which the records are not there:
+    /// of those nothing was known at any time.
     ///
     /// # Errors
     /// [`BadTable`] for a column that is missing, times or counts that go back, and counts of rows that are not there.
-    pub fn read(table: &Table, batch: &Batch) -> Result<Self, BadTable> {
+    pub fn read(table: &Table, batch: &Batch, absent: &[&str]) -> Result<Self, BadTable> {
         let bad = |row, message| BadTable { table: table.name.clone(), row, message };
         let column = |name: &str| match table.column(name) {
             Some(ColumnData::U64(values)) => Ok(values),
@@ -79,7 +80,10 @@ impl Observation {
         let there = rows_of(batch);
         let mut observation = Self::default();
         for (row, &until_ns) in until_ns.iter().enumerate() {
-            let rows = [0, 1, 2, 3].map(|table| Some(counts[table][row]).filter(|&count| count != NOT_YET));
+            let rows = [0, 1, 2, 3].map(|table| match absent.contains(&OBSERVED[table]) {
+                true => Some(0),
+                false => Some(counts[table][row]).filter(|&count| count != NOT_YET),
+            });
             let before = observation.looks.last().copied().unwrap_or_default();
             if until_ns < before.until_ns {
                 return Err(bad(Some(row), format!("until_ns is {until_ns}, after {}", before.until_ns)));
@@ -120,15 +124,15 @@ mod tests {
         // An hour in which nothing came is part of the record.
         observation.look(3_600_000_000_010, &kept, [false, true, false, false]);
         let table = observation.table("flow");
-        assert_eq!(Observation::read(&table, &kept), Ok(observation.clone()));
+        assert_eq!(Observation::read(&table, &kept, &[]), Ok(observation.clone()));
         assert_eq!(observation.looks[2].rows, [Some(1), None, Some(1), Some(0)]);
         assert!((observation.seconds() - 3_600.000_000_005).abs() < 1e-9);
-        let error = Observation::read(&table, &Batch::default()).unwrap_err().to_string();
+        let error = Observation::read(&table, &Batch::default(), &[]).unwrap_err().to_string();
         assert!(error.contains("table observation, row 1: rank_operations is 1: from 0 to 0"), "{error}");
         let mut back = observation.clone();
         back.looks[2].until_ns = 7;
-        assert!(Observation::read(&back.table("flow"), &kept).is_err());
+        assert!(Observation::read(&back.table("flow"), &kept, &[]).is_err());
         let bare = Table::new(OBSERVATION, vec![Column::u64("until_ns", vec![1])]);
-        assert!(Observation::read(&bare, &kept).unwrap_err().to_string().contains("rank_operations"));
+        assert!(Observation::read(&bare, &kept, &[]).unwrap_err().to_string().contains("rank_operations"));
     }
 }

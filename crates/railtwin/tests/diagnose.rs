@@ -104,3 +104,29 @@ fn a_rank_that_hangs_is_named_from_the_folder_and_not_without_the_end_of_observa
     assert_eq!(told.accusations(), 0);
     assert!(told.notes.iter().any(|note| note.contains("when its observation ended")), "{:?}", told.notes);
 }
+
+#[test]
+fn a_table_that_is_torn_costs_that_table() {
+    let file = regressions("find-hang").remove(0);
+    let run = run(&file, &std::fs::read_to_string(&file).unwrap());
+    let written = tempfile::tempdir().unwrap();
+    let folder = written.path().join("run");
+    run.write(&folder).unwrap();
+    let tear = |name: &str| {
+        let path = folder.join(name);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    };
+    tear("messages.parquet");
+    let told = of_folder(&folder);
+    assert_eq!(
+        told.sentence(),
+        "rank train/6: non-communication-hang, confidence 0.95; 1 table could not be read"
+    );
+    assert!(told.unread[0].source.ends_with("messages.parquet") && !told.is_well());
+    // Without its operations there is nothing to look at, and that is an error with the reason.
+    tear("rank_operations.parquet");
+    let error = Inputs::read(&[folder], "job").unwrap_err().to_string();
+    assert!(error.contains("holds no telemetry that can be read"), "{error}");
+    assert!(error.contains("rank_operations"), "{error}");
+}

@@ -1,5 +1,5 @@
 //! A recorded history of faults replayed: hosts out of service over time, spares, mean time between failures.
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct FaultEvent {
 /// A fault of a history, from its begin to its end.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Episode {
-    /// Row of the event that begins it.
+    /// Row of the event that begins it; of one that lasted when the history began, of the event that ends it.
     pub event: usize,
     /// The host, numbered in the order in which hosts have their first fault.
     pub host: u32,
@@ -40,10 +40,10 @@ pub struct ClassFaults {
     pub class: String,
     /// How many began.
     pub faults: u32,
-    /// Days between two of them on the whole cluster.
-    pub mtbf_days: f64,
-    /// Host-days between two of them.
-    pub mtbf_host_days: f64,
+    /// Days between two of them on the whole cluster; null where none began.
+    pub mtbf_days: Option<f64>,
+    /// Host-days between two of them; null where none began.
+    pub mtbf_host_days: Option<f64>,
     /// Median days that one lasted, of those that ended; null where none did.
     pub repair_days_median: Option<f64>,
     /// The mean of them.
@@ -61,8 +61,15 @@ pub struct Replay {
     pub days: f64,
     /// Faults that began.
     pub faults: u32,
-    /// Of these, how many did not end; they last until the last event.
+    /// Faults that end and did not begin: they are taken to last from the start of the history. When they began, and so
+    /// for how long they lasted, is not known: they count neither among those that began nor in the times of repair.
+    pub carried: u32,
+    /// Of all, how many did not end; they last until the last event.
     pub open: u32,
+    /// Begins of faults that had begun and not ended, and that no end of their own follows: taken for the same fault.
+    pub repeated: u32,
+    /// Events that stood behind a later one; they are put in order.
+    pub unordered: u32,
     /// By class, most faults first.
     pub classes: Vec<ClassFaults>,
     /// Hosts out of service: when it changed, days, and to how many.
@@ -94,10 +101,11 @@ pub struct ReplayError {
 type Key<'a> = (&'a str, &'a str, &'a str);
 
 impl Replay {
-    /// Replays a history on a cluster of `hosts` hosts. A host is out while any of its faults lasts.
+    /// Replays a history on a cluster of `hosts` hosts. A host is out while any of its faults lasts. A record may begin and
+    /// end amid faults: see [`Replay::carried`], [`Replay::open`], [`Replay::repeated`], [`Replay::unordered`].
     ///
     /// # Errors
-    /// [`ReplayError`] where times go back, a fault ends that did not begin, or more hosts fail than there are.
+    /// [`ReplayError`] for a time that is none, and where more hosts fail than there are.
     pub fn of(events: &[FaultEvent], hosts: u32) -> Result<Self, ReplayError> {
         let wrong = |index: usize, problem: String| ReplayError { index, problem };
         let mut open: BTreeMap<Key<'_>, VecDeque<usize>> = BTreeMap::new();
@@ -107,19 +115,23 @@ impl Replay {
         let mut lasted: BTreeMap<&str, (u32, Vec<f64>)> = BTreeMap::new();
         let mut out = vec![(0.0, 0)];
         let mut last = 0.0;
-        for (index, event) in events.iter().enumerate() {
-            let FaultEvent { host, day, begins, class, description } = event;
-            if !day.is_finite() || *day < last {
-                return Err(wrong(index, format!("day {day} comes after day {last}; write events in order")));
-            }
+        if let Some(index) = events.iter().position(|event| !event.day.is_finite() || event.day < 0.0) {
+            return Err(wrong(index, format!("day {} is no time; write days from 0 up", events[index].day)));
+        }
+        let Fitted { rows, carried, repeated, unordered } = fitted(events);
+        for (index, at, begins) in rows {
+            let FaultEvent { host, class, description, .. } = &events[index];
+            let day = &at;
             last = *day;
             let key = (host.as_str(), class.as_str(), description.as_str());
             let of_class = lasted.entry(class).or_default();
             let of_host = faulty.entry(host).or_insert(0);
-            if *begins {
+            // What began before the history has its begin with the row of its end.
+            let is_carried = !events[index].begins;
+            if begins {
                 let next = seen.len() as u32;
                 let host = *seen.entry(host.as_str()).or_insert(next);
-                of_class.0 += 1;
+                of_class.0 += u32::from(!is_carried);
                 *of_host += 1;
                 open.entry(key).or_default().push_back(episodes.len());
                 episodes.push(Episode { event: index, host, from_day: *day, until_day: None });
@@ -131,7 +143,9 @@ impl Replay {
                     ));
                 };
                 episodes[begun].until_day = Some(*day);
-                of_class.1.push(day - episodes[begun].from_day);
+                if episodes[begun].event != index {
+                    of_class.1.push(day - episodes[begun].from_day);
+                }
                 *of_host -= 1;
             }
             if *of_host == 0 {
@@ -160,6 +174,9 @@ impl Replay {
             hosts_with_faults: seen.len() as u32,
             days: last,
             faults,
+            carried,
+            repeated,
+            unordered,
             open: open.values().map(|begun| begun.len() as u32).sum(),
             classes,
             out_mean,
@@ -188,14 +205,67 @@ impl Replay {
     }
 }
 
+/// Events in an order in which every fault begins before it ends.
+struct Fitted {
+    /// Index of the event, day, whether the fault begins.
+    rows: Vec<(usize, f64, bool)>,
+    carried: u32,
+    repeated: u32,
+    unordered: u32,
+}
+
+/// Puts events in order of time, gives faults that only end their begin at the start, and leaves out begins of faults that
+/// had begun where fewer ends follow than begins: of a fault whose last event is an end nothing is left, of one whose last
+/// is a begin one is.
+fn fitted(events: &[FaultEvent]) -> Fitted {
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_by(|&a, &b| events[a].day.total_cmp(&events[b].day));
+    // Begins that are open, those of them that were told while another was, and whether the last event is a begin.
+    #[derive(Default)]
+    struct Known {
+        open: usize,
+        again: Vec<usize>,
+        begins: bool,
+    }
+    let mut faults: BTreeMap<Key<'_>, Known> = BTreeMap::new();
+    let mut carried = Vec::new();
+    for &index in &order {
+        let FaultEvent { host, begins, class, description, .. } = &events[index];
+        let known = faults.entry((host, class, description)).or_default();
+        known.begins = *begins;
+        match (*begins, known.open) {
+            (true, 0) => known.open = 1,
+            (true, _) => {
+                known.open += 1;
+                known.again.push(index);
+            }
+            (false, 0) => carried.push(index),
+            (false, _) => known.open -= 1,
+        }
+    }
+    let mut left_out = BTreeSet::new();
+    for known in faults.into_values() {
+        let surplus = known.open - usize::from(known.begins).min(known.open);
+        left_out.extend(known.again.into_iter().take(surplus));
+    }
+    let rows = carried.iter().map(|&index| (index, 0.0, true));
+    let kept = order.iter().filter(|index| !left_out.contains(index));
+    Fitted {
+        rows: rows.chain(kept.map(|&index| (index, events[index].day, events[index].begins))).collect(),
+        carried: carried.len() as u32,
+        repeated: left_out.len() as u32,
+        unordered: events.windows(2).filter(|two| two[1].day < two[0].day).count() as u32,
+    }
+}
+
 fn class_faults(class: &str, faults: u32, mut days: Vec<f64>, last: f64, hosts: u32) -> ClassFaults {
-    let mtbf_days = last / f64::from(faults);
+    let mtbf_days = (faults > 0).then(|| last / f64::from(faults));
     let mean = days.iter().sum::<f64>() / days.len() as f64;
     ClassFaults {
         class: class.to_owned(),
         faults,
         mtbf_days,
-        mtbf_host_days: mtbf_days * f64::from(hosts),
+        mtbf_host_days: mtbf_days.map(|days| days * f64::from(hosts)),
         repair_days_mean: Some(mean).filter(|mean| mean.is_finite()),
         repair_days_median: crate::robust::median(&mut days),
     }
@@ -235,7 +305,7 @@ mod tests {
         assert_eq!(replay.out, [(0.0, 0), (1.0, 1), (3.0, 2), (5.0, 1), (6.0, 0), (10.0, 1)]);
         assert!((replay.out_mean - 0.7).abs() < 1e-12);
         assert_eq!((replay.out_most, replay.faults, replay.open), (2, 4, 1));
-        assert_eq!((replay.classes[0].class.as_str(), replay.classes[0].mtbf_host_days), ("GPU", 50.0));
+        assert_eq!((replay.classes[0].class.as_str(), replay.classes[0].mtbf_host_days), ("GPU", Some(50.0)));
         assert_eq!(replay.classes[0].repair_days_median, Some(2.5));
         let spans = replay.episodes.iter().map(|e| (e.event, e.host, e.from_day, e.until_day));
         let expected =
@@ -248,9 +318,49 @@ mod tests {
     fn a_history_that_does_not_fit_is_refused() {
         let problem = |events: &[FaultEvent], hosts| Replay::of(events, hosts).unwrap_err();
         let (a, b) = (event("a", 2.0, true, "GPU"), event("b", 1.0, true, "GPU"));
-        assert_eq!(problem(&[a.clone(), b.clone()], 9).index, 1);
-        assert!(problem(&[event("a", 1.0, false, "GPU")], 9).problem.contains("did not begin"));
+        assert_eq!(problem(&[a.clone(), event("b", f64::NAN, true, "GPU")], 9).index, 1);
+        assert!(problem(&[event("b", -1.0, true, "GPU")], 9).problem.contains("days from 0 up"));
         assert!(problem(&[b, a], 1).problem.contains("more than the 1 hosts"));
         assert_eq!(Replay::of(&[], 4).unwrap().availability, 1.0);
+    }
+
+    #[test]
+    fn a_history_may_begin_and_end_amid_faults() {
+        let events = [
+            event("a", 4.0, false, "GPU"),
+            event("b", 5.0, true, "NIC"),
+            event("b", 6.0, true, "NIC"),
+            event("b", 7.0, false, "NIC"),
+            event("c", 10.0, true, "NIC"),
+        ];
+        let replay = Replay::of(&events, 10).unwrap();
+        assert_eq!((replay.carried, replay.open, replay.repeated, replay.unordered), (1, 1, 1, 0));
+        assert_eq!((replay.faults, replay.hosts_with_faults), (2, 3));
+        assert_eq!(replay.out, [(0.0, 1), (4.0, 0), (5.0, 1), (7.0, 0), (10.0, 1)]);
+        let spans = replay.episodes.iter().map(|e| (e.event, e.host, e.from_day, e.until_day));
+        assert!(spans.eq([(0, 0, 0.0, Some(4.0)), (1, 1, 5.0, Some(7.0)), (4, 2, 10.0, None)]));
+        // How long a fault lasted that was there from the start is not known, and neither how often such begin.
+        let gpu = replay.classes.iter().find(|class| class.class == "GPU").unwrap();
+        assert_eq!((gpu.faults, gpu.mtbf_days, gpu.repair_days_mean), (0, None, None));
+    }
+
+    #[test]
+    fn rows_in_any_order_are_one_history() {
+        let mut events = vec![
+            event("a", 1.0, true, "GPU"),
+            event("b", 2.0, true, "GPU"),
+            event("a", 3.0, false, "GPU"),
+            event("b", 9.0, false, "GPU"),
+        ];
+        let ordered = Replay::of(&events, 10).unwrap();
+        events.swap(0, 3);
+        let replay = Replay::of(&events, 10).unwrap();
+        assert_eq!((replay.unordered, replay.carried), (2, 0));
+        assert_eq!((replay.out, replay.classes), (ordered.out, ordered.classes));
+        assert_eq!(replay.episodes[0].event, 3, "rows are those of the file");
+        // Two faults at once that both end are two.
+        let twice = [(1.0, true), (2.0, true), (3.0, false), (4.0, false)];
+        let replay = Replay::of(&twice.map(|(day, begins)| event("a", day, begins, "GPU")), 10).unwrap();
+        assert_eq!((replay.faults, replay.repeated, replay.open), (2, 0, 0));
     }
 }

@@ -53,12 +53,17 @@ pub(crate) fn is_dcgm(name: &str) -> bool {
 /// `instance`; the GPU is the label `gpu`.
 ///
 /// # Errors
-/// A line that is no sample, a GPU that is no number, a text without any metric of DCGM.
+/// A text without any metric of DCGM, or in which all of them are wrong.
 pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Telemetry, FormatError> {
-    let samples = parse_prometheus(source_name, bytes)?;
+    let read = parse_prometheus(source_name, bytes)?;
     let mut readings = Readings::default();
+    readings.wrong_lines(&read);
+    let sums = || NAMES.iter().map(|&(name, counter, _, join)| (name, counter, join));
+    for line in &read.wrong {
+        readings.lose(line, sums());
+    }
     let (mut known, mut blank) = (false, 0_u64);
-    for sample in &samples {
+    for sample in &read.samples {
         if !is_dcgm(&sample.name) {
             readings.skip();
             continue;
@@ -68,7 +73,14 @@ pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Tele
             blank += 1;
             continue;
         }
-        let Some((counter, unit, join, value)) = reading(source_name, sample)? else {
+        let found = match reading(source_name, sample) {
+            Ok(found) => found,
+            Err(error) => {
+                readings.wrong(error, "");
+                continue;
+            }
+        };
+        let Some((counter, unit, join, value)) = found else {
             readings.skip();
             continue;
         };
@@ -77,9 +89,12 @@ pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Tele
             readings.skip();
             continue;
         };
-        let gpu: u32 = gpu
-            .parse()
-            .map_err(|_| sample.error(source_name, "label gpu", gpu, "write the number of a GPU"))?;
+        let Ok(gpu) = gpu.parse::<u32>() else {
+            let error = sample.error(source_name, "label gpu", gpu, "write the number of a GPU");
+            readings.wrong(error, "");
+            readings.lose(&sample.name, sums());
+            continue;
+        };
         let labels = ["Hostname", "hostname", "node", "instance"];
         let host = match hints.host.as_deref().or_else(|| sample.first_label(&labels)) {
             Some(host) => host.to_owned(),
@@ -91,6 +106,9 @@ pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Tele
     if !known {
         let accepted = "their names begin with DCGM_ or dcgm_";
         return Err(FormatError::new(FORMAT, source_name, "has no metric of DCGM", accepted));
+    }
+    if let Some(error) = readings.first_wrong().filter(|_| readings.is_empty() && blank == 0) {
+        return Err(error);
     }
     if blank > 0 {
         readings.note(format!("{blank} values are DCGM's words for not known, and were skipped"));

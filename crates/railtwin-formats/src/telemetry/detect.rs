@@ -2,7 +2,7 @@
 
 use super::flight_recorder::is_pickle;
 use super::input::head;
-use super::{ethtool, nic_counters, xpu_timer};
+use super::{ethtool, nccl_tests_failure, nic_counters, xpu_timer};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -105,7 +105,9 @@ fn lines(text: &str) -> Option<Format> {
     let names_columns = |line: &str| {
         let comment = line.split_once('#').map_or("", |(_, comment)| comment.trim_start());
         comment.starts_with("nccl-tests version")
+            || comment.starts_with("Collective test starting:")
             || (comment.starts_with("size ") && comment.contains("busbw"))
+            || nccl_tests_failure::is_of_a_test(line)
     };
     if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);

@@ -16,17 +16,20 @@ const LISTING: &str = "counter listing";
 /// (`ethtool_host-3_mlx5_1.txt`); a line `# NIC` before a block names the NIC of the block.
 ///
 /// # Errors
-/// A line that is no counter, a value that is no number, a file in which nothing is a counter that is known.
+/// A file in which nothing is a counter that is known. A line that is no counter, or has no number, is skipped.
 pub fn parse_ethtool(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Telemetry, FormatError> {
-    let text = input::text(ETHTOOL, source_name, bytes)?;
+    let text = input::lossy(ETHTOOL, source_name, bytes)?;
     let mut readings = Readings::default();
     let host = host_of(source_name, hints, &mut readings);
     let mut name_of_nic = nic_of(source_name, hints).unwrap_or_else(|| "nic".to_owned());
     for (line, number) in text.lines().zip(1_u64..) {
         let line = line.trim();
         if let Some(comment) = line.strip_prefix('#') {
-            if let Some(word) = comment.split_whitespace().last() {
-                word.trim_end_matches(':').clone_into(&mut name_of_nic);
+            // A line that lost its first letter is no name of a NIC.
+            let word = comment.split_whitespace().last().map(|word| word.trim_end_matches(':'));
+            let is_name = |word: &&str| word.starts_with(char::is_alphabetic) && input::is_whole(word);
+            if let Some(word) = word.filter(is_name) {
+                word.clone_into(&mut name_of_nic);
             }
             continue;
         }
@@ -36,14 +39,15 @@ pub fn parse_ethtool(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<T
         let wrong = |problem: &str, accepted: &str| {
             FormatError::new(ETHTOOL, source_name, problem, accepted).at_line(number).found(line)
         };
-        let (name, value) =
-            line.rsplit_once(':').ok_or_else(|| wrong("is no counter", "write rx_discards_phy: 12"))?;
-        let value: f64 = value
-            .trim()
-            .parse()
-            .ok()
-            .filter(|value: &f64| value.is_finite())
-            .ok_or_else(|| wrong("has a value that is no number", "write rx_discards_phy: 12"))?;
+        let Some((name, value)) = line.rsplit_once(':') else {
+            readings.wrong(wrong("is no counter", "write rx_discards_phy: 12"), line);
+            continue;
+        };
+        let value = value.trim().parse().ok().filter(|value: &f64| value.is_finite());
+        let Some(value) = value.filter(|_| input::is_whole(name)) else {
+            readings.wrong(wrong("has a value that is no number", "write rx_discards_phy: 12"), line);
+            continue;
+        };
         readings.take_nic(&nic(&host, &name_of_nic), name.trim(), value, hints.time_ns);
     }
     finish(ETHTOOL, source_name, readings)
@@ -53,14 +57,14 @@ pub fn parse_ethtool(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<T
 /// `name value`. A path names the NIC; host and other NICs come from the hints or from the file name.
 ///
 /// # Errors
-/// A line without name and value, a counter that is known and whose value is no number, a file in which nothing is a
-/// counter that is known.
+/// A file in which nothing is a counter that is known. A line without name and value, or a counter that is known and
+/// whose value is no number, is skipped.
 pub fn parse_counter_listing(
     source_name: &str,
     bytes: &[u8],
     hints: &Hints,
 ) -> Result<Telemetry, FormatError> {
-    let text = input::text(LISTING, source_name, bytes)?;
+    let text = input::lossy(LISTING, source_name, bytes)?;
     let mut readings = Readings::default();
     let host = host_of(source_name, hints, &mut readings);
     let of_file = nic_of(source_name, hints).unwrap_or_else(|| "nic".to_owned());
@@ -73,7 +77,10 @@ pub fn parse_counter_listing(
             let accepted = "write out_of_sequence 12, or /sys/class/infiniband/mlx5_0/…/out_of_sequence:12";
             FormatError::new(LISTING, source_name, problem, accepted).at_line(number).found(line)
         };
-        let (path, value) = name_and_value(line).ok_or_else(|| wrong("has no name and value"))?;
+        let Some((path, value)) = name_and_value(line).filter(|_| input::is_whole(line)) else {
+            readings.wrong(wrong("has no name and value"), line);
+            continue;
+        };
         let name = path.rsplit('/').next().unwrap_or(path);
         let component = nic(&host, nic_of_path(path).unwrap_or(&of_file));
         if let Some(up) = link_state(name, value) {
@@ -82,7 +89,9 @@ pub fn parse_counter_listing(
         }
         match value.parse::<f64>().ok().filter(|value| value.is_finite()) {
             Some(value) => readings.take_nic(&component, name, value, hints.time_ns),
-            None if counter_of(name).is_some() => return Err(wrong("has a value that is no number")),
+            None if counter_of(name).is_some() => {
+                readings.wrong(wrong("has a value that is no number"), line);
+            }
             // Files such as link_layer hold words.
             None => readings.skip(),
         }
@@ -120,6 +129,9 @@ fn take_link(readings: &mut Readings, nic: &Component, up: bool, time_ns: u64) {
 
 fn finish(format: &'static str, source_name: &str, readings: Readings) -> Result<Telemetry, FormatError> {
     if readings.is_empty() {
+        if let Some(error) = readings.first_wrong() {
+            return Err(error);
+        }
         let accepted = "known are out_of_sequence, local_ack_timeout_err, rx_prio3_pause_duration and others: see \
                         docs/reference/formats.md";
         return Err(FormatError::new(format, source_name, "has no counter that is known", accepted));

@@ -7,6 +7,7 @@ use railtwin_records::{NOT_YET, OperationShape};
 use super::builder::Builder;
 use super::json::{Node, Place, parse};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
+use super::skipped::Skipped;
 use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
@@ -26,6 +27,11 @@ pub struct FlightRecorderDump {
     pub entries: Vec<FlightEntry>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// Groups and entries that are wrong.
+    pub skipped: Skipped,
+    /// Whether what is wrong may be the last that the rank did in one of its groups: then nobody can tell from the dump
+    /// how far the rank has come.
+    pub unsure: bool,
 }
 
 /// A process group.
@@ -98,12 +104,13 @@ impl FlightRecorderDump {
     /// else what the file name says (`…rank_3.json`, `nccl_trace_3`).
     ///
     /// # Errors
-    /// A pickle, what is not JSON, a version other than 2.x, a rank that nothing tells, a missing or wrong field.
+    /// A pickle, what is not JSON, a version other than 2.x, a rank that nothing tells, a dump of which no entry can be read.
+    /// An entry with a missing or wrong field is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
         if is_pickle(bytes) {
             return Err(pickle_error(source_name));
         }
-        let text = input::text(FORMAT, source_name, bytes)?;
+        let text = input::lossy(FORMAT, source_name, bytes)?;
         let value = parse(FORMAT, source_name, &text)?;
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         let version = root.need("version")?;
@@ -111,7 +118,8 @@ impl FlightRecorderDump {
         if number != "2" && !number.starts_with("2.") {
             return Err(version.error("is a version that is not read", "read is 2.x, such as 2.4 or 2.7"));
         }
-        let told = root.get("rank").map(|node| node.u32()).transpose()?;
+        let mut skipped = Skipped::default();
+        let told = root.get("rank").and_then(|node| skipped.keep(node.u32()));
         let rank = rank.or(told).or_else(|| rank_of_name(source_name)).ok_or_else(|| {
             FormatError::new(
                 FORMAT,
@@ -120,29 +128,73 @@ impl FlightRecorderDump {
                 "name the file so that it ends in the rank, such as nccl_trace_rank_3.json",
             )
         })?;
-        let mut dump =
-            Self { rank, version: number, groups: Vec::new(), entries: Vec::new(), notes: Vec::new() };
+        let mut dump = Self {
+            rank,
+            version: number,
+            groups: Vec::new(),
+            entries: Vec::new(),
+            notes: Vec::new(),
+            skipped,
+            unsure: false,
+        };
         let mut rows = BTreeMap::new();
         if let Some(groups) = root.get("pg_config") {
             for (key, node) in groups.members()? {
-                let text = |field: &str| node.get(field).map(|node| node.text_or_number()).transpose();
-                let name = text("name")?.filter(|name| !name.is_empty()).unwrap_or_else(|| key.to_owned());
-                let ranks = node.get("ranks").map(|node| node.ranks()).transpose()?.unwrap_or_default();
-                rows.insert(name.clone(), dump.groups.len());
+                // Without its ranks the group would be another one than that of its peers, who would wait for the rank.
+                let Some(group) = dump.skipped.keep(group(key, &node)) else {
+                    dump.unsure = true;
+                    continue;
+                };
+                rows.insert(group.name.clone(), dump.groups.len());
                 rows.entry(key.to_owned()).or_insert(dump.groups.len());
-                dump.groups.push(FlightGroup { name, description: text("desc")?.unwrap_or_default(), ranks });
+                dump.groups.push(group);
             }
         }
         match root.get("entries") {
             Some(entries) => {
-                for node in entries.items()? {
-                    let entry = dump.entry(&node, &mut rows)?;
-                    dump.entries.push(entry);
+                let nodes = entries.items()?;
+                let mut gaps = Vec::new();
+                for node in &nodes {
+                    let entry = dump.entry(node, &mut rows);
+                    match dump.skipped.keep(entry) {
+                        Some(entry) => dump.entries.push(entry),
+                        // Sends and receives are not matched anyway.
+                        None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {}
+                        None => gaps.push((dump.entries.len(), group_and_number(node, &rows))),
+                    }
                 }
+                if let Some(error) = dump.skipped.all().filter(|_| dump.entries.is_empty()) {
+                    return Err(error);
+                }
+                dump.unsure |= gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
             }
             None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
         }
         Ok(dump)
+    }
+
+    /// Whether an entry that could not be read, and that stood before entry `at`, may be the last of its group; of any
+    /// group where its own is not told either. It is not where a later one has a larger number.
+    fn ends_in(&self, at: usize, (group, number): (Option<usize>, Option<u64>)) -> bool {
+        let of_group = |row: usize, entries: &[FlightEntry]| -> BTreeSet<u64> {
+            let of = |entry: &&FlightEntry| entry.group == row && !entry.point_to_point;
+            entries.iter().filter(of).map(|entry| entry.sequence).collect()
+        };
+        let open = |row: usize| {
+            let later = of_group(row, &self.entries[at..]);
+            match number {
+                Some(number) if group.is_some() => later.range(number.saturating_add(1)..).next().is_none(),
+                // The number is not told: it may be the next one or, of operations that were coalesced, that of a neighbour.
+                _ => {
+                    let before = of_group(row, &self.entries[..at]).last().copied();
+                    later.iter().filter(|&&later| before.is_none_or(|before| later > before)).count() < 2
+                }
+            }
+        };
+        match group {
+            Some(row) => open(row),
+            None => (0..self.groups.len()).any(open),
+        }
     }
 
     fn entry(&mut self, node: &Node, rows: &mut BTreeMap<String, usize>) -> Result<FlightEntry, FormatError> {
@@ -192,6 +244,25 @@ impl FlightRecorderDump {
             duration_ns: duration.filter(|&ms| ms >= 0.0).map(|ms| input::ns_of_us(ms * 1000.0)),
         })
     }
+}
+
+/// One process group of the head of a dump.
+fn group(key: &str, node: &Node) -> Result<FlightGroup, FormatError> {
+    let text = |field: &str| node.get(field).map(|node| node.text_or_number()).transpose();
+    let name = text("name")?.filter(|name| !name.is_empty()).unwrap_or_else(|| key.to_owned());
+    let ranks = node.get("ranks").map(|node| node.ranks()).transpose()?.unwrap_or_default();
+    Ok(FlightGroup { name, description: text("desc")?.unwrap_or_default(), ranks })
+}
+
+/// Group and number of an entry that is wrong, as far as they can be told.
+fn group_and_number(node: &Node, rows: &BTreeMap<String, usize>) -> (Option<usize>, Option<u64>) {
+    let pair = node.get("process_group").and_then(|pair| pair.items().ok());
+    let name = match &pair {
+        Some(pair) => pair.first().and_then(|name| name.text_or_number().ok()),
+        None => node.get("pg_id").and_then(|name| name.text_or_number().ok()),
+    };
+    let number = ["collective_seq_id", "seq_id"].iter().find_map(|key| node.get(key));
+    (name.and_then(|name| rows.get(&name).copied()), number.and_then(|number| number.u64().ok()))
 }
 
 /// Bytes of all tensors of one side and the type of the first; bytes are 0 where a type is not known.
@@ -291,7 +362,7 @@ pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> 
     if seen < told {
         notes.push(format!("dumps of {seen} of {told} ranks were given: nothing is known of the others"));
     }
-    Telemetry { directory, batch, times: Times::Observed, notes }
+    Telemetry { directory, batch, times: Times::Observed, notes, ..Telemetry::default() }
 }
 
 impl FlightEntry {

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::error::{FormatError, text_of};
+use crate::error::FormatError;
 
 /// First two bytes of a gzip stream (RFC 1952, section 2.3.1).
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -53,10 +53,17 @@ pub(crate) fn head(bytes: &[u8], bytes_max: usize) -> Cow<'_, [u8]> {
     Cow::Borrowed(&bytes[..bytes.len().min(bytes_max)])
 }
 
-/// Text of a file, gzip and byte-order mark taken off.
-pub(crate) fn text(format: &'static str, source_name: &str, bytes: &[u8]) -> Result<String, FormatError> {
+/// Text of a file of many records, gzip and byte-order mark taken off: what is not UTF-8 becomes `\u{fffd}`, so that the
+/// record that it stands in is wrong and not the whole file ([`is_whole`]).
+pub(crate) fn lossy(format: &'static str, source_name: &str, bytes: &[u8]) -> Result<String, FormatError> {
     let bytes = plain(format, source_name, bytes)?;
-    text_of(format, source_name, &bytes).map(str::to_owned)
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+}
+
+/// Whether a piece of such text was UTF-8.
+pub(crate) fn is_whole(text: &str) -> bool {
+    !text.contains('\u{fffd}')
 }
 
 /// Microseconds as nanoseconds; what is not a time becomes 0.

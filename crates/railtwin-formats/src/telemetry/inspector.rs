@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::OperationShape;
+use serde_json::Value;
 
 use super::builder::Builder;
 use super::json::{Node, Place, syntax};
 use super::names::operation_kind;
+use super::skipped::Skipped;
 use super::{Telemetry, Times, input};
 use crate::error::FormatError;
 
@@ -23,8 +25,10 @@ pub struct InspectorDump {
     pub records: Vec<InspectorRecord>,
     /// Point-to-point operations that were skipped.
     pub point_to_point: u64,
-    /// What a reader should know: what was skipped and why.
+    /// What a reader should know: what was left out and why.
     pub notes: Vec<String>,
+    /// Objects and records that are wrong.
+    pub skipped: Skipped,
 }
 
 /// One operation of one rank.
@@ -76,31 +80,48 @@ impl InspectorDump {
     /// Reads a dump, perhaps in gzip: objects one to a line or over several lines. Of v4.3 header and metadata may
     /// stand once and hold for the records that follow.
     ///
-    /// A last object that is cut short, as a killed process leaves it, becomes a note.
+    /// A last object that is cut short, as a killed process leaves it, becomes a note. An object that is no JSON, and a
+    /// record with a missing or wrong field, are skipped; reading goes on at the next line that begins an object. What
+    /// follows an object whose header is wrong has none until the next one: it is not taken for another communicator's.
     ///
     /// # Errors
-    /// What is not JSON, an unknown version, a missing or wrong field.
+    /// A file in which nothing can be read: the first that is wrong in it.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
-        let text = input::text(FORMAT, source_name, bytes)?;
-        let mut dump = Self { records: Vec::new(), point_to_point: 0, notes: Vec::new() };
+        let text = input::lossy(FORMAT, source_name, bytes)?;
+        let mut dump =
+            Self { records: Vec::new(), point_to_point: 0, notes: Vec::new(), skipped: Skipped::default() };
         let mut head = Head::default();
         let mut lines = LineOf { text: &text, byte: 0, line: 1 };
-        let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();
-        loop {
-            let from = documents.byte_offset();
-            let Some(document) = documents.next() else { break };
-            let line = lines.of(from + blank_bytes(&text[from..]));
-            match document {
-                Ok(value) => {
-                    let place = Place { format: FORMAT, source: source_name, line: Some(line) };
-                    dump.take(&Node::root(place, &value), &mut head)?;
+        let margin = blank_bytes(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
+        let mut base = 0;
+        'anew: while base < text.len() {
+            let mut documents = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Value>();
+            loop {
+                let from = base + documents.byte_offset();
+                let Some(document) = documents.next() else { break 'anew };
+                let line = lines.of(from + blank_bytes(&text[from..]));
+                let place = Place { format: FORMAT, source: source_name, line: Some(line) };
+                match document {
+                    Ok(value) => dump.take(&Node::root(place, &value), &mut head),
+                    Err(error) => {
+                        let next = next_object(&text, from + blank_bytes(&text[from..]), margin);
+                        if error.is_eof() && next.is_none() && !dump.records.is_empty() {
+                            dump.notes.push(format!("line {line}: the last object is cut short and skipped"));
+                            break 'anew;
+                        }
+                        let wrong =
+                            line + (error.line() as u64).saturating_sub(1 + breaks(&text[base..from]));
+                        dump.skipped.take(syntax(FORMAT, source_name, wrong.max(line), &error));
+                        let next = next.unwrap_or(text.len());
+                        head.doubt(&text[from..next]);
+                        base = next;
+                        continue 'anew;
+                    }
                 }
-                Err(error) if error.is_eof() && !dump.records.is_empty() => {
-                    dump.notes.push(format!("line {line}: the last object is cut short and skipped"));
-                    break;
-                }
-                Err(error) => return Err(syntax(FORMAT, source_name, error.line() as u64, &error)),
             }
+        }
+        if let Some(error) = dump.skipped.all().filter(|_| dump.is_empty()) {
+            return Err(error);
         }
         if head.version.is_none() {
             let place = Place { format: FORMAT, source: source_name, line: None };
@@ -114,19 +135,21 @@ impl InspectorDump {
         Ok(dump)
     }
 
-    fn take(&mut self, node: &Node, head: &mut Head) -> Result<(), FormatError> {
-        if let Some(metadata) = node.get("metadata") {
-            head.take_metadata(&metadata)?;
+    /// Whether nothing was read.
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.point_to_point == 0
+    }
+
+    fn take(&mut self, node: &Node, head: &mut Head) {
+        if let Err(error) = head.take(node) {
+            self.skipped.take(error);
+            return;
         }
-        if let Some(header) = node.get("header") {
-            head.take_header(&header)?;
-        }
-        if head.version.is_none() {
-            node.need("metadata")?;
-        }
-        if let Some(records) = node.get("records") {
-            for record in records.items()? {
-                self.take(&record, head)?;
+        if let Some(records) = node.get("records")
+            && let Some(records) = self.skipped.keep(records.items())
+        {
+            for record in records {
+                self.take(&record, head);
             }
         }
         if node.get("p2p_perf").is_some() {
@@ -134,21 +157,23 @@ impl InspectorDump {
         }
         if let Some(performance) = node.get("coll_perf") {
             if head.communicator.is_none() {
-                node.need("header")?;
-            }
-            match performance.value() {
-                serde_json::Value::Array(_) => {
-                    for one in performance.items()? {
-                        self.records.push(head.record(&one)?);
-                    }
+                let missing = node.need("header").map(|_| ());
+                if self.skipped.keep(missing).is_none() {
+                    return;
                 }
-                _ => self.records.push(head.record(&performance)?),
+            }
+            let all = match performance.value() {
+                Value::Array(_) => self.skipped.keep(performance.items()).unwrap_or_default(),
+                _ => vec![performance],
+            };
+            for one in all {
+                let record = head.record(&one);
+                self.records.extend(self.skipped.keep(record));
             }
         }
         if let Some(lost) = node.get("dump_stats").and_then(|stats| dropped(&stats)) {
             self.notes.push(format!("the Inspector itself dropped {lost} records before this dump"));
         }
-        Ok(())
     }
 }
 
@@ -162,6 +187,41 @@ fn dropped(stats: &Node) -> Option<u64> {
 }
 
 impl Head {
+    /// Takes over what an object tells for itself and, in v4.3, for those that follow. Where that is wrong, what follows
+    /// has no header.
+    fn take(&mut self, node: &Node) -> Result<(), FormatError> {
+        match self.clone().with(node) {
+            Ok(next) => {
+                *self = next;
+                Ok(())
+            }
+            Err(error) => {
+                self.communicator = None;
+                Err(error)
+            }
+        }
+    }
+
+    fn with(mut self, node: &Node) -> Result<Self, FormatError> {
+        if let Some(metadata) = node.get("metadata") {
+            self.take_metadata(&metadata)?;
+        }
+        if let Some(header) = node.get("header") {
+            self.take_header(&header)?;
+        }
+        if self.version.is_none() {
+            node.need("metadata")?;
+        }
+        Ok(self)
+    }
+
+    /// Forgets the header where one may have stood in what could not be read.
+    fn doubt(&mut self, text: &str) {
+        if ["\"header\"", "\"metadata\"", "\"id\"", "\"hostname\""].iter().any(|key| text.contains(key)) {
+            self.communicator = None;
+        }
+    }
+
     fn take_metadata(&mut self, metadata: &Node) -> Result<(), FormatError> {
         let version = metadata.need("inspector_output_format_version")?;
         let text = version.text()?;
@@ -244,6 +304,23 @@ impl LineOf<'_> {
         self.byte = byte;
         self.line
     }
+}
+
+/// Where after `from` a line begins an object at the margin of the file.
+fn next_object(text: &str, from: usize, margin: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(end) = text[at..].find('\n') {
+        at += end + 1;
+        let line = &text[at..];
+        if line.len() > margin && blank_bytes(line) <= margin && line.trim_start().starts_with('{') {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn breaks(text: &str) -> u64 {
+    text.bytes().filter(|&letter| letter == b'\n').count() as u64
 }
 
 fn blank_bytes(text: &str) -> usize {
@@ -332,7 +409,7 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
         notes.push(format!("communicator {name}: {seen} of {ranks} ranks logged operations of it"));
     }
     let (directory, batch) = builder.finish();
-    Telemetry { directory, batch, times, notes }
+    Telemetry { directory, batch, times, notes, ..Telemetry::default() }
 }
 
 fn process(record: &InspectorRecord) -> Process {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::input;
 use crate::error::FormatError;
 
 /// A value, and where it stands.
@@ -44,10 +45,13 @@ pub(crate) fn syntax(
     error: &serde_json::Error,
 ) -> FormatError {
     let column = error.column();
+    // The place that it tells is that in the document, which need not begin at the first line of the file.
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
     FormatError::new(
         format,
         source,
-        format!("is not JSON at column {column} ({error})"),
+        format!("is not JSON at column {column} ({text})"),
         "write the file anew: it may be cut short",
     )
     .at_line(line.max(1))
@@ -132,13 +136,27 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn text(&self) -> Result<&'a str, FormatError> {
-        self.value.as_str().ok_or_else(|| self.error("is not text", "write \"...\""))
+        let text = self.value.as_str().ok_or_else(|| self.error("is not text", "write \"...\""))?;
+        self.whole(text)?;
+        Ok(text)
+    }
+
+    /// A name with a letter lost is another name.
+    fn whole(&self, text: &str) -> Result<(), FormatError> {
+        if input::is_whole(text) {
+            Ok(())
+        } else {
+            Err(self.error("is not UTF-8 text", "write the file as UTF-8"))
+        }
     }
 
     /// Text, or a number as text: ids are written both ways.
     pub(crate) fn text_or_number(&self) -> Result<String, FormatError> {
         match self.value {
-            Value::String(text) => Ok(text.clone()),
+            Value::String(text) => {
+                self.whole(text)?;
+                Ok(text.clone())
+            }
             Value::Number(number) => Ok(number.to_string()),
             _ => Err(self.error("is neither text nor a number", "write \"...\" or a number")),
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::builder::Builder;
 use super::json::{Node, Place, parse};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
+use super::skipped::Skipped;
 use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
@@ -25,8 +26,12 @@ pub struct KinetoTrace {
     pub kernels: Vec<NcclKernel>,
     /// All other kernels of the GPU.
     pub compute: ComputeTime,
-    /// What was skipped and why.
+    /// What was left out and why.
     pub notes: Vec<String>,
+    /// Kernels that are wrong.
+    pub skipped: Skipped,
+    /// Whether a NCCL kernel is among these: then the others cannot be numbered by their order.
+    pub gaps: bool,
 }
 
 /// A kernel of NCCL.
@@ -81,29 +86,41 @@ impl KinetoTrace {
     /// says. A trace without NCCL kernels is no error: its notes say what was there instead.
     ///
     /// # Errors
-    /// What is not JSON or has no events, a rank that nothing tells, a NCCL kernel with wrong fields.
+    /// What is not JSON or has no events, a rank that nothing tells, a trace of which no kernel can be read. A kernel with
+    /// wrong fields is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
-        let text = input::text(FORMAT, source_name, bytes)?;
+        let text = input::lossy(FORMAT, source_name, bytes)?;
         let value = parse(FORMAT, source_name, &text)?;
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         let own = root.get("distributedInfo");
         let of_own = |key: &str| own.as_ref().and_then(|own| own.get(key));
-        let told = of_own("rank").map(|node| node.u32()).transpose()?;
+        let mut reading = Reading::default();
+        let told = of_own("rank").and_then(|node| reading.skipped.keep(node.u32()));
         let rank = rank.or(told).or_else(|| rank_of_name(source_name)).ok_or_else(|| {
             let accepted = "name the file so that it tells the rank, such as trace_rank_3.json.gz";
             FormatError::new(FORMAT, source_name, "has no distributedInfo.rank", accepted)
         })?;
-        let ranks = of_own("world_size").map(|node| node.u32()).transpose()?.unwrap_or_default();
-        let base = root.get("baseTimeNanoseconds").map(|node| node.u64()).transpose()?.unwrap_or_default();
+        let ranks =
+            of_own("world_size").and_then(|node| reading.skipped.keep(node.u32())).unwrap_or_default();
+        // Without its base all times of the trace would be of another clock: this one is not left out.
+        reading.base =
+            root.get("baseTimeNanoseconds").map(|node| node.u64()).transpose()?.unwrap_or_default();
         let events = match &value {
             Value::Array(_) => root.clone(),
             _ => root.need("traceEvents")?,
         };
-        let mut reading = Reading { base, ..Reading::default() };
         for event in events.items()? {
-            reading.event(&event)?;
+            let read = reading.event(&event);
+            if reading.skipped.keep(read).is_none() {
+                let name = event.value().get("name").and_then(Value::as_str).unwrap_or_default();
+                reading.gaps |= is_nccl(name);
+            }
         }
-        Ok(reading.finish(rank, ranks))
+        let none = reading.kernels.is_empty() && reading.compute.kernels == 0;
+        match reading.skipped.all().filter(|_| none) {
+            Some(error) => Err(error),
+            None => Ok(reading.finish(rank, ranks)),
+        }
     }
 }
 
@@ -117,6 +134,8 @@ struct Reading {
     annotations: u64,
     unnamed: u64,
     unknown: BTreeMap<String, u64>,
+    skipped: Skipped,
+    gaps: bool,
 }
 
 impl Reading {
@@ -201,10 +220,11 @@ impl Reading {
                 self.kernels.len()
             ));
         }
-        for (name, count) in self.unknown {
+        for (name, count) in &self.unknown {
             notes.push(format!("{count} NCCL kernels `{name}` tell no collective: kept as `unknown`"));
         }
-        KinetoTrace { rank, ranks, kernels: self.kernels, compute: self.compute, notes }
+        let Self { kernels, compute, skipped, gaps, .. } = self;
+        KinetoTrace { rank, ranks, kernels, compute, notes, skipped, gaps }
     }
 }
 
@@ -288,9 +308,14 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
     }
     let mut counts: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     let mut taken = BTreeSet::new();
+    let mut unnumbered = 0_u64;
     for trace in traces {
         let rank = builder.rank(job, trace.rank, None, None);
         for kernel in &trace.kernels {
+            if trace.gaps && kernel.sequence.is_none() {
+                unnumbered += 1;
+                continue;
+            }
             let name = group_name(kernel);
             let told = kernel.group.as_ref().filter(|group| !group.ranks.is_empty());
             let members: Vec<u32> = match told {
@@ -327,7 +352,13 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
             notes.push(format!("group {name}: ranks have {least} to {most} kernels, numbers may not match"));
         }
     }
-    Telemetry { directory, batch, times: Times::Kernels, notes }
+    if unnumbered > 0 {
+        notes.push(format!(
+            "{unnumbered} NCCL kernels left out: they tell no number, and others of their traces could not be read, so \
+             that their order does not number them"
+        ));
+    }
+    Telemetry { directory, batch, times: Times::Kernels, notes, ..Telemetry::default() }
 }
 
 fn group_name(kernel: &NcclKernel) -> String {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_records::{ColumnData, OperationShape, Table};
 
 use super::builder::Builder;
+use super::skipped::Skipped;
 use super::{Telemetry, Times};
 use crate::error::FormatError;
 
@@ -75,9 +76,10 @@ type Position = (u32, u32, u32);
 /// An operation of a communicator of one rank is left out, with a note. Bytes are not told.
 ///
 /// # Errors
-/// A missing column, one of another kind, a value that is negative or no number where none may be.
+/// A missing column, one of another kind, a table of which no row can be read. A row with a value that is negative or no
+/// number where none may be is skipped.
 pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<MegatronTrace, FormatError> {
-    let mut rows = rows(source_name, table)?;
+    let (mut rows, skipped) = rows(source_name, table)?;
     lay_out_steps(&mut rows);
     let positions = positions(&rows);
     let stages = rows.iter().map(|row| row.stage).max().map_or(0, |stage| stage.saturating_add(1));
@@ -135,7 +137,7 @@ pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<Meg
     if alone > 0 {
         notes.push(format!("{alone} operations left out: their communicators have one rank"));
     }
-    let telemetry = Telemetry { directory, batch, times: Times::Kernels, notes };
+    let telemetry = Telemetry { directory, batch, times: Times::Kernels, notes, skipped };
     Ok(MegatronTrace { telemetry, compute })
 }
 
@@ -202,7 +204,7 @@ fn lay_out_steps(rows: &mut [Row]) {
     }
 }
 
-fn rows<'a>(source_name: &str, table: &'a Table) -> Result<Vec<Row<'a>>, FormatError> {
+fn rows<'a>(source_name: &str, table: &'a Table) -> Result<(Vec<Row<'a>>, Skipped), FormatError> {
     let error = |problem: String, accepted: &str| FormatError::new(FORMAT, source_name, problem, accepted);
     let column = |name: &str| {
         table.column(name).ok_or_else(|| {
@@ -229,22 +231,35 @@ fn rows<'a>(source_name: &str, table: &'a Table) -> Result<Vec<Row<'a>>, FormatE
     let ColumnData::Text { dictionary, codes } = column("optype")? else {
         return Err(error("column optype holds no text".to_owned(), "write words such as forward-compute"));
     };
+    // A column that is not there is wrong in every row, and no row is to be told for it.
+    for name in COLUMNS.iter().filter(|name| **name != "optype") {
+        if matches!(column(name)?, ColumnData::Text { .. }) {
+            return Err(error(format!("column {name} holds no numbers"), "write numbers"));
+        }
+    }
     let mut rows = Vec::with_capacity(table.rows());
+    let mut skipped = Skipped::default();
     for (row, &code) in codes.iter().enumerate() {
         // The casts clamp what is too large.
         let whole = |name| value(name, row).map(|value| value as u64);
         let small = |name| value(name, row).map(|value| (value as u32).min(u32::MAX / 4));
         let ns = |name| value(name, row).map(|seconds| (seconds * 1e9).round() as u64);
-        rows.push(Row {
-            dp_rank: small("dp_rank")?,
-            stage: small("stage")?,
-            rank: small("rank")?,
-            step: whole("step")?,
-            kind: dictionary.get(code as usize).map_or("", String::as_str),
-            start_ns: ns("start_ts")?,
-            duration_ns: ns("duration")?,
-            number: whole("seq_id")?,
-        });
+        let read = || {
+            Ok(Row {
+                dp_rank: small("dp_rank")?,
+                stage: small("stage")?,
+                rank: small("rank")?,
+                step: whole("step")?,
+                kind: dictionary.get(code as usize).map_or("", String::as_str),
+                start_ns: ns("start_ts")?,
+                duration_ns: ns("duration")?,
+                number: whole("seq_id")?,
+            })
+        };
+        rows.extend(skipped.keep(read()));
     }
-    Ok(rows)
+    match skipped.all().filter(|_| rows.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok((rows, skipped)),
+    }
 }

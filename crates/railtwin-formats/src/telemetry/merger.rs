@@ -1,6 +1,9 @@
 //! Several files as one: ranks, hosts and communicators of the same names become the same rows.
 
+use std::collections::BTreeSet;
+
 use super::builder::Builder;
+use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
     RasSnapshot, Telemetry, Times, XpuTimerSnapshot, telemetry_of_flight_recorder, telemetry_of_inspector,
@@ -16,8 +19,10 @@ pub struct FileNotes {
     pub format: Format,
     /// What it held, in a few words.
     pub held: String,
-    /// What was skipped and why.
+    /// What was left out and why.
     pub notes: Vec<String>,
+    /// Records that are wrong.
+    pub skipped: Skipped,
 }
 
 /// All that several files told.
@@ -33,6 +38,8 @@ pub struct Merged {
     pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
     /// Time in kernels that are not NCCL's, by rank.
     pub compute: Vec<(u32, ComputeTime)>,
+    /// Ranks of whose dump of a Flight Recorder the last operations may be wrong: how far they have come is not known.
+    pub unsure: BTreeSet<u32>,
     /// What each file was.
     pub files: Vec<FileNotes>,
 }
@@ -60,11 +67,14 @@ impl Merger {
     /// Takes a file.
     pub fn add(&mut self, imported: Imported) {
         let held = imported.held();
-        let Imported { source, format, content, notes } = imported;
-        self.merged.files.push(FileNotes { source: source.clone(), format, held, notes });
+        let Imported { source, format, content, notes, skipped } = imported;
+        self.merged.files.push(FileNotes { source: source.clone(), format, held, notes, skipped });
         match content {
             Content::Inspector(dump) => self.inspector.push(dump),
-            Content::FlightRecorder(dump) => self.flight_recorder.push(dump),
+            Content::FlightRecorder(dump) => {
+                self.merged.unsure.extend(dump.unsure.then_some(dump.rank));
+                self.flight_recorder.push(dump);
+            }
             Content::Kineto(trace) => self.kineto.push(trace),
             Content::Counters(telemetry) => self.telemetry.push(*telemetry),
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
@@ -75,10 +85,10 @@ impl Merger {
 
     /// Takes telemetry that did not come from bytes, such as a Megatron trace from its table.
     pub fn add_telemetry(&mut self, source: &str, format: Format, telemetry: Telemetry) {
-        let notes = telemetry.notes.clone();
+        let (notes, skipped) = (telemetry.notes.clone(), telemetry.skipped.clone());
         let (operations, counters) = (telemetry.batch.operations.len(), telemetry.batch.counters.len());
         let held = format!("{operations} operations, {counters} readings of counters");
-        self.merged.files.push(FileNotes { source: source.to_owned(), format, held, notes });
+        self.merged.files.push(FileNotes { source: source.to_owned(), format, held, notes, skipped });
         self.telemetry.push(Telemetry { notes: Vec::new(), ..telemetry });
     }
 
@@ -111,7 +121,7 @@ impl Merger {
             notes.extend(part.notes);
         }
         let (directory, batch) = builder.finish();
-        merged.telemetry = Telemetry { directory, batch, times, notes };
+        merged.telemetry = Telemetry { directory, batch, times, notes, ..Telemetry::default() };
         merged
     }
 }

@@ -44,12 +44,14 @@ mod megatron;
 mod merger;
 mod names;
 mod nccl_tests;
+mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
 mod prometheus;
 mod ras;
 mod rdma;
+mod skipped;
 mod xpu_timer;
 
 use std::collections::BTreeSet;
@@ -68,12 +70,17 @@ pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use megatron::{MegatronCompute, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
-pub use nccl_tests::{NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log};
+pub use names::rank_of_name;
+pub use nccl_tests::{
+    NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
+};
+pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
-pub use prometheus::{PrometheusSample, parse_prometheus};
+pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
+pub use skipped::Skipped;
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
 /// What times of operations are worth, the best first.
@@ -97,8 +104,10 @@ pub struct Telemetry {
     pub batch: Batch,
     /// What times of operations are worth.
     pub times: Times,
-    /// What a reader should know: what was skipped and why.
+    /// What a reader should know: what was left out and why.
     pub notes: Vec<String>,
+    /// What is wrong in them.
+    pub skipped: Skipped,
 }
 
 /// What the caller knows of a file and the file may not tell.
@@ -123,8 +132,10 @@ pub struct Imported {
     pub format: Format,
     /// What it holds.
     pub content: Content,
-    /// What was skipped and why.
+    /// What was left out and why.
     pub notes: Vec<String>,
+    /// What is wrong in it.
+    pub skipped: Skipped,
 }
 
 /// What a decoded file holds.
@@ -149,6 +160,9 @@ pub enum Content {
 
 /// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
 ///
+/// A record that is wrong is skipped and counted, the rest of the file is read; members that are not known are passed over.
+/// Where a record that is missing would make others say something wrong these are left out too, and a note says so.
+///
 /// # Errors
 /// Bytes that are of no format that is known, a pickle, a Parquet file (read it as a table and give it to
 /// [`megatron_trace`]), and the errors of the format's own decoder.
@@ -164,45 +178,47 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         ));
     };
     let mut notes = Vec::new();
-    let counters = |telemetry: Telemetry, notes: &mut Vec<String>| {
-        notes.extend(telemetry.notes.iter().cloned());
-        Content::Counters(Box::new(Telemetry { notes: Vec::new(), ..telemetry }))
+    let mut skipped = Skipped::default();
+    let mut counters = |mut telemetry: Telemetry, notes: &mut Vec<String>| {
+        notes.append(&mut telemetry.notes);
+        skipped = std::mem::take(&mut telemetry.skipped);
+        Content::Counters(Box::new(telemetry))
     };
     let content = match format {
         Format::NcclInspector => {
             let mut dump = InspectorDump::parse(source_name, bytes)?;
-            notes.append(&mut dump.notes);
+            (notes, skipped) = (std::mem::take(&mut dump.notes), std::mem::take(&mut dump.skipped));
             Content::Inspector(dump)
         }
         Format::NcclRas => {
             let mut snapshot = RasSnapshot::parse(source_name, bytes)?;
-            notes.append(&mut snapshot.notes);
+            (notes, skipped) = (std::mem::take(&mut snapshot.notes), std::mem::take(&mut snapshot.skipped));
             Content::Ras(snapshot)
         }
         Format::FlightRecorder => {
             let mut dump = FlightRecorderDump::parse(source_name, bytes, hints.rank)?;
-            notes.append(&mut dump.notes);
+            (notes, skipped) = (std::mem::take(&mut dump.notes), std::mem::take(&mut dump.skipped));
             Content::FlightRecorder(dump)
         }
         Format::Pickle => return Err(flight_recorder::pickle_error(source_name)),
         Format::NcclTestsLog => {
-            let (tests, mut told) = parse_nccl_tests_log(source_name, bytes)?;
-            notes.append(&mut told);
-            Content::NcclTests(tests)
+            let log = parse_nccl_tests_log(source_name, bytes)?;
+            (notes, skipped) = (log.notes, log.skipped);
+            Content::NcclTests(log.tests)
         }
         Format::NcclTestsJson => {
-            let (test, mut told) = parse_nccl_tests_json(source_name, bytes)?;
-            notes.append(&mut told);
-            Content::NcclTests(vec![test])
+            let log = parse_nccl_tests_json(source_name, bytes)?;
+            (notes, skipped) = (log.notes, log.skipped);
+            Content::NcclTests(log.tests)
         }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
-            notes.append(&mut trace.notes);
+            (notes, skipped) = (std::mem::take(&mut trace.notes), std::mem::take(&mut trace.skipped));
             Content::Kineto(trace)
         }
         Format::XpuTimer => {
             let mut snapshot = XpuTimerSnapshot::parse(source_name, bytes)?;
-            notes.append(&mut snapshot.notes);
+            (notes, skipped) = (std::mem::take(&mut snapshot.notes), std::mem::take(&mut snapshot.skipped));
             Content::XpuTimer(snapshot)
         }
         Format::Dcgm => counters(parse_dcgm(source_name, bytes, hints)?, &mut notes),
@@ -219,7 +235,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             ));
         }
     };
-    Ok(Imported { source: source_name.to_owned(), format, content, notes })
+    Ok(Imported { source: source_name.to_owned(), format, content, notes, skipped })
 }
 
 impl Imported {
@@ -254,7 +270,9 @@ impl Imported {
             }
             Content::NcclTests(tests) => {
                 let rows: usize = tests.iter().map(|test| test.results.len()).sum();
-                format!("{} tests with {rows} results", tests.len())
+                let failed = tests.iter().filter(|test| test.failure.is_some()).count();
+                let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+                format!("{} tests with {rows} results{failed}", tests.len())
             }
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())

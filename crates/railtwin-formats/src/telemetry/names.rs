@@ -86,7 +86,7 @@ pub(crate) fn file_name(source_name: &str) -> &str {
 }
 
 /// The rank that a file name tells: the number after `rank`, else the number at the end of its stem.
-pub(crate) fn rank_of_name(source_name: &str) -> Option<u32> {
+pub fn rank_of_name(source_name: &str) -> Option<u32> {
     let name = file_name(source_name).to_ascii_lowercase();
     let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
     for (at, word) in name.match_indices("rank") {

@@ -1,6 +1,8 @@
 //! nccl-tests: what a test prints, several tests to a log; JSON is read in [`super::nccl_tests_json`].
 
 use super::input;
+use super::nccl_tests_failure::{self as failure, NcclTestEnd, NcclTestFailure, Said};
+use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -23,6 +25,19 @@ pub struct NcclTest {
     pub average_bus_gb_per_s: Option<f64>,
     /// Whether the test came to its end: its average was printed.
     pub complete: bool,
+    /// How it ended where it did not come to its end.
+    pub failure: Option<NcclTestFailure>,
+}
+
+/// A file of tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NcclTestLog {
+    /// Tests in their order.
+    pub tests: Vec<NcclTest>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Lines that are wrong.
+    pub skipped: Skipped,
 }
 
 /// A GPU that takes part.
@@ -88,25 +103,32 @@ struct Columns {
     measures: usize,
 }
 
-/// Tests of a log file in their order, and notes.
+/// Tests of a log file in their order.
 ///
 /// A line `# nccl-tests version`, or device lines after results, begin a test. Columns are found by the line that
 /// names them, because versions differ. Prefixes that `mpirun` and `srun` put before lines are taken off; other
-/// programs' lines are skipped.
+/// programs' lines are passed over, but for those that tell how a test failed.
+///
+/// A row of results whose values are no numbers, or whose columns nothing named, is skipped. A test of which a device line
+/// is wrong has no devices: with one host less it would be another test. A test without its last lines failed.
 ///
 /// # Errors
-/// A row of results whose values are no numbers, or whose columns nothing named; a device line with a wrong number; a
-/// file without any test.
-pub fn parse_nccl_tests_log(
-    source_name: &str,
-    bytes: &[u8],
-) -> Result<(Vec<NcclTest>, Vec<String>), FormatError> {
-    let text = input::text(FORMAT, source_name, bytes)?;
-    let mut reading = Reading { source_name, tests: Vec::new(), columns: None, others: 0 };
+/// A file without any test.
+pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestLog, FormatError> {
+    let text = input::lossy(FORMAT, source_name, bytes)?;
+    let mut reading = Reading { source_name, ..Reading::default() };
     for (line, number) in text.lines().zip(1_u64..) {
-        reading.line(without_prefix(line), number)?;
+        reading.last = number;
+        reading.line(without_prefix(line), number);
     }
-    if reading.tests.iter().all(|test| test.devices.is_empty() && test.results.is_empty()) {
+    reading.close();
+    let is_bare = |test: &NcclTest| {
+        test.devices.is_empty() && test.results.is_empty() && !test.has_said() && !test.complete
+    };
+    if reading.tests.iter().all(is_bare) && reading.unnamed == 0 {
+        if let Some(error) = reading.skipped.all() {
+            return Err(error);
+        }
         return Err(FormatError::new(
             FORMAT,
             source_name,
@@ -122,14 +144,39 @@ pub fn parse_nccl_tests_log(
     if reading.others > 0 {
         notes.push(format!("{} lines of other programs skipped", reading.others));
     }
-    Ok((reading.tests, notes))
+    if reading.unnamed > 0 {
+        notes.push(format!(
+            "{} tests have a device line that is wrong: their hosts are not known",
+            reading.unnamed
+        ));
+    }
+    Ok(NcclTestLog { tests: reading.tests, notes, skipped: reading.skipped })
 }
 
+#[derive(Default)]
 struct Reading<'a> {
     source_name: &'a str,
     tests: Vec<NcclTest>,
     columns: Option<Columns>,
     others: u64,
+    skipped: Skipped,
+    /// Tests whose hosts are not known, and whether the last one is of them.
+    unnamed: u64,
+    is_unnamed: bool,
+    /// The last line.
+    last: u64,
+}
+
+impl NcclTest {
+    /// Whether a line said how it failed.
+    fn has_said(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| !failure.line.is_empty())
+    }
+
+    /// The largest size that came to its end.
+    fn largest(&self) -> Option<u64> {
+        self.results.iter().map(|result| result.bytes).max()
+    }
 }
 
 impl Reading<'_> {
@@ -139,27 +186,79 @@ impl Reading<'_> {
 
     /// The test that is being read; `anew` makes another one unless it has nothing yet.
     fn test(&mut self, anew: bool) -> &mut NcclTest {
-        let used = |test: &NcclTest| !test.results.is_empty() || test.complete;
+        let had_columns = self.columns.is_some();
+        let used = |test: &NcclTest| {
+            had_columns || !test.results.is_empty() || test.complete || test.failure.is_some()
+        };
         if self.tests.is_empty() || (anew && self.tests.last().is_some_and(used)) {
+            self.close();
             self.tests.push(NcclTest::default());
             self.columns = None;
+            self.is_unnamed = false;
         }
         let last = self.tests.len() - 1;
         &mut self.tests[last]
     }
 
-    fn line(&mut self, line: &str, number: u64) -> Result<(), FormatError> {
+    /// The last test has no more lines: without its end it failed.
+    fn close(&mut self) {
+        let last = self.last;
+        if let Some(test) = self.tests.last_mut().filter(|test| !test.complete && test.failure.is_none()) {
+            test.failure = Some(NcclTestFailure {
+                end: NcclTestEnd::CutOff,
+                line: String::new(),
+                number: last,
+                host: None,
+                own: false,
+                after_bytes: test.largest(),
+            });
+        }
+    }
+
+    /// Takes a line that says how a test failed; the first one counts.
+    fn failed(&mut self, line: &str, number: u64, said: Said) {
+        let behind = self.tests.last().is_some_and(|test| test.complete);
+        if behind {
+            if said.late {
+                self.others += 1;
+                return;
+            }
+            // The next test of the same hosts failed before it printed anything.
+            let devices = self.tests.last().map(|test| test.devices.clone()).unwrap_or_default();
+            self.test(true).devices = devices;
+        }
+        let test = self.test(false);
+        if test.failure.is_none() {
+            test.failure = Some(NcclTestFailure {
+                end: said.end,
+                line: failure::shortened(line),
+                number,
+                host: said.host,
+                own: said.own,
+                after_bytes: test.largest(),
+            });
+        }
+    }
+
+    fn line(&mut self, line: &str, number: u64) {
         let Some(comment) = line.trim_start().strip_prefix('#') else {
             let mut words = line.split_whitespace();
             let numeric = |word: Option<&str>| word.is_some_and(|word| word.parse::<u64>().is_ok());
             // Every row begins with bytes and elements.
             if numeric(words.next()) && numeric(words.next()) && words.next().is_some() {
-                return self.row(line, number);
-            }
-            if !line.trim().is_empty() {
+                let row = self.row(line, number);
+                if let Some(result) = self.skipped.keep(row) {
+                    self.test(false).results.push(result);
+                }
+            } else if let Some(said) = failure::said(line) {
+                self.failed(line, number, said);
+            } else if is_broken_row(line) && self.columns.is_some() {
+                let accepted = "write the row as nccl-tests prints it";
+                self.skipped.take(self.error(number, "is no row of results", accepted).found(line.trim()));
+            } else if !line.trim().is_empty() {
                 self.others += 1;
             }
-            return Ok(());
+            return;
         };
         let comment = comment.trim();
         if let Some(version) = comment.strip_prefix("nccl-tests version") {
@@ -169,8 +268,16 @@ impl Reading<'_> {
         } else if comment.starts_with("nThread") || comment == "Using devices" {
             self.test(true);
         } else if comment.starts_with("Rank ") {
-            let device = self.device(comment, number)?;
-            self.test(true).devices.push(device);
+            let device = self.device(comment, number);
+            self.test(true);
+            match self.skipped.keep(device).filter(|_| !self.is_unnamed) {
+                Some(device) => self.test(false).devices.push(device),
+                None => {
+                    self.unnamed += u64::from(!self.is_unnamed);
+                    self.is_unnamed = true;
+                    self.test(false).devices.clear();
+                }
+            }
         } else if comment.starts_with("size ") && comment.contains("busbw") {
             // A new test forgets the columns of the one before.
             self.test(false);
@@ -181,18 +288,17 @@ impl Reading<'_> {
         } else if let Some(rest) = comment.strip_prefix("Avg bus bandwidth") {
             let value = rest.trim_start().trim_start_matches(':').trim();
             let value = value.split_whitespace().next().unwrap_or_default();
-            let average: Option<f64> = value.parse().ok();
+            let average: Option<f64> = value.parse().ok().filter(|value: &f64| value.is_finite());
             if average.is_none() {
-                return Err(self
-                    .error(number, "is not a bandwidth", "write GB/s such as 91.9179")
-                    .field("Avg bus bandwidth")
-                    .found(value));
+                let error = self.error(number, "is not a bandwidth", "write GB/s such as 91.9179");
+                self.skipped.take(error.field("Avg bus bandwidth").found(value));
             }
             let test = self.test(false);
             test.average_bus_gb_per_s = average;
             test.complete = true;
+        } else if comment.starts_with("Collective test concluded") {
+            self.test(false).complete = true;
         }
-        Ok(())
     }
 
     /// `Rank  0 Group  0 Pid 2239162 on cnode3-002 device  0 [0000:1b:00] NVIDIA H100 80GB HBM3`; old versions have
@@ -222,24 +328,22 @@ impl Reading<'_> {
             bus.trim_matches(['[', ']']).clone_into(&mut device.bus);
             device.product = words[at + 1..].join(" ");
         }
-        if device.host.is_empty() {
+        if device.host.is_empty() || !input::is_whole(&device.host) {
             return Err(wrong("host", comment));
         }
         Ok(device)
     }
 
-    fn row(&mut self, line: &str, number: u64) -> Result<(), FormatError> {
+    fn row(&self, line: &str, number: u64) -> Result<NcclTestResult, FormatError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(columns) = &self.columns else {
             let accepted = "keep the line that names size, count, type, time, algbw and busbw";
             return Err(self.error(number, "is a row whose columns nothing names", accepted).found(line));
         };
-        let result = columns.result(&words).map_err(|(name, found, problem)| {
+        columns.result(&words).map_err(|(name, found, problem)| {
             let accepted = "write the row as nccl-tests prints it";
             self.error(number, &problem, accepted).field(format!("column {name}")).found(&found)
-        })?;
-        self.test(false).results.push(result);
-        Ok(())
+        })
     }
 }
 
@@ -305,6 +409,14 @@ impl Columns {
     }
 }
 
+/// Whether a line looks like a row of results of which a number is damaged: it begins with a digit, and most of its words
+/// are numbers.
+fn is_broken_row(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let numbers = words.iter().filter(|word| word.parse::<f64>().is_ok()).count();
+    words.len() >= 6 && 2 * numbers >= words.len()
+}
+
 /// Takes off `[1,0]<stdout>:` and `0: `, which launchers put before each line.
 fn without_prefix(line: &str) -> &str {
     if let Some((prefix, rest)) = line.split_once("<stdout>:").filter(|(prefix, _)| prefix.starts_with('[')) {
@@ -328,7 +440,8 @@ mod tests {
             #       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n\
             0:            8             2     float     sum    11.79    0.00    0.00  0e+00    11.51    0.00    0.00  0e+00\n\
             # Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.001\n";
-        let (tests, notes) = parse_nccl_tests_log("t.log", text.as_bytes()).expect("an old log");
+        let NcclTestLog { tests, notes, .. } =
+            parse_nccl_tests_log("t.log", text.as_bytes()).expect("an old log");
         assert_eq!((tests.len(), tests[0].devices[0].bus.as_str(), notes.len()), (1, "0x07", 0));
         let measure = tests[0].results[0].in_place.as_ref().expect("in place");
         assert_eq!((measure.time_us, measure.wrong), (11.51, None));
@@ -340,7 +453,7 @@ mod tests {
         let text = format!(
             "{head}  8  2  float  sum  -1    5.5  0.1  0.2  0\n  8 2 float sum -1 1 1 1 0 2 2 2 0 2026-01-01 10:00:00\n"
         );
-        let (tests, notes) = parse_nccl_tests_log("t.log", text.as_bytes()).expect("a log");
+        let NcclTestLog { tests, notes, .. } = parse_nccl_tests_log("t.log", text.as_bytes()).expect("a log");
         let results = &tests[0].results;
         assert!(results[0].out_of_place.is_none());
         assert_eq!(results[0].in_place.as_ref().map(|measure| measure.time_us), Some(5.5));
@@ -363,5 +476,57 @@ mod tests {
                 .contains("t.log:1")
         );
         assert!(parse_nccl_tests_log("t.log", b"hello\n").is_err());
+    }
+
+    const HEAD: &str = "# nccl-tests version 2.17.6\n# Collective test starting: alltoall_perf\n\
+        # nThread 1 nGpus 1\n# Using devices\n\
+        #  Rank  0 Group  0 Pid 1 on h0 device  0 [0000:52:00] H100\n\
+        #  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:43:00] H100\n\
+        # size count type redop root time algbw busbw #wrong\n";
+    const ROW: &str = "  1024 256 float none -1 5.5 0.1 0.2 0\n";
+    const END: &str = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.2\n";
+
+    fn read(text: &str) -> NcclTestLog {
+        parse_nccl_tests_log("t.log", text.as_bytes()).expect("a log")
+    }
+
+    #[test]
+    fn a_test_that_does_not_end_tells_how_and_after_which_size() {
+        let said = "h1: Test NCCL failure alltoall.cu:274 'remote process exited or there was a network error / '\n \
+                    .. h1 pid 2: Test failure common.cu:484\n";
+        let log = read(&format!("{HEAD}{ROW}{said}"));
+        let failure = log.tests[0].failure.as_ref().expect("it died");
+        assert_eq!((failure.end, failure.after_bytes, failure.own), (NcclTestEnd::Died, Some(1024), false));
+        assert_eq!((failure.host.as_deref(), failure.number), (Some("h1"), 9));
+        assert!(failure.line.contains("remote process exited"), "{}", failure.line);
+        assert_eq!(log.notes, ["1 of 1 tests did not come to their end"], "no line of another program");
+        // A log that just ends, and one that goes on with another test.
+        let log = read(&format!("{HEAD}{HEAD}{ROW}{END}"));
+        let ends: Vec<_> = log.tests.iter().map(|test| test.failure.as_ref().map(|one| one.end)).collect();
+        assert_eq!(ends, [Some(NcclTestEnd::CutOff), None]);
+        assert_eq!(log.tests[0].devices.len(), 2);
+        // A line behind the end of a test is of the next one, which printed nothing; launchers may speak late.
+        let log = read(&format!("{HEAD}{ROW}{END}{said}"));
+        assert_eq!((log.tests.len(), log.tests[1].devices.len()), (2, 2));
+        let log = read(&format!("{HEAD}{ROW}{END}srun: error: h1: task 1: Exited with exit code 1\n"));
+        assert!(log.tests.len() == 1 && log.tests[0].failure.is_none());
+        // Without any line of the test itself.
+        let log = read("h7: Test CUDA failure common.cu:1005 'out of memory'\n");
+        assert!(log.tests[0].failure.as_ref().is_some_and(|failure| failure.own));
+    }
+
+    #[test]
+    fn wrong_lines_are_skipped_and_a_wrong_device_line_takes_the_hosts_along() {
+        let wrong = ROW.replace("5.5", "x");
+        let log = read(&format!("{HEAD}{ROW}{wrong}{}{END}", ROW.replace("1024", "1o24")));
+        assert_eq!((log.tests[0].results.len(), log.skipped.count()), (1, 2));
+        let first: Vec<String> = log.skipped.first().collect();
+        assert_eq!(first[0], "line 9: column time: \"x\" is no number");
+        let log = read(&format!("{}{ROW}{END}", HEAD.replace("Rank  1", "Rank  #")));
+        assert_eq!((log.tests[0].devices.len(), log.tests[0].results.len(), log.skipped.count()), (0, 1, 1));
+        assert!(log.notes[0].contains("device line that is wrong"), "{:?}", log.notes);
+        let bytes = [HEAD.as_bytes(), b"noise \xff\n", ROW.as_bytes(), END.as_bytes()].concat();
+        let log = parse_nccl_tests_log("t.log", &bytes).expect("a log with a byte that is no UTF-8");
+        assert_eq!(log.tests[0].results.len(), 1);
     }
 }

@@ -2,40 +2,58 @@
 
 use super::input;
 use super::json::{Node, Place, parse};
-use super::nccl_tests::{FORMAT, NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult};
+use super::nccl_tests::{FORMAT, NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult};
+use super::nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
+use super::skipped::Skipped;
 use crate::error::FormatError;
 
-/// The test of a JSON file, and notes.
+/// The test of a JSON file. A result with a missing or wrong field is skipped; where a device has one the hosts of the test
+/// are not known.
 ///
 /// # Errors
-/// What is not JSON, a missing or wrong field.
-pub fn parse_nccl_tests_json(
-    source_name: &str,
-    bytes: &[u8],
-) -> Result<(NcclTest, Vec<String>), FormatError> {
-    let text = input::text(FORMAT, source_name, bytes)?;
+/// What is not JSON, a file without results in which something is wrong.
+pub fn parse_nccl_tests_json(source_name: &str, bytes: &[u8]) -> Result<NcclTestLog, FormatError> {
+    let text = input::lossy(FORMAT, source_name, bytes)?;
     let value = parse(FORMAT, source_name, &text)?;
     let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
-    let mut test = NcclTest { version: version(&root)?, ..NcclTest::default() };
+    let mut skipped = Skipped::default();
+    let mut notes = Vec::new();
+    let mut test =
+        NcclTest { version: skipped.keep(version(&root)).unwrap_or_default(), ..NcclTest::default() };
     // Devices stand beside config or within it.
     let devices = root.get("devices").or_else(|| root.get("config").and_then(|config| config.get("devices")));
-    for node in devices.map(|list| list.items()).transpose()?.unwrap_or_default() {
-        test.devices.push(device(&node)?);
+    let before = skipped.count();
+    let list = devices.and_then(|list| skipped.keep(list.items())).unwrap_or_default();
+    test.devices.extend(list.iter().filter_map(|node| skipped.keep(device(node))));
+    if skipped.count() > before {
+        test.devices.clear();
+        notes.push("a device is wrong: the hosts of the test are not known".to_owned());
     }
+    let before = skipped.count();
     for node in root.need("results")?.items()? {
-        test.results.push(result(&node)?);
+        test.results.extend(skipped.keep(result(&node)));
     }
-    test.name = name(&root)?;
+    if let Some(error) = skipped.all().filter(|_| test.results.is_empty() && skipped.count() > before) {
+        return Err(error);
+    }
+    test.name = skipped.keep(name(&root)).unwrap_or_default();
     let count = root.get("out_of_bounds").and_then(|node| node.get("count"));
-    test.out_of_bounds = count.map(|node| node.u64()).transpose()?;
+    test.out_of_bounds = count.and_then(|node| skipped.keep(node.u64()));
     let average = root.get("average_bus_bandwidth").and_then(|node| node.get("bandwidth"));
-    test.average_bus_gb_per_s = average.map(|node| node.f64()).transpose()?;
-    test.complete = test.average_bus_gb_per_s.is_some();
-    let mut notes = Vec::new();
+    test.complete = average.is_some();
+    test.average_bus_gb_per_s = average.and_then(|node| skipped.keep(node.f64()));
     if !test.complete {
         notes.push("the test did not come to its end: it has no average".to_owned());
+        test.failure = Some(NcclTestFailure {
+            end: NcclTestEnd::CutOff,
+            line: String::new(),
+            number: text.lines().count() as u64,
+            host: None,
+            own: false,
+            after_bytes: test.results.iter().map(|result| result.bytes).max(),
+        });
     }
-    Ok((test, notes))
+    Ok(NcclTestLog { tests: vec![test], notes, skipped })
 }
 
 fn version(root: &Node) -> Result<String, FormatError> {
@@ -130,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_test_with_times_of_iterations() {
-        let (test, notes) = parse_nccl_tests_json("t.json", TEXT.as_bytes()).expect("a file");
+        let log = parse_nccl_tests_json("t.json", TEXT.as_bytes()).expect("a file");
+        let (test, notes) = (&log.tests[0], &log.notes);
         assert_eq!((test.name.as_str(), test.devices.len(), notes.len()), ("all_reduce_perf", 2, 0));
         assert_eq!(test.version, "json 3 nccl 22902");
         let out = test.results[0].out_of_place.as_ref().expect("out of place");

@@ -1,12 +1,15 @@
 //! What NICs and their ports count, by the names that Linux, RDMA drivers and ethtool give it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Component, Counter};
 
 use super::builder::Builder;
 use super::names::host_and_nic_of_name;
+use super::prometheus::PrometheusText;
+use super::skipped::Skipped;
 use super::{Hints, Telemetry, Times};
+use crate::error::FormatError;
 
 /// How several foreign counters become one of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,8 +75,10 @@ pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
 #[derive(Default)]
 pub(crate) struct Readings {
     values: BTreeMap<(Component, Counter, u64), f64>,
-    skipped: u64,
+    unused: u64,
     notes: Vec<String>,
+    skipped: Skipped,
+    partial: BTreeSet<Counter>,
 }
 
 impl Readings {
@@ -81,7 +86,7 @@ impl Readings {
     pub(crate) fn take_nic(&mut self, nic: &Component, name: &str, value: f64, time_ns: u64) {
         match counter_of(name) {
             Some((counter, unit, join)) => self.take(nic, counter, value * unit, join, time_ns),
-            None => self.skipped += 1,
+            None => self.unused += 1,
         }
     }
 
@@ -100,8 +105,28 @@ impl Readings {
         };
     }
 
+    /// Counts a counter that diagnosis has no use for.
     pub(crate) fn skip(&mut self) {
-        self.skipped += 1;
+        self.unused += 1;
+    }
+
+    /// Counts a line that is wrong. `line` is its text: see [`Readings::lose`].
+    pub(crate) fn wrong(&mut self, error: FormatError, line: &str) {
+        self.skipped.take(error);
+        self.lose(line, NAMES.iter().map(|&(name, counter, _, join)| (name, counter, join)));
+    }
+
+    /// Takes over lines that were wrong.
+    pub(crate) fn wrong_lines(&mut self, read: &PrometheusText) {
+        self.skipped = read.skipped.clone();
+    }
+
+    /// Leaves out counters that are sums with a part in a line that is wrong: the sum of the others is too small, and
+    /// would seem to grow at the next reading.
+    pub(crate) fn lose(&mut self, line: &str, names: impl Iterator<Item = (&'static str, Counter, Join)>) {
+        let stands = |name: &str| name.split('*').all(|part| line.contains(part));
+        let lost = names.filter(|(name, _, join)| *join == Join::Sum && stands(name));
+        self.partial.extend(lost.map(|(_, counter, _)| counter));
     }
 
     pub(crate) fn note(&mut self, note: String) {
@@ -114,18 +139,29 @@ impl Readings {
         self.values.is_empty()
     }
 
+    /// The first line that was wrong.
+    pub(crate) fn first_wrong(&self) -> Option<FormatError> {
+        self.skipped.all()
+    }
+
     /// Counters in order of entity and name.
     pub(crate) fn finish(self) -> Telemetry {
         let mut builder = Builder::default();
         let mut notes = self.notes;
-        if self.skipped > 0 {
-            notes.push(format!("{} counters that diagnosis has no use for skipped", self.skipped));
+        if self.unused > 0 {
+            notes.push(format!("{} counters that diagnosis has no use for skipped", self.unused));
+        }
+        for counter in &self.partial {
+            notes.push(format!("{}: left out, as a line that it is the sum of is wrong", counter.name()));
         }
         for ((entity, counter, time_ns), value) in self.values {
+            if self.partial.contains(&counter) {
+                continue;
+            }
             builder.counter(entity, counter, time_ns, value);
         }
         let (directory, batch) = builder.finish();
-        Telemetry { directory, batch, times: Times::Kernels, notes }
+        Telemetry { directory, batch, times: Times::Kernels, notes, skipped: self.skipped }
     }
 }
 

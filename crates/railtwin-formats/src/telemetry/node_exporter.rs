@@ -28,11 +28,15 @@ const OF_NICS: &[(&str, Counter, Join)] = &[
 /// label `instance`, else what the file name says. The loopback device is left out.
 ///
 /// # Errors
-/// A line that is no sample, a text without any metric that is known.
+/// A text without any metric that is known.
 pub fn parse_node_exporter(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Telemetry, FormatError> {
-    let samples = parse_prometheus(source_name, bytes)?;
+    let read = parse_prometheus(source_name, bytes)?;
     let mut readings = Readings::default();
-    for sample in samples.iter().filter(|sample| sample.value.is_finite()) {
+    readings.wrong_lines(&read);
+    for line in &read.wrong {
+        readings.lose(line, OF_NICS.iter().copied());
+    }
+    for sample in read.samples.iter().filter(|sample| sample.value.is_finite()) {
         let told = hints.host.as_deref().or_else(|| sample.first_label(&["instance", "nodename"]));
         let time_ns = sample.time_ns(hints.time_ns);
         if sample.name == "node_vmstat_oom_kill" {
@@ -51,6 +55,9 @@ pub fn parse_node_exporter(source_name: &str, bytes: &[u8], hints: &Hints) -> Re
         readings.take(&nic(&host, device), counter, sample.value, join, time_ns);
     }
     if readings.is_empty() {
+        if let Some(error) = readings.first_wrong() {
+            return Err(error);
+        }
         let accepted = "known are metrics of node_exporter, xpu_timer and the DCGM exporter";
         return Err(FormatError::new(
             FORMAT,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::input;
+use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -49,30 +50,52 @@ impl PrometheusSample {
     }
 }
 
-/// All samples of a text, perhaps in gzip; comments, types and help are skipped, exemplars are cut off.
+/// The samples of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PrometheusText {
+    /// In the order of the file.
+    pub samples: Vec<PrometheusSample>,
+    /// Lines that are no samples.
+    pub skipped: Skipped,
+    /// Those lines as they stand there.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// All samples of a text, perhaps in gzip; comments, types and help are passed over, exemplars are cut off. A line that is
+/// no sample is skipped and counted.
 ///
 /// # Errors
-/// A line that is no sample: the error names the line and what is wrong in it.
-pub fn parse_prometheus(source_name: &str, bytes: &[u8]) -> Result<Vec<PrometheusSample>, FormatError> {
-    let text = input::text(FORMAT, source_name, bytes)?;
-    let mut samples = Vec::new();
+/// A broken gzip stream, and a text without any sample in which a line is wrong: the error names the first.
+pub fn parse_prometheus(source_name: &str, bytes: &[u8]) -> Result<PrometheusText, FormatError> {
+    let text = input::lossy(FORMAT, source_name, bytes)?;
+    let mut read = PrometheusText::default();
     for (line, number) in text.lines().zip(1_u64..) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let sample = sample(line, number).map_err(|(problem, accepted)| {
-            FormatError::new(FORMAT, source_name, problem, accepted).at_line(number).found(line)
-        })?;
-        samples.push(sample);
+        match sample(line, number) {
+            Ok(sample) => read.samples.push(sample),
+            Err((problem, accepted)) => {
+                let error = FormatError::new(FORMAT, source_name, problem, accepted);
+                read.skipped.take(error.at_line(number).found(line));
+                read.wrong.push(line.to_owned());
+            }
+        }
     }
-    Ok(samples)
+    match read.skipped.all().filter(|_| read.samples.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok(read),
+    }
 }
 
 /// A problem and what would be accepted.
 type Wrong = (&'static str, &'static str);
 
 fn sample(line: &str, number: u64) -> Result<PrometheusSample, Wrong> {
+    if !input::is_whole(line) {
+        return Err(("is not UTF-8 text", "write the file as UTF-8"));
+    }
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
     let end = line.find(|letter| !is_name(letter)).unwrap_or(line.len());
     let (name, mut rest) = line.split_at(end);
@@ -148,7 +171,7 @@ mod tests {
     fn samples_with_labels_escapes_times_and_exemplars() {
         let text = "# HELP a b\n# TYPE a gauge\na{x=\"1\", y=\"a\\\"b\\\\c\\nd,}\",} 2.5 1700000000000\nb NaN\n\
                     c_total 3 # {trace=\"x\"} 1\n# EOF\n";
-        let samples = parse_prometheus("m.prom", text.as_bytes()).expect("metrics");
+        let samples = parse_prometheus("m.prom", text.as_bytes()).expect("metrics").samples;
         assert_eq!(samples.len(), 3);
         assert_eq!(
             (samples[0].value, samples[0].time_ms, samples[0].line),
@@ -159,9 +182,19 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_line_is_skipped_and_named() {
+        let read =
+            parse_prometheus("m.prom", b"ok 1\n{x=\"1\"} 2\nname{a=\"\xff\"} 3\nlast 4\n").expect("samples");
+        assert_eq!(read.samples.iter().map(|sample| sample.line).collect::<Vec<_>>(), [1, 4]);
+        let named: Vec<String> = read.skipped.first().collect();
+        assert_eq!(read.skipped.count(), 2);
+        assert!(named[0].starts_with("line 2: \"{x=\\\"1\\\"} 2\" does not begin"), "{named:?}");
+        assert!(named[1].ends_with("is not UTF-8 text"), "{named:?}");
+    }
+
+    #[test]
     fn errors_name_the_line() {
         for (text, part) in [
-            ("ok 1\n{x=\"1\"} 2", "m.prom:2: \"{x=\\\"1\\\"} 2\" does not begin"),
             ("a{x=\"1 2", "has a label without ending"),
             ("a{x=\"1\"} two", "no number"),
             ("a", "has no value"),

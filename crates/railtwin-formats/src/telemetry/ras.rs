@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::input;
 use super::json::{Node, Place, parse};
 use super::names::operation_kind;
+use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -23,6 +24,8 @@ pub struct RasSnapshot {
     pub timeouts: u64,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// Communicators and ranks that are wrong: nothing is said of them.
+    pub skipped: Skipped,
 }
 
 /// A communicator.
@@ -88,12 +91,14 @@ pub struct RasMissingRank {
 }
 
 impl RasSnapshot {
-    /// Reads a status in JSON. NCCL 2.28.9 leaves out the comma before a `status`; it is put in, with a note.
+    /// Reads a status in JSON. NCCL 2.28.9 leaves out the comma before a `status`; it is put in, with a note. A communicator
+    /// or rank with a missing or wrong field is skipped as a whole: a rank of which one count were missing would seem to be
+    /// behind.
     ///
     /// # Errors
-    /// What is not JSON, the text form of RAS, a missing or wrong field.
+    /// What is not JSON, the text form of RAS, a file without communicators in which one is wrong.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
-        let text = input::text(FORMAT, source_name, bytes)?;
+        let text = input::lossy(FORMAT, source_name, bytes)?;
         let mut notes = Vec::new();
         let value = match parse(FORMAT, source_name, &text) {
             Ok(value) => value,
@@ -105,19 +110,32 @@ impl RasSnapshot {
         };
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         let list = root.need("communicators")?.items()?;
-        let communicators = list.iter().map(communicator).collect::<Result<Vec<_>, _>>()?;
-        let text_of = |key: &str| root.get(key).map(|node| node.text_or_number()).transpose();
+        let mut skipped = Skipped::default();
+        let mut communicators = Vec::with_capacity(list.len());
+        for node in &list {
+            let read = communicator(node, &mut skipped);
+            communicators.extend(skipped.keep(read));
+        }
+        if let Some(error) = skipped.all().filter(|_| communicators.is_empty()) {
+            return Err(error);
+        }
+        let mut text_of = |key: &str| {
+            let read = root.get(key).map(|node| node.text_or_number()).transpose();
+            skipped.keep(read).flatten().unwrap_or_default()
+        };
+        let (nccl_version, timestamp) = (text_of("nccl_version"), text_of("timestamp"));
         let timeouts = root.get("ras").and_then(|ras| ras.get("timeouts_count"));
         let counted = communicators.iter().flat_map(|communicator| &communicator.ranks);
         if counted.clone().count() > 0 && counted.clone().all(|rank| rank.counts.is_empty()) {
             notes.push("no rank has counts of operations: who is behind cannot be told".to_owned());
         }
         Ok(Self {
-            nccl_version: text_of("nccl_version")?.unwrap_or_default(),
-            timestamp: text_of("timestamp")?.unwrap_or_default(),
+            nccl_version,
+            timestamp,
             communicators,
-            timeouts: timeouts.map(|node| node.u64()).transpose()?.unwrap_or_default(),
+            timeouts: timeouts.and_then(|node| skipped.keep(node.u64())).unwrap_or_default(),
             notes,
+            skipped,
         })
     }
 }
@@ -144,7 +162,7 @@ impl RasCommunicator {
     }
 }
 
-fn communicator(node: &Node) -> Result<RasCommunicator, FormatError> {
+fn communicator(node: &Node, skipped: &mut Skipped) -> Result<RasCommunicator, FormatError> {
     let hash = node.need("hash")?.text_or_number()?;
     let size = node.need("size")?.u32()?;
     let ranks = node.get("ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
@@ -152,8 +170,8 @@ fn communicator(node: &Node) -> Result<RasCommunicator, FormatError> {
     Ok(RasCommunicator {
         hash,
         size,
-        ranks: ranks.iter().map(|node| rank(node, size)).collect::<Result<_, _>>()?,
-        missing: missing.iter().map(|node| missing_rank(node, size)).collect::<Result<_, _>>()?,
+        ranks: ranks.iter().filter_map(|node| skipped.keep(rank(node, size))).collect(),
+        missing: missing.iter().filter_map(|node| skipped.keep(missing_rank(node, size))).collect(),
     })
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use railtwin_records::{Batch, Directory};
 
 use super::builder::Builder;
-use super::prometheus::{PrometheusSample, parse_prometheus};
+use super::prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
+use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Metrics of xpu_timer begin so.
@@ -21,6 +22,8 @@ pub struct XpuTimerSnapshot {
     pub ranks: Vec<XpuTimerRank>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// Lines that are wrong.
+    pub skipped: Skipped,
 }
 
 /// One rank.
@@ -57,9 +60,9 @@ impl XpuTimerSnapshot {
     /// Reads what the exporter shows.
     ///
     /// # Errors
-    /// A line that is no sample, a rank that is no number, a text without any metric of xpu_timer.
+    /// A text without any metric of xpu_timer of a rank. A line that is no sample, or whose rank is no number, is skipped.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
-        let samples = parse_prometheus(source_name, bytes)?;
+        let PrometheusText { samples, mut skipped, .. } = parse_prometheus(source_name, bytes)?;
         let mut ranks: BTreeMap<(String, u32), XpuTimerRank> = BTreeMap::new();
         let mut others = 0_u64;
         for sample in &samples {
@@ -68,10 +71,13 @@ impl XpuTimerSnapshot {
                 continue;
             };
             let job = sample.label("job_name").unwrap_or("job").to_owned();
-            let rank = number(source_name, sample, "rank")?;
+            let Some(rank) = skipped.keep(number(source_name, sample, "rank")) else { continue };
             let key = (job.clone(), rank);
             let local_rank = match sample.label("local_rank") {
-                Some(_) => number(source_name, sample, "local_rank")?,
+                Some(_) => match skipped.keep(number(source_name, sample, "local_rank")) {
+                    Some(local) => local,
+                    None => continue,
+                },
                 None => 0,
             };
             let host = sample.first_label(&["ip", "pod_name"]).unwrap_or_default().to_owned();
@@ -90,6 +96,9 @@ impl XpuTimerSnapshot {
             }
         }
         if ranks.is_empty() {
+            if let Some(error) = skipped.all() {
+                return Err(error);
+            }
             return Err(FormatError::new(
                 super::prometheus::FORMAT,
                 source_name,
@@ -101,7 +110,7 @@ impl XpuTimerSnapshot {
         if others > 0 {
             notes.push(format!("{others} samples that are not of ranks skipped"));
         }
-        Ok(Self { ranks: ranks.into_values().collect(), notes })
+        Ok(Self { ranks: ranks.into_values().collect(), notes, skipped })
     }
 
     /// Ranks that are held for hung.

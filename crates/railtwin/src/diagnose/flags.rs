@@ -17,7 +17,7 @@ pub fn of_xpu_timer(files: &[(String, XpuTimerSnapshot)]) -> Vec<Finding> {
     for rank in files.iter().flat_map(|(_, snapshot)| &snapshot.ranks) {
         // A rank may stand in several files: a flag in any of them counts.
         let known = jobs.entry(&rank.job).or_default().entry(rank.rank).or_insert(rank);
-        if rank.hung == Some(true) {
+        if rank.hung == Some(true) || known.hung.is_none() {
             *known = rank;
         }
     }
@@ -25,6 +25,8 @@ pub fn of_xpu_timer(files: &[(String, XpuTimerSnapshot)]) -> Vec<Finding> {
 }
 
 fn of_job(job: &str, ranks: Vec<&XpuTimerRank>) -> Option<Finding> {
+    // Of whom it is not told whether it hangs, nothing is said.
+    let ranks: Vec<&XpuTimerRank> = ranks.into_iter().filter(|rank| rank.hung.is_some()).collect();
     let (hung, free): (Vec<&XpuTimerRank>, Vec<&XpuTimerRank>) =
         ranks.iter().partition(|rank| rank.hung == Some(true));
     if hung.is_empty() {

@@ -3,20 +3,20 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use railtwin_formats::telemetry::{
-    Content, Format, Hints, MegatronCompute, Merged, Merger, Times, decode, detect_format, megatron_trace,
+    Content, Format, Hints, MegatronCompute, Merged, Merger, decode, detect_format, megatron_trace,
+    rank_of_name,
 };
-use railtwin_records::observation::OBSERVATION;
-use railtwin_records::{Component, Counter, NOT_YET, Observation, telemetry_read};
-use railtwin_store::{RunFolder, StoreError, input, parquet_foreign};
+use railtwin_records::{Component, Counter, NOT_YET, Observation};
+use railtwin_store::{input, parquet_foreign};
 
+use super::run_folder;
 use crate::Question;
 use crate::error::Error;
 
 /// File that makes a folder a run folder.
 const RUN_FILE: &str = "run.json";
-/// Tables of a run folder that hold telemetry.
-const TABLES: [&str; 7] =
-    ["ranks", "communicators", "rank_operations", "queue_pairs", "messages", "counters", "probes"];
+/// Most files that an error names.
+const NAMED_MAX: usize = 8;
 
 /// Everything that was read.
 #[derive(Debug, Default)]
@@ -33,19 +33,35 @@ pub struct Inputs {
     pub engine: Option<String>,
     /// When observation began and ended and what was known when; none where nothing but times of records tell it.
     pub observation: Option<Observation>,
-    /// What a reader should know of files that were passed over.
+    /// Files that could not be read.
+    pub unread: Vec<Unread>,
+    /// What a reader should know of all of them together.
     pub notes: Vec<String>,
+}
+
+/// A file that could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// Its name.
+    pub source: String,
+    /// Why not.
+    pub reason: String,
+    /// Whether it is telemetry: of a format that is known, or named by who gave it. What else lies in a folder may be
+    /// anything.
+    pub known: bool,
+    /// The rank of which it is the dump, where it is one.
+    pub rank: Option<u32>,
 }
 
 impl Inputs {
     /// Reads files, and folders with all that is in them. `job` names the job where files do not.
     ///
-    /// A file of a folder whose format is not known is passed over with a note; one that is named must be known. Files
-    /// without times of their own have that of their last change, so that readings of counters can follow each other.
+    /// A file that cannot be read is passed over and told in [`Inputs::unread`], as long as another can. Files without times
+    /// of their own have that of their last change, so that readings of counters can follow each other.
     ///
     /// # Errors
-    /// [`Error::File`] for what cannot be opened, [`Error::Format`] and [`Error::Store`] for what cannot be read,
-    /// [`Error::Argument`] for a run folder beside other inputs and for inputs that hold nothing.
+    /// [`Error::File`] for a name of which there is nothing; where nothing can be read at all the error of the one file,
+    /// or [`Error::Argument`] that names them all; [`Error::Argument`] for a run folder beside other inputs.
     pub fn read(paths: &[PathBuf], job: &str) -> Result<Self, Error> {
         if let Some(folder) = paths.iter().find(|path| path.join(RUN_FILE).is_file()) {
             if paths.len() > 1 {
@@ -54,68 +70,29 @@ impl Inputs {
                     "{shown} is a run folder and stands beside other inputs; give it alone"
                 )));
             }
-            return Self::of_run(folder);
+            return run_folder::read(folder);
         }
-        let mut reading = Reading { merger: Merger::new(job), job, inputs: Self::default() };
+        let mut reading = Reading { merger: Merger::new(job), job, inputs: Self::default(), first: None };
+        let mut read = 0_usize;
         for path in paths {
-            if path.is_dir() {
-                let files = files_below(path)?;
-                let mut known = 0;
-                for file in &files {
-                    known += u32::from(reading.take(file, true)?);
-                }
-                if known == 0 {
-                    let shown = path.display();
-                    let count = files.len();
-                    return Err(Error::Argument(format!(
-                        "{shown}: none of its {count} files is of a format that is known; give files of telemetry, a \
-                         folder of them or a run folder"
-                    )));
-                }
-            } else {
-                reading.take(path, false)?;
+            let mut files = vec![path.clone()];
+            // Errors of the name itself are errors of the call.
+            let about = path.metadata().map_err(|error| Error::File {
+                path: path.display().to_string(),
+                problem: error.to_string(),
+            })?;
+            if about.is_dir() {
+                files = files_below(path, &mut reading.inputs.unread);
             }
+            for file in &files {
+                read += usize::from(reading.take(file, !about.is_dir()));
+            }
+        }
+        if read == 0 {
+            return Err(reading.nothing(paths));
         }
         let Reading { merger, mut inputs, .. } = reading;
         inputs.merged = merger.finish();
-        Ok(inputs)
-    }
-
-    fn of_run(path: &Path) -> Result<Self, Error> {
-        let folder = RunFolder::open(path)?;
-        let there = folder.table_names()?;
-        let wanted = TABLES.iter().filter(|name| there.iter().any(|table| table == *name));
-        let tables = wanted.map(|name| folder.table(name)).collect::<Result<Vec<_>, StoreError>>()?;
-        let shown = path.display().to_string();
-        if !tables
-            .iter()
-            .any(|table| ["rank_operations", "counters", "probes"].contains(&table.name.as_str()))
-        {
-            return Err(Error::Argument(format!(
-                "{shown} holds no telemetry; run its scenario with telemetry, so that it has the tables {}",
-                TABLES.join(", ")
-            )));
-        }
-        let (directory, batch) = telemetry_read::read(&tables)
-            .map_err(|error| Error::Argument(format!("{shown}: {error}; run the scenario again")))?;
-        let scenario = folder.scenario()?;
-        let mut inputs = Self { engine: Some(folder.info()?.engine), ..Self::default() };
-        inputs.question = Some(Question::of_text(&format!("{shown}/scenario.toml"), &scenario, path));
-        inputs.observation = match there.iter().any(|table| table == OBSERVATION) {
-            true => Some(
-                Observation::read(&folder.table(OBSERVATION)?, &batch)
-                    .map_err(|error| Error::Argument(format!("{shown}: {error}; run the scenario again")))?,
-            ),
-            false => {
-                inputs.notes.push(format!(
-                    "{shown} does not tell when its observation ended: what stands at its last time stamp is judged \
-                     then, and may have stood for longer; run the scenario again"
-                ));
-                None
-            }
-        };
-        let telemetry = &mut inputs.merged.telemetry;
-        (telemetry.directory, telemetry.batch, telemetry.times) = (directory, batch, Times::Kernels);
         Ok(inputs)
     }
 
@@ -129,75 +106,136 @@ struct Reading<'a> {
     merger: Merger,
     job: &'a str,
     inputs: Inputs,
+    /// The error of the first file that could not be read.
+    first: Option<Error>,
 }
 
 impl Reading<'_> {
-    /// Takes a file; whether its format is known. `lenient` passes over one that is not.
-    fn take(&mut self, path: &Path, lenient: bool) -> Result<bool, Error> {
-        let name = path.display().to_string();
-        let failed = |error: std::io::Error| Error::File { path: name.clone(), problem: error.to_string() };
-        let bytes = match input::read_unpacked(path) {
-            Ok(bytes) => bytes,
-            // One file of many: too large, or packed and broken.
-            Err(error) if lenient => {
-                self.inputs.notes.push(format!("{name}: {error}; passed over"));
-                return Ok(false);
-            }
-            Err(error) => return Err(failed(error)),
+    /// Takes a file; whether it could be read. `named` says that it stands on the command line.
+    fn take(&mut self, path: &Path, named: bool) -> bool {
+        let source = path.display().to_string();
+        let (error, known, rank) = match self.decoded(path, &source) {
+            Ok(()) => return true,
+            Err(refused) => refused,
         };
-        if bytes.is_empty() && !lenient {
-            return Err(Error::Argument(format!("{name} is empty; give a file of telemetry")));
+        let reason = match &error {
+            Error::Format(error) => error.without_source(),
+            Error::File { problem, .. } => problem.clone(),
+            other => other.to_string(),
+        };
+        self.inputs.unread.push(Unread { source, reason, known: known || named, rank });
+        self.first.get_or_insert(error);
+        false
+    }
+
+    /// Reads a file, or says why not, whether its format was known, and of which rank it is.
+    fn decoded(&mut self, path: &Path, name: &str) -> Result<(), (Error, bool, Option<u32>)> {
+        let failed = |error: std::io::Error| {
+            (Error::File { path: name.to_owned(), problem: error.to_string() }, true, None)
+        };
+        let about = path.metadata().map_err(failed)?;
+        if !about.is_file() {
+            return Err((
+                Error::Argument("is no regular file; give files of telemetry".to_owned()),
+                false,
+                None,
+            ));
         }
-        match detect_format(&bytes) {
-            None if lenient => {
-                self.inputs.notes.push(format!("{name}: of no format that is known, passed over"));
-                return Ok(false);
-            }
-            Some(Format::Parquet) => {
-                let table = parquet_foreign::decode_foreign(path, bytes)?;
-                let trace = megatron_trace(&name, self.job, &table)?;
-                self.merger.add_telemetry(&name, Format::Parquet, trace.telemetry);
-                self.inputs.compute.extend(trace.compute);
-                return Ok(true);
-            }
-            _ => {}
+        let bytes = input::read_unpacked(path).map_err(failed)?;
+        if bytes.is_empty() {
+            return Err((Error::Argument(format!("{name} is empty; give a file of telemetry")), false, None));
         }
-        let changed = path.metadata().and_then(|metadata| metadata.modified()).map_err(failed)?;
-        let since = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let format = detect_format(&bytes);
+        if format == Some(Format::Parquet) {
+            let table =
+                parquet_foreign::decode_foreign(path, bytes).map_err(|error| (error.into(), true, None))?;
+            let trace = megatron_trace(name, self.job, &table).map_err(|error| {
+                // Tables of others, ours among them, are no traces.
+                let is_trace = !error.problem.starts_with("has no column");
+                (error.into(), is_trace, None)
+            })?;
+            self.merger.add_telemetry(name, Format::Parquet, trace.telemetry);
+            self.inputs.compute.extend(trace.compute);
+            return Ok(());
+        }
+        let since = about.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let imported = decode(&name, &bytes, &Hints { time_ns, ..Hints::default() })?;
+        let imported = decode(name, &bytes, &Hints { time_ns, ..Hints::default() }).map_err(|error| {
+            let of_rank = matches!(format, Some(Format::FlightRecorder | Format::Pickle));
+            (error.into(), format.is_some(), rank_of_name(name).filter(|_| of_rank))
+        })?;
         self.inputs.flight_recorder |= matches!(imported.content, Content::FlightRecorder(_));
         self.merger.add(imported);
-        Ok(true)
+        Ok(())
+    }
+
+    /// The error where nothing could be read.
+    fn nothing(self, paths: &[PathBuf]) -> Error {
+        let unread = &self.inputs.unread;
+        let whole = match paths {
+            [path] if path.is_dir() => {
+                format!("{}: none of its {} files could be read", path.display(), unread.len())
+            }
+            _ => format!("none of {} files could be read", unread.len()),
+        };
+        match (self.first, &paths) {
+            (Some(first), [path]) if !path.is_dir() => first,
+            _ => {
+                let named =
+                    unread.iter().take(NAMED_MAX).map(|one| format!("{}: {}", one.source, one.reason));
+                let mut list: Vec<String> = named.map(|text| text.replace("; ", ", ")).collect();
+                let more = unread.len() - list.len();
+                list.extend((more > 0).then(|| format!("and {more} more")));
+                let list = if list.is_empty() { String::new() } else { format!(" ({})", list.join(", ")) };
+                Error::Argument(format!(
+                    "{whole}{list}; give files of telemetry, a folder of them or a run folder"
+                ))
+            }
+        }
     }
 }
 
-/// All files below a folder in order of their paths; hidden ones are left out.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |error: std::io::Error| Error::File {
-        path: folder.display().to_string(),
-        problem: error.to_string(),
+/// All files below a folder in order of their paths; hidden ones are left out. What is no folder and no file is told in
+/// `unread`.
+fn files_below(folder: &Path, unread: &mut Vec<Unread>) -> Vec<PathBuf> {
+    let shown = folder.display().to_string();
+    let mut tell = |error: std::io::Error| {
+        unread.push(Unread { source: shown.clone(), reason: error.to_string(), known: true, rank: None });
     };
-    let mut entries = std::fs::read_dir(folder)
-        .map_err(failed)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
-    entries.sort();
+    let mut paths = Vec::new();
+    match std::fs::read_dir(folder) {
+        Ok(entries) => {
+            for entry in entries {
+                match entry {
+                    Ok(entry) => paths.push(entry.path()),
+                    Err(error) => tell(error),
+                }
+            }
+        }
+        Err(error) => tell(error),
+    }
+    paths.sort();
     let mut files = Vec::new();
-    for path in entries {
+    for path in paths {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         if hidden {
             continue;
         }
+        if path.join(RUN_FILE).is_file() {
+            let reason = "is a run folder, which is given alone".to_owned();
+            unread.push(Unread { source: path.display().to_string(), reason, known: false, rank: None });
+            continue;
+        }
         // A link to a folder could lead in a circle.
-        if path.is_dir() && !path.is_symlink() {
-            files.extend(files_below(&path)?);
-        } else if path.is_file() {
+        if path.is_dir() {
+            if !path.is_symlink() {
+                files.extend(files_below(&path, unread));
+            }
+        } else {
             files.push(path);
         }
     }
-    Ok(files)
+    files
 }
 
 /// What counters that were read once can tell: totals since the start, without a rate.

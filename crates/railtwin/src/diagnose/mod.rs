@@ -1,16 +1,20 @@
 //! Diagnosis of whatever is given: telemetry of a simulated run or files of a real cluster in, findings out.
 //!
-//! * [`inputs`]: files, folders and run folders, read.
+//! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
-//! * [`tests_between`], [`ras`], [`flags`], [`compute`], [`durations`]: what is not a stream of operations.
+//! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`compute`], [`durations`]: what is not a stream of
+//!   operations.
 //! * [`on_fabric`]: a fabric beside it.
 //! * [`diagnose`]: all of it.
 pub mod compute;
 pub mod durations;
+pub mod failed_tests;
 pub mod flags;
 pub mod inputs;
 pub mod on_fabric;
 pub mod ras;
+mod run_folder;
+mod sentence;
 pub mod tests_between;
 pub mod windows;
 
@@ -26,7 +30,7 @@ use railtwin_records::{
     Suspect, Syndrome, finding_tables, telemetry_tables,
 };
 
-pub use inputs::Inputs;
+pub use inputs::{Inputs, Unread};
 
 use crate::Question;
 use crate::error::Error;
@@ -40,6 +44,10 @@ pub struct Diagnosed {
     pub actions: Vec<Action>,
     /// What each file was.
     pub files: Vec<FileNotes>,
+    /// Files that could not be read.
+    pub unread: Vec<Unread>,
+    /// Tests of nccl-tests that did not come to their end.
+    pub failed_tests: usize,
     /// What a reader should know of all files together.
     pub notes: Vec<String>,
     /// Who is who.
@@ -68,7 +76,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = Settings::default();
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, compute: computed, flight_recorder, question, engine, observation, notes } = inputs;
+    let Inputs { merged, compute: computed, flight_recorder, question, engine, observation, unread, notes } =
+        inputs;
     let mut notes = notes;
     notes.extend(merged.telemetry.notes.iter().cloned());
     let mut directory = merged.telemetry.directory;
@@ -90,7 +99,11 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
 
-    let silent = if flight_recorder { leave_out_silent(&mut directory, &batch) } else { Vec::new() };
+    let mut silent = if flight_recorder { leave_out_silent(&mut directory, &batch) } else { Vec::new() };
+    // Of whom there is a dump, only not one that can be read, nothing is said.
+    let torn: BTreeSet<u32> = unread.iter().filter_map(|file| file.rank).collect();
+    silent.retain(|&row| !torn.contains(&directory.ranks[row as usize].rank));
+    notes.extend(leave_out_unsure(&mut directory, &merged.unsure));
     let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
     if has_open || observation.is_some() {
         detectors.push(Box::new(Hang::default()));
@@ -142,7 +155,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     findings.extend(found);
     notes.extend(told);
     findings.extend(flags::of_xpu_timer(&merged.xpu_timer));
-    let (tests, told) = tests_between::of_nccl_tests(&merged.nccl_tests, &settings);
+    let (mut tests, told) = tests_between::of_nccl_tests(&merged.nccl_tests, &settings);
+    notes.extend(told);
+    let (failed, told, failed_tests) = failed_tests::of_failed_tests(&merged.nccl_tests);
+    tests.extend(failed);
     notes.extend(told);
     notes.extend(single);
 
@@ -160,12 +176,14 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
-    let others = results.sum::<usize>() + merged.ras.len() + merged.xpu_timer.len();
+    let others = results.sum::<usize>() + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,
         actions,
         files: merged.files,
+        unread,
+        failed_tests,
         notes,
         directory,
         batch,
@@ -183,60 +201,13 @@ impl Diagnosed {
         self.findings.iter().filter(|finding| finding.accuses()).count()
     }
 
-    /// The answer in one sentence.
-    pub fn sentence(&self) -> String {
-        match self.findings.iter().find(|finding| finding.accuses()) {
-            Some(worst) => {
-                let first = &worst.suspects[0].component;
-                let others = match worst.suspects.len() {
-                    1 => String::new(),
-                    count => format!(" or one of {} others", count - 1),
-                };
-                let more = match self.accusations() {
-                    1 => String::new(),
-                    count => format!(", and {} more findings", count - 1),
-                };
-                let (what, share) = (worst.syndrome.name(), worst.confidence);
-                format!("{} {}{others}: {what}, confidence {share:.2}{more}", first.kind(), first.name())
-            }
-            None => {
-                let what = match self.findings.len() {
-                    0 => "nothing found",
-                    _ => "not enough evidence to accuse anybody",
-                };
-                format!("{what} in {}", self.looked_at())
-            }
-        }
-    }
-
-    /// How much was looked at.
-    fn looked_at(&self) -> String {
-        let mut parts = Vec::new();
-        let (operations, ranks) = (self.batch.operations.len(), self.directory.ranks.len());
-        let counters = self.batch.counters.len();
-        if operations > 0 {
-            parts.push(format!("{operations} operations of {ranks} ranks over {:.1} s", self.seconds));
-        } else if ranks > 0 && self.batch.probes.is_empty() && counters == 0 {
-            parts.push(format!("{ranks} ranks"));
-        }
-        if counters > 0 {
-            parts.push(format!("{counters} readings of counters"));
-        }
-        if !self.batch.probes.is_empty() {
-            parts.push(format!("{} rounds of probes", self.batch.probes.len()));
-        }
-        if self.others > 0 {
-            parts.push(format!("{} results of tests and snapshots", self.others));
-        }
-        if parts.is_empty() { "files that hold no records".into() } else { parts.join(", ") }
-    }
-
     /// Tables of the telemetry and of what was found, for a folder of Parquet files.
     pub fn tables(&self) -> Vec<railtwin_records::Table> {
         let source = self.engine.as_deref().unwrap_or("imported");
         let mut tables = telemetry_tables::tables(&self.directory, &self.batch, source);
         tables.extend(self.observation.as_ref().map(|observation| observation.table(source)));
         tables.extend(finding_tables::tables(&self.findings, &self.actions));
+        tables.extend(self.table_of_files());
         tables
     }
 }
@@ -292,6 +263,23 @@ fn leave_out_silent(directory: &mut Directory, batch: &Batch) -> Vec<u32> {
         communicator.ranks.retain(|rank| seen.contains(rank));
     }
     silent.into_iter().collect()
+}
+
+/// Takes ranks of whose dump the last operations could not be read out of the communicators, with a note: how far they have
+/// come is not known, so that they neither keep others waiting nor wait.
+fn leave_out_unsure(directory: &mut Directory, unsure: &BTreeSet<u32>) -> Option<String> {
+    let Directory { ranks, communicators, .. } = directory;
+    for communicator in communicators {
+        communicator.ranks.retain(|&row| !unsure.contains(&ranks[row as usize].rank));
+    }
+    let names: Vec<String> = unsure.iter().take(8).map(u32::to_string).collect();
+    let more = if unsure.len() > names.len() { ", …" } else { "" };
+    (!unsure.is_empty()).then(|| {
+        format!(
+            "what ranks {}{more} did last could not be read in their dumps: nothing is said of them, give these dumps anew",
+            names.join(", ")
+        )
+    })
 }
 
 /// Few ranks without a dump, where all others stand within their operations: it is they who are waited for.

@@ -1,0 +1,479 @@
+//! Tests of nccl-tests that died, hung or ended without a word: the strongest evidence that there is, counted by host.
+//!
+//! What is counted are *attempts*: a log and the hosts of its tests. A log of several tests between the same hosts is one
+//! attempt, since the tests share whatever was wrong with it. Hosts that more attempts which failed have in common than
+//! chance would give are told, one after the other: each explains the attempts that it took part in, and what is left is
+//! looked at again.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_diagnosis::downtime::spares::binomial_above;
+use railtwin_formats::telemetry::{NcclTest, NcclTestEnd, NcclTestFailure};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+/// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
+/// took part in. One attempt accuses nobody, two do.
+const DOUBT: f64 = 0.55;
+/// Confidence where a log names the host whose own GPU, process or system failed.
+const NAMED: f64 = 0.6;
+/// Confidence in the hosts of one attempt whose hosts all came through others, and of attempts that all failed.
+const LITTLE: f64 = 0.3;
+/// Most confidence that counts of tests give.
+const MOST: f64 = 0.95;
+/// Most lines of evidence of single tests in a finding.
+const LINES: usize = 8;
+/// Most hosts that a finding names.
+const HOSTS: usize = 8;
+
+/// Tests of one log between the same hosts.
+#[derive(Debug)]
+struct Attempt<'a> {
+    file: &'a str,
+    hosts: BTreeSet<&'a str>,
+    /// Tests, and those of them that failed.
+    tests: usize,
+    failed: Vec<(&'a NcclTest, &'a NcclTestFailure)>,
+}
+
+impl Attempt<'_> {
+    fn is_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// The hosts that may be at fault: those that the log names as its own failures, else all that took part.
+    fn candidates(&self) -> BTreeSet<&str> {
+        let named = self.failed.iter().filter(|(_, failure)| failure.own);
+        let named: BTreeSet<&str> = named.filter_map(|(_, failure)| failure.host.as_deref()).collect();
+        let own: BTreeSet<&str> = self
+            .hosts
+            .iter()
+            .copied()
+            .filter(|host| named.iter().any(|name| same_host(host, name)))
+            .collect();
+        if own.is_empty() { self.hosts.clone() } else { own }
+    }
+
+    fn names_own(&self) -> bool {
+        self.candidates().len() < self.hosts.len()
+    }
+}
+
+/// Whether two names are of one host: launchers and NCCL cut domains off.
+fn same_host(a: &str, b: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+    a == b || ((!a.contains('.') || !b.contains('.')) && short(a) == short(b))
+}
+
+/// Findings, what a reader should know, and how many tests failed.
+pub fn of_failed_tests(files: &[(String, Vec<NcclTest>)]) -> (Vec<Finding>, Vec<String>, usize) {
+    let attempts = attempts(files);
+    let tests: usize = attempts.iter().map(|attempt| attempt.tests).sum();
+    let failed: usize = attempts.iter().map(|attempt| attempt.failed.len()).sum();
+    if failed == 0 {
+        return (Vec::new(), Vec::new(), 0);
+    }
+    let mut notes = vec![format!("nccl-tests: {failed} of {tests} tests did not come to their end")];
+    let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
+        attempts.iter().partition(|attempt| !attempt.hosts.is_empty());
+    let mut findings = by_host(named);
+    let nameless: Vec<&Attempt<'_>> = nameless.into_iter().filter(|attempt| attempt.is_failed()).collect();
+    if !nameless.is_empty() {
+        notes.push(format!("{} logs of tests that failed name no hosts", nameless.len()));
+        findings.push(finding(
+            &nameless,
+            Vec::new(),
+            0.0,
+            Vec::new(),
+            "give these logs from their first line: the lines of \
+             devices name the hosts",
+        ));
+    }
+    (findings, notes, failed)
+}
+
+fn attempts(files: &[(String, Vec<NcclTest>)]) -> Vec<Attempt<'_>> {
+    let known: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|(_, tests)| tests)
+        .flat_map(|test| test.devices.iter().map(|device| device.host.as_str()))
+        .collect();
+    let mut all: Vec<Attempt<'_>> = Vec::new();
+    for (file, tests) in files {
+        let first = all.len();
+        for test in tests {
+            let mut hosts: BTreeSet<&str> = test.devices.iter().map(|device| device.host.as_str()).collect();
+            if hosts.is_empty() && test.failure.is_some() {
+                hosts = hosts_told(file, test, &known);
+            }
+            let same = all[first..].iter().position(|attempt| attempt.hosts == hosts);
+            let row = same.map_or(all.len(), |row| first + row);
+            if same.is_none() {
+                all.push(Attempt { file, hosts, tests: 0, failed: Vec::new() });
+            }
+            all[row].tests += 1;
+            all[row].failed.extend(test.failure.as_ref().map(|failure| (test, failure)));
+        }
+    }
+    all
+}
+
+/// Hosts of a test that has no line of devices: whom the line of its failure names, and hosts of other logs that its file
+/// is named after.
+fn hosts_told<'a>(file: &str, test: &'a NcclTest, known: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let is_end =
+        |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric() && letter != '-');
+    let stands = |host: &&str| {
+        name.match_indices(*host).any(|(at, _)| {
+            is_end(name[..at].chars().next_back()) && is_end(name[at + host.len()..].chars().next())
+        })
+    };
+    let said = test.failure.as_ref().and_then(|failure| failure.host.as_deref());
+    let said = said.map(|name| known.iter().copied().find(|host| same_host(host, name)).unwrap_or(name));
+    known.iter().copied().filter(stands).chain(said).collect()
+}
+
+/// How a host stands among the attempts that are not explained yet.
+struct Standing {
+    confidence: f64,
+    /// Attempts that failed and that it explains.
+    explains: Vec<usize>,
+    /// Attempts that it took part in.
+    taken: usize,
+}
+
+/// Hosts in the order in which they explain failures, each with what it explains.
+fn by_host(attempts: Vec<&Attempt<'_>>) -> Vec<Finding> {
+    let all: Vec<&Attempt<'_>> = attempts.into_iter().filter(|attempt| attempt.tests > 0).collect();
+    let failed = all.iter().filter(|attempt| attempt.is_failed()).count();
+    let mut left = all.clone();
+    let mut findings = Vec::new();
+    while left.iter().any(|attempt| attempt.is_failed()) {
+        let hosts: BTreeSet<&str> = left.iter().flat_map(|attempt| attempt.hosts.iter().copied()).collect();
+        let standing: BTreeMap<&str, Standing> =
+            hosts.iter().map(|&host| (host, standing(host, &left, hosts.len(), failed))).collect();
+        let Some(best) = standing.values().max_by(|a, b| {
+            let share = |one: &Standing| one.explains.len() as f64 / one.taken.max(1) as f64;
+            (a.confidence.total_cmp(&b.confidence))
+                .then(a.explains.len().cmp(&b.explains.len()))
+                .then(share(a).total_cmp(&share(b)))
+        }) else {
+            break;
+        };
+        if best.explains.len() < 2 && best.confidence <= LITTLE {
+            break;
+        }
+        // Who failed in the same attempts, and as surely, cannot be told apart.
+        let same = |one: &&Standing| {
+            one.explains == best.explains && (one.confidence - best.confidence).abs() < 1e-9
+        };
+        let suspects: Vec<(&str, &Standing)> =
+            standing.iter().filter(|(_, one)| same(one)).map(|(host, one)| (*host, one)).collect();
+        findings.push(explained(&suspects, best.confidence, &left, &all));
+        let explained: BTreeSet<usize> = best.explains.iter().copied().collect();
+        left = (0..left.len()).filter(|row| !explained.contains(row)).map(|row| left[row]).collect();
+    }
+    // What is left are single failures of hosts that came through other tests.
+    let rest: Vec<&Attempt<'_>> = left.iter().copied().filter(|attempt| attempt.is_failed()).collect();
+    findings.extend(rest.into_iter().map(|attempt| single(attempt, &all)));
+    findings
+}
+
+/// What the attempts say of a host.
+///
+/// - A host that failed in all `n` attempts that it took part in, while others came through: `1 - DOUBT^n`.
+/// - A host that failed in some: the chance that one of all hosts has a part in as many of the attempts that failed, if
+///   failures fall on attempts at random, taken from 1 (binomial tail, times the number of hosts).
+/// - A host whose own failure a log tells: [`NAMED`].
+///
+/// Where all attempts failed nothing tells the host from what they all had in common; of `all_failed` it explains a part.
+fn standing(host: &str, left: &[&Attempt<'_>], hosts: usize, all_failed: usize) -> Standing {
+    let rows = 0..left.len();
+    let taken = left.iter().filter(|attempt| attempt.hosts.contains(host)).count();
+    let explains: Vec<usize> =
+        rows.filter(|&row| left[row].is_failed() && left[row].candidates().contains(host)).collect();
+    let failed = left.iter().filter(|attempt| attempt.is_failed()).count();
+    let (count, all) = (explains.len(), left.len());
+    let named = explains.iter().any(|&row| left[row].names_own());
+    let passed = all - failed;
+    let confidence = if count == 0 {
+        0.0
+    } else if passed == 0 {
+        // No more than a hint, the stronger the more of them it is in.
+        LITTLE * count as f64 / all_failed as f64
+    } else {
+        let solid = if count == taken { 1.0 - DOUBT.powi(count as i32) } else { 0.0 };
+        let share = taken as f64 / all as f64;
+        let chance = binomial_above(failed as u32, share, count as u32 - 1) * hosts as f64;
+        let often = if count > 1 { (1.0 - chance).max(0.0) } else { 0.0 };
+        let named = if named { NAMED } else { 0.0 };
+        solid.max(often).max(named).min(MOST)
+    };
+    Standing { confidence, explains, taken }
+}
+
+/// The finding of hosts that failed in the same attempts of those that are `left` of `all`.
+fn explained(
+    suspects: &[(&str, &Standing)],
+    confidence: f64,
+    left: &[&Attempt<'_>],
+    all: &[&Attempt<'_>],
+) -> Finding {
+    let (_, first) = suspects[0];
+    let attempts: Vec<&Attempt<'_>> = first.explains.iter().map(|&row| left[row]).collect();
+    let end = attempts[0].failed[0].1.end;
+    let of_end = |attempt: &&&Attempt<'_>| attempt.failed.iter().any(|(_, failure)| failure.end == end);
+    let mut evidence: Vec<Evidence> = suspects
+        .iter()
+        .take(HOSTS)
+        .map(|(host, standing)| {
+            let mine = || all.iter().filter(|attempt| attempt.hosts.contains(host));
+            let what = format!(
+                "host {host}: in {} of {} logs of tests that {}; of {} logs with it, those of tests that failed",
+                mine().filter(of_end).count(),
+                all.iter().filter(of_end).count(),
+                end.name(),
+                mine().count()
+            );
+            line(what, standing.explains.len() as f64, 0.0, "logs")
+        })
+        .collect();
+    evidence.extend(lines(&attempts));
+    let mut components: Vec<Component> =
+        suspects.iter().take(HOSTS).map(|(host, _)| Component::Host((*host).to_owned())).collect();
+    if let [(a, _), (b, _)] = suspects {
+        components.push(Component::Connection(format!("{a} > {b}")));
+    }
+    let advice = if left.iter().all(|attempt| attempt.is_failed()) {
+        "not enough evidence to say which: in every log a test failed, so that hosts cannot be told from the way in which \
+         tests were started; give logs of tests that came to their end, or run them within each host and between pairs"
+    } else if suspects.len() > 1 {
+        "not enough evidence to say which: run the test of each of these hosts with hosts that came through others"
+    } else {
+        "run the test within the host, then its NICs one by one: dmesg, Xid and link counters of the time of these tests \
+         tell a GPU from a NIC"
+    };
+    finding(&attempts, components, confidence, evidence, advice)
+}
+
+/// The finding of one attempt whose hosts came through others, or of which nothing else is known.
+fn single(attempt: &Attempt<'_>, all: &[&Attempt<'_>]) -> Finding {
+    let logs = |host: &str, passed: bool| {
+        all.iter().filter(|one| one.hosts.contains(host) && !(passed && one.is_failed())).count() as f64
+    };
+    let mut evidence: Vec<Evidence> = attempt
+        .hosts
+        .iter()
+        .take(HOSTS)
+        .map(|host| {
+            let what = format!("host {host}: logs with it in which all tests came to their end");
+            line(what, logs(host, true), logs(host, false), "logs")
+        })
+        .collect();
+    evidence.extend(lines(&[attempt]));
+    let mut components: Vec<Component> =
+        attempt.hosts.iter().take(HOSTS).map(|host| Component::Host((*host).to_owned())).collect();
+    if let [a, b] = attempt.hosts.iter().copied().collect::<Vec<_>>()[..] {
+        components.push(Component::Connection(format!("{a} > {b}")));
+    }
+    let advice =
+        "not enough evidence to say which: run the same test again, and each of its hosts with another one";
+    let components = if attempt.hosts.len() > HOSTS { Vec::new() } else { components };
+    let confidence = if components.is_empty() { 0.0 } else { LITTLE };
+    finding(&[attempt], components, confidence, evidence, advice)
+}
+
+/// Lines of evidence of single tests.
+fn lines(attempts: &[&Attempt<'_>]) -> Vec<Evidence> {
+    let all = attempts.iter().flat_map(|attempt| attempt.failed.iter().map(move |failed| (attempt, failed)));
+    all.take(LINES)
+        .map(|(attempt, (test, failure))| {
+            let name = if test.name.is_empty() { "a test" } else { &test.name };
+            let hosts: Vec<&str> = attempt.hosts.iter().take(HOSTS).copied().collect();
+            let more = if attempt.hosts.len() > HOSTS { ", …" } else { "" };
+            let over =
+                if hosts.is_empty() { String::new() } else { format!(" over {}{more}", hosts.join(", ")) };
+            let after = match failure.after_bytes {
+                Some(bytes) => format!(" after {bytes} bytes"),
+                None => " before its first result".to_owned(),
+            };
+            let said = if failure.line.is_empty() { String::new() } else { format!(": {}", failure.line) };
+            let (file, number, end) = (attempt.file, failure.number, failure.end.name());
+            line(
+                format!("tests of {name}{over} that {end}{after} ({file}:{number}{said})"),
+                1.0,
+                0.0,
+                "tests",
+            )
+        })
+        .collect()
+}
+
+fn line(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
+    Evidence { table: "nccl-tests", what, value, expected, unit }
+}
+
+fn finding(
+    attempts: &[&Attempt<'_>],
+    components: Vec<Component>,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+    advice: &str,
+) -> Finding {
+    let ends = || attempts.iter().flat_map(|attempt| &attempt.failed).map(|(_, failure)| failure.end);
+    let died = ends().filter(|end| *end == NcclTestEnd::Died).count();
+    let (syndrome, faults) = if 2 * died > ends().count() {
+        (Syndrome::Crash, vec![FaultKind::GpuError, FaultKind::Crash, FaultKind::Down, FaultKind::Lossy])
+    } else {
+        (
+            Syndrome::CommunicationHang,
+            vec![FaultKind::Down, FaultKind::Lossy, FaultKind::Hang, FaultKind::GpuError],
+        )
+    };
+    let evidence = if evidence.is_empty() { lines(attempts) } else { evidence };
+    let share = confidence / components.len().max(1) as f64;
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome,
+        faults,
+        suspects: components.into_iter().map(|component| Suspect { component, share }).collect(),
+        confidence,
+        severity: 1.0,
+        evidence,
+        advice: advice.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin_formats::telemetry::NcclTestDevice;
+
+    fn test(hosts: &[&str], end: Option<NcclTestEnd>) -> NcclTest {
+        let device = |host: &&str| NcclTestDevice { host: (*host).to_owned(), ..NcclTestDevice::default() };
+        let failure = |end| NcclTestFailure {
+            end,
+            line: String::new(),
+            number: 9,
+            host: None,
+            own: false,
+            after_bytes: None,
+        };
+        NcclTest {
+            name: "alltoall_perf".into(),
+            devices: hosts.iter().map(device).collect(),
+            complete: end.is_none(),
+            failure: end.map(failure),
+            ..NcclTest::default()
+        }
+    }
+
+    const HUNG: Option<NcclTestEnd> = Some(NcclTestEnd::CutOff);
+    const DIED: Option<NcclTestEnd> = Some(NcclTestEnd::Died);
+
+    /// All pairs of some hosts, each a log of its own; `end` says how one ended.
+    fn pairs(
+        hosts: usize,
+        end: impl Fn(usize, usize) -> Option<NcclTestEnd>,
+    ) -> Vec<(String, Vec<NcclTest>)> {
+        let name = |host: usize| format!("h{host:02}");
+        let mut files = Vec::new();
+        for a in 0..hosts {
+            for b in a + 1..hosts {
+                let test = test(&[&name(a), &name(b)], end(a, b));
+                files.push((format!("{a}-{b}.log"), vec![test]));
+            }
+        }
+        files
+    }
+
+    fn accused(files: &[(String, Vec<NcclTest>)]) -> Vec<(String, usize)> {
+        let (found, ..) = of_failed_tests(files);
+        let accusing = found.iter().filter(|finding| finding.accuses());
+        accusing.map(|one| (one.suspects[0].component.name().to_owned(), one.suspects.len())).collect()
+    }
+
+    #[test]
+    fn a_host_that_fails_in_all_of_its_tests_is_named() {
+        let files = pairs(6, |a, b| DIED.filter(|_| a == 2 || b == 2));
+        assert_eq!(accused(&files), [("h02".to_owned(), 1)]);
+        let (found, notes, failed) = of_failed_tests(&files);
+        assert_eq!((found.len(), failed), (1, 5));
+        assert_eq!(found[0].syndrome, Syndrome::Crash);
+        assert!(
+            found[0].evidence[0].what.contains("host h02: in 5 of 5 logs of tests that died"),
+            "{}",
+            found[0].evidence[0].what
+        );
+        assert_eq!(notes, ["nccl-tests: 5 of 15 tests did not come to their end"]);
+    }
+
+    #[test]
+    fn two_hosts_that_fail_now_and_then_are_told_one_after_the_other() {
+        let bad = [(2, 8), (3, 8), (8, 9), (5, 16), (7, 16)];
+        let files = pairs(17, |a, b| HUNG.filter(|_| bad.contains(&(a, b))));
+        assert_eq!(accused(&files), [("h08".to_owned(), 1), ("h16".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn failures_that_fall_anywhere_accuse_nobody_and_are_told() {
+        let bad = [(0, 1), (2, 3), (4, 5), (6, 7)];
+        let files = pairs(12, |a, b| HUNG.filter(|_| bad.contains(&(a, b))));
+        let (found, ..) = of_failed_tests(&files);
+        assert_eq!((found.len(), accused(&files).len()), (4, 0));
+        assert!(
+            found.iter().all(|one| one.suspects.len() == 3 && one.advice.contains("not enough evidence"))
+        );
+    }
+
+    #[test]
+    fn logs_that_all_failed_tell_no_host_from_how_they_were_started() {
+        let one = [("a.log".to_owned(), vec![test(&["h0", "h1"], DIED)])];
+        let (found, ..) = of_failed_tests(&one);
+        assert_eq!((found.len(), accused(&one).len()), (1, 0));
+        let names: Vec<&str> = found[0].suspects.iter().map(|one| one.component.name()).collect();
+        assert_eq!(names, ["h0", "h1", "h0 > h1"]);
+        assert!(found[0].advice.contains("not enough evidence"), "{}", found[0].advice);
+        // The one that they have in common comes first.
+        let files =
+            ["h1", "h2", "h3"].map(|other| (format!("{other}.log"), vec![test(&["h0", other], HUNG)]));
+        let (found, ..) = of_failed_tests(&files);
+        assert_eq!((found[0].suspects[0].component.name(), accused(&files).len()), ("h0", 0));
+        // Who explains more of them is told with more confidence.
+        let pairs = [["h8", "h2"], ["h8", "h3"], ["h8", "h9"], ["h16", "h5"], ["h16", "h7"]];
+        let files = pairs.map(|pair| (pair[1].to_owned(), vec![test(&pair, HUNG)]));
+        let (found, ..) = of_failed_tests(&files);
+        assert!(found[0].confidence > found[1].confidence && accused(&files).is_empty(), "{found:?}");
+        assert_eq!(found[0].suspects[0].component.name(), "h8");
+    }
+
+    #[test]
+    fn a_wide_test_leaves_the_host_that_came_through_no_other() {
+        let wide: Vec<String> = (0..6).map(|host| format!("h{host}")).collect();
+        let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
+        let mut files: Vec<(String, Vec<NcclTest>)> =
+            (0..5).map(|host| (format!("{host}.log"), vec![test(&wide[host..=host], None)])).collect();
+        files.push(("wide.log".into(), vec![test(&wide, HUNG)]));
+        let (found, ..) = of_failed_tests(&files);
+        assert_eq!(found[0].suspects.len(), 1, "{found:?}");
+        assert_eq!(found[0].suspects[0].component.name(), "h5");
+        assert!(!found[0].accuses(), "one log is not enough");
+        files.push(("again.log".into(), vec![test(&wide[4..], HUNG)]));
+        assert_eq!(accused(&files), [("h5".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_log_that_names_its_own_failure_and_one_without_devices() {
+        let mut files = pairs(5, |_, _| None);
+        let mut died = test(&[], DIED);
+        died.failure =
+            died.failure.map(|one| NcclTestFailure { host: Some("h03.cluster".into()), own: true, ..one });
+        files.push(("logs/run_h02_h03.log".into(), vec![died]));
+        assert_eq!(accused(&files), [("h03".to_owned(), 1)]);
+        let mut files = pairs(5, |_, _| None);
+        files.push(("junk.log".into(), vec![test(&[], HUNG)]));
+        let (found, notes, _) = of_failed_tests(&files);
+        assert!(found[0].suspects.is_empty() && notes[1].contains("name no hosts"), "{notes:?}");
+        assert!(found[0].evidence[0].what.contains("junk.log:9"), "{:?}", found[0].evidence);
+    }
+}

@@ -1,0 +1,122 @@
+//! The answer in one sentence, and what was not read.
+use railtwin_records::{Column, Table};
+
+use super::Diagnosed;
+
+impl Diagnosed {
+    /// Whether nobody is accused, no test failed and nothing that is telemetry went unread.
+    pub fn is_well(&self) -> bool {
+        self.accusations() == 0 && self.failed_tests == 0 && !self.unread.iter().any(|file| file.known)
+    }
+
+    /// Records that were skipped in files that were read.
+    pub fn skipped(&self) -> u64 {
+        self.files.iter().map(|file| file.skipped.count()).sum()
+    }
+
+    /// The answer in one sentence, with what was not read.
+    pub fn sentence(&self) -> String {
+        let mut text = self.answer();
+        for part in self.not_read() {
+            text.push_str("; ");
+            text.push_str(&part);
+        }
+        text
+    }
+
+    fn answer(&self) -> String {
+        match self.findings.iter().find(|finding| finding.accuses()) {
+            Some(worst) => {
+                let first = &worst.suspects[0].component;
+                let others = match worst.suspects.len() {
+                    1 => String::new(),
+                    count => format!(" or one of {} others", count - 1),
+                };
+                let more = match self.accusations() {
+                    1 => String::new(),
+                    count => format!(", and {} more findings", count - 1),
+                };
+                let (what, share) = (worst.syndrome.name(), worst.confidence);
+                format!("{} {}{others}: {what}, confidence {share:.2}{more}", first.kind(), first.name())
+            }
+            None => {
+                let what = match (self.findings.len(), self.failed_tests) {
+                    (0, _) => "nothing found".to_owned(),
+                    (_, 0) => "not enough evidence to accuse anybody".to_owned(),
+                    (_, 1) => "a test failed, not enough evidence to accuse anybody".to_owned(),
+                    (_, count) => format!("{count} tests failed, not enough evidence to accuse anybody"),
+                };
+                format!("{what} in {}", self.looked_at())
+            }
+        }
+    }
+
+    /// What went unread, in a few words each.
+    fn not_read(&self) -> Vec<String> {
+        let of = self.files.len() + self.unread.len();
+        let known = self.unread.iter().filter(|file| file.known).count();
+        let strange = self.unread.len() - known;
+        let mut parts = Vec::new();
+        if known > 0 {
+            // What a run folder has are tables.
+            parts.push(match (self.files.is_empty(), known) {
+                (false, _) => format!("{known} of {of} files could not be read"),
+                (true, 1) => "1 table could not be read".to_owned(),
+                (true, _) => format!("{known} tables could not be read"),
+            });
+        }
+        if strange > 0 {
+            parts.push(format!("{strange} of {of} files not recognized"));
+        }
+        match self.skipped() {
+            0 => {}
+            1 => parts.push("1 wrong record skipped".to_owned()),
+            count => parts.push(format!("{count} wrong records skipped")),
+        }
+        parts
+    }
+
+    /// How much was looked at.
+    fn looked_at(&self) -> String {
+        let mut parts = Vec::new();
+        let (operations, ranks) = (self.batch.operations.len(), self.directory.ranks.len());
+        let counters = self.batch.counters.len();
+        if operations > 0 {
+            parts.push(format!("{operations} operations of {ranks} ranks over {:.1} s", self.seconds));
+        } else if ranks > 0 && self.batch.probes.is_empty() && counters == 0 {
+            parts.push(format!("{ranks} ranks"));
+        }
+        if counters > 0 {
+            parts.push(format!("{counters} readings of counters"));
+        }
+        if !self.batch.probes.is_empty() {
+            parts.push(format!("{} rounds of probes", self.batch.probes.len()));
+        }
+        if self.others > 0 {
+            parts.push(format!("{} results of tests and snapshots", self.others));
+        }
+        if parts.is_empty() { "files that hold no records".into() } else { parts.join(", ") }
+    }
+
+    /// The table `files`: what each file was, and which could not be read; none where there were none.
+    pub(super) fn table_of_files(&self) -> Option<Table> {
+        let (files, unread) = (&self.files, &self.unread);
+        if files.is_empty() && unread.is_empty() {
+            return None;
+        }
+        let both = |read: fn(&railtwin_formats::telemetry::FileNotes) -> String,
+                    not: fn(&super::Unread) -> String| {
+            files.iter().map(read).chain(unread.iter().map(not)).collect::<Vec<String>>()
+        };
+        let text = |name: &str, rows: &[String]| Column::coded(name, rows.iter().map(String::as_str));
+        let skipped = files.iter().map(|file| file.skipped.count()).chain(unread.iter().map(|_| 0));
+        let columns = vec![
+            text("file", &both(|file| file.source.clone(), |file| file.source.clone())),
+            text("format", &both(|file| file.format.name().to_owned(), |_| String::new())),
+            text("held", &both(|file| file.held.clone(), |_| String::new())),
+            Column::u64("skipped", skipped.collect()),
+            text("not_read", &both(|_| String::new(), |file| file.reason.clone())),
+        ];
+        Some(Table::new("files", columns))
+    }
+}
