@@ -29,7 +29,7 @@ fn cases() -> Vec<Resolved> {
         resolved(
             HPN,
             "",
-            "workload = { recipe = \"mixtral-8x7b\", tp = 8, dp = 16, ep = 8, efficiency = 0.4 }",
+            "workload = { recipe = \"mixtral-8x7b\", pp = 2, dp = 64, ep = 8 }",
         ),
         resolved(HPN, "pxn = false", &collective("all-to-all", "direct", "gpus = 128, ")),
         resolved(HPN, "balancer = \"spray\"", &collective("all-to-all", "direct", "gpus = 64, ")),
