@@ -71,7 +71,8 @@ fn run_says_why_behind_the_dash_and_in_what_was_expected() {
     assert_eq!(run.status, 1, "{}", run.notes);
     let line = run.out.lines().find(|line| line.starts_with("step_time ")).unwrap();
     assert!(line.contains(" – halted at 2.") && line.ends_with(" s"), "{line}");
-    let first = run.out.lines().next().unwrap();
+    let [headline, first] = [0, 1].map(|row| run.out.lines().nth(row).unwrap());
+    assert!(headline.contains("halted at 2."), "{headline}");
     assert!(first.starts_with("halted ") && first.ends_with(" 1"), "{first}");
     let words: Vec<&str> = run.notes.split_whitespace().collect();
     assert!(words.join(" ").contains("step_time is missing (halted at 2."), "{}", run.notes);

@@ -14,6 +14,9 @@ const CONTROL: usize = 72;
 /// Bytes of an operation at a host that takes part in it, in a tree that is two thirds full.
 const TIMES: f64 = 1.5 * (size_of::<u32>() + 2 * size_of::<u64>()) as f64;
 
+/// Numbers of a queue pair in tables beside these.
+const OF_QUEUE_PAIR: usize = 8;
+
 /// Most bytes that one replicate holds at once beside fabric and plan, without packets under way; `hosts` take part.
 pub fn bytes(extent: &Extent, hosts: u64) -> f64 {
     let legs = (extent.edges + extent.in_switch) as f64;
@@ -22,7 +25,7 @@ pub fn bytes(extent: &Extent, hosts: u64) -> f64 {
     let queue_pair = size_of::<Sender<[u8; CONTROL]>>()
         + size_of::<Receiver>()
         + size_of::<Message>()
-        + 8 * size_of::<u32>();
+        + OF_QUEUE_PAIR * size_of::<u32>();
     let hops = 2.0 * extent.links_each * size_of::<u16>() as f64;
     let times = extent.operations as f64 * (2 * size_of::<SimTime>()) as f64
         + extent.operations as f64 * hosts as f64 * TIMES;

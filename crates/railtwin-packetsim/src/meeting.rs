@@ -187,7 +187,7 @@ impl<C: Control> Meeting<C> {
 
     /// What is left when all threads are gone.
     pub fn finish(self) -> (Vec<Part<C>>, Account) {
-        let parts = self.parts.into_iter().map(|part| inner(part)).collect();
+        let parts = self.parts.into_iter().map(inner).collect();
         (parts, inner(self.account))
     }
 

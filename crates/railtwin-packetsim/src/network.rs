@@ -313,7 +313,8 @@ impl<'a> Network<'a> {
         for queue_pair in 0..self.ends.len() as u32 {
             let links = paths.path(queue_pair).links;
             if links.is_empty() {
-                let starts = self.ends[queue_pair as usize].map(|nic| self.into_nothing(nic, &forwarding));
+                let starts =
+                    self.ends[queue_pair as usize].map(|nic| self.start_to_nothing(nic, &forwarding));
                 epoch.start.push(starts);
                 continue;
             }
@@ -353,7 +354,7 @@ impl<'a> Network<'a> {
 
     /// Where packets leave a NIC for which nobody knows a way: a queue pair sends all the same, by a port that is alive
     /// if there is one, and its first switch loses what it gets.
-    fn into_nothing(&mut self, nic: DeviceId, forwarding: &Forwarding) -> u32 {
+    fn start_to_nothing(&mut self, nic: DeviceId, forwarding: &Forwarding) -> u32 {
         let ports = forwarding.accesses(nic);
         let alive = ports.iter().find(|access| !forwarding.mask().is_down(access.link));
         let Some(access) = alive.or(ports.first()) else { return NO_ROUTE };

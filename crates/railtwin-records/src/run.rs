@@ -29,14 +29,16 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "exposed",
-        row: "one axis of one job: of a step, mean over its lanes and its steps that ended in the chosen replicate; no row where none ended",
+        row: "one axis of one job: of a step, mean over its lanes and its steps that ended in the chosen replicate; no row \
+              where none ended",
         columns: &[
             ("job", "text", "job name"),
             ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, idle"),
             (
                 "exposed_ps",
                 "u64",
-                "time of a step that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, other, pp ran; all axes and idle together are the step time",
+                "time of a step that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, \
+                 other, pp ran; all axes and idle together are the step time",
             ),
             ("busy_ps", "u64", "time of a step in which any operation of the axis ran"),
             ("bytes", "u64", "bytes handed to the axis' collectives in a step"),

@@ -101,7 +101,8 @@ fn of_samples(case: &Case) -> Option<String> {
     let packet = full.time_at(fastest.max()?);
     (width < packet).then(|| {
         format!(
-            "packet.samples = {} is less than the {} of a full packet at the fastest link: one packet or none in each, and rows without number",
+            "packet.samples = {} is less than the {} of a full packet at the fastest link: one packet or none in each, \
+             and rows without number",
             shown(width),
             shown(packet)
         )

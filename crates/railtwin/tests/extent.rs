@@ -26,11 +26,7 @@ fn cases() -> Vec<Resolved> {
         format!("{more}collective = {{ kind = \"{kind}\", bytes = \"64 MB\", algorithm = \"{algorithm}\" }}")
     };
     let mut all = vec![
-        resolved(
-            HPN,
-            "",
-            "workload = { recipe = \"mixtral-8x7b\", pp = 2, dp = 64, ep = 8 }",
-        ),
+        resolved(HPN, "", "workload = { recipe = \"mixtral-8x7b\", pp = 2, dp = 64, ep = 8 }"),
         resolved(HPN, "pxn = false", &collective("all-to-all", "direct", "gpus = 128, ")),
         resolved(HPN, "balancer = \"spray\"", &collective("all-to-all", "direct", "gpus = 64, ")),
         resolved(
@@ -90,7 +86,11 @@ fn rows_are_those_that_lowering_makes() {
         assert!((0.7..1.4).contains(&(foretold / links)), "{name}: {foretold} links foretold, {links} there");
         if case.pace == railtwin_engine::Pace::Bundle {
             let there = table.links.len() as f64;
-            assert!((0.7..1.6).contains(&(told.bundle_links() / there)), "{name}: {there} links of bundles");
+            assert!(
+                (0.7..1.6).contains(&(told.bundle_links() / there)),
+                "{name}: {} for {there} links of bundles",
+                told.bundle_links()
+            );
         }
     }
 }

@@ -86,7 +86,7 @@ fn equal_runs_are_said_to_be_the_same() {
 #[test]
 fn the_bubble_is_told_and_one_draw_is_not() {
     let text = "schema = 1\nname = \"bubble\"\n[fabric]\npreset = \"hpn\"\nsegments = 1\nhosts = 4\nspare_hosts = 0\n\
-                [[job]]\nworkload = { recipe = \"gpt3-175b\", tp = 8, pp = 4, dp = 1, micro_batches = 4 }\n";
+                [[job]]\nworkload = { recipe = \"gpt3-175b\", tp = 8, pp = 4, dp = 1, micro_batches = 4, memory = \"allow\" }\n";
     let run = run(text);
     let idle = run.figure("exposed_idle").unwrap();
     assert!(idle > 0.2 * run.figure("step_time").unwrap(), "{idle}");

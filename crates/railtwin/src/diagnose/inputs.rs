@@ -130,17 +130,13 @@ impl Reading<'_> {
 
     /// Reads a file, or says why not, whether its format was known, and of which rank it is.
     fn decoded(&mut self, path: &Path, name: &str) -> Result<(), (Error, bool, Option<u32>)> {
+        let about = path.metadata();
+        // A pipe or a device among files is none of them; what it is stands in the error.
+        let is_file = about.as_ref().map_or(true, |about| about.is_file());
         let failed = |error: std::io::Error| {
-            (Error::File { path: name.to_owned(), problem: error.to_string() }, true, None)
+            (Error::File { path: name.to_owned(), problem: error.to_string() }, is_file, None)
         };
-        let about = path.metadata().map_err(failed)?;
-        if !about.is_file() {
-            return Err((
-                Error::Argument("is no regular file; give files of telemetry".to_owned()),
-                false,
-                None,
-            ));
-        }
+        let about = about.map_err(failed)?;
         let bytes = input::read_unpacked(path).map_err(failed)?;
         if bytes.is_empty() {
             return Err((Error::Argument(format!("{name} is empty; give a file of telemetry")), false, None));

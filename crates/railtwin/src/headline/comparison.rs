@@ -244,12 +244,11 @@ fn verdict(sides: [&Side<'_>; 2], prefix: &str, old: f64, new: f64) -> Verdict {
     }
     if let [Some(a), Some(b)] = sides.map(|side| side.band(prefix))
         && (a[0] < a[2] || b[0] < b[2])
+        && (a[0]..=a[2]).contains(&b[1])
+        && (b[0]..=b[2]).contains(&a[1])
     {
-        if (a[0]..=a[2]).contains(&b[1]) && (b[0]..=b[2]).contains(&a[1]) {
-            let draws =
-                sides.map(|side| side.info.facts.get(DRAWS).and_then(|text| text.parse::<u64>().ok()));
-            return Verdict::Noise(draws[0].filter(|_| draws[0] == draws[1]));
-        }
+        let draws = sides.map(|side| side.info.facts.get(DRAWS).and_then(|text| text.parse::<u64>().ok()));
+        return Verdict::Noise(draws[0].filter(|_| draws[0] == draws[1]));
     }
     if ((new - old) / old).abs() < SAME { Verdict::Same } else { Verdict::Differ }
 }

@@ -63,8 +63,8 @@ fn cause(case: &Case, log: &RunLog, job: u32) -> (Cause, Option<SimTime>) {
     }
     if let Some(halted) = halted {
         // The stall that the job died of: nothing resumed it.
-        let stalled = log.incidents.iter().filter(|incident| incident.at <= halted.at);
-        let stalled = stalled.filter(|incident| incident.kind == IncidentKind::Stalled(job)).next_back();
+        let of_job = |kind: IncidentKind| kind == IncidentKind::Stalled(job);
+        let stalled = log.incidents.iter().rfind(|one| one.at <= halted.at && of_job(one.kind));
         let by = stalled.map_or(halted.at, |stalled| stalled.at);
         let down = log.incidents.iter().filter(|incident| incident.at <= by).rev().find_map(|incident| {
             let IncidentKind::Down(cable) = incident.kind else { return None };

@@ -49,7 +49,9 @@ export function chainWords(chain: WaitChain, findings: readonly Finding[]): stri
     if (least === null) return `${named} The waits of this ring alone would not show it.`;
     return `${named} By the waits of this ring alone it would be ${rankOf(chain, least)}, which ${waitsOf(chain, least)}.`;
   }
-  if (culprit !== null)
-    return `${placed(chain, culprit)} ${waitsOf(chain, culprit)}: the others wait for it. No finding names it: this alone is not enough evidence. ${WOULD_TELL}`;
+  if (culprit !== null) {
+    const told = `${placed(chain, culprit)} ${waitsOf(chain, culprit)}: the others wait for it.`;
+    return `${told} No finding names it: this alone is not enough evidence. ${WOULD_TELL}`;
+  }
   return `Not enough evidence to say for whom this ring waits. ${WOULD_TELL}`;
 }
