@@ -42,14 +42,12 @@ pub struct Counters {
     pub rounds: u64,
     /// Searches that did not come to rest.
     pub restless: u64,
-    /// Links of strands in all rounds: the work of the searches.
-    pub work: u64,
-    /// Phases in which bundles ended together, because that work was too much.
+    /// Phases in which bundles ended together, because they are too many for searches for each.
     pub joined: u64,
 }
 
-/// Work of a run's searches up to which rates are found anew whenever a bundle ends: seconds on one core. Where every
-/// bundle ends at a time of its own, work grows with the square of the bundles.
+/// Bundles in flight together times links of their strands, up to which rates are found anew whenever a bundle ends:
+/// seconds on one core. Where every bundle ends at a time of its own, work grows with the square of the bundles.
 pub const EXACT_WORK: u64 = 1 << 26;
 /// Beyond it rates hold for this share of the time that the slowest bundle still needs: so much longer than need be
 /// does a phase take, and a pattern at most.
@@ -62,7 +60,6 @@ impl Counters {
         self.bundles += other.bundles;
         self.rounds += other.rounds;
         self.restless += other.restless;
-        self.work += other.work;
         self.joined += other.joined;
     }
 }
@@ -83,7 +80,7 @@ pub struct RateBook {
     held: BTreeSet<QueuePair>,
     /// What was done so far.
     pub counters: Counters,
-    /// Work of searches beyond which bundles end together: [`EXACT_WORK`].
+    /// Size of what is in flight together beyond which bundles end together: [`EXACT_WORK`].
     pub exact_work: u64,
     columns: Columns,
 }
@@ -178,7 +175,7 @@ impl RateBook {
         while left.iter().any(|&bytes| bytes > 0.0) {
             let done = |bundle: usize| left[bundle - bundles.start] <= 0.0;
             let rates = Rc::new(self.solve(table, &[pattern], &done));
-            let step = self.step(&left, &rates.bundles);
+            let step = self.step(table, &[pattern], &left, &rates.bundles);
             if !step.is_finite() {
                 seconds = f64::INFINITY;
                 break;
@@ -200,10 +197,14 @@ impl RateBook {
         profile
     }
 
-    /// Seconds for which rates hold: until the first bundle ends, or longer where searches took too much work.
-    pub fn step(&mut self, left: &[f64], rates: &[f64]) -> f64 {
+    /// Seconds for which rates hold: until the first bundle of `patterns` ends, or longer where searches for each end
+    /// would take too much work.
+    ///
+    /// That is known by the sizes of what is in flight together and not by the work done so far: what is remembered, or
+    /// was solved for others before, changes nothing.
+    pub fn step(&mut self, table: &BundleTable, patterns: &[PatternId], left: &[f64], rates: &[f64]) -> f64 {
         let first = first_end(left, rates);
-        if self.counters.work <= self.exact_work || !first.is_finite() {
+        if !table.is_dynamic() || !first.is_finite() || work(table, patterns) <= self.exact_work {
             return first;
         }
         let longer = last_end(left, rates) * APART;
@@ -325,7 +326,6 @@ impl RateBook {
         let rounds = dynamic::solve(solver, &strands, capacities, &mut paces, &mut rates);
         self.counters.rounds += rounds as u64;
         self.counters.restless += u64::from(rounds == ROUNDS_MAX);
-        self.counters.work += (rounds * strands.links.len()) as u64;
         for (&row, &pace) in rows.iter().zip(&paces) {
             out.bundles[row] = pace;
         }
@@ -353,6 +353,18 @@ pub const FINISHED: f64 = 1e-9;
 pub fn first_end(left: &[f64], rates: &[f64]) -> f64 {
     let times = left.iter().zip(rates).filter(|&(&left, &rate)| left > 0.0 && rate > 0.0);
     times.map(|(left, rate)| left / rate).fold(f64::INFINITY, f64::min)
+}
+
+/// Links of strands that searches for the end of every bundle would look at, were each to end alone.
+fn work(table: &BundleTable, patterns: &[PatternId]) -> u64 {
+    let strands = &table.strands;
+    let sizes = patterns.iter().map(|&pattern| {
+        let bundles = table.bundles_of(pattern);
+        let [from, to] = [bundles.start, bundles.end].map(|bundle| strands.bundle_start[bundle] as usize);
+        (bundles.len() as u64, u64::from(strands.link_start[to] - strands.link_start[from]))
+    });
+    let (bundles, links) = sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+    bundles * links
 }
 
 /// Seconds until the last bundle that moves is done at these rates; 0 when none moves.
@@ -431,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_are_bounded_once_searches_took_their_work() {
+    fn phases_are_bounded_where_searches_would_be_too_many() {
         let (table, pattern) = (table(BUNDLES as u64), PatternId::from_index(0));
         let run = |exact_work: u64| {
             let mut book = RateBook::new(&[10.0; LINKS as usize], 1, true);

@@ -16,7 +16,7 @@ const OPERATION_NS: f64 = 4_000.0;
 const ROUND_NS: f64 = 60.0;
 /// Bundles that end together, of an all-to-all over paths that hashes chose: between 3 and 45 of 4,032 to 16,256.
 const ENDING_TOGETHER: f64 = 4.0;
-/// Phases beyond the bound of work: the time that is left falls by 1/128 in each, and the last bundles are few.
+/// Phases of what is too large for one for each end: the time that is left falls by 1/128 in each, and the last bundles are few.
 const JOINED: f64 = 300.0;
 
 /// Most bytes that one replicate holds at once beside fabric and plan; `joined` where rank classes move as one.
@@ -52,8 +52,8 @@ pub fn seconds(extent: &Extent, joined: bool) -> f64 {
 
 /// How often rates are searched for.
 fn phases(extent: &Extent, bundles: f64) -> f64 {
-    let bound = EXACT_WORK as f64 / extent.strand_links().max(1.0) + JOINED;
-    (bundles / ENDING_TOGETHER).min(bound).max(1.0)
+    let apart = (bundles / ENDING_TOGETHER).max(1.0);
+    if bundles * extent.strand_links() > EXACT_WORK as f64 { apart.min(JOINED) } else { apart }
 }
 
 /// Bundles that move and their links.

@@ -393,7 +393,7 @@ impl Whole {
             // event: it ends now, or it would hold its links for good.
             due |= self.is_due(table, pattern);
         }
-        let seconds = if due { 0.0 } else { self.book.step(&left, &rates.bundles) };
+        let seconds = if due { 0.0 } else { self.book.step(table, patterns, &left, &rates.bundles) };
         self.components[row as usize].rates = Some(averaged(table, patterns, &left, rates, seconds));
         seconds
     }

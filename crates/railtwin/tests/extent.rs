@@ -85,9 +85,10 @@ fn rows_are_those_that_lowering_makes() {
         let foretold = told.flows as f64 * told.links_each;
         assert!((0.7..1.4).contains(&(foretold / links)), "{name}: {foretold} links foretold, {links} there");
         if case.pace == railtwin_engine::Pace::Bundle {
+            // Edges of a bundle that share a link have one row on it: more is foretold, never twice as much.
             let there = table.links.len() as f64;
             assert!(
-                (0.7..1.6).contains(&(told.bundle_links() / there)),
+                (0.7..2.0).contains(&(told.bundle_links() / there)),
                 "{name}: {} for {there} links of bundles",
                 told.bundle_links()
             );
