@@ -64,10 +64,15 @@ export function jobsOf(runs: readonly Run[]): string[] {
   return [...new Set(several)];
 }
 
-/** "a.step_time" is the step time of job a; the longest name of a job wins. */
+/** How names of figures of all jobs together begin, where there are several. */
+export const TOTALS = "jobs.";
+
+/** "a.step_time" is the step time of job a; the longest name of a job wins. Totals have no job. */
 function splitName(name: string, jobs: readonly string[]): readonly [string, string] {
   let found = "";
   for (const job of jobs) if (name.startsWith(`${job}.`) && job.length > found.length) found = job;
+  if (found === "" && jobs.length > 0 && name.startsWith(TOTALS))
+    return ["", name.slice(TOTALS.length)];
   return found === "" ? ["", name] : [found, name.slice(found.length + 1)];
 }
 

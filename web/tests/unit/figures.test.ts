@@ -81,6 +81,21 @@ describe("figures of several jobs", () => {
     expect(rowLabel(rows[2])).toBe("train.b: Step time");
     expect(sourceOf("step_time")).toBe("timeline");
   });
+  it("are of all jobs together where they are called jobs", () => {
+    const totals = structuredClone(jobsReport());
+    totals.runs[0]?.figures.push({
+      name: "jobs.busbw_mean",
+      value: 1,
+      unit: "bits_per_s",
+      note: "",
+    });
+    const row = figureRows(runs(totals)).at(-1);
+    expect([row?.job, row?.bare, rowLabel(row)]).toEqual([
+      "",
+      "busbw_mean",
+      "All jobs: Busbw mean",
+    ]);
+  });
   it("lead with the worst job, or with the chosen one", () => {
     expect(worstJob(several)).toEqual({ job: "train.b", why: "has the longest step" });
     expect(keyFigures(rows, "train.b").map(({ name }) => name)).toEqual([

@@ -22,9 +22,12 @@ export function valueText(row: FigureRow | undefined, run: number): string {
   return value === null ? missing(row?.reasons[run] ?? "") : figure(value, row?.unit ?? "");
 }
 
-/** "a: Step time" for the figure of one job of several. */
-export const rowLabel = (row: FigureRow | undefined): string =>
-  row === undefined ? "" : `${row.job === "" ? "" : `${row.job}: `}${label(row.bare)}`;
+/** "a: Step time" for the figure of one job of several, "All jobs: Step time max" for one of all. */
+export function rowLabel(row: FigureRow | undefined): string {
+  if (row === undefined) return "";
+  const of = row.job !== "" ? row.job : row.bare === row.name ? "" : "All jobs";
+  return `${of === "" ? "" : `${of}: `}${label(row.bare)}`;
+}
 
 export function figureColumns(
   rows: readonly FigureRow[],
