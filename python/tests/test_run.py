@@ -1,6 +1,7 @@
 # Runs from every kind of scenario give the same figures as the command, in memory and from a folder.
 import json
 import math
+import pathlib
 
 import jsonschema
 import pytest
@@ -66,6 +67,20 @@ def test_an_unfinished_run_makes_room(table, tmp_path):
     file.write_text(file.read_text().replace('"complete"', '"interrupted"'))
     assert rt.run(table, folder=folder).figures == first.figures
     assert rt.open(folder).info["status"] == "complete"
+
+
+HALTS = pathlib.Path(__file__).parents[2] / "scenarios" / "regressions" / "flap-halts.toml"
+
+
+def test_a_figure_without_a_value_says_why(tmp_path, capsys):
+    run = rt.sweep(HALTS)[0]
+    assert run.figures["step_time"] is None
+    assert run.reasons["step_time"].startswith("halted at ")
+    assert {name for name, value in run.figures.items() if value is None} == set(run.reasons)
+    assert run.figure("step_time").value is None
+    assert rt.open(run.write(tmp_path / "run")).reasons == run.reasons
+    rt.main(["run", str(HALTS), "--no-folder", "--json"])
+    assert json.loads(capsys.readouterr().out)["runs"][0]["reasons"] == run.reasons
 
 
 def test_a_figure_has_unit_note_and_spread(tiny):

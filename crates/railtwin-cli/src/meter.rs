@@ -1,4 +1,6 @@
 //! Progress on a terminal, and what the process used.
+use std::io::{Result, Write};
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use railtwin_store::one_line;
 
@@ -16,8 +18,14 @@ impl Meter {
     }
 
     /// Says something beside the bar.
-    pub(crate) fn say(&self, words: String) {
-        self.bar.set_message(one_line(&words).into_owned());
+    pub(crate) fn say(&self, words: &str) {
+        self.bar.set_message(one_line(words).into_owned());
+    }
+
+    /// Says what to expect: beside the bar, and where there is none, as in the log of a batch job, in a line.
+    pub(crate) fn announce(&self, words: &str, notes: &mut dyn Write) -> Result<()> {
+        self.say(words);
+        if self.bar.is_hidden() { writeln!(notes, "{}", one_line(words)) } else { Ok(()) }
     }
 
     pub(crate) fn tick(&self) {

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question, streams.notes);
     let out = (!args.no_folder).then_some(args.out.as_path());
-    let points = run_points(&question, out, args.force, args.engine.memory())?;
+    let points = run_points(&question, out, args.force, args.engine.memory(), streams.notes)?;
     write_warnings(&points, streams.notes)?;
     if args.json {
         let value = json_of(&question, &points)?;
@@ -58,20 +58,20 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     } else {
         write_text(&question, &points, streams.out)?;
     }
-    verdict(&points, points.iter().flat_map(missed).collect())
+    verdict(&points)
 }
 
-/// What the points came to together: simulated time that was up, or figures that are not as expected.
-pub(crate) fn verdict(points: &[Point], missed: Vec<String>) -> Result<(), CliError> {
-    let up = points.iter().filter_map(|point| {
-        let words = railtwin::time_up::of(&point.info)?;
-        Some(if point.label.is_empty() {
-            words.to_owned()
-        } else {
-            format!("{}: {words}", label_text(&point.label))
-        })
-    });
+/// What the points came to together: simulated time that was up, or figures that are not as expected, each with the
+/// label of its point where there are several.
+pub(crate) fn verdict(points: &[Point]) -> Result<(), CliError> {
+    let named = |point: &Point, words: String| {
+        if point.label.is_empty() { words } else { format!("{}: {words}", label_text(&point.label)) }
+    };
+    let up =
+        points.iter().filter_map(|point| Some(named(point, railtwin::time_up::of(&point.info)?.to_owned())));
     let up: Vec<String> = up.collect();
+    let missed: Vec<String> =
+        points.iter().flat_map(|point| missed(point).into_iter().map(|words| named(point, words))).collect();
     match (up.is_empty(), missed.is_empty()) {
         (false, _) => Err(CliError::TimeUp(up)),
         (true, false) => Err(CliError::Unexpected(missed)),
@@ -102,6 +102,7 @@ pub(crate) fn run_points(
     out: Option<&Path>,
     force: bool,
     memory: u64,
+    notes: &mut dyn Write,
 ) -> Result<Vec<Point>, CliError> {
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
@@ -130,7 +131,9 @@ pub(crate) fn run_points(
     let mut done = Vec::new();
     for ((point, resolved), estimate) in points.into_iter().zip(resolved).zip(expected) {
         let words = estimate.and_then(|estimate| estimate.with_packets(&resolved).words());
-        words.into_iter().for_each(|words| meter.say(words));
+        if let Some(words) = words {
+            meter.announce(&words, notes)?;
+        }
         done.push(run_point(point.label, resolved, out, force, &meter).map_err(wrong)?);
     }
     meter.finish();

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, is_complete, json_of, missed, not_judged, verdict, write_answers, write_warnings};
+use crate::run::{Point, is_complete, json_of, not_judged, verdict, write_answers, write_warnings};
 use crate::sweep_processes::{Report, Task, Width, program, run_all};
 use crate::{CliError, Streams, sweep_table};
 
@@ -81,11 +81,7 @@ pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> 
         let reasons = failures.into_values().take(REASONS_MAX).collect();
         return Err(CliError::Points { failed, points, reasons });
     }
-    let in_words = |point: &Point| {
-        let label = crate::run::label_text(&point.label);
-        missed(point).into_iter().map(|words| format!("{label}: {words}")).collect::<Vec<_>>()
-    };
-    verdict(&done, done.iter().flat_map(in_words).collect())
+    verdict(&done)
 }
 
 /// All points, each resolved once: a point that is wrong or too large is found before anything runs or is written.
@@ -165,7 +161,7 @@ fn run_pending(
         Report::Ended(id, Ok(wall)) => {
             note(index, &id, Status::Complete);
             ended.seconds.insert(id, wall);
-            meter.say(format!("({} of {total} points done)", ended.seconds.len()));
+            meter.say(&format!("({} of {total} points done)", ended.seconds.len()));
         }
         Report::Ended(id, Err(reason)) => {
             note(index, &id, Status::Interrupted);

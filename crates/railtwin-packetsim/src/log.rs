@@ -135,8 +135,11 @@ fn leave_out_the_dead_after_work(shared: &Shared<'_>, times: &OperationTimes, in
     // Never, where an operation is left.
     let ends: Vec<_> =
         shared.network.case.work.jobs.iter().map(|job| end_of(job).unwrap_or_default()).collect();
+    // A stall is told by the timer, and dated back to the last answer.
+    let timeout = shared.transport.ack_timeout();
     incidents.retain(|incident| match incident.kind {
-        IncidentKind::Stalled(job) | IncidentKind::Halted(job) => incident.at <= ends[job as usize],
+        IncidentKind::Stalled(job) => incident.at.saturating_add(timeout) <= ends[job as usize],
+        IncidentKind::Halted(job) => incident.at <= ends[job as usize],
         _ => true,
     });
 }

@@ -510,7 +510,8 @@ impl<C: Control> Host<C> {
             return;
         }
         if sender.retries == 1 {
-            self.words.push((now, Word::Incident(IncidentKind::Stalled(job))));
+            // It waits since the last answer, as a flow waits since its path is gone.
+            self.words.push((sender.progress, Word::Incident(IncidentKind::Stalled(job))));
         }
         self.counts.ack_timeouts += 1;
         sender.go_back();

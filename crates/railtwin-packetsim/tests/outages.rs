@@ -74,6 +74,9 @@ fn assert_law(case: &Case, path_back: Option<u64>, words: &str) {
                 assert!(log.counted() >= halts(log)[0]);
             }
         }
+        // Who waits waits since the path is gone, not since a timer told it.
+        let stalled = log.incidents.iter().find(|one| one.kind == IncidentKind::Stalled(0));
+        assert!(stalled.is_some_and(|one| one.at.ps() < REST), "{words} {stalled:?}");
         if name == "packet" {
             assert_eq!(transfers_unfinished(log) as u64, log.unfinished, "{words}");
         }

@@ -84,11 +84,30 @@ fn run_point(
     railtwin::Estimate::of(&resolved, threads).check(&resolved, railtwin::memory::available())?;
     // Made before the simulation: another process that wants the folder is told at once.
     let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
-    let run = railtwin::Run::of_into(resolved, folder.as_ref(), &|| progress.advance(1))?;
-    if let Some(folder) = &folder {
+    let begun = Begun(folder);
+    let run = railtwin::Run::of_into(resolved, begun.0.as_ref(), &|| progress.advance(1))?;
+    if let Some(folder) = &begun.0 {
         run.write_into(folder)?;
     }
+    begun.keep();
     Ok(Run::of_memory(run, label, path))
+}
+
+/// The folder of a run that has begun. What does not come to its end, by an error or by Ctrl-C, leaves none: a notebook
+/// has no one who would take it up.
+struct Begun(Option<RunFolder>);
+
+impl Begun {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // Where it cannot be removed it says itself that it is no complete run.
+        let _ = self.0.take().map(RunFolder::remove);
+    }
 }
 
 /// The complete run of this very case at `path`, if it is there. An unfinished one makes room; any other is

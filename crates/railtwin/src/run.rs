@@ -92,7 +92,7 @@ impl Run {
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
-            let done = simulate(case, engine.as_ref(), count, progress, &mut |first, batch| {
+            let mut done = simulate(case, engine.as_ref(), count, progress, &mut |first, batch| {
                 if let Some(steps) = &mut steps {
                     steps.append(&tables::steps(case, first, batch))?;
                     steps.flush()?;
@@ -101,6 +101,17 @@ impl Run {
             })?;
             if let Some(steps) = steps {
                 steps.finish()?;
+            }
+            let mut untold = None;
+            match telemetry_of(&resolved, &done) {
+                Ok(told) => telemetry = told,
+                Err(error) => untold = Some(format!("no telemetry: {error}")),
+            }
+            // The replay goes on for longer than the engine's steps: what stops the job there stops the job.
+            if let Some((job, stop)) = telemetry.as_ref().and_then(|run| run.stop) {
+                done.replicates.iter_mut().for_each(|replicate| {
+                    replicate.stops[job].get_or_insert(stop);
+                });
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
@@ -136,10 +147,7 @@ impl Run {
                 info.warnings
                     .push(format!("the flows table is left out: it would have {} rows", flows.len()));
             }
-            match telemetry_of(&resolved, &done) {
-                Ok(told) => telemetry = told,
-                Err(error) => info.warnings.push(format!("no telemetry: {error}")),
-            }
+            info.warnings.extend(untold);
             if let Some(run) = &telemetry {
                 info.figures.extend(run.figures(case));
                 info.warnings.extend(run.warnings.iter().cloned());

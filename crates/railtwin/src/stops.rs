@@ -41,12 +41,7 @@ impl Stop {
         if let Some(incident) = log.incidents.iter().find(|incident| of_job(&incident.kind)) {
             return Some(Self { at: incident.at, cause: Cause::Halted });
         }
-        let stays = case.rank_faults.iter().filter(|fault| {
-            let stops =
-                matches!(fault.trouble, RankTrouble::Hang | RankTrouble::Gone | RankTrouble::Mismatch);
-            stops && fault.job as usize == row && fault.until == SimTime::NEVER
-        });
-        if let Some(at) = stays.map(|fault| fault.from).min() {
+        if let Some(at) = Self::for_good(case, row) {
             return Some(Self { at, cause: Cause::Hung });
         }
         let last = ends.iter().filter(|&&end| end != SimTime::NEVER).max().copied().unwrap_or(job.start);
@@ -57,6 +52,16 @@ impl Stop {
             Some(at) => Some(Self { at, cause: Cause::NoRoute }),
             None => Some(Self { at: last, cause: Cause::Still }),
         }
+    }
+
+    /// When the first rank of a job hangs, goes or disagrees on sizes for good.
+    pub fn for_good(case: &Case, row: usize) -> Option<SimTime> {
+        let stays = case.rank_faults.iter().filter(|fault| {
+            let stops =
+                matches!(fault.trouble, RankTrouble::Hang | RankTrouble::Gone | RankTrouble::Mismatch);
+            stops && fault.job as usize == row && fault.until == SimTime::NEVER
+        });
+        stays.map(|fault| fault.from).min()
     }
 
     /// Why there is no figure: `halted at 12.5 s`.

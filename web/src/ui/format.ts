@@ -152,7 +152,9 @@ export function difference(value: number, unit: string): string {
 
 /** Relative change as signed percent. */
 export function change(ratio: number): string {
-  return Number.isFinite(ratio) ? (ratio > 0 ? "+" : "") + percent(ratio) : NONE;
+  // Below what is shown there is no sign to tell.
+  const told = ratio > 0 && Math.abs(ratio) >= 1e-4;
+  return Number.isFinite(ratio) ? (told ? "+" : "") + percent(ratio) : NONE;
 }
 
 /** What stands in place of a value: "– halted at 12.5 s". */

@@ -51,6 +51,7 @@ describe("format", () => {
     expect(plain(difference(-522e9, "ps"))).toBe("−522.0 ms");
     expect(plain(difference(0.074, "ratio"))).toBe("+7.4 pp");
     expect(plain(change(-0.1396))).toBe("−14.0 %");
+    expect(plain(change(4e-5))).toBe("< 0.01 %");
   });
   it("names figures and axes", () => {
     expect(label("step_time_p95")).toBe("Step time p95");

@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
 use crate::simulate::Simulation;
+use crate::stops::{Cause, Stop};
 use crate::watch::{Rhythm, Watch};
 use moment::Moment;
 use traffic::Traffic;
@@ -53,6 +54,8 @@ pub struct TelemetryRun {
     pub span_ns: [u64; 2],
     /// Steps that ended.
     pub steps: u64,
+    /// The row of the job, and since when it could not end, where the replay stands still.
+    pub stop: Option<(usize, Stop)>,
     /// What queue pairs and ranks took.
     pub traffic: Traffic,
     /// The operations of one step.
@@ -99,7 +102,19 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
     };
     let detectors = if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() };
     let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?;
-    Ok(Some(watched(watch, resolved, spec, engine.name(), warnings)))
+    let mut told = watched(watch, resolved, spec, engine.name(), warnings);
+    let asked = u64::from(spec.steps.unwrap_or(resolved.scenario.run.steps));
+    if told.steps < asked {
+        told.stop = Some((job, stop_of(case, job, &told)));
+    }
+    Ok(Some(told))
+}
+
+/// What stopped a replay: the first fault of ranks that stays, else the last step that ended.
+fn stop_of(case: &Case, job: usize, told: &TelemetryRun) -> Stop {
+    let until = SimTime::from_ns(told.span_ns[1]);
+    let stays = Stop::for_good(case, job).filter(|&at| at <= until);
+    Stop { at: stays.unwrap_or(until), cause: Cause::Hung }
 }
 
 fn watched(
@@ -144,6 +159,7 @@ fn watched(
         actions: actions_of(&findings, &watch.directory, &safeguard),
         span_ns: [start_ns, (watch.now * 1e9) as u64],
         steps: watch.replay.steps(),
+        stop: None,
         directory: watch.directory,
         records,
         observation,
