@@ -45,7 +45,10 @@ fn a_hung_job_has_no_step_time() {
         "{gone}"
     );
     // Here the steps that the engine ran end before the fault; diagnosis watches on.
-    let found = &points("regressions/find-hang.toml")[0].info.headline;
+    let info = &points("regressions/find-hang.toml")[0].info;
+    let step = info.figure("step_time").unwrap();
+    assert_eq!((step.value, step.reason.as_str()), (None, "hung from 3 s on"));
+    let found = &info.headline;
     let begin =
         "find-hang: Rank train/6 never arrives, and the job stands still (diagnosis, confidence 0.95)";
     assert!(found.starts_with(begin), "{found}");
@@ -55,13 +58,16 @@ fn a_hung_job_has_no_step_time() {
 #[test]
 fn a_job_that_halts_says_when_and_after_what() {
     let down = "[[fault]]\nat = \"1 us\"\ncable = \"leaf-0:uplink-0\"\nkind = \"down\"\n";
-    let run = run(&pair("halts", down));
-    let log = &run.simulation.as_ref().unwrap().log;
-    assert!(log.incidents.iter().any(|incident| matches!(incident.kind, IncidentKind::Halted(0))));
-    let headline = &run.info.headline;
-    assert!(headline.starts_with("halts: The job halted at "), "{headline}");
-    assert!(headline.contains("a queue pair died after leaf-0:uplink-0"), "{headline}");
-    assert!(headline.ends_with("went down at 1.000 us; 1 operation stands unfinished."), "{headline}");
+    for engine in ["flow", "packet"] {
+        let text = format!("engine = \"{engine}\"\n{}", pair("halts", down));
+        let run = run(&text);
+        let log = &run.simulation.as_ref().unwrap().log;
+        assert!(log.incidents.iter().any(|incident| matches!(incident.kind, IncidentKind::Halted(0))));
+        let headline = &run.info.headline;
+        assert!(headline.starts_with("halts: The job halted at "), "{headline}");
+        assert!(headline.contains("a queue pair died after leaf-0:uplink-0"), "{headline}");
+        assert!(headline.contains(" went down at 1.000 us; 1 operation stands unfinished"), "{headline}");
+    }
 }
 
 #[test]

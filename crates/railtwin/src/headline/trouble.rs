@@ -65,11 +65,18 @@ fn cause(case: &Case, log: &RunLog, job: u32) -> (Cause, Option<SimTime>) {
         // The stall that the job died of: nothing resumed it.
         let of_job = |kind: IncidentKind| kind == IncidentKind::Stalled(job);
         let stalled = log.incidents.iter().rfind(|one| one.at <= halted.at && of_job(one.kind));
-        let by = stalled.map_or(halted.at, |stalled| stalled.at);
-        let down = log.incidents.iter().filter(|incident| incident.at <= by).rev().find_map(|incident| {
-            let IncidentKind::Down(cable) = incident.kind else { return None };
-            Some((case.fabric.cable_name(cable), incident.at.seconds()))
-        });
+        let from = stalled.map_or(halted.at, |stalled| stalled.at);
+        // Packets wait since the last answer: what took the next one went down within a timeout after it.
+        let lost = from..=from.saturating_add(case.transport.ack_timeout());
+        let downs = || {
+            log.incidents.iter().filter_map(|incident| match incident.kind {
+                IncidentKind::Down(cable) => Some((incident.at, cable)),
+                _ => None,
+            })
+        };
+        let down = downs().find(|(at, _)| lost.contains(at));
+        let down = down.or_else(|| downs().take_while(|&(at, _)| at <= from).last());
+        let down = down.map(|(at, cable)| (case.fabric.cable_name(cable), at.seconds()));
         return (Cause::QueuePair(down), Some(halted.at));
     }
     if log.time_up {
