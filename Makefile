@@ -46,7 +46,7 @@ fix: need-lint $(PYTHON_TOOLS) $(if $(PAGE),web/node_modules/.package-lock.json)
 
 .PHONY: golden
 golden: need ## write the agreed figures in golden/ anew, printing old, new and change
-	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test golden -- --nocapture key_figures
+	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test all -- --nocapture key_figures
 
 .PHONY: bench-peers
 bench-peers: ## the same problems through our engines, SimGrid and ns-3: times and answers

@@ -1,8 +1,7 @@
 //! `railtwin diagnose` on real telemetry: healthy clusters accuse nobody, what is made worse is named.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::path::{Path, PathBuf};
 
 use harness::{Outcome, railtwin, shown, small, written};

@@ -5,8 +5,7 @@
     reason = "a test: files are written for the command to read"
 )]
 
-mod harness;
-
+use crate::harness;
 use harness::{Outcome, railtwin, written};
 
 const HEAD: &str = "job,kind,cause,checkpoint,failed,detected,isolated,restarted,lost\n";

@@ -1,8 +1,7 @@
 //! Engines from the command line: who is asked, what names the run, how two engines' runs are compared.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::path::{Path, PathBuf};
 
 use harness::{folder_of, railtwin, shown, small, written};

@@ -1,8 +1,7 @@
 //! `railtwin import`: what it says of published files, and that the scenarios it writes run.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::path::{Path, PathBuf};
 
 use harness::{railtwin, shown, written};

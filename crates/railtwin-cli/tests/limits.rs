@@ -1,8 +1,7 @@
 //! Where a run has its limits: the end of simulated time, memory, and work that sends nothing.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use harness::{railtwin, shown, written};
 
 /// Two plain hosts under two leaves whose uplinks have a rate; `rest` are further tables.

@@ -2,8 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;

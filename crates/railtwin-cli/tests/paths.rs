@@ -5,8 +5,7 @@
     reason = "a test: files are written for the command to read"
 )]
 
-mod harness;
-
+use crate::harness;
 use std::collections::BTreeMap;
 use std::path::Path;
 

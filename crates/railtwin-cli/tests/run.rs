@@ -1,8 +1,7 @@
 //! `railtwin run`: its run folder, what it prints where, and when it runs again.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::process::Command;
 
 use harness::{PROGRAM, folder_of, railtwin, shown, small, written};

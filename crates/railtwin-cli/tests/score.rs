@@ -1,8 +1,7 @@
 //! `railtwin score`: what its flags print on small settings, and which values they refuse.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: the harness writes files")]
 
-mod harness;
-
+use crate::harness;
 use harness::{Outcome, railtwin};
 
 fn score(args: &[&str]) -> Outcome {

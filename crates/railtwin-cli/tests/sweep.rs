@@ -1,8 +1,7 @@
 //! `railtwin sweep`: points in processes, what is kept when one crashes or the whole is killed.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! `railtwin compare` and `railtwin report`: what they read, write and refuse.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

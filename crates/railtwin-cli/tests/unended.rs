@@ -1,8 +1,7 @@
 //! A job that does not end: what `run`, `sweep` and `compare` say in the place of its figures.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use harness::{folder_of, railtwin, shown, written};
 
 /// A cable of a single-port NIC flaps in the second of four steps; a short timeout gives up, a long one waits.

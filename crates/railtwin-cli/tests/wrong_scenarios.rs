@@ -1,8 +1,7 @@
 //! Wrong scenarios: one clear error with its place, status 2, and no run folder.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
-mod harness;
-
+use crate::harness;
 use harness::{railtwin, shown, small, written};
 
 /// What is wrong, the scenario, and words of the error.

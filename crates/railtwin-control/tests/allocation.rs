@@ -1,7 +1,6 @@
 //! Paths by replay: every source port takes the path that it was given for, on every fabric and hash.
 
-mod fabrics;
-
+use crate::fabrics;
 use fabrics::*;
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};

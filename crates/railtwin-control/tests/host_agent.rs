@@ -1,7 +1,6 @@
 //! Hosts that steer without a controller: only their own leaves are asked (HPN section 6.1).
 
-mod fabrics;
-
+use crate::fabrics;
 use std::collections::BTreeMap;
 
 use fabrics::*;

@@ -1,7 +1,6 @@
 //! Paths and faulty links found by probes, on simulated switches (C4 section III-B).
 
-mod fabrics;
-
+use crate::fabrics;
 use fabrics::*;
 use proptest::prelude::*;
 use railtwin_control::paths::{Answer, Demand, JobId, LinkState, PathAllocator, Prober, Reason, Replay};

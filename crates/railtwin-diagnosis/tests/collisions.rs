@@ -1,6 +1,5 @@
 //! Collisions told from faults, by what ports count and by when other jobs come and go; marks tell suspects apart.
-mod common;
-
+use crate::common;
 use common::fabric::{Rings, Slow};
 use common::{Lot, names};
 use proptest::prelude::*;

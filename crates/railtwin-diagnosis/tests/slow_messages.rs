@@ -1,6 +1,5 @@
 //! Slow queue pairs lead to the cable, NIC or switch that they share; shared traffic is no fault.
-mod common;
-
+use crate::common;
 use common::fabric::{Rings, Slow};
 use common::{Lot, names};
 use railtwin_fabric::{DeviceKind, LinkId};

@@ -1,6 +1,5 @@
 //! Slow communication is told from operations alone, nobody is accused for it, and what places it takes it over.
-mod common;
-
+use crate::common;
 use common::{Lot, World};
 use proptest::prelude::*;
 use railtwin_diagnosis::join::{Places, join};

@@ -1,6 +1,5 @@
 //! Late ranks are found by their own clocks alone, and nobody is accused by chance.
-mod common;
-
+use crate::common;
 use common::{World, names};
 use proptest::prelude::*;
 use railtwin_diagnosis::{Diagnosis, KernelTime, Settings, SlowRanks, slow_detectors};

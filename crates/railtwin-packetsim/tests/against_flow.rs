@@ -12,8 +12,8 @@ use railtwin_flowsim::FlowEngine;
 use railtwin_units::Rate;
 use railtwin_workload::{Algorithm, Collective};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{collective, leaf_spine, pairs, permutation, t128};
 use kit::run;
 

@@ -1,7 +1,6 @@
 //! Links that serve whole chunks first come, first served, against the ASTRA-sim analytical network's own test.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};

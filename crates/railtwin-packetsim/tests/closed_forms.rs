@@ -7,8 +7,8 @@ use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{Fabric, HostModel};
 use railtwin_units::{Rate, SimTime, stream};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{leaf_spine, pairs, t128};
 use kit::{BYTE, CONTROL, FULL, US, jobs, on_wire, packets, run, tandem, wire};
 

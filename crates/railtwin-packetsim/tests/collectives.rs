@@ -9,8 +9,8 @@ use railtwin_fabric::{Fabric, HostModel, NicModel};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, OperationId, Pattern, PlanBuilder, Work};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{case, collective, leaf_spine};
 use kit::{BYTE, CONTROL, US, packets, run, tandem, wire};
 

@@ -3,8 +3,8 @@ use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, Trimmed};
 use railtwin_engine::{Balancer, Case};
 use railtwin_units::{Rate, SimTime};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{leaf_spine, pairs, permutation, t128};
 use kit::{BYTE, US, jobs, on_wire, packets, run, tandem, wire};
 

@@ -5,7 +5,7 @@ use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
 use railtwin_packetsim::PacketEngine;
 use railtwin_units::{Rate, SimTime};
 
-mod common;
+use crate::common;
 
 fn run(case: &Case) -> RunLog {
     PacketEngine::default().run(case, 0)

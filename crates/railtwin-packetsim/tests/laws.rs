@@ -14,8 +14,8 @@ use railtwin_routing::LinkMask;
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{case, collective, leaf_spine, pairs, permutation};
 use kit::{BYTE, CONTROL, FULL, US, on_wire, packets, run, wire};
 

@@ -11,8 +11,8 @@ use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
 use railtwin_units::SimTime;
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{leaf_spine, pairs};
 use kit::US;
 

@@ -12,8 +12,8 @@ use railtwin_packetsim::PacketEngine;
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
-mod common;
-mod kit;
+use crate::common;
+use crate::kit;
 use common::{collective, leaf_spine, pairs, permutation};
 use kit::{BYTE, US, on_wire, packets, run};
 

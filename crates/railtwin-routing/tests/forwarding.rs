@@ -1,7 +1,6 @@
 //! Every path is a live chain up and then down, and there is one wherever a search finds one.
 
-mod fabrics;
-
+use crate::fabrics;
 use std::collections::{BTreeSet, VecDeque};
 
 use fabrics::{any_ecmp, any_masked, is_backend, nics};

@@ -1,7 +1,6 @@
 //! Switches that choose by slice, by destination or with resilient hashing, and packets sprayed over all.
 
-mod fabrics;
-
+use crate::fabrics;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fabrics::{any_ecmp, any_masked, nics};

@@ -1,7 +1,6 @@
 //! Source ports sorted by path against the switches themselves, and disjoint sets of them.
 
-mod fabrics;
-
+use crate::fabrics;
 use std::collections::BTreeMap;
 
 use fabrics::{any_ecmp, any_masked, nics};

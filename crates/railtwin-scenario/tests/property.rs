@@ -14,18 +14,17 @@ use railtwin_scenario::{
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
-#[path = "generators/packets.rs"]
-mod packets;
+use crate::packet_lots;
 
-fn rate() -> impl Strategy<Value = Rate> {
+pub(crate) fn rate() -> impl Strategy<Value = Rate> {
     (1u64..1 << 49).prop_map(Rate::from_bits_per_s)
 }
 
-fn time() -> impl Strategy<Value = SimTime> {
+pub(crate) fn time() -> impl Strategy<Value = SimTime> {
     (0u64..1 << 52).prop_map(SimTime::from_ps)
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z0-9./ -]{1,12}", ".{1,12}"]
 }
 
@@ -397,7 +396,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         prop::collection::vec(fault(), 0..3),
         prop::collection::btree_map("[a-z0-9_]{1,8}", bounds(), 0..3),
     );
-    let packets = (prop::sample::select(EngineName::ALL.to_vec()), packets::packets());
+    let packets = (prop::sample::select(EngineName::ALL.to_vec()), packet_lots::packets());
     (head, fabric(), routing(), lists, packets).prop_map(
         |(head, fabric, routing, (mut jobs, caps, faults, expect), (engine, packets))| {
             let (name, description, seed, replicates, steps) = head;

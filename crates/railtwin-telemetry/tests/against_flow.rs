@@ -1,7 +1,6 @@
 //! The replay without jitter against the flow engine that it takes its durations from.
 #![allow(clippy::unwrap_used, reason = "a test")]
-mod kit;
-
+use crate::kit;
 use kit::{Job, case, healthy_log, replay};
 use railtwin_engine::{Engine, Fault, FaultKind, RankTrouble};
 use railtwin_fabric::HostId;

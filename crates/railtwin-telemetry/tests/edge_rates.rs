@@ -1,7 +1,6 @@
 //! Rates of queue pairs: what links carry bounds them, and the narrowest link of a bundle sets its pace.
 #![allow(clippy::unwrap_used, reason = "a test")]
-mod kit;
-
+use crate::kit;
 use std::collections::BTreeMap;
 
 use kit::{Job, case, states};

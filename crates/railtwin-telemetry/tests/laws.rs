@@ -1,7 +1,6 @@
 //! What every replay keeps to, whatever its chance and its faults.
 #![allow(clippy::unwrap_used, reason = "a test")]
-mod kit;
-
+use crate::kit;
 use std::collections::BTreeMap;
 
 use kit::{Job, case, replay, trouble};

@@ -1,7 +1,6 @@
 //! What ports of switches count: the bytes of flows and of other jobs, marks at bottlenecks alone, pauses of slow switches.
 #![allow(clippy::unwrap_used, reason = "a test")]
-mod kit;
-
+use crate::kit;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kit::{Job, replay, throttled};

@@ -10,7 +10,7 @@ use railtwin_records::ColumnData;
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 
-mod kit;
+use crate::kit;
 use kit::{Scene, Times};
 
 /// Scenes that are drawn.

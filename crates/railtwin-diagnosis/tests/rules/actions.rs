@@ -2,7 +2,7 @@
 use railtwin_diagnosis::rules::{Safeguard, actions_of};
 use railtwin_records::{Action, ActionKind, Component, Directory, FaultKind, Finding, Suspect, Syndrome};
 
-use crate::fixture::small;
+use crate::rules::fixture::small;
 
 fn finding(names: &[Component], fault: FaultKind, confidence: f64) -> Finding {
     let share = 1.0 / names.len() as f64;

@@ -4,7 +4,7 @@ use railtwin_diagnosis::rules::{
 };
 use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, NOT_YET, Syndrome};
 
-use crate::fixture::{SECOND, World, add, named, readings, small};
+use crate::rules::fixture::{SECOND, World, add, named, readings, small};
 
 fn gpu(host: u32) -> Component {
     Component::Gpu(format!("host-{host}/gpu-0"))

@@ -1,7 +1,7 @@
 //! An hour without a fault: no rule finds anything.
 use railtwin_records::{Batch, Component, Counter, NOT_YET};
 
-use crate::fixture::{SECOND, small};
+use crate::rules::fixture::{SECOND, small};
 
 /// Chance without a library: the same in every run.
 struct Chance(u64);

@@ -4,7 +4,7 @@ use railtwin_diagnosis::rule_detectors;
 use railtwin_diagnosis::rules::{ElasticTimeout, Limits, rule_detectors_with};
 use railtwin_records::{Batch, Component, Counter, Directory, Finding};
 
-use crate::fixture::{SECOND, World, small};
+use crate::rules::fixture::{SECOND, World, small};
 
 fn run(world: &World, batches: &[Batch]) -> Vec<Finding> {
     let mut detectors = rule_detectors();

@@ -4,7 +4,7 @@ use railtwin_diagnosis::rules::{Limits, LinkState, OneWay, link_component};
 use railtwin_fabric::LinkId;
 use railtwin_records::{Batch, Component, Counter, FaultKind, Finding};
 
-use crate::fixture::{SECOND, World, add, dual_port, named, readings, small};
+use crate::rules::fixture::{SECOND, World, add, dual_port, named, readings, small};
 
 /// All ports read up; then those at the given entities read down.
 fn down(world: &World, detector: &mut dyn Detector, lost: &[u32]) -> Vec<Finding> {

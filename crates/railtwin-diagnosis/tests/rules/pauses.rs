@@ -2,7 +2,7 @@
 use railtwin_diagnosis::rules::{BufferAlarm, CongestionDrops, Limits, Pauses};
 use railtwin_records::{Component, Counter, FaultKind, Finding, Syndrome};
 
-use crate::fixture::{SECOND, World, add, named, readings, small};
+use crate::rules::fixture::{SECOND, World, add, named, readings, small};
 
 const MS: u64 = 1_000_000;
 

@@ -6,7 +6,7 @@ use railtwin_diagnosis::rules::{
 use railtwin_fabric::LinkId;
 use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, NOT_YET, Syndrome};
 
-use crate::fixture::{SECOND, World, add, named, small};
+use crate::rules::fixture::{SECOND, World, add, named, small};
 
 /// A round of probes over all flows: delay and losses (of 10) by flow.
 fn round(world: &World, second: u64, probe: impl Fn(usize) -> (u64, u32)) -> Batch {

@@ -3,7 +3,7 @@ use railtwin_diagnosis::rules::{JobCounters, Limits, link_component};
 use railtwin_fabric::LinkId;
 use railtwin_records::{Component, Counter, FaultKind, Finding};
 
-use crate::fixture::{SECOND, World, named, readings, small};
+use crate::rules::fixture::{SECOND, World, named, readings, small};
 
 /// Every NIC reads 0, then the given ones read more.
 fn grow(world: &World, counter: Counter, grown: &[(u32, f64)]) -> Vec<Finding> {

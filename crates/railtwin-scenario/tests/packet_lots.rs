@@ -8,7 +8,7 @@ use railtwin_scenario::{
 };
 use railtwin_units::{Bytes, SimTime};
 
-use super::{rate, text, time};
+use crate::property::{rate, text, time};
 
 /// From a full packet, whatever its payload and header are, to the largest.
 fn size() -> impl Strategy<Value = Bytes> {

@@ -1,0 +1,17 @@
+//! All tests of `railtwin-cli` beside its unit tests: one program, built and linked once.
+
+mod design;
+mod diagnose;
+mod downtime;
+mod engines;
+mod harness;
+mod import;
+mod limits;
+mod outside;
+mod paths;
+mod run;
+mod score;
+mod sweep;
+mod two_runs;
+mod unended;
+mod wrong_scenarios;

@@ -1,0 +1,8 @@
+//! All tests of `railtwin-control` beside its unit tests: one program, built and linked once.
+
+mod allocation;
+mod fabrics;
+mod host_agent;
+mod probing;
+mod te_controller;
+mod te_engine;

@@ -1,0 +1,9 @@
+//! All tests of `railtwin-diagnosis` beside its unit tests: one program, built and linked once.
+
+mod collisions;
+mod common;
+mod hang;
+mod rules;
+mod slow_messages;
+mod slow_operations;
+mod slow_ranks;

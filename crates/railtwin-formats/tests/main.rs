@@ -1,0 +1,12 @@
+//! All tests of `railtwin-formats` beside its unit tests: one program, built and linked once.
+
+mod chakra;
+mod chakra_plan;
+mod htsim;
+mod lingjun;
+mod lingjun_fabric;
+mod simai;
+mod telemetry_formats;
+mod telemetry_fuzz;
+mod telemetry_real;
+mod telemetry_skip;

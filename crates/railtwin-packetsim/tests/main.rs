@@ -1,0 +1,14 @@
+//! All tests of `railtwin-packetsim` beside its unit tests: one program, built and linked once.
+
+mod against_flow;
+mod astra_analytical;
+mod closed_forms;
+mod collectives;
+mod common;
+mod congestion;
+mod counters;
+mod determinism;
+mod kit;
+mod laws;
+mod outages;
+mod troubles;

@@ -1,0 +1,12 @@
+//! All tests of `railtwin-scenario` beside its unit tests: one program, built and linked once.
+
+mod failures;
+mod faults;
+mod golden;
+mod packet_lots;
+mod packets;
+mod parse;
+mod property;
+mod sizes;
+mod sweep;
+mod troubles;

@@ -1,0 +1,16 @@
+//! All tests of `railtwin` beside its unit tests: one program, built and linked once.
+
+mod determinism;
+mod diagnose;
+mod engines_agree;
+mod extent;
+mod figures;
+mod golden;
+mod headline;
+mod kit;
+mod partial;
+mod payload;
+mod scale;
+mod scenarios;
+mod score;
+mod telemetry;
