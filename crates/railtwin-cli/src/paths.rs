@@ -50,8 +50,7 @@ pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     let wrong = |error| CliError::of(error, &question.text);
     let case = question.resolve(&scenario).map_err(wrong)?.case;
     if let Some(why) = without_paths(case.routing.balancer) {
-        let place = Balancer::ALL.iter().position(|known| *known == scenario.routing.balancer);
-        let name = place.map_or("of the scenario", |place| Balancer::NAMES[place]);
+        let name = scenario.routing.balancer;
         let file = &args.scenario;
         let message = format!("{file}: under balancer {name} queue pairs have no path of their own: {why}");
         return Err(CliError::input(message, "choose another one with --balancer"));
@@ -77,8 +76,7 @@ fn scenario_of(args: &PathsArgs, question: &Question) -> Result<Scenario, CliErr
     for point in question.points().map_err(|error| CliError::of(error, &question.text))? {
         let Scenario { seed, fabric, mut routing, .. } = point.scenario;
         if let Some(name) = &args.balancer {
-            let place = Balancer::NAMES.iter().position(|known| known == name);
-            routing.balancer = Balancer::ALL[place.expect("the call was checked")];
+            routing.balancer = Balancer::named(name).expect("the call was checked");
         }
         let scenario = Scenario { seed, routing, ..Scenario::new("paths", fabric) };
         if !bare.contains(&scenario) {

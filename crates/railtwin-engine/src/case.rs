@@ -13,59 +13,48 @@ use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
 use crate::run_log::RunLog;
 
-/// How the messages of a connection are spread over its queue pairs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Split {
-    /// Evenly, whatever the queue pairs reach: the slowest decides.
-    Static,
-    /// To the queue pair with the least outstanding bytes (HPN section 6.1): each carries what it can.
-    Dynamic,
+railtwin_units::choice! {
+    /// How the messages of a connection are spread over its queue pairs.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Split {
+        /// Evenly, whatever the queue pairs reach: the slowest decides.
+        Static = "static",
+        /// To the queue pair with the least outstanding bytes (HPN section 6.1): each carries what it can.
+        Dynamic = "dynamic",
+    }
 }
 
-/// Who picks the path of a queue pair, and how.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[non_exhaustive]
-pub enum Balancer {
-    /// Switches by hash; source ports as NCCL and Linux make them from the two queue-pair numbers.
-    Ecmp,
-    /// The same with the destination queue pair in the hash (E-ECMP, Meta RoCE section 4.2.2).
-    EEcmp,
-    /// Leaves by the destination's slice (path pinning, Meta RoCE section 4.1.2).
-    Pinned,
-    /// Leaves by load when a queue pair starts (flowlet switching, Meta RoCE section 4.5).
-    Flowlet,
-    /// Switches, every packet in turn to each link of the group.
-    Spray,
-    /// Switches, every packet to the least loaded link of the group.
-    Adaptive,
-    /// Switches by the destination's number modulo the links (D-mod-K).
-    DModK,
-    /// Leaves by entries of a central controller, with E-ECMP behind them (Meta RoCE section 4.3).
-    Te,
-    /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
-    MultipathEcn,
-    /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
-    Disjoint,
-    /// A controller for all jobs: source ports that reach the least used paths (C4P, C4 section III-B).
-    C4p,
+railtwin_units::choice! {
+    /// Who picks the path of a queue pair, and how.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    #[non_exhaustive]
+    pub enum Balancer {
+        /// Switches by hash; source ports as NCCL and Linux make them from the two queue-pair numbers.
+        Ecmp = "ecmp",
+        /// The same with the destination queue pair in the hash (E-ECMP, Meta RoCE section 4.2.2).
+        EEcmp = "e-ecmp",
+        /// Leaves by the destination's slice (path pinning, Meta RoCE section 4.1.2).
+        Pinned = "pinned",
+        /// Leaves by load when a queue pair starts (flowlet switching, Meta RoCE section 4.5).
+        Flowlet = "flowlet",
+        /// Switches, every packet in turn to each link of the group.
+        Spray = "spray",
+        /// Switches, every packet to the least loaded link of the group.
+        Adaptive = "adaptive",
+        /// Switches by the destination's number modulo the links (D-mod-K).
+        DModK = "d-mod-k",
+        /// Leaves by entries of a central controller, with E-ECMP behind them (Meta RoCE section 4.3).
+        Te = "te",
+        /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
+        MultipathEcn = "multipath-ecn",
+        /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
+        Disjoint = "disjoint",
+        /// A controller for all jobs: source ports that reach the least used paths (C4P, C4 section III-B).
+        C4p = "c4p",
+    }
 }
 
 impl Balancer {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Ecmp,
-        Self::EEcmp,
-        Self::Pinned,
-        Self::Flowlet,
-        Self::Spray,
-        Self::Adaptive,
-        Self::DModK,
-        Self::Te,
-        Self::MultipathEcn,
-        Self::Disjoint,
-        Self::C4p,
-    ];
-
     /// Whether it splits messages by what queue pairs can carry, whatever the case says.
     pub const fn is_dynamic(self) -> bool {
         matches!(self, Self::MultipathEcn)
@@ -77,13 +66,15 @@ impl Balancer {
     }
 }
 
-/// How messages are posted to the queue pairs of a connection (QP scaling, Meta RoCE section 4.2.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Posting {
-    /// Whole messages, to one queue pair after the other.
-    RoundRobin,
-    /// A part of every message to each: as many acknowledgements for it as queue pairs.
-    Split,
+railtwin_units::choice! {
+    /// How messages are posted to the queue pairs of a connection (QP scaling, Meta RoCE section 4.2.4).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Posting {
+        /// Whole messages, to one queue pair after the other.
+        RoundRobin = "round-robin",
+        /// A part of every message to each: as many acknowledgements for it as queue pairs.
+        Split = "split",
+    }
 }
 
 /// When who planned paths plans again after a fault or a repair.
@@ -113,14 +104,16 @@ impl Replan {
     }
 }
 
-/// What moves in lock step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pace {
-    /// A channel of a ring, or one free exchange: every bundle finds its own rate.
-    Bundle,
-    /// All communicators of a rank class that run the same operation. The operation ends with its slowest
-    /// bundle either way; one that has the links to itself ends at the same time under both.
-    Class,
+railtwin_units::choice! {
+    /// What moves in lock step.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Pace {
+        /// A channel of a ring, or one free exchange: every bundle finds its own rate.
+        Bundle = "bundle",
+        /// All communicators of a rank class that run the same operation. The operation ends with its slowest
+        /// bundle either way; one that has the links to itself ends at the same time under both.
+        Class = "class",
+    }
 }
 
 /// Everything that decides paths.

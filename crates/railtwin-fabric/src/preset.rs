@@ -16,13 +16,15 @@ pub(crate) const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
 /// Port to port latency of a cut-through 51.2T-class chip.
 pub(crate) const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
 
-/// What tier 2 of [`Hpn`] connects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tier2 {
-    /// Any GPU to any GPU.
-    AnyToAny,
-    /// Only GPUs of the same rail, one plane per leaf of a segment (HPN section 10, table 4).
-    RailOnly,
+railtwin_units::choice! {
+    /// What tier 2 of [`Hpn`] connects.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Tier2 {
+        /// Any GPU to any GPU.
+        AnyToAny = "any-to-any",
+        /// Only GPUs of the same rail, one plane per leaf of a segment (HPN section 10, table 4).
+        RailOnly = "rail-only",
+    }
 }
 
 /// Alibaba HPN: rail-optimised, dual-ToR, dual-plane, 51.2T single-chip switches (HPN sections 4 to 7).

@@ -5,15 +5,17 @@ use railtwin_units::stream::mix;
 
 use crate::hash::HashSpec;
 
-/// Which switches hash alike.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Seeds {
-    /// All: the seed of the spec everywhere. Tiers are polarised (HPN section 2.2).
-    Shared,
-    /// Those of a tier.
-    PerTier,
-    /// None.
-    PerSwitch,
+railtwin_units::choice! {
+    /// Which switches hash alike.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Seeds {
+        /// All: the seed of the spec everywhere. Tiers are polarised (HPN section 2.2).
+        Shared = "shared",
+        /// Those of a tier.
+        PerTier = "per-tier",
+        /// None.
+        PerSwitch = "per-switch",
+    }
 }
 
 /// How the switches of a fabric choose among the links of a group.

@@ -4,6 +4,10 @@ use std::fmt;
 use std::ops::BitOr;
 use std::str::FromStr;
 
+use railtwin_units::keys::{Keyed, Kind};
+use railtwin_units::serde::de::{Deserialize, Deserializer, Error as _};
+use railtwin_units::serde::ser::{Serialize, Serializer};
+
 use crate::error::RoutingError;
 use crate::five_tuple::HashKey;
 
@@ -101,6 +105,39 @@ impl Fields {
             out.push(key.ingress_port.to_be_bytes());
         }
         out
+    }
+}
+
+impl Keyed for Fields {
+    const KIND: Kind = Kind::List(&FIELD);
+
+    fn shown(&self) -> Option<String> {
+        Some(if *self == Self::FIVE_TUPLE { "five_tuple".to_owned() } else { self.to_string() })
+    }
+}
+
+/// One name of a list of fields.
+static FIELD: Kind = Kind::Choice(&[
+    "source_ip",
+    "target_ip",
+    "source_port",
+    "target_port",
+    "protocol",
+    "target_qp",
+    "ingress_port",
+    "five_tuple",
+]);
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.collect_seq(self.to_string().split(','))
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(input)?;
+        Self::from_names(names.iter().map(String::as_str)).map_err(D::Error::custom)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The hash by which a switch picks one member of an ECMP group.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::crc::{crc16_ccitt, crc32, crc32c};
@@ -10,37 +9,24 @@ use crate::five_tuple::HashKey;
 use crate::seed_mix::mix;
 use crate::toeplitz::toeplitz_rss;
 
-/// A hash function found in switches. Each is affine over GF(2) for keys of one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HashFunction {
-    /// `crc-16`: CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF), 16 bits.
-    Crc16Ccitt,
-    /// `crc-32`: CRC-32 of IEEE 802.3, 32 bits.
-    Crc32,
-    /// `crc-32c`: CRC-32C of Castagnoli, 32 bits.
-    Crc32c,
-    /// `xor`: XOR of the key's 16-bit words, an odd last byte being padded with zero, 16 bits.
-    XorFold16,
-    /// `toeplitz`: Toeplitz hash under the key of the RSS specification, 32 bits.
-    Toeplitz,
+railtwin_units::choice! {
+    /// A hash function found in switches. Each is affine over GF(2) for keys of one length.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum HashFunction {
+        /// `crc-16`: CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF), 16 bits.
+        Crc16Ccitt = "crc-16",
+        /// `crc-32`: CRC-32 of IEEE 802.3, 32 bits.
+        Crc32 = "crc-32",
+        /// `crc-32c`: CRC-32C of Castagnoli, 32 bits.
+        Crc32c = "crc-32c",
+        /// `xor`: XOR of the key's 16-bit words, an odd last byte being padded with zero, 16 bits.
+        XorFold16 = "xor",
+        /// `toeplitz`: Toeplitz hash under the key of the RSS specification, 32 bits.
+        Toeplitz = "toeplitz",
+    }
 }
 
 impl HashFunction {
-    /// Every function, in the order of their names in errors.
-    pub const ALL: [Self; 5] = [Self::Crc16Ccitt, Self::Crc32, Self::Crc32c, Self::XorFold16, Self::Toeplitz];
-
-    /// The name used in scenarios.
-    #[inline]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Crc16Ccitt => "crc-16",
-            Self::Crc32 => "crc-32",
-            Self::Crc32c => "crc-32c",
-            Self::XorFold16 => "xor",
-            Self::Toeplitz => "toeplitz",
-        }
-    }
-
     /// Bits of the result: 16 or 32.
     #[inline]
     pub const fn width(self) -> u32 {
@@ -62,21 +48,13 @@ impl HashFunction {
     }
 }
 
-impl fmt::Display for HashFunction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl FromStr for HashFunction {
     type Err = RoutingError;
 
     fn from_str(name: &str) -> Result<Self, RoutingError> {
-        Self::ALL.into_iter().find(|function| function.name() == name).ok_or_else(|| {
-            RoutingError::UnknownHashFunction {
-                name: name.to_owned(),
-                accepted: Self::ALL.map(Self::name).join(", "),
-            }
+        Self::named(name).ok_or_else(|| RoutingError::UnknownHashFunction {
+            name: name.to_owned(),
+            accepted: Self::NAMES.join(", "),
         })
     }
 }

@@ -4,7 +4,6 @@ use railtwin_fabric::preset::AiZone;
 use railtwin_units::Rate;
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
 use crate::fabric_spec::set;
 use crate::host_spec::HostSpec;
 
@@ -25,9 +24,9 @@ pub struct AiZoneSpec {
     pub spine_up: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chip: Option<Rate>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,

@@ -6,9 +6,9 @@ use railtwin_units::{Bytes, QuantityError, Rate, SimTime};
 use crate::error::Problem;
 use crate::expect::Amount;
 use crate::scenario::SCHEMA;
-use crate::schema::{Key, Kind, Table, Variant};
 use crate::suggest::{accepted_or_nearest, nearest, quoted};
 use crate::tree::{Entry, Node, Value};
+use railtwin_units::keys::{Key, Kind, Table, Variant};
 
 /// The fastest that anything may be: 1,000 Tbps. Switches add their ports up in 64 bits.
 const FASTEST: Rate = Rate::from_gbps(1_000_000);

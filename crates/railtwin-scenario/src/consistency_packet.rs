@@ -3,7 +3,6 @@ use railtwin_engine::packet::Buffer;
 use railtwin_units::{Bytes, SimTime};
 
 use crate::consistency::Trouble;
-use crate::exact::Exact;
 use crate::packet_spec::{CongestionControlSpec, PacketSpec};
 use crate::scenario::Scenario;
 use crate::switch_spec::{SwitchSpec, TIERS, switch_models};

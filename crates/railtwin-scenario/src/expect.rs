@@ -4,8 +4,6 @@ use std::fmt;
 use railtwin_units::{Bytes, Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
-use crate::exact::Exact;
-
 /// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are
 /// settled when it is expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,12 +1,11 @@
 //! `[fabric]`: a preset with the counts that the text gives, or an imported fabric.
 use railtwin_fabric::clos::ClosSpec;
-use railtwin_fabric::preset::{self, DcnPlus, FatTree, Hpn, LeafSpine};
+use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine, Tier2};
 use railtwin_fabric::{Fabric, FabricError, HostModel};
 use railtwin_units::{Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
 use crate::ai_zone_spec::AiZoneSpec;
-use crate::exact;
 use crate::fabric_bounds::check_bounds;
 use crate::host_spec::HostSpec;
 
@@ -126,25 +125,6 @@ pub(crate) fn set<T: Copy>(slot: &mut T, value: Option<T>) {
     }
 }
 
-/// What tier 2 of `hpn` connects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tier2 {
-    /// Any GPU to any GPU.
-    AnyToAny,
-    /// Only GPUs of the same rail.
-    RailOnly,
-}
-
-impl From<Tier2> for preset::Tier2 {
-    fn from(tier2: Tier2) -> Self {
-        match tier2 {
-            Tier2::AnyToAny => Self::AnyToAny,
-            Tier2::RailOnly => Self::RailOnly,
-        }
-    }
-}
-
 /// What is changed in [`Hpn`]; the fields mean what they mean there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -170,9 +150,9 @@ pub struct HpnSpec {
     pub spine_up: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chip: Option<Rate>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -194,7 +174,7 @@ impl HpnSpec {
         set(&mut hpn.pods, self.pods);
         set(&mut hpn.planes, self.planes);
         set(&mut hpn.dual_tor, self.dual_tor);
-        set(&mut hpn.tier2, self.tier2.map(Into::into));
+        set(&mut hpn.tier2, self.tier2);
         set(&mut hpn.spines, self.spines);
         set(&mut hpn.spine_up, self.spine_up);
         set(&mut hpn.cores, self.cores);
@@ -221,9 +201,9 @@ pub struct DcnPlusSpec {
     pub parallel: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chip: Option<Rate>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -268,13 +248,13 @@ pub struct LeafSpineSpec {
     pub uplinks: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_capacity: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub chip: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<SimTime>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub switch_latency: Option<SimTime>,
     #[serde(skip_serializing_if = "HostSpec::is_empty")]
     pub host: HostSpec,
@@ -307,7 +287,7 @@ impl LeafSpineSpec {
 pub struct FatTreeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Rate>,
 }
 

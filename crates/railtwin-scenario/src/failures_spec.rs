@@ -3,7 +3,6 @@ use railtwin_diagnosis::failure_process::PartKind;
 use railtwin_units::SimTime;
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
 use crate::fault_spec::{Direction, FaultCause, FaultKind, FaultSpec, FaultSubject};
 
 /// What fails by chance in a window of the run, which stands for a longer real time.
@@ -22,10 +21,9 @@ pub struct FailuresSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_day: Option<f64>,
     /// When the window begins.
-    #[serde(default, serialize_with = "exact::write")]
+    #[serde(default)]
     pub from: SimTime,
     /// Its length.
-    #[serde(serialize_with = "exact::write")]
     pub window: SimTime,
     /// Real days that it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,22 +84,18 @@ impl ProcessName {
     }
 }
 
-/// How long repairs take in the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Repairs {
-    /// Shortened as the time between failures is: as many things are broken at once as in reality.
-    #[default]
-    Scaled,
-    /// As long as in reality.
-    Real,
-    /// Nothing is mended.
-    Never,
-}
-
-impl Repairs {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 3] = ["scaled", "real", "never"];
+railtwin_units::choice! {
+    /// How long repairs take in the run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Repairs {
+        /// Shortened as the time between failures is: as many things are broken at once as in reality.
+        #[default]
+        Scaled = "scaled",
+        /// As long as in reality.
+        Real = "real",
+        /// Nothing is mended.
+        Never = "never",
+    }
 }
 
 /// How often one kind of part fails, and the fault that it is then: a fault without a time and a name.
@@ -118,7 +112,7 @@ pub struct RateSpec {
     /// Failures in a month of 30 days for each of these.
     pub per_month: f64,
     /// Mean real time until it works again; none = never.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<SimTime>,
     /// What happens to it.
     pub kind: FaultKind,
@@ -126,10 +120,10 @@ pub struct RateSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaps: Option<u32>,
     /// As of a fault.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<SimTime>,
     /// As of a fault.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<SimTime>,
     /// As of a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +135,7 @@ pub struct RateSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
     /// As of a fault.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<SimTime>,
     /// As of a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,19 +1,19 @@
 //! Intra-host caps by host model, so that a user need not know them: `[fabric.host] caps = "measured"`.
 use railtwin_units::Rate;
 
-use crate::job::{Algorithm, CollectiveKind};
 use crate::scenario::CapSpec;
+use railtwin_workload::{Algorithm, Collective};
 
 /// The caps of a host model: one row for each collective and algorithm.
 pub(crate) struct HostCap {
     model: &'static str,
-    collective: CollectiveKind,
+    collective: Collective,
     algorithm: Algorithm,
     /// Bus bandwidth, gigabytes per second.
     busbw: u64,
 }
 
-const fn cap(model: &'static str, collective: CollectiveKind, algorithm: Algorithm, busbw: u64) -> HostCap {
+const fn cap(model: &'static str, collective: Collective, algorithm: Algorithm, busbw: u64) -> HostCap {
     HostCap { model, collective, algorithm, busbw }
 }
 
@@ -26,7 +26,7 @@ const fn cap(model: &'static str, collective: CollectiveKind, algorithm: Algorit
 /// * `hgx-a100`: close to 240 GB/s in rings over 8 GPUs, as NCCL's maintainers expect (NVIDIA/nccl issue 1712).
 const HOST_CAPS: [HostCap; 13] = {
     use Algorithm::{Nvls, NvlsTree, Ring};
-    use CollectiveKind::{AllGather, AllReduce, ReduceScatter};
+    use Collective::{AllGather, AllReduce, ReduceScatter};
     [
         cap("hgx-h800", AllReduce, Nvls, 362),
         cap("hgx-h800", AllReduce, NvlsTree, 362),

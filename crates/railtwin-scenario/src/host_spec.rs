@@ -3,8 +3,6 @@ use railtwin_fabric::{FabricError, HostModel};
 use railtwin_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
-
 /// A host model with what is changed in it. A field that is `None` takes the model's value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,30 +20,31 @@ pub struct HostSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nic_ports: Option<u32>,
     /// Capacity of a port of a backend NIC.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nic_port_capacity: Option<Rate>,
     /// NVLink capacity of a GPU in one direction; zero = no NVLink.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<Rate>,
     /// PCIe capacity between a GPU and its NIC in one direction.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<Rate>,
     /// Memory of a GPU.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_memory: Option<Bytes>,
     /// Where the intra-host caps of collectives come from; none = from `[[cap]]` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<HostCaps>,
 }
 
-/// Where the intra-host caps of collectives come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostCaps {
-    /// From `[[cap]]` alone.
-    None,
-    /// From what is known of the host model, where `[[cap]]` does not say otherwise.
-    Measured,
+railtwin_units::choice! {
+    /// Where the intra-host caps of collectives come from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HostCaps {
+        /// From `[[cap]]` alone.
+        None = "none",
+        /// From what is known of the host model, where `[[cap]]` does not say otherwise.
+        Measured = "measured",
+    }
 }
 
 impl HostSpec {

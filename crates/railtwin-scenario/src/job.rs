@@ -1,8 +1,8 @@
 //! `[[job]]`: what runs, how large it is, where it is placed, when it starts.
 use railtwin_units::{Bytes, SimTime};
+use railtwin_workload::{Algorithm, Collective, Recompute};
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
 use crate::traffic_spec::TrafficSpec;
 
 /// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
@@ -24,7 +24,7 @@ pub struct JobSpec {
     #[serde(default)]
     pub placement: Placement,
     /// When it starts.
-    #[serde(default, serialize_with = "exact::write")]
+    #[serde(default)]
     pub start: SimTime,
     /// What it does.
     #[serde(flatten)]
@@ -153,59 +153,22 @@ pub struct RecipeSpec {
     pub zero: u32,
     /// What is computed again in the backward pass; left out of the text where nothing but the scores of attention is.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub recompute: RecomputeSpec,
+    pub recompute: Recompute,
     /// What becomes of a job that the memory of a GPU does not hold.
     #[serde(default, skip_serializing_if = "is_default")]
     pub memory: MemoryRule,
 }
 
-/// Which activations are computed again in the backward pass instead of kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecomputeSpec {
-    /// None.
-    None,
-    /// The scores of attention, as flash attention does by itself.
-    #[default]
-    Selective,
-    /// All of a layer but its input.
-    Full,
-}
-
-impl RecomputeSpec {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 3] = ["none", "selective", "full"];
-
-    /// The name in scenarios.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+railtwin_units::choice! {
+    /// What becomes of a job that the memory of a GPU does not hold.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum MemoryRule {
+        /// It is refused.
+        #[default]
+        Check = "check",
+        /// It runs, and a warning says so.
+        Allow = "allow",
     }
-}
-
-impl From<RecomputeSpec> for railtwin_workload::Recompute {
-    fn from(spec: RecomputeSpec) -> Self {
-        match spec {
-            RecomputeSpec::None => Self::None,
-            RecomputeSpec::Selective => Self::Selective,
-            RecomputeSpec::Full => Self::Full,
-        }
-    }
-}
-
-/// What becomes of a job that the memory of a GPU does not hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MemoryRule {
-    /// It is refused.
-    #[default]
-    Check,
-    /// It runs, and a warning says so.
-    Allow,
-}
-
-impl MemoryRule {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 2] = ["check", "allow"];
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -224,9 +187,8 @@ fn half() -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveSpec {
     /// Which.
-    pub kind: CollectiveKind,
+    pub kind: Collective,
     /// Size of the buffer, as nccl-tests counts it.
-    #[serde(serialize_with = "exact::write")]
     pub bytes: Bytes,
     /// How it is carried out; none = what suits the collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,54 +197,21 @@ pub struct CollectiveSpec {
     #[serde(default = "one")]
     pub repeat: u32,
     /// How long every GPU computes before each.
-    #[serde(default, serialize_with = "exact::write")]
+    #[serde(default)]
     pub compute: SimTime,
     /// Which GPUs make a communicator.
     #[serde(default)]
     pub per: Per,
 }
 
-/// A collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CollectiveKind {
-    /// Sum to all.
-    AllReduce,
-    /// Concatenation to all.
-    AllGather,
-    /// Sum, a part to each.
-    ReduceScatter,
-    /// A part from each to each.
-    AllToAll,
-    /// From one to all.
-    Broadcast,
-    /// From each rank to the next.
-    SendReceive,
-}
-
-/// How a collective is carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// In a ring.
-    Ring,
-    /// In double binary trees between hosts, in a chain inside each.
-    Tree,
-    /// Reduced in the NVSwitches of a host, in a ring between hosts.
-    Nvls,
-    /// Reduced in the NVSwitches of a host, in double binary trees between hosts.
-    NvlsTree,
-    /// From each rank straight to each other.
-    Direct,
-}
-
-/// Which GPUs of a job make a communicator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Per {
-    /// All: one communicator.
-    #[default]
-    All,
-    /// Those of one index in their hosts: a communicator per rail (multi-all-reduce).
-    Rail,
+railtwin_units::choice! {
+    /// Which GPUs of a job make a communicator.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Per {
+        /// All: one communicator.
+        #[default]
+        All = "all",
+        /// Those of one index in their hosts: a communicator per rail (multi-all-reduce).
+        Rail = "rail",
+    }
 }

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::SCENARIO;
 use crate::scenario::SCHEMA;
-use crate::schema::{Key, Kind, Table, Variant};
+use railtwin_units::keys::{Key, Kind, Table, Variant};
 
 /// The JSON Schema (draft 2020-12) of a scenario's TOML, for editors and other languages.
 pub fn json_schema() -> Value {
@@ -76,7 +76,7 @@ fn property(key: &'static Key, chosen: Option<&Variant>) -> Value {
         false => one,
     };
     if let Value::Object(schema) = &mut schema {
-        schema.insert("description".to_owned(), json!(key.about));
+        schema.insert("description".to_owned(), json!(key.help()));
     }
     schema
 }

@@ -1,14 +1,18 @@
 //! The keys of a scenario, all but those of `[fabric]`, of faults and of packets.
+use railtwin_engine::{Reaction, Transport};
 use railtwin_fabric::HostModel;
 
-use crate::job::{MemoryRule, RecomputeSpec};
+use railtwin_workload::{Algorithm, Collective, Recompute};
+
+use crate::job::{MemoryRule, Per};
 use crate::keys_fabric::FABRIC;
 use crate::keys_failures::FAILURES;
-use crate::keys_fault::{FAULT, REACTION, TRANSPORT};
+use crate::keys_fault::FAULT;
 use crate::keys_packet::{PACKET, SWITCHES, TROUBLE};
 use crate::keys_telemetry::TELEMETRY;
-use crate::scenario::EngineName;
-use crate::schema::{Key, Kind, Table, Variant, key};
+use crate::routing_spec::RoutingSpec;
+use crate::scenario::{EngineName, RunSpec};
+use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
 /// Bound of counts of work.
 const MANY: i64 = 1_000_000;
@@ -24,15 +28,15 @@ pub(crate) static SCENARIO: Table = Table {
         key("description", Kind::Text, "The question, for people.").fixed(),
         key("seed", Kind::Whole(0, i64::MAX), "Seed of every random stream; default 1."),
         key("engine", Kind::Choice(&EngineName::NAMES), "What executes the case; default flow."),
-        key("run", Kind::Section(&RUN), "How much is run."),
+        key("run", Kind::Section(&RunSpec::TABLE), "How much is run."),
         key("fabric", Kind::Section(&FABRIC), "What the jobs run on.").required(),
-        key("routing", Kind::Section(&ROUTING), "How traffic finds its way."),
+        key("routing", Kind::Section(&RoutingSpec::TABLE), "How traffic finds its way."),
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
         key("fault", Kind::Sections(&FAULT), "What breaks and when."),
         key("failures", Kind::Section(&FAILURES), "What breaks by chance, by rates or from a history."),
-        key("reaction", Kind::Section(&REACTION), "How long the network takes to react to a fault."),
-        key("transport", Kind::Section(&TRANSPORT), "How queue pairs live through a fault."),
+        key("reaction", Kind::Section(&Reaction::TABLE), "How long the network takes to react to a fault."),
+        key("transport", Kind::Section(&Transport::TABLE), "How queue pairs live through a fault."),
         key("packet", Kind::Section(&PACKET), "What only packets ask; the flow engine ignores it."),
         key("switch", Kind::Section(&SWITCHES), "The switches of each tier; the flow engine ignores it."),
         key(
@@ -60,96 +64,6 @@ static GAIN: Table = Table {
     ],
     ..Table::EMPTY
 };
-
-static RUN: Table = Table {
-    title: "[run]",
-    keys: &[
-        key("replicates", Kind::Whole(1, 100_000), "Draws of the hash seeds; default 1."),
-        key("steps", Kind::Whole(1, 100_000), "Training steps in each replicate; default 1."),
-        key(
-            "pace",
-            Kind::Choice(&["bundle", "class"]),
-            "What moves in lock step; default class for training, bundle for collectives.",
-        ),
-        key("throughput", Kind::Time, "Width of the buckets of the throughput table; default no table."),
-    ],
-    ..Table::EMPTY
-};
-
-static ROUTING: Table = Table {
-    title: "[routing]",
-    keys: &[
-        key(
-            "balancer",
-            Kind::Choice(&crate::Balancer::NAMES),
-            "Who picks the path of a queue pair; default ecmp.",
-        ),
-        key(
-            "hash",
-            Kind::Choice(&["crc-16", "crc-32", "crc-32c", "xor", "toeplitz"]),
-            "Hash function of the switches; default crc-32.",
-        ),
-        key("fields", Kind::List(&FIELD), "What the switches hash; default the five-tuple."),
-        key(
-            "seeds",
-            Kind::Choice(&["shared", "per-tier", "per-switch"]),
-            "Which switches share a hash seed; default per-switch.",
-        ),
-        key("queue_pairs", Kind::Whole(1, 1024), "Queue pairs per NIC port of a connection; default 1."),
-        key(
-            "split",
-            Kind::Choice(&["static", "dynamic"]),
-            "How a message is split over queue pairs; default static.",
-        ),
-        key(
-            "posting",
-            Kind::Choice(&["round-robin", "split"]),
-            "How messages are posted to queue pairs: whole in turn, or in parts to all; default round-robin.",
-        ),
-        key(
-            "message",
-            SIZE,
-            "Bytes of a message, whose parts are each acknowledged; default no acknowledgements.",
-        ),
-        key(
-            "resilient",
-            Kind::Bool,
-            "Whether ECMP groups keep their members' numbers, so that only a dead member's flows move; default false.",
-        ),
-        key(
-            "replan",
-            Kind::Choice(&["never", "once", "every"]),
-            "When planned paths are planned again after a fault; default once, for te every.",
-        ),
-        key(
-            "replan_time",
-            Kind::Time,
-            "Time from convergence to the new plan, or the period of plans (default 30 s).",
-        ),
-        key(
-            "core_per_port",
-            Kind::Bool,
-            "Whether core switches hash the port of arrival only; default false.",
-        ),
-        key(
-            "pxn",
-            Kind::Bool,
-            "Whether a message for another rail first crosses NVLink to it; default true.",
-        ),
-    ],
-    ..Table::EMPTY
-};
-
-static FIELD: Kind = Kind::Choice(&[
-    "source_ip",
-    "target_ip",
-    "source_port",
-    "target_port",
-    "protocol",
-    "target_qp",
-    "ingress_port",
-    "five_tuple",
-]);
 
 static JOB: Table = Table {
     title: "[[job]]",
@@ -248,7 +162,7 @@ const RECIPE: &[Key] = &[
     ),
     key(
         "recompute",
-        Kind::Choice(&RecomputeSpec::NAMES),
+        Kind::Choice(&Recompute::NAMES),
         "Activations that are computed again backward instead of kept; default selective, the scores of attention.",
     ),
     key(
@@ -259,9 +173,8 @@ const RECIPE: &[Key] = &[
 ];
 
 const SIZE: Kind = Kind::Size { zero: false };
-const COLLECTIVES: Kind =
-    Kind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"]);
-const ALGORITHMS: Kind = Kind::Choice(&["ring", "tree", "nvls", "nvls-tree", "direct"]);
+const COLLECTIVES: Kind = Kind::Choice(&Collective::NAMES);
+const ALGORITHMS: Kind = Kind::Choice(&Algorithm::NAMES);
 
 static COLLECTIVE: Table = Table {
     title: "`collective`",
@@ -273,7 +186,7 @@ static COLLECTIVE: Table = Table {
         key("compute", Kind::Time, "How long every GPU computes before each; default 0 s."),
         key(
             "per",
-            Kind::Choice(&["all", "rail"]),
+            Kind::Choice(&Per::NAMES),
             "One communicator over all GPUs, or one per rail; default all.",
         ),
     ],

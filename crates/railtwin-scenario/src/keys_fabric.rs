@@ -1,8 +1,10 @@
 //! The keys of `[fabric]`, per preset.
 use railtwin_fabric::HostModel;
+use railtwin_fabric::preset::Tier2;
 
 use crate::fabric_spec::PresetSpec;
-use crate::schema::{Key, Kind, Table, Variant, key};
+use crate::host_spec::HostCaps;
+use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
 /// Bound of counts of switches, segments, pods.
 const SWITCHES: i64 = 65_536;
@@ -52,7 +54,7 @@ const HPN: &[Key] = &[
     key("spare_hosts", Kind::Whole(0, HOSTS), "Backup hosts in a segment."),
     key("planes", Kind::Bool, "Whether the two leaves of a set stand in separate planes."),
     key("dual_tor", Kind::Bool, "Whether a NIC reaches two leaves."),
-    key("tier2", Kind::Choice(&["any-to-any", "rail-only"]), "What tier 2 connects."),
+    key("tier2", Kind::Choice(&Tier2::NAMES), "What tier 2 connects."),
     SPINES,
     SPINE_UP,
     CORES,
@@ -100,7 +102,7 @@ static HOST: Table = Table {
         key("gpu_memory", Kind::Size { zero: false }, "Memory of a GPU."),
         key(
             "caps",
-            Kind::Choice(&["none", "measured"]),
+            Kind::Choice(&HostCaps::NAMES),
             "Whether collectives are held to what hosts of the model achieve; default none.",
         ),
     ],

@@ -2,9 +2,9 @@
 use railtwin_diagnosis::failure_process::{PROCESSES, PartKind};
 
 use crate::failures_spec::Repairs;
-use crate::fault_spec::{FaultCause, FaultKind};
+use crate::fault_spec::{Direction, FaultCause, FaultKind};
 use crate::keys_fault::{MOST_FLAPS, SHARE};
-use crate::schema::{Kind, Table, key};
+use railtwin_units::keys::{Kind, Table, key};
 
 /// Kinds of faults that come by chance while a job runs: all but repairs, and cables that are wrong from the start on.
 const KINDS: [&str; 14] = {
@@ -74,7 +74,7 @@ static RATE: Table = Table {
         key("flaps", Kind::Whole(1, MOST_FLAPS), "As of a fault."),
         key("period", Kind::Time, "As of a fault."),
         key("length", Kind::Time, "As of a fault."),
-        key("direction", Kind::Choice(&["out", "in", "both"]), "As of a fault."),
+        key("direction", Kind::Choice(&Direction::NAMES), "As of a fault."),
         key("capacity", SHARE, "As of a fault."),
         key("loss", SHARE, "As of a fault."),
         key("delay", Kind::Time, "As of a fault."),

@@ -1,6 +1,6 @@
-//! The keys of `[[fault]]`, `[reaction]` and `[transport]`.
-use crate::fault_spec::{FaultCause, FaultKind, FaultSubject};
-use crate::schema::{Kind, Table, key};
+//! The keys of `[[fault]]`.
+use crate::fault_spec::{Direction, FaultCause, FaultKind, FaultSubject};
+use railtwin_units::keys::{Kind, Table, key};
 
 /// Flaps of one fault; each makes events for every cable of the thing.
 pub(crate) const MOST_FLAPS: i64 = 10_000;
@@ -30,7 +30,7 @@ pub(crate) static FAULT: Table = Table {
         key("length", Kind::Time, "How long each flap lasts."),
         key(
             "direction",
-            Kind::Choice(&["out", "in", "both"]),
+            Kind::Choice(&Direction::NAMES),
             "Which links: out of the named end, into it, or both; default both, for latency of a switch out.",
         ),
         key("capacity", SHARE, "Share that is left: of a link's rate, for small-buffer of the buffer."),
@@ -46,63 +46,5 @@ pub(crate) static FAULT: Table = Table {
         key("with", Kind::Text, "The cable that a wrong cable has swapped its far end with."),
     ],
     exactly_one: &FaultSubject::KEYS,
-    ..Table::EMPTY
-};
-
-pub(crate) static REACTION: Table = Table {
-    title: "[reaction]",
-    keys: &[
-        key(
-            "detection",
-            Kind::Time,
-            "From the loss of light until a port counts as down; default 10 ms. What is shorter goes unnoticed.",
-        ),
-        key(
-            "lag_failover",
-            Kind::Time,
-            "Then, until the bond of a NIC has moved its queue pairs to another port; default 100 ms.",
-        ),
-        key(
-            "ecmp_regroup",
-            Kind::Time,
-            "After detection, until a switch leaves its own dead port out of its groups; default 50 ms.",
-        ),
-        key(
-            "withdrawal",
-            Kind::Time,
-            "After detection, until a switch has withdrawn the routes that it lost; default 100 ms.",
-        ),
-        key("convergence", Kind::Time, "Then, until all switches follow changed routes; default 500 ms."),
-        key(
-            "arp_proxy",
-            Kind::Bool,
-            "Whether leaves route the traffic of their own segment instead of bridging it; default true.",
-        ),
-        key("mac_aging", Kind::Time, "Life of a MAC address in a leaf's table; default 300 s."),
-        key(
-            "lacp",
-            Kind::Time,
-            "From the repair of a NIC's cable until its port is in its bond; default 2 s.",
-        ),
-        key("arp", Kind::Time, "Then, until the leaf announces the host again; default 1 s."),
-    ],
-    ..Table::EMPTY
-};
-
-pub(crate) static TRANSPORT: Table = Table {
-    title: "[transport]",
-    keys: &[
-        key(
-            "timeout",
-            Kind::Whole(1, 31),
-            "Exponent of the local ACK timeout, 4.096 us times 2 to this power; default 20.",
-        ),
-        key("retry_count", Kind::Whole(0, 7), "Retransmissions before a queue pair dies; default 7."),
-        key(
-            "resume",
-            Kind::Choice(&["nak", "timeout"]),
-            "When a queue pair goes on over a new path: at once or at its next retransmission; default nak.",
-        ),
-    ],
     ..Table::EMPTY
 };

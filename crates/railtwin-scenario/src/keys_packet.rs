@@ -1,8 +1,8 @@
 //! The keys of `[packet]`, `[switch]` and `[[trouble]]`, which only the packet engine reads.
-use crate::packet_spec::CongestionControlSpec;
-use crate::schema::{Key, Kind, Table, Variant, key};
+use crate::packet_spec::{CongestionControlSpec, PriorityClass};
 use crate::switch_spec::SwitchModelName;
-use crate::trouble_spec::TroubleKind;
+use crate::trouble_spec::{Towards, TroubleKind};
+use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
 const SIZE: Kind = Kind::Size { zero: false };
 const SIZE_OR_ZERO: Kind = Kind::Size { zero: true };
@@ -61,7 +61,7 @@ pub(crate) static PACKET: Table = Table {
     ..Table::EMPTY
 };
 
-static PRIORITY: Kind = Kind::Choice(&["acknowledgements", "clear-to-send"]);
+static PRIORITY: Kind = Kind::Choice(&PriorityClass::NAMES);
 
 static CONGESTION_CONTROL: Table = Table {
     title: "`congestion_control`",
@@ -215,7 +215,7 @@ const CABLE: Key =
     key("cable", Kind::Text, "The cable, by the name of one end, such as leaf-0:uplink-3.").required();
 const TOWARDS: Key = key(
     "towards",
-    Kind::Choice(&["host", "network"]),
+    Kind::Choice(&Towards::NAMES),
     "The direction: down to the host or lower switch, or up from it.",
 )
 .required();

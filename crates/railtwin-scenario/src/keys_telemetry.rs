@@ -1,6 +1,6 @@
 //! The keys of `[telemetry]`.
-use crate::schema::{Kind, Table, key};
 use crate::telemetry_spec::{JitterSpec, TelemetryAxis};
+use railtwin_units::keys::{Kind, Table, key};
 
 static AXIS: Kind = Kind::Choice(&TelemetryAxis::NAMES);
 

@@ -8,7 +8,7 @@
 //! * [`expand`]: a list where one value is wanted is an axis of a sweep.
 //! * [`FailuresSpec`]: faults that are drawn by rates; [`expected_faults`] says how many on average.
 //! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
-//! * [`json_schema`]: the same description of the keys, for editors.
+//! * [`json_schema`], [`reference()`]: the same description of the keys, for editors and for people.
 //!
 //! ```
 //! let text = r#"
@@ -35,7 +35,6 @@ mod check;
 mod consistency;
 mod consistency_packet;
 mod error;
-mod exact;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
@@ -56,6 +55,7 @@ mod keys_telemetry;
 mod packet_spec;
 mod parse;
 mod parts;
+mod reference;
 mod remarks;
 mod resolve;
 mod resolve_caps;
@@ -70,7 +70,6 @@ mod resolve_size;
 mod resolve_trouble;
 mod routing_spec;
 mod scenario;
-mod schema;
 mod settings;
 mod settle;
 mod suggest;
@@ -85,26 +84,29 @@ pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
-    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec, Tier2,
+    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec,
 };
 pub use failures_spec::{FailuresSpec, ProcessName, RateSpec, Repairs};
-pub use fault_spec::{
-    Direction, FaultCause, FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, TransportSpec,
-};
+pub use fault_spec::{Direction, FaultCause, FaultKind, FaultSpec, FaultSubject};
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
-    ALL_JOBS, Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement,
-    RecipeSpec, RecomputeSpec, Work, Workload,
+    ALL_JOBS, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
 pub use packet_spec::{
     AdmissionSpec, CongestionControlSpec, DcqcnSpec, HpccSpec, NicLimitsSpec, PacketSpec, PriorityClass,
     TrimmedSpec,
 };
+// Values of keys that are declared where they are read.
+pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
+pub use railtwin_fabric::preset::Tier2;
+pub use railtwin_routing::Seeds;
+pub use railtwin_workload::{Algorithm, Collective, Recompute};
+pub use reference::reference;
 pub use resolve::{Reader, Source};
 pub use resolve_failures::expected_faults;
-pub use routing_spec::{Balancer, Posting, Replan, RoutingSpec, Seeds, Split};
-pub use scenario::{CapSpec, EngineName, GainSpec, Pace, RunSpec, SCHEMA, Scenario};
+pub use routing_spec::{Replan, RoutingSpec};
+pub use scenario::{CapSpec, EngineName, GainSpec, RunSpec, SCHEMA, Scenario};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};
 pub use switch_spec::{CreditSpec, EcnSpec, SwitchModelName, SwitchSpec, SwitchesSpec};

@@ -4,36 +4,28 @@ use railtwin_units::{Bytes, Rate, SimTime};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::exact;
-
 /// What only packets ask. The fields mean what they mean in [`PacketCase`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PacketSpec {
     /// Payload of a full packet.
-    #[serde(serialize_with = "exact::write")]
     pub payload: Bytes,
     /// Bytes on the wire beside the payload of each data packet.
-    #[serde(serialize_with = "exact::write")]
     pub header: Bytes,
     /// Bytes on the wire of a packet without payload.
-    #[serde(serialize_with = "exact::write")]
     pub control: Bytes,
     /// Packets for one acknowledgement.
     pub acknowledge_every: u32,
     /// Most bytes of a queue pair in flight.
-    #[serde(serialize_with = "exact::write")]
     pub window: Bytes,
     /// Idle time after which a leaf may move a queue pair, for the balancer `flowlet`.
-    #[serde(serialize_with = "exact::write")]
     pub flowlet: SimTime,
     /// Pause without break after which a port is reported.
-    #[serde(serialize_with = "exact::write")]
     pub watchdog: SimTime,
     /// Share of a switch's buffer from which it is reported.
     pub buffer_alarm: f64,
     /// Width of the samples of queues and pauses; none = no samples.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<SimTime>,
     /// Packets without payload that go before data, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,14 +74,15 @@ impl PacketSpec {
     }
 }
 
-/// Packets without payload that may go before data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PriorityClass {
-    /// Acknowledgements.
-    Acknowledgements,
-    /// Clear-to-send of [`AdmissionSpec`].
-    ClearToSend,
+railtwin_units::choice! {
+    /// Packets without payload that may go before data.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PriorityClass {
+        /// Acknowledgements.
+        Acknowledgements = "acknowledgements",
+        /// Clear-to-send of [`AdmissionSpec`].
+        ClearToSend = "clear-to-send",
+    }
 }
 
 /// Receiver-driven admission (Meta RoCE section 5.2.2).
@@ -98,10 +91,8 @@ pub struct AdmissionSpec {
     /// Buffers of a connection.
     pub channels: u32,
     /// Bytes of each.
-    #[serde(serialize_with = "exact::write")]
     pub buffer: Bytes,
     /// Rate at which the receiver copies a buffer out.
-    #[serde(serialize_with = "exact::write")]
     pub copy: Rate,
 }
 
@@ -110,10 +101,8 @@ pub struct AdmissionSpec {
 #[serde(default)]
 pub struct NicLimitsSpec {
     /// Bytes that wait for PCIe before the NIC pauses its leaf.
-    #[serde(serialize_with = "exact::write")]
     pub receive_buffer: Bytes,
     /// Time between two CNPs for one queue pair.
-    #[serde(serialize_with = "exact::write")]
     pub cnp_interval: SimTime,
 }
 
@@ -149,18 +138,12 @@ impl CongestionControlSpec {
 #[allow(missing_docs)] // the fields of `Dcqcn`, one to one
 pub struct DcqcnSpec {
     pub gain: f64,
-    #[serde(serialize_with = "exact::write")]
     pub alpha_timer: SimTime,
-    #[serde(serialize_with = "exact::write")]
     pub increase_timer: SimTime,
-    #[serde(serialize_with = "exact::write")]
     pub byte_counter: Bytes,
     pub recovery_rounds: u32,
-    #[serde(serialize_with = "exact::write")]
     pub additive: Rate,
-    #[serde(serialize_with = "exact::write")]
     pub hyper: Rate,
-    #[serde(serialize_with = "exact::write")]
     pub minimum: Rate,
 }
 
@@ -188,7 +171,6 @@ impl Default for DcqcnSpec {
 pub struct HpccSpec {
     pub target: f64,
     pub stages: u32,
-    #[serde(serialize_with = "exact::write")]
     pub additive: Rate,
 }
 

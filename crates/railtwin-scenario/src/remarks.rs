@@ -31,7 +31,7 @@ fn of_job(name: &str, plan: &railtwin_workload::Plan, spec: &JobSpec) -> Option<
         pattern.communicators.iter().all(|ranks| ranks.iter().all(|rank| *rank == ranks[0]))
     };
     let what = match &spec.work {
-        crate::Work::Collective(collective) => railtwin_workload::Collective::from(collective.kind).name(),
+        crate::Work::Collective(collective) => collective.kind.name(),
         crate::Work::Workload(crate::Workload::Traffic(_)) => "traffic",
         crate::Work::Workload(_) => return None,
     };

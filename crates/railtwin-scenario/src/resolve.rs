@@ -2,20 +2,16 @@
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Case, IntraHostCap, RoutingCase, WorkGraph};
+use railtwin_engine::{Case, IntraHostCap, Pace, RoutingCase, WorkGraph};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::fabric_bounds::note_of_chip;
-use crate::resolve_fault;
 use crate::resolve_job::Planner;
 use crate::resolve_packet;
 use crate::resolve_size::check_size;
 use crate::resolve_trouble::{self, Ground};
-use crate::{
-    FabricSpec, JobSize, JobSpec, Pace, Placement, Posting, RoutingSpec, Scenario, ScenarioError, Seeds,
-    Split,
-};
+use crate::{FabricSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -51,17 +47,12 @@ impl Scenario {
     }
 
     /// What moves in lock step: as written, else rank classes for training and bundles for collectives and transfers.
-    fn pace(&self) -> railtwin_engine::Pace {
+    fn pace(&self) -> Pace {
         let training = self
             .jobs
             .iter()
             .any(|job| matches!(&job.work, crate::Work::Workload(workload) if workload.trains()));
-        match self.run.pace {
-            Some(Pace::Bundle) => railtwin_engine::Pace::Bundle,
-            Some(Pace::Class) => railtwin_engine::Pace::Class,
-            None if training => railtwin_engine::Pace::Class,
-            None => railtwin_engine::Pace::Bundle,
-        }
+        self.run.pace.unwrap_or(if training { Pace::Class } else { Pace::Bundle })
     }
 
     /// Resolves the scenario.
@@ -108,8 +99,8 @@ impl Scenario {
             pace: self.pace(),
             caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
             faults: troubles.faults,
-            reaction: resolve_fault::reaction(&self.reaction),
-            transport: resolve_fault::transport(&self.transport),
+            reaction: self.reaction,
+            transport: self.transport,
             throughput: self.run.throughput,
             impairments: troubles.impairments,
             rank_faults: troubles.rank_faults,
@@ -145,24 +136,13 @@ pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
 
 fn routing(spec: &RoutingSpec) -> RoutingCase {
     let hash = HashSpec::new(spec.hash).with_fields(spec.fields);
-    let seeds = match spec.seeds {
-        Seeds::Shared => railtwin_routing::Seeds::Shared,
-        Seeds::PerTier => railtwin_routing::Seeds::PerTier,
-        Seeds::PerSwitch => railtwin_routing::Seeds::PerSwitch,
-    };
-    let ecmp = EcmpConfig::new(hash, seeds);
+    let ecmp = EcmpConfig::new(hash, spec.seeds);
     RoutingCase {
-        balancer: spec.balancer.into(),
+        balancer: spec.balancer,
         ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
         queue_pairs: spec.queue_pairs,
-        split: match spec.split {
-            Split::Static => railtwin_engine::Split::Static,
-            Split::Dynamic => railtwin_engine::Split::Dynamic,
-        },
-        posting: match spec.posting {
-            Posting::RoundRobin => railtwin_engine::Posting::RoundRobin,
-            Posting::Split => railtwin_engine::Posting::Split,
-        },
+        split: spec.split,
+        posting: spec.posting,
         message: spec.message.map(|bytes| bytes.0),
         resilient: spec.resilient,
         replan: spec.replan(),
@@ -172,8 +152,8 @@ fn routing(spec: &RoutingSpec) -> RoutingCase {
 
 fn cap(spec: &crate::CapSpec) -> IntraHostCap {
     IntraHostCap {
-        collective: spec.collective.into(),
-        algorithm: spec.algorithm.into(),
+        collective: spec.collective,
+        algorithm: spec.algorithm,
         host_model: spec.host.clone(),
         busbw: spec.busbw.bytes_per_s(),
     }

@@ -1,6 +1,6 @@
 //! From the faults of a scenario to the life of every cable.
 use railtwin_engine::fault::events;
-use railtwin_engine::{Fault, Outage, Reaction, Transport};
+use railtwin_engine::{Fault, Outage};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
@@ -8,7 +8,7 @@ use railtwin_units::SimTime;
 
 use crate::resolve::Source;
 use crate::resolve_trouble::Injected;
-use crate::{FaultKind, FaultSpec, FaultSubject, ReactionSpec, Resume, ScenarioError, TransportSpec};
+use crate::{FaultKind, FaultSpec, FaultSubject, ScenarioError};
 
 /// The events of all cables that break, in order of time, and what was injected.
 pub(crate) fn faults(
@@ -149,26 +149,4 @@ pub(crate) fn example(fabric: &Fabric, key: &str) -> Option<String> {
         "spine" => switch(2),
         _ => switch(0),
     }
-}
-
-pub(crate) fn reaction(spec: &ReactionSpec) -> Reaction {
-    Reaction {
-        detection: spec.detection,
-        lag_failover: spec.lag_failover,
-        ecmp_regroup: spec.ecmp_regroup,
-        withdrawal: spec.withdrawal,
-        convergence: spec.convergence,
-        arp_proxy: spec.arp_proxy,
-        mac_aging: spec.mac_aging,
-        lacp: spec.lacp,
-        arp: spec.arp,
-    }
-}
-
-pub(crate) fn transport(spec: &TransportSpec) -> Transport {
-    let resume = match spec.resume {
-        Resume::Nak => railtwin_engine::Resume::Nak,
-        Resume::Timeout => railtwin_engine::Resume::Timeout,
-    };
-    Transport { timeout: spec.timeout, retry_count: spec.retry_count, resume }
 }

@@ -6,13 +6,14 @@ use railtwin_formats::SimaiWorkload;
 use railtwin_units::SimTime;
 use railtwin_workload::models::{MODELS, Transformer};
 use railtwin_workload::recipe::Training;
-use railtwin_workload::{Axis, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork};
+use railtwin_workload::{
+    Axis, Collective, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork,
+};
 
 use crate::resolve::{Reader, Source, ranks};
 use crate::resolve_memory::shortage;
 use crate::{
-    Algorithm, CollectiveKind, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec,
-    ScenarioError, Work, Workload,
+    CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, ScenarioError, Work, Workload,
 };
 
 /// Makes the plans of a scenario's jobs.
@@ -107,7 +108,7 @@ impl Planner<'_> {
             micro_batch: spec.micro_batch,
             interleave: spec.interleave,
             zero: spec.zero,
-            recompute: spec.recompute.into(),
+            recompute: spec.recompute,
             gpu_flops: flops as f64,
             efficiency: spec.efficiency,
         };
@@ -143,7 +144,7 @@ impl Planner<'_> {
     fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
         let ranks = self.ranks_of(job);
         let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
-        let kind = spec.kind.into();
+        let kind = spec.kind;
         let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);
         algorithm.check(kind).map_err(|error| self.error(row, "collective.algorithm", error.to_string()))?;
         if spec.per == Per::Rail && !ranks.is_multiple_of(gpus) {
@@ -155,7 +156,7 @@ impl Planner<'_> {
             Per::All => vec![(0..ranks).collect()],
             Per::Rail => (0..gpus).map(|gpu| (gpu..ranks).step_by(gpus as usize).collect()).collect(),
         };
-        if spec.kind == CollectiveKind::SendReceive {
+        if spec.kind == Collective::SendReceive {
             // Each rank sends to the next; the last to the first.
             for ranks in &mut communicators {
                 let next = |i: usize| ranks[(i + 1) % ranks.len()];
@@ -186,30 +187,5 @@ fn named(job: &JobSpec) -> Option<JobSize> {
     match &job.placement {
         Placement::Hosts(hosts) => Some(JobSize::Hosts(hosts.len() as u32)),
         _ => None,
-    }
-}
-
-impl From<CollectiveKind> for railtwin_workload::Collective {
-    fn from(kind: CollectiveKind) -> Self {
-        match kind {
-            CollectiveKind::AllReduce => Self::AllReduce,
-            CollectiveKind::AllGather => Self::AllGather,
-            CollectiveKind::ReduceScatter => Self::ReduceScatter,
-            CollectiveKind::AllToAll => Self::AllToAll,
-            CollectiveKind::Broadcast => Self::Broadcast,
-            CollectiveKind::SendReceive => Self::SendReceive,
-        }
-    }
-}
-
-impl From<Algorithm> for railtwin_workload::Algorithm {
-    fn from(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Ring => Self::Ring,
-            Algorithm::Tree => Self::Tree,
-            Algorithm::Nvls => Self::Nvls,
-            Algorithm::NvlsTree => Self::NvlsTree,
-            Algorithm::Direct => Self::Direct,
-        }
     }
 }

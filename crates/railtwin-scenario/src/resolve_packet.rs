@@ -7,7 +7,6 @@ use railtwin_engine::packet::{
 use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_units::{Bytes, SimTime};
 
-use crate::exact::Exact;
 use crate::resolve::Source;
 use crate::resolve_fault::{example, nic};
 use crate::switch_spec::TIERS;

@@ -1,15 +1,17 @@
 //! The scenario as types: what a person asks, spelled out.
 use std::collections::BTreeMap;
 
+use railtwin_engine::{Pace, Reaction, Transport};
+use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
+use railtwin_workload::{Algorithm, Collective};
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
 use crate::failures_spec::FailuresSpec;
-use crate::fault_spec::{FaultSpec, ReactionSpec, TransportSpec};
-use crate::job::{Algorithm, CollectiveKind, JobSpec};
+use crate::fault_spec::FaultSpec;
+use crate::job::JobSpec;
 use crate::packet_spec::PacketSpec;
 use crate::routing_spec::RoutingSpec;
 use crate::switch_spec::SwitchesSpec;
@@ -57,10 +59,10 @@ pub struct Scenario {
     pub failures: Option<FailuresSpec>,
     /// How long the network takes to react.
     #[serde(default)]
-    pub reaction: ReactionSpec,
+    pub reaction: Reaction,
     /// How queue pairs live through faults.
     #[serde(default)]
-    pub transport: TransportSpec,
+    pub transport: Transport,
     /// What only packets ask; the flow engine ignores it.
     #[serde(default, skip_serializing_if = "PacketSpec::is_default")]
     pub packet: PacketSpec,
@@ -96,8 +98,8 @@ impl Scenario {
             caps: Vec::new(),
             faults: Vec::new(),
             failures: None,
-            reaction: ReactionSpec::default(),
-            transport: TransportSpec::default(),
+            reaction: Reaction::default(),
+            transport: Transport::default(),
             packet: PacketSpec::default(),
             switch: SwitchesSpec::default(),
             troubles: Vec::new(),
@@ -138,66 +140,30 @@ pub struct GainSpec {
     pub over: String,
 }
 
-/// What executes a case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineName {
-    /// The flow-level engine.
-    #[default]
-    Flow,
-    /// The packet-level engine.
-    Packet,
-}
-
-impl EngineName {
-    /// All of them, in the order of [`Self::NAMES`].
-    pub const ALL: [Self; 2] = [Self::Flow, Self::Packet];
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 2] = ["flow", "packet"];
-
-    /// The name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Flow => Self::NAMES[0],
-            Self::Packet => Self::NAMES[1],
-        }
-    }
-
-    /// The engine of a name; none where there is no such engine.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|engine| engine.name() == name)
+railtwin_units::choice! {
+    /// What executes a case.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum EngineName {
+        /// The flow-level engine.
+        #[default]
+        Flow = "flow",
+        /// The packet-level engine.
+        Packet = "packet",
     }
 }
 
-/// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RunSpec {
-    /// Draws of the hash seeds; percentiles of the step time come from them.
-    pub replicates: u32,
-    /// Training steps of a job in each replicate.
-    pub steps: u32,
-    /// What moves in lock step; none = rank classes for training, bundles for collectives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
-    /// Width of the buckets of the throughput table; none = no table.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
-    pub throughput: Option<SimTime>,
-}
-
-/// What moves in lock step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pace {
-    /// A channel of a ring, or one free exchange.
-    Bundle,
-    /// All communicators of a rank class that run the same operation.
-    Class,
-}
-
-impl Default for RunSpec {
-    fn default() -> Self {
-        Self { replicates: 1, steps: 1, pace: None, throughput: None }
+railtwin_units::section! {
+    /// How much is run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RunSpec "[run]" {
+        /// Draws of the hash seeds.
+        pub replicates: u32 [whole(1..=100_000)] = 1,
+        /// Training steps in each replicate.
+        pub steps: u32 [whole(1..=100_000)] = 1,
+        /// What moves in lock step; default class for training, bundle for collectives.
+        pub pace: Option<Pace> = None,
+        /// Width of the buckets of the throughput table; default no table.
+        pub throughput: Option<SimTime> = None,
     }
 }
 
@@ -205,13 +171,12 @@ impl Default for RunSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CapSpec {
     /// The collective.
-    pub collective: CollectiveKind,
+    pub collective: Collective,
     /// Its algorithm.
     pub algorithm: Algorithm,
     /// The host model; none = every host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The bus bandwidth (as nccl-tests defines it) that a host does not exceed.
-    #[serde(serialize_with = "exact::write")]
     pub busbw: Rate,
 }

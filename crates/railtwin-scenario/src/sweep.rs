@@ -5,9 +5,9 @@ use crate::error::{Problem, ScenarioError};
 use crate::keys::SCENARIO;
 use crate::parse::{check_tree, read};
 use crate::scenario::{EngineName, Scenario};
-use crate::schema::{Kind, Table};
 use crate::settle::settle;
 use crate::tree::{Node, Step, Value, path_text};
+use railtwin_units::keys::{Kind, Table};
 
 /// Points of the largest sweep.
 pub const MOST_POINTS: usize = 100_000;

@@ -3,7 +3,6 @@ use railtwin_engine::packet::{Buffer, Credit, Ecn, Pfc, SwitchModel};
 use railtwin_units::{Bytes, SimTime};
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
 use crate::fabric_spec::{FabricSpec, PresetSpec};
 use crate::packet_spec::none_or_table;
 
@@ -63,10 +62,10 @@ pub struct SwitchSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<SwitchModelName>,
     /// Bytes of the shared pool, or of each ingress port where the buffer is carved.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
     /// Bytes of a shared pool that each ingress port has for itself.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Bytes>,
     /// Share of the free pool that one ingress port may take.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,19 +74,19 @@ pub struct SwitchSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<bool>,
     /// Bytes that arrive while a pause travels; none = from delay, rate and response time.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
     /// Bytes below the threshold at which a paused neighbor may go on.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_offset: Option<Bytes>,
     /// From the arrival of a pause frame until the neighbor stops.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<SimTime>,
     /// Marking at egress.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "none_or_table")]
     pub ecn: Option<EcnSpec>,
     /// Egress queue beyond which packets are trimmed.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<Bytes>,
     /// Virtual output queues with credits.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "none_or_table")]
@@ -97,33 +96,27 @@ pub struct SwitchSpec {
     pub cut_through: Option<bool>,
 }
 
-/// A switch model by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SwitchModelName {
-    /// What the fabric has, with one pool for all ports.
-    Shared,
-    /// What the fabric has, with a buffer carved per ingress port.
-    Carved,
-    /// [`SwitchModel::LEAF`].
-    Leaf,
-    /// [`SwitchModel::DEEP`].
-    Deep,
-}
-
-impl SwitchModelName {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 4] = ["shared", "carved", "leaf", "deep"];
+railtwin_units::choice! {
+    /// A switch model by name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SwitchModelName {
+        /// What the fabric has, with one pool for all ports.
+        Shared = "shared",
+        /// What the fabric has, with a buffer carved per ingress port.
+        Carved = "carved",
+        /// [`SwitchModel::LEAF`].
+        Leaf = "leaf",
+        /// [`SwitchModel::DEEP`].
+        Deep = "deep",
+    }
 }
 
 /// Marking by the length of the egress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EcnSpec {
     /// Up to which nothing is marked.
-    #[serde(serialize_with = "exact::write")]
     pub min: Bytes,
     /// From which everything is marked.
-    #[serde(serialize_with = "exact::write")]
     pub max: Bytes,
     /// Probability just below `max`.
     pub probability: f64,
@@ -133,10 +126,8 @@ pub struct EcnSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreditSpec {
     /// From the request of an ingress port until the grant of the egress is there.
-    #[serde(serialize_with = "exact::write")]
     pub latency: SimTime,
     /// Bytes that a queue is granted without asking.
-    #[serde(serialize_with = "exact::write")]
     pub initial: Bytes,
     /// Factor by which grants grow from round to round.
     pub ramp: u32,

@@ -3,8 +3,6 @@ use railtwin_units::SimTime;
 use railtwin_workload::Axis;
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
-
 /// What a run tells of its ranks. A run without it writes no telemetry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -17,10 +15,10 @@ pub struct TelemetrySpec {
     /// Whether queue pairs tell of their messages.
     pub messages: bool,
     /// How often counters are read; none = never.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<SimTime>,
     /// How often paths of the job are probed; none = never.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<SimTime>,
     /// How much healthy ranks vary.
     pub jitter: JitterSpec,
@@ -47,42 +45,34 @@ impl Default for TelemetrySpec {
     }
 }
 
-/// How much healthy ranks vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum JitterSpec {
-    /// As much as measured clusters do (docs/models/telemetry.md).
-    Measured,
-    /// Not at all.
-    None,
+railtwin_units::choice! {
+    /// How much healthy ranks vary.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JitterSpec {
+        /// As much as measured clusters do (docs/models/telemetry.md).
+        Measured = "measured",
+        /// Not at all.
+        None = "none",
+    }
 }
 
-impl JitterSpec {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 2] = ["measured", "none"];
-}
-
-/// An axis of communicators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TelemetryAxis {
-    /// Tensor parallel.
-    Tp,
-    /// Pipeline parallel.
-    Pp,
-    /// Data parallel.
-    Dp,
-    /// Expert parallel.
-    Ep,
-    /// Data parallel among the ranks that hold the same expert.
-    DpEp,
-    /// A communicator that no axis names.
-    Other,
-}
-
-impl TelemetryAxis {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 6] = ["tp", "pp", "dp", "ep", "dp_ep", "other"];
+railtwin_units::choice! {
+    /// An axis of communicators.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TelemetryAxis {
+        /// Tensor parallel.
+        Tp = "tp",
+        /// Pipeline parallel.
+        Pp = "pp",
+        /// Data parallel.
+        Dp = "dp",
+        /// Expert parallel.
+        Ep = "ep",
+        /// Data parallel among the ranks that hold the same expert.
+        DpEp = "dp_ep",
+        /// A communicator that no axis names.
+        Other = "other",
+    }
 }
 
 impl From<TelemetryAxis> for Axis {

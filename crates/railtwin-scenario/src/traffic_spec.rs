@@ -3,8 +3,6 @@ use railtwin_units::Bytes;
 use railtwin_workload::Traffic;
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
-
 /// Who sends to whom; every transfer has the same bytes and starts with the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "traffic", rename_all = "kebab-case")]
@@ -12,7 +10,6 @@ pub enum TrafficSpec {
     /// Every rank to one other and from one other.
     Permutation {
         /// Bytes of a transfer.
-        #[serde(serialize_with = "exact::write")]
         bytes: Bytes,
         /// Seed of the draw; none = the scenario's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +18,6 @@ pub enum TrafficSpec {
     /// Every rank to the one that comes so many ranks later.
     Shift {
         /// Bytes of a transfer.
-        #[serde(serialize_with = "exact::write")]
         bytes: Bytes,
         /// By how many ranks.
         #[serde(default = "one")]
@@ -30,7 +26,6 @@ pub enum TrafficSpec {
     /// Several ranks to one.
     Incast {
         /// Bytes of a transfer.
-        #[serde(serialize_with = "exact::write")]
         bytes: Bytes,
         /// How many of the other ranks, from the first on; none = all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +37,6 @@ pub enum TrafficSpec {
     /// Every rank to every other.
     AllToAll {
         /// Bytes of a transfer.
-        #[serde(serialize_with = "exact::write")]
         bytes: Bytes,
     },
 }

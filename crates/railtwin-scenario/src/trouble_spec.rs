@@ -2,8 +2,6 @@
 use railtwin_units::SimTime;
 use serde::{Deserialize, Serialize};
 
-use crate::exact;
-
 /// A trouble in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TroubleSpec {
@@ -11,10 +9,10 @@ pub struct TroubleSpec {
     #[serde(flatten)]
     pub kind: TroubleKind,
     /// When it begins.
-    #[serde(default, serialize_with = "exact::write")]
+    #[serde(default)]
     pub from: SimTime,
     /// When it ends; none = never.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exact::write_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<SimTime>,
 }
 
@@ -65,12 +63,13 @@ impl TroubleKind {
         ["loss", "lose-acknowledgement", "slow-receiver", "pause-storm", "small-buffer"];
 }
 
-/// Which of the two links of a cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Towards {
-    /// From the switch down to the host or the lower switch.
-    Host,
-    /// From the host or the lower switch up.
-    Network,
+railtwin_units::choice! {
+    /// Which of the two links of a cable.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Towards {
+        /// From the switch down to the host or the lower switch.
+        Host = "host",
+        /// From the host or the lower switch up.
+        Network = "network",
+    }
 }

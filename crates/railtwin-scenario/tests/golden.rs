@@ -1,4 +1,4 @@
-//! The messages of refused scenarios, and the committed JSON Schema, as files that are read in review.
+//! The messages of refused scenarios, the committed JSON Schema and the reference, as files that are read in review.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use railtwin_scenario::{expand, json_schema};
+use railtwin_scenario::{expand, json_schema, reference};
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -63,4 +63,9 @@ fn refused_scenarios_say_why() {
 fn the_committed_schema_is_up_to_date() {
     let text = serde_json::to_string_pretty(&json_schema()).unwrap();
     golden(&here("../../schemas/scenario.schema.json"), &(text + "\n"));
+}
+
+#[test]
+fn the_committed_reference_is_up_to_date() {
+    golden(&here("../../docs/reference/scenario.md"), &reference());
 }

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use railtwin_fabric::HostModel;
 use railtwin_routing::{Fields, HashFunction};
 use railtwin_scenario::{
-    AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, CollectiveKind, CollectiveSpec, DcnPlusSpec,
+    AiZoneSpec, Algorithm, Amount, Balancer, Bounds, CapSpec, Collective, CollectiveSpec, DcnPlusSpec,
     Direction, EngineName, FabricSpec, FatTreeSpec, FaultCause, FaultKind, FaultSpec, FaultSubject, HostCaps,
     HostSpec, HpnSpec, HtsimSpec, JobSize, JobSpec, LeafSpineSpec, LingjunSpec, MemoryRule, Per, Placement,
-    Posting, PresetSpec, RecipeSpec, RecomputeSpec, Replan, RoutingSpec, RunSpec, Scenario, Seeds,
-    SettingsText, Split, Tier2, TrafficSpec, Work, Workload, expand,
+    Posting, PresetSpec, RecipeSpec, Recompute, Replan, RoutingSpec, RunSpec, Scenario, Seeds, SettingsText,
+    Split, Tier2, TrafficSpec, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -179,8 +179,8 @@ fn routing() -> impl Strategy<Value = RoutingSpec> {
     )
 }
 
-fn kind() -> impl Strategy<Value = CollectiveKind> {
-    use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter, SendReceive};
+fn kind() -> impl Strategy<Value = Collective> {
+    use Collective::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter, SendReceive};
     prop::sample::select(vec![AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendReceive])
 }
 
@@ -217,7 +217,7 @@ fn work() -> impl Strategy<Value = Work> {
     );
     let axes = (1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000, 1u32..=1_000_000);
     let batches = (1u32..=1_000_000, 1u32..=1_000_000, 0.001f64..=1.0, 1u32..=1024, 0u32..=3);
-    let recomputes = vec![RecomputeSpec::None, RecomputeSpec::Selective, RecomputeSpec::Full];
+    let recomputes = vec![Recompute::None, Recompute::Selective, Recompute::Full];
     let rules = vec![MemoryRule::Check, MemoryRule::Allow];
     let held = (prop::sample::select(recomputes), prop::sample::select(rules));
     let recipe = (text(), axes, batches, held).prop_map(|(recipe, (tp, pp, dp, ep), batches, held)| {

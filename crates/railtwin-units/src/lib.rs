@@ -3,6 +3,8 @@
 //! * [`SimTime`]: a moment or a span of simulated time, whole picoseconds.
 //! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
 //! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
+//! * [`choice!`]: one of a few words.
+//! * [`keys`], [`section!`]: the keys of a section of a scenario.
 //! * [`id`]: dense typed ids.
 //! * [`stream`]: named random streams derived from one seed.
 //!
@@ -12,7 +14,13 @@
 //! let size: Bytes = "1 GB".parse().unwrap();
 //! assert_eq!(size.time_at(rate), SimTime::from_ps(20_000_000_000));
 //! ```
+#[doc(hidden)]
+pub use serde;
+
+mod choice;
+mod exact;
 pub mod id;
+pub mod keys;
 pub mod quantity;
 pub mod stream;
 pub mod text;

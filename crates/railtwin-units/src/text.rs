@@ -6,7 +6,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
-use serde::ser::{Serialize, Serializer};
 
 use crate::quantity::{Bytes, Rate, SimTime};
 
@@ -130,12 +129,6 @@ macro_rules! textual {
                     }
                 }
                 input.deserialize_str(Text).map_err(D::Error::custom)
-            }
-        }
-
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-                output.collect_str(self)
             }
         }
     };

@@ -1,87 +1,43 @@
 //! Kinds of collectives, algorithms that carry them out, and bandwidths as nccl-tests defines them.
 use crate::error::WorkloadError;
 
-/// What an operation over a communicator achieves.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Collective {
-    /// Every rank ends with the sum of all buffers; bytes = one buffer.
-    AllReduce,
-    /// Every rank ends with all parts; bytes = the whole result.
-    AllGather,
-    /// Every rank ends with its part of the sum; bytes = the whole input.
-    ReduceScatter,
-    /// Every rank sends a part to every rank; bytes = all that one rank holds.
-    AllToAll,
-    /// One rank's buffer reaches all; bytes = the buffer.
-    Broadcast,
-    /// Pairs of ranks: the first of each pair sends to the second; bytes = one message.
-    SendReceive,
-}
-
-impl Collective {
-    /// All kinds.
-    pub const ALL: [Collective; 6] = [
-        Self::AllReduce,
-        Self::AllGather,
-        Self::ReduceScatter,
-        Self::AllToAll,
-        Self::Broadcast,
-        Self::SendReceive,
-    ];
-
-    /// The name in scenarios and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AllReduce => "all-reduce",
-            Self::AllGather => "all-gather",
-            Self::ReduceScatter => "reduce-scatter",
-            Self::AllToAll => "all-to-all",
-            Self::Broadcast => "broadcast",
-            Self::SendReceive => "send-receive",
-        }
-    }
-
-    /// The kind called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+railtwin_units::choice! {
+    /// What an operation over a communicator achieves.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Collective {
+        /// Every rank ends with the sum of all buffers; bytes = one buffer.
+        AllReduce = "all-reduce",
+        /// Every rank ends with all parts; bytes = the whole result.
+        AllGather = "all-gather",
+        /// Every rank ends with its part of the sum; bytes = the whole input.
+        ReduceScatter = "reduce-scatter",
+        /// Every rank sends a part to every rank; bytes = all that one rank holds.
+        AllToAll = "all-to-all",
+        /// One rank's buffer reaches all; bytes = the buffer.
+        Broadcast = "broadcast",
+        /// Pairs of ranks: the first of each pair sends to the second; bytes = one message.
+        SendReceive = "send-receive",
     }
 }
 
-/// How a collective is carried out.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Algorithm {
-    /// Rings through all ranks, one channel for each NIC of a host.
-    Ring,
-    /// Double binary trees among hosts, a chain inside each, one channel for each NIC of a host.
-    Tree,
-    /// Reduction in the NVSwitch, then a ring among hosts on each rail.
-    Nvls,
-    /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
-    NvlsTree,
-    /// Every rank to every other at once.
-    Direct,
+railtwin_units::choice! {
+    /// How a collective is carried out.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Algorithm {
+        /// Rings through all ranks, one channel for each NIC of a host.
+        Ring = "ring",
+        /// Double binary trees among hosts, a chain inside each, one channel for each NIC of a host.
+        Tree = "tree",
+        /// Reduction in the NVSwitch, then a ring among hosts on each rail.
+        Nvls = "nvls",
+        /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
+        NvlsTree = "nvls-tree",
+        /// Every rank to every other at once.
+        Direct = "direct",
+    }
 }
 
 impl Algorithm {
-    /// All algorithms.
-    pub const ALL: [Algorithm; 5] = [Self::Ring, Self::Tree, Self::Nvls, Self::NvlsTree, Self::Direct];
-
-    /// The name in scenarios and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ring => "ring",
-            Self::Tree => "tree",
-            Self::Nvls => "nvls",
-            Self::NvlsTree => "nvls-tree",
-            Self::Direct => "direct",
-        }
-    }
-
-    /// The algorithm called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
-
     /// What a collective uses unless told otherwise: rings, and direct for all-to-all and send/receive.
     pub fn default_for(collective: Collective) -> Self {
         match collective {

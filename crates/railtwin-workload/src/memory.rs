@@ -14,16 +14,18 @@ const ADAM: f64 = 12.0;
 /// Layers whose whole weights ZeRO's stage 3 holds at once: the one that runs and the one gathered behind it.
 const GATHERED_LAYERS: u32 = 2;
 
-/// Which activations are computed again in the backward pass instead of kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Recompute {
-    /// None.
-    None,
-    /// The scores of attention, as flash attention does by itself.
-    #[default]
-    Selective,
-    /// All of a layer but its input: a forward pass of each layer more.
-    Full,
+railtwin_units::choice! {
+    /// Which activations are computed again in the backward pass instead of kept.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Recompute {
+        /// None.
+        None = "none",
+        /// The scores of attention, as flash attention does by itself.
+        #[default]
+        Selective = "selective",
+        /// All of a layer but its input: a forward pass of each layer more.
+        Full = "full",
+    }
 }
 
 /// Bytes that a GPU holds.

@@ -1,12 +1,11 @@
 //! What a result rests on and the scenario need not say: the efficiency of computation, and the defaults that decide.
 //!
 //! A value that is written and equals its default is told all the same: the answer rests on it either way.
-use railtwin_scenario::{
-    CollectiveKind, FabricSpec, HostSpec, JobSpec, ReactionSpec, RecipeSpec, RecomputeSpec, TransportSpec,
-    Work, Workload,
-};
+use railtwin_engine::{Reaction, Transport};
+use railtwin_scenario::{FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload};
 use railtwin_store::{Figure, RunInfo};
 use railtwin_workload::models::Transformer;
+use railtwin_workload::{Algorithm, Collective, Recompute};
 
 use crate::question::Resolved;
 
@@ -28,12 +27,9 @@ pub fn assumed(resolved: &Resolved) -> Vec<String> {
         let at = if several { format!("job.{row}") } else { "job".to_owned() };
         match &job.work {
             Work::Workload(Workload::Recipe(spec)) => all.extend(of_recipe(resolved, &at, spec)),
-            Work::Collective(spec)
-                if spec.algorithm.is_none() && spec.kind != CollectiveKind::SendReceive =>
-            {
-                let kind = spec.kind.into();
-                let algorithm = railtwin_workload::Algorithm::default_for(kind);
-                all.push(format!("{} by {} ({at}.collective.algorithm)", kind.name(), algorithm.name()));
+            Work::Collective(spec) if spec.algorithm.is_none() && spec.kind != Collective::SendReceive => {
+                let algorithm = Algorithm::default_for(spec.kind);
+                all.push(format!("{} by {algorithm} ({at}.collective.algorithm)", spec.kind));
             }
             _ => {}
         }
@@ -78,7 +74,7 @@ fn of_recipe(resolved: &Resolved, at: &str, spec: &RecipeSpec) -> Vec<String> {
     if spec.pp > 1 && spec.interleave == 1 {
         all.push(format!("stages are not interleaved ({at}.interleave)"));
     }
-    if spec.recompute == RecomputeSpec::Selective {
+    if spec.recompute == Recompute::Selective {
         all.push(format!("scores of attention are not kept, at no cost in time ({at}.recompute)"));
     }
     all
@@ -87,7 +83,7 @@ fn of_recipe(resolved: &Resolved, at: &str, spec: &RecipeSpec) -> Vec<String> {
 fn of_faults(resolved: &Resolved) -> Vec<String> {
     let (scenario, case) = (&resolved.scenario, &resolved.case);
     let mut all = Vec::new();
-    if scenario.transport == TransportSpec::default() {
+    if scenario.transport == Transport::default() {
         let transport = &case.transport;
         all.push(format!(
             "queue pairs try again each {:.3} s, {} times, then die (transport)",
@@ -95,7 +91,7 @@ fn of_faults(resolved: &Resolved) -> Vec<String> {
             transport.retry_count
         ));
     }
-    if scenario.reaction == ReactionSpec::default() {
+    if scenario.reaction == Reaction::default() {
         let reaction = &case.reaction;
         all.push(format!(
             "a dead port is seen after {}, routes follow after {} and {} (reaction)",

@@ -1,4 +1,5 @@
 //! Calls of the command with captured streams, and the scenarios of the tests.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and writes files")]
 use std::path::{Path, PathBuf};
 
 use railtwin_cli::{Streams, run};

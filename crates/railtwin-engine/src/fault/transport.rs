@@ -1,31 +1,29 @@
 //! How a reliable queue pair lives through a path that carries nothing: retransmissions, and its death.
 use railtwin_units::SimTime;
+use railtwin_units::keys::whole;
 
-/// When a queue pair that lost packets goes on over another path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Resume {
-    /// At once: a packet on the new path meets a receiver that still waits for an earlier one, whose negative
-    /// acknowledgement makes the sender go back (go-back-N).
-    Nak,
-    /// At its next retransmission: all packets in flight were lost and none follows them.
-    Timeout,
+railtwin_units::choice! {
+    /// When a queue pair that lost packets goes on over another path.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Resume {
+        /// At once: a packet on the new path meets a receiver that still waits for an earlier one, whose negative
+        /// acknowledgement makes the sender go back (go-back-N).
+        Nak = "nak",
+        /// At its next retransmission: all packets in flight were lost and none follows them.
+        Timeout = "timeout",
+    }
 }
 
-/// Timers of a reliable connection (InfiniBand specification, section 9.7.6.1.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transport {
-    /// Exponent of the local ACK timeout, 1..=31: 4.096 us · 2^timeout.
-    pub timeout: u32,
-    /// Retransmissions without an answer before the queue pair dies, 0..=7.
-    pub retry_count: u32,
-    /// When a queue pair goes on over another path than the one that it lost packets on.
-    pub resume: Resume,
-}
-
-impl Default for Transport {
-    /// NCCL's own: timeout 20, seven retries.
-    fn default() -> Self {
-        Self { timeout: 20, retry_count: 7, resume: Resume::Nak }
+railtwin_units::section! {
+    /// Timers of reliable connections (InfiniBand specification, section 9.7.6.1.3); the defaults are NCCL's own.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Transport "[transport]" {
+        /// Exponent of the local ACK timeout, which is 4.096 us times two to its power.
+        pub timeout: u32 [whole(1..=31)] = 20,
+        /// Retransmissions without an answer before a queue pair dies.
+        pub retry_count: u32 [whole(0..=7)] = 7,
+        /// When a queue pair that lost packets goes on over a new path.
+        pub resume: Resume = Resume::Nak,
     }
 }
 

@@ -1,15 +1,10 @@
-//! Quantities as text that reads back to the very same value.
+//! Quantities as text that reads back to the very same value, for serde.
 //!
-//! The people's form of a quantity keeps one digit before the point and rounds at the sixteenth; a scenario
-//! that is written back must not change by a picosecond, so it takes the largest unit that is whole.
-use railtwin_units::{Bytes, Rate, SimTime};
-use serde::Serializer;
+//! The people's form of a quantity keeps one digit before the point and rounds at the sixteenth; what is written back
+//! must not change by a picosecond, so it takes the largest unit that is whole.
+use serde::ser::{Serialize, Serializer};
 
-/// A quantity with an exact text.
-pub(crate) trait Exact {
-    /// A whole number and a unit.
-    fn exact(&self) -> String;
-}
+use crate::quantity::{Bytes, Rate, SimTime};
 
 /// The largest unit that divides `value`; `units` go from large to small and end at 1.
 fn whole(value: u64, units: &[(&str, u64)]) -> String {
@@ -21,36 +16,46 @@ fn whole(value: u64, units: &[(&str, u64)]) -> String {
     format!("{} {unit}", value / scale)
 }
 
-impl Exact for SimTime {
-    fn exact(&self) -> String {
+impl SimTime {
+    /// A whole number and the largest unit that allows it: `"1500 ns"`. It reads back to the same value.
+    pub fn exact(self) -> String {
         let units =
             [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
         whole(self.ps(), &units)
     }
 }
 
-impl Exact for Bytes {
-    fn exact(&self) -> String {
+impl Serialize for SimTime {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_str(&self.exact())
+    }
+}
+
+impl Bytes {
+    /// A whole number and the largest unit that allows it: `"1500 ns"`. It reads back to the same value.
+    pub fn exact(self) -> String {
         let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
         whole(self.0, &units)
     }
 }
 
-impl Exact for Rate {
-    fn exact(&self) -> String {
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_str(&self.exact())
+    }
+}
+
+impl Rate {
+    /// A whole number and the largest unit that allows it: `"1500 ns"`. It reads back to the same value.
+    pub fn exact(self) -> String {
         let units = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)];
         whole(self.bits_per_s(), &units)
     }
 }
 
-pub(crate) fn write<T: Exact, S: Serializer>(value: &T, output: S) -> Result<S::Ok, S::Error> {
-    output.serialize_str(&value.exact())
-}
-
-pub(crate) fn write_option<T: Exact, S: Serializer>(value: &Option<T>, output: S) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => write(value, output),
-        None => output.serialize_none(),
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_str(&self.exact())
     }
 }
 

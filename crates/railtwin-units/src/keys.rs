@@ -1,0 +1,277 @@
+//! How keys are declared: one declaration of a section serves its type, its default, the checks, the sweeps, the JSON
+//! Schema and the reference.
+//!
+//! A struct that [`section!`](crate::section) declares *is* a section of a scenario, wherever it stands; tables that
+//! depend on one of their keys are written as [`Table`] by hand.
+use std::ops::RangeInclusive;
+
+use crate::quantity::{Bytes, Rate, SimTime};
+
+/// What a key's value may be.
+#[derive(Debug)]
+pub enum Kind {
+    /// The version of the schema.
+    Version,
+    /// Any text but the empty one.
+    Text,
+    /// Lower-case letters, digits and `-`.
+    Name,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// True or false.
+    Bool,
+    /// A whole number in a closed range.
+    Whole(i64, i64),
+    /// A number above the first and up to the second.
+    Share(f64, f64),
+    /// A time with its unit.
+    Time,
+    /// A size above zero, or from zero.
+    Size {
+        /// Whether zero is one.
+        zero: bool,
+    },
+    /// A rate above zero, or from zero.
+    Rate {
+        /// Whether zero is one.
+        zero: bool,
+    },
+    /// A number, or a time, size or rate as text.
+    Amount,
+    /// A list of at least one.
+    List(&'static Kind),
+    /// A table that stands for one value.
+    Value(&'static Table),
+    /// One of these texts, or a table, with an example of it for messages.
+    ChoiceOrValue(&'static [&'static str], &'static Table, &'static str),
+    /// `[name]`
+    Section(&'static Table),
+    /// `[[name]]`
+    Sections(&'static Table),
+    /// A table whose keys are names, each with one such table or a list of them.
+    Named(&'static Table),
+    /// A table whose keys are keys of the scenario, each with one value.
+    Conditions,
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub struct Key {
+    /// How texts call it.
+    pub name: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// Whether it has to be there.
+    pub required: bool,
+    /// Whether a list in its place is an axis of a sweep.
+    pub axis: bool,
+    /// What it is, in sentences.
+    pub about: &'static str,
+    /// What holds without it, as text, where its declaration says that.
+    pub default: Option<fn() -> Option<String>>,
+}
+
+/// A table: its keys, and more keys that depend on one of them.
+#[derive(Debug)]
+pub struct Table {
+    /// How messages call it.
+    pub title: &'static str,
+    /// Keys that are always there.
+    pub keys: &'static [Key],
+    /// Keys that depend on others.
+    pub variants: &'static [Variant],
+    /// Keys of which there is one.
+    pub exactly_one: &'static [&'static str],
+    /// Keys of which there is one at most.
+    pub at_most_one: &'static [&'static str],
+}
+
+/// Keys that a table has while `key` is there (with `value`, if it says one).
+#[derive(Debug)]
+pub struct Variant {
+    /// The key that they depend on.
+    pub key: &'static str,
+    /// Its value; any when none.
+    pub value: Option<&'static str>,
+    /// The keys.
+    pub keys: &'static [Key],
+}
+
+impl Variant {
+    /// How messages call it.
+    pub fn title(&self) -> String {
+        match self.value {
+            Some(value) => format!("{} `{value}`", self.key),
+            None => format!("`{}`", self.key),
+        }
+    }
+}
+
+impl Table {
+    /// Without a key.
+    pub const EMPTY: Self = Self { title: "", keys: &[], variants: &[], exactly_one: &[], at_most_one: &[] };
+
+    /// The key, in any variant: keys of one name are of one kind in all of them, or single values in all of them.
+    pub fn any_key(&self, name: &str) -> Option<&'static Key> {
+        let mut keys = self.keys.iter().chain(self.variants.iter().flat_map(|v| v.keys));
+        keys.find(|key| key.name == name)
+    }
+}
+
+/// A key that may be missing and that a sweep can vary.
+pub const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, required: false, axis: true, about, default: None }
+}
+
+impl Key {
+    /// The same, and it has to be there.
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// A key that a sweep cannot vary.
+    pub const fn fixed(self) -> Self {
+        Self { axis: false, ..self }
+    }
+
+    /// What it is and what holds without it, in one sentence or more.
+    pub fn help(&self) -> String {
+        // Documentation has a blank at the head of each line.
+        let about = self.about.trim();
+        match self.default.and_then(|default| default()) {
+            Some(default) => format!("{}; default {default}.", about.strip_suffix('.').unwrap_or(about)),
+            None => about.to_owned(),
+        }
+    }
+}
+
+/// A type that is the value of a key.
+pub trait Keyed {
+    /// What its text may be.
+    const KIND: Kind;
+
+    /// The text of a value; none where there is nothing to write.
+    fn shown(&self) -> Option<String>;
+
+    /// Whether a text leaves the key out.
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// Whole numbers in a range.
+pub const fn whole(range: RangeInclusive<i64>) -> Kind {
+    Kind::Whole(*range.start(), *range.end())
+}
+
+macro_rules! keyed {
+    ($($type:ty = $kind:expr, $shown:expr;)+) => {
+        $(impl Keyed for $type {
+            const KIND: Kind = $kind;
+
+            fn shown(&self) -> Option<String> {
+                let shown: fn(&$type) -> String = $shown;
+                Some(shown(self))
+            }
+        })+
+    };
+}
+
+keyed! {
+    bool = Kind::Bool, ToString::to_string;
+    u32 = Kind::Whole(0, u32::MAX as i64), ToString::to_string;
+    SimTime = Kind::Time, |time| time.exact();
+    Bytes = Kind::Size { zero: false }, |size| size.exact();
+    Rate = Kind::Rate { zero: false }, |rate| rate.exact();
+}
+
+impl<T: Keyed> Keyed for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn shown(&self) -> Option<String> {
+        self.as_ref().and_then(Keyed::shown)
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+/// Declares a struct that is a section of a scenario: fields are keys, with help, type, range and default.
+///
+/// The first line of a field's documentation is the help of its key. The kind of value follows from the type
+/// ([`Keyed`](crate::keys::Keyed)), or stands in brackets. It gets `Default`, serde under the names of the fields,
+/// and `TABLE`, the description that checks, sweeps, JSON Schema and reference read.
+///
+/// ```
+/// use railtwin_units::{SimTime, keys::whole};
+/// railtwin_units::section! {
+///     /// Timers of a door.
+///     #[derive(Clone, Copy, PartialEq, Debug)]
+///     pub struct Door "[door]" {
+///         /// How long it stays open.
+///         pub open: SimTime = SimTime::from_ns(1_500),
+///         /// How often it is tried.
+///         pub tries: u32 [whole(1..=7)] = 3,
+///     }
+/// }
+/// assert_eq!(Door::default().tries, 3);
+/// assert_eq!(Door::TABLE.keys[0].help(), "How long it stays open; default 1500 ns.");
+/// ```
+#[macro_export]
+macro_rules! section {
+    (
+        $(#[$outer:meta])*
+        $visible:vis struct $name:ident $title:literal {
+            $(
+                $(#[doc = $about:literal])+
+                $field_visible:vis $field:ident : $type:ty $([$kind:expr])? = $default:expr
+            ),+ $(,)?
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
+        #[serde(default, crate = "railtwin_units::serde")]
+        $visible struct $name {
+            $(
+                $(#[doc = $about])+
+                #[serde(skip_serializing_if = "railtwin_units::keys::Keyed::is_absent")]
+                $field_visible $field: $type
+            ),+
+        }
+
+        impl $name {
+            /// How the section is described.
+            pub const TABLE: $crate::keys::Table = $crate::keys::Table {
+                title: $title,
+                keys: &[$($crate::keys::Key {
+                    name: stringify!($field),
+                    kind: $crate::kind_of!($type $(, $kind)?),
+                    required: false,
+                    axis: true,
+                    about: concat!($($about),+),
+                    default: Some(|| $crate::keys::Keyed::shown(&<Self as Default>::default().$field)),
+                }),+],
+                ..$crate::keys::Table::EMPTY
+            };
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default),+ }
+            }
+        }
+    };
+}
+
+/// The kind of a key: as it is written, else as its type says.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kind_of {
+    ($type:ty) => {
+        <$type as $crate::keys::Keyed>::KIND
+    };
+    ($type:ty, $kind:expr) => {
+        $kind
+    };
+}
