@@ -175,7 +175,7 @@ impl Checker<'_> {
 
 /// The variant of `table` that `node` has chosen.
 fn variant_of(node: &Node, table: &'static Table) -> Option<&'static Variant> {
-    table.variants.iter().find(|variant| {
+    table.variants().find(|variant| {
         node.get(variant.key).is_some_and(|chosen| match variant.value {
             Some(value) => chosen.text() == Some(value),
             None => true,

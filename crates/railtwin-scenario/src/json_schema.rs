@@ -24,8 +24,8 @@ fn table(table: &'static Table) -> Value {
     if table.variants.is_empty() {
         return object(table, table.keys.iter().collect(), None);
     }
-    let alternatives = table.variants.iter().map(|variant| {
-        let selectors: Vec<&str> = table.variants.iter().map(|v| v.key).collect();
+    let alternatives = table.variants().map(|variant| {
+        let selectors: Vec<&str> = table.variants().map(|v| v.key).collect();
         let common =
             table.keys.iter().filter(|key| key.name == variant.key || !selectors.contains(&key.name));
         object(table, common.chain(variant.keys).collect(), Some(variant))

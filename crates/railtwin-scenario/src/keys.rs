@@ -107,7 +107,7 @@ static WORKLOAD: Table = Table {
         key("connections", Kind::Text, "Path of an htsim connection matrix (.cm)."),
         key("traffic", Kind::Choice(&crate::TrafficSpec::NAMES), "Plain transfers by a pattern."),
     ],
-    variants: &[
+    variants: &[&[
         Variant { key: "recipe", value: None, keys: RECIPE },
         Variant { key: "simai", value: None, keys: SIMAI },
         Variant { key: "chakra", value: None, keys: &[] },
@@ -116,7 +116,7 @@ static WORKLOAD: Table = Table {
         Variant { key: "traffic", value: Some("shift"), keys: SHIFT },
         Variant { key: "traffic", value: Some("incast"), keys: INCAST },
         Variant { key: "traffic", value: Some("all-to-all"), keys: &[TRANSFER] },
-    ],
+    ]],
     exactly_one: &["recipe", "simai", "chakra", "connections", "traffic"],
     ..Table::EMPTY
 };

@@ -20,7 +20,7 @@ pub(crate) static FABRIC: Table = Table {
         key("lingjun", Kind::Text, "Path of a lingjun topo.csv to import."),
         key("htsim", Kind::Text, "Path of an htsim .topo file to import."),
     ],
-    variants: &[
+    variants: &[&[
         Variant { key: "preset", value: Some("hpn"), keys: HPN },
         Variant { key: "preset", value: Some("dcn-plus"), keys: DCN_PLUS },
         Variant { key: "preset", value: Some("ai-zone"), keys: AI_ZONE },
@@ -28,7 +28,7 @@ pub(crate) static FABRIC: Table = Table {
         Variant { key: "preset", value: Some("fat-tree"), keys: FAT_TREE },
         Variant { key: "lingjun", value: None, keys: &[HOST_KEY] },
         Variant { key: "htsim", value: None, keys: &[] },
-    ],
+    ]],
     exactly_one: &["preset", "lingjun", "htsim"],
     ..Table::EMPTY
 };
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_name_are_of_one_kind_in_all_presets() {
-        for variant in FABRIC.variants {
+        for variant in FABRIC.variants() {
             for one in variant.keys {
                 let any = FABRIC.any_key(one.name).expect("it is in a variant");
                 assert_eq!(format!("{:?}", one.kind), format!("{:?}", any.kind));

@@ -66,12 +66,12 @@ static PRIORITY: Kind = Kind::Choice(&PriorityClass::NAMES);
 static CONGESTION_CONTROL: Table = Table {
     title: "`congestion_control`",
     keys: &[key("kind", Kind::Choice(&CongestionControlSpec::NAMES), "Who slows senders down.").required()],
-    variants: &[
+    variants: &[&[
         Variant { key: "kind", value: Some("none"), keys: &[] },
         Variant { key: "kind", value: Some("dcqcn"), keys: DCQCN },
         Variant { key: "kind", value: Some("hpcc"), keys: HPCC },
         Variant { key: "kind", value: Some("trimmed"), keys: TRIMMED },
-    ],
+    ]],
     ..Table::EMPTY
 };
 
@@ -201,13 +201,13 @@ pub(crate) static TROUBLE: Table = Table {
         key("from", Kind::Time, "When it begins; default 0 s."),
         key("until", Kind::Time, "When it ends; default never."),
     ],
-    variants: &[
+    variants: &[&[
         Variant { key: "kind", value: Some("loss"), keys: &[CABLE, TOWARDS, LOST] },
         Variant { key: "kind", value: Some("lose-acknowledgement"), keys: &[CABLE, TOWARDS] },
         Variant { key: "kind", value: Some("slow-receiver"), keys: &[NIC_KEY, TAKEN] },
         Variant { key: "kind", value: Some("pause-storm"), keys: &[PORT] },
         Variant { key: "kind", value: Some("small-buffer"), keys: &[SWITCH_KEY, WORKS] },
-    ],
+    ]],
     ..Table::EMPTY
 };
 
@@ -234,7 +234,7 @@ mod tests {
     fn every_kind_has_its_keys() {
         for table in [&CONGESTION_CONTROL, &TROUBLE] {
             let Kind::Choice(names) = table.keys[0].kind else { panic!("{}", table.title) };
-            let of: Vec<_> = table.variants.iter().filter_map(|variant| variant.value).collect();
+            let of: Vec<_> = table.variants().filter_map(|variant| variant.value).collect();
             assert_eq!(of, names, "{}", table.title);
         }
     }

@@ -27,7 +27,7 @@ fn section(page: &mut String, table: &'static Table) {
         }
     }
     let mut inner = rows(page, table.keys);
-    for variant in table.variants.iter().filter(|variant| !variant.keys.is_empty()) {
+    for variant in table.variants().filter(|variant| !variant.keys.is_empty()) {
         let _ = match variant.value {
             Some(value) => write!(page, "\nWith `{} = \"{value}\"`:\n\n", variant.key),
             None => write!(page, "\nWith `{}`:\n\n", variant.key),

@@ -1,14 +1,14 @@
 //! How keys are declared: one declaration of a section serves its type, its default, the checks, the sweeps, the JSON
 //! Schema and the reference.
 //!
-//! A struct that [`section!`](crate::section) declares *is* a section of a scenario, wherever it stands; tables that
-//! depend on one of their keys are written as [`Table`] by hand.
+//! A struct that [`section!`](crate::section) declares *is* a section of a scenario, wherever it stands; an enum that
+//! [`variants!`](crate::variants) declares is a table whose keys depend on one of them.
 use std::ops::RangeInclusive;
 
 use crate::quantity::{Bytes, Rate, SimTime};
 
 /// What a key's value may be.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// The version of the schema.
     Version,
@@ -54,8 +54,19 @@ pub enum Kind {
     Conditions,
 }
 
+/// Which engine reads a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reader {
+    /// Every one, or what is before and after them.
+    All,
+    /// The flow-level engine alone.
+    Flow,
+    /// The packet-level engine alone.
+    Packet,
+}
+
 /// A key of a table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// How texts call it.
     pub name: &'static str,
@@ -65,6 +76,8 @@ pub struct Key {
     pub required: bool,
     /// Whether a list in its place is an axis of a sweep.
     pub axis: bool,
+    /// Which engine reads it, and what is in it.
+    pub reader: Reader,
     /// What it is, in sentences.
     pub about: &'static str,
     /// What holds without it, as text, where its declaration says that.
@@ -72,14 +85,14 @@ pub struct Key {
 }
 
 /// A table: its keys, and more keys that depend on one of them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// How messages call it.
     pub title: &'static str,
     /// Keys that are always there.
     pub keys: &'static [Key],
-    /// Keys that depend on others.
-    pub variants: &'static [Variant],
+    /// Keys that depend on others, in groups that may stand in several tables.
+    pub variants: &'static [&'static [Variant]],
     /// Keys of which there is one.
     pub exactly_one: &'static [&'static str],
     /// Keys of which there is one at most.
@@ -87,7 +100,7 @@ pub struct Table {
 }
 
 /// Keys that a table has while `key` is there (with `value`, if it says one).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// The key that they depend on.
     pub key: &'static str,
@@ -113,14 +126,19 @@ impl Table {
 
     /// The key, in any variant: keys of one name are of one kind in all of them, or single values in all of them.
     pub fn any_key(&self, name: &str) -> Option<&'static Key> {
-        let mut keys = self.keys.iter().chain(self.variants.iter().flat_map(|v| v.keys));
+        let mut keys = self.keys.iter().chain(self.variants().flat_map(|variant| variant.keys));
         keys.find(|key| key.name == name)
+    }
+
+    /// All variants of all groups.
+    pub fn variants(&self) -> impl Iterator<Item = &'static Variant> {
+        self.variants.iter().copied().flatten()
     }
 }
 
 /// A key that may be missing and that a sweep can vary.
 pub const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: false, axis: true, about, default: None }
+    Key { name, kind, required: false, axis: true, reader: Reader::All, about, default: None }
 }
 
 impl Key {
@@ -132,6 +150,16 @@ impl Key {
     /// A key that a sweep cannot vary.
     pub const fn fixed(self) -> Self {
         Self { axis: false, ..self }
+    }
+
+    /// A key that only the flow-level engine reads.
+    pub const fn flow(self) -> Self {
+        Self { reader: Reader::Flow, ..self }
+    }
+
+    /// A key that only the packet-level engine reads.
+    pub const fn packet(self) -> Self {
+        Self { reader: Reader::Packet, ..self }
     }
 
     /// What it is and what holds without it, in one sentence or more.
@@ -180,6 +208,9 @@ macro_rules! keyed {
 keyed! {
     bool = Kind::Bool, ToString::to_string;
     u32 = Kind::Whole(0, u32::MAX as i64), ToString::to_string;
+    u64 = Kind::Whole(0, i64::MAX), ToString::to_string;
+    f64 = Kind::Share(0.0, 1.0), ToString::to_string;
+    String = Kind::Text, Clone::clone;
     SimTime = Kind::Time, |time| time.exact();
     Bytes = Kind::Size { zero: false }, |size| size.exact();
     Rate = Kind::Rate { zero: false }, |rate| rate.exact();
@@ -197,81 +228,27 @@ impl<T: Keyed> Keyed for Option<T> {
     }
 }
 
-/// Declares a struct that is a section of a scenario: fields are keys, with help, type, range and default.
-///
-/// The first line of a field's documentation is the help of its key. The kind of value follows from the type
-/// ([`Keyed`](crate::keys::Keyed)), or stands in brackets. It gets `Default`, serde under the names of the fields,
-/// and `TABLE`, the description that checks, sweeps, JSON Schema and reference read.
-///
-/// ```
-/// use railtwin_units::{SimTime, keys::whole};
-/// railtwin_units::section! {
-///     /// Timers of a door.
-///     #[derive(Clone, Copy, PartialEq, Debug)]
-///     pub struct Door "[door]" {
-///         /// How long it stays open.
-///         pub open: SimTime = SimTime::from_ns(1_500),
-///         /// How often it is tried.
-///         pub tries: u32 [whole(1..=7)] = 3,
-///     }
-/// }
-/// assert_eq!(Door::default().tries, 3);
-/// assert_eq!(Door::TABLE.keys[0].help(), "How long it stays open; default 1500 ns.");
-/// ```
-#[macro_export]
-macro_rules! section {
-    (
-        $(#[$outer:meta])*
-        $visible:vis struct $name:ident $title:literal {
-            $(
-                $(#[doc = $about:literal])+
-                $field_visible:vis $field:ident : $type:ty $([$kind:expr])? = $default:expr
-            ),+ $(,)?
-        }
-    ) => {
-        $(#[$outer])*
-        #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
-        #[serde(default, crate = "railtwin_units::serde")]
-        $visible struct $name {
-            $(
-                $(#[doc = $about])+
-                #[serde(skip_serializing_if = "railtwin_units::keys::Keyed::is_absent")]
-                $field_visible $field: $type
-            ),+
-        }
-
-        impl $name {
-            /// How the section is described.
-            pub const TABLE: $crate::keys::Table = $crate::keys::Table {
-                title: $title,
-                keys: &[$($crate::keys::Key {
-                    name: stringify!($field),
-                    kind: $crate::kind_of!($type $(, $kind)?),
-                    required: false,
-                    axis: true,
-                    about: concat!($($about),+),
-                    default: Some(|| $crate::keys::Keyed::shown(&<Self as Default>::default().$field)),
-                }),+],
-                ..$crate::keys::Table::EMPTY
-            };
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: $default),+ }
-            }
-        }
+/// A list that is not written is empty, and an empty one is not written.
+impl<T: Keyed> Keyed for Vec<T> {
+    const KIND: Kind = match &T::KIND {
+        Kind::Section(table) => Kind::Sections(table),
+        _ => Kind::List(&T::KIND),
     };
+
+    fn shown(&self) -> Option<String> {
+        let items: Option<Vec<String>> = self.iter().map(Keyed::shown).collect();
+        items.filter(|items| !items.is_empty()).map(|items| items.join(", "))
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
 }
 
-/// The kind of a key: as it is written, else as its type says.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! kind_of {
-    ($type:ty) => {
-        <$type as $crate::keys::Keyed>::KIND
-    };
-    ($type:ty, $kind:expr) => {
-        $kind
-    };
+/// The kind of a key that holds a table: a section by the bracket of its title, else a value.
+pub const fn table(table: &'static Table) -> Kind {
+    match table.title.as_bytes() {
+        [b'[', ..] => Kind::Section(table),
+        _ => Kind::Value(table),
+    }
 }

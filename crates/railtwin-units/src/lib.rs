@@ -4,7 +4,7 @@
 //! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
 //! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
 //! * [`choice!`]: one of a few words.
-//! * [`keys`], [`section!`]: the keys of a section of a scenario.
+//! * [`keys`], [`section!`], [`variants!`]: the keys of a section of a scenario.
 //! * [`id`]: dense typed ids.
 //! * [`stream`]: named random streams derived from one seed.
 //!
@@ -22,6 +22,7 @@ mod exact;
 pub mod id;
 pub mod keys;
 pub mod quantity;
+mod section;
 pub mod stream;
 pub mod text;
 
