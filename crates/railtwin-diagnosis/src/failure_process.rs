@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use railtwin_records::FaultKind;
-use serde::{Deserialize, Serialize};
 
 use crate::downtime::history::{SHIPPED_DAYS, SHIPPED_HOSTS, shipped};
 use crate::failure_rates::{Cause, FailureRate, FailureRates, HPN_ACCESS_CABLE, HPN_LEAF, MONTH_H, REPAIR_H};
@@ -20,40 +19,30 @@ const HARDWARE_SLOWDOWN: f64 = 2.0;
 /// Seconds of a stall of storage that ends a job: the ten minutes after which PyTorch gives a collective up.
 const STALL_S: f64 = 600.0;
 
-/// A kind of part that fails.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartKind {
-    /// A GPU with a rank on it.
-    Gpu,
-    /// A process of a job.
-    Rank,
-    /// A NIC of a host that a job runs on.
-    Nic,
-    /// A host that a job runs on.
-    Host,
-    /// A cable between such a NIC and its leaf.
-    AccessCable,
-    /// A cable from such a leaf up.
-    UplinkCable,
-    /// A leaf with such a cable.
-    Leaf,
-    /// A spine over such a leaf.
-    Spine,
-    /// A job.
-    Job,
-    /// Storage as a whole.
-    Storage,
-}
-
-impl PartKind {
-    /// The names in scenarios, in the order of the kinds.
-    pub const NAMES: [&'static str; 10] =
-        ["gpu", "rank", "nic", "host", "access-cable", "uplink-cable", "leaf", "spine", "job", "storage"];
-
-    /// The name in scenarios.
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+railtwin_units::choice! {
+    /// A kind of part that fails.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum PartKind {
+        /// A GPU with a rank on it.
+        Gpu = "gpu",
+        /// A process of a job.
+        Rank = "rank",
+        /// A NIC of a host that a job runs on.
+        Nic = "nic",
+        /// A host that a job runs on.
+        Host = "host",
+        /// A cable between such a NIC and its leaf.
+        AccessCable = "access-cable",
+        /// A cable from such a leaf up.
+        UplinkCable = "uplink-cable",
+        /// A leaf with such a cable.
+        Leaf = "leaf",
+        /// A spine over such a leaf.
+        Spine = "spine",
+        /// A job.
+        Job = "job",
+        /// Storage as a whole.
+        Storage = "storage",
     }
 }
 
@@ -108,23 +97,31 @@ const HOST_DOWN: Fall = Fall::new(PartKind::Host, FaultKind::Down, Cause::Unknow
 const STALL: Fall = Fall::new(PartKind::Storage, FaultKind::StorageStall, Cause::Unknown).by(STALL_S);
 const SLOW_NIC: Fall = Fall::new(PartKind::Nic, FaultKind::Slow, Cause::Unknown);
 
-/// The processes by name.
-pub const PROCESSES: [&str; 4] = ["c4", "llama3", "hpn", "infinitehbd"];
+railtwin_units::choice! {
+    /// A published process (docs/models/faults.md).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Process {
+        /// C4, Table I: a month of 4,096 GPUs. GPU errors are local and so are most timeouts; those that are not are
+        /// taken for a mismatch of sizes, a leaf, and storage.
+        C4 = "c4",
+        /// The 419 unexpected interruptions of Llama 3 405B.
+        Llama3 = "llama3",
+        /// HPN, section 2.3: access cables and leaves.
+        Hpn = "hpn",
+        /// The history in `data/failures` as rates: 240 days of 400 hosts, with its mean times to repair.
+        InfiniteHbd = "infinitehbd",
+    }
+}
 
-/// The hazards of the process called so; none where there is none.
-///
-/// * `c4`: Table I, a month of 4,096 GPUs. GPU errors are local and so are most timeouts; those that are not are taken
-///   for a mismatch of sizes, a leaf, and storage.
-/// * `llama3`: the 419 unexpected interruptions of Llama 3 405B.
-/// * `hpn`: HPN, section 2.3: access cables and leaves.
-/// * `infinitehbd`: the history in `data/failures`, 240 days of 400 hosts, with its mean times to repair.
-pub fn process(name: &str) -> Option<Vec<Hazard>> {
-    match name {
-        "c4" => Some(c4()),
-        "llama3" => Some(llama3()),
-        "hpn" => Some(hpn()),
-        "infinitehbd" => Some(infinitehbd()),
-        _ => None,
+impl Process {
+    /// What fails in it, and how often.
+    pub fn hazards(self) -> Vec<Hazard> {
+        match self {
+            Self::C4 => c4(),
+            Self::Llama3 => llama3(),
+            Self::Hpn => hpn(),
+            Self::InfiniteHbd => infinitehbd(),
+        }
     }
 }
 
@@ -223,36 +220,39 @@ fn infinitehbd() -> Vec<Hazard> {
 mod tests {
     use super::*;
 
-    fn sum(name: &str) -> f64 {
-        process(name).unwrap().iter().map(|hazard| hazard.per_month).sum()
+    fn sum(process: Process) -> f64 {
+        process.hazards().iter().map(|hazard| hazard.per_month).sum()
     }
 
     #[test]
     fn processes_fail_as_often_as_their_sources_say() {
-        assert!((sum("c4") * 4096.0 - 40.0).abs() < 1e-9);
-        assert!((sum("llama3") * 16_384.0 * 54.0 / 30.0 - 419.0).abs() < 1e-9);
-        assert_eq!(sum("hpn"), HPN_ACCESS_CABLE + HPN_LEAF);
+        assert!((sum(Process::C4) * 4096.0 - 40.0).abs() < 1e-9);
+        assert!((sum(Process::Llama3) * 16_384.0 * 54.0 / 30.0 - 419.0).abs() < 1e-9);
+        assert_eq!(sum(Process::Hpn), HPN_ACCESS_CABLE + HPN_LEAF);
         // Of 381 faults: 3 corrected or inside a host, 24 fans, 21 power supplies, 64 tests, a battery, 2 changes, a tool.
         assert!(
-            (sum("infinitehbd") * 400.0 * 8.0 - f64::from(381 - 3 - 24 - 21 - 64 - 1 - 2 - 1)).abs() < 1e-9
+            (sum(Process::InfiniteHbd) * 400.0 * 8.0 - f64::from(381 - 3 - 24 - 21 - 64 - 1 - 2 - 1)).abs()
+                < 1e-9
         );
-        assert!(process("hpn-dual").is_none());
     }
 
     #[test]
     fn names_are_told_apart_and_every_process_is_known() {
-        for name in PROCESSES {
-            let hazards = process(name).unwrap();
+        for process in Process::ALL {
+            let hazards = process.hazards();
             let names: std::collections::BTreeSet<&str> = hazards.iter().map(|h| h.name.as_str()).collect();
-            assert_eq!(names.len(), hazards.len(), "{name}");
-            assert!(hazards.iter().all(|hazard| hazard.per_month > 0.0 && hazard.repair_h > 0.0), "{name}");
+            assert_eq!(names.len(), hazards.len(), "{process}");
+            assert!(
+                hazards.iter().all(|hazard| hazard.per_month > 0.0 && hazard.repair_h > 0.0),
+                "{process}"
+            );
         }
     }
 
     #[test]
     fn what_is_not_local_in_c4_is_no_single_host() {
         let of = |part| {
-            let own = process("c4").unwrap().into_iter().filter(move |hazard| hazard.fall.part == part);
+            let own = Process::C4.hazards().into_iter().filter(move |hazard| hazard.fall.part == part);
             (own.map(|hazard| hazard.per_month).sum::<f64>() * 4096.0).round()
         };
         // Table I: 2 of 8, 2 of 11 and 3 of 5 are not local.

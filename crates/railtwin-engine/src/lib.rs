@@ -30,7 +30,7 @@ pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
-pub use fault::{Fault, FaultKind, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
+pub use fault::{CableState, Fault, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;

@@ -5,7 +5,7 @@ use railtwin_engine::choose::View as Paths;
 use railtwin_engine::fault::{Change, Known, Moment, black_hole, timeline};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    BundleTable, Case, Engine, FaultKind, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
+    BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
     WorkGraph,
 };
 use railtwin_fabric::Fabric;
@@ -222,8 +222,8 @@ fn strike(moment: &Moment, fabric: &Fabric, flight: &mut Flight, waiting: &mut W
     let (cable, dead) = match moment.change {
         Change::Struck(cable, kind) => {
             let kind = match kind {
-                FaultKind::Down => IncidentKind::Down(cable),
-                FaultKind::Up => IncidentKind::Up(cable),
+                CableState::Down => IncidentKind::Down(cable),
+                CableState::Up => IncidentKind::Up(cable),
             };
             log.incidents.push(Incident { at: moment.at, kind });
             return;

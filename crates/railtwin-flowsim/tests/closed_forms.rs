@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::{
-    Balancer, Case, Engine, Fault, FaultKind, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
+    Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
 };
 use railtwin_fabric::preset::{Hpn, LeafSpine};
 use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId, NicModel};
@@ -253,16 +253,16 @@ fn a_dynamic_split_is_never_slower_than_a_static_one_here() {
 #[test]
 fn a_cable_down_for_a_while_costs_that_while() {
     let fabric = one_leaf(2, 1);
-    let make = |faults: &[(u64, FaultKind)], fabric: Fabric| {
+    let make = |faults: &[(u64, CableState)], fabric: Fabric| {
         let cable = fabric.cable_named("host-0/nic-0:port-0").unwrap();
         let plan = plan(2, Collective::AllReduce, Algorithm::Ring, 50_000_000_000, 1);
         let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
-        let fault = |&(at_ms, kind)| Fault { at: SimTime::from_ns(at_ms * 1_000_000), cable, kind };
+        let fault = |&(at_ms, state)| Fault { at: SimTime::from_ns(at_ms * 1_000_000), cable, state };
         case.faults = faults.iter().map(fault).collect();
         case
     };
     close(seconds(&make(&[], fabric.clone())), 1.0);
-    let mended = make(&[(300, FaultKind::Down), (800, FaultKind::Up)], fabric.clone());
+    let mended = make(&[(300, CableState::Down), (800, CableState::Up)], fabric.clone());
     // Mended after half a second; the next retransmission goes out 2^20 · 4.096 us after the loss.
     close(seconds(&mended), 1.0 + 4.294_967_296);
     let log = FlowEngine::default().run(&mended, 0);
@@ -271,7 +271,7 @@ fn a_cable_down_for_a_while_costs_that_while() {
             [mended.fabric.access_link(mended.fabric.nic(railtwin_fabric::HostId(0), 0), 0).unwrap().index()],
         50e9,
     );
-    let lost = FlowEngine::default().run(&make(&[(300, FaultKind::Down)], fabric), 0);
+    let lost = FlowEngine::default().run(&make(&[(300, CableState::Down)], fabric), 0);
     let kinds: Vec<&str> = lost.incidents.iter().map(|incident| incident.kind.name()).collect();
     assert_eq!((lost.unfinished, kinds), (1, vec!["down", "stalled", "halted"]));
 }
@@ -286,7 +286,7 @@ fn a_dual_port_nic_goes_on_at_half_rate() {
     let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
     let healthy = seconds(&case);
     let cable = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();
-    case.faults = vec![Fault { at: SimTime::ZERO, cable, kind: FaultKind::Down }];
+    case.faults = vec![Fault { at: SimTime::ZERO, cable, state: CableState::Down }];
     let hurt = seconds(&case);
     assert!(
         (hurt / healthy - 2.0).abs() < 0.01,

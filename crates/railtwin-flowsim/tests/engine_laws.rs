@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    Balancer, Case, Engine, Fault, FaultKind, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
+    Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
 };
 use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
 use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, LinkId, NicModel};
@@ -271,8 +271,8 @@ proptest! {
         for (cable, at_us, for_us) in &faults {
             let cable = cables[cable.index(cables.len())];
             let at = |us: u64| SimTime::from_ns(us * 1_000);
-            case.faults.push(Fault { at: at(*at_us), cable, kind: FaultKind::Down });
-            case.faults.push(Fault { at: at(at_us + for_us), cable, kind: FaultKind::Up });
+            case.faults.push(Fault { at: at(*at_us), cable, state: CableState::Down });
+            case.faults.push(Fault { at: at(at_us + for_us), cable, state: CableState::Up });
         }
         case.faults.sort();
         let log = run(&case);
@@ -301,9 +301,9 @@ proptest! {
         let cables = network_cables(&case.fabric);
         let cable = cables[cable.index(cables.len())];
         let at = SimTime::from_ns(at * 1_000);
-        case.faults.push(Fault { at, cable, kind: FaultKind::Down });
+        case.faults.push(Fault { at, cable, state: CableState::Down });
         let lost = run(&case);
-        case.faults.push(Fault { at: at + SimTime::from_ns(500_000), cable, kind: FaultKind::Up });
+        case.faults.push(Fault { at: at + SimTime::from_ns(500_000), cable, state: CableState::Up });
         let mended = run(&case);
         prop_assert_eq!(mended.unfinished, 0);
         prop_assert!(mended.end.seconds() >= healthy.end.seconds() * (1.0 - 1e-9));
@@ -347,7 +347,7 @@ fn a_fault_at_the_moment_of_the_end_loses_nothing() {
         for (end, latency) in healthy.times.end.iter().zip(&table.latency) {
             for early_ps in [0, 1] {
                 let at = SimTime::from_ps(end.ps() - latency.ps() - early_ps);
-                case.faults = vec![Fault { at, cable, kind: FaultKind::Up }];
+                case.faults = vec![Fault { at, cable, state: CableState::Up }];
                 let log = engine.run(&case, 1);
                 assert_eq!(
                     log.unfinished, 0,
@@ -380,7 +380,7 @@ fn a_fault_changes_the_course_of_later_operations() {
     let cable = table.links.iter().find(access).expect("the job crosses the network").cable();
     let second = run(&case).times.end[1];
     let at = SimTime::from_ps(second.ps() / 4 * 3);
-    case.faults = vec![Fault { at, cable, kind: FaultKind::Down }];
+    case.faults = vec![Fault { at, cable, state: CableState::Down }];
     let never = SimTime::from_ns(1_000_000_000_000);
     case.reaction = Reaction { detection: never, ..Reaction::INSTANT };
     let log = run(&case);

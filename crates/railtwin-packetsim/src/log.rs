@@ -1,7 +1,7 @@
 //! What devices counted, as one log.
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::packet_log::{LinkPackets, PacketCounts, PacketFlow};
-use railtwin_engine::{FaultKind, Incident, IncidentKind, OperationTimes, PacketLog, RunLog};
+use railtwin_engine::{CableState, Incident, IncidentKind, OperationTimes, PacketLog, RunLog};
 use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
 use railtwin_workload::Work;
@@ -110,8 +110,8 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     log.pattern_bytes = pattern_bytes(shared, &log.times);
     for moment in moments {
         let kind = match moment.change {
-            Change::Struck(cable, FaultKind::Down) => IncidentKind::Down(cable),
-            Change::Struck(cable, FaultKind::Up) => IncidentKind::Up(cable),
+            Change::Struck(cable, CableState::Down) => IncidentKind::Down(cable),
+            Change::Struck(cable, CableState::Up) => IncidentKind::Up(cable),
             _ => continue,
         };
         log.incidents.push(Incident { at: moment.at, kind });

@@ -18,6 +18,10 @@ pub(crate) fn check(text: &str, node: &Node, table: &'static Table, problems: &m
     Checker { text, problems }.table(node, table);
 }
 
+/// Keys of the whole that had another place once, with what to write now.
+const MOVED: [(&str, &str); 1] =
+    [("trouble", "write [[fault]] with kind lossy, lose-acknowledgement, slow, pause-storm or small-buffer")];
+
 struct Checker<'a> {
     text: &'a str,
     problems: &'a mut Vec<Problem>,
@@ -79,16 +83,18 @@ impl Checker<'_> {
             Some(variant) if near.is_none() => format!("{} has no key `{}`", variant.title(), entry.key),
             _ => format!("unknown key `{}` in {}", entry.key, table.title),
         };
+        let moved = MOVED.iter().find(|(key, _)| variant.is_none() && *key == entry.key);
         let hint = match variant {
+            _ if moved.is_some() => moved.map(|(_, hint)| (*hint).to_owned()),
             Some(variant) => {
                 let own: Vec<&str> = variant.keys.iter().map(|key| key.name).collect();
                 let keys = match own.is_empty() {
                     true => "it has no further keys".to_owned(),
                     false => format!("keys of {} are {}", variant.title(), own.join(", ")),
                 };
-                near.map_or(keys.clone(), |near| format!("did you mean `{near}`? {keys}"))
+                Some(near.map_or(keys.clone(), |near| format!("did you mean `{near}`? {keys}")))
             }
-            None => accepted_or_nearest("keys here are", &entry.key, &names),
+            None => Some(accepted_or_nearest("keys here are", &entry.key, &names)),
         };
         self.report(&entry.key_span, message, hint);
     }

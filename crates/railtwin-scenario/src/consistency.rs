@@ -8,11 +8,11 @@ use railtwin_units::SimTime;
 use crate::consistency_packet::troubles_of_packets;
 use crate::error::Problem;
 use crate::expect::Bounds;
-use crate::failures_rules::troubles_of_failures;
-use crate::fault_rules::trouble_of_fault;
 use crate::job::{ALL_JOBS, JobSize, JobSpec, Placement};
 use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::Scenario;
+use crate::section::failures::rules::troubles_of_failures;
+use crate::section::fault::rules::trouble_of_fault;
 use crate::tree::{Node, steps};
 
 /// Gives each job without a name the name `job-<number>`.

@@ -6,7 +6,6 @@ use crate::consistency::Trouble;
 use crate::packet_spec::{CongestionControlSpec, PacketSpec};
 use crate::scenario::Scenario;
 use crate::switch_spec::{SwitchSpec, TIERS, switch_models};
-use crate::trouble_spec::TroubleSpec;
 
 /// The largest buffer, window or threshold: sums of many stay far within 64 bits.
 const MOST: u64 = 1 << 40;
@@ -24,9 +23,6 @@ pub(crate) fn troubles_of_packets(scenario: &Scenario) -> Vec<(String, Trouble)>
         let model = tier.over(model);
         let trouble = of_switch(tier, &model.buffer, packet);
         found.extend(trouble.map(|(key, trouble)| (format!("switch.{name}.{key}"), trouble)));
-    }
-    for (index, trouble) in scenario.troubles.iter().enumerate() {
-        found.extend(of_trouble(trouble).map(|trouble| (format!("trouble.{index}.until"), trouble)));
     }
     found
 }
@@ -149,10 +145,4 @@ fn of_switch(tier: &SwitchSpec, buffer: &Buffer, packet: &PacketSpec) -> Option<
     let ecn = tier.ecn.filter(|ecn| ecn.min > ecn.max)?;
     let message = format!("min {} is more than max {}", size(ecn.min.0), size(ecn.max.0));
     Some(("ecn.min", (message, "write min below max")))
-}
-
-fn of_trouble(trouble: &TroubleSpec) -> Option<Trouble> {
-    let until = trouble.until.filter(|&until| until <= trouble.from)?;
-    let message = format!("the trouble ends at {until}, not after it begins at {}", trouble.from);
-    Some((message, "write a later time"))
 }

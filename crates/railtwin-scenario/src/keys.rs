@@ -6,18 +6,23 @@ use railtwin_workload::{Algorithm, Collective, Recompute};
 
 use crate::job::{MemoryRule, Per};
 use crate::keys_fabric::FABRIC;
-use crate::keys_failures::FAILURES;
-use crate::keys_fault::FAULT;
-use crate::keys_packet::{PACKET, SWITCHES, TROUBLE};
-use crate::keys_telemetry::TELEMETRY;
+use crate::keys_packet::{PACKET, SWITCHES};
 use crate::routing_spec::RoutingSpec;
 use crate::scenario::{EngineName, RunSpec};
+use crate::section::failures::FAILURES;
+use crate::section::fault::FaultSpec;
+use crate::section::telemetry::TelemetrySpec;
 use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
 /// Bound of counts of work.
 const MANY: i64 = 1_000_000;
 /// GPUs, hosts and host numbers.
 const MOST_GPUS: i64 = 1 << 24;
+
+/// The description of all keys, which the checks, the sweeps, the JSON Schema and the reference are made of.
+pub fn keys() -> &'static Table {
+    &SCENARIO
+}
 
 /// The whole text.
 pub(crate) static SCENARIO: Table = Table {
@@ -33,20 +38,15 @@ pub(crate) static SCENARIO: Table = Table {
         key("routing", Kind::Section(&RoutingSpec::TABLE), "How traffic finds its way."),
         key("job", Kind::Sections(&JOB), "The jobs."),
         key("cap", Kind::Sections(&CAP), "Limits inside a host."),
-        key("fault", Kind::Sections(&FAULT), "What breaks and when."),
+        key("fault", Kind::Sections(&FaultSpec::TABLE), "What breaks and when."),
         key("failures", Kind::Section(&FAILURES), "What breaks by chance, by rates or from a history."),
         key("reaction", Kind::Section(&Reaction::TABLE), "How long the network takes to react to a fault."),
         key("transport", Kind::Section(&Transport::TABLE), "How queue pairs live through a fault."),
         key("packet", Kind::Section(&PACKET), "What only packets ask; the flow engine ignores it."),
         key("switch", Kind::Section(&SWITCHES), "The switches of each tier; the flow engine ignores it."),
         key(
-            "trouble",
-            Kind::Sections(&TROUBLE),
-            "What goes wrong with packets while cables are up; the flow engine ignores it.",
-        ),
-        key(
             "telemetry",
-            Kind::Section(&TELEMETRY),
+            Kind::Section(&TelemetrySpec::TABLE),
             "What ranks record, and whether it is looked at; without it nothing is recorded.",
         ),
         key("gain", Kind::Section(&GAIN), "What one value of an axis gains over another."),

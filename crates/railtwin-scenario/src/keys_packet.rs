@@ -1,7 +1,6 @@
-//! The keys of `[packet]`, `[switch]` and `[[trouble]]`, which only the packet engine reads.
+//! The keys of `[packet]` and `[switch]`, which only the packet engine reads.
 use crate::packet_spec::{CongestionControlSpec, PriorityClass};
 use crate::switch_spec::SwitchModelName;
-use crate::trouble_spec::{Towards, TroubleKind};
 use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
 const SIZE: Kind = Kind::Size { zero: false };
@@ -194,49 +193,15 @@ static CREDIT: Table = Table {
     ..Table::EMPTY
 };
 
-pub(crate) static TROUBLE: Table = Table {
-    title: "[[trouble]]",
-    keys: &[
-        key("kind", Kind::Choice(&TroubleKind::NAMES), "What goes wrong.").required(),
-        key("from", Kind::Time, "When it begins; default 0 s."),
-        key("until", Kind::Time, "When it ends; default never."),
-    ],
-    variants: &[&[
-        Variant { key: "kind", value: Some("loss"), keys: &[CABLE, TOWARDS, LOST] },
-        Variant { key: "kind", value: Some("lose-acknowledgement"), keys: &[CABLE, TOWARDS] },
-        Variant { key: "kind", value: Some("slow-receiver"), keys: &[NIC_KEY, TAKEN] },
-        Variant { key: "kind", value: Some("pause-storm"), keys: &[PORT] },
-        Variant { key: "kind", value: Some("small-buffer"), keys: &[SWITCH_KEY, WORKS] },
-    ]],
-    ..Table::EMPTY
-};
-
-const CABLE: Key =
-    key("cable", Kind::Text, "The cable, by the name of one end, such as leaf-0:uplink-3.").required();
-const TOWARDS: Key = key(
-    "towards",
-    Kind::Choice(&Towards::NAMES),
-    "The direction: down to the host or lower switch, or up from it.",
-)
-.required();
-const LOST: Key = key("share", SHARE, "Share of packets lost.").required();
-const NIC_KEY: Key = key("nic", Kind::Text, "The NIC, such as host-0/nic-0.").required();
-const TAKEN: Key = key("share", SHARE, "Share of its port's rate at which it takes packets in.").required();
-const PORT: Key = key("port", Kind::Text, "The port of a NIC, such as host-0/nic-0:port-0.").required();
-const SWITCH_KEY: Key = key("switch", Kind::Text, "The switch, such as leaf-0 or spine-1.").required();
-const WORKS: Key = key("share", SHARE, "Share of its buffer that works.").required();
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_kind_has_its_keys() {
-        for table in [&CONGESTION_CONTROL, &TROUBLE] {
-            let Kind::Choice(names) = table.keys[0].kind else { panic!("{}", table.title) };
-            let of: Vec<_> = table.variants().filter_map(|variant| variant.value).collect();
-            assert_eq!(of, names, "{}", table.title);
-        }
+        let Kind::Choice(names) = CONGESTION_CONTROL.keys[0].kind else { panic!("its kind is a choice") };
+        let of: Vec<_> = CONGESTION_CONTROL.variants().filter_map(|variant| variant.value).collect();
+        assert_eq!(of, names);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! * [`expand`]: a list where one value is wanted is an axis of a sweep.
 //! * [`FailuresSpec`]: faults that are drawn by rates; [`expected_faults`] says how many on average.
 //! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
-//! * [`json_schema`], [`reference()`]: the same description of the keys, for editors and for people.
+//! * [`keys()`]: the description of the keys; [`json_schema`], [`reference()`]: the same for editors and for people.
 //!
 //! ```
 //! let text = r#"
@@ -38,47 +38,35 @@ mod error;
 mod expect;
 mod fabric_bounds;
 mod fabric_spec;
-mod failures_rules;
-mod failures_spec;
-mod fault_rules;
-mod fault_spec;
 mod host_caps;
 mod host_spec;
 mod job;
 mod json_schema;
 mod keys;
 mod keys_fabric;
-mod keys_failures;
-mod keys_fault;
 mod keys_packet;
-mod keys_telemetry;
 mod packet_spec;
 mod parse;
-mod parts;
 mod reference;
 mod remarks;
 mod resolve;
 mod resolve_caps;
-mod resolve_failures;
-mod resolve_fault;
 mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
 mod resolve_memory;
 mod resolve_packet;
 mod resolve_size;
-mod resolve_trouble;
 mod routing_spec;
 mod scenario;
+mod section;
 mod settings;
 mod settle;
 mod suggest;
 mod sweep;
 mod switch_spec;
-mod telemetry_spec;
 mod traffic_spec;
 mod tree;
-mod trouble_spec;
 
 pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
@@ -86,30 +74,32 @@ pub use expect::{Amount, Bounds};
 pub use fabric_spec::{
     DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec,
 };
-pub use failures_spec::{FailuresSpec, ProcessName, RateSpec, Repairs};
-pub use fault_spec::{Direction, FaultCause, FaultKind, FaultSpec, FaultSubject};
 pub use host_spec::{HostCaps, HostSpec};
 pub use job::{
     ALL_JOBS, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, Work, Workload,
 };
 pub use json_schema::json_schema;
+pub use keys::keys;
 pub use packet_spec::{
     AdmissionSpec, CongestionControlSpec, DcqcnSpec, HpccSpec, NicLimitsSpec, PacketSpec, PriorityClass,
     TrimmedSpec,
 };
 // Values of keys that are declared where they are read.
+pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
 pub use railtwin_fabric::preset::Tier2;
 pub use railtwin_routing::Seeds;
-pub use railtwin_workload::{Algorithm, Collective, Recompute};
+pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
-pub use resolve_failures::expected_faults;
 pub use routing_spec::{Replan, RoutingSpec};
 pub use scenario::{CapSpec, EngineName, GainSpec, RunSpec, SCHEMA, Scenario};
+pub use section::failures::resolve::expected_faults;
+pub use section::failures::{FailuresSpec, RateSpec, Repairs};
+pub use section::fault::rules::FaultRule;
+pub use section::fault::{Direction, FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
+pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};
 pub use switch_spec::{CreditSpec, EcnSpec, SwitchModelName, SwitchSpec, SwitchesSpec};
-pub use telemetry_spec::{JitterSpec, TelemetryAxis, TelemetrySpec};
 pub use traffic_spec::TrafficSpec;
-pub use trouble_spec::{Towards, TroubleKind, TroubleSpec};

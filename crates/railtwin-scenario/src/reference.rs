@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use railtwin_units::keys::{Key, Kind, Table};
 
 use crate::keys::SCENARIO;
+use crate::section::fault::rules::FaultRule;
+use crate::section::fault::{FaultKind, FaultSpec};
 
 /// All keys in Markdown: a table for each section, with what a value may be and what holds without it.
 pub fn reference() -> String {
@@ -27,6 +29,9 @@ fn section(page: &mut String, table: &'static Table) {
         }
     }
     let mut inner = rows(page, table.keys);
+    if table.title == FaultSpec::TABLE.title {
+        kinds_of_faults(page);
+    }
     for variant in table.variants().filter(|variant| !variant.keys.is_empty()) {
         let _ = match variant.value {
             Some(value) => write!(page, "\nWith `{} = \"{value}\"`:\n\n", variant.key),
@@ -38,6 +43,16 @@ fn section(page: &mut String, table: &'static Table) {
     let mut told = std::collections::BTreeSet::new();
     for table in inner.into_iter().filter(|table| told.insert(table.title)) {
         section(page, table);
+    }
+}
+
+/// A line for each kind of fault: what it happens to, and with which keys.
+fn kinds_of_faults(page: &mut String) {
+    page.push_str("\n| kind | happens to | needs | may have |\n| --- | --- | --- | --- |\n");
+    for kind in FaultKind::ALL {
+        let FaultRule { subjects, needs, may, .. } = FaultRule::of(kind);
+        let needs = needs.map(|(key, _)| format!("`{key}`")).unwrap_or_default();
+        let _ = writeln!(page, "| `{kind}` | {} | {needs} | {} |", quoted(subjects), quoted(may));
     }
 }
 

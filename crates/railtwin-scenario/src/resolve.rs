@@ -10,7 +10,7 @@ use crate::fabric_bounds::note_of_chip;
 use crate::resolve_job::Planner;
 use crate::resolve_packet;
 use crate::resolve_size::check_size;
-use crate::resolve_trouble::{self, Ground};
+use crate::section::fault::resolve::{self as faults, Ground};
 use crate::{FabricSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
@@ -61,7 +61,7 @@ impl Scenario {
     /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
     /// be read, a job that does not fit, a cable that is not there.
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
-        let fabric = resolve_trouble::recabled(self.fabric(source, read)?, &self.faults, source)?;
+        let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
@@ -83,13 +83,13 @@ impl Scenario {
             }
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
-        let troubles = resolve_trouble::troubles(self, &ground, read)?;
+        let troubles = faults::troubles(self, &ground, read)?;
         if let Some(job) = work.jobs.first_mut() {
             job.plan.notes.extend(troubles.notes);
             job.plan.notes.extend(note_of_chip(&self.fabric));
         }
         let mut packets = resolve_packet::packets(self, &fabric, source)?;
-        packets.troubles.extend(troubles.packets);
+        packets.troubles = troubles.packets;
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,

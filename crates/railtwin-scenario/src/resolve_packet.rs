@@ -1,18 +1,14 @@
-//! From `[packet]`, `[switch]` and `[[trouble]]` to what packets ask of a case.
+//! From `[packet]` and `[switch]` to what packets ask of a case.
 use railtwin_engine::PacketCase;
 use railtwin_engine::packet::{
-    Admission, Buffer, CongestionControl, Dcqcn, Hpcc, NicModel, Priority, SwitchModel, Trimmed, Trouble,
-    Troubled, Wire,
+    Admission, Buffer, CongestionControl, Dcqcn, Hpcc, NicModel, Priority, SwitchModel, Trimmed, Wire,
 };
-use railtwin_fabric::{CableClass, Fabric, LinkId};
-use railtwin_units::{Bytes, SimTime};
+use railtwin_fabric::Fabric;
+use railtwin_units::Bytes;
 
 use crate::resolve::Source;
-use crate::resolve_fault::{example, nic};
 use crate::switch_spec::TIERS;
-use crate::{
-    CongestionControlSpec, PriorityClass, Scenario, ScenarioError, Towards, TroubleKind, TroubleSpec,
-};
+use crate::{CongestionControlSpec, PriorityClass, Scenario, ScenarioError};
 
 /// What packets ask of the case of `scenario` on its fabric.
 pub(crate) fn packets(
@@ -23,8 +19,6 @@ pub(crate) fn packets(
     let spec = &scenario.packet;
     let tiers = scenario.switch.over(&scenario.fabric);
     check_reserves(fabric, &tiers, source)?;
-    let troubles = scenario.troubles.iter().enumerate();
-    let troubles = troubles.map(|(row, trouble)| troubled(fabric, row, trouble, source));
     // The check of the text holds these far below 2^32.
     let small = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
     let has = |class| spec.priority.contains(&class);
@@ -49,7 +43,7 @@ pub(crate) fn packets(
         watchdog: spec.watchdog,
         buffer_alarm: spec.buffer_alarm,
         samples: spec.samples,
-        troubles: troubles.collect::<Result<_, _>>()?,
+        troubles: Vec::new(),
     })
 }
 
@@ -101,65 +95,4 @@ fn check_reserves(
         }
     }
     Ok(())
-}
-
-/// A trouble with the names of the scenario as ids of the fabric.
-fn troubled(
-    fabric: &Fabric,
-    row: usize,
-    spec: &TroubleSpec,
-    source: Source<'_>,
-) -> Result<Troubled, ScenarioError> {
-    let missing = |key: &str, what: &str, name: &str, such: Option<String>| {
-        let hint = such.map(|name| format!("write one that it has, such as {name:?}"));
-        let message = format!("the fabric has no {what} {name:?}");
-        source.error(&format!("trouble.{row}.{key}"), message, hint.as_deref())
-    };
-    let link = |name: &str, towards| {
-        let link = cable_link(fabric, name, towards);
-        link.ok_or_else(|| missing("cable", "cable", name, example(fabric, "cable")))
-    };
-    let trouble = match &spec.kind {
-        TroubleKind::Loss { cable, towards, share } => {
-            Trouble::Loss { link: link(cable, *towards)?, share: *share }
-        }
-        TroubleKind::LoseAcknowledgement { cable, towards } => {
-            Trouble::LoseAcknowledgement { link: link(cable, *towards)? }
-        }
-        TroubleKind::SlowReceiver { nic: name, share } => {
-            let found =
-                nic(fabric, name).ok_or_else(|| missing("nic", "nic", name, example(fabric, "nic")))?;
-            Trouble::SlowReceiver { nic: found, share: *share }
-        }
-        TroubleKind::PauseStorm { port } => {
-            let found = link_into(fabric, port);
-            let such = || fabric.cables().map(|cable| fabric.cable_name(cable));
-            let such = || such().find(|name| link_into(fabric, name).is_some());
-            Trouble::PauseStorm { link: found.ok_or_else(|| missing("port", "port of a NIC", port, such()))? }
-        }
-        TroubleKind::SmallBuffer { switch, share } => {
-            let found = fabric.switch_named(switch);
-            let such = || example(fabric, "device");
-            let found = found.ok_or_else(|| missing("switch", "switch", switch, such()))?;
-            Trouble::SmallBuffer { switch: found, share: *share }
-        }
-    };
-    Ok(Troubled { from: spec.from, until: spec.until.unwrap_or(SimTime::NEVER), trouble })
-}
-
-/// One direction of the cable in a named port.
-fn cable_link(fabric: &Fabric, name: &str, towards: Towards) -> Option<LinkId> {
-    let cable = fabric.cable_named(name)?;
-    // A cable's first port is the one nearer to the hosts.
-    Some(match towards {
-        Towards::Network => cable.forward(),
-        Towards::Host => cable.backward(),
-    })
-}
-
-/// The link from the leaf into the port of a NIC, by the port's own name.
-fn link_into(fabric: &Fabric, port: &str) -> Option<LinkId> {
-    let cable = fabric.cable_named(port)?;
-    let of_nic = fabric.cable_class(cable) == CableClass::Access && fabric.cable_name(cable) == port;
-    of_nic.then(|| cable.backward())
 }

@@ -9,14 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
-use crate::failures_spec::FailuresSpec;
-use crate::fault_spec::FaultSpec;
 use crate::job::JobSpec;
 use crate::packet_spec::PacketSpec;
 use crate::routing_spec::RoutingSpec;
+use crate::section::failures::FailuresSpec;
+use crate::section::fault::FaultSpec;
+use crate::section::telemetry::TelemetrySpec;
 use crate::switch_spec::SwitchesSpec;
-use crate::telemetry_spec::TelemetrySpec;
-use crate::trouble_spec::TroubleSpec;
 
 /// The version of the scenario's schema that this program reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -69,9 +68,6 @@ pub struct Scenario {
     /// The switches of each tier; the flow engine ignores it.
     #[serde(default, skip_serializing_if = "SwitchesSpec::is_empty")]
     pub switch: SwitchesSpec,
-    /// What goes wrong with packets; the flow engine ignores it.
-    #[serde(default, rename = "trouble", skip_serializing_if = "Vec::is_empty")]
-    pub troubles: Vec<TroubleSpec>,
     /// What ranks record; none = nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetrySpec>,
@@ -102,7 +98,6 @@ impl Scenario {
             transport: Transport::default(),
             packet: PacketSpec::default(),
             switch: SwitchesSpec::default(),
-            troubles: Vec::new(),
             telemetry: None,
             gain: None,
             expect: BTreeMap::new(),

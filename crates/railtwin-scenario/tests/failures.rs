@@ -154,7 +154,7 @@ fn faults_are_those_that_somebody_could_have_written() {
     let written = resolve_text(&written).unwrap().1;
     let bare = |truth: &Truth| Truth { source: String::new(), ..truth.clone() };
     assert!(drawn.truths.iter().map(bare).eq(written.truths.iter().map(bare)));
-    let cables = |case: &Case| case.faults.iter().map(|fault| (fault.cable, fault.kind)).collect::<Vec<_>>();
+    let cables = |case: &Case| case.faults.iter().map(|fault| (fault.cable, fault.state)).collect::<Vec<_>>();
     assert_eq!(cables(&drawn), cables(&written));
     assert!(drawn.truths.iter().all(|truth| truth.source == "rate: leaf down"));
     assert!(written.truths.iter().all(|truth| !truth.is_drawn()));

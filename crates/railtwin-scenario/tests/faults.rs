@@ -19,7 +19,7 @@ fn events(faults: &[&str]) -> Vec<String> {
     let case = resolve(&rest).unwrap();
     let event = |fault: &railtwin_engine::Fault| {
         let cable = case.fabric.cable_name(fault.cable);
-        format!("{} {cable} {}", fault.at.seconds(), fault.kind.name())
+        format!("{} {cable} {}", fault.at.seconds(), format!("{:?}", fault.state).to_lowercase())
     };
     case.faults.iter().map(event).collect()
 }

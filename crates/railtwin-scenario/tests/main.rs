@@ -3,7 +3,7 @@
 mod failures;
 mod faults;
 mod golden;
-mod packet_lots;
+mod lots;
 mod packets;
 mod parse;
 mod property;

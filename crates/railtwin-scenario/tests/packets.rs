@@ -155,14 +155,15 @@ fn congestion_control_may_be_a_name() {
 }
 
 #[test]
-fn troubles_find_their_links() {
+fn faults_find_their_links() {
     let case = resolve_on(
-        HEAD,
-        "[[trouble]]\nkind = \"loss\"\ncable = \"leaf-0:uplink-1\"\ntowards = \"network\"\nshare = 0.001\n\
-         [[trouble]]\nkind = \"lose-acknowledgement\"\ncable = \"leaf-0:uplink-1\"\ntowards = \"host\"\n\
-         [[trouble]]\nkind = \"slow-receiver\"\nnic = \"host-1/nic-2\"\nshare = 0.25\nfrom = \"1 ms\"\nuntil = \"2 ms\"\n\
-         [[trouble]]\nkind = \"pause-storm\"\nport = \"host-0/nic-0:port-1\"\n\
-         [[trouble]]\nkind = \"small-buffer\"\nswitch = \"spine-1\"\nshare = 1\n",
+        &format!("engine = \"packet\"\n{HEAD}"),
+        "[[fault]]\nat = \"0 s\"\nkind = \"lossy\"\ncable = \"leaf-0:uplink-1\"\ndirection = \"out\"\nloss = 0.001\n\
+         [[fault]]\nat = \"0 s\"\nkind = \"lose-acknowledgement\"\ncable = \"leaf-0:uplink-1\"\ndirection = \"in\"\n\
+         [[fault]]\nat = \"1 ms\"\nkind = \"slow\"\nnic = \"host-1/nic-2\"\ndirection = \"in\"\ncapacity = 0.25\n\
+         until = \"2 ms\"\n\
+         [[fault]]\nat = \"0 s\"\nkind = \"pause-storm\"\nport = \"host-0/nic-0:port-1\"\n\
+         [[fault]]\nat = \"0 s\"\nkind = \"small-buffer\"\nspine = \"spine-1\"\ncapacity = 0.5\n",
     )
     .unwrap();
     let fabric = &case.fabric;
@@ -189,7 +190,7 @@ fn troubles_find_their_links() {
             format!("acknowledgement {down}"),
             "slow host-1/nic-2 0.25".to_owned(),
             format!("storm {}", ends(fabric.cable_named("host-0/nic-0:port-1").unwrap().backward())),
-            "small spine-1 1".to_owned(),
+            "small spine-1 0.5".to_owned(),
         ]
     );
     let times: Vec<_> = troubles.iter().map(|troubled| (troubled.from, troubled.until)).collect();
@@ -201,24 +202,24 @@ fn troubles_find_their_links() {
 fn a_name_that_is_not_there_is_met_with_one_that_is() {
     for (trouble, message) in [
         (
-            "kind = \"loss\"\ncable = \"leaf-99:uplink-0\"\ntowards = \"host\"\nshare = 1",
-            "6:9: the fabric has no cable \"leaf-99:uplink-0\"; write one that it has, such as \"leaf-31:uplink-1\"",
+            "kind = \"lossy\"\ncable = \"leaf-99:uplink-0\"\nloss = 0.5",
+            "7:9: the fabric has no cable \"leaf-99:uplink-0\"; write one that it has, such as \"leaf-31:uplink-1\"",
         ),
         (
-            "kind = \"slow-receiver\"\nnic = \"host-0/nic-8\"\nshare = 1",
-            "6:7: the fabric has no nic \"host-0/nic-8\"; write one that it has, such as \"host-0/nic-0\"",
+            "kind = \"slow\"\nnic = \"host-0/nic-8\"\ncapacity = 0.5",
+            "7:7: the fabric has no nic \"host-0/nic-8\"; write one that it has, such as \"host-0/nic-0\"",
         ),
         (
             "kind = \"pause-storm\"\nport = \"leaf-0:downlink-0\"",
-            "6:8: the fabric has no port of a NIC \"leaf-0:downlink-0\"; write one that it has, such as \
-             \"host-0/nic-0:port-0\"",
+            "7:8: \"leaf-0:downlink-0\" is no port of a NIC; write one such as \"host-0/nic-0:port-0\"",
         ),
         (
-            "kind = \"small-buffer\"\nswitch = \"host-0\"\nshare = 1",
-            "6:10: the fabric has no switch \"host-0\"; write one that it has, such as",
+            "kind = \"small-buffer\"\ndevice = \"host-0\"\ncapacity = 0.5",
+            "7:10: \"host-0\" is no switch; write one such as \"leaf-",
         ),
     ] {
-        let error = resolve_on(HEAD, &format!("[[trouble]]\n{trouble}\n")).unwrap_err().to_string();
+        let error =
+            resolve_on(HEAD, &format!("[[fault]]\nat = \"0 s\"\n{trouble}\n")).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 use crate::kit;
 use kit::{Job, case, healthy_log, replay};
-use railtwin_engine::{Engine, Fault, FaultKind, RankTrouble};
+use railtwin_engine::{CableState, Engine, Fault, RankTrouble};
 use railtwin_fabric::HostId;
 use railtwin_flowsim::FlowEngine;
 use railtwin_records::Batch;
@@ -67,7 +67,7 @@ fn a_nic_on_one_port_takes_what_the_engine_finds() {
         let healthy = healthy_log(&case).end.ps() as f64;
         let nic = case.fabric.nic(HostId(1), 3);
         let cable = case.fabric.access_link(nic, 0).unwrap().cable();
-        case.faults = vec![Fault { at: SimTime::ZERO, cable, kind: FaultKind::Down }];
+        case.faults = vec![Fault { at: SimTime::ZERO, cable, state: CableState::Down }];
         let engine = FlowEngine::default().run(&case, 0).end.ps() as f64;
         let (mut replay, _) = replay(&case, quiet(), &[SimTime::ZERO]);
         replay.step(&mut Batch::default());

@@ -187,6 +187,25 @@ pub trait Keyed {
     }
 }
 
+/// Several lists of keys as one, of `N` in all.
+///
+/// # Panics
+/// When they are not `N`; in a constant, as all tables are, that is an error of the compiler.
+pub const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
+    let mut all = [key("", Kind::Bool, ""); N];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut row = 0;
+        while row < lists[list].len() {
+            all[at] = lists[list][row];
+            (row, at) = (row + 1, at + 1);
+        }
+        list += 1;
+    }
+    assert!(at == N, "as many keys as the lists have");
+    all
+}
+
 /// Whole numbers in a range.
 pub const fn whole(range: RangeInclusive<i64>) -> Kind {
     Kind::Whole(*range.start(), *range.end())

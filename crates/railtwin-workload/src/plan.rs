@@ -13,42 +13,25 @@ dense_id!(
     PatternId
 );
 
-/// The kind of parallelism that an operation belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Axis {
-    /// Computation.
-    Compute,
-    /// Tensor parallel.
-    Tp,
-    /// Pipeline parallel.
-    Pp,
-    /// Data parallel.
-    Dp,
-    /// Expert parallel.
-    Ep,
-    /// Data parallel among the ranks that hold the same expert.
-    DpEp,
-    /// A communicator that no axis names.
-    Other,
-}
-
-impl Axis {
-    /// All axes.
-    pub const ALL: [Axis; 7] =
-        [Self::Compute, Self::Tp, Self::Pp, Self::Dp, Self::Ep, Self::DpEp, Self::Other];
-
-    /// The name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compute => "compute",
-            Self::Tp => "tp",
-            Self::Pp => "pp",
-            Self::Dp => "dp",
-            Self::Ep => "ep",
-            Self::DpEp => "dp_ep",
-            Self::Other => "other",
-        }
+railtwin_units::choice! {
+    /// The kind of parallelism that an operation belongs to.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    #[repr(u8)]
+    pub enum Axis {
+        /// Computation.
+        Compute = "compute",
+        /// Tensor parallel.
+        Tp = "tp",
+        /// Pipeline parallel.
+        Pp = "pp",
+        /// Data parallel.
+        Dp = "dp",
+        /// Expert parallel.
+        Ep = "ep",
+        /// Data parallel among the ranks that hold the same expert.
+        DpEp = "dp_ep",
+        /// A communicator that no axis names.
+        Other = "other",
     }
 }
 

@@ -2,7 +2,7 @@
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::slow::communicators::unplaced;
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
-use railtwin_engine::{Case, EdgeRates, Fault, FaultKind};
+use railtwin_engine::{CableState, Case, EdgeRates, Fault};
 use railtwin_fabric::LinkId;
 use railtwin_records::{Batch, Directory, Finding, Syndrome};
 use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay};
@@ -214,9 +214,9 @@ impl<'a> Watch<'a> {
 fn down_at(faults: &[Fault], now: SimTime) -> Vec<LinkId> {
     let mut down = std::collections::BTreeSet::new();
     for fault in faults.iter().filter(|fault| fault.at <= now) {
-        match fault.kind {
-            FaultKind::Down => down.insert(fault.cable),
-            FaultKind::Up => down.remove(&fault.cable),
+        match fault.state {
+            CableState::Down => down.insert(fault.cable),
+            CableState::Up => down.remove(&fault.cable),
         };
     }
     down.into_iter().flat_map(|cable| [cable.forward(), cable.backward()]).collect()

@@ -23,23 +23,13 @@ pub use reaction::Reaction;
 pub use timeline::{Change, Moment, View, timeline};
 pub use transport::{Resume, Transport};
 
-/// What happens to a cable.
+/// What becomes of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum FaultKind {
+pub enum CableState {
     /// It carries nothing in either direction.
     Down,
     /// It is mended.
     Up,
-}
-
-impl FaultKind {
-    /// The name in scenarios and tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Up => "up",
-        }
-    }
 }
 
 /// One event in the life of a cable.
@@ -49,6 +39,6 @@ pub struct Fault {
     pub at: SimTime,
     /// Which cable.
     pub cable: CableId,
-    /// What.
-    pub kind: FaultKind,
+    /// What becomes of it.
+    pub state: CableState,
 }

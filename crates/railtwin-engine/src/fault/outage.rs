@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use railtwin_fabric::CableId;
 use railtwin_units::SimTime;
 
-use super::{Fault, FaultKind};
+use super::{CableState, Fault};
 
 /// A reason for a cable to be down, for a while.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,9 +30,9 @@ pub fn events(outages: &[Outage]) -> Vec<Fault> {
         let mut spans = spans.into_iter();
         let Some(mut span) = spans.next() else { continue };
         let mut close = |(from, until)| {
-            events.push(Fault { at: from, cable, kind: FaultKind::Down });
+            events.push(Fault { at: from, cable, state: CableState::Down });
             if until < SimTime::NEVER {
-                events.push(Fault { at: until, cable, kind: FaultKind::Up });
+                events.push(Fault { at: until, cable, state: CableState::Up });
             }
         };
         for (from, until) in spans {
@@ -65,7 +65,10 @@ mod tests {
             outage(0, 7, ns(7)),
             outage(0, 400, ns(410)),
         ]);
-        let told: Vec<_> = events.iter().map(|e| (e.at.ps() / 1000, e.cable.0, e.kind.name())).collect();
+        let told: Vec<_> = events
+            .iter()
+            .map(|e| (e.at.ps() / 1000, e.cable.0, if e.state == CableState::Up { "up" } else { "down" }))
+            .collect();
         let expected = [(0, 1, "down"), (160, 1, "up"), (300, 1, "down"), (400, 0, "down"), (410, 0, "up")];
         assert_eq!(told, expected);
     }

@@ -13,7 +13,7 @@
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_units::SimTime;
 
-use super::{Fault, FaultKind, Reaction};
+use super::{CableState, Fault, Reaction};
 
 /// Whose knowledge changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,7 +30,7 @@ pub enum View {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Change {
     /// The fault itself: nothing but a note.
-    Struck(CableId, FaultKind),
+    Struck(CableId, CableState),
     /// From now on both links of a cable carry nothing.
     Dies(CableId),
     /// From now on both carry.
@@ -67,7 +67,7 @@ pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction) -> Vec<M
     for life in sorted.chunk_by(|a, b| a.cable == b.cable) {
         let cable = life[0].cable;
         moments.extend(
-            life.iter().map(|fault| Moment { at: fault.at, change: Change::Struck(cable, fault.kind) }),
+            life.iter().map(|fault| Moment { at: fault.at, change: Change::Struck(cable, fault.state) }),
         );
         let dark = darkness(life, fabric.cable_class(cable) == CableClass::Access, reaction);
         for Dark { from, until } in &dark {
@@ -95,15 +95,15 @@ fn darkness(life: &[Fault], access: bool, reaction: &Reaction) -> Vec<Dark> {
     let mut all: Vec<Dark> = Vec::new();
     let mut since = None;
     for fault in life {
-        match (fault.kind, since) {
-            (FaultKind::Down, None) => {
+        match (fault.state, since) {
+            (CableState::Down, None) => {
                 since = Some(fault.at);
                 match all.last_mut() {
                     Some(last) if last.until >= fault.at => last.until = SimTime::NEVER,
                     _ => all.push(Dark { from: fault.at, until: SimTime::NEVER }),
                 }
             }
-            (FaultKind::Up, Some(from)) => {
+            (CableState::Up, Some(from)) => {
                 since = None;
                 let last = all.last_mut().expect("a fault came before its repair");
                 let noticed = last.from < from || fault.at.since(from) >= reaction.detection;

@@ -33,7 +33,8 @@ fn told(fabric: &Fabric, name: &str, spans: &[(u64, u64)], reaction: &Reaction) 
         let at = moment.at.ps() / MS;
         let way = |link: LinkId| if link == cable.forward() { "up" } else { "down" };
         match moment.change {
-            Change::Struck(_, kind) => format!("{at} {}", kind.name()),
+            Change::Struck(_, CableState::Down) => format!("{at} down"),
+            Change::Struck(_, CableState::Up) => format!("{at} up"),
             Change::Dies(_) => format!("{at} dies"),
             Change::Carries(_) => format!("{at} carries"),
             Change::Avoided(link, view) => format!("{at} {view:?} avoid {}", way(link)),

@@ -51,7 +51,7 @@ impl Builder<'_> {
         let timeout_ns = 4_096.0 * 2_f64.powi(i32::try_from(self.case.transport.timeout).unwrap_or(20));
         let mut ends: BTreeMap<CableId, Vec<(u64, bool)>> = BTreeMap::new();
         for fault in &self.case.faults {
-            let down = fault.kind == railtwin_engine::FaultKind::Down;
+            let down = fault.state == railtwin_engine::CableState::Down;
             ends.entry(fault.cable).or_default().push((fault.at.ps() / 1_000, down));
         }
         for (cable, events) in ends {

@@ -2,7 +2,7 @@
 use std::fmt::Write;
 
 use railtwin_diagnosis::rules::ErrorCause;
-use railtwin_engine::{Fault, FaultKind as LinkFault};
+use railtwin_engine::{CableState, Fault};
 use railtwin_fabric::{CableId, DeviceKind};
 use railtwin_records::{Component, FaultKind, Finding};
 use rayon::prelude::*;
@@ -89,8 +89,10 @@ fn inject(bench: &Bench, cause: ErrorCause, seed: u64) -> Option<(Injected, Inje
         let ends = [cable.forward(), cable.backward()].map(|link| fabric.source(link));
         let nic = ends.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Nic)?;
         let cables: Vec<CableId> = fabric.ports(nic).filter_map(|port| fabric.cable_at(port)).collect();
-        injection.faults =
-            cables.into_iter().map(|cable| Fault { at: fault_at(), cable, kind: LinkFault::Down }).collect();
+        injection.faults = cables
+            .into_iter()
+            .map(|cable| Fault { at: fault_at(), cable, state: CableState::Down })
+            .collect();
         injection.truth.component = Component::Nic(fabric.device_name(nic));
     }
     Some((what, injection))

@@ -264,7 +264,7 @@ pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u
         Injected::DownCable => {
             let cable = ports.first()?.cable();
             set(Component::Cable(fabric.cable_name(cable)), 0.0);
-            injection.faults = vec![Fault { at: from, cable, kind: railtwin_engine::FaultKind::Down }];
+            injection.faults = vec![Fault { at: from, cable, state: railtwin_engine::CableState::Down }];
         }
         Injected::SlowGpu
         | Injected::SlowData

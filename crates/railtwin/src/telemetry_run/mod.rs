@@ -87,7 +87,7 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
     let mut warnings = Vec::new();
     let rates = states::rates(base.as_ref().unwrap_or(case), case, simulation.chosen, &mut warnings);
     let settings = railtwin_telemetry::Settings {
-        axes: spec.axes.iter().map(|&axis| axis.into()).collect(),
+        axes: spec.axes.clone(),
         messages: spec.messages,
         jitter: match spec.jitter {
             JitterSpec::Measured => Jitter::default(),

@@ -1,13 +1,13 @@
 //! What no single key of `[failures]` shows.
 use std::collections::BTreeSet;
 
-use railtwin_diagnosis::failure_process;
+use railtwin_diagnosis::failure_process::Process;
 use railtwin_units::SimTime;
 
 use crate::consistency::Trouble;
-use crate::failures_spec::{FailuresSpec, RateSpec};
-use crate::fault_rules::{ends, trouble_of_fault};
-use crate::fault_spec::FaultKind;
+use crate::section::failures::{FailuresSpec, RateSpec};
+use crate::section::fault::FaultKind;
+use crate::section::fault::rules::{ends, trouble_of_fault};
 
 /// What is wrong with it, each with the path of its key below `failures`.
 pub(crate) fn troubles_of_failures(failures: &FailuresSpec) -> Vec<(String, Trouble)> {
@@ -16,7 +16,7 @@ pub(crate) fn troubles_of_failures(failures: &FailuresSpec) -> Vec<(String, Trou
         all.push((key.to_owned(), trouble));
     }
     let mut names = BTreeSet::new();
-    for (row, rate) in failures.rates.iter().enumerate() {
+    for (row, rate) in failures.rate.iter().enumerate() {
         let mut report = |key: &str, trouble| all.push((format!("rate.{row}.{key}"), trouble));
         if !names.insert(rate.name()) {
             let message =
@@ -38,7 +38,7 @@ fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> 
             (message, "write the part of the run in which faults begin, such as \"60 s\""),
         ));
     }
-    if failures.process.is_none() && failures.replay.is_none() && failures.rates.is_empty() {
+    if failures.process.is_none() && failures.replay.is_none() && failures.rate.is_empty() {
         let message = "[failures] says nothing that fails".to_owned();
         return Some(("process", (message, "write a process, a replay, or [[failures.rate]]")));
     }
@@ -55,11 +55,10 @@ fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> 
             return Some(("kinds", (message, "write each kind once")));
         }
     }
-    let of_process = failures.process.and_then(|process| failure_process::process(process.name()));
-    let drawn = of_process.unwrap_or_default();
-    let of_rates = failures.rates.iter().any(|rate| failures.draws(rate.kind));
-    let of_drawn = drawn.iter().filter_map(|hazard| FaultKind::of_record(hazard.fall.kind));
-    if failures.replay.is_none() && !of_rates && !of_drawn.into_iter().any(|kind| failures.draws(kind)) {
+    let drawn = failures.process.map(Process::hazards).unwrap_or_default();
+    let of_rates = failures.rate.iter().any(|rate| failures.draws(rate.kind));
+    let mut of_drawn = drawn.iter().map(|hazard| hazard.fall.kind);
+    if failures.replay.is_none() && !of_rates && !of_drawn.any(|kind| failures.draws(kind)) {
         let message = "nothing fails in one of these ways".to_owned();
         return Some((
             "kinds",

@@ -7,7 +7,7 @@ use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
 use crate::resolve::Source;
-use crate::resolve_trouble::Injected;
+use crate::section::fault::resolve::Injected;
 use crate::{FaultKind, FaultSpec, FaultSubject, ScenarioError};
 
 /// The events of all cables that break, in order of time, and what was injected.
@@ -40,7 +40,8 @@ pub(crate) fn faults(
             let until = until.min(repair.unwrap_or(SimTime::NEVER));
             outages.extend(cables.iter().map(|&cable| Outage { cable, from, until }));
         }
-        let (Some(kind), Some(last)) = (fault.kind.recorded(), outages[first..].last()) else { continue };
+        // A repair is no fault: it has no outage of its own.
+        let Some(last) = outages[first..].last() else { continue };
         let component = match &fault.subject {
             FaultSubject::Cable(_) | FaultSubject::Port(_) => Component::Cable(fabric.cable_name(cables[0])),
             subject => device_component(fabric, subject.parts().1),
@@ -49,7 +50,7 @@ pub(crate) fn faults(
         truths.push(Truth {
             from_ns,
             until_ns,
-            kind,
+            kind: fault.kind,
             component,
             severity: 0.0,
             source: injected.source.clone(),
@@ -79,12 +80,12 @@ fn spans(fault: &FaultSpec) -> Vec<(SimTime, SimTime)> {
     match fault.kind {
         FaultKind::Down => vec![(fault.at, fault.until.unwrap_or(SimTime::NEVER))],
         FaultKind::Flap => {
-            let period = fault.period.unwrap_or(SimTime::ZERO).ps();
+            let period = fault.measure.period.unwrap_or(SimTime::ZERO).ps();
             let span = |flap: u32| {
                 let from = fault.at.saturating_add(SimTime::from_ps(period.saturating_mul(flap.into())));
-                (from, from.saturating_add(fault.length.unwrap_or(SimTime::ZERO)))
+                (from, from.saturating_add(fault.measure.length.unwrap_or(SimTime::ZERO)))
             };
-            (0..fault.flaps.unwrap_or(1)).map(span).collect()
+            (0..fault.measure.flaps.unwrap_or(1)).map(span).collect()
         }
         _ => Vec::new(),
     }

@@ -10,9 +10,9 @@ use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
 use crate::resolve::{Reader, Source};
-use crate::resolve_failures;
-use crate::resolve_fault::{self, device_component, example, nic};
 use crate::scenario::EngineName;
+use crate::section::failures;
+use crate::section::fault::cables::{self, device_component, example, nic};
 use crate::{Direction, FaultKind, FaultSpec, FaultSubject, JobSpec, Scenario, ScenarioError, Work};
 
 /// All that faults bring into a case.
@@ -75,7 +75,7 @@ pub(crate) fn troubles(
     let mut injected: Vec<Injected> = written(scenario).collect();
     let mut notes = Vec::new();
     if let Some(failures) = &scenario.failures {
-        let drawn = resolve_failures::draw(failures, scenario.seed, ground, read)?;
+        let drawn = failures::resolve::draw(failures, scenario.seed, ground, read)?;
         // A kind that cannot be is refused even where chance draws none.
         troubles_of(scenario.engine, &drawn.examples, ground)?;
         injected.extend(drawn.faults);
@@ -91,38 +91,50 @@ fn troubles_of(
     injected: &[Injected],
     ground: &Ground<'_>,
 ) -> Result<Troubles, ScenarioError> {
-    let (faults, truths) = resolve_fault::faults(ground.fabric, injected, ground.source)?;
+    let (faults, truths) = cables::faults(ground.fabric, injected, ground.source)?;
     let mut all = Troubles { faults, truths, ..Troubles::default() };
     for told in injected {
         let fault = &told.fault;
         let first = all.impairments.len();
-        use FaultKind::{Down, Flap, Latency, Lossy, PauseStorm, Slow, SmallBuffer, Up, WrongCable};
+        use FaultKind::{
+            Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow, SmallBuffer, Up, WrongCable,
+        };
         match fault.kind {
             Down | Up | Flap => continue,
             WrongCable => {
                 let (first, second) = swapped(ground.fabric, &told.path, fault, ground.source)?;
                 for cable in [first, second] {
                     let component = Component::Cable(ground.fabric.cable_name(cable));
-                    all.truths.extend(truth(told, component, 0.0));
+                    all.truths.push(truth(told, component, 0.0));
                 }
             }
             Slow | Lossy | Latency => ground.links(told, &mut all)?,
+            LoseAcknowledgement => all.truths.push(truth(told, ground.directed(told)?.1, 0.0)),
             PauseStorm => ground.storm(told, &mut all)?,
             SmallBuffer => ground.buffer(told, &mut all)?,
             _ => ground.ranks(told, &mut all)?,
         }
         if engine == EngineName::Packet {
             ground.packets(told, first, &mut all)?;
-        } else if fault.kind == SmallBuffer {
+        } else if let Some(what) = unknown_to_flows(fault.kind) {
             let (_, name) = fault.subject.parts();
             all.notes.push(format!(
-                "{}: the flow engine has no buffers, so that of {name} acts on nothing",
+                "{}: the flow engine has no {what}, so that of {name} acts on nothing",
                 told.label
             ));
         }
     }
     all.truths.sort_by_key(|truth| truth.from_ns);
     Ok(all)
+}
+
+/// What a fault is of that flows have not.
+fn unknown_to_flows(kind: FaultKind) -> Option<&'static str> {
+    match kind {
+        FaultKind::SmallBuffer => Some("buffers"),
+        FaultKind::LoseAcknowledgement => Some("acknowledgements"),
+        _ => None,
+    }
 }
 
 /// The fabric as faults have it cabled.
@@ -168,18 +180,18 @@ fn swapped(
     Ok((first, second))
 }
 
-/// What was injected; none for a repair.
-fn truth(told: &Injected, component: Component, severity: f64) -> Option<Truth> {
+/// What was injected.
+fn truth(told: &Injected, component: Component, severity: f64) -> Truth {
     let fault = &told.fault;
     let until = fault.until.unwrap_or(SimTime::NEVER);
-    Some(Truth {
-        from_ns: resolve_fault::ns(fault.at),
-        until_ns: resolve_fault::ns(until),
-        kind: fault.kind.recorded()?,
+    Truth {
+        from_ns: cables::ns(fault.at),
+        until_ns: cables::ns(until),
+        kind: fault.kind,
         component,
         severity,
         source: told.source.clone(),
-    })
+    }
 }
 
 /// Seconds, rounded once: tables show what the scenario says.
@@ -220,18 +232,18 @@ impl Ground<'_> {
             let near = fabric.port_name(fabric.cable_ports(cable)[0]) == *name;
             return Ok(vec![if near { cable.forward() } else { cable.backward() }]);
         }
-        let devices = resolve_fault::devices(fabric, subject).ok_or_else(|| self.missing(told))?;
+        let devices = cables::devices(fabric, subject).ok_or_else(|| self.missing(told))?;
         Ok(devices.into_iter().flat_map(of).collect())
     }
 
-    /// Links that are slow, lossy or late.
-    fn links(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+    /// The links of a fault by its direction, and what they are together.
+    fn directed(&self, told: &Injected) -> Result<(Vec<LinkId>, Component), ScenarioError> {
         let fault = &told.fault;
         let fabric = self.fabric;
         let leaving = self.leaving(told)?;
         let of_switch = leaving.first().is_some_and(|link| fabric.place(fabric.source(*link)).is_some());
         let whole = !matches!(fault.subject, FaultSubject::Cable(_) | FaultSubject::Port(_));
-        let direction = match fault.direction {
+        let direction = match fault.measure.direction {
             Some(direction) => direction,
             None if fault.kind == FaultKind::Latency && of_switch && whole => Direction::Out,
             None => Direction::Both,
@@ -253,17 +265,25 @@ impl Ground<'_> {
             }
             (subject, _) => device_component(fabric, subject.parts().1),
         };
+        Ok((links, component))
+    }
+
+    /// Links that are slow, lossy or late.
+    fn links(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
+        let fault = &told.fault;
+        let (links, component) = self.directed(told)?;
         let until = fault.until.unwrap_or(SimTime::NEVER);
         all.impairments.extend(links.into_iter().map(|link| Impairment {
             link,
             from: fault.at,
             until,
-            capacity: fault.capacity.unwrap_or(1.0),
-            loss: fault.loss.unwrap_or(0.0),
-            delay: fault.delay.unwrap_or(SimTime::ZERO),
+            capacity: fault.measure.capacity.unwrap_or(1.0),
+            loss: fault.measure.loss.unwrap_or(0.0),
+            delay: fault.measure.delay.unwrap_or(SimTime::ZERO),
         }));
-        let severity = fault.capacity.or(fault.loss).or(fault.delay.map(seconds)).unwrap_or(0.0);
-        all.truths.extend(truth(told, component, severity));
+        let severity =
+            fault.measure.capacity.or(fault.measure.loss).or(fault.measure.delay.map(seconds)).unwrap_or(0.0);
+        all.truths.push(truth(told, component, severity));
         Ok(())
     }
 
@@ -283,24 +303,24 @@ impl Ground<'_> {
     fn storm(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
         let fault = &told.fault;
         let (device, links) = self.stormed(told)?;
-        let left = fault.capacity.unwrap_or(0.0);
+        let left = fault.measure.capacity.unwrap_or(0.0);
         let until = fault.until.unwrap_or(SimTime::NEVER);
         let stopped = |link| Impairment { from: fault.at, until, capacity: left, ..Impairment::none(link) };
         all.impairments.extend(links.into_iter().map(stopped));
-        all.truths.extend(truth(told, Component::Nic(self.fabric.device_name(device)), left));
+        all.truths.push(truth(told, Component::Nic(self.fabric.device_name(device)), left));
         Ok(())
     }
 
     fn buffer(&self, told: &Injected, all: &mut Troubles) -> Result<(), ScenarioError> {
         let fault = &told.fault;
         let (key, name) = fault.subject.parts();
-        resolve_fault::devices(self.fabric, &fault.subject).ok_or_else(|| self.missing(told))?;
+        cables::devices(self.fabric, &fault.subject).ok_or_else(|| self.missing(told))?;
         if self.fabric.switch_named(name).is_none() {
             let hint = example(self.fabric, "leaf").map(|leaf| format!("write one such as {leaf:?}"));
             return Err(self.error(told, key, format!("{name:?} is no switch"), hint));
         }
-        let works = fault.capacity.unwrap_or(1.0);
-        all.truths.extend(truth(told, Component::Switch(name.to_owned()), works));
+        let works = fault.measure.capacity.unwrap_or(1.0);
+        all.truths.push(truth(told, Component::Switch(name.to_owned()), works));
         Ok(())
     }
 
@@ -317,22 +337,26 @@ impl Ground<'_> {
             FaultKind::Lossy => {
                 own.iter().map(|ill| Trouble::Loss { link: ill.link, share: ill.loss }).collect()
             }
-            FaultKind::Slow => match (nic(self.fabric, fault.subject.parts().1), fault.direction) {
+            FaultKind::LoseAcknowledgement => {
+                let (links, _) = self.directed(told)?;
+                links.into_iter().map(|link| Trouble::LoseAcknowledgement { link }).collect()
+            }
+            FaultKind::Slow => match (nic(self.fabric, fault.subject.parts().1), fault.measure.direction) {
                 (Some(nic), Some(Direction::In)) => {
-                    vec![Trouble::SlowReceiver { nic, share: fault.capacity.unwrap_or(1.0) }]
+                    vec![Trouble::SlowReceiver { nic, share: fault.measure.capacity.unwrap_or(1.0) }]
                 }
                 _ => return unknown("name a nic and write direction = \"in\", or engine = \"flow\""),
             },
             FaultKind::PauseStorm => {
                 let (nic, links) = self.stormed(told)?;
-                match fault.capacity {
+                match fault.measure.capacity {
                     Some(share) => vec![Trouble::SlowReceiver { nic, share }],
                     None => links.into_iter().map(|link| Trouble::PauseStorm { link }).collect(),
                 }
             }
             FaultKind::SmallBuffer => {
                 let switch = self.fabric.switch_named(fault.subject.parts().1);
-                let share = fault.capacity.unwrap_or(1.0);
+                let share = fault.measure.capacity.unwrap_or(1.0);
                 switch.map(|switch| Trouble::SmallBuffer { switch, share }).into_iter().collect()
             }
             _ => return unknown("write engine = \"flow\""),
@@ -390,15 +414,15 @@ impl Ground<'_> {
         let fault = &told.fault;
         let ranks = self.ranks_of(told)?;
         let (_, name) = fault.subject.parts();
-        let time = fault.delay.unwrap_or(SimTime::ZERO);
+        let time = fault.measure.delay.unwrap_or(SimTime::ZERO);
         let (trouble, severity) = match fault.kind {
             FaultKind::SlowGpu => {
-                let factor = fault.factor.unwrap_or(1.0);
+                let factor = fault.measure.factor.unwrap_or(1.0);
                 (RankTrouble::Slow(factor), factor)
             }
             FaultKind::SlowData => (RankTrouble::Late { time, every: 1 }, seconds(time)),
             FaultKind::StorageStall => {
-                (RankTrouble::Late { time, every: fault.every.unwrap_or(1) }, seconds(time))
+                (RankTrouble::Late { time, every: fault.measure.every.unwrap_or(1) }, seconds(time))
             }
             FaultKind::Hang => (RankTrouble::Hang, 0.0),
             FaultKind::SizeMismatch => (RankTrouble::Mismatch, 0.0),
@@ -443,7 +467,7 @@ impl Ground<'_> {
         let until = fault.until.unwrap_or(SimTime::NEVER);
         let fault_of = |(job, rank)| RankFault { job, rank, from: fault.at, until, trouble };
         all.rank_faults.extend(ranks.into_iter().map(fault_of));
-        all.truths.extend(truth(told, component, severity));
+        all.truths.push(truth(told, component, severity));
         Ok(())
     }
 

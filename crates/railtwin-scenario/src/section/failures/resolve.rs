@@ -7,12 +7,13 @@ use railtwin_engine::Case;
 use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
-use crate::failures_spec::{FailuresSpec, Repairs, subject};
-use crate::fault_rules::ends;
-use crate::parts::Parts;
 use crate::resolve::Reader;
-use crate::resolve_trouble::{Ground, Injected};
-use crate::{FaultCause, FaultKind, FaultSpec, FaultSubject, Scenario, ScenarioError};
+use crate::section::failures::parts::Parts;
+use crate::section::failures::{FailuresSpec, Repairs, subject};
+use crate::section::fault::resolve::{Ground, Injected};
+use crate::section::fault::rules::ends;
+use crate::section::fault::{FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
+use crate::{Scenario, ScenarioError};
 
 /// Faults that are drawn at most, each flap as one: more bury a run instead of testing it.
 const MOST: f64 = 10_000.0;
@@ -44,10 +45,9 @@ struct Row {
 
 /// The rates of the process and of the scenario's own that draw kinds that are wanted.
 fn rows(failures: &FailuresSpec) -> Vec<Row> {
-    let of_process = failures.process.map(|process| process.name()).into_iter().flat_map(|name| {
-        let hazards = failure_process::process(name).unwrap_or_default();
-        hazards.into_iter().map(move |hazard| Row {
-            source: format!("{name}: {}", hazard.name),
+    let of_process = failures.process.into_iter().flat_map(|process| {
+        process.hazards().into_iter().map(move |hazard| Row {
+            source: format!("{process}: {}", hazard.name),
             path: "failures.process".to_owned(),
             part: hazard.fall.part,
             per: hazard.per,
@@ -56,7 +56,7 @@ fn rows(failures: &FailuresSpec) -> Vec<Row> {
             fault: fault_of(&hazard.fall),
         })
     });
-    let own = failures.rates.iter().enumerate().map(|(row, rate)| Row {
+    let own = failures.rate.iter().enumerate().map(|(row, rate)| Row {
         source: format!("rate: {}", rate.name()),
         path: format!("failures.rate.{row}"),
         part: rate.part,
@@ -70,23 +70,23 @@ fn rows(failures: &FailuresSpec) -> Vec<Row> {
 
 /// The fault that a failure of a process is, without time and name.
 fn fault_of(fall: &Fall) -> FaultSpec {
-    let kind = FaultKind::of_record(fall.kind).expect("a scenario can say every kind");
-    let fault = FaultSpec::new(SimTime::ZERO, FaultSubject::Storage(String::new()), kind);
-    let measure = Some(fall.measure);
-    match kind {
-        FaultKind::Slow => FaultSpec { capacity: measure, ..fault },
-        FaultKind::SlowGpu => FaultSpec { factor: measure, ..fault },
+    let none = FaultMeasure::default();
+    let much = Some(fall.measure);
+    let because = |cause| FaultMeasure { cause: Some(cause), ..none };
+    let measure = match fall.kind {
+        FaultKind::Slow => FaultMeasure { capacity: much, ..none },
+        FaultKind::SlowGpu => FaultMeasure { factor: much, ..none },
         FaultKind::StorageStall => {
             let delay = Some(SimTime::from_seconds(fall.measure));
-            FaultSpec { delay, every: Some(ONCE), ..fault }
+            FaultMeasure { delay, every: Some(ONCE), ..none }
         }
-        FaultKind::GpuError if fall.cause == Cause::EccNvlink => {
-            FaultSpec { cause: Some(FaultCause::Ecc), ..fault }
-        }
-        FaultKind::GpuError => FaultSpec { cause: Some(FaultCause::Cuda), ..fault },
-        FaultKind::Crash => FaultSpec { cause: Some(FaultCause::Bug), ..fault },
-        _ => fault,
-    }
+        FaultKind::GpuError if fall.cause == Cause::EccNvlink => because(FaultCause::Ecc),
+        FaultKind::GpuError => because(FaultCause::Cuda),
+        FaultKind::Crash => because(FaultCause::Bug),
+        _ => none,
+    };
+    let nameless = FaultSubject::Storage(String::new());
+    FaultSpec { measure, ..FaultSpec::new(SimTime::ZERO, nameless, fall.kind) }
 }
 
 /// Failures that a row has on average over the whole window.
@@ -136,8 +136,9 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     /// Refuses what would draw too many; the mean decides, so that no seed is refused where another is not.
     fn bounded(&self, rows: &[Row], ground: &Ground<'_>) -> Result<(), ScenarioError> {
-        let weight =
-            |row: &Row| mean(row, self.failures, self.parts) * f64::from(row.fault.flaps.unwrap_or(1).max(1));
+        let weight = |row: &Row| {
+            mean(row, self.failures, self.parts) * f64::from(row.fault.measure.flaps.unwrap_or(1).max(1))
+        };
         let total: f64 = rows.iter().map(weight).sum();
         let most = rows.iter().max_by(|a, b| weight(a).total_cmp(&weight(b)));
         let Some(row) = most.filter(|_| total > MOST) else { return Ok(()) };

@@ -1,0 +1,4 @@
+//! The sections of a scenario: of each its keys, its rules, and what it becomes.
+pub(crate) mod failures;
+pub(crate) mod fault;
+pub(crate) mod telemetry;

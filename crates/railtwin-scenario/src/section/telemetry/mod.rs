@@ -1,0 +1,45 @@
+//! `[telemetry]`: what the ranks of a run record, and whether it is looked at.
+use railtwin_units::SimTime;
+use railtwin_units::keys::{Kind, whole};
+use railtwin_workload::Axis;
+
+/// Axes whose operations ranks can tell of: all but computation.
+const TOLD: &[&str] = match &Axis::NAMES {
+    [_compute, told @ ..] => told,
+};
+static AXIS: Kind = Kind::Choice(TOLD);
+
+railtwin_units::section! {
+    /// What a run tells of its ranks. A run without it writes no telemetry.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TelemetrySpec "[telemetry]" {
+        /// The job whose ranks tell; default the first. A copy is called name-0 and so on.
+        pub job: Option<String> = None,
+        /// Axes whose operations are told.
+        pub axes: Vec<Axis> [Kind::List(&AXIS)] =
+            vec![Axis::Pp, Axis::Dp, Axis::Ep, Axis::DpEp, Axis::Other],
+        /// Whether queue pairs tell of their messages.
+        pub messages: bool = true,
+        /// How often counters are read; default never.
+        pub counters: Option<SimTime> = None,
+        /// How often paths of the job are probed; default never.
+        pub probes: Option<SimTime> = None,
+        /// How much healthy ranks vary: as measured clusters do (docs/models/telemetry.md), or not at all.
+        pub jitter: JitterSpec = JitterSpec::Measured,
+        /// Steps that are replayed; default those of the run, and of more its last step again and again.
+        pub steps: Option<u32> [whole(1..=1_000_000)] = None,
+        /// Whether detectors look at the records.
+        pub diagnose: bool = true,
+    }
+}
+
+railtwin_units::choice! {
+    /// How much healthy ranks vary.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JitterSpec {
+        /// As much as measured clusters do (docs/models/telemetry.md).
+        Measured = "measured",
+        /// Not at all.
+        None = "none",
+    }
+}
