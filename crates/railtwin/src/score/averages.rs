@@ -5,14 +5,15 @@
 use std::fmt::Write;
 
 use railtwin_diagnosis::{averaged, robust, separation};
-use railtwin_engine::{RankFault, RankTrouble};
-use railtwin_records::{Batch, Directory, NOT_YET};
+use railtwin_records::{Batch, Directory, FaultKind, NOT_YET};
+use railtwin_scenario::{FaultMeasure, FaultSpec, FaultSubject};
 use railtwin_telemetry::{Jitter, Replay};
 use railtwin_units::SimTime;
 use railtwin_workload::Axis;
 use rayon::prelude::*;
 
 use super::bench::Bench;
+use super::inject::Injection;
 use crate::error::Error;
 
 /// How many times as long the slow rank computes: a table each.
@@ -57,9 +58,10 @@ pub struct Averages {
 /// What the replay says of a case that it cannot go through.
 pub fn averages(bench: &Bench, factor: f64, widths: &[usize], seed: u64) -> Result<Averages, Error> {
     let slow = bench.ranks / 3;
-    let mut case = bench.case.clone();
-    let (from, until) = (SimTime::ZERO, SimTime::NEVER);
-    case.rank_faults.push(RankFault { job: 0, rank: slow, from, until, trouble: RankTrouble::Slow(factor) });
+    let rank = FaultSubject::Rank(format!("{}/{slow}", bench.case.work.jobs[0].name));
+    let measure = FaultMeasure { factor: Some(factor), ..FaultMeasure::default() };
+    let fault = FaultSpec { measure, ..FaultSpec::new(SimTime::ZERO, rank, FaultKind::SlowGpu) };
+    let (case, _) = Injection::Fault(fault).on(bench)?;
     let jitter = Jitter { clock_offset: 0.0, clock_drift: 0.0, checkpoint_steps: 0, ..Jitter::default() };
     let settings = railtwin_telemetry::Settings { axes: vec![Axis::Dp], messages: false, jitter, seed };
     let mut directory = Directory::default();

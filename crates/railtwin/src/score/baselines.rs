@@ -50,8 +50,8 @@ const WATCHED_S: u64 = 3_600;
 /// # Errors
 /// What the replay says of a case that it cannot go through.
 pub fn elastic(bench: &Bench, what: Injected, seed: u64) -> Result<Option<f64>, Error> {
-    let Some(injection) = draw(&bench.case, what, &bench.used, fault_at(), seed) else { return Ok(None) };
-    let case = injection.into_case(&bench.case);
+    let Some(injection) = draw(bench, what, fault_at(), seed) else { return Ok(None) };
+    let (case, _) = injection.on(bench)?;
     let mut directory = Directory::default();
     let settings = railtwin_telemetry::Settings {
         axes: vec![Axis::Dp],

@@ -2,6 +2,7 @@
 use railtwin_engine::{Case, EdgeRates, Engine};
 use railtwin_fabric::LinkId;
 use railtwin_flowsim::FlowEngine;
+use railtwin_scenario::Scenario;
 use railtwin_telemetry::Durations;
 use railtwin_units::SimTime;
 use railtwin_workload::Axis;
@@ -23,6 +24,8 @@ const EXPERTS: (&str, &str) = ("moe-128.toml", include_str!("../../../../scenari
 pub struct Bench {
     /// Ranks of the job.
     pub ranks: u32,
+    /// What faults are written into.
+    pub scenario: Scenario,
     /// The case without faults.
     pub case: Case,
     /// What its operations take.
@@ -59,7 +62,8 @@ impl Bench {
     fn new(file: &str, text: &str) -> Result<Self, Error> {
         let question = Question::of_text(file, text, std::path::Path::new("."));
         let point = question.points()?.remove(0);
-        let case = question.resolve(&point.scenario)?.case;
+        let resolved = question.resolve(&point.scenario)?;
+        let (scenario, case) = (resolved.scenario, resolved.case);
         let engine = FlowEngine::default();
         let log = engine.run(&case, 0);
         let durations = Durations::from_log(&case.work, 0, &log)?;
@@ -68,7 +72,7 @@ impl Bench {
         used.sort_unstable();
         used.dedup();
         let ranks = case.work.jobs[0].plan.ranks;
-        Ok(Self { ranks, case, durations, rates, used })
+        Ok(Self { ranks, scenario, case, durations, rates, used })
     }
 
     /// Axes whose operations ranks tell of: all that cross the fabric. Tensor parallel ones stay inside hosts.

@@ -4,7 +4,6 @@
 //! What is swept decides over operations and messages, so those are what is told; counters and pings know fixed limits.
 use railtwin_diagnosis::join::join;
 use railtwin_diagnosis::{Diagnosis, Settings};
-use railtwin_engine::RankTrouble;
 use railtwin_records::{Batch, Directory, Finding};
 use railtwin_telemetry::{Jitter, Replay};
 use railtwin_units::SimTime;
@@ -93,23 +92,16 @@ impl Grade {
 
     /// A draw of the fault with this severity; `step_s` is what a healthy step takes.
     fn draw(self, bench: &Bench, seed: u64, step_s: f64) -> Option<Injection> {
-        let mut injection = draw(&bench.case, self.what, &bench.used, fault_at(), seed)?;
-        for impairment in &mut injection.impairments {
-            match self.what {
-                Injected::LossyLink => impairment.loss = self.severity,
-                _ => impairment.capacity = 1.0 - self.severity,
+        let Injection::Fault(mut fault) = draw(bench, self.what, fault_at(), seed)? else { return None };
+        match self.what {
+            Injected::LossyLink => fault.measure.loss = Some(self.severity),
+            Injected::SlowData => {
+                fault.measure.delay = Some(SimTime::from_seconds(self.severity * step_s));
             }
+            Injected::SlowGpu => fault.measure.factor = Some(1.0 + self.severity),
+            _ => fault.measure.capacity = Some(1.0 - self.severity),
         }
-        for fault in &mut injection.rank_faults {
-            fault.trouble = match self.what {
-                Injected::SlowData => {
-                    RankTrouble::Late { time: SimTime::from_seconds(self.severity * step_s), every: 1 }
-                }
-                _ => RankTrouble::Slow(1.0 + self.severity),
-            };
-        }
-        injection.truth.severity = self.severity;
-        Some(injection)
+        Some(Injection::Fault(fault))
     }
 }
 
@@ -269,7 +261,7 @@ fn step_s(bench: &Bench) -> Result<f64, Error> {
 
 /// By setting, whether a fault was named after it began, and findings that accused others.
 fn trial(bench: &Bench, injection: &Injection, settings: &[Setting], seed: u64) -> Result<Named, Error> {
-    let case = injection.into_case(&bench.case);
+    let (case, truth) = injection.on(bench)?;
     let told =
         railtwin_telemetry::Settings { axes: bench.axes(), messages: true, jitter: Jitter::default(), seed };
     let rates = states(bench, &case);
@@ -280,12 +272,12 @@ fn trial(bench: &Bench, injection: &Injection, settings: &[Setting], seed: u64) 
         look(bench, &watch.directory, &watch.batch, &mut sides);
     }
     let places = watch.places();
-    let from_ns = injection.truth.from_ns;
+    let from_ns = truth.from_ns;
     let outcome = |side: Side| {
         let (before, after): (Vec<Finding>, Vec<Finding>) =
             side.findings.into_iter().partition(|finding| finding.at_ns < from_ns);
         let early = join(&places, &before).iter().filter(|finding| finding.accuses()).count();
-        let verdict = judge(&places, &injection.truth, &join(&places, &after));
+        let verdict = judge(&places, &truth, &join(&places, &after));
         let named = verdict.is_some_and(|verdict| verdict.in_set);
         (named, early + verdict.map_or(0, |verdict| verdict.wrong))
     };

@@ -2,9 +2,8 @@
 use std::fmt::Write;
 
 use railtwin_diagnosis::rules::ErrorCause;
-use railtwin_engine::{CableState, Fault};
-use railtwin_fabric::{CableId, DeviceKind};
-use railtwin_records::{Component, FaultKind, Finding};
+use railtwin_records::{FaultKind, Finding};
+use railtwin_scenario::FaultSubject;
 use rayon::prelude::*;
 
 use super::bench::Bench;
@@ -82,20 +81,12 @@ fn inject(bench: &Bench, cause: ErrorCause, seed: u64) -> Option<(Injected, Inje
         ErrorCause::OutOfMemory => Injected::Crash,
         _ => Injected::SizeMismatch,
     };
-    let mut injection = draw(&bench.case, what, &bench.used, fault_at(), seed)?;
+    let Injection::Fault(mut fault) = draw(bench, what, fault_at(), seed)? else { return None };
     if cause == ErrorCause::NetworkDisconnect {
-        let fabric = &*bench.case.fabric;
-        let cable = injection.faults.first()?.cable;
-        let ends = [cable.forward(), cable.backward()].map(|link| fabric.source(link));
-        let nic = ends.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Nic)?;
-        let cables: Vec<CableId> = fabric.ports(nic).filter_map(|port| fabric.cable_at(port)).collect();
-        injection.faults = cables
-            .into_iter()
-            .map(|cable| Fault { at: fault_at(), cable, state: CableState::Down })
-            .collect();
-        injection.truth.component = Component::Nic(fabric.device_name(nic));
+        let (nic, _port) = fault.subject.parts().1.split_once(':')?;
+        fault.subject = FaultSubject::Nic(nic.to_owned());
     }
-    Some((what, injection))
+    Some((what, Injection::Fault(fault)))
 }
 
 /// The cause that findings tell: that of the surest accusation that tells one.

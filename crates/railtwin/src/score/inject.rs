@@ -1,10 +1,14 @@
-//! Faults drawn by lot, for detectors to be scored on: what is injected, and what the truth is.
-use railtwin_engine::{Case, Fault, Impairment, RankFault, RankTrouble};
-use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, LinkId};
+//! Faults drawn by lot, for detectors to be scored on: each is one that a scenario can say.
+use railtwin_engine::Case;
+use railtwin_fabric::{CableClass, CableId, LinkId};
 use railtwin_records::{Component, FaultKind, Truth};
+use railtwin_scenario::{Direction, FaultCause, FaultMeasure, FaultSpec, FaultSubject};
 use railtwin_telemetry::Collision;
 use railtwin_units::{SimTime, stream};
 use rand::RngExt;
+
+use super::bench::Bench;
+use crate::error::Error;
 
 /// What is injected, and where: one row of the score card.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -120,34 +124,42 @@ impl Injected {
     }
 }
 
-/// One draw: what a case needs to have the fault, and the truth about it.
+/// One draw: a fault as a scenario has it, or another job's visit, which is none.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Injection {
-    /// Links that run worse.
-    pub impairments: Vec<Impairment>,
-    /// Ranks in trouble.
-    pub rank_faults: Vec<RankFault>,
-    /// Cables that go down.
-    pub faults: Vec<Fault>,
-    /// Another job's visit, for the replay to go through.
-    pub collision: Option<Collision>,
-    /// The truth; of a collision the cable on which it is.
-    pub truth: Truth,
+pub enum Injection {
+    /// A fault, which `[[fault]]` can say.
+    Fault(FaultSpec),
+    /// Another job's visit for the replay to go through, and the truth about it: the cable on which it is.
+    Visit(Collision, Truth),
 }
 
 impl Injection {
-    /// The case with the fault.
-    pub fn into_case(&self, case: &Case) -> Case {
-        let mut case = case.clone();
-        case.impairments.extend(&self.impairments);
-        case.rank_faults.extend(&self.rank_faults);
-        case.faults.extend(&self.faults);
-        // A collision is no fault.
-        case.truths.extend(self.collision.is_none().then(|| self.truth.clone()));
-        case
+    /// The bench's case with it, and the truth about it.
+    ///
+    /// # Errors
+    /// What a scenario with that fault would be told.
+    pub fn on(&self, bench: &Bench) -> Result<(Case, Truth), Error> {
+        match self {
+            Self::Fault(fault) => {
+                let case = bench.scenario.injected(&bench.case, std::slice::from_ref(fault), SOURCE)?;
+                let truth = case.truths.iter().find(|truth| truth.source == SOURCE).cloned();
+                Ok((case, truth.expect("a fault that is no repair has a truth")))
+            }
+            Self::Visit(_, truth) => Ok((bench.case.clone(), truth.clone())),
+        }
+    }
+
+    /// The visit; none of a fault.
+    pub const fn visit(&self) -> Option<&Collision> {
+        match self {
+            Self::Fault(_) => None,
+            Self::Visit(visit, _) => Some(visit),
+        }
     }
 }
 
+/// What tables say of where it comes from.
+const SOURCE: &str = "score";
 /// Capacity that a slow link has left: a 200G port that fell back to one lane, or to 50G or 25G.
 const CAPACITY_LEFT: std::ops::Range<f64> = 0.1..0.5;
 /// What a storm of pauses lets through.
@@ -161,169 +173,82 @@ const SHARED: std::ops::Range<f64> = 1.5..4.0;
 /// How much longer a slow GPU computes.
 const SLOWER: std::ops::Range<f64> = 1.3..2.0;
 
-/// Draws a fault of a job's hosts that begins at `from`. `used` are the links that flows of the job cross. The same
-/// seed gives the same fault. `None` where the case has no such place, such as an uplink that the job uses.
-pub fn draw(case: &Case, what: Injected, used: &[LinkId], from: SimTime, seed: u64) -> Option<Injection> {
+/// Draws a fault of a job's hosts that begins at `from`. The same seed gives the same fault. `None` where the case has
+/// no such place, such as an uplink that the job uses.
+pub fn draw(bench: &Bench, what: Injected, from: SimTime, seed: u64) -> Option<Injection> {
+    let (case, used) = (&bench.case, &bench.used);
     let fabric = &*case.fabric;
     let mut lot = stream::named(seed, what.name());
     let places = &case.placements[0];
     let rank = lot.random_range(0..places.len());
     let place = places[rank];
     let nic = fabric.nic(place.host, fabric.host_model(place.host).nic_of_gpu(place.gpu));
-    let ports: Vec<LinkId> = used.iter().copied().filter(|&link| fabric.source(link) == nic).collect();
-    let capacity = lot.random_range(CAPACITY_LEFT);
+    let port = used.iter().copied().find(|&link| fabric.source(link) == nic);
+    let share = lot.random_range(CAPACITY_LEFT);
     let inward = lot.random_bool(0.5);
-    let mut injection = Injection {
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        faults: Vec::new(),
-        collision: None,
-        truth: Truth {
-            from_ns: from.ps() / 1000,
-            until_ns: u64::MAX,
-            kind: what.kind(),
-            component: Component::Storage,
-            severity: 0.0,
-            source: "score".to_owned(),
-        },
+    // A cable is called by its end nearer to the hosts, so that directions are the NIC's.
+    let access = || port.map(|link| FaultSubject::Cable(fabric.cable_name(link.cable())));
+    let of_nic = || port.map(|_| FaultSubject::Nic(fabric.device_name(nic)));
+    let leaf = || port.map(|link| FaultSubject::Leaf(fabric.device_name(fabric.target(link))));
+    let of_rank = || Some(FaultSubject::Rank(format!("{}/{rank}", case.work.jobs[0].name)));
+    let none = FaultMeasure::default();
+    let capacity = |share| FaultMeasure { capacity: Some(share), ..none };
+    let direction = Some(if inward { Direction::In } else { Direction::Out });
+    let late = |seconds| FaultMeasure { delay: Some(SimTime::from_seconds(seconds)), ..none };
+    let because = |cause| FaultMeasure { cause: Some(cause), ..none };
+    let mut above = |links: Vec<LinkId>| {
+        let chosen = lot.random_range(0..links.len().max(1));
+        links.get(chosen).copied()
     };
-    let worse = |link, capacity| Impairment {
-        link,
-        from,
-        until: SimTime::NEVER,
-        capacity,
-        loss: 0.0,
-        delay: SimTime::ZERO,
-    };
-    let mut set = |component, severity| {
-        injection.truth.component = component;
-        injection.truth.severity = severity;
-    };
-    match what {
-        Injected::SlowCable => {
-            let cable = ports.first()?.cable();
-            set(Component::Cable(fabric.cable_name(cable)), capacity);
-            injection.impairments =
-                [cable.forward(), cable.backward()].map(|link| worse(link, capacity)).into();
+    let is_above = |link: &LinkId| fabric.cable_class(link.cable()) > CableClass::Access;
+    let (subject, measure) = match what {
+        Injected::SlowCable => (access(), capacity(share)),
+        Injected::SlowLink => (access(), FaultMeasure { direction, ..capacity(share) }),
+        Injected::LossyLink => {
+            let subject = access()?;
+            let loss = Some(10_f64.powf(lot.random_range(LOSS_LOG)));
+            (Some(subject), FaultMeasure { loss, direction, ..none })
         }
-        Injected::SlowLink | Injected::LossyLink => {
-            let out = *ports.first()?;
-            let link = if inward { other(out) } else { out };
-            let mut impairment = worse(link, capacity);
-            let mut severity = capacity;
-            if what == Injected::LossyLink {
-                severity = 10_f64.powf(lot.random_range(LOSS_LOG));
-                (impairment.capacity, impairment.loss) = (1.0, severity);
-            }
-            set(link_component(fabric, link), severity);
-            injection.impairments = vec![impairment];
-        }
-        Injected::SlowNic | Injected::PauseStorm => {
-            let storm = what == Injected::PauseStorm;
-            let left = if storm { STORM_LEFT } else { capacity };
-            set(Component::Nic(fabric.device_name(nic)), left);
-            let out = ports.iter().map(|&link| worse(link, left));
-            let within = ports.iter().map(|&link| worse(other(link), left));
-            injection.impairments = if storm { within.collect() } else { out.chain(within).collect() };
-        }
+        Injected::DownCable => (access(), none),
+        Injected::SlowNic => (of_nic(), capacity(share)),
+        Injected::PauseStorm => (of_nic(), capacity(STORM_LEFT)),
         Injected::SlowUplink => {
-            let mut above: Vec<CableId> = used.iter().map(|link| link.cable()).collect();
-            above.retain(|&cable| fabric.cable_class(cable) > CableClass::Access);
-            above.sort_unstable();
-            above.dedup();
-            let cable = *above.get(lot.random_range(0..above.len().max(1)))?;
-            set(Component::Cable(fabric.cable_name(cable)), capacity / 2.0);
-            injection.impairments =
-                [cable.forward(), cable.backward()].map(|link| worse(link, capacity / 2.0)).into();
+            let mut cables: Vec<CableId> =
+                used.iter().filter(|link| is_above(link)).map(|link| link.cable()).collect();
+            cables.sort_unstable();
+            cables.dedup();
+            let cable = above(cables.into_iter().map(CableId::forward).collect())?.cable();
+            (Some(FaultSubject::Cable(fabric.cable_name(cable))), capacity(share / 2.0))
         }
         Injected::Collision => {
-            let above: Vec<LinkId> = used
-                .iter()
-                .copied()
-                .filter(|link| fabric.cable_class(link.cable()) > CableClass::Access)
-                .collect();
-            let link = *above.get(lot.random_range(0..above.len().max(1)))?;
+            let link = above(used.iter().copied().filter(is_above).collect())?;
             let factor = lot.random_range(SHARED);
-            set(Component::Cable(fabric.cable_name(link.cable())), factor);
             let (from_ns, until_ns) = (from.ps() / 1_000, u64::MAX);
-            injection.collision = Some(Collision { link: link.0, from_ns, until_ns, factor });
-        }
-        Injected::SlowLeaf | Injected::LatencyLeaf => {
-            let leaf = fabric.target(*ports.first()?);
-            set(Component::Switch(fabric.device_name(leaf)), capacity);
-            injection.impairments = links_of(fabric, leaf).map(|link| worse(link, capacity)).collect();
-            if what == Injected::LatencyLeaf {
-                let delay = SimTime::from_ns(lot.random_range(3_000..10_000));
-                injection.truth.severity = delay.ps() as f64 / 1e12;
-                injection.impairments.retain(|impairment| fabric.source(impairment.link) == leaf);
-                for impairment in &mut injection.impairments {
-                    (impairment.capacity, impairment.delay) = (1.0, delay);
-                }
-            }
-        }
-        Injected::DownCable => {
-            let cable = ports.first()?.cable();
-            set(Component::Cable(fabric.cable_name(cable)), 0.0);
-            injection.faults = vec![Fault { at: from, cable, state: railtwin_engine::CableState::Down }];
-        }
-        Injected::SlowGpu
-        | Injected::SlowData
-        | Injected::Hang
-        | Injected::GpuError
-        | Injected::Crash
-        | Injected::SizeMismatch => {
-            let gpu = Component::Gpu(fabric.device_name(fabric.gpu(place.host, place.gpu)));
-            let name = &case.work.jobs[0].name;
-            let of_rank = Component::Rank(format!("{name}/{rank}"));
-            let (component, trouble, severity) = match what {
-                Injected::SlowGpu => {
-                    let factor = lot.random_range(SLOWER);
-                    (gpu, RankTrouble::Slow(factor), factor)
-                }
-                Injected::SlowData => {
-                    let seconds = lot.random_range(0.2..0.5);
-                    (of_rank, RankTrouble::Late { time: SimTime::from_seconds(seconds), every: 1 }, seconds)
-                }
-                Injected::Hang => (of_rank, RankTrouble::Hang, 0.0),
-                Injected::GpuError => (gpu, RankTrouble::Gone, 0.0),
-                Injected::Crash => (of_rank, RankTrouble::Gone, 0.0),
-                _ => (Component::Job(name.clone()), RankTrouble::Mismatch, 0.0),
+            let truth = Truth {
+                from_ns,
+                until_ns,
+                kind: what.kind(),
+                component: Component::Cable(fabric.cable_name(link.cable())),
+                severity: factor,
+                source: SOURCE.to_owned(),
             };
-            set(component, severity);
-            injection.rank_faults =
-                vec![RankFault { job: 0, rank: rank as u32, from, until: SimTime::NEVER, trouble }];
+            return Some(Injection::Visit(Collision { link: link.0, from_ns, until_ns, factor }, truth));
         }
+        Injected::SlowLeaf => (leaf(), capacity(share)),
+        Injected::LatencyLeaf => {
+            let subject = leaf()?;
+            let delay = Some(SimTime::from_ns(lot.random_range(3_000..10_000)));
+            (Some(subject), FaultMeasure { delay, ..none })
+        }
+        Injected::SlowGpu => (of_rank(), FaultMeasure { factor: Some(lot.random_range(SLOWER)), ..none }),
+        Injected::SlowData => (of_rank(), late(lot.random_range(0.2..0.5))),
         Injected::StorageStall => {
-            let seconds = lot.random_range(2.0..6.0);
-            set(Component::Host(format!("host-{}", place.host.0)), seconds);
-            let trouble = RankTrouble::Late { time: SimTime::from_seconds(seconds), every: 10 };
-            let of_host = places.iter().enumerate().filter(|(_, other)| other.host == place.host);
-            injection.rank_faults = of_host
-                .map(|(rank, _)| RankFault {
-                    job: 0,
-                    rank: rank as u32,
-                    from,
-                    until: SimTime::NEVER,
-                    trouble,
-                })
-                .collect();
+            let host = FaultSubject::Host(format!("host-{}", place.host.0));
+            (Some(host), FaultMeasure { every: Some(10), ..late(lot.random_range(2.0..6.0)) })
         }
-    }
-    Some(injection)
-}
-
-/// The other direction of a cable.
-fn other(link: LinkId) -> LinkId {
-    let cable = link.cable();
-    if link == cable.forward() { cable.backward() } else { cable.forward() }
-}
-
-/// All links of a switch, both ways.
-fn links_of(fabric: &Fabric, switch: DeviceId) -> impl Iterator<Item = LinkId> {
-    fabric.neighbors(switch).iter().flat_map(|&(link, _)| [link, other(link)])
-}
-
-/// A link as findings name it.
-pub fn link_component(fabric: &Fabric, link: LinkId) -> Component {
-    Component::Link(fabric.link_name(link))
+        Injected::Hang | Injected::SizeMismatch => (of_rank(), none),
+        Injected::GpuError => (of_rank(), because(FaultCause::Cuda)),
+        Injected::Crash => (of_rank(), because(FaultCause::OutOfMemory)),
+    };
+    Some(Injection::Fault(FaultSpec { measure, ..FaultSpec::new(from, subject?, what.kind()) }))
 }

@@ -84,7 +84,7 @@ pub fn trial(
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Option<Trial>, Error> {
     let from = fault_at();
-    let Some(injection) = draw(&bench.case, what, &bench.used, from, seed) else { return Ok(None) };
+    let Some(injection) = draw(bench, what, from, seed) else { return Ok(None) };
     trial_of(bench, what, &injection, signals, seed, detectors).map(Some)
 }
 
@@ -100,7 +100,7 @@ pub fn trial_of(
     seed: u64,
     detectors: &dyn Fn() -> Vec<Box<dyn Detector>>,
 ) -> Result<Trial, Error> {
-    let case = injection.into_case(&bench.case);
+    let (case, truth) = injection.on(bench)?;
     let rates = states(bench, &case);
     let slow = rates[1].clone();
     let settings = railtwin_telemetry::Settings {
@@ -115,8 +115,8 @@ pub fn trial_of(
         asked_from: (signals >= Signals::Probes).then_some(FAULT_AT_S),
     };
     let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, detectors())?;
-    if let Some(collision) = injection.collision {
-        watch.replay.add_collision(collision);
+    if let Some(&visit) = injection.visit() {
+        watch.replay.add_collision(visit);
     }
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mut ends_at = FAULT_AT_S + WITHIN_S;
@@ -129,7 +129,7 @@ pub fn trial_of(
         }
         // A visit that chance brings along is not what is looked for.
         let sought =
-            |finding: &Finding| injection.collision.is_some() || finding.syndrome != Syndrome::Collision;
+            |finding: &Finding| injection.visit().is_some() || finding.syndrome != Syndrome::Collision;
         let named =
             watch.findings[told..].iter().any(|finding| sought(finding) && !finding.suspects.is_empty());
         if named && watch.now >= FAULT_AT_S {
@@ -140,17 +140,17 @@ pub fn trial_of(
     let stuck = watch.replay.is_stuck();
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
     let of_step = (mean(&after) / mean(&before) - 1.0) * mean(&before) / 1e9;
-    let slowdown = match (stuck, injection.rank_faults.is_empty()) {
+    let slowdown = match (stuck, case.rank_faults.is_empty()) {
         (true, _) => f64::INFINITY,
         // What ranks wait for a late one, they wait within the operation.
         (false, false) => of_step / operation_s(&bench.rates, &bench.case, None),
         (false, true) => {
             let healthy = operation_s(&bench.rates, &bench.case, None);
-            operation_s(&slow, &bench.case, injection.collision.as_ref()) / healthy - 1.0
+            operation_s(&slow, &bench.case, injection.visit()) / healthy - 1.0
         }
     };
-    let judge = if injection.collision.is_some() { judge_collision } else { judge };
-    let verdict = judge(&watch.places(), &injection.truth, &findings);
+    let judge = if injection.visit().is_some() { judge_collision } else { judge };
+    let verdict = judge(&watch.places(), &truth, &findings);
     let from_ns = fault_at().ps() / 1_000;
     let open = |finding: &Finding| finding.suspects.is_empty() && finding.at_ns >= from_ns;
     let told = verdict.is_some_and(|verdict| verdict.in_set) || findings.iter().any(open);

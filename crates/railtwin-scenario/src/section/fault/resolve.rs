@@ -3,7 +3,7 @@
 use railtwin_control::Place;
 use railtwin_engine::fault::{Impairment, RankFault, RankTrouble};
 use railtwin_engine::packet::{Trouble, Troubled};
-use railtwin_engine::{Fault, WorkGraph};
+use railtwin_engine::{Case, Fault, WorkGraph};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
@@ -13,6 +13,7 @@ use crate::resolve::{Reader, Source};
 use crate::scenario::EngineName;
 use crate::section::failures;
 use crate::section::fault::cables::{self, device_component, example, nic};
+use crate::section::fault::rules::trouble_of_fault;
 use crate::{Direction, FaultKind, FaultSpec, FaultSubject, JobSpec, Scenario, ScenarioError, Work};
 
 /// All that faults bring into a case.
@@ -84,6 +85,48 @@ pub(crate) fn troubles(
     let mut all = troubles_of(scenario.engine, &injected, ground)?;
     all.notes.extend(notes);
     Ok(all)
+}
+
+impl Scenario {
+    /// A case of the scenario with more faults, as if its text said them; `source` is what tables say of where they come
+    /// from. Cables that are wrong are wrong from the start on, so they cannot be added.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] as for a fault of the text.
+    pub fn injected(&self, case: &Case, faults: &[FaultSpec], source: &str) -> Result<Case, ScenarioError> {
+        let text = self.to_toml();
+        let place = Source { file: source, text: &text };
+        for fault in faults {
+            if let Some((key, (message, hint))) = trouble_of_fault(fault) {
+                return Err(place.error(&format!("fault.{key}"), message, Some(hint)));
+            }
+        }
+        let copies = |job: &JobSpec| job.count as usize;
+        let specs = self.jobs.iter().flat_map(|job| std::iter::repeat_n(job, copies(job)));
+        let specs: Vec<&JobSpec> = specs.collect();
+        let ground = Ground {
+            fabric: &case.fabric,
+            work: &case.work,
+            placements: &case.placements,
+            specs: &specs,
+            source: place,
+        };
+        let injected = faults.iter().enumerate().map(|(row, fault)| Injected {
+            fault: fault.clone(),
+            path: format!("fault.{row}"),
+            label: format!("fault {row}"),
+            source: source.to_owned(),
+        });
+        let troubles = troubles_of(self.engine, &injected.collect::<Vec<_>>(), &ground)?;
+        let mut case = case.clone();
+        case.faults.extend(troubles.faults);
+        case.faults.sort();
+        case.impairments.extend(troubles.impairments);
+        case.rank_faults.extend(troubles.rank_faults);
+        case.packets.troubles.extend(troubles.packets);
+        case.truths.extend(troubles.truths);
+        Ok(case)
+    }
 }
 
 fn troubles_of(
