@@ -104,7 +104,8 @@ static HOST: Table = Table {
             "caps",
             Kind::Choice(&HostCaps::NAMES),
             "Whether collectives are held to what hosts of the model achieve; default none.",
-        ),
+        )
+        .flow(),
     ],
     ..Table::EMPTY
 };

@@ -67,6 +67,7 @@ mod sweep;
 mod switch_spec;
 mod traffic_spec;
 mod tree;
+mod unread;
 
 pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};

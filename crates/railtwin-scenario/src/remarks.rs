@@ -12,7 +12,7 @@ use crate::{EngineName, JobSpec, Scenario};
 impl Scenario {
     /// All remarks on a resolved scenario; `specs` are those of its jobs.
     pub(crate) fn remarks(&self, case: &Case, specs: &[&JobSpec]) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut all = Vec::from_iter(self.unread());
         for (job, spec) in case.work.jobs.iter().zip(specs) {
             all.extend(of_job(&job.name, &job.plan, spec));
         }
@@ -107,6 +107,15 @@ fn of_samples(case: &Case) -> Option<String> {
             shown(packet)
         )
     })
+}
+
+/// `a`, `b` and `c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn shown(time: SimTime) -> String {

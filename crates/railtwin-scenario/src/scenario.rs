@@ -156,8 +156,10 @@ railtwin_units::section! {
         /// Training steps in each replicate.
         pub steps: u32 [whole(1..=100_000)] = 1,
         /// What moves in lock step; default class for training, bundle for collectives.
+        #[key(flow)]
         pub pace: Option<Pace> = None,
         /// Width of the buckets of the throughput table; default no table.
+        #[key(flow)]
         pub throughput: Option<SimTime> = None,
     }
 }

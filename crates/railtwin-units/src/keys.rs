@@ -166,9 +166,14 @@ impl Key {
     pub fn help(&self) -> String {
         // Documentation has a blank at the head of each line.
         let about = self.about.trim();
-        match self.default.and_then(|default| default()) {
+        let told = match self.default.and_then(|default| default()) {
             Some(default) => format!("{}; default {default}.", about.strip_suffix('.').unwrap_or(about)),
             None => about.to_owned(),
+        };
+        match self.reader {
+            Reader::All => told,
+            Reader::Flow => format!("{told} Only the flow engine reads it."),
+            Reader::Packet => format!("{told} Only the packet engine reads it."),
         }
     }
 }

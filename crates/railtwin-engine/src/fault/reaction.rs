@@ -23,6 +23,7 @@ railtwin_units::section! {
         pub convergence: SimTime = ms(500),
         /// Whether leaves answer ARP with their own address, so that a segment's own traffic is routed (HPN section
         /// 4.2); otherwise it is bridged to a dead port until `mac_aging` has passed.
+        #[key(flow)]
         pub arp_proxy: bool = true,
         /// Life of a MAC address in a leaf's table.
         pub mac_aging: SimTime = ms(300_000),

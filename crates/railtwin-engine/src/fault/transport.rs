@@ -23,6 +23,7 @@ railtwin_units::section! {
         /// Retransmissions without an answer before a queue pair dies.
         pub retry_count: u32 [whole(0..=7)] = 7,
         /// When a queue pair that lost packets goes on over a new path.
+        #[key(flow)]
         pub resume: Resume = Resume::Nak,
     }
 }

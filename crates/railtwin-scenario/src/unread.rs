@@ -1,0 +1,75 @@
+//! Keys that are written and that the engine of the scenario does not read: said, so that none is silent.
+use railtwin_units::keys::{Key, Kind, Reader, Table};
+use toml::Value;
+
+use crate::keys::SCENARIO;
+use crate::scenario::EngineName;
+use crate::{Scenario, remarks::listed};
+
+impl Scenario {
+    /// A warning that names every key whose value is not its default and that the engine does not read; none where
+    /// there is no such key.
+    pub(crate) fn unread(&self) -> Option<String> {
+        let other = match self.engine {
+            EngineName::Flow => Reader::Packet,
+            EngineName::Packet => Reader::Flow,
+        };
+        let whole: Value = toml::Table::try_from(self).ok()?.into();
+        let mut found = Vec::new();
+        walk(&SCENARIO, &whole, "", other, &mut found);
+        let verb = if found.len() == 1 { "it changes" } else { "they change" };
+        let engine = self.engine.name();
+        (!found.is_empty())
+            .then(|| format!("the {engine} engine does not read {}: {verb} nothing", listed(&found)))
+    }
+}
+
+/// Collects the paths of values in a table that only the `other` engine reads.
+fn walk(table: &'static Table, value: &Value, path: &str, other: Reader, found: &mut Vec<String>) {
+    match value {
+        Value::Array(rows) => rows.iter().for_each(|row| walk(table, row, path, other, found)),
+        Value::Table(entries) => {
+            for (name, value) in entries {
+                let Some(key) = table.any_key(name) else { continue };
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                if key.reader == other {
+                    written(key, value, &path, found);
+                } else if let Some(inner) = within(&key.kind) {
+                    walk(inner, value, &path, other, found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Collects what differs from the default in a value that is not read.
+fn written(key: &'static Key, value: &Value, path: &str, found: &mut Vec<String>) {
+    match (within(&key.kind), value) {
+        (Some(table), Value::Table(entries)) if matches!(key.kind, Kind::Section(_)) => {
+            for (name, value) in entries {
+                if let Some(key) = table.any_key(name) {
+                    written(key, value, &format!("{path}.{name}"), found);
+                }
+            }
+        }
+        _ => {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                value => value.to_string(),
+            };
+            let default = key.default.and_then(|default| default());
+            if default != Some(text) && !found.iter().any(|known| known == path) {
+                found.push(path.to_owned());
+            }
+        }
+    }
+}
+
+fn within(kind: &Kind) -> Option<&'static Table> {
+    match kind {
+        Kind::Section(table) | Kind::Sections(table) | Kind::Value(table) => Some(table),
+        Kind::ChoiceOrValue(_, table, _) => Some(table),
+        _ => None,
+    }
+}
