@@ -1,7 +1,8 @@
 //! What does not change in a run: devices with dense numbers, their ports and lines, the routes of queue pairs.
+use railtwin_engine::Case;
+use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::packet::SwitchModel;
-use railtwin_engine::{Balancer, Case};
 use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId};
 use railtwin_routing::Forwarding;
 use railtwin_units::{Rate, SimTime};
@@ -121,6 +122,8 @@ pub struct Network<'a> {
     lines: Vec<Line>,
     /// Port of each link at its source, by link.
     port_of: Vec<u16>,
+    /// How switches choose for packets as they come; none where these follow written routes.
+    pub by_switch: Option<BySwitch>,
     /// Source and target NIC of each queue pair.
     pub ends: Vec<[DeviceId; 2]>,
     /// Egress ports, hop after hop, of all routes that ever hold.
@@ -168,6 +171,7 @@ impl<'a> Network<'a> {
             line_start: vec![0],
             lines: Vec::new(),
             port_of: vec![0; fabric.link_count()],
+            by_switch: case.routing.balancer.properties().by_switch,
             ends,
             hops: Vec::new(),
             epochs: Vec::new(),
@@ -291,22 +295,16 @@ impl<'a> Network<'a> {
     /// Where packets of a queue pair leave its source, or its target when `back`; none without a cable.
     pub fn start(&self, epoch: usize, queue_pair: u32, back: bool) -> Option<Start> {
         let route = self.epochs[epoch].start[queue_pair as usize][usize::from(back)];
-        let by_switch = self.by_switch();
         (route != NO_ROUTE).then(|| Start {
             port: self.hops[route as usize],
-            route: if by_switch { BY_SWITCH } else { route + 1 },
+            route: if self.by_switch.is_some() { BY_SWITCH } else { route + 1 },
         })
-    }
-
-    /// Whether switches choose for each packet instead of following written routes.
-    pub fn by_switch(&self) -> bool {
-        matches!(self.case.routing.balancer, Balancer::Spray | Balancer::Adaptive | Balancer::Flowlet)
     }
 
     /// Adds the routes that hold from `at` on.
     pub fn learn(&mut self, at: SimTime, paths: &ChosenPaths, forwarding: Forwarding) {
         let fabric = &*self.case.fabric;
-        let by_switch = self.by_switch();
+        let by_switch = self.by_switch.is_some();
         let mut epoch = Epoch { at, ..Epoch::default() };
         // The first routes that lead anywhere.
         let first_routes = self.base_round_trip == 0;

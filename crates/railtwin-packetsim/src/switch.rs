@@ -6,7 +6,7 @@ mod queue;
 
 use std::collections::HashMap;
 
-use railtwin_engine::Balancer;
+use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::packet::{CongestionControl, SwitchModel};
 use railtwin_units::stream;
 
@@ -423,10 +423,10 @@ impl Switch {
             return if count == 0 { NOWHERE } else { port(0) };
         }
         let own = self.draw ^ stream::mix(u64::from(packet.queue_pair) << 1 | u64::from(packet.has(BACK)));
-        match net.case.routing.balancer {
+        match net.by_switch {
             // In turn, every round from another place: queue pairs do not march in step.
-            Balancer::Spray => port((number + stream::mix(own ^ (number / count))) % count),
-            Balancer::Adaptive => {
+            Some(BySwitch::InTurn) => port((number + stream::mix(own ^ (number / count))) % count),
+            Some(BySwitch::LeastLoaded) => {
                 let first = stream::mix(own ^ number) % count;
                 let mut best = port(first);
                 for step in 1..count {
@@ -437,8 +437,8 @@ impl Switch {
                 }
                 best
             }
-            _ if self.tier == 1 => self.flowlet(now, packet, group, net),
-            _ => port(stream::mix(own) % count),
+            Some(BySwitch::Flowlets) if self.tier == 1 => self.flowlet(now, packet, group, net),
+            Some(BySwitch::Flowlets) | None => port(stream::mix(own) % count),
         }
     }
 
