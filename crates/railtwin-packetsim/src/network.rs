@@ -160,8 +160,8 @@ impl<'a> Network<'a> {
     /// When a full packet has more than 65,535 bytes on the wire; scenarios cannot ask for that.
     pub fn new(case: &'a Case, ends: Vec<[DeviceId; 2]>, threads: u32) -> Self {
         let fabric = &*case.fabric;
-        let full = case.packets.wire.payload.saturating_add(case.packets.wire.header);
-        assert!(full <= u32::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
+        let full = case.packets.keys.full();
+        assert!(full <= u64::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
         let mut network = Self {
             case,
             places: Vec::new(),
@@ -227,11 +227,11 @@ impl<'a> Network<'a> {
                     u16::try_from(port).expect("a device has fewer than 65,536 ports");
             }
         }
+        let wire = self.case.packets.keys.wire();
+        let least = u64::from(wire.control.min(wire.header)).min(CUT);
         for links in &all {
             for &link in links {
                 let line = self.line_of(link);
-                let wire = self.case.packets.wire;
-                let least = u64::from(wire.control.min(wire.header)).min(CUT);
                 let soonest = line.propagation.saturating_add(line.speed.time(least));
                 self.lookahead = self.lookahead.min(soonest.max(1));
                 self.lines.push(line);
@@ -306,6 +306,7 @@ impl<'a> Network<'a> {
         let fabric = &*self.case.fabric;
         let by_switch = self.by_switch.is_some();
         let mut epoch = Epoch { at, ..Epoch::default() };
+        let (full, control) = (self.case.packets.keys.full(), self.case.packets.keys.control.0);
         // The first routes that lead anywhere.
         let first_routes = self.base_round_trip == 0;
         for queue_pair in 0..self.ends.len() as u32 {
@@ -331,8 +332,6 @@ impl<'a> Network<'a> {
                 self.hops.extend(links.iter().rev().map(|link| self.port_of[link.reverse().index()]));
                 epoch.start.push([first, first + links.len() as u32]);
                 if first_routes {
-                    let wire = self.case.packets.wire;
-                    let (full, control) = (u64::from(wire.payload + wire.header), u64::from(wire.control));
                     let round = links.iter().map(|&link| {
                         let line = self.line(link);
                         let back = self.line(link.reverse());
@@ -363,8 +362,7 @@ impl<'a> Network<'a> {
 
     /// Round trip where paths hold all links of a hop side by side: by tiers.
     fn longest(&self, fabric: &Fabric, paths: &ChosenPaths) -> u64 {
-        let wire = self.case.packets.wire;
-        let (full, control) = (u64::from(wire.payload + wire.header), u64::from(wire.control));
+        let (full, control) = (self.case.packets.keys.full(), self.case.packets.keys.control.0);
         let mut longest = 0;
         for queue_pair in 0..self.ends.len() as u32 {
             // One link of each class and direction: a packet crosses one of each.

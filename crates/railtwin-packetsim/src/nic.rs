@@ -109,7 +109,7 @@ impl<C: Control> Host<C> {
     #[inline]
     fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
         let own = self.control.window(&self.senders[sender].state);
-        shared.packets.window.map_or(own, |window| own.min(window))
+        shared.packets.window.map_or(own, |window| own.min(window.0))
     }
 
     /// Lets a sender stand in line if it has something to send.
@@ -225,7 +225,7 @@ impl<C: Control> Host<C> {
                 self.line_up(now, who as usize, shared, agenda, post);
                 continue;
             }
-            let wire = shared.packets.wire;
+            let wire = shared.wire;
             if sender.in_flight() == 0 {
                 sender.progress = now;
             }
@@ -273,7 +273,7 @@ impl<C: Control> Host<C> {
     ) {
         let Some(start) = self.receivers[receiver].start else { return };
         packet.route = start.route;
-        packet.bytes = shared.packets.wire.control as u16;
+        packet.bytes = shared.wire.control as u16;
         packet.flags |= BACK;
         let row = usize::from(start.port);
         let port = &mut self.ports[row];
@@ -295,7 +295,7 @@ impl<C: Control> Host<C> {
         post: &mut Post<'_>,
     ) {
         let row = shared.slots[packet.queue_pair as usize][1] as usize;
-        let acknowledgement_flags = if shared.packets.priority.acknowledgements { HIGH } else { 0 };
+        let acknowledgement_flags = if shared.acknowledgements_first { HIGH } else { 0 };
         let mut reply = Packet {
             queue_pair: packet.queue_pair,
             leg: packet.number,
@@ -386,7 +386,7 @@ impl<C: Control> Host<C> {
             return now.saturating_add(nic.delay);
         }
         nic.drained = nic.drained.max(now).saturating_add(nic.drain.time(u64::from(packet.bytes)));
-        let limit = nic.drain.time(shared.packets.nic.receive_buffer);
+        let limit = nic.drain.time(shared.packets.nic.receive_buffer.0);
         let there = nic.drained.saturating_add(nic.delay);
         if nic.drained - now > limit && !self.ports[row].pausing {
             self.ports[row].pausing = true;

@@ -90,8 +90,8 @@ impl Control for DcqcnControl {
         }
         self.advance(state, now);
         state.bytes += bytes;
-        if state.bytes >= self.0.byte_counter {
-            state.bytes -= self.0.byte_counter;
+        if state.bytes >= self.0.byte_counter.0 {
+            state.bytes -= self.0.byte_counter.0;
             state.byte_rounds += 1;
             self.increase(state);
         }

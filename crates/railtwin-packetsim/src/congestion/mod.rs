@@ -3,9 +3,12 @@ mod dcqcn;
 mod hpcc;
 mod trimmed;
 
-pub use dcqcn::DcqcnControl;
-pub use hpcc::HpccControl;
-pub use trimmed::TrimmedControl;
+use std::fmt::Debug;
+
+use dcqcn::DcqcnControl;
+use hpcc::HpccControl;
+use railtwin_engine::packet::CongestionControl;
+use trimmed::TrimmedControl;
 
 use crate::network::Speed;
 
@@ -41,9 +44,9 @@ pub struct Feedback {
 }
 
 /// One scheme; its state belongs to a queue pair.
-pub trait Control: Copy + Send + Sync {
+pub trait Control: Copy + Send + Sync + Debug {
     /// Of one queue pair.
-    type State: Copy + Send + std::fmt::Debug;
+    type State: Copy + Send + Debug;
 
     /// A queue pair that has sent nothing.
     fn start(&self, path: &Path) -> Self::State;
@@ -64,6 +67,26 @@ pub trait Control: Copy + Send + Sync {
 
     /// A switch threw away the payload of a packet of `bytes`.
     fn trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
+}
+
+/// What is done under a congestion control, whichever it is: it is compiled for each, so that nothing is asked packet
+/// by packet.
+pub trait Controlled {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it.
+    fn under<C: Control>(self, control: C) -> Self::Outcome;
+}
+
+/// Does `what` under the control that a case names.
+pub fn with_control<W: Controlled>(named: CongestionControl, what: W) -> W::Outcome {
+    match named {
+        CongestionControl::None => what.under(NoControl),
+        CongestionControl::Dcqcn(dcqcn) => what.under(DcqcnControl(dcqcn)),
+        CongestionControl::Hpcc(hpcc) => what.under(HpccControl(hpcc)),
+        CongestionControl::Trimmed(trimmed) => what.under(TrimmedControl(trimmed)),
+    }
 }
 
 /// No control: line rate, without end.
