@@ -18,6 +18,10 @@ pub struct Speed {
 }
 
 impl Speed {
+    /// A byte in each nanosecond.
+    #[cfg(test)]
+    pub(crate) const NS_EACH: Self = Self { whole: 1_000, bits_per_s: 8_000_000_000 };
+
     /// Of a rate.
     pub fn of(rate: Rate) -> Self {
         let bits_per_s = rate.bits_per_s().max(1);

@@ -237,7 +237,7 @@ impl<C: Control> Host<C> {
                 let due = sender.progress.saturating_add(shared.transport.ack_timeout().ps());
                 agenda.push(due, TIMER | u64::from(who));
             }
-            let gap = self.control.gap(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
+            let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
             sender.not_before = now.saturating_add(gap);
             let bytes = u64::from(packet.bytes);
             let port = &mut self.ports[row];
@@ -457,12 +457,12 @@ impl<C: Control> Host<C> {
         if negative {
             if shared.selective {
                 sender.lost(packet.leg);
-                self.control.trimmed(&mut sender.state, &sender.path, sender.path.full);
+                self.control.on_trimmed(&mut sender.state, &sender.path, sender.path.full);
             } else {
                 sender.go_back();
             }
         } else if fresh > 0 {
-            self.control.acknowledged(&mut sender.state, &sender.path, feedback);
+            self.control.on_ack(&mut sender.state, &sender.path, feedback);
         }
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
@@ -475,7 +475,7 @@ impl<C: Control> Host<C> {
     pub(crate) fn on_notification(&mut self, now: u64, packet: Packet, shared: &Shared<'_>) {
         let row = shared.slots[packet.queue_pair as usize][0] as usize;
         let sender = &mut self.senders[row];
-        self.control.notified(&mut sender.state, now);
+        self.control.on_cnp(&mut sender.state, now);
         if let Some(start) = sender.start {
             self.ports[usize::from(start.port)].port.counts.notified += 1;
         }

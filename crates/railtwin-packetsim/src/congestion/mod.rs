@@ -1,4 +1,7 @@
 //! Congestion control at the sender: what may leave when, by what comes back.
+//!
+//! Each scheme is a [`Control`]: a state for each queue pair, and what becomes of it with each event. Traces of events
+//! calculated by hand stand beside it as tests.
 mod dcqcn;
 mod hpcc;
 mod trimmed;
@@ -51,22 +54,22 @@ pub trait Control: Copy + Send + Sync + Debug {
     /// A queue pair that has sent nothing.
     fn start(&self, path: &Path) -> Self::State;
 
-    /// Time from the start of a packet of `bytes` at `now` until the next may start, ps.
-    fn gap(&self, state: &mut Self::State, path: &Path, now: u64, bytes: u64) -> u64;
+    /// A packet of `bytes` starts at `now`: the time until the next may, ps.
+    fn on_sent(&self, state: &mut Self::State, path: &Path, now: u64, bytes: u64) -> u64;
 
     /// Most bytes in flight.
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
 
-    /// An acknowledgement.
-    fn acknowledged(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
+    /// An acknowledgement is here.
+    fn on_ack(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
 
-    /// A congestion notification packet.
-    fn notified(&self, _state: &mut Self::State, _now: u64) {}
+    /// A congestion notification packet is here.
+    fn on_cnp(&self, _state: &mut Self::State, _now: u64) {}
 
     /// A switch threw away the payload of a packet of `bytes`.
-    fn trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
+    fn on_trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
 }
 
 /// What is done under a congestion control, whichever it is: it is compiled for each, so that nothing is asked packet
@@ -99,7 +102,7 @@ impl Control for NoControl {
     fn start(&self, _path: &Path) {}
 
     #[inline]
-    fn gap(&self, (): &mut (), path: &Path, _now: u64, bytes: u64) -> u64 {
+    fn on_sent(&self, (): &mut (), path: &Path, _now: u64, bytes: u64) -> u64 {
         path.speed.time(bytes)
     }
 }
