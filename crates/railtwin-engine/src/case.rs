@@ -8,6 +8,7 @@ use railtwin_routing::EcmpConfig;
 use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective};
 
+use crate::balancer::Balancer;
 use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
@@ -21,48 +22,6 @@ railtwin_units::choice! {
         Static = "static",
         /// To the queue pair with the least outstanding bytes (HPN section 6.1): each carries what it can.
         Dynamic = "dynamic",
-    }
-}
-
-railtwin_units::choice! {
-    /// Who picks the path of a queue pair, and how.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-    #[non_exhaustive]
-    pub enum Balancer {
-        /// Switches by hash; source ports as NCCL and Linux make them from the two queue-pair numbers.
-        Ecmp = "ecmp",
-        /// The same with the destination queue pair in the hash (E-ECMP, Meta RoCE section 4.2.2).
-        EEcmp = "e-ecmp",
-        /// Leaves by the destination's slice (path pinning, Meta RoCE section 4.1.2).
-        Pinned = "pinned",
-        /// Leaves by load when a queue pair starts (flowlet switching, Meta RoCE section 4.5).
-        Flowlet = "flowlet",
-        /// Switches, every packet in turn to each link of the group.
-        Spray = "spray",
-        /// Switches, every packet to the least loaded link of the group.
-        Adaptive = "adaptive",
-        /// Switches by the destination's number modulo the links (D-mod-K).
-        DModK = "d-mod-k",
-        /// Leaves by entries of a central controller, with E-ECMP behind them (Meta RoCE section 4.3).
-        Te = "te",
-        /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
-        MultipathEcn = "multipath-ecn",
-        /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
-        Disjoint = "disjoint",
-        /// A controller for all jobs: source ports that reach the least used paths (C4P, C4 section III-B).
-        C4p = "c4p",
-    }
-}
-
-impl Balancer {
-    /// Whether it splits messages by what queue pairs can carry, whatever the case says.
-    pub const fn is_dynamic(self) -> bool {
-        matches!(self, Self::MultipathEcn)
-    }
-
-    /// Whether it sends the packets of one queue pair over several paths.
-    pub const fn is_spread(self) -> bool {
-        matches!(self, Self::Spray | Self::Adaptive)
     }
 }
 

@@ -10,7 +10,8 @@ use railtwin_routing::{
 use railtwin_units::stream;
 use rayon::prelude::*;
 
-use crate::case::{Balancer, RoutingCase};
+use crate::balancer::Balancer;
+use crate::case::RoutingCase;
 use crate::plan::{self, SteeredPorts};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
@@ -129,7 +130,7 @@ impl<'a> Chooser<'a> {
         connections: Vec<Connection>,
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
-        if matches!(case.balancer, Balancer::EEcmp | Balancer::Te) {
+        if case.balancer.properties().hashes_target {
             ecmp.spec = ecmp.spec.with_fields(ecmp.spec.fields | Fields::TARGET_QP);
         }
         let (whole, order) = (OnceLock::new(), OnceLock::new());
@@ -291,7 +292,7 @@ impl<'a> Chooser<'a> {
 
     /// The source port that hosts give a queue pair: from its numbers, or by lot for host multipath.
     fn source_port(&self, row: u32) -> u16 {
-        if self.case.balancer == Balancer::MultipathEcn {
+        if self.case.balancer.properties().draws_ports {
             return 0xC000 | (stream::mix(self.draw ^ stream::mix(u64::from(row))) & 0x3FFF) as u16;
         }
         let (local, remote) = self.queue_pairs[row as usize];

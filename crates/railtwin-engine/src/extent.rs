@@ -6,7 +6,8 @@ use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_workload::{Edge, Pattern, extent_of, shape, shape_of};
 
-use crate::case::{Balancer, Case, RoutingCase};
+use crate::balancer::Balancer;
+use crate::case::{Case, RoutingCase};
 use crate::choose::{Chooser, Connection, View};
 use crate::lower::{FlowPath, ends, layout_of, members_of};
 use crate::opened::ports_of;

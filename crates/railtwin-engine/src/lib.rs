@@ -4,13 +4,14 @@
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
 //! * [`extent`]: how many rows that makes, counted before it is done.
-//! * [`choose`]: the path of every queue pair, by balancer.
+//! * [`balancer`]: who picks paths, and what others go by; [`choose`]: the path of every queue pair.
 //! * [`plan`]: what hosts and controllers plan for it.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
+pub mod balancer;
 pub mod bundles;
 pub mod case;
 pub mod choose;
@@ -26,8 +27,9 @@ mod path_sink;
 pub mod plan;
 pub mod run_log;
 
+pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Balancer, Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
+pub use case::{Case, Engine, IntraHostCap, Pace, Posting, Replan, RoutingCase, Split};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{CableState, Fault, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};

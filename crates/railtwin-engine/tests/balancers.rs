@@ -224,10 +224,7 @@ proptest! {
         let switched: Vec<_> = switched.iter().filter(|&&c| fabric.cable_class(c) > CableClass::Access).collect();
         let mask = of(&fabric, &[*switched[cable.index(switched.len())]]);
         let none = LinkMask::none(&fabric);
-        for balancer in [
-            Balancer::Ecmp, Balancer::EEcmp, Balancer::Pinned, Balancer::DModK, Balancer::Te, Balancer::MultipathEcn,
-            Balancer::Disjoint, Balancer::C4p,
-        ] {
+        for balancer in Balancer::ALL.into_iter().filter(|one| one.properties().by_switch.is_none()) {
             let case = case(balancer, true);
             let before = choose(&fabric, &case, &opened, &none, &none);
             let stale = choose(&fabric, &case, &opened, &mask, &none);

@@ -96,8 +96,8 @@ fn windows(case: &Case, lowering: &Lowering<'_>) -> Vec<f64> {
     let lossy = case.impairments.iter().filter(|ill| ill.loss > 0.0);
     let links: Vec<LinkId> = lossy.map(|ill| ill.link).collect::<BTreeSet<_>>().into_iter().collect();
     let round_trips = if links.is_empty() { Vec::new() } else { lowering.round_trips(&links) };
-    let packet = f64::from(case.packets.wire.payload + case.packets.wire.header);
-    let most = case.packets.window.map_or(f64::INFINITY, |bytes| bytes as f64);
+    let packet = case.packets.keys.full() as f64;
+    let most = case.packets.keys.window.map_or(f64::INFINITY, |bytes| bytes.0 as f64);
     let window = |ill: &Impairment| {
         let Ok(at) = links.binary_search(&ill.link) else { return 1.0 };
         let product = case.fabric.capacity(ill.link).bytes_per_s() * round_trips[at].seconds();

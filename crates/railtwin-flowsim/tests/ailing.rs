@@ -129,7 +129,7 @@ fn a_slow_link_slows_what_crosses_it_while_it_is_slow() {
 fn a_lossy_link_carries_its_goodput_once() {
     let case = ailing(0, None, |ill| ill.loss = 1e-3);
     let trip = Lowering::new(&case, 0).round_trips(&[access(&case)])[0];
-    let packet = f64::from(case.packets.wire.payload + case.packets.wire.header);
+    let packet = case.packets.keys.full() as f64;
     let window = 50e9 * trip.seconds() / packet;
     assert!(window > 5.0, "{window}");
     near(took(&case), 30.0 + 60.0 / goodput(1e-3, window));

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use railtwin_engine::choose::{ChosenPaths, Connection, View};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::packet::{Buffer, SwitchModel};
+use railtwin_engine::packet::{Buffer, Packets, SwitchModel};
 use railtwin_engine::{Case, Engine, PacketCase, PacketLog};
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_packetsim::PacketEngine;
@@ -34,7 +34,8 @@ const ENDLESS: u64 = 1 << 40;
 /// What ns-3 can do, too: queues without end, no pauses, and one acknowledgement for all packets of a flow.
 fn plain_packets() -> PacketCase {
     let endless = SwitchModel { buffer: Buffer::Carved { bytes: ENDLESS }, pfc: None, ..SwitchModel::LEAF };
-    PacketCase { message: BYTES, acknowledge_every: u32::MAX, tiers: [endless; 3], ..PacketCase::default() }
+    let keys = Packets { acknowledge_every: u32::MAX, ..Packets::default() };
+    PacketCase { keys, message: BYTES, tiers: [endless; 3], ..PacketCase::default() }
 }
 
 /// The permutation, all flows at once.
@@ -45,7 +46,7 @@ fn case(packets: PacketCase) -> Case {
 
 /// The fabric and all flows on their paths, as `peer.cpp` reads them.
 fn text(case: &Case, connections: &[Connection], paths: &ChosenPaths) -> String {
-    let (fabric, wire): (&Fabric, _) = (&case.fabric, case.packets.wire);
+    let (fabric, wire): (&Fabric, _) = (&case.fabric, case.packets.keys.wire());
     let mut text = format!("{} {}\n", wire.payload, wire.header);
     let _ = writeln!(text, "{} {}", fabric.device_count(), fabric.cable_count());
     for link in fabric.cables().map(|cable| cable.forward()) {
@@ -175,7 +176,7 @@ fn compare(peer: &Path) {
     println!(
         "permutation of {HOSTS} hosts, 16 leaves and 8 spines, {BYTES} B each in packets of {} B, hash ECMP, every link \
          100 Gb/s and 1000 ns, one thread, median of {REPEATS}:",
-        case.packets.wire.payload
+        case.packets.keys.wire().payload
     );
     println!("  Debian's ns-3 has no RDMA model: paced UDP, no acknowledgements, no pauses, endless queues.");
     udp.print("ns-3, UDP sockets over its Internet stack, static host routes");

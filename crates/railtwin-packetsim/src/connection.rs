@@ -119,7 +119,7 @@ impl<C: Control> Host<C> {
             let nic = self.ports[usize::from(start.port)].nic as usize;
             sender.not_before = sender.not_before.max(now.saturating_add(self.nics[nic].delay));
         }
-        sender.post(message.bytes, message.leg, message.item, u64::from(shared.packets.wire.payload));
+        sender.post(message.bytes, message.leg, message.item, u64::from(shared.wire.payload));
         self.line_up(now, row as usize, shared, agenda, post);
     }
 
@@ -144,7 +144,7 @@ impl<C: Control> Host<C> {
     ) {
         let queue_pair = self.to[row].queue_pair;
         let receiver = shared.slots[queue_pair as usize][1] as usize;
-        let flags = if shared.packets.priority.clear_to_send { HIGH } else { 0 };
+        let flags = if shared.clearances_first { HIGH } else { 0 };
         self.counts.clear_to_send += 1;
         let packet = Packet { queue_pair, flags, ..Packet::new(Kind::Clear) };
         self.answer(now, receiver, packet, shared, agenda, post);

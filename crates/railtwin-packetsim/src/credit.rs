@@ -51,8 +51,8 @@ impl Credits {
         let (row, column) = (index / (2 * self.ports), index % (2 * self.ports));
         let fresh = Voq {
             waiting: Chain::EMPTY,
-            granted: self.credit.initial,
-            grant: self.credit.initial.max(MINIMUM),
+            granted: self.credit.initial.0,
+            grant: self.credit.initial.0.max(MINIMUM),
             asked: false,
             idle_since: 0,
         };
@@ -69,8 +69,8 @@ impl Credits {
         let Credit { latency, initial, .. } = self.credit;
         let queue = self.queue(index);
         if queue.waiting.is_empty() && !queue.asked && now - queue.idle_since > latency.ps() {
-            queue.granted = initial;
-            queue.grant = initial.max(MINIMUM);
+            queue.granted = initial.0;
+            queue.grant = initial.0.max(MINIMUM);
         }
         queue.idle_since = now;
         if queue.waiting.is_empty() && queue.granted >= bytes {

@@ -2,13 +2,13 @@
 use railtwin_engine::choose::View as Paths;
 use railtwin_engine::fault::{Change, Known, timeline};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::packet::CongestionControl;
+use railtwin_engine::packet::Priority;
 use railtwin_engine::{Case, Engine, Replan, RunLog};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
 use crate::changes::Changes;
-use crate::congestion::{Control, DcqcnControl, HpccControl, NoControl, TrimmedControl};
+use crate::congestion::{Control, Controlled, with_control};
 use crate::host::Shared;
 use crate::log;
 use crate::network::Network;
@@ -37,22 +37,27 @@ impl Engine for PacketEngine {
     }
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
-        match case.packets.congestion_control {
-            CongestionControl::None => self.run_with(case, replicate, NoControl),
-            CongestionControl::Dcqcn(dcqcn) => self.run_with(case, replicate, DcqcnControl(dcqcn)),
-            CongestionControl::Hpcc(hpcc) => self.run_with(case, replicate, HpccControl(hpcc)),
-            CongestionControl::Trimmed(trimmed) => self.run_with(case, replicate, TrimmedControl(trimmed)),
-        }
+        with_control(case.packets.keys.congestion_control, Run { case, replicate, threads: self.threads })
     }
 }
 
-impl PacketEngine {
-    fn run_with<C: Control + std::fmt::Debug>(&self, case: &Case, replicate: u32, control: C) -> RunLog {
+/// A run that waits for its congestion control.
+struct Run<'a> {
+    case: &'a Case,
+    replicate: u32,
+    threads: u32,
+}
+
+impl Controlled for Run<'_> {
+    type Outcome = RunLog;
+
+    fn under<C: Control>(self, control: C) -> RunLog {
+        let Self { case, replicate, threads } = self;
         let lowering = Lowering::new(case, replicate);
         let program = Program::new(case, &lowering);
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
-        let mut network = Network::new(case, ends.collect(), self.threads);
+        let mut network = Network::new(case, ends.collect(), threads);
         let moments = learn(case, &lowering, &mut network);
         let shared = shared(case, &network, &program, &lowering);
         let changes = Changes::new(case, &network, &moments);
@@ -133,15 +138,18 @@ fn shared<'a>(
     for (leg, slots) in program.legs.iter().zip(&mut leg_slots) {
         *slots = [next(&mut begins, leg.source as usize), next(&mut ends, leg.target as usize)];
     }
-    let packets = &case.packets;
-    let message = case.routing.message.unwrap_or(packets.message).max(1);
+    let packets = &case.packets.keys;
+    let message = case.routing.message.unwrap_or(case.packets.message).max(1);
     let network_legs = program.legs.iter().filter(|leg| matches!(leg.way, Way::Network(_))).count() as u64;
     let operations = case.work.operations.max(1) as u64 / case.work.patterns.max(1) as u64;
     Shared {
         network,
         program,
         packets,
-        message: packets.admission.map_or(message, |admission| message.min(admission.buffer.max(1))),
+        wire: packets.wire(),
+        acknowledgements_first: packets.goes_first(Priority::Acknowledgements),
+        clearances_first: packets.goes_first(Priority::ClearToSend),
+        message: packets.admission.map_or(message, |admission| message.min(admission.buffer.0.max(1))),
         transport: case.transport,
         slots,
         connection_of,
@@ -150,9 +158,8 @@ fn shared<'a>(
         queue_pairs_of: lowering.connections().iter().map(|one| one.count).collect(),
         connection_slots,
         leg_slots,
-        selective: case.routing.balancer.is_spread()
-            || matches!(packets.congestion_control, CongestionControl::Trimmed(_)),
-        notifies: matches!(packets.congestion_control, CongestionControl::Dcqcn(_)),
+        selective: packets.is_selective(case.routing.balancer),
+        notifies: packets.congestion_control.needs().notifications,
         flows: network_legs * operations.max(1) <= FLOWS_MAX,
     }
 }

@@ -1,5 +1,5 @@
 //! A host: its NICs with their queue pairs, and the operations that it works on.
-use railtwin_engine::packet::PacketCase;
+use railtwin_engine::packet::{Packets, Wire};
 use railtwin_engine::{IncidentKind, Posting, Transport};
 use railtwin_fabric::{DeviceId, HostId};
 
@@ -69,7 +69,13 @@ pub struct Shared<'a> {
     /// The work.
     pub program: &'a Program,
     /// What packets ask.
-    pub packets: &'a PacketCase,
+    pub packets: &'a Packets,
+    /// How payload is wrapped.
+    pub wire: Wire,
+    /// Whether acknowledgements go before data.
+    pub acknowledgements_first: bool,
+    /// Whether clearances go before data.
+    pub clearances_first: bool,
     /// Largest message.
     pub message: u64,
     /// Timers.
@@ -189,14 +195,13 @@ impl<C: Control> Host<C> {
 
     /// Adds the sending end of a queue pair; queue pairs of a connection follow each other.
     pub fn add_sender(&mut self, shared: &Shared<'_>, queue_pair: u32) {
-        let packets = shared.packets;
         let start = shared.network.start(0, queue_pair, false);
         let line = start.map_or(0, |start| usize::from(start.port));
         let speed = self
             .ports
             .get(line)
             .map_or(Speed::of(railtwin_units::Rate::from_gbps(1)), |port| port.port.line.speed);
-        let full = u64::from(packets.wire.payload + packets.wire.header);
+        let full = shared.packets.full();
         let path = Path { speed, round_trip: shared.network.base_round_trip.max(1), full };
         let mut sender = Sender::new(queue_pair, path, self.control.start(&path), shared.selective);
         sender.start = start;

@@ -1,7 +1,8 @@
 //! What does not change in a run: devices with dense numbers, their ports and lines, the routes of queue pairs.
+use railtwin_engine::Case;
+use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::packet::SwitchModel;
-use railtwin_engine::{Balancer, Case};
 use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId};
 use railtwin_routing::Forwarding;
 use railtwin_units::{Rate, SimTime};
@@ -17,6 +18,10 @@ pub struct Speed {
 }
 
 impl Speed {
+    /// A byte in each nanosecond.
+    #[cfg(test)]
+    pub(crate) const NS_EACH: Self = Self { whole: 1_000, bits_per_s: 8_000_000_000 };
+
     /// Of a rate.
     pub fn of(rate: Rate) -> Self {
         let bits_per_s = rate.bits_per_s().max(1);
@@ -121,6 +126,8 @@ pub struct Network<'a> {
     lines: Vec<Line>,
     /// Port of each link at its source, by link.
     port_of: Vec<u16>,
+    /// How switches choose for packets as they come; none where these follow written routes.
+    pub by_switch: Option<BySwitch>,
     /// Source and target NIC of each queue pair.
     pub ends: Vec<[DeviceId; 2]>,
     /// Egress ports, hop after hop, of all routes that ever hold.
@@ -157,8 +164,8 @@ impl<'a> Network<'a> {
     /// When a full packet has more than 65,535 bytes on the wire; scenarios cannot ask for that.
     pub fn new(case: &'a Case, ends: Vec<[DeviceId; 2]>, threads: u32) -> Self {
         let fabric = &*case.fabric;
-        let full = case.packets.wire.payload.saturating_add(case.packets.wire.header);
-        assert!(full <= u32::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
+        let full = case.packets.keys.full();
+        assert!(full <= u64::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
         let mut network = Self {
             case,
             places: Vec::new(),
@@ -168,6 +175,7 @@ impl<'a> Network<'a> {
             line_start: vec![0],
             lines: Vec::new(),
             port_of: vec![0; fabric.link_count()],
+            by_switch: case.routing.balancer.properties().by_switch,
             ends,
             hops: Vec::new(),
             epochs: Vec::new(),
@@ -223,11 +231,11 @@ impl<'a> Network<'a> {
                     u16::try_from(port).expect("a device has fewer than 65,536 ports");
             }
         }
+        let wire = self.case.packets.keys.wire();
+        let least = u64::from(wire.control.min(wire.header)).min(CUT);
         for links in &all {
             for &link in links {
                 let line = self.line_of(link);
-                let wire = self.case.packets.wire;
-                let least = u64::from(wire.control.min(wire.header)).min(CUT);
                 let soonest = line.propagation.saturating_add(line.speed.time(least));
                 self.lookahead = self.lookahead.min(soonest.max(1));
                 self.lines.push(line);
@@ -291,23 +299,18 @@ impl<'a> Network<'a> {
     /// Where packets of a queue pair leave its source, or its target when `back`; none without a cable.
     pub fn start(&self, epoch: usize, queue_pair: u32, back: bool) -> Option<Start> {
         let route = self.epochs[epoch].start[queue_pair as usize][usize::from(back)];
-        let by_switch = self.by_switch();
         (route != NO_ROUTE).then(|| Start {
             port: self.hops[route as usize],
-            route: if by_switch { BY_SWITCH } else { route + 1 },
+            route: if self.by_switch.is_some() { BY_SWITCH } else { route + 1 },
         })
-    }
-
-    /// Whether switches choose for each packet instead of following written routes.
-    pub fn by_switch(&self) -> bool {
-        matches!(self.case.routing.balancer, Balancer::Spray | Balancer::Adaptive | Balancer::Flowlet)
     }
 
     /// Adds the routes that hold from `at` on.
     pub fn learn(&mut self, at: SimTime, paths: &ChosenPaths, forwarding: Forwarding) {
         let fabric = &*self.case.fabric;
-        let by_switch = self.by_switch();
+        let by_switch = self.by_switch.is_some();
         let mut epoch = Epoch { at, ..Epoch::default() };
+        let (full, control) = (self.case.packets.keys.full(), self.case.packets.keys.control.0);
         // The first routes that lead anywhere.
         let first_routes = self.base_round_trip == 0;
         for queue_pair in 0..self.ends.len() as u32 {
@@ -333,8 +336,6 @@ impl<'a> Network<'a> {
                 self.hops.extend(links.iter().rev().map(|link| self.port_of[link.reverse().index()]));
                 epoch.start.push([first, first + links.len() as u32]);
                 if first_routes {
-                    let wire = self.case.packets.wire;
-                    let (full, control) = (u64::from(wire.payload + wire.header), u64::from(wire.control));
                     let round = links.iter().map(|&link| {
                         let line = self.line(link);
                         let back = self.line(link.reverse());
@@ -365,8 +366,7 @@ impl<'a> Network<'a> {
 
     /// Round trip where paths hold all links of a hop side by side: by tiers.
     fn longest(&self, fabric: &Fabric, paths: &ChosenPaths) -> u64 {
-        let wire = self.case.packets.wire;
-        let (full, control) = (u64::from(wire.payload + wire.header), u64::from(wire.control));
+        let (full, control) = (self.case.packets.keys.full(), self.case.packets.keys.control.0);
         let mut longest = 0;
         for queue_pair in 0..self.ends.len() as u32 {
             // One link of each class and direction: a packet crosses one of each.

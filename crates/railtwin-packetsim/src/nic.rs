@@ -109,7 +109,7 @@ impl<C: Control> Host<C> {
     #[inline]
     fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
         let own = self.control.window(&self.senders[sender].state);
-        shared.packets.window.map_or(own, |window| own.min(window))
+        shared.packets.window.map_or(own, |window| own.min(window.0))
     }
 
     /// Lets a sender stand in line if it has something to send.
@@ -225,7 +225,7 @@ impl<C: Control> Host<C> {
                 self.line_up(now, who as usize, shared, agenda, post);
                 continue;
             }
-            let wire = shared.packets.wire;
+            let wire = shared.wire;
             if sender.in_flight() == 0 {
                 sender.progress = now;
             }
@@ -237,7 +237,7 @@ impl<C: Control> Host<C> {
                 let due = sender.progress.saturating_add(shared.transport.ack_timeout().ps());
                 agenda.push(due, TIMER | u64::from(who));
             }
-            let gap = self.control.gap(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
+            let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
             sender.not_before = now.saturating_add(gap);
             let bytes = u64::from(packet.bytes);
             let port = &mut self.ports[row];
@@ -273,7 +273,7 @@ impl<C: Control> Host<C> {
     ) {
         let Some(start) = self.receivers[receiver].start else { return };
         packet.route = start.route;
-        packet.bytes = shared.packets.wire.control as u16;
+        packet.bytes = shared.wire.control as u16;
         packet.flags |= BACK;
         let row = usize::from(start.port);
         let port = &mut self.ports[row];
@@ -295,7 +295,7 @@ impl<C: Control> Host<C> {
         post: &mut Post<'_>,
     ) {
         let row = shared.slots[packet.queue_pair as usize][1] as usize;
-        let acknowledgement_flags = if shared.packets.priority.acknowledgements { HIGH } else { 0 };
+        let acknowledgement_flags = if shared.acknowledgements_first { HIGH } else { 0 };
         let mut reply = Packet {
             queue_pair: packet.queue_pair,
             leg: packet.number,
@@ -386,7 +386,7 @@ impl<C: Control> Host<C> {
             return now.saturating_add(nic.delay);
         }
         nic.drained = nic.drained.max(now).saturating_add(nic.drain.time(u64::from(packet.bytes)));
-        let limit = nic.drain.time(shared.packets.nic.receive_buffer);
+        let limit = nic.drain.time(shared.packets.nic.receive_buffer.0);
         let there = nic.drained.saturating_add(nic.delay);
         if nic.drained - now > limit && !self.ports[row].pausing {
             self.ports[row].pausing = true;
@@ -457,12 +457,12 @@ impl<C: Control> Host<C> {
         if negative {
             if shared.selective {
                 sender.lost(packet.leg);
-                self.control.trimmed(&mut sender.state, &sender.path, sender.path.full);
+                self.control.on_trimmed(&mut sender.state, &sender.path, sender.path.full);
             } else {
                 sender.go_back();
             }
         } else if fresh > 0 {
-            self.control.acknowledged(&mut sender.state, &sender.path, feedback);
+            self.control.on_ack(&mut sender.state, &sender.path, feedback);
         }
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
@@ -475,7 +475,7 @@ impl<C: Control> Host<C> {
     pub(crate) fn on_notification(&mut self, now: u64, packet: Packet, shared: &Shared<'_>) {
         let row = shared.slots[packet.queue_pair as usize][0] as usize;
         let sender = &mut self.senders[row];
-        self.control.notified(&mut sender.state, now);
+        self.control.on_cnp(&mut sender.state, now);
         if let Some(start) = sender.start {
             self.ports[usize::from(start.port)].port.counts.notified += 1;
         }

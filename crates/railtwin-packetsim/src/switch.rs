@@ -6,8 +6,8 @@ mod queue;
 
 use std::collections::HashMap;
 
-use railtwin_engine::Balancer;
-use railtwin_engine::packet::{CongestionControl, SwitchModel};
+use railtwin_engine::balancer::BySwitch;
+use railtwin_engine::packet::SwitchModel;
 use railtwin_units::stream;
 
 use crate::agenda::Agenda;
@@ -95,14 +95,14 @@ impl Switch {
         let model = crate::network::model_of(network.case, row);
         let lines = network.lines(node);
         let ports: Vec<Port> = lines.iter().map(|&line| Port::new(line)).collect();
-        let full = network.case.packets.wire.payload + network.case.packets.wire.header;
+        let packets = &network.case.packets.keys;
         let mut this = Self {
             row,
             queues: vec![Queue::EMPTY; ports.len()],
             buffer: SharedBuffer::new(
                 &model,
                 lines,
-                u64::from(full),
+                packets.full(),
                 network.case.fabric.switch_latency().ps(),
             ),
             credits: model.credit.map(|credit| Credits::new(credit, ports.len())),
@@ -114,15 +114,15 @@ impl Switch {
             flowlets: HashMap::new(),
             late: Late::default(),
             tier: network.case.fabric.switches()[row as usize].1.tier,
-            telemetry: matches!(network.case.packets.congestion_control, CongestionControl::Hpcc(_)),
+            telemetry: packets.congestion_control.needs().telemetry,
             round_trip: network.base_round_trip.max(1) as f64,
-            control: network.case.packets.wire.control as u16,
+            control: packets.wire().control as u16,
             marked: 0,
             trimmed: 0,
             alarm: 0,
             alarmed: None,
         };
-        this.alarm = (this.buffer.bytes as f64 * network.case.packets.buffer_alarm) as u64;
+        this.alarm = (this.buffer.bytes as f64 * packets.buffer_alarm) as u64;
         this
     }
 
@@ -145,7 +145,7 @@ impl Switch {
             Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
             Kind::Resume => {
                 let port = usize::from(packet.port);
-                self.ports[port].resume(now, net.case.packets.watchdog.ps());
+                self.ports[port].resume(now, net.case.packets.keys.watchdog.ps());
                 self.go_on(now, port, agenda, post);
             }
             _ if self.model.cut_through => self.cut_through(now, packet, net, agenda, post),
@@ -252,7 +252,7 @@ impl Switch {
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
             } else if let Some(ecn) = self.model.ecn
-                && queue.bytes > ecn.min
+                && queue.bytes > ecn.min.0
                 && marks(
                     &ecn,
                     queue.bytes,
@@ -423,10 +423,10 @@ impl Switch {
             return if count == 0 { NOWHERE } else { port(0) };
         }
         let own = self.draw ^ stream::mix(u64::from(packet.queue_pair) << 1 | u64::from(packet.has(BACK)));
-        match net.case.routing.balancer {
+        match net.by_switch {
             // In turn, every round from another place: queue pairs do not march in step.
-            Balancer::Spray => port((number + stream::mix(own ^ (number / count))) % count),
-            Balancer::Adaptive => {
+            Some(BySwitch::InTurn) => port((number + stream::mix(own ^ (number / count))) % count),
+            Some(BySwitch::LeastLoaded) => {
                 let first = stream::mix(own ^ number) % count;
                 let mut best = port(first);
                 for step in 1..count {
@@ -437,8 +437,8 @@ impl Switch {
                 }
                 best
             }
-            _ if self.tier == 1 => self.flowlet(now, packet, group, net),
-            _ => port(stream::mix(own) % count),
+            Some(BySwitch::Flowlets) if self.tier == 1 => self.flowlet(now, packet, group, net),
+            Some(BySwitch::Flowlets) | None => port(stream::mix(own) % count),
         }
     }
 
@@ -456,7 +456,7 @@ impl Switch {
         net: &Network<'_>,
     ) -> usize {
         let key = packet.queue_pair << 1 | u32::from(packet.has(BACK));
-        let gap = net.case.packets.flowlet.ps();
+        let gap = net.case.packets.keys.flowlet.ps();
         let known = self.flowlets.get(&key).copied();
         let kept = known
             .filter(|&(last, port)| now - last <= gap && group.iter().any(|&link| net.port_of(link) == port));

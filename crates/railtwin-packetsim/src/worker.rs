@@ -144,7 +144,7 @@ impl Worker {
     /// The work of a host, with the starts of its jobs on its agenda.
     pub(crate) fn new(shared: &Shared<'_>, host: u32, agenda: &mut Agenda) -> Self {
         let (program, case) = (shared.program, shared.network.case);
-        let mut this = Self { receive_buffer: shared.packets.nic.receive_buffer, ..Self::default() };
+        let mut this = Self { receive_buffer: shared.packets.nic.receive_buffer.0, ..Self::default() };
         for (slot, &role) in (0..).zip(&program.roles_of[host as usize]) {
             let spec = &program.roles[role as usize];
             let job = &case.work.jobs[spec.job as usize];

@@ -23,7 +23,7 @@ const ENDLESS: Buffer = Buffer::Shared { bytes: 1 << 40, reserved: 0, alpha: 1.0
 /// Neither pauses nor a window hold anybody up.
 fn hold_nobody(case: &mut Case) {
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = ENDLESS);
-    case.packets.window = None;
+    case.packets.keys.window = None;
 }
 
 /// End of the packet engine over that of the flow engine.

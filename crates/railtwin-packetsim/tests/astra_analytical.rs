@@ -4,13 +4,12 @@ use crate::common;
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::packet::Wire;
 use railtwin_engine::{Case, Engine, WorkGraph};
 use railtwin_fabric::builder::FabricBuilder;
 use railtwin_fabric::graph::{NONE, SwitchPlace};
 use railtwin_fabric::{CableClass, Fabric, HostId, HostModel, NicModel, PortRole};
 use railtwin_packetsim::PacketEngine;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
 const NPUS: u32 = 16;
@@ -77,10 +76,11 @@ fn case() -> Case {
     case.placements = vec![Placer::new(&fabric, 1).place("job", ranks, &PlacementPolicy::Packed).unwrap()];
     case.routing.pxn = false;
     // A chunk is one message without headers; its acknowledgement is a byte.
-    case.packets.wire = Wire { payload: 8192, header: 0, control: 1 };
-    case.packets.acknowledge_every = 128;
+    let keys = &mut case.packets.keys;
+    (keys.payload, keys.header, keys.control) = (Bytes(8192), Bytes(0), Bytes(1));
+    case.packets.keys.acknowledge_every = 128;
     case.packets.message = CHUNK;
-    case.packets.window = None;
+    case.packets.keys.window = None;
     for tier in &mut case.packets.tiers {
         tier.cut_through = true;
     }

@@ -175,7 +175,7 @@ fn acknowledgements_of_the_other_direction_take_their_own_time() {
     let mut case = pairs(t128(), &shifted, 2_000_000);
     case.routing.balancer = Balancer::DModK;
     for (every, share) in [(1, 1.0), (4, 0.25), (1_000_000, 0.01)] {
-        case.packets.acknowledge_every = every;
+        case.packets.keys.acknowledge_every = every;
         let log = run(&case);
         let later = (log.end.ps() - alone) as f64 / all as f64;
         println!(

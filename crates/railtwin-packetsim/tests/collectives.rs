@@ -6,7 +6,7 @@ use railtwin_engine::packet::Admission;
 use railtwin_engine::{Balancer, Posting, Split, WorkGraph};
 use railtwin_fabric::preset::{Hpn, LeafSpine};
 use railtwin_fabric::{Fabric, HostModel, NicModel};
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, OperationId, Pattern, PlanBuilder, Work};
 
 use crate::common;
@@ -67,7 +67,7 @@ fn a_ring_all_reduce_takes_its_stages_to_the_picosecond() {
         for chunk in [4_096, 40_960, 400_000] {
             let mut case =
                 collective(Arc::clone(&fabric), Collective::AllReduce, Algorithm::Ring, chunk * hosts);
-            case.packets.acknowledge_every = 1_000_000;
+            case.packets.keys.acknowledge_every = 1_000_000;
             let log = run(&case);
             let stage = tandem(&wire(chunk), &[(BYTE, US); 2]);
             let stages = 2 * (hosts - 1);
@@ -117,13 +117,13 @@ fn four_queue_pairs_carry_what_one_carries() {
             let bytes =
                 |log: &railtwin_engine::RunLog| packets(log).flows.iter().map(|flow| flow.bytes).sum::<u64>();
             assert_eq!(bytes(&log), bytes(&one), "{kind:?} {algorithm:?} {posting:?} {split:?}");
-            case.packets.admission =
-                Some(Admission { channels: 4, buffer: 128 << 10, copy: Rate::from_gbps(400) });
+            case.packets.keys.admission =
+                Some(Admission { channels: 4, buffer: Bytes(128 << 10), copy: Rate::from_gbps(400) });
             let admitted = run(&case);
             kit::assert_lossless(&admitted);
             assert_eq!(bytes(&admitted), bytes(&one));
             assert_eq!(packets(&admitted).counts.clear_to_send, packets(&admitted).clearance_wait.count);
-            case.packets.admission = None;
+            case.packets.keys.admission = None;
         }
     }
 }

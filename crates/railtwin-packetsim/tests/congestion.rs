@@ -1,7 +1,7 @@
 //! Congestion control: what trimmed, HPCC's and DCQCN's senders reach beside the floor.
-use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, Trimmed};
+use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, Priority, Trimmed};
 use railtwin_engine::{Balancer, Case};
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::common;
 use crate::kit;
@@ -9,13 +9,13 @@ use common::{leaf_spine, pairs, permutation, t128};
 use kit::{BYTE, US, jobs, on_wire, packets, run, tandem, wire};
 
 /// DCQCN's congestion point at 100 Gbps.
-const ECN: Ecn = Ecn { min: 100_000, max: 400_000, probability: 0.2 };
+const ECN: Ecn = Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2 };
 
 fn trimmed(mut case: Case) -> Case {
-    case.packets.congestion_control = CongestionControl::Trimmed(Trimmed::default());
+    case.packets.keys.congestion_control = CongestionControl::Trimmed(Trimmed::default());
     case.routing.balancer = Balancer::Spray;
-    case.packets.priority.acknowledgements = true;
-    let ecn = Ecn { min: 120_000, max: 160_000, probability: 1.0 };
+    case.packets.keys.priority = vec![Priority::Acknowledgements];
+    let ecn = Ecn { min: Bytes(120_000), max: Bytes(160_000), probability: 1.0 };
     case.packets
         .tiers
         .iter_mut()
@@ -63,8 +63,8 @@ fn hpcc_keeps_queues_short() {
     let sources: Vec<(u32, u32)> = (1..9).map(|leaf| (8 * leaf, 0)).collect();
     let with = |control| {
         let mut case = pairs(t128(), &sources, 2_000_000);
-        case.packets.congestion_control = control;
-        case.packets.priority.acknowledgements = true;
+        case.packets.keys.congestion_control = control;
+        case.packets.keys.priority = vec![Priority::Acknowledgements];
         run(&case)
     };
     let (none, hpcc) = (with(CongestionControl::None), with(CongestionControl::Hpcc(Hpcc::default())));
@@ -85,8 +85,8 @@ fn hpcc_keeps_queues_short() {
 }
 
 fn dcqcn(mut case: Case) -> Case {
-    case.packets.congestion_control = CongestionControl::Dcqcn(Dcqcn::default());
-    case.packets.priority.acknowledgements = true;
+    case.packets.keys.congestion_control = CongestionControl::Dcqcn(Dcqcn::default());
+    case.packets.keys.priority = vec![Priority::Acknowledgements];
     case.packets.tiers.iter_mut().for_each(|tier| tier.ecn = Some(ECN));
     case
 }
@@ -131,7 +131,7 @@ fn two_dcqcn_senders_on_one_link_end_up_with_fair_shares() {
         ..Dcqcn::default()
     };
     let mut case = dcqcn(jobs(base, &sends));
-    case.packets.congestion_control = CongestionControl::Dcqcn(quick);
+    case.packets.keys.congestion_control = CongestionControl::Dcqcn(quick);
     let log = run(&case);
     let ends: Vec<f64> = packets(&log).flows.iter().map(|flow| flow.end.seconds() * 1e3).collect();
     println!("ends {ends:?} ms; alone {alone:.3} ms, {:?}", packets(&log).counts);

@@ -3,7 +3,7 @@ use railtwin_engine::packet::{Admission, Trouble, Troubled};
 use railtwin_engine::{Case, Engine, IncidentKind, PacketLog, RunLog};
 use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
 use railtwin_packetsim::PacketEngine;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::common;
 
@@ -98,7 +98,7 @@ fn a_full_buffer_raises_the_alarm_once() {
     };
     // 24 MB for one port in a pool of 64 MB.
     assert_eq!(filled(&case), 0);
-    case.packets.buffer_alarm = 0.2;
+    case.packets.keys.buffer_alarm = 0.2;
     assert_eq!(filled(&case), 1);
 }
 
@@ -115,7 +115,7 @@ fn a_misjudged_buffer_drops_only_when_three_things_meet() {
             fabric.switches().iter().find(|(_, place)| place.tier == 2).expect("there is one spine").0;
         case.packets.tiers[1].buffer = railtwin_engine::packet::Buffer::Carved { bytes: 10_000_000 };
         case.packets.tiers[1].pfc = None;
-        case.packets.window = Some(window);
+        case.packets.keys.window = Some(Bytes(window));
         case.transport.timeout = 8;
         case.packets.troubles = forever(Trouble::SmallBuffer { switch: spine, share: 0.5 });
         let log = run(&case);
@@ -139,7 +139,8 @@ fn admission_bounds_what_is_in_flight_and_keeps_incast_from_pausing() {
     let free = run(&case);
     assert!(packets(&free).counts.pause_frames > 0);
     let (channels, buffer) = (2, 32 << 10);
-    case.packets.admission = Some(Admission { channels, buffer, copy: Rate::from_gbps(1_000) });
+    case.packets.keys.admission =
+        Some(Admission { channels, buffer: Bytes(buffer), copy: Rate::from_gbps(1_000) });
     let held = run(&case);
     let log = packets(&held);
     assert_eq!((held.unfinished, log.counts.pause_frames), (0, 0));

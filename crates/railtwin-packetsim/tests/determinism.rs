@@ -9,14 +9,14 @@ use railtwin_engine::packet::{
 use railtwin_engine::{Balancer, Case, Engine, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::CableClass;
 use railtwin_packetsim::PacketEngine;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
 use crate::common;
 use crate::kit;
 use common::{collective, leaf_spine, pairs, permutation};
 
-const ECN: Ecn = Ecn { min: 20_000, max: 100_000, probability: 0.2 };
+const ECN: Ecn = Ecn { min: Bytes(20_000), max: Bytes(100_000), probability: 0.2 };
 
 fn run(case: &Case, threads: u32) -> RunLog {
     PacketEngine { threads }.run(case, 0)
@@ -66,7 +66,7 @@ fn balancers() {
 fn busy_and_idle_windows() {
     let mut case = pairs(common::t128(), &permutation(128, 7), 60_000);
     assert_alike("all at once", &case);
-    case.packets.samples = Some(SimTime::from_ns(9_000));
+    case.packets.keys.samples = Some(SimTime::from_ns(9_000));
     case.transport = Transport { timeout: 10, ..Transport::default() };
     let uplink = kit::links_of(&case.fabric, CableClass::LeafSpine)[0].cable();
     case.faults = events(&[Outage { cable: uplink, from: SimTime::from_ns(5_000), until: SimTime::NEVER }]);
@@ -84,7 +84,7 @@ fn congestion_control() {
     ];
     for (scheme, ecn, trim, balancer) in schemes {
         for mut case in [permuted(1_000_000), incast(400_000)] {
-            case.packets.congestion_control = scheme;
+            case.packets.keys.congestion_control = scheme;
             case.packets.tiers.iter_mut().for_each(|tier| (tier.ecn, tier.trim) = (ecn, trim));
             case.routing.balancer = balancer;
             assert_alike("congestion control", &case);
@@ -103,8 +103,8 @@ fn collectives() {
         let mut case = collective(Arc::clone(&fabric), kind, algorithm, 2_000_000);
         assert_alike("collective", &case);
         (case.routing.queue_pairs, case.routing.posting) = (4, Posting::Split);
-        let admission = Admission { channels: 2, buffer: 64 << 10, copy: Rate::from_gbps(200) };
-        case.packets.admission = Some(admission);
+        let admission = Admission { channels: 2, buffer: Bytes(64 << 10), copy: Rate::from_gbps(200) };
+        case.packets.keys.admission = Some(admission);
         assert_alike("collective with admission", &case);
     }
 }
@@ -151,7 +151,7 @@ fn a_queue_pair_that_dies() {
 #[test]
 fn who_watches_changes_nothing() {
     let mut case = incast(400_000);
-    case.packets.samples = Some(SimTime::from_ns(7_000));
+    case.packets.keys.samples = Some(SimTime::from_ns(7_000));
     let log = assert_alike("samples", &case);
     let samples = &kit::packets(&log).samples;
     assert!(samples.windows(2).all(|two| (two[0].index, two[0].link) < (two[1].index, two[1].link)));
@@ -166,7 +166,7 @@ fn switches_of_all_kinds() {
         SwitchModel {
             credit: Some(railtwin_engine::packet::Credit {
                 latency: SimTime::from_ns(600),
-                initial: 20_000,
+                initial: Bytes(20_000),
                 ramp: 2,
             }),
             ..SwitchModel::DEEP

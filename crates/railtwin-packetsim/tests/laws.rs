@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use railtwin_engine::choose::View;
 use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::packet::{Admission, Buffer, Credit, Pfc, SwitchModel, Trouble, Troubled};
+use railtwin_engine::packet::{Admission, Buffer, Credit, Pfc, Priority, SwitchModel, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, IncidentKind, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{CableClass, HostModel, LinkId};
 use railtwin_routing::LinkMask;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
 use crate::common;
@@ -92,7 +92,7 @@ fn draws() -> impl Strategy<Value = Draw> {
     let fabric = (2_u32..5, 1_u32..4, (rate.clone(), rate), 1_u64..2_000, 0_u64..1_500);
     let credit = (0_u64..2_000, 0_u64..100_000, 1_u32..5).prop_map(|(ns, initial, ramp)| Credit {
         latency: SimTime::from_ns(ns),
-        initial,
+        initial: Bytes(initial),
         ramp,
     });
     let switch = (buffer, pfc, any::<bool>(), any::<bool>(), proptest::option::of(credit));
@@ -142,7 +142,9 @@ impl Draw {
         };
         let model = SwitchModel { buffer: self.buffer, pfc: Some(self.pfc), ..SwitchModel::LEAF };
         case.packets.tiers = [SwitchModel { cut_through: self.cut_through, credit: self.credit, ..model }; 3];
-        case.packets.priority.acknowledgements = self.priority;
+        if self.priority {
+            case.packets.keys.priority = vec![Priority::Acknowledgements];
+        }
         case.routing.balancer = [Balancer::Ecmp, Balancer::Spray, Balancer::Adaptive, Balancer::Flowlet]
             [usize::from(self.balancer)];
         case
@@ -179,7 +181,7 @@ proptest! {
             trouble(&mut case, Trouble::Loss { link, share });
         }
         // A timeout shorter than queues are long makes them longer.
-        (case.transport, case.packets.acknowledge_every) = (Transport { timeout: 8, ..QUICK }, every);
+        (case.transport, case.packets.keys.acknowledge_every) = (Transport { timeout: 8, ..QUICK }, every);
         case.routing.balancer =
             [Balancer::Ecmp, Balancer::Spray, Balancer::Flowlet, Balancer::Adaptive][balancer];
         if !pfc {
@@ -256,7 +258,7 @@ fn links_are_counted_until_the_last_operation_has_ended() {
     // Packets of 64 B, acknowledgements of 86: the way back is never free from the first one on, and is amid the 74th
     // when the 100th packet arrives.
     let mut case = pairs(leaf_spine(1, 2, 1, (100, 100), 1_000), &[(0, 1)], 5_400);
-    (case.packets.wire.payload, case.packets.wire.header) = (54, 10);
+    (case.packets.keys.payload, case.packets.keys.header) = (Bytes(54), Bytes(10));
     let log = run(&case);
     let there = kit::into_host(&case.fabric, 1);
     assert_eq!(log.end.ps(), kit::tandem(&[64; 100], &[(BYTE, US); 2]));
@@ -349,7 +351,7 @@ fn a_short_cut_during_pauses_leaves_nobody_paused_for_ever() {
 
 fn sampled(case: &Case) -> RunLog {
     let mut case = case.clone();
-    case.packets.samples = Some(us(10));
+    case.packets.keys.samples = Some(us(10));
     run(&case)
 }
 
@@ -378,7 +380,7 @@ fn samples_see_all_that_counters_see_and_change_nothing() {
 fn a_run_shorter_than_a_sample_has_one() {
     let fabric = leaf_spine(1, 4, 1, (100, 100), 1_000);
     let mut case = pairs(fabric, &[(1, 0), (2, 0), (3, 0)], 100_000);
-    case.packets.samples = Some(us(1_000));
+    case.packets.keys.samples = Some(us(1_000));
     let log = run(&case);
     assert!(!packets(&log).samples.is_empty());
     assert!(packets(&log).samples.iter().all(|sample| sample.index == 0));
@@ -392,8 +394,8 @@ fn admission_clears_every_message_once_and_never_more_than_its_buffers() {
         (case.routing.posting, case.routing.queue_pairs) = (posting, queue_pairs);
         let free = run(&case).end;
         // Two buffers of 64 KiB, copied out at 20 Gbps: that is the pace.
-        let admission = Admission { channels: 2, buffer: 64 << 10, copy: Rate::from_gbps(20) };
-        case.packets.admission = Some(admission);
+        let admission = Admission { channels: 2, buffer: Bytes(64 << 10), copy: Rate::from_gbps(20) };
+        case.packets.keys.admission = Some(admission);
         let log = run(&case);
         let counts = packets(&log).counts;
         assert_eq!(counts.clear_to_send, 128, "{posting:?}");
@@ -403,8 +405,8 @@ fn admission_clears_every_message_once_and_never_more_than_its_buffers() {
         println!("{posting:?}: {ratio:.4} of the copies, free {:.1} us", free.seconds() * 1e6);
         assert!((0.97..1.05).contains(&ratio), "{posting:?} {ratio}");
         // With many buffers and a fast copy it is as if there were none, but for shorter messages.
-        case.packets.admission =
-            Some(Admission { channels: 64, buffer: 512 << 10, copy: Rate::from_gbps(10_000) });
+        case.packets.keys.admission =
+            Some(Admission { channels: 64, buffer: Bytes(512 << 10), copy: Rate::from_gbps(10_000) });
         let ratio = run(&case).end.seconds() / free.seconds();
         assert!((0.999..1.01).contains(&ratio), "{posting:?} {ratio}");
     }

@@ -146,7 +146,7 @@ fn the_law_holds_for_every_transport() {
                 [(0, Some(10 * SECOND)), (20 * US, Some(10 * SECOND)), (20 * US, None), (0, None)]
             {
                 let mut case = lone_path();
-                (case.routing.balancer, case.packets.congestion_control) = (balancer, control);
+                (case.routing.balancer, case.packets.keys.congestion_control) = (balancer, control);
                 let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
                 cut(&mut case, uplink, from, until);
                 let back = until.map(|until| until + case.reaction.convergence.ps());

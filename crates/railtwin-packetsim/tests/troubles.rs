@@ -9,7 +9,7 @@ use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, Re
 use railtwin_fabric::preset::Hpn;
 use railtwin_fabric::{CableClass, Fabric, HostModel, NicModel};
 use railtwin_packetsim::PacketEngine;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
 use crate::common;
@@ -89,8 +89,8 @@ impl Draw {
         ][usize::from(self.balancer)];
         case.routing.queue_pairs = self.queue_pairs;
         if self.trimmed {
-            case.packets.congestion_control = CongestionControl::Trimmed(Trimmed::default());
-            let ecn = Ecn { min: 40_000, max: 80_000, probability: 1.0 };
+            case.packets.keys.congestion_control = CongestionControl::Trimmed(Trimmed::default());
+            let ecn = Ecn { min: Bytes(40_000), max: Bytes(80_000), probability: 1.0 };
             case.packets.tiers.iter_mut().for_each(|tier| (tier.ecn, tier.trim) = (Some(ecn), Some(160_000)));
         }
         if self.small {
@@ -211,7 +211,7 @@ fn a_pause_storm_stops_the_link_as_long_as_it_lasts_and_the_watchdog_barks() {
     let whole = run(&case).end;
     let link = kit::into_host(&case.fabric, 0);
     troubled(&mut case, us(20), us(320), Trouble::PauseStorm { link });
-    (case.packets.watchdog, case.packets.samples) = (us(100), Some(us(50)));
+    (case.packets.keys.watchdog, case.packets.keys.samples) = (us(100), Some(us(50)));
     let log = run(&case);
     assert_eq!(packets(&log).links.paused_ps[link.index()], 300 * US);
     assert!((log.end - whole).ps().abs_diff(300 * US) < US, "{}", log.end - whole);

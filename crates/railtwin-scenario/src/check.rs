@@ -226,9 +226,17 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
         }
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
+        (Kind::Span, Value::Text(text)) => {
+            let time: SimTime = text.parse().map_err(refused)?;
+            plain(time > SimTime::ZERO, "cannot be 0 s")
+        }
         (Kind::Size { zero }, Value::Text(text)) => {
             let size: Bytes = text.parse().map_err(refused)?;
             plain(*zero || size.0 > 0, "cannot be zero")
+        }
+        (Kind::SizeIn(least, most), Value::Text(text)) => {
+            let size: Bytes = text.parse().map_err(refused)?;
+            plain((least..=most).contains(&&size.0), &format!("cannot be {}", size.shortest()))
         }
         (Kind::Rate { zero }, Value::Text(text)) => {
             let rate: Rate = text.parse().map_err(refused)?;
@@ -238,9 +246,10 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             }
             plain(*zero || rate > Rate::ZERO, "cannot be zero")
         }
-        (Kind::Time | Kind::Size { .. } | Kind::Rate { .. }, Value::Integer(_) | Value::Float(_)) => {
-            plain(false, "is a number without a unit")
-        }
+        (
+            Kind::Time | Kind::Span | Kind::Size { .. } | Kind::SizeIn(..) | Kind::Rate { .. },
+            Value::Integer(_) | Value::Float(_),
+        ) => plain(false, "is a number without a unit"),
         (_, Value::List(_)) if !axis => plain(false, "is a list, not one value"),
         _ => plain(false, &format!("is {}", node.kind())),
     }
@@ -278,6 +287,10 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Whole(least, most) => format!("write a whole number from {least} to {most}"),
         Kind::Share(above, most) => format!("write a number above {above} and up to {most}"),
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
+        Kind::Span => format!("write a time above zero as text, such as {name} = \"100 us\""),
+        Kind::SizeIn(least, most) => {
+            format!("write a size from {} to {} as text", Bytes(*least).shortest(), Bytes(*most).shortest())
+        }
         Kind::Size { .. } => format!("write a size as text, such as {name} = \"64 MiB\""),
         Kind::Rate { .. } => format!("write a rate as text, such as {name} = \"400 Gbps\""),
         Kind::Amount => "write a number, or a time, size or rate as text, such as \"1.5 us\"".to_owned(),

@@ -5,7 +5,6 @@ use std::mem::discriminant;
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
-use crate::consistency_packet::troubles_of_packets;
 use crate::error::Problem;
 use crate::expect::Bounds;
 use crate::job::{ALL_JOBS, JobSize, JobSpec, Placement};
@@ -13,6 +12,7 @@ use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::Scenario;
 use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;
+use crate::section::packet::troubles_of_packets;
 use crate::tree::{Node, steps};
 
 /// Gives each job without a name the name `job-<number>`.

@@ -95,8 +95,8 @@ fn kind(of: &'static Kind) -> Value {
         Kind::Share(above, most) => {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": most })
         }
-        Kind::Time => quantity("1.5 us"),
-        Kind::Size { .. } => quantity("64 MiB"),
+        Kind::Time | Kind::Span => quantity("1.5 us"),
+        Kind::Size { .. } | Kind::SizeIn(..) => quantity("64 MiB"),
         Kind::Rate { .. } => quantity("400 Gbps"),
         Kind::Amount => json!({ "type": ["number", "string"] }),
         Kind::List(item) => json!({ "type": "array", "minItems": 1, "items": kind(item) }),

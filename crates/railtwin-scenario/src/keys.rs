@@ -1,4 +1,5 @@
 //! The keys of a scenario, all but those of `[fabric]`, of faults and of packets.
+use railtwin_engine::packet::Packets;
 use railtwin_engine::{Reaction, Transport};
 use railtwin_fabric::HostModel;
 
@@ -6,11 +7,11 @@ use railtwin_workload::{Algorithm, Collective, Recompute};
 
 use crate::job::{MemoryRule, Per};
 use crate::keys_fabric::FABRIC;
-use crate::keys_packet::{PACKET, SWITCHES};
 use crate::routing_spec::RoutingSpec;
 use crate::scenario::{EngineName, RunSpec};
 use crate::section::failures::FAILURES;
 use crate::section::fault::FaultSpec;
+use crate::section::packet::SwitchesSpec;
 use crate::section::telemetry::TelemetrySpec;
 use railtwin_units::keys::{Key, Kind, Table, Variant, key};
 
@@ -42,8 +43,8 @@ pub(crate) static SCENARIO: Table = Table {
         key("failures", Kind::Section(&FAILURES), "What breaks by chance, by rates or from a history."),
         key("reaction", Kind::Section(&Reaction::TABLE), "How long the network takes to react to a fault."),
         key("transport", Kind::Section(&Transport::TABLE), "How queue pairs live through a fault."),
-        key("packet", Kind::Section(&PACKET), "What packets ask."),
-        key("switch", Kind::Section(&SWITCHES), "The switches of each tier.").packet(),
+        key("packet", Kind::Section(&Packets::TABLE), "What packets ask."),
+        key("switch", Kind::Section(&SwitchesSpec::TABLE), "The switches of each tier.").packet(),
         key(
             "telemetry",
             Kind::Section(&TelemetrySpec::TABLE),

@@ -33,7 +33,6 @@
 mod ai_zone_spec;
 mod check;
 mod consistency;
-mod consistency_packet;
 mod error;
 mod expect;
 mod fabric_bounds;
@@ -44,8 +43,6 @@ mod job;
 mod json_schema;
 mod keys;
 mod keys_fabric;
-mod keys_packet;
-mod packet_spec;
 mod parse;
 mod reference;
 mod remarks;
@@ -55,7 +52,6 @@ mod resolve_htsim;
 mod resolve_job;
 mod resolve_lingjun;
 mod resolve_memory;
-mod resolve_packet;
 mod resolve_size;
 mod routing_spec;
 mod scenario;
@@ -64,7 +60,6 @@ mod settings;
 mod settle;
 mod suggest;
 mod sweep;
-mod switch_spec;
 mod traffic_spec;
 mod tree;
 mod unread;
@@ -81,12 +76,11 @@ pub use job::{
 };
 pub use json_schema::json_schema;
 pub use keys::keys;
-pub use packet_spec::{
-    AdmissionSpec, CongestionControlSpec, DcqcnSpec, HpccSpec, NicLimitsSpec, PacketSpec, PriorityClass,
-    TrimmedSpec,
-};
 // Values of keys that are declared where they are read.
 pub use railtwin_diagnosis::failure_process::{PartKind, Process};
+pub use railtwin_engine::packet::{
+    Admission, CongestionControl, Credit, Dcqcn, Ecn, Hpcc, NicLimits, Packets, Priority, Trimmed,
+};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
 pub use railtwin_fabric::preset::Tier2;
 pub use railtwin_routing::Seeds;
@@ -99,8 +93,8 @@ pub use section::failures::resolve::expected_faults;
 pub use section::failures::{FailuresSpec, RateSpec, Repairs};
 pub use section::fault::rules::FaultRule;
 pub use section::fault::{Direction, FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
+pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};
-pub use switch_spec::{CreditSpec, EcnSpec, SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use traffic_spec::TrafficSpec;

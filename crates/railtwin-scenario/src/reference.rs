@@ -1,6 +1,7 @@
 //! The reference of a scenario's keys as a page, made of the same description that the checks use.
 use std::fmt::Write as _;
 
+use railtwin_units::Bytes;
 use railtwin_units::keys::{Key, Kind, Table};
 
 use crate::keys::SCENARIO;
@@ -101,6 +102,10 @@ fn of(kind: &Kind) -> String {
         Kind::Whole(least, most) => format!("whole number, {least} to {most}"),
         Kind::Share(above, most) => format!("number above {above}, up to {most}"),
         Kind::Time => "time, such as `\"1.5 us\"`".to_owned(),
+        Kind::Span => "time above zero, such as `\"1.5 us\"`".to_owned(),
+        Kind::SizeIn(least, most) => {
+            format!("size, {} to {}", Bytes(*least).shortest(), Bytes(*most).shortest())
+        }
         Kind::Size { zero: true } => "size or 0, such as `\"64 MiB\"`".to_owned(),
         Kind::Size { zero: false } => "size, such as `\"64 MiB\"`".to_owned(),
         Kind::Rate { zero: true } => "rate or 0, such as `\"400 Gbps\"`".to_owned(),

@@ -1,12 +1,11 @@
 //! What is allowed and likely not meant: said beside the results, with the values that decide.
-use railtwin_engine::packet::{Buffer, CongestionControl};
+use railtwin_engine::packet::Buffer;
 use railtwin_engine::{Case, PacketCase};
 use railtwin_fabric::{CableClass, LinkId};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::Work;
 
-use crate::consistency_packet::size;
-use crate::switch_spec::TIERS;
+use crate::section::packet::TIERS;
 use crate::{EngineName, JobSpec, Scenario};
 
 impl Scenario {
@@ -51,24 +50,23 @@ fn of_job(name: &str, plan: &railtwin_workload::Plan, spec: &JobSpec) -> Option<
 /// A window that ends before an acknowledgement is due waits for the timer, each time.
 fn of_window(case: &Case) -> Option<String> {
     let packets = &case.packets;
-    let window = packets.window?;
-    let each_is_answered = case.routing.balancer.is_spread()
-        || matches!(packets.congestion_control, CongestionControl::Trimmed(_));
-    let full = u64::from(packets.wire.payload + packets.wire.header);
+    let keys = &packets.keys;
+    let window = keys.window?.0;
+    let each_is_answered = keys.is_selective(case.routing.balancer);
+    let full = keys.full();
     let held = (window / full.max(1)).max(1);
-    let message =
-        packets.admission.map_or(packets.message, |admission| packets.message.min(admission.buffer));
-    let every = u64::from(packets.acknowledge_every);
+    let message = keys.admission.map_or(packets.message, |admission| packets.message.min(admission.buffer.0));
+    let every = u64::from(keys.acknowledge_every);
     // The last packet of a message always has an answer.
-    if each_is_answered || every <= held || message.div_ceil(u64::from(packets.wire.payload).max(1)) <= held {
+    if each_is_answered || every <= held || message.div_ceil(keys.payload.0.max(1)) <= held {
         return None;
     }
     Some(format!(
         "acknowledge_every = {every} is more than the {held} packets of the window of {}: each window waits for the \
          timeout of {}; write acknowledge_every up to {held}, or a window from {}",
-        size(window),
+        Bytes(window).shortest(),
         shown(case.transport.ack_timeout()),
-        size(every.saturating_mul(full)),
+        Bytes(every.saturating_mul(full)).shortest(),
     ))
 }
 
@@ -78,10 +76,10 @@ fn of_switches(packets: &PacketCase) -> Vec<String> {
     for (tier, model) in TIERS.iter().zip(&packets.tiers) {
         let (Buffer::Shared { bytes, .. } | Buffer::Carved { bytes }) = model.buffer;
         let thresholds =
-            [("ecn.min", model.ecn.map(|ecn| ecn.min), "marked"), ("trim", model.trim, "trimmed")];
+            [("ecn.min", model.ecn.map(|ecn| ecn.min.0), "marked"), ("trim", model.trim, "trimmed")];
         for (key, threshold, done) in thresholds {
             if let Some(threshold) = threshold.filter(|&threshold| threshold >= bytes) {
-                let [threshold, bytes] = [threshold, bytes].map(size);
+                let [threshold, bytes] = [threshold, bytes].map(|bytes| Bytes(bytes).shortest());
                 all.push(format!(
                     "switch.{tier}: {key} = {threshold} is no less than the buffer of {bytes}: no packet is ever {done}"
                 ));
@@ -93,8 +91,8 @@ fn of_switches(packets: &PacketCase) -> Vec<String> {
 
 /// Samples that are shorter than a packet see one packet or none.
 fn of_samples(case: &Case) -> Option<String> {
-    let width = case.packets.samples?;
-    let full = Bytes(u64::from(case.packets.wire.payload + case.packets.wire.header));
+    let width = case.packets.keys.samples?;
+    let full = Bytes(case.packets.keys.full());
     let links = (0..case.fabric.link_count()).map(LinkId::from_index);
     let network = links.filter(|link| case.fabric.cable_class(link.cable()) >= CableClass::Access);
     let fastest = network.map(|link| case.fabric.capacity(link));

@@ -8,9 +8,9 @@ use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::fabric_bounds::note_of_chip;
 use crate::resolve_job::Planner;
-use crate::resolve_packet;
 use crate::resolve_size::check_size;
 use crate::section::fault::resolve::{self as faults, Ground};
+use crate::section::packet::packets;
 use crate::{FabricSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
@@ -88,7 +88,7 @@ impl Scenario {
             job.plan.notes.extend(troubles.notes);
             job.plan.notes.extend(note_of_chip(&self.fabric));
         }
-        let mut packets = resolve_packet::packets(self, &fabric, source)?;
+        let mut packets = packets(self, &fabric, source)?;
         packets.troubles = troubles.packets;
         let mut case = Case {
             name: self.name.clone(),

@@ -1,4 +1,5 @@
 //! `[routing]`: how traffic finds its way.
+use railtwin_engine::balancer::TE_PERIOD;
 use railtwin_engine::{Balancer, Posting, Split};
 use railtwin_routing::{Fields, HashFunction, Seeds};
 use railtwin_units::keys::whole;
@@ -44,16 +45,15 @@ impl RoutingSpec {
         let time = self.replan_time.unwrap_or(SimTime::ZERO);
         match self.replan {
             Some(Replan::Never) => Plan::Never,
-            Some(Replan::Every) => Plan::Every(self.replan_time.unwrap_or(PERIOD)),
-            None if self.balancer == Balancer::Te => Plan::Every(self.replan_time.unwrap_or(PERIOD)),
+            Some(Replan::Every) => Plan::Every(self.replan_time.unwrap_or(TE_PERIOD)),
+            None if let Some(period) = self.balancer.properties().plans_every => {
+                Plan::Every(self.replan_time.unwrap_or(period))
+            }
             Some(Replan::Once) | None if time > SimTime::ZERO => Plan::After(time),
             Some(Replan::Once) | None => Plan::AtOnce,
         }
     }
 }
-
-/// How often traffic engineering plans (Meta RoCE section 4.3.1).
-const PERIOD: SimTime = SimTime::from_ns(30_000_000_000);
 
 railtwin_units::choice! {
     /// When who planned paths plans again.

@@ -1,6 +1,7 @@
 //! The scenario as types: what a person asks, spelled out.
 use std::collections::BTreeMap;
 
+use railtwin_engine::packet::Packets;
 use railtwin_engine::{Pace, Reaction, Transport};
 use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
@@ -10,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
 use crate::job::JobSpec;
-use crate::packet_spec::PacketSpec;
 use crate::routing_spec::RoutingSpec;
 use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
+use crate::section::packet::SwitchesSpec;
 use crate::section::telemetry::TelemetrySpec;
-use crate::switch_spec::SwitchesSpec;
 
 /// The version of the scenario's schema that this program reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -63,10 +63,10 @@ pub struct Scenario {
     #[serde(default)]
     pub transport: Transport,
     /// What only packets ask; the flow engine ignores it.
-    #[serde(default, skip_serializing_if = "PacketSpec::is_default")]
-    pub packet: PacketSpec,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub packet: Packets,
     /// The switches of each tier; the flow engine ignores it.
-    #[serde(default, skip_serializing_if = "SwitchesSpec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub switch: SwitchesSpec,
     /// What ranks record; none = nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ impl Scenario {
             failures: None,
             reaction: Reaction::default(),
             transport: Transport::default(),
-            packet: PacketSpec::default(),
+            packet: Packets::default(),
             switch: SwitchesSpec::default(),
             telemetry: None,
             gain: None,
@@ -118,6 +118,11 @@ impl Scenario {
             .expect("text keys and numbers below 2^63 are all that a scenario holds");
         table.to_string()
     }
+}
+
+/// Whether a section says nothing.
+fn is_default<T: Default + PartialEq>(section: &T) -> bool {
+    *section == T::default()
 }
 
 fn one() -> u64 {

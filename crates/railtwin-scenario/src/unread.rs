@@ -56,6 +56,10 @@ fn written(key: &'static Key, value: &Value, path: &str, found: &mut Vec<String>
         _ => {
             let text = match value {
                 Value::String(text) => text.clone(),
+                // A kind without keys of its own.
+                Value::Table(entries) if entries.len() == 1 => {
+                    entries.values().next().and_then(Value::as_str).unwrap_or_default().to_owned()
+                }
                 value => value.to_string(),
             };
             let default = key.default.and_then(|default| default());

@@ -40,6 +40,12 @@ fn value(kind: &'static Kind) -> BoxedStrategy<Value> {
             inside.prop_map(Value::from).boxed()
         }
         Kind::Time => time.boxed(),
+        Kind::Span => (1u64..1 << 52).prop_map(|ps| SimTime::from_ps(ps).exact().into()).boxed(),
+        Kind::SizeIn(least, most) => {
+            let small = (*most).min(least.saturating_add(1 << 16));
+            let sizes = prop_oneof![3 => *least..=small, 1 => *least..=*most];
+            sizes.prop_map(|bytes| Bytes(bytes).exact().into()).boxed()
+        }
         Kind::Size { zero } => size(u64::from(!zero)).prop_map(|bytes| Bytes(bytes).exact().into()).boxed(),
         Kind::Rate { zero } => rate(u64::from(!zero)).boxed(),
         Kind::Amount => prop_oneof![

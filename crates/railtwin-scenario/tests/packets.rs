@@ -6,7 +6,7 @@ use railtwin_engine::packet::{
     Trimmed, Trouble, Wire,
 };
 use railtwin_scenario::{EngineName, Scenario, ScenarioError, Source, expand, expand_on};
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 const HEAD: &str = "schema = 1\nname = \"a\"\nfabric = { preset = \"hpn\", segments = 2, hosts = 2, \
                     spare_hosts = 0, spines = 2 }\n";
@@ -75,29 +75,30 @@ fn every_key_arrives() {
     let case = packets(FULL);
     let us = |us: u64| SimTime::from_ns(1000 * us);
     let mbps = |mbps: u64| Rate::from_bits_per_s(1_000_000 * mbps);
-    assert_eq!(case.wire, Wire { payload: 1024, header: 0, control: 64 });
-    assert_eq!((case.message, case.acknowledge_every, case.window), (64 << 10, 4, Some(1 << 20)));
-    assert_eq!((case.flowlet, case.watchdog, case.buffer_alarm), (us(16), us(1000), 0.5));
-    assert_eq!(case.samples, Some(us(10)));
-    assert_eq!(case.priority, Priority { acknowledgements: true, clear_to_send: true });
+    let keys = &case.keys;
+    assert_eq!(keys.wire(), Wire { payload: 1024, header: 0, control: 64 });
+    assert_eq!((case.message, keys.acknowledge_every, keys.window), (64 << 10, 4, Some(Bytes(1 << 20))));
+    assert_eq!((keys.flowlet, keys.watchdog, keys.buffer_alarm), (us(16), us(1000), 0.5));
+    assert_eq!(keys.samples, Some(us(10)));
+    assert_eq!(keys.priority, [Priority::ClearToSend, Priority::Acknowledgements]);
     let dcqcn = Dcqcn {
         gain: 0.5,
         alpha_timer: us(1),
         increase_timer: us(2),
-        byte_counter: 3000,
+        byte_counter: Bytes(3000),
         recovery_rounds: 4,
         additive: mbps(5),
         hyper: mbps(6),
         minimum: mbps(7),
     };
-    assert_eq!(case.congestion_control, CongestionControl::Dcqcn(dcqcn));
-    let admission = Admission { channels: 2, buffer: 256 << 10, copy: Rate::from_gbps(300) };
-    assert_eq!(case.admission, Some(admission));
-    assert_eq!((case.nic.receive_buffer, case.nic.cnp_interval), (2_000_000, us(4)));
+    assert_eq!(keys.congestion_control, CongestionControl::Dcqcn(dcqcn));
+    let admission = Admission { channels: 2, buffer: Bytes(256 << 10), copy: Rate::from_gbps(300) };
+    assert_eq!(keys.admission, Some(admission));
+    assert_eq!((keys.nic.receive_buffer, keys.nic.cnp_interval), (Bytes(2_000_000), us(4)));
     let leaf = SwitchModel {
         buffer: Buffer::Shared { bytes: 32_000_000, reserved: 0, alpha: 2.0 },
         pfc: Some(Pfc { headroom: Some(50_000), resume_offset: 0, response: us(1) }),
-        ecn: Some(Ecn { min: 100_000, max: 400_000, probability: 0.2 }),
+        ecn: Some(Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2 }),
         trim: Some(100_000),
         credit: None,
         cut_through: true,
@@ -105,7 +106,7 @@ fn every_key_arrives() {
     let spine = SwitchModel {
         buffer: Buffer::Carved { bytes: 8_000_000 },
         pfc: None,
-        credit: Some(Credit { latency: us(5), initial: 0, ramp: 2 }),
+        credit: Some(Credit { latency: us(5), initial: Bytes(0), ramp: 2 }),
         ..SwitchModel::LEAF
     };
     assert_eq!(case.tiers, [leaf, spine, SwitchModel::DEEP]);
@@ -144,14 +145,15 @@ fn spines_of_the_ai_zone_are_deep() {
 
 #[test]
 fn congestion_control_may_be_a_name() {
-    let of = |text: &str| packets(&format!("[packet]\ncongestion_control = {text}\n")).congestion_control;
+    let of =
+        |text: &str| packets(&format!("[packet]\ncongestion_control = {text}\n")).keys.congestion_control;
     assert_eq!(of("\"hpcc\""), CongestionControl::Hpcc(Hpcc::default()));
     assert_eq!(of("{ kind = \"hpcc\" }"), CongestionControl::Hpcc(Hpcc::default()));
     assert_eq!(of("{ kind = \"none\" }"), CongestionControl::None);
     let trims =
         "[switch.leaf]\ntrim = \"100 kB\"\n[packet.congestion_control]\nkind = \"trimmed\"\nadditive = 2\n";
     let trimmed = Trimmed { additive: 2.0, ..Trimmed::default() };
-    assert_eq!(packets(trims).congestion_control, CongestionControl::Trimmed(trimmed));
+    assert_eq!(packets(trims).keys.congestion_control, CongestionControl::Trimmed(trimmed));
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn joins_switches(fabric: &Fabric, link: u32) -> bool {
 
 /// Bytes on the wire for each of payload.
 fn wire(case: &Case) -> f64 {
-    1.0 + f64::from(case.packets.wire.header) / f64::from(case.packets.wire.payload)
+    1.0 + f64::from(case.packets.keys.wire().header) / f64::from(case.packets.keys.wire().payload)
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn only_the_first_port_before_a_narrow_link_marks() {
     let counted = Counted::of(&case, &[SimTime::ZERO], 3, |_| ());
     assert_eq!(counted.grown(Counter::EcnMarks), BTreeSet::from([links[0].0]));
     let marks = counted.ports[&(Counter::EcnMarks, links[0].0)];
-    let packets = counted.recorded()[&links[0].0] / f64::from(case.packets.wire.payload);
+    let packets = counted.recorded()[&links[0].0] / f64::from(case.packets.keys.wire().payload);
     assert!(marks > 1e-4 * packets && marks < 0.1 * packets, "{marks} of {packets}");
     assert!(counted.grown(Counter::PausedNs).is_empty(), "a cable pauses nobody");
 }

@@ -39,6 +39,15 @@ impl Bytes {
     }
 }
 
+impl Bytes {
+    /// The shortest of the forms that read back to the same value, decimal units among them: `"10 MB"`.
+    pub fn shortest(self) -> String {
+        let units =
+            [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
+        [whole(self.0, &units), self.exact()].into_iter().min_by_key(String::len).unwrap_or_default()
+    }
+}
+
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
         output.serialize_str(&self.exact())

@@ -3,7 +3,13 @@
 //!
 //! A struct that [`section!`](crate::section) declares *is* a section of a scenario, wherever it stands; an enum that
 //! [`variants!`](crate::variants) declares is a table whose keys depend on one of them.
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::RangeInclusive;
+
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Serialize};
 
 use crate::quantity::{Bytes, Rate, SimTime};
 
@@ -26,11 +32,15 @@ pub enum Kind {
     Share(f64, f64),
     /// A time with its unit.
     Time,
+    /// A time above zero.
+    Span,
     /// A size above zero, or from zero.
     Size {
         /// Whether zero is one.
         zero: bool,
     },
+    /// A size in a closed range, bytes.
+    SizeIn(u64, u64),
     /// A rate above zero, or from zero.
     Rate {
         /// Whether zero is one.
@@ -179,7 +189,7 @@ impl Key {
 }
 
 /// A type that is the value of a key.
-pub trait Keyed {
+pub trait Keyed: Serialize + DeserializeOwned {
     /// What its text may be.
     const KIND: Kind;
 
@@ -189,6 +199,14 @@ pub trait Keyed {
     /// Whether a text leaves the key out.
     fn is_absent(&self) -> bool {
         false
+    }
+
+    /// The value of a text where the key stands.
+    ///
+    /// # Errors
+    /// Those of the text.
+    fn read<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Self::deserialize(input)
     }
 }
 
@@ -216,6 +234,59 @@ pub const fn whole(range: RangeInclusive<i64>) -> Kind {
     Kind::Whole(*range.start(), *range.end())
 }
 
+/// Sizes in a range, bytes.
+pub const fn sizes(range: RangeInclusive<u64>) -> Kind {
+    Kind::SizeIn(*range.start(), *range.end())
+}
+
+/// A table, or the word that says that there is none; with an example of the table for messages.
+pub const fn or_none(table: &'static Table, example: &'static str) -> Kind {
+    Kind::ChoiceOrValue(&[NONE], table, example)
+}
+
+/// What says that a table is not there.
+const NONE: &str = "none";
+
+/// The value of a key that is there, for [`section!`](crate::section).
+///
+/// # Errors
+/// Those of the text.
+#[doc(hidden)]
+pub fn written<'de, D: Deserializer<'de>, T: Keyed>(input: D) -> Result<Option<T>, D::Error> {
+    T::read(input).map(Some)
+}
+
+/// A table, or the value of its first key alone, for [`variants!`](crate::variants).
+///
+/// # Errors
+/// Those of the text.
+#[doc(hidden)]
+pub fn alone_or_table<'de, D, T>(input: D, key: &'static str) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Alone<T>(&'static str, PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Alone<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a `{}` or a table", self.0)
+        }
+
+        fn visit_str<E: Error>(self, name: &str) -> Result<T, E> {
+            T::deserialize(MapDeserializer::new(std::iter::once((self.0, name))))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(table))
+        }
+    }
+
+    input.deserialize_any(Alone(key, PhantomData))
+}
+
 macro_rules! keyed {
     ($($type:ty = $kind:expr, $shown:expr;)+) => {
         $(impl Keyed for $type {
@@ -236,7 +307,7 @@ keyed! {
     f64 = Kind::Share(0.0, 1.0), ToString::to_string;
     String = Kind::Text, Clone::clone;
     SimTime = Kind::Time, |time| time.exact();
-    Bytes = Kind::Size { zero: false }, |size| size.exact();
+    Bytes = Kind::Size { zero: false }, |size| size.shortest();
     Rate = Kind::Rate { zero: false }, |rate| rate.exact();
 }
 
@@ -249,6 +320,35 @@ impl<T: Keyed> Keyed for Option<T> {
 
     fn is_absent(&self) -> bool {
         self.is_none()
+    }
+
+    /// A table that may be absent may also be `"none"`, where its kind says so: see [`or_none`].
+    fn read<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct OrNone<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrNone<T> {
+            type Value = Option<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a table or {NONE:?}")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
+                match text {
+                    NONE => Ok(None),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Option<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(table)).map(Some)
+            }
+        }
+
+        match T::KIND {
+            Kind::Section(_) | Kind::Value(_) => input.deserialize_any(OrNone(PhantomData)),
+            _ => Self::deserialize(input),
+        }
     }
 }
 

@@ -91,7 +91,10 @@ macro_rules! section {
                 #[derive($crate::serde::Deserialize)]
                 #[serde(crate = "railtwin_units::serde")]
                 struct Written {
-                    $(#[serde(default)] $field: Option<$type>),+
+                    $(
+                        #[serde(default, deserialize_with = "railtwin_units::keys::written")]
+                        $field: Option<$type>
+                    ),+
                 }
                 let written = <Written as $crate::serde::Deserialize>::deserialize(input)?;
                 Ok(Self { $($field: $crate::or_default!(D, written.$field, $field $(, $default)?)),+ })
@@ -139,7 +142,8 @@ macro_rules! section {
 /// Declares an enum that is a table whose keys depend on one of them: each variant is a value of that key, alone or with
 /// the keys of the [`section!`](crate::section) that it holds.
 ///
-/// It gets serde, `NAMES`, `name`, and `TABLE` with its `VARIANTS`.
+/// It gets serde, `NAMES`, `name`, and `TABLE` with its `VARIANTS`. With `or alone` the value of the key may also stand
+/// for a table of all defaults; the example is for messages.
 ///
 /// ```
 /// railtwin_units::section! {
@@ -162,18 +166,90 @@ macro_rules! section {
 /// }
 /// assert_eq!(Post::NAMES, ["horse", "pigeon"]);
 /// assert_eq!(Post::VARIANTS[0].keys[0].name, "horses");
+///
+/// railtwin_units::variants! {
+///     /// The same, for short.
+///     #[derive(Clone, PartialEq, Debug)]
+///     pub enum Letter "`letter`" by "by", "Who carries it.", or alone, else as "{ by = \"horse\", horses = 2 }" {
+///         /// By a rider.
+///         Horse(Rider) = "horse",
+///         /// By a bird.
+///         Pigeon = "pigeon",
+///     }
+/// }
+/// use railtwin_units::serde::de::{Deserialize as _, IntoDeserializer as _, value};
+/// let horse: value::StrDeserializer<'_, value::Error> = "horse".into_deserializer();
+/// assert_eq!(Letter::deserialize(horse), Ok(Letter::Horse(Rider { horses: 1 })));
 /// ```
 #[macro_export]
 macro_rules! variants {
     (
         $(#[$outer:meta])*
         $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal {
+            $($body:tt)*
+        }
+    ) => {
+        $crate::variants! {
+            @declare
+            $(#[$outer])*
+            #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
+            #[serde(tag = $key, crate = "railtwin_units::serde")]
+            $visible enum $name $title by $key, $about { $($body)* }
+        }
+    };
+    (
+        $(#[$outer:meta])*
+        $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal,
+        or alone, else as $example:literal {
+            $($body:tt)*
+        }
+    ) => {
+        $crate::variants! {
+            @declare
+            $(#[$outer])*
+            #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
+            #[serde(tag = $key, remote = "Self", crate = "railtwin_units::serde")]
+            $visible enum $name $title by $key, $about { $($body)* }
+        }
+
+        impl $crate::serde::Serialize for $name {
+            fn serialize<S: $crate::serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                // What `remote` derives is a method of the type, which is meant before that of the trait.
+                $name::serialize(self, output)
+            }
+        }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                struct Written($name);
+
+                impl<'de> $crate::serde::Deserialize<'de> for Written {
+                    fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                        $name::deserialize(input).map(Self)
+                    }
+                }
+
+                $crate::keys::alone_or_table::<D, Written>(input, $key).map(|Written(value)| value)
+            }
+        }
+
+        impl $crate::keys::Keyed for $name {
+            const KIND: $crate::keys::Kind =
+                $crate::keys::Kind::ChoiceOrValue(&Self::NAMES, &Self::TABLE, $example);
+
+            fn shown(&self) -> Option<String> {
+                Some(self.name().to_owned())
+            }
+        }
+    };
+    (
+        @declare
+        $(#[$outer:meta])*
+        $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal {
             $($(#[$inner:meta])* $variant:ident $(($section:ty))? = $text:literal),+ $(,)?
         }
     ) => {
         $(#[$outer])*
-        #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
-        #[serde(tag = $key, crate = "railtwin_units::serde")]
         $visible enum $name {
             $($(#[$inner])* #[serde(rename = $text)] $variant $(($section))?),+
         }

@@ -39,7 +39,7 @@ pub fn packet_hops(resolved: &Resolved) -> Option<f64> {
     let lowering = Lowering::new(case, 0);
     let none = LinkMask::none(&case.fabric);
     let paths = lowering.paths(View { mask: &none, planned: &none });
-    let packets = &case.packets;
+    let packets = &case.packets.keys;
     let each = 1.0 + 1.0 / f64::from(packets.acknowledge_every.max(1));
     let spread = case.routing.balancer.is_spread();
     let hops = lowering.connections().iter().map(|connection| {
@@ -47,7 +47,7 @@ pub fn packet_hops(resolved: &Resolved) -> Option<f64> {
         // Where packets are spread the parts of all links add up to the links that one packet crosses.
         let links = if spread { path.parts.iter().sum() } else { path.links.len() as f64 };
         let steps = f64::from(case.work.jobs[connection.job as usize].steps);
-        connection.bytes * steps / f64::from(packets.wire.payload) * links * each
+        connection.bytes * steps / packets.payload.0 as f64 * links * each
     });
     Some(hops.sum())
 }

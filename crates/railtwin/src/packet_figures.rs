@@ -224,7 +224,8 @@ fn bandwidth_delay(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     let note = "least round trip times the rate of the fastest NIC port";
     figures.push("bandwidth_delay_bytes", product, "bytes", note);
     let largest = case.routing.message.unwrap_or(case.packets.message);
-    let message = case.packets.admission.map_or(largest, |admission| largest.min(admission.buffer)).max(1);
+    let message =
+        case.packets.keys.admission.map_or(largest, |admission| largest.min(admission.buffer.0)).max(1);
     let note = "largest messages in the bandwidth-delay product";
     figures.push("bandwidth_delay_messages", product / message as f64, "count", note);
 }

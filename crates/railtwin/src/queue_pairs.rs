@@ -1,6 +1,7 @@
 //! Paths and source ports of the queue pairs of given connections, by the same code that a run chooses them with.
 use std::collections::BTreeMap;
 
+use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::choose::{Chooser, Connection, View};
 use railtwin_engine::opened::{Draw, Opened};
 use railtwin_engine::plan::SteeredPorts;
@@ -46,13 +47,7 @@ pub struct QueuePair {
 
 /// Why the queue pairs of a balancer have no path of their own; none where they have one.
 pub fn without_paths(balancer: Balancer) -> Option<&'static str> {
-    match balancer {
-        Balancer::Spray | Balancer::Adaptive => Some("switches choose the path of every packet"),
-        Balancer::Flowlet => {
-            Some("leaves choose the path by their load at the time when a queue pair starts to send")
-        }
-        _ => None,
-    }
+    balancer.properties().by_switch.map(BySwitch::why)
 }
 
 /// The queue pairs of all demands in their order, each connection's by port and index: their numbers, ports and paths
@@ -124,18 +119,13 @@ fn reason(
     links: &[LinkId],
     busy: &BTreeMap<LinkId, u32>,
 ) -> &'static str {
-    match balancer {
-        Balancer::C4p => match steered.and_then(|steered| steered.reason(queue_pair)) {
-            Some(reason) => reason.name(),
-            None => "hashed",
-        },
-        Balancer::Disjoint if between(links).iter().any(|link| busy.contains_key(link)) => "shared",
-        Balancer::Disjoint => "disjoint",
-        Balancer::Pinned => "pinned",
-        Balancer::DModK => "destination",
-        Balancer::Te => "placed",
-        Balancer::MultipathEcn => "drawn",
-        _ => "hashed",
+    let properties = balancer.properties();
+    match steered.and_then(|steered| steered.reason(queue_pair)) {
+        Some(reason) => reason.name(),
+        None if properties.is_disjoint && between(links).iter().any(|link| busy.contains_key(link)) => {
+            "shared"
+        }
+        None => properties.reason,
     }
 }
 
@@ -151,7 +141,7 @@ mod tests {
     /// Of a run's connections, opened again one by one: for every balancer the run's own paths.
     #[test]
     fn queue_pairs_have_the_paths_of_the_run() {
-        for balancer in ["ecmp", "e-ecmp", "pinned", "te", "d-mod-k", "multipath-ecn", "disjoint", "c4p"] {
+        for balancer in Balancer::ALL.into_iter().filter(|&one| without_paths(one).is_none()) {
             for (replicate, down) in [(0, false), (1, true)] {
                 let text = format!(
                     "schema = 1\nname = \"a\"\nseed = 5\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\n\

@@ -83,7 +83,7 @@ pub fn run<Q: Queue>(case: &Case) -> u64 {
     let lowering = Lowering::new(case, 0);
     let none = LinkMask::none(&case.fabric);
     let paths = lowering.paths(View { mask: &none, planned: &none });
-    let wire = case.packets.wire;
+    let wire = case.packets.keys.wire();
     let bytes = u64::from(wire.payload + wire.header);
     let mut links: Vec<Link> = (0..case.fabric.link_count() as u32)
         .map(|link| {

@@ -1,11 +1,17 @@
 //! Congestion control at the sender: what may leave when, by what comes back.
+//!
+//! Each scheme is a [`Control`]: a state for each queue pair, and what becomes of it with each event. Traces of events
+//! calculated by hand stand beside it as tests.
 mod dcqcn;
 mod hpcc;
 mod trimmed;
 
-pub use dcqcn::DcqcnControl;
-pub use hpcc::HpccControl;
-pub use trimmed::TrimmedControl;
+use std::fmt::Debug;
+
+use dcqcn::DcqcnControl;
+use hpcc::HpccControl;
+use railtwin_engine::packet::CongestionControl;
+use trimmed::TrimmedControl;
 
 use crate::network::Speed;
 
@@ -41,29 +47,49 @@ pub struct Feedback {
 }
 
 /// One scheme; its state belongs to a queue pair.
-pub trait Control: Copy + Send + Sync {
+pub trait Control: Copy + Send + Sync + Debug {
     /// Of one queue pair.
-    type State: Copy + Send + std::fmt::Debug;
+    type State: Copy + Send + Debug;
 
     /// A queue pair that has sent nothing.
     fn start(&self, path: &Path) -> Self::State;
 
-    /// Time from the start of a packet of `bytes` at `now` until the next may start, ps.
-    fn gap(&self, state: &mut Self::State, path: &Path, now: u64, bytes: u64) -> u64;
+    /// A packet of `bytes` starts at `now`: the time until the next may, ps.
+    fn on_sent(&self, state: &mut Self::State, path: &Path, now: u64, bytes: u64) -> u64;
 
     /// Most bytes in flight.
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
 
-    /// An acknowledgement.
-    fn acknowledged(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
+    /// An acknowledgement is here.
+    fn on_ack(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
 
-    /// A congestion notification packet.
-    fn notified(&self, _state: &mut Self::State, _now: u64) {}
+    /// A congestion notification packet is here.
+    fn on_cnp(&self, _state: &mut Self::State, _now: u64) {}
 
     /// A switch threw away the payload of a packet of `bytes`.
-    fn trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
+    fn on_trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
+}
+
+/// What is done under a congestion control, whichever it is: it is compiled for each, so that nothing is asked packet
+/// by packet.
+pub trait Controlled {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it.
+    fn under<C: Control>(self, control: C) -> Self::Outcome;
+}
+
+/// Does `what` under the control that a case names.
+pub fn with_control<W: Controlled>(named: CongestionControl, what: W) -> W::Outcome {
+    match named {
+        CongestionControl::None => what.under(NoControl),
+        CongestionControl::Dcqcn(dcqcn) => what.under(DcqcnControl(dcqcn)),
+        CongestionControl::Hpcc(hpcc) => what.under(HpccControl(hpcc)),
+        CongestionControl::Trimmed(trimmed) => what.under(TrimmedControl(trimmed)),
+    }
 }
 
 /// No control: line rate, without end.
@@ -76,7 +102,7 @@ impl Control for NoControl {
     fn start(&self, _path: &Path) {}
 
     #[inline]
-    fn gap(&self, (): &mut (), path: &Path, _now: u64, bytes: u64) -> u64 {
+    fn on_sent(&self, (): &mut (), path: &Path, _now: u64, bytes: u64) -> u64 {
         path.speed.time(bytes)
     }
 }

@@ -57,9 +57,9 @@ impl Queue {
 
 /// Whether a packet that finds `bytes` in the queue is marked.
 pub(super) fn marks(ecn: &Ecn, bytes: u64, draw: u64) -> bool {
-    if bytes >= ecn.max {
+    if bytes >= ecn.max.0 {
         return true;
     }
-    let share = (bytes - ecn.min) as f64 / (ecn.max - ecn.min) as f64 * ecn.probability;
+    let share = (bytes - ecn.min.0) as f64 / (ecn.max.0 - ecn.min.0) as f64 * ecn.probability;
     (stream::mix(draw) >> 11) as f64 / ((1_u64 << 53) as f64) < share
 }

@@ -1,4 +1,5 @@
 //! The sections of a scenario: of each its keys, its rules, and what it becomes.
 pub(crate) mod failures;
 pub(crate) mod fault;
+pub(crate) mod packet;
 pub(crate) mod telemetry;

@@ -132,13 +132,13 @@ impl Loads {
             }
             _ => None,
         });
-        let wire = &case.packets.wire;
+        let wire = case.packets.keys.wire();
         Self {
             patterns: bytes
                 .filter(|(_, bytes)| *bytes > 0.0)
                 .map(|(at, bytes)| (first + at, bytes))
                 .collect(),
-            marking: Marking::new(&case.packets),
+            marking: Marking::new(&case.packets.keys),
             wire: 1.0 + f64::from(wire.header) / f64::from(wire.payload.max(1)),
             spread: case.routing.balancer.is_spread(),
             impairments: case.impairments.clone(),

@@ -1,6 +1,5 @@
 //! How much of what passes a bottleneck is marked: the operating point of DCQCN.
-use railtwin_engine::PacketCase;
-use railtwin_engine::packet::{CongestionControl, Dcqcn};
+use railtwin_engine::packet::{CongestionControl, Dcqcn, Packets};
 
 /// What marks depend on besides the rates of queue pairs.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +14,14 @@ pub(super) struct Marking {
 impl Marking {
     /// The case's DCQCN, or that of Zhu et al. 2015 where senders are slowed by something else or by nothing that is
     /// simulated: most RoCE clusters run it.
-    pub(super) fn new(packets: &PacketCase) -> Self {
-        let control = match packets.congestion_control {
-            CongestionControl::Dcqcn(control) => control,
-            _ => Dcqcn::default(),
+    pub(super) fn new(packets: &Packets) -> Self {
+        let control = if let CongestionControl::Dcqcn(control) = packets.congestion_control {
+            control
+        } else {
+            Dcqcn::default()
         };
         let interval = packets.nic.cnp_interval.seconds();
-        let packet = f64::from(packets.wire.payload);
+        let packet = packets.payload.0 as f64;
         Self { control, packet, notifications: if interval > 0.0 { 1.0 / interval } else { f64::INFINITY } }
     }
 
@@ -33,7 +33,7 @@ impl Marking {
         let (control, rate) = (&self.control, rate / self.packet);
         let seconds = |timer: railtwin_units::SimTime| timer.seconds().max(1e-9);
         let additive = control.additive.bytes_per_s() / self.packet;
-        let counter = (control.byte_counter as f64 / self.packet).max(1.0);
+        let counter = (control.byte_counter.0 as f64 / self.packet).max(1.0);
         let increases = 1.0 / counter + 1.0 / (seconds(control.increase_timer) * rate);
         let cube = additive / (seconds(control.alpha_timer) * rate * rate) * increases * increases;
         if rate > 0.0 { cube.cbrt().min(1.0) } else { 0.0 }
@@ -57,16 +57,16 @@ mod tests {
 
     #[test]
     fn slower_queue_pairs_are_marked_more_and_the_fixed_point_balances() {
-        let marking = Marking::new(&PacketCase::default());
+        let marking = Marking::new(&Packets::default());
         let (slow, fast) = (marking.share(2.5e9), marking.share(12.5e9));
         assert!(slow > fast && fast > 0.0 && slow < 0.1, "{slow} {fast}");
         // What marks take away in a second is what the timers give back (the rates of change of the fluid model).
         let Dcqcn { alpha_timer, increase_timer, byte_counter, additive, .. } = Dcqcn::default();
-        let packet = f64::from(PacketCase::default().wire.payload);
+        let packet = Packets::default().payload.0 as f64;
         let (rate, p) = (2.5e9 / packet, slow);
         let alpha = p * alpha_timer.seconds() * rate;
         let falls = 0.5 * alpha * rate * p * rate;
-        let events = packet / byte_counter as f64 + 1.0 / (increase_timer.seconds() * rate);
+        let events = packet / byte_counter.0 as f64 + 1.0 / (increase_timer.seconds() * rate);
         let above = additive.bytes_per_s() / packet * events / p;
         let grows = 0.5 * above * rate * events;
         assert!((falls / grows - 1.0).abs() < 1e-9, "{falls} {grows}");
