@@ -11,6 +11,7 @@ use railtwin_workload::{Algorithm, Collective};
 use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
+use crate::routing_spec::RoutingSpec;
 use crate::run_log::RunLog;
 
 railtwin_units::choice! {
@@ -137,6 +138,13 @@ pub struct RoutingCase {
     pub replan: Replan,
     /// Whether messages for another rail first cross NVLink to its GPU (NCCL's PXN).
     pub pxn: bool,
+}
+
+impl Default for RoutingCase {
+    /// What a scenario without `[routing]` has.
+    fn default() -> Self {
+        (&RoutingSpec::default()).into()
+    }
 }
 
 /// Bytes on the wire of a RoCE v2 acknowledgement: Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, and

@@ -57,7 +57,6 @@ mod resolve_lingjun;
 mod resolve_memory;
 mod resolve_packet;
 mod resolve_size;
-mod routing_spec;
 mod scenario;
 mod section;
 mod settings;
@@ -86,13 +85,13 @@ pub use packet_spec::{
 };
 // Values of keys that are declared where they are read.
 pub use railtwin_diagnosis::failure_process::{PartKind, Process};
+pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
 pub use railtwin_fabric::preset::Tier2;
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
-pub use routing_spec::{Replan, RoutingSpec};
 pub use scenario::{CapSpec, EngineName, GainSpec, RunSpec, SCHEMA, Scenario};
 pub use section::failures::resolve::expected_faults;
 pub use section::failures::{FailuresSpec, RateSpec, Repairs};

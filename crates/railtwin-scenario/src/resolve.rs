@@ -2,16 +2,15 @@
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Case, IntraHostCap, Pace, RoutingCase, WorkGraph};
+use railtwin_engine::{Case, IntraHostCap, Pace, WorkGraph};
 use railtwin_fabric::Fabric;
-use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::fabric_bounds::note_of_chip;
 use crate::resolve_job::Planner;
 use crate::resolve_packet;
 use crate::resolve_size::check_size;
 use crate::section::fault::resolve::{self as faults, Ground};
-use crate::{FabricSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario, ScenarioError};
+use crate::{FabricSpec, JobSize, JobSpec, Placement, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -95,7 +94,7 @@ impl Scenario {
             seed: self.seed,
             work,
             placements,
-            routing: routing(&self.routing),
+            routing: (&self.routing).into(),
             pace: self.pace(),
             caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
             faults: troubles.faults,
@@ -132,22 +131,6 @@ pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
         JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
         JobSize::Gpus(gpus) => gpus,
     })
-}
-
-fn routing(spec: &RoutingSpec) -> RoutingCase {
-    let hash = HashSpec::new(spec.hash).with_fields(spec.fields);
-    let ecmp = EcmpConfig::new(hash, spec.seeds);
-    RoutingCase {
-        balancer: spec.balancer,
-        ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
-        queue_pairs: spec.queue_pairs,
-        split: spec.split,
-        posting: spec.posting,
-        message: spec.message.map(|bytes| bytes.0),
-        resilient: spec.resilient,
-        replan: spec.replan(),
-        pxn: spec.pxn,
-    }
 }
 
 fn cap(spec: &crate::CapSpec) -> IntraHostCap {

@@ -1,7 +1,7 @@
 //! The scenario as types: what a person asks, spelled out.
 use std::collections::BTreeMap;
 
-use railtwin_engine::{Pace, Reaction, Transport};
+use railtwin_engine::{Pace, Reaction, RoutingSpec, Transport};
 use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
@@ -11,7 +11,6 @@ use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
 use crate::job::JobSpec;
 use crate::packet_spec::PacketSpec;
-use crate::routing_spec::RoutingSpec;
 use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
 use crate::section::telemetry::TelemetrySpec;
