@@ -214,6 +214,30 @@ pub struct Case {
     pub packets: PacketCase,
 }
 
+impl Case {
+    /// Work on a healthy fabric, with what a scenario has by default for all else.
+    pub fn new(fabric: Arc<Fabric>, work: WorkGraph, placements: Vec<Vec<Place>>) -> Self {
+        Self {
+            name: "case".to_owned(),
+            seed: 1,
+            fabric,
+            work,
+            placements,
+            routing: RoutingCase::default(),
+            pace: Pace::Bundle,
+            caps: Vec::new(),
+            faults: Vec::new(),
+            impairments: Vec::new(),
+            rank_faults: Vec::new(),
+            truths: Vec::new(),
+            reaction: Reaction::default(),
+            transport: Transport::default(),
+            throughput: None,
+            packets: PacketCase::default(),
+        }
+    }
+}
+
 /// What runs a case. The same case and replicate give the same log, whatever runs beside it.
 pub trait Engine: Sync {
     /// The name in scenarios.

@@ -89,23 +89,22 @@ impl Scenario {
         }
         let mut packets = resolve_packet::packets(self, &fabric, source)?;
         packets.troubles = troubles.packets;
+        let caps = self.all_caps(&fabric, source)?;
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
-            work,
-            placements,
             routing: (&self.routing).into(),
             pace: self.pace(),
-            caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
+            caps: caps.iter().map(cap).collect(),
             faults: troubles.faults,
-            reaction: self.reaction,
-            transport: self.transport,
-            throughput: self.run.throughput,
             impairments: troubles.impairments,
             rank_faults: troubles.rank_faults,
             truths: troubles.truths,
+            reaction: self.reaction,
+            transport: self.transport,
+            throughput: self.run.throughput,
             packets,
-            fabric,
+            ..Case::new(fabric, work, placements)
         };
         let remarks = self.remarks(&case, &specs);
         if let Some(job) = case.work.jobs.first_mut() {
