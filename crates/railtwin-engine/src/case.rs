@@ -212,6 +212,8 @@ pub struct Case {
     pub throughput: Option<SimTime>,
     /// What only packets ask.
     pub packets: PacketCase,
+    /// What is allowed and likely not meant, and what was left out; notes on a job's work stand in its plan.
+    pub warnings: Vec<String>,
 }
 
 impl Case {
@@ -234,7 +236,14 @@ impl Case {
             transport: Transport::default(),
             throughput: None,
             packets: PacketCase::default(),
+            warnings: Vec::new(),
         }
+    }
+
+    /// What to say beside the results: notes of the plans, and behind those of the first job the case's own.
+    pub fn all_warnings(&self) -> Vec<String> {
+        let mut plans = self.work.jobs.iter().map(|job| &job.plan.notes);
+        plans.next().into_iter().chain([&self.warnings]).chain(plans).flatten().cloned().collect()
     }
 }
 

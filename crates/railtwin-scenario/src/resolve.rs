@@ -83,10 +83,6 @@ impl Scenario {
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
         let troubles = faults::troubles(self, &ground, read)?;
-        if let Some(job) = work.jobs.first_mut() {
-            job.plan.notes.extend(troubles.notes);
-            job.plan.notes.extend(note_of_chip(&self.fabric));
-        }
         let mut packets = resolve_packet::packets(self, &fabric, source)?;
         packets.troubles = troubles.packets;
         let caps = self.all_caps(&fabric, source)?;
@@ -104,12 +100,11 @@ impl Scenario {
             transport: self.transport,
             throughput: self.run.throughput,
             packets,
+            warnings: troubles.notes,
             ..Case::new(fabric, work, placements)
         };
-        let remarks = self.remarks(&case, &specs);
-        if let Some(job) = case.work.jobs.first_mut() {
-            job.plan.notes.extend(remarks);
-        }
+        case.warnings.extend(note_of_chip(&self.fabric));
+        case.warnings.extend(self.remarks(&case, &specs));
         Ok(case)
     }
 }
