@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, changes};
-use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{CableClass, Fabric, HostId, HostModel, LinkId};
+use railtwin_fabric::{CableClass, Fabric, HostId, LinkId};
 use railtwin_routing::{EntryTable, Forwarding, LinkMask, NicPort, Prefixes};
+use railtwin_testkit::fabrics;
 use railtwin_units::{Rate, stream};
 use rand::RngExt;
 
@@ -19,11 +19,7 @@ const JOB: u32 = 128;
 
 /// 24,576 GPUs: two hosts of eight 400G NICs under a leaf, 18 uplinks (1:1.125, Meta RoCE section 6.2).
 fn fabric() -> Fabric {
-    let mut host = HostModel::hgx_h100();
-    host.nic.ports = 1;
-    host.nic.port_capacity = Rate::from_gbps(400);
-    let preset = LeafSpine { host, leaves: LEAVES, hosts_per_leaf: 2, uplinks: 18, ..LeafSpine::default() };
-    preset.build().expect("valid")
+    fabrics::leaves(fabrics::host(8, 1, 400), LEAVES, 2, 18).build().expect("valid")
 }
 
 /// Jobs of 128 GPUs on shuffled hosts, so that racks are shared; each GPU sends to the same rail of

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};
 use railtwin_fabric::LinkId;
 use railtwin_routing::{LinkMask, NicPort, Routing, Seeds};
+use railtwin_testkit::draws::any_ecmp;
+use railtwin_testkit::fabrics::network_cables;
 
 /// Most used link and sum of uses, before the assignment was made.
 fn burden(uses: &[u64], between: &[LinkId]) -> (u64, u64) {
@@ -90,7 +92,7 @@ proptest! {
     ) {
         let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
         allocator.allocate(JobId(0), &demands(&fabric, &drawn));
-        let cables = backend(&fabric);
+        let cables = network_cables(&fabric);
         for (cable, state) in dying {
             let cable = *cable.get(&cables);
             let state = [LinkState::Up, LinkState::Down, LinkState::Faulty][usize::from(state)];
@@ -149,7 +151,7 @@ fn left_ports_stay_left_and_spines_carry_alike() {
             assert_sound(&fabric, &ecmp, &allocator);
             // 16 hosts, two queue pairs a port, eight spines: four on each uplink of a leaf.
             let polarised = seeds == Seeds::Shared && !planes;
-            for cable in backend(&fabric) {
+            for cable in network_cables(&fabric) {
                 if fabric.cable_class(cable) == railtwin_fabric::CableClass::LeafSpine && !polarised {
                     let both = [cable.forward(), cable.backward()].map(|link| allocator.crossings(link));
                     assert_eq!(both, [4, 4], "{seeds:?} {planes}");
@@ -198,7 +200,7 @@ proptest! {
         dead in any::<prop::sample::Index>(),
     ) {
         let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
-        let cable = *dead.get(&backend(&fabric));
+        let cable = *dead.get(&network_cables(&fabric));
         allocator.replan_cable(cable, LinkState::Down);
         allocator.allocate(JobId(0), &demands(&fabric, &drawn));
         allocator.replan_cable(cable, LinkState::Up);

@@ -10,6 +10,8 @@ use railtwin_fabric::{CableClass, DeviceId, Fabric, HostId, LinkId};
 use railtwin_routing::{
     EcmpConfig, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, nic_ip,
 };
+use railtwin_testkit::draws::any_ecmp;
+use railtwin_testkit::fabrics::{network_cables, nics};
 
 /// The links of each connection's packets; none for one without a way.
 fn paths(
@@ -95,7 +97,7 @@ proptest! {
             let source = NicPort { nic: own[index % own.len()], port: u32::from(*draw) % 2 };
             agent.connect(source, *target.get(&everywhere), u32::from(*draw), &mut &tables);
         }
-        let cables: Vec<_> = backend(&fabric)
+        let cables: Vec<_> = network_cables(&fabric)
             .into_iter()
             .filter(|&cable| fabric.cable_class(cable) != CableClass::Access)
             .collect();

@@ -6,10 +6,13 @@ use proptest::prelude::*;
 use railtwin_control::paths::{Answer, Demand, JobId, LinkState, PathAllocator, Prober, Reason, Replay};
 use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_routing::{Forwarding, LinkMask, NicPort, Routing, Seeds};
+use railtwin_testkit::draws::any_ecmp;
+use railtwin_testkit::fabrics::{network_cables, nics};
 
 fn leaf_spine_links(fabric: &Fabric) -> Vec<LinkId> {
-    let cables =
-        backend(fabric).into_iter().filter(|&cable| fabric.cable_class(cable) == CableClass::LeafSpine);
+    let cables = network_cables(fabric)
+        .into_iter()
+        .filter(|&cable| fabric.cable_class(cable) == CableClass::LeafSpine);
     cables.flat_map(|cable| [cable.forward(), cable.backward()]).collect()
 }
 

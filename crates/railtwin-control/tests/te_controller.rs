@@ -5,16 +5,13 @@ use railtwin_control::te::{
     Applied, Demand, Engine, EngineOptions, LinkReport, MemoryDriver, Subject, Timing, TrafficEngineering,
     TrafficMatrix,
 };
-use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{Fabric, HostId, HostModel, LinkId};
+use railtwin_fabric::{Fabric, HostId, LinkId};
 use railtwin_routing::{NicPort, Prefixes};
+use railtwin_testkit::fabrics;
 use railtwin_units::{Rate, SimTime};
 
 fn fabric() -> Fabric {
-    let mut host = HostModel::hgx_h100();
-    host.nic.ports = 1;
-    let preset = LeafSpine { host, leaves: 4, hosts_per_leaf: 1, uplinks: 8, ..LeafSpine::default() };
-    preset.build().expect("valid")
+    fabrics::leaves(fabrics::host(8, 1, 200), 4, 1, 8).build().expect("valid")
 }
 
 /// Host 0 to host 1, NIC by NIC.

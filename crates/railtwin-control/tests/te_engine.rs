@@ -4,24 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicy};
-use railtwin_fabric::preset::{FatTree, Hpn, LeafSpine};
+use railtwin_fabric::preset::{FatTree, Hpn};
 use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, HostModel};
 use railtwin_routing::{Forwarding, LinkMask, NicPort, Prefixes};
+use railtwin_testkit::fabrics::{self, nics};
 use railtwin_units::Rate;
 
 /// Two hosts of eight 400G NICs under each leaf, as in Meta's racks.
 fn zone(leaves: u32, uplinks: u32) -> Fabric {
-    let mut host = HostModel::hgx_h100();
-    host.nic.ports = 1;
-    host.nic.port_capacity = Rate::from_gbps(400);
-    let preset = LeafSpine { host, leaves, hosts_per_leaf: 2, uplinks, ..LeafSpine::default() };
-    preset.build().expect("valid")
-}
-
-fn nics(fabric: &Fabric) -> Vec<DeviceId> {
-    let hosts = 0..fabric.hosts().len() as u32;
-    let nics = |host| (0..fabric.host_model(HostId(host)).nics).map(move |nic| fabric.nic(HostId(host), nic));
-    hosts.flat_map(nics).collect()
+    fabrics::leaves(fabrics::host(8, 1, 400), leaves, 2, uplinks).build().expect("valid")
 }
 
 fn demand(source: DeviceId, target: DeviceId, gbps: u64) -> Demand {
@@ -175,8 +166,8 @@ fn what_has_no_way_is_said() {
 /// A NIC with one leaf left takes only ways to that leaf, whatever the rest of its prefix can do.
 #[test]
 fn prefixes_with_lost_leaves_still_conserve_flow() {
-    let fabric = Hpn { segments: Some(2), hosts: Some(4), spare_hosts: Some(0), spines: 4, ..Hpn::default() };
-    let fabric = Hpn { planes: false, ..fabric }.build().expect("valid");
+    let pod = fabrics::hpn(HostModel::hgx_h800(), 2, 4, 4);
+    let fabric = Hpn { planes: false, ..pod }.build().expect("valid");
     let target = |host| fabric.nic(HostId(host), 0);
     let mut mask = LinkMask::none(&fabric);
     mask.set_cable(fabric.access_link(target(4), 1).expect("cabled").cable(), true);

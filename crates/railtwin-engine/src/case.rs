@@ -12,6 +12,7 @@ use crate::balancer::Balancer;
 use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
+use crate::routing_spec::RoutingSpec;
 use crate::run_log::RunLog;
 
 railtwin_units::choice! {
@@ -98,6 +99,13 @@ pub struct RoutingCase {
     pub pxn: bool,
 }
 
+impl Default for RoutingCase {
+    /// What a scenario without `[routing]` has.
+    fn default() -> Self {
+        (&RoutingSpec::default()).into()
+    }
+}
+
 /// Bytes on the wire of a RoCE v2 acknowledgement: Ethernet 14 and 4, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, and
 /// preamble and gap 20.
 const ACKNOWLEDGEMENT: f64 = 86.0;
@@ -163,6 +171,39 @@ pub struct Case {
     pub throughput: Option<SimTime>,
     /// What only packets ask.
     pub packets: PacketCase,
+    /// What is allowed and likely not meant, and what was left out; notes on a job's work stand in its plan.
+    pub warnings: Vec<String>,
+}
+
+impl Case {
+    /// Work on a healthy fabric, with what a scenario has by default for all else.
+    pub fn new(fabric: Arc<Fabric>, work: WorkGraph, placements: Vec<Vec<Place>>) -> Self {
+        Self {
+            name: "case".to_owned(),
+            seed: 1,
+            fabric,
+            work,
+            placements,
+            routing: RoutingCase::default(),
+            pace: Pace::Bundle,
+            caps: Vec::new(),
+            faults: Vec::new(),
+            impairments: Vec::new(),
+            rank_faults: Vec::new(),
+            truths: Vec::new(),
+            reaction: Reaction::default(),
+            transport: Transport::default(),
+            throughput: None,
+            packets: PacketCase::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What to say beside the results: notes of the plans, and behind those of the first job the case's own.
+    pub fn all_warnings(&self) -> Vec<String> {
+        let mut plans = self.work.jobs.iter().map(|job| &job.plan.notes);
+        plans.next().into_iter().chain([&self.warnings]).chain(plans).flatten().cloned().collect()
+    }
 }
 
 /// What runs a case. The same case and replicate give the same log, whatever runs beside it.

@@ -10,7 +10,7 @@
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
-//! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
+//! * [`case`]: one fully resolved input, [`routing_spec`] how a scenario says its part; [`run_log`]: what an engine hands back.
 pub mod balancer;
 pub mod bundles;
 pub mod case;
@@ -25,6 +25,7 @@ pub mod packet;
 pub mod packet_log;
 mod path_sink;
 pub mod plan;
+pub mod routing_spec;
 pub mod run_log;
 
 pub use balancer::Balancer;
@@ -37,4 +38,5 @@ pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
 pub use path_sink::{nvlink, pcie};
+pub use routing_spec::RoutingSpec;
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

@@ -4,16 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use railtwin_engine::choose::{Chooser, ChosenPaths, Connection, View};
-use railtwin_engine::{Balancer, Replan, RoutingCase, Split};
-use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
-use railtwin_fabric::{
-    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, HostModel, LinkId, NicModel,
-};
-use railtwin_routing::{
-    EcmpConfig, Fields, Forwarding, HashFunction, HashSpec, LinkMask, NicPort, QueuePairNumbers, Routing,
-    Seeds,
-};
-use railtwin_units::Rate;
+use railtwin_engine::{Balancer, RoutingCase};
+use railtwin_fabric::preset::Hpn;
+use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
+use railtwin_routing::{Fields, Forwarding, LinkMask, NicPort, QueuePairNumbers, Routing};
+use railtwin_testkit::fabrics::{self, network_cables, nics, plain};
 
 /// Connections with their queue-pair numbers.
 struct Opened {
@@ -35,15 +30,8 @@ fn open(ports: u32, queue_pairs: u32, pairs: &[(DeviceId, DeviceId)]) -> Opened 
     opened
 }
 
-fn config() -> EcmpConfig {
-    EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch)
-}
-
 fn case(balancer: Balancer, resilient: bool) -> RoutingCase {
-    let (split, replan) = (Split::Static, Replan::AtOnce);
-    let posting = railtwin_engine::Posting::RoundRobin;
-    let (ecmp, queue_pairs, message, pxn) = (config(), 1, None, true);
-    RoutingCase { balancer, ecmp, queue_pairs, split, posting, message, resilient, replan, pxn }
+    RoutingCase { balancer, resilient, ..RoutingCase::default() }
 }
 
 fn choose(
@@ -57,48 +45,16 @@ fn choose(
     Chooser::new(fabric, case, case.ecmp, 7, connections.clone(), numbers).choose(View { mask, planned })
 }
 
-fn host(ports: u32) -> HostModel {
-    let nic = NicModel { ports, port_capacity: Rate::from_gbps(200) };
-    HostModel { gpus: 2, nics: 2, nic, ..HostModel::hgx_h800() }
-}
-
-fn plain(leaves: u32, hosts_per_leaf: u32, uplinks: u32) -> Fabric {
-    let host = HostModel::plain(Rate::from_gbps(400));
-    LeafSpine { host, leaves, hosts_per_leaf, uplinks, ..LeafSpine::default() }.build().unwrap()
-}
-
 /// A fabric and the ports of its NICs.
 fn fabric(kind: u8) -> (Fabric, u32) {
-    let hpn = Hpn {
-        host: host(2),
-        segments: Some(2),
-        hosts: Some(3),
-        spines: 4,
-        spare_hosts: Some(0),
-        ..Hpn::default()
-    };
+    let host = |ports| fabrics::host(2, ports, 200);
     match kind {
-        0 => (hpn.build().unwrap(), 2),
-        1 => (Hpn { planes: false, ..hpn }.build().unwrap(), 2),
-        2 => {
-            let spec = DcnPlus { host: host(2), pods: 2, segments: 2, hosts: 2, ..DcnPlus::default() };
-            (DcnPlus { spines: 2, parallel: 2, cores: 4, ..spec }.build().unwrap(), 2)
-        }
-        3 => {
-            let spec = LeafSpine { host: host(1), leaves: 3, hosts_per_leaf: 3, ..LeafSpine::default() };
-            (LeafSpine { uplinks: 4, ..spec }.build().unwrap(), 1)
-        }
+        0 => (fabrics::hpn(host(2), 2, 3, 4).build().unwrap(), 2),
+        1 => (Hpn { planes: false, ..fabrics::hpn(host(2), 2, 3, 4) }.build().unwrap(), 2),
+        2 => (fabrics::dcn_plus(host(2), 2).build().unwrap(), 2),
+        3 => (fabrics::leaves(host(1), 3, 3, 4).build().unwrap(), 1),
         _ => (plain(2, 4, 3), 1),
     }
-}
-
-fn nics(fabric: &Fabric) -> Vec<DeviceId> {
-    let hosts = (0..fabric.hosts().len()).map(HostId::from_index);
-    hosts.flat_map(|host| (0..fabric.host_model(host).nics).map(move |nic| fabric.nic(host, nic))).collect()
-}
-
-fn network_cables(fabric: &Fabric) -> Vec<CableId> {
-    fabric.cables().filter(|&cable| fabric.cable_class(cable) >= CableClass::Access).collect()
 }
 
 fn of(fabric: &Fabric, cables: &[CableId]) -> LinkMask {
@@ -167,7 +123,7 @@ proptest! {
         let mask = of(&fabric, &dead);
         let planned = if stale { of(&fabric, &dead[..dead.len() / 2]) } else { mask.clone() };
         let forwarding = Forwarding::new(&fabric, &mask);
-        let ecmp = config();
+        let ecmp = RoutingCase::default().ecmp;
         let routing = Routing::new(&fabric, &forwarding, &ecmp);
         for balancer in Balancer::ALL {
             let case = case(balancer, resilient);

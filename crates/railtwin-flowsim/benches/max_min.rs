@@ -1,12 +1,10 @@
 //! Speed of the max-min solver, in flow-links, and of a whole run of an all-to-all on two fabrics.
 use std::hint::black_box;
-use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::bundles::Strand;
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{Balancer, BundleWriter, Case, Engine, RoutingCase, Split, WorkGraph};
+use railtwin_engine::{BundleWriter, Case, Engine};
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_flowsim::course::Course;
@@ -14,9 +12,10 @@ use railtwin_flowsim::max_min::{Problem, Solver};
 use railtwin_flowsim::reduce::Constraints;
 use railtwin_flowsim::symmetry::Likeness;
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
+use railtwin_routing::LinkMask;
+use railtwin_testkit::{cases, works};
 use railtwin_units::{SimTime, stream};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+use railtwin_workload::{Algorithm, Collective};
 use rand::RngExt;
 
 /// Links of a path through three tiers: PCIe and access at both ends, two up, two down.
@@ -83,48 +82,7 @@ fn solve(criterion: &mut Criterion) {
 
 /// An all-to-all of 512 GPUs, 1 GiB a rank.
 fn all_to_all(fabric: Fabric) -> Case {
-    let fabric = Arc::new(fabric);
-    let place = Placer::new(&fabric, 1).place("job", 512, &PlacementPolicy::Packed);
-    let mut builder = PlanBuilder::new(512, vec!["all".into()]);
-    let (collective, algorithm) = (Collective::AllToAll, Algorithm::Direct);
-    let communicators = vec![(0..512).collect()];
-    let pattern = builder.pattern(Pattern { axis: Axis::Ep, collective, algorithm, communicators });
-    let name = builder.name(collective.name());
-    let work = Work::Communicate { pattern, bytes: 1 << 30 };
-    builder.push(Operation { lane: 0, name, axis: Axis::Ep, work }, &[]);
-    let mut graph = WorkGraph::default();
-    graph.push("job".into(), SimTime::ZERO, builder.finish(), 1);
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: railtwin_engine::Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: railtwin_engine::Replan::AtOnce,
-        pxn: true,
-    };
-    let placements = vec![place.expect("the fabric has 512 free GPUs")];
-    let name = "all-to-all".into();
-    Case {
-        name,
-        seed: 1,
-        fabric,
-        work: graph,
-        placements,
-        routing,
-        pace: railtwin_engine::Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: railtwin_engine::Reaction::INSTANT,
-        transport: railtwin_engine::Transport::default(),
-        throughput: None,
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        truths: Vec::new(),
-        packets: railtwin_engine::PacketCase::default(),
-    }
+    cases::job(fabric, works::collective(512, Collective::AllToAll, Algorithm::Direct, 1 << 30, 1))
 }
 
 /// What solving only the touched saves, and what an end of a bundle costs: the engine alone, without lowering.

@@ -10,15 +10,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Balancer, Case, Engine, Pace, RoutingCase, Split, WorkGraph};
+use railtwin_engine::{Case, Engine};
 use railtwin_fabric::HostModel;
-use railtwin_fabric::preset::LeafSpine;
 use railtwin_flowsim::FlowEngine;
 use railtwin_flowsim::max_min::{Problem, Solver, check_optimal};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_testkit::{cases, fabrics};
 use railtwin_units::{Rate, SimTime, stream};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+use railtwin_workload::{Algorithm, Collective};
 use rand::RngExt;
 
 const REPEATS: usize = 7;
@@ -135,49 +133,10 @@ fn compare_solvers(peer: &Path) {
 
 /// A ring all-reduce over one leaf without any delay.
 fn ring(hosts: u32) -> Case {
-    let host = HostModel::plain(Rate::from_gbps(100));
-    let mut leaf = LeafSpine { leaves: 1, hosts_per_leaf: hosts, uplinks: 0, host, ..LeafSpine::default() };
+    let mut leaf = fabrics::one_leaf(HostModel::plain(Rate::from_gbps(100)), hosts);
     (leaf.delay, leaf.switch_latency) = (SimTime::ZERO, SimTime::ZERO);
-    let fabric = std::sync::Arc::new(leaf.build().expect("the preset builds"));
-    let place = Placer::new(&fabric, 1).place("job", hosts, &PlacementPolicy::Packed);
-    let mut builder = PlanBuilder::new(hosts, vec!["all".into()]);
-    let (collective, algorithm) = (Collective::AllReduce, Algorithm::Ring);
-    let communicators = vec![(0..hosts).collect()];
-    let pattern = builder.pattern(Pattern { axis: Axis::Dp, collective, algorithm, communicators });
-    let name = builder.name(collective.name());
-    let work = Work::Communicate { pattern, bytes: RING_BYTES };
-    builder.push(Operation { lane: 0, name, axis: Axis::Dp, work }, &[]);
-    let mut graph = WorkGraph::default();
-    graph.push("job".into(), SimTime::ZERO, builder.finish(), 1);
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: railtwin_engine::Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: railtwin_engine::Replan::AtOnce,
-        pxn: true,
-    };
-    Case {
-        name: "ring".into(),
-        seed: 1,
-        fabric,
-        work: graph,
-        placements: vec![place.expect("the leaf has that many hosts")],
-        routing,
-        pace: Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: railtwin_engine::Reaction::INSTANT,
-        transport: railtwin_engine::Transport::default(),
-        throughput: None,
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        truths: Vec::new(),
-        packets: railtwin_engine::PacketCase::default(),
-    }
+    let fabric = leaf.build().expect("the preset builds");
+    cases::collective(fabric, Collective::AllReduce, Algorithm::Ring, RING_BYTES)
 }
 
 fn compare_rings(peer: &Path) {

@@ -5,30 +5,21 @@ use std::sync::Arc;
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::fault::impairment::goodput;
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{
-    Balancer, Case, Engine, Impairment, IncidentKind, Pace, RankFault, RankTrouble, Reaction, Replan, Resume,
-    RoutingCase, RunLog, Split, Transport, WorkGraph,
-};
-use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{HostModel, LinkId};
+use railtwin_engine::{Case, Engine, Impairment, IncidentKind, RankFault, RankTrouble, RunLog, WorkGraph};
+use railtwin_fabric::LinkId;
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
-use railtwin_units::{Rate, SimTime};
+use railtwin_routing::LinkMask;
+use railtwin_testkit::cases::{ACK_TIMEOUT, QUICK};
+use railtwin_testkit::{fabrics, ms};
+use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
 /// Takes 20 ms at 50 GB/s.
 const BYTES: u64 = 1_000_000_000;
-const ACK_TIMEOUT: SimTime = SimTime::from_ns(4_194_304);
-
-fn ms(ms: u64) -> SimTime {
-    SimTime::from_ns(1_000_000 * ms)
-}
 
 /// Two ranks under two leaves compute for 10 ms, then the first sends to the second for 20 ms; three steps.
 fn case() -> Case {
-    let host = HostModel::plain(Rate::from_gbps(400));
-    let fabric = LeafSpine { host, leaves: 2, hosts_per_leaf: 2, uplinks: 2, ..LeafSpine::default() };
-    let fabric = Arc::new(fabric.build().unwrap());
+    let fabric = Arc::new(fabrics::plain(2, 2, 2));
     let mut placer = Placer::new(&fabric, 1);
     let mut builder = PlanBuilder::new(2, vec!["all".into()]);
     let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
@@ -42,35 +33,7 @@ fn case() -> Case {
     let mut work = WorkGraph::default();
     work.push("job".into(), SimTime::ZERO, builder.finish(), 3);
     let placements = vec![placer.place("0", 2, &PlacementPolicy::Hosts(vec![0, 2])).unwrap()];
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: railtwin_engine::Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: Replan::AtOnce,
-        pxn: true,
-    };
-    Case {
-        name: "test".into(),
-        seed: 1,
-        fabric,
-        work,
-        placements,
-        routing,
-        pace: Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: Reaction::default(),
-        transport: Transport { timeout: 10, retry_count: 7, resume: Resume::Nak },
-        throughput: None,
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        truths: Vec::new(),
-        packets: railtwin_engine::PacketCase::default(),
-    }
+    Case { transport: QUICK, ..Case::new(fabric, work, placements) }
 }
 
 /// The first link of the first flow: out of its NIC.

@@ -1,78 +1,19 @@
 //! Closed forms, conservation and shortcuts: the engine against arithmetic on small cases.
-use std::sync::Arc;
-
-use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{
-    Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
-};
+use railtwin_control::PlacementPolicy;
+use railtwin_engine::{CableState, Case, Engine, Fault, RunLog, Split};
 use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId, NicModel};
+use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_testkit::closed_forms::ring_bytes;
+use railtwin_testkit::{cases, fabrics, works};
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, Plan, PlanBuilder, Work};
-
-/// One collective over all ranks, `repeat` times in turn.
-fn plan(ranks: u32, collective: Collective, algorithm: Algorithm, bytes: u64, repeat: u32) -> Plan {
-    let mut builder = PlanBuilder::new(ranks, vec!["all".into()]);
-    let communicators = vec![(0..ranks).collect()];
-    let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
-    let name = builder.name(collective.name());
-    let mut last = Vec::new();
-    for _ in 0..repeat {
-        let work = Work::Communicate { pattern, bytes };
-        last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
-    }
-    builder.finish()
-}
-
-fn case(fabric: Fabric, plans: Vec<(Plan, PlacementPolicy)>) -> Case {
-    let fabric = Arc::new(fabric);
-    let mut work = WorkGraph::default();
-    let mut placer = Placer::new(&fabric, 1);
-    let mut placements = Vec::new();
-    for (row, (plan, policy)) in plans.into_iter().enumerate() {
-        placements
-            .push(placer.place(&row.to_string(), plan.ranks, &policy).expect("small cases are well formed"));
-        work.push(format!("job-{row}"), SimTime::ZERO, plan, 1);
-    }
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: railtwin_engine::Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: railtwin_engine::Replan::AtOnce,
-        pxn: true,
-    };
-    Case {
-        name: "test".into(),
-        seed: 1,
-        fabric,
-        work,
-        placements,
-        routing,
-        pace: railtwin_engine::Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: Reaction::INSTANT,
-        transport: Transport::default(),
-        throughput: None,
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        truths: Vec::new(),
-        packets: railtwin_engine::PacketCase::default(),
-    }
-}
+use railtwin_workload::{Algorithm, Collective};
 
 /// One leaf, `hosts` hosts of `gpus` GPUs, NICs of one 400 Gbps port, no delays.
 fn one_leaf(hosts: u32, gpus: u32) -> Fabric {
-    let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(400) };
-    let mut host = HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() };
+    let mut host = fabrics::host(gpus, 1, 400);
     (host.nvlink_delay, host.pcie_delay) = (SimTime::ZERO, SimTime::ZERO);
-    let spec = LeafSpine { host, leaves: 1, hosts_per_leaf: hosts, uplinks: 0, ..LeafSpine::default() };
+    let spec = fabrics::one_leaf(host, hosts);
     LeafSpine { delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec }
         .build()
         .expect("small cases are well formed")
@@ -92,12 +33,11 @@ fn close(ours: f64, expected: f64) {
 fn a_ring_takes_what_the_bus_factor_says() {
     let nic = 50e9;
     for (hosts, bytes) in [(2, 1 << 30), (3, 12_345_678), (8, 1 << 20)] {
-        let n = f64::from(hosts);
         let one = |collective| {
-            let plan = plan(hosts, collective, Algorithm::Ring, bytes, 1);
-            seconds(&case(one_leaf(hosts, 1), vec![(plan, PlacementPolicy::Packed)]))
+            let plan = works::collective(hosts, collective, Algorithm::Ring, bytes, 1);
+            seconds(&cases::job(one_leaf(hosts, 1), plan))
         };
-        let part = bytes as f64 * (n - 1.0) / n / nic;
+        let part = ring_bytes(hosts, bytes) / nic;
         close(one(Collective::AllReduce), 2.0 * part);
         close(one(Collective::AllGather), part);
         close(one(Collective::ReduceScatter), part);
@@ -107,8 +47,8 @@ fn a_ring_takes_what_the_bus_factor_says() {
 #[test]
 fn a_ring_over_eight_gpus_a_host_is_held_by_nvlink() {
     // 8 NICs of 50 GB/s would give 400 GB/s; NVLink gives 200 GB/s a direction.
-    let plan = plan(32, Collective::AllReduce, Algorithm::Ring, 1 << 30, 1);
-    let took = seconds(&case(one_leaf(4, 8), vec![(plan, PlacementPolicy::Packed)]));
+    let plan = works::collective(32, Collective::AllReduce, Algorithm::Ring, 1 << 30, 1);
+    let took = seconds(&cases::job(one_leaf(4, 8), plan));
     let busbw = (1u64 << 30) as f64 / took * 2.0 * 31.0 / 32.0;
     close(busbw, 200e9);
 }
@@ -116,8 +56,8 @@ fn a_ring_over_eight_gpus_a_host_is_held_by_nvlink() {
 #[test]
 fn all_to_all_is_held_by_what_leaves_a_host() {
     let (hosts, gpus, bytes) = (4_u32, 8_u32, 1_u64 << 30);
-    let plan = plan(hosts * gpus, Collective::AllToAll, Algorithm::Direct, bytes, 1);
-    let took = seconds(&case(one_leaf(hosts, gpus), vec![(plan, PlacementPolicy::Packed)]));
+    let plan = works::collective(hosts * gpus, Collective::AllToAll, Algorithm::Direct, bytes, 1);
+    let took = seconds(&cases::job(one_leaf(hosts, gpus), plan));
     let n = f64::from(hosts * gpus);
     let leaving_a_nic = bytes as f64 * (n - f64::from(gpus)) / n;
     close(took, leaving_a_nic / 50e9);
@@ -125,23 +65,21 @@ fn all_to_all_is_held_by_what_leaves_a_host() {
 
 #[test]
 fn latency_is_paid_once_for_every_stage() {
-    let mut fabric = LeafSpine { leaves: 1, hosts_per_leaf: 4, uplinks: 0, ..LeafSpine::default() };
-    fabric.host = HostModel::plain(Rate::from_gbps(400));
+    let mut fabric = fabrics::one_leaf(HostModel::plain(Rate::from_gbps(400)), 4);
     fabric.switch_latency = SimTime::from_ns(700);
     fabric.delay = SimTime::from_ns(300);
-    let plan = plan(4, Collective::AllGather, Algorithm::Ring, 4, 1);
-    let log =
-        FlowEngine::default().run(&case(fabric.build().unwrap(), vec![(plan, PlacementPolicy::Packed)]), 0);
+    let plan = works::collective(4, Collective::AllGather, Algorithm::Ring, 4, 1);
+    let log = FlowEngine::default().run(&cases::job(fabric.build().unwrap(), plan), 0);
     // Three stages of two 300 ns hops and one switch, and 3 bytes at 50 GB/s.
     assert_eq!(log.end, SimTime::from_ns(3 * 1_300) + SimTime::from_ps(60));
 }
 
 #[test]
 fn repeats_follow_each_other_and_bytes_are_conserved() {
-    let once = plan(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 1);
-    let thrice = plan(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 3);
-    let one = seconds(&case(one_leaf(4, 1), vec![(once, PlacementPolicy::Packed)]));
-    let case = case(one_leaf(4, 1), vec![(thrice, PlacementPolicy::Packed)]);
+    let once = works::collective(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 1);
+    let thrice = works::collective(4, Collective::AllReduce, Algorithm::Ring, 1 << 20, 3);
+    let one = seconds(&cases::job(one_leaf(4, 1), once));
+    let case = cases::job(one_leaf(4, 1), thrice);
     let log = FlowEngine::default().run(&case, 0);
     close(log.end.seconds(), 3.0 * one);
     assert_eq!(log.solves, 1, "a course is found once");
@@ -156,11 +94,20 @@ fn repeats_follow_each_other_and_bytes_are_conserved() {
 fn crowded(split: Split) -> Case {
     let fabric = Hpn { segments: Some(2), hosts: Some(6), spines: 3, planes: false, ..Hpn::default() };
     let jobs = vec![
-        (plan(32, Collective::AllReduce, Algorithm::Ring, 40_000_000, 3), PlacementPolicy::Spread),
-        (plan(32, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2), PlacementPolicy::Spread),
-        (plan(16, Collective::AllReduce, Algorithm::Nvls, 50_000_000, 2), PlacementPolicy::Spread),
+        (
+            works::collective(32, Collective::AllReduce, Algorithm::Ring, 40_000_000, 3),
+            PlacementPolicy::Spread,
+        ),
+        (
+            works::collective(32, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2),
+            PlacementPolicy::Spread,
+        ),
+        (
+            works::collective(16, Collective::AllReduce, Algorithm::Nvls, 50_000_000, 2),
+            PlacementPolicy::Spread,
+        ),
     ];
-    let mut case = case(fabric.build().expect("small cases are well formed"), jobs);
+    let mut case = cases::jobs(fabric.build().expect("small cases are well formed"), jobs);
     case.routing.split = split;
     case.routing.queue_pairs = 2;
     case
@@ -199,9 +146,14 @@ fn shortcuts_change_nothing() {
 /// Courses of two all-to-alls that start together: whoever finds them, the log is the same to the last bit.
 #[test]
 fn courses_found_by_several_threads_are_the_same() {
-    let job = || (plan(64, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2), PlacementPolicy::Packed);
+    let job = || {
+        (
+            works::collective(64, Collective::AllToAll, Algorithm::Direct, 30_000_000, 2),
+            PlacementPolicy::Packed,
+        )
+    };
     let fabric = Hpn { segments: Some(2), hosts: Some(8), spare_hosts: Some(0), spines: 3, ..Hpn::default() };
-    let case = case(fabric.build().unwrap(), vec![job(), job()]);
+    let case = cases::jobs(fabric.build().unwrap(), vec![job(), job()]);
     let serial = FlowEngine { shortcuts: Shortcuts { parallel: false, ..Shortcuts::ALL } }.run(&case, 0);
     assert_eq!(serial.unfinished, 0);
     for threads in [1, 2] {
@@ -214,8 +166,13 @@ fn courses_found_by_several_threads_are_the_same() {
 fn rates_that_were_found_once_are_not_solved_for_again() {
     // Two equal jobs on one spine, five operations each: they meet in the same way five times.
     let fabric = Hpn { segments: Some(2), hosts: Some(2), spines: 1, planes: false, ..Hpn::default() };
-    let job = || (plan(16, Collective::AllReduce, Algorithm::Ring, 40_000_000, 5), PlacementPolicy::Spread);
-    let case = case(fabric.build().unwrap(), vec![job(), job()]);
+    let job = || {
+        (
+            works::collective(16, Collective::AllReduce, Algorithm::Ring, 40_000_000, 5),
+            PlacementPolicy::Spread,
+        )
+    };
+    let case = cases::jobs(fabric.build().unwrap(), vec![job(), job()]);
     let (plain, remembered) = (run(&case, false, false), run(&case, false, true));
     assert_eq!(plain.times, remembered.times);
     assert!(2 * remembered.solves <= plain.solves, "{} of {}", remembered.solves, plain.solves);
@@ -255,8 +212,8 @@ fn a_cable_down_for_a_while_costs_that_while() {
     let fabric = one_leaf(2, 1);
     let make = |faults: &[(u64, CableState)], fabric: Fabric| {
         let cable = fabric.cable_named("host-0/nic-0:port-0").unwrap();
-        let plan = plan(2, Collective::AllReduce, Algorithm::Ring, 50_000_000_000, 1);
-        let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
+        let plan = works::collective(2, Collective::AllReduce, Algorithm::Ring, 50_000_000_000, 1);
+        let mut case = cases::job(fabric, plan);
         let fault = |&(at_ms, state)| Fault { at: SimTime::from_ns(at_ms * 1_000_000), cable, state };
         case.faults = faults.iter().map(fault).collect();
         case
@@ -282,8 +239,8 @@ fn a_dual_port_nic_goes_on_at_half_rate() {
     let host = HostModel::hgx_h100();
     let fabric = Hpn { host, segments: Some(1), hosts: Some(2), spare_hosts: Some(0), ..Hpn::default() };
     let fabric = fabric.build().unwrap();
-    let plan = plan(16, Collective::AllReduce, Algorithm::Nvls, 8_000_000_000, 1);
-    let mut case = case(fabric, vec![(plan, PlacementPolicy::Packed)]);
+    let plan = works::collective(16, Collective::AllReduce, Algorithm::Nvls, 8_000_000_000, 1);
+    let mut case = cases::job(fabric, plan);
     let healthy = seconds(&case);
     let cable = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();
     case.faults = vec![Fault { at: SimTime::ZERO, cable, state: CableState::Down }];

@@ -5,12 +5,14 @@ use proptest::prelude::*;
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, Transport, WorkGraph,
+    Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, WorkGraph,
 };
-use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, LinkId, NicModel};
+use railtwin_fabric::preset::{Hpn, LeafSpine};
+use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
+use railtwin_routing::LinkMask;
+use railtwin_testkit::fabrics::network_cables;
+use railtwin_testkit::{fabrics, near};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, OperationId, Pattern, PlanBuilder, Work};
 
@@ -50,22 +52,16 @@ fn draws() -> impl Strategy<Value = Draw> {
 
 /// Hosts of four GPUs, to keep cases small.
 fn host(ports: u32) -> HostModel {
-    let nic = NicModel { ports, port_capacity: Rate::from_gbps(200) };
-    HostModel { gpus: 4, nics: 4, nic, ..HostModel::hgx_h800() }
+    fabrics::host(4, ports, 200)
 }
 
 fn fabric(kind: u8) -> Fabric {
-    let two = host(2);
-    let hpn = Hpn { host: two.clone(), segments: Some(2), hosts: Some(5), spines: 3, ..Hpn::default() };
+    let hpn = fabrics::hpn(host(2), 2, 5, 3);
     let built = match kind {
-        0 => Hpn { spare_hosts: Some(0), ..hpn }.build(),
-        1 => Hpn { spare_hosts: Some(0), planes: false, ..hpn }.build(),
-        2 => {
-            let spec = DcnPlus { host: two, pods: 2, segments: 2, hosts: 3, ..DcnPlus::default() };
-            DcnPlus { spines: 2, parallel: 2, cores: 4, ..spec }.build()
-        }
-        _ => LeafSpine { host: host(1), leaves: 4, hosts_per_leaf: 3, uplinks: 2, ..LeafSpine::default() }
-            .build(),
+        0 => hpn.build(),
+        1 => Hpn { planes: false, ..hpn }.build(),
+        2 => fabrics::dcn_plus(host(2), 3).build(),
+        _ => fabrics::leaves(host(1), 4, 3, 2).build(),
     };
     built.expect("small presets build")
 }
@@ -104,34 +100,13 @@ impl Draw {
         }
         let routing = RoutingCase {
             balancer: self.balancer,
-            ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if self.dynamic { Split::Dynamic } else { Split::Static },
-            posting: railtwin_engine::Posting::RoundRobin,
-            message: None,
-            resilient: false,
-            replan: railtwin_engine::Replan::AtOnce,
             pxn: self.pxn,
+            ..RoutingCase::default()
         };
-        let name = "drawn".into();
-        Case {
-            name,
-            seed: self.seed,
-            fabric,
-            work,
-            placements,
-            routing,
-            pace: railtwin_engine::Pace::Bundle,
-            caps: vec![],
-            faults: vec![],
-            reaction: Reaction::INSTANT,
-            transport: Transport::default(),
-            throughput: None,
-            impairments: Vec::new(),
-            rank_faults: Vec::new(),
-            truths: Vec::new(),
-            packets: railtwin_engine::PacketCase::default(),
-        }
+        let reaction = Reaction::INSTANT;
+        Case { seed: self.seed, routing, reaction, ..Case::new(fabric, work, placements) }
     }
 }
 
@@ -158,10 +133,6 @@ fn asked(case: &Case) -> Vec<f64> {
         }
     }
     links
-}
-
-fn near(a: f64, b: f64, relative: f64, absolute: f64) -> bool {
-    (a - b).abs() <= relative * a.abs().max(b.abs()) + absolute
 }
 
 /// Bytes that NICs send and receive, summed over the ports of each: a dynamic split moves bytes among them.
@@ -224,7 +195,7 @@ proptest! {
             host.nvlink = host.nvlink.map(scale);
             host.pcie = scale(host.pcie);
             host.nic.port_capacity = scale(host.nic.port_capacity);
-            let spec = LeafSpine { host, leaves: 4, hosts_per_leaf: 3, uplinks: 2, ..LeafSpine::default() };
+            let spec = fabrics::leaves(host, 4, 3, 2);
             let uplink_capacity = scale(spec.uplink_capacity);
             let spec = LeafSpine { uplink_capacity, delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec };
             let mut case = draw.on(spec.build().unwrap(), &PlacementPolicy::Spread);
@@ -240,7 +211,7 @@ proptest! {
     /// Under one leaf all hosts are alike, whatever their places.
     #[test]
     fn relabelling_hosts_of_a_leaf_changes_nothing(draw in draws()) {
-        let leaf = || LeafSpine { host: host(1), leaves: 1, hosts_per_leaf: 10, uplinks: 0, ..LeafSpine::default() };
+        let leaf = || fabrics::one_leaf(host(1), 10);
         let packed = draw.on(leaf().build().unwrap(), &PlacementPolicy::Packed);
         let random = draw.on(leaf().build().unwrap(), &PlacementPolicy::Random);
         let (a, b) = (run(&packed), run(&random));
@@ -267,7 +238,7 @@ proptest! {
     ) {
         let mut case = draw.case();
         let healthy = run(&case);
-        let cables: Vec<CableId> = network_cables(&case.fabric);
+        let cables = network_cables(&case.fabric);
         for (cable, at_us, for_us) in &faults {
             let cable = cables[cable.index(cables.len())];
             let at = |us: u64| SimTime::from_ns(us * 1_000);
@@ -295,7 +266,7 @@ proptest! {
     fn a_fault_without_another_path_never_helps(mut draw in draws(), cable in any::<prop::sample::Index>(), at in 0u64..4_000) {
         draw.jobs.truncate(1);
         draw.jobs[0].1.truncate(1);
-        let leaf = LeafSpine { host: host(1), leaves: 1, hosts_per_leaf: 4, uplinks: 0, ..LeafSpine::default() };
+        let leaf = fabrics::one_leaf(host(1), 4);
         let mut case = draw.on(leaf.build().unwrap(), &PlacementPolicy::Packed);
         let healthy = run(&case);
         let cables = network_cables(&case.fabric);
@@ -313,12 +284,6 @@ proptest! {
         prop_assert!(used || lost.unfinished == 0);
         prop_assert!(lost.unfinished == 0 || at < healthy.end);
     }
-}
-
-/// Cables between NICs and switches and among switches.
-fn network_cables(fabric: &Fabric) -> Vec<CableId> {
-    let inside = [CableClass::NvLink, CableClass::Pcie];
-    fabric.cables().filter(|&cable| !inside.contains(&fabric.cable_class(cable))).collect()
 }
 
 /// A fault at the very moment of an end voids the end's event: the operation must end all the same.

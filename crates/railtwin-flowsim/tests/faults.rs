@@ -1,34 +1,23 @@
 //! Faults against arithmetic: when flows go on, when they die, what moved meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test")]
-use std::sync::Arc;
-
 use proptest::prelude::*;
-use railtwin_control::{PlacementPolicy, Placer};
+use railtwin_control::PlacementPolicy;
 use railtwin_engine::choose::View;
 use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    Balancer, Case, Engine, IncidentKind, Outage, Pace, Reaction, Replan, Resume, RoutingCase, RunLog, Split,
-    Transport, WorkGraph,
+    Balancer, Case, Engine, IncidentKind, Outage, Reaction, Replan, Resume, RunLog, Split, Transport,
 };
-use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, CableId, DeviceKind, Fabric, HostModel, LinkId, NicModel};
+use railtwin_fabric::{CableId, DeviceKind, Fabric, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, Seeds};
-use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+use railtwin_routing::LinkMask;
+use railtwin_testkit::cases::{ACK_TIMEOUT, QUICK};
+use railtwin_testkit::{cases, fabrics, ms, us, works};
+use railtwin_units::SimTime;
 
 const US: u64 = 1_000_000;
 /// 1 GB takes 20 ms at 50 GB/s.
 const GB: u64 = 1_000_000_000;
-
-fn us(us: u64) -> SimTime {
-    SimTime::from_ps(us * US)
-}
-
-fn ms(ms: u64) -> SimTime {
-    us(1_000 * ms)
-}
 
 /// Stages that can be told apart in every sum.
 fn reaction() -> Reaction {
@@ -45,73 +34,21 @@ fn reaction() -> Reaction {
     }
 }
 
-/// Time out after 4.194304 ms, die after eight of them.
-const QUICK: Transport = Transport { timeout: 10, retry_count: 7, resume: Resume::Nak };
-const ACK_TIMEOUT: SimTime = SimTime::from_ns(4_194_304);
-
 /// Jobs of two ranks, the first sending to the second, `repeat` operations each.
 fn sends(fabric: Fabric, jobs: &[Vec<u32>], bytes: u64, repeat: u32) -> Case {
-    let fabric = Arc::new(fabric);
-    let mut placer = Placer::new(&fabric, 1);
-    let (mut work, mut placements) = (WorkGraph::default(), Vec::new());
-    for (row, hosts) in jobs.iter().enumerate() {
-        let mut builder = PlanBuilder::new(2, vec!["all".into()]);
-        let communicators = vec![vec![0, 1]];
-        let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
-        let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
-        let (name, mut last) = (builder.name("send"), Vec::new());
-        for _ in 0..repeat {
-            let work = Work::Communicate { pattern, bytes };
-            last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
-        }
-        let policy = PlacementPolicy::Hosts(hosts.clone());
-        placements.push(placer.place(&row.to_string(), 2, &policy).unwrap());
-        work.push(format!("job-{row}"), SimTime::ZERO, builder.finish(), 1);
-    }
-    let routing = RoutingCase {
-        balancer: Balancer::Ecmp,
-        ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-        queue_pairs: 1,
-        split: Split::Static,
-        posting: railtwin_engine::Posting::RoundRobin,
-        message: None,
-        resilient: false,
-        replan: Replan::AtOnce,
-        pxn: true,
-    };
-    Case {
-        name: "test".into(),
-        seed: 1,
-        fabric,
-        work,
-        placements,
-        routing,
-        pace: Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        reaction: reaction(),
-        transport: QUICK,
-        throughput: None,
-        impairments: Vec::new(),
-        rank_faults: Vec::new(),
-        truths: Vec::new(),
-        packets: railtwin_engine::PacketCase::default(),
-    }
+    let job = |hosts: &Vec<u32>| (works::send(bytes, repeat), PlacementPolicy::Hosts(hosts.clone()));
+    let case = cases::jobs(fabric, jobs.iter().map(job).collect());
+    Case { reaction: reaction(), transport: QUICK, ..case }
 }
 
 /// Hosts of one GPU with one port of 400 Gbps, under two leaves and two spines.
 fn single() -> Fabric {
-    let host = HostModel::plain(Rate::from_gbps(400));
-    LeafSpine { host, leaves: 2, hosts_per_leaf: 2, uplinks: 2, ..LeafSpine::default() }.build().unwrap()
+    fabrics::plain(2, 2, 2)
 }
 
 /// Hosts of one GPU with two ports of 200 Gbps on two leaves in two planes; two segments of two hosts.
 fn dual() -> Fabric {
-    let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(200) };
-    let host = HostModel { nic, ..HostModel::plain(Rate::from_gbps(400)) };
-    let hpn =
-        Hpn { host, segments: Some(2), hosts: Some(2), spare_hosts: Some(0), spines: 2, ..Hpn::default() };
-    hpn.build().unwrap()
+    fabrics::hpn(fabrics::dual_port(200), 2, 2, 2).build().unwrap()
 }
 
 fn strike(case: &mut Case, cable: CableId, spans: &[(SimTime, SimTime)]) {
@@ -274,9 +211,7 @@ fn what_is_down_from_the_start_is_avoided_from_the_start() {
 /// Two flows on an uplink each by traffic engineering, 40 s long; one uplink dies after 10 s, and hashing puts both on
 /// one of the two that are left.
 fn engineered(replan: Replan) -> (Case, CableId) {
-    let host = HostModel::plain(Rate::from_gbps(400));
-    let spec = LeafSpine { host, leaves: 2, hosts_per_leaf: 2, uplinks: 3, ..LeafSpine::default() };
-    let mut case = sends(spec.build().unwrap(), &[vec![0, 2], vec![1, 3]], 2_000 * GB, 1);
+    let mut case = sends(fabrics::plain(2, 2, 3), &[vec![0, 2], vec![1, 3]], 2_000 * GB, 1);
     (case.routing.balancer, case.routing.replan, case.reaction) = (Balancer::Te, replan, Reaction::INSTANT);
     let none = LinkMask::none(&case.fabric);
     for seed in 0..64 {
@@ -375,8 +310,7 @@ proptest! {
             detection, lag_failover, ecmp_regroup, withdrawal, convergence, arp_proxy: proxy, mac_aging, lacp, arp,
         };
         case.throughput = Some(us(buckets));
-        let class = |cable: &CableId| case.fabric.cable_class(*cable) >= CableClass::Access;
-        let cables: Vec<CableId> = case.fabric.cables().filter(class).collect();
+        let cables = fabrics::network_cables(&case.fabric);
         let outages: Vec<Outage> = faults.iter().map(|(cable, from, span)| {
             let (cable, from) = (cables[cable.index(cables.len())], us(*from));
             Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)) }

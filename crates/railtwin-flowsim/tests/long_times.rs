@@ -5,44 +5,14 @@ use railtwin_engine::{BundleTable, BundleWriter, RunLog, WorkGraph};
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
+use railtwin_testkit::{fabrics, works};
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, Plan, PlanBuilder, Work};
 
 /// Two leaves under a spine by links of 1 bps, hosts at 400 Gbps.
 fn fabric() -> Fabric {
     let host = HostModel::plain(Rate::from_gbps(400));
-    let slow = Rate::from_bits_per_s(1);
-    let spec = LeafSpine {
-        leaves: 2,
-        hosts_per_leaf: 2,
-        uplinks: 1,
-        uplink_capacity: slow,
-        host,
-        ..LeafSpine::default()
-    };
-    spec.build().unwrap()
-}
-
-fn link(fabric: &Fabric, class: CableClass) -> LinkId {
-    (0..fabric.link_count() as u32)
-        .map(LinkId)
-        .find(|link| fabric.cable_class(link.cable()) == class)
-        .unwrap()
-}
-
-/// Sends of so many bytes, one after the other.
-fn sends(bytes: u64, repeat: u32) -> Plan {
-    let mut builder = PlanBuilder::new(2, vec!["all".into()]);
-    let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
-    let communicators = vec![vec![0, 1]];
-    let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
-    let name = builder.name("send");
-    let mut last = Vec::new();
-    for _ in 0..repeat {
-        let work = Work::Communicate { pattern, bytes };
-        last = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &last)];
-    }
-    builder.finish()
+    let uplink_capacity = Rate::from_bits_per_s(1);
+    LeafSpine { uplink_capacity, ..fabrics::leaves(host, 2, 2, 1) }.build().unwrap()
 }
 
 /// One pattern for each path, of one queue pair.
@@ -59,11 +29,12 @@ fn table(paths: &[LinkId]) -> BundleTable {
 /// A transfer of so many bytes over the slow link, and two that share a fast one from a late moment on.
 fn run(bytes: u64, start: SimTime, shortcuts: Shortcuts) -> RunLog {
     let fabric = fabric();
-    let (slow, fast) = (link(&fabric, CableClass::LeafSpine), link(&fabric, CableClass::Access));
+    let first = |class| fabrics::links_of(&fabric, class)[0];
+    let (slow, fast) = (first(CableClass::LeafSpine), first(CableClass::Access));
     let mut work = WorkGraph::default();
-    work.push("a".into(), SimTime::ZERO, sends(bytes, 1), 1);
-    work.push("b".into(), start, sends(1_000_000, 20), 1);
-    work.push("c".into(), start, sends(1_234_567, 20), 1);
+    work.push("a".into(), SimTime::ZERO, works::send(bytes, 1), 1);
+    work.push("b".into(), start, works::send(1_000_000, 20), 1);
+    work.push("c".into(), start, works::send(1_234_567, 20), 1);
     FlowEngine { shortcuts }.run_table(&fabric, table(&[slow, fast, fast]), &work)
 }
 

@@ -11,10 +11,10 @@ use railtwin_engine::{
     Balancer, Case, Engine, Impairment, Outage, Pace, RankFault, RankTrouble, Reaction, Replan, Resume,
     RoutingCase, RunLog, Split, Transport, WorkGraph,
 };
-use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, CableId, Fabric, HostModel, NicModel};
+use railtwin_fabric::preset::Hpn;
+use railtwin_fabric::{Fabric, HostModel};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
+use railtwin_testkit::{fabrics, near, us};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
@@ -42,10 +42,6 @@ struct Draw {
     flags: (bool, bool, bool, bool, bool),
     timeout: u32,
     seed: u64,
-}
-
-fn us(us: u64) -> SimTime {
-    SimTime::from_ns(us * 1_000)
 }
 
 fn draws() -> impl Strategy<Value = Draw> {
@@ -96,25 +92,12 @@ fn draws() -> impl Strategy<Value = Draw> {
 }
 
 fn fabric(kind: u8) -> Fabric {
-    let host = |ports: u32| {
-        let nic = NicModel { ports, port_capacity: Rate::from_gbps(200) };
-        HostModel { gpus: 4, nics: 4, nic, ..HostModel::hgx_h800() }
-    };
-    let hpn = Hpn {
-        host: host(2),
-        segments: Some(2),
-        hosts: Some(4),
-        spines: 2,
-        spare_hosts: Some(0),
-        ..Hpn::default()
-    };
-    let leaves =
-        LeafSpine { host: host(1), leaves: 4, hosts_per_leaf: 2, uplinks: 3, ..LeafSpine::default() };
+    let host = |ports| fabrics::host(4, ports, 200);
     match kind {
-        0 => hpn.build(),
-        1 => Hpn { planes: false, ..hpn }.build(),
-        2 => leaves.build(),
-        _ => LeafSpine { host: HostModel::plain(Rate::from_gbps(400)), hosts_per_leaf: 4, ..leaves }.build(),
+        0 => fabrics::hpn(host(2), 2, 4, 2).build(),
+        1 => Hpn { planes: false, ..fabrics::hpn(host(2), 2, 4, 2) }.build(),
+        2 => fabrics::leaves(host(1), 4, 2, 3).build(),
+        _ => fabrics::leaves(HostModel::plain(Rate::from_gbps(400)), 4, 4, 3).build(),
     }
     .unwrap()
 }
@@ -169,8 +152,7 @@ impl Draw {
             lacp,
             arp,
         };
-        let is_network = |cable: &CableId| fabric.cable_class(*cable) >= CableClass::Access;
-        let cables: Vec<CableId> = fabric.cables().filter(is_network).collect();
+        let cables = fabrics::network_cables(&fabric);
         let outage = |&(cable, from, span): &DrawnFault| {
             let until = span.map_or(SimTime::NEVER, |span| us(from + span));
             Outage { cable: cables[cable.index(cables.len())], from: us(from), until }
@@ -207,42 +189,28 @@ impl Draw {
         let rank_faults = self.ranks.iter().map(rank).collect();
         let routing = RoutingCase {
             balancer: self.balancer,
-            ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
             queue_pairs: self.queue_pairs,
             split: if dynamic { Split::Dynamic } else { Split::Static },
-            posting: railtwin_engine::Posting::RoundRobin,
-            message: None,
             resilient,
             replan: self.replan,
-            pxn: true,
+            ..RoutingCase::default()
         };
         Case {
-            name: "drawn".into(),
             seed: self.seed,
-            work,
-            placements,
             routing,
             pace: if class { Pace::Class } else { Pace::Bundle },
-            caps: vec![],
             faults: events(&self.faults.iter().map(outage).collect::<Vec<_>>()),
+            impairments: self.ills.iter().map(ill).collect(),
+            rank_faults,
             reaction,
             transport: Transport {
                 timeout: self.timeout,
                 retry_count: 7,
                 resume: if nak { Resume::Nak } else { Resume::Timeout },
             },
-            throughput: None,
-            impairments: self.ills.iter().map(ill).collect(),
-            rank_faults,
-            truths: Vec::new(),
-            packets: railtwin_engine::PacketCase::default(),
-            fabric,
+            ..Case::new(fabric, work, placements)
         }
     }
-}
-
-fn near(a: f64, b: f64, relative: f64, absolute: f64) -> bool {
-    (a - b).abs() <= relative * a.abs().max(b.abs()) + absolute
 }
 
 fn kinds(log: &RunLog) -> Vec<(u64, String)> {

@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use railtwin_engine::{Case, Engine, PacketLog, RunLog};
 use railtwin_packetsim::PacketEngine;
+use railtwin_testkit::{cases, fabrics, works};
 use railtwin_workload::{Algorithm, Collective};
 
 mod bare;
-#[path = "../tests/common/mod.rs"]
-mod common;
 
 /// Bytes that the process holds, and the most that it ever held.
 fn memory() -> (f64, f64) {
@@ -81,23 +80,23 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
     if wants("small") {
-        let small = common::pairs(common::t128(), &common::permutation(128, 1), 2_000_000);
+        let small = cases::pairs(fabrics::t128(), &works::permutation(128, 1), 2_000_000);
         let (rate, _) = measure("permutation 128", &small, 1, 5);
         beside_bare(&small, rate, 5);
-        let long = common::pairs(common::t128(), &common::permutation(128, 1), 20_000_000);
+        let long = cases::pairs(fabrics::t128(), &works::permutation(128, 1), 20_000_000);
         measure("permutation 128, 20 MB", &long, 1, 3);
     }
     if wants("medium") {
-        let fabric = common::leaf_spine(64, 16, 16, (100, 100), 1_000);
-        let medium = common::pairs(fabric, &common::permutation(1024, 1), 2_000_000);
+        let fabric = fabrics::leaf_spine(64, 16, 16, (100, 100), 1_000);
+        let medium = cases::pairs(fabric, &works::permutation(1024, 1), 2_000_000);
         let (one, _) = measure("permutation 1,024", &medium, 1, 3);
         let (two, _) = measure("permutation 1,024", &medium, 2, 3);
         println!("{:<24} {:.2} times the rate of one", "  2 threads", two / one);
         beside_bare(&medium, one, 3);
     }
     if wants("large") {
-        let fabric = common::leaf_spine(128, 64, 64, (100, 100), 1_000);
-        let large = common::pairs(fabric, &common::permutation(8192, 1), 2_000_000);
+        let fabric = fabrics::leaf_spine(128, 64, 64, (100, 100), 1_000);
+        let large = cases::pairs(fabric, &works::permutation(8192, 1), 2_000_000);
         let (before, _) = memory();
         let (rate, log) = measure("permutation 8,192", &large, 1, 1);
         let (_, most) = memory();
@@ -112,11 +111,11 @@ fn main() {
         beside_bare(&large, rate, 1);
     }
     if wants("incast") {
-        let incast: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).chain([(9, 0)]).collect();
-        measure("incast 16:1", &common::pairs(common::t128(), &incast, 2_000_000), 1, 5);
+        let incast = works::incast((8..128).step_by(8).chain([9]));
+        measure("incast 16:1", &cases::pairs(fabrics::t128(), &incast, 2_000_000), 1, 5);
     }
     if wants("all-to-all") {
-        let all = common::collective(common::t128(), Collective::AllToAll, Algorithm::Direct, 128 << 20);
+        let all = cases::collective(fabrics::t128(), Collective::AllToAll, Algorithm::Direct, 128 << 20);
         measure("all-to-all 128, 128 MiB", &all, 1, 1);
     }
 }

@@ -19,13 +19,11 @@ use railtwin_engine::{Case, Engine, PacketCase, PacketLog};
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_packetsim::PacketEngine;
 use railtwin_routing::LinkMask;
+use railtwin_testkit::{cases, fabrics, works};
 use serde_json::Value;
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 const REPEATS: usize = 3;
-/// Hosts of [`common::t128`].
+/// Hosts of [`fabrics::t128`].
 const HOSTS: u32 = 128;
 const BYTES: u64 = 2_000_000;
 /// More than all flows send together.
@@ -40,7 +38,7 @@ fn plain_packets() -> PacketCase {
 
 /// The permutation, all flows at once.
 fn case(packets: PacketCase) -> Case {
-    let case = common::pairs(common::t128(), &common::permutation(HOSTS, 1), BYTES);
+    let case = cases::pairs(fabrics::t128(), &works::permutation(HOSTS, 1), BYTES);
     Case { packets, ..case }
 }
 

@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use railtwin_engine::packet::Buffer;
 use railtwin_engine::{Balancer, Case, Engine};
-use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{Fabric, HostModel, NicModel};
 use railtwin_flowsim::FlowEngine;
-use railtwin_units::Rate;
+use railtwin_testkit::cases::{collective, pairs};
+use railtwin_testkit::fabrics::{leaf_spine, rails, t128};
+use railtwin_testkit::works::{incast, permutation, shift};
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::common;
-use crate::kit;
-use common::{collective, leaf_spine, pairs, permutation, t128};
-use kit::run;
+use crate::kit::run;
 
 /// A buffer that pauses nobody.
 const ENDLESS: Buffer = Buffer::Shared { bytes: 1 << 40, reserved: 0, alpha: 1.0 };
@@ -45,13 +42,6 @@ fn within(name: &str, case: &Case, least: f64, most: f64) {
     assert!((least..most).contains(&ratio), "{name}: {ratio} is not in {least}..{most}");
 }
 
-fn rails(hosts: u32, gpus: u32) -> Arc<Fabric> {
-    let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(100) };
-    let host = HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() };
-    let spec = LeafSpine { host, leaves: 2, hosts_per_leaf: hosts / 2, uplinks: 4, ..LeafSpine::default() };
-    Arc::new(spec.build().unwrap())
-}
-
 #[test]
 fn one_message_takes_2_to_3_percent_longer_in_packets() {
     within("one of 20 MB", &pairs(t128(), &[(0, 8)], 20_000_000), 1.02, 1.03);
@@ -59,7 +49,7 @@ fn one_message_takes_2_to_3_percent_longer_in_packets() {
 
 #[test]
 fn a_permutation_without_luck_takes_3_to_6_percent_longer_in_packets() {
-    let shifted: Vec<(u32, u32)> = (0..128).map(|host| (host, (host + 8) % 128)).collect();
+    let shifted = shift(128, 8);
     let mut case = pairs(t128(), &shifted, 10_000_000);
     case.routing.balancer = Balancer::DModK;
     within("permutation by D-mod-K", &case, 1.03, 1.06);
@@ -75,7 +65,7 @@ fn a_permutation_by_hash_collides_alike_within_minus_5_to_plus_10_percent() {
 
 #[test]
 fn an_incast_takes_2_to_3_percent_longer_in_packets() {
-    let sources: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).collect();
+    let sources = incast((8..128).step_by(8));
     within("incast 15:1", &pairs(t128(), &sources, 10_000_000), 1.02, 1.03);
 }
 

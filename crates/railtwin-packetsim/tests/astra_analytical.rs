@@ -1,6 +1,5 @@
 //! Links that serve whole chunks first come, first served, against the ASTRA-sim analytical network's own test.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
-use crate::common;
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
@@ -9,6 +8,7 @@ use railtwin_fabric::builder::FabricBuilder;
 use railtwin_fabric::graph::{NONE, SwitchPlace};
 use railtwin_fabric::{CableClass, Fabric, HostId, HostModel, NicModel, PortRole};
 use railtwin_packetsim::PacketEngine;
+use railtwin_testkit::cases;
 use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
@@ -42,7 +42,7 @@ fn ring() -> Arc<Fabric> {
 /// Every NPU sends a chunk to every other by the shorter way: one operation for each hop, each after the one before.
 fn case() -> Case {
     let fabric = ring();
-    let mut case = common::pairs(Arc::clone(&fabric), &[(0, 3)], CHUNK);
+    let mut case = cases::pairs(Arc::clone(&fabric), &[(0, 3)], CHUNK);
     let ranks = 2 * NPUS;
     let mut builder = PlanBuilder::new(ranks, vec!["hops".into()]);
     let name = builder.name("hop");

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use railtwin_engine::Balancer;
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{Fabric, HostModel};
+use railtwin_testkit::cases::pairs;
+use railtwin_testkit::closed_forms::{BYTE, CONTROL, FULL, US, on_wire, tandem, wire};
+use railtwin_testkit::fabrics::{leaf_spine, t128};
+use railtwin_testkit::works::{incast, shift};
+use railtwin_testkit::{cases, fabrics, us};
 use railtwin_units::{Rate, SimTime, stream};
 
-use crate::common;
-use crate::kit;
-use common::{leaf_spine, pairs, t128};
-use kit::{BYTE, CONTROL, FULL, US, jobs, on_wire, packets, run, tandem, wire};
+use crate::kit::{self, packets, run};
 
 const SIZES: [u64; 9] = [1, 4_095, 4_096, 4_097, 12_345, 524_288, 524_289, 1_000_000, 2_000_000];
 
@@ -50,8 +52,8 @@ fn links_of_other_rates_on_the_way_take_their_own_time() {
 #[test]
 fn pcie_delays_the_first_byte_at_the_source_and_the_last_at_the_target() {
     let host = HostModel { pcie_delay: SimTime::from_ns(700), ..HostModel::plain(Rate::from_gbps(100)) };
-    let spec = LeafSpine { host, leaves: 1, hosts_per_leaf: 2, uplinks: 0, ..LeafSpine::default() };
-    let spec = LeafSpine { delay: SimTime::from_ns(1_000), switch_latency: SimTime::from_ns(300), ..spec };
+    let (delay, switch_latency) = (us(1), SimTime::from_ns(300));
+    let spec = LeafSpine { delay, switch_latency, ..fabrics::one_leaf(host, 2) };
     let fabric = Arc::new(spec.build().unwrap());
     for bytes in SIZES {
         let log = run(&pairs(Arc::clone(&fabric), &[(0, 1)], bytes));
@@ -64,8 +66,7 @@ fn pcie_delays_the_first_byte_at_the_source_and_the_last_at_the_target() {
 fn a_slower_pcie_sets_the_pace_of_a_long_message() {
     // 50 Gbps into GPU memory behind a port of 100 Gbps: PCIe adds its own serialisation, and nothing else.
     let host = HostModel { pcie: Rate::from_gbps(50), ..HostModel::plain(Rate::from_gbps(100)) };
-    let spec = LeafSpine { host, leaves: 1, hosts_per_leaf: 2, uplinks: 0, ..LeafSpine::default() };
-    let fabric = Arc::new(spec.build().unwrap());
+    let fabric = fabrics::one_leaf(host, 2).build().unwrap();
     let log = run(&pairs(fabric, &[(0, 1)], 2_000_000));
     let floor = on_wire(2_000_000) * 2 * BYTE;
     let ratio = log.end.ps() as f64 / floor as f64;
@@ -124,7 +125,7 @@ fn the_least_round_trip_is_a_packet_there_and_its_acknowledgement_back() {
 
 #[test]
 fn the_last_byte_of_an_incast_is_there_when_the_egress_has_sent_all() {
-    let sources: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).chain([(9, 0)]).collect();
+    let sources = incast((8..128).step_by(8).chain([9]));
     for bytes in [4_096, 100_000, 2_000_000] {
         let log = run(&pairs(t128(), &sources, bytes));
         let expected = 3 * (wire(bytes)[0] * BYTE + US) + 16 * on_wire(bytes) * BYTE + US;
@@ -169,7 +170,7 @@ fn a_permutation_over_paths_of_its_own_takes_the_time_of_one_message() {
 fn acknowledgements_of_the_other_direction_take_their_own_time() {
     // Every host receives while it sends, so its acknowledgements stand before its data: one for each packet that came
     // in before its last one went out.
-    let shifted: Vec<(u32, u32)> = (0..128).map(|host| (host, (host + 8) % 128)).collect();
+    let shifted = shift(128, 8);
     let alone = tandem(&wire(2_000_000), &[(BYTE, US); 4]);
     let all = wire(2_000_000).len() as u64 * CONTROL * BYTE;
     let mut case = pairs(t128(), &shifted, 2_000_000);
@@ -205,9 +206,9 @@ fn packets_that_arrive_at_random_wait_as_in_an_m_d_1_queue() {
                 (source, 63, 4_096, SimTime::from_ps(time as u64))
             })
             .collect();
-        let log = run(&jobs(base.clone(), &sends));
+        let log = run(&cases::messages(base.clone(), &sends));
         let log = packets(&log);
-        let link = kit::into_host(&fabric, 63).index();
+        let link = fabrics::into_host(&fabric, 63).index();
         let waited = log.links.queue_byte_seconds[link] / (f64::from(count) * FULL as f64) * 1e12;
         let expected = load * service / (2.0 * (1.0 - load));
         println!(

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use railtwin_engine::packet::Admission;
 use railtwin_engine::{Balancer, Posting, Split, WorkGraph};
-use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{Fabric, HostModel, NicModel};
+use railtwin_testkit::cases::collective;
+use railtwin_testkit::closed_forms::{BYTE, CONTROL, US, ring_bytes, tandem, wire};
+use railtwin_testkit::fabrics::{leaf_spine, rails};
+use railtwin_testkit::{cases, fabrics};
 use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, OperationId, Pattern, PlanBuilder, Work};
 
-use crate::common;
-use crate::kit;
-use common::{case, collective, leaf_spine};
-use kit::{BYTE, CONTROL, US, packets, run, tandem, wire};
+use crate::kit::{self, packets, run};
 
 /// All collectives that run on any number of hosts.
 const ALL: [(Collective, Algorithm); 10] = [
@@ -27,13 +26,6 @@ const ALL: [(Collective, Algorithm); 10] = [
     (Collective::AllToAll, Algorithm::Direct),
     (Collective::Broadcast, Algorithm::Ring),
 ];
-
-fn rails(hosts: u32, gpus: u32) -> Arc<Fabric> {
-    let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(100) };
-    let host = HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() };
-    let spec = LeafSpine { host, leaves: 2, hosts_per_leaf: hosts / 2, uplinks: 4, ..LeafSpine::default() };
-    Arc::new(spec.build().unwrap())
-}
 
 #[test]
 fn collectives_of_hosts_with_several_gpus_end() {
@@ -85,7 +77,8 @@ fn repeats_take_as_many_times_one() {
     for (kind, algorithm) in [ALL[0], ALL[1], ALL[4], ALL[8]] {
         let ranks = vec![(0..8).collect::<Vec<u32>>()];
         let of = |repeat| {
-            let mut case = case(Arc::clone(&fabric), (kind, algorithm), ranks.clone(), 4 << 20, repeat);
+            let mut case =
+                cases::pattern(Arc::clone(&fabric), (kind, algorithm), ranks.clone(), 4 << 20, repeat);
             case.routing.balancer = Balancer::DModK;
             run(&case)
         };
@@ -130,17 +123,13 @@ fn four_queue_pairs_carry_what_one_carries() {
 
 #[test]
 fn hosts_with_two_ports_use_both() {
-    let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(200) };
-    let host = HostModel { nic, ..HostModel::plain(Rate::from_gbps(400)) };
-    let hpn =
-        Hpn { host, segments: Some(2), hosts: Some(2), spare_hosts: Some(0), spines: 2, ..Hpn::default() };
-    let fabric = Arc::new(hpn.build().unwrap());
+    let fabric = Arc::new(fabrics::hpn(fabrics::dual_port(200), 2, 2, 2).build().unwrap());
     for balancer in [Balancer::Ecmp, Balancer::Disjoint, Balancer::Spray] {
         let mut case = collective(Arc::clone(&fabric), Collective::AllReduce, Algorithm::Ring, 64 << 20);
         (case.routing.queue_pairs, case.routing.balancer) = (8, balancer);
         let log = run(&case);
         kit::assert_lossless(&log);
-        let floor = 1.5 * f64::from(64 << 20) / 50e9;
+        let floor = 2.0 * ring_bytes(4, 64 << 20) / 50e9;
         println!("{balancer:?}: {:.3} of the floor of both ports", log.end.seconds() / floor);
         assert!(log.end.seconds() > floor);
     }
@@ -149,7 +138,7 @@ fn hosts_with_two_ports_use_both() {
 #[test]
 fn operations_wait_for_operations_of_other_hosts_in_every_step() {
     let fabric = leaf_spine(2, 4, 4, (100, 100), 1_000);
-    let mut case = common::pairs(Arc::clone(&fabric), &[(0, 1)], 1);
+    let mut case = cases::pairs(Arc::clone(&fabric), &[(0, 1)], 1);
     case.work = WorkGraph::default();
     let mut builder = PlanBuilder::new(8, vec!["all".into()]);
     let name = builder.name("work");

@@ -1,12 +1,14 @@
 //! Congestion control: what trimmed, HPCC's and DCQCN's senders reach beside the floor.
 use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, Priority, Trimmed};
 use railtwin_engine::{Balancer, Case};
+use railtwin_testkit::cases::pairs;
+use railtwin_testkit::closed_forms::{BYTE, US, on_wire, tandem, wire};
+use railtwin_testkit::fabrics::{leaf_spine, t128};
+use railtwin_testkit::works::{incast, permutation};
+use railtwin_testkit::{cases, fabrics};
 use railtwin_units::{Bytes, Rate, SimTime};
 
-use crate::common;
-use crate::kit;
-use common::{leaf_spine, pairs, permutation, t128};
-use kit::{BYTE, US, jobs, on_wire, packets, run, tandem, wire};
+use crate::kit::{packets, run};
 
 /// DCQCN's congestion point at 100 Gbps.
 const ECN: Ecn = Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2 };
@@ -41,7 +43,7 @@ fn a_sprayed_permutation_is_near_the_floor() {
 
 #[test]
 fn a_trimmed_incast_loses_no_time() {
-    let sources: Vec<(u32, u32)> = (1..16).map(|leaf| (8 * leaf, 0)).collect();
+    let sources = incast((8..128).step_by(8));
     let log = run(&trimmed(pairs(t128(), &sources, 2_000_000)));
     let floor = 15 * on_wire(2_000_000) * BYTE;
     let ratio = log.end.ps() as f64 / floor as f64;
@@ -60,7 +62,7 @@ fn a_trimmed_incast_loses_no_time() {
 
 #[test]
 fn hpcc_keeps_queues_short() {
-    let sources: Vec<(u32, u32)> = (1..9).map(|leaf| (8 * leaf, 0)).collect();
+    let sources = incast((8..72).step_by(8));
     let with = |control| {
         let mut case = pairs(t128(), &sources, 2_000_000);
         case.packets.keys.congestion_control = control;
@@ -69,7 +71,7 @@ fn hpcc_keeps_queues_short() {
     };
     let (none, hpcc) = (with(CongestionControl::None), with(CongestionControl::Hpcc(Hpcc::default())));
     let link = |log: &railtwin_engine::RunLog| {
-        let link = kit::into_host(&t128(), 0).index();
+        let link = fabrics::into_host(&t128(), 0).index();
         (
             packets(log).links.queue_bytes_max[link],
             packets(log).links.queue_byte_seconds[link] / log.end.seconds(),
@@ -93,11 +95,11 @@ fn dcqcn(mut case: Case) -> Case {
 
 #[test]
 fn dcqcn_slows_an_incast_before_switches_have_to_pause() {
-    let sources: Vec<(u32, u32)> = (1..9).map(|leaf| (8 * leaf, 0)).collect();
+    let sources = incast((8..72).step_by(8));
     let case = pairs(t128(), &sources, 20_000_000);
     let (without, log) = (run(&case), run(&dcqcn(case.clone())));
     let (counts, free) = (packets(&log).counts, packets(&without).counts);
-    let link = kit::into_host(&case.fabric, 0).index();
+    let link = fabrics::into_host(&case.fabric, 0).index();
     let mean =
         |log: &railtwin_engine::RunLog| packets(log).links.queue_byte_seconds[link] / log.end.seconds();
     println!(
@@ -130,7 +132,7 @@ fn two_dcqcn_senders_on_one_link_end_up_with_fair_shares() {
         hyper: Rate::from_gbps(1),
         ..Dcqcn::default()
     };
-    let mut case = dcqcn(jobs(base, &sends));
+    let mut case = dcqcn(cases::messages(base, &sends));
     case.packets.keys.congestion_control = CongestionControl::Dcqcn(quick);
     let log = run(&case);
     let ends: Vec<f64> = packets(&log).flows.iter().map(|flow| flow.end.seconds() * 1e3).collect();

@@ -1,22 +1,16 @@
 //! What goes wrong with packets while cables are up, and which counters tell of it.
 use railtwin_engine::packet::{Admission, Trouble, Troubled};
-use railtwin_engine::{Case, Engine, IncidentKind, PacketLog, RunLog};
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_engine::{Case, Engine, IncidentKind, RunLog};
+use railtwin_fabric::{Fabric, LinkId};
 use railtwin_packetsim::PacketEngine;
+use railtwin_testkit::fabrics::nic;
+use railtwin_testkit::{cases, fabrics, works};
 use railtwin_units::{Bytes, Rate, SimTime};
 
-use crate::common;
+use crate::kit::packets;
 
 fn run(case: &Case) -> RunLog {
     PacketEngine::default().run(case, 0)
-}
-
-fn packets(log: &RunLog) -> &PacketLog {
-    log.packets.as_deref().expect("the packet engine logs packets")
-}
-
-fn nic(fabric: &Fabric, host: u32) -> DeviceId {
-    fabric.nic(HostId(host), 0)
 }
 
 /// The link from a host's NIC into its leaf.
@@ -30,8 +24,8 @@ fn forever(trouble: Trouble) -> Vec<Troubled> {
 
 #[test]
 fn loss_in_one_direction_shows_at_the_receiver_and_is_made_good() {
-    let fabric = common::leaf_spine(2, 2, 1, (100, 100), 500);
-    let mut case = common::pairs(fabric.clone(), &[(0, 2), (2, 0)], 8_000_000);
+    let fabric = fabrics::leaf_spine(2, 2, 1, (100, 100), 500);
+    let mut case = cases::pairs(fabric.clone(), &[(0, 2), (2, 0)], 8_000_000);
     case.packets.troubles = forever(Trouble::Loss { link: up(&fabric, 0), share: 0.01 });
     case.transport.timeout = 8;
     let log = run(&case);
@@ -47,8 +41,8 @@ fn loss_in_one_direction_shows_at_the_receiver_and_is_made_good() {
 
 #[test]
 fn a_storm_of_pauses_trips_the_watchdog_after_200_ms() {
-    let fabric = common::leaf_spine(1, 3, 1, (100, 100), 500);
-    let mut case = common::pairs(fabric.clone(), &[(0, 1)], 100_000_000);
+    let fabric = fabrics::leaf_spine(1, 3, 1, (100, 100), 500);
+    let mut case = cases::pairs(fabric.clone(), &[(0, 1)], 100_000_000);
     let into = up(&fabric, 1).reverse();
     let from = SimTime::from_ns(1_000_000);
     for (length, trips) in [(199, false), (300, true)] {
@@ -70,8 +64,8 @@ fn a_storm_of_pauses_trips_the_watchdog_after_200_ms() {
 
 #[test]
 fn a_slow_receiver_stands_still_for_the_share_that_it_lacks() {
-    let fabric = common::leaf_spine(1, 2, 1, (400, 400), 100);
-    let mut case = common::pairs(fabric.clone(), &[(0, 1)], 400_000_000);
+    let fabric = fabrics::leaf_spine(1, 2, 1, (400, 400), 100);
+    let mut case = cases::pairs(fabric.clone(), &[(0, 1)], 400_000_000);
     case.packets.troubles = forever(Trouble::SlowReceiver { nic: nic(&fabric, 1), share: 0.25 });
     let log = run(&case);
     let into = up(&fabric, 1).reverse();
@@ -89,9 +83,9 @@ fn a_slow_receiver_stands_still_for_the_share_that_it_lacks() {
 
 #[test]
 fn a_full_buffer_raises_the_alarm_once() {
-    let fabric = common::leaf_spine(1, 9, 1, (100, 100), 100);
-    let pairs: Vec<(u32, u32)> = (1..9).map(|host| (host, 0)).collect();
-    let mut case = common::pairs(fabric.clone(), &pairs, 3_000_000);
+    let fabric = fabrics::leaf_spine(1, 9, 1, (100, 100), 100);
+    let pairs = works::incast(1..9);
+    let mut case = cases::pairs(fabric.clone(), &pairs, 3_000_000);
     let filled = |case: &Case| {
         let log = run(case);
         log.incidents.iter().filter(|one| matches!(one.kind, IncidentKind::Filled(_))).count()
@@ -107,10 +101,10 @@ fn a_full_buffer_raises_the_alarm_once() {
 #[test]
 fn a_misjudged_buffer_drops_only_when_three_things_meet() {
     let dropped = |gbps: u64, window: u64, leaves: u32| {
-        let fabric = common::leaf_spine(5, 8, 1, (gbps, 800), 500);
+        let fabric = fabrics::leaf_spine(5, 8, 1, (gbps, 800), 500);
         // One host of each of so many leaves sends to a host of its own under the fifth, over one spine.
         let pairs: Vec<(u32, u32)> = (0..leaves).map(|leaf| (8 * leaf, 32 + leaf)).collect();
-        let mut case = common::pairs(fabric.clone(), &pairs, 16_000_000);
+        let mut case = cases::pairs(fabric.clone(), &pairs, 16_000_000);
         let spine =
             fabric.switches().iter().find(|(_, place)| place.tier == 2).expect("there is one spine").0;
         case.packets.tiers[1].buffer = railtwin_engine::packet::Buffer::Carved { bytes: 10_000_000 };
@@ -131,9 +125,9 @@ fn a_misjudged_buffer_drops_only_when_three_things_meet() {
 
 #[test]
 fn admission_bounds_what_is_in_flight_and_keeps_incast_from_pausing() {
-    let fabric = common::leaf_spine(2, 16, 2, (400, 400), 500);
-    let pairs: Vec<(u32, u32)> = (16..32).map(|host| (host, 0)).collect();
-    let mut case = common::pairs(fabric.clone(), &pairs, 16_000_000);
+    let fabric = fabrics::leaf_spine(2, 16, 2, (400, 400), 500);
+    let pairs = works::incast(16..32);
+    let mut case = cases::pairs(fabric.clone(), &pairs, 16_000_000);
     case.packets.tiers[0].buffer =
         railtwin_engine::packet::Buffer::Shared { bytes: 16_000_000, reserved: 10_000, alpha: 0.125 };
     let free = run(&case);

@@ -9,12 +9,14 @@ use railtwin_engine::packet::{
 use railtwin_engine::{Balancer, Case, Engine, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::CableClass;
 use railtwin_packetsim::PacketEngine;
+use railtwin_testkit::cases::{collective, pairs};
+use railtwin_testkit::fabrics::leaf_spine;
+use railtwin_testkit::works::permutation;
+use railtwin_testkit::{fabrics, works};
 use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::common;
 use crate::kit;
-use common::{collective, leaf_spine, pairs, permutation};
 
 const ECN: Ecn = Ecn { min: Bytes(20_000), max: Bytes(100_000), probability: 0.2 };
 
@@ -40,7 +42,7 @@ fn permuted(bytes: u64) -> Case {
 }
 
 fn incast(bytes: u64) -> Case {
-    let sources: Vec<(u32, u32)> = (1..16).map(|host| (host, 0)).collect();
+    let sources = works::incast(1..16);
     let mut case = pairs(leaf_spine(4, 4, 4, (100, 100), 1_000), &sources, bytes);
     let buffer = Buffer::Shared { bytes: 1_000_000, reserved: 10_000, alpha: 0.125 };
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);
@@ -64,11 +66,11 @@ fn balancers() {
 /// changes nothing.
 #[test]
 fn busy_and_idle_windows() {
-    let mut case = pairs(common::t128(), &permutation(128, 7), 60_000);
+    let mut case = pairs(fabrics::t128(), &permutation(128, 7), 60_000);
     assert_alike("all at once", &case);
     case.packets.keys.samples = Some(SimTime::from_ns(9_000));
     case.transport = Transport { timeout: 10, ..Transport::default() };
-    let uplink = kit::links_of(&case.fabric, CableClass::LeafSpine)[0].cable();
+    let uplink = fabrics::links_of(&case.fabric, CableClass::LeafSpine)[0].cable();
     case.faults = events(&[Outage { cable: uplink, from: SimTime::from_ns(5_000), until: SimTime::NEVER }]);
     case.reaction = Reaction { detection: SimTime::from_ns(20_000), ..Reaction::INSTANT };
     let log = assert_alike("and one that waits for its timer", &case);
@@ -116,7 +118,7 @@ fn faults_and_troubles() {
     for balancer in [Balancer::Ecmp, Balancer::Spray, Balancer::Flowlet] {
         let mut case = permuted(2_000_000);
         (case.routing.balancer, case.transport) = (balancer, transport);
-        let uplinks = kit::links_of(&case.fabric, CableClass::LeafSpine);
+        let uplinks = fabrics::links_of(&case.fabric, CableClass::LeafSpine);
         let outage = |row: usize, from, until| Outage { cable: uplinks[row].cable(), from, until };
         case.faults = events(&[
             outage(0, us(30_000), SimTime::NEVER),
@@ -138,7 +140,7 @@ fn faults_and_troubles() {
 fn a_queue_pair_that_dies() {
     let mut case = permuted(2_000_000);
     case.transport = Transport { timeout: 1, retry_count: 2, resume: Resume::Nak };
-    let link = kit::into_host(&case.fabric, 5);
+    let link = fabrics::into_host(&case.fabric, 5);
     let trouble = Trouble::Loss { link, share: 1.0 };
     case.packets.troubles = vec![Troubled { from: SimTime::from_ns(40_000), until: SimTime::NEVER, trouble }];
     let one = run(&case, 1);

@@ -11,21 +11,19 @@ use railtwin_engine::{Balancer, Case, IncidentKind, Outage, Posting, Reaction, R
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{CableClass, HostModel, LinkId};
 use railtwin_routing::LinkMask;
+use railtwin_testkit::cases::{collective, pairs};
+use railtwin_testkit::closed_forms::{BYTE, CONTROL, FULL, US, on_wire, tandem, wire};
+use railtwin_testkit::fabrics::leaf_spine;
+use railtwin_testkit::works::{incast, permutation};
+use railtwin_testkit::{cases, fabrics, us};
 use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::common;
-use crate::kit;
-use common::{case, collective, leaf_spine, pairs, permutation};
-use kit::{BYTE, CONTROL, FULL, US, on_wire, packets, run, wire};
+use crate::kit::{self, packets, run};
 
 /// Time out after 65.536 us, die after eight of them.
 const QUICK: Transport = Transport { timeout: 4, retry_count: 7, resume: Resume::Nak };
 const TIMEOUT: u64 = 65_536_000;
-
-fn us(us: u64) -> SimTime {
-    SimTime::from_ps(us * US)
-}
 
 /// The links of the first flow.
 fn path(case: &Case) -> Vec<LinkId> {
@@ -124,20 +122,17 @@ fn draws() -> impl Strategy<Value = Draw> {
 impl Draw {
     fn case(&self) -> Case {
         let hosts = 3 * self.hosts;
+        let host = HostModel::plain(Rate::from_gbps(self.rates.0));
         let preset = LeafSpine {
-            leaves: 3,
-            hosts_per_leaf: self.hosts,
-            uplinks: self.spines,
             uplink_capacity: Rate::from_gbps(self.rates.1),
-            host: HostModel::plain(Rate::from_gbps(self.rates.0)),
             delay: SimTime::from_ns(self.delay),
             switch_latency: SimTime::from_ns(self.latency),
-            ..LeafSpine::default()
+            ..fabrics::leaves(host, 3, self.hosts, self.spines)
         };
         let fabric = Arc::new(preset.build().unwrap());
         let mut case = match self.traffic {
             0 => pairs(fabric, &permutation(hosts, self.seed), 1_000_000),
-            1 => pairs(fabric, &(1..hosts).map(|host| (host, 0)).collect::<Vec<_>>(), 400_000),
+            1 => pairs(fabric, &incast(1..hosts), 400_000),
             _ => collective(fabric, Collective::AllToAll, Algorithm::Direct, 1_500_000),
         };
         let model = SwitchModel { buffer: self.buffer, pfc: Some(self.pfc), ..SwitchModel::LEAF };
@@ -177,7 +172,7 @@ proptest! {
     ) {
         let fabric = leaf_spine(3, 3, 2, (100, 100), 500);
         let mut case = pairs(fabric, &permutation(9, seed), bytes);
-        for link in kit::links_of(&case.fabric, CableClass::LeafSpine) {
+        for link in fabrics::links_of(&case.fabric, CableClass::LeafSpine) {
             trouble(&mut case, Trouble::Loss { link, share });
         }
         // A timeout shorter than queues are long makes them longer.
@@ -204,7 +199,7 @@ proptest! {
 #[test]
 fn an_incast_into_small_buffers_pauses_and_is_as_fast_as_with_large_ones() {
     let fabric = leaf_spine(4, 4, 4, (100, 100), 1_000);
-    let sources: Vec<(u32, u32)> = (1..16).map(|host| (host, 0)).collect();
+    let sources = incast(1..16);
     let mut case = pairs(fabric, &sources, 1_000_000);
     let buffer = Buffer::Shared { bytes: 1_000_000, reserved: 10_000, alpha: 0.125 };
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);
@@ -222,7 +217,8 @@ fn an_incast_into_small_buffers_pauses_and_is_as_fast_as_with_large_ones() {
 #[test]
 fn one_lost_acknowledgement_of_a_lone_packet_costs_one_timeout() {
     let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);
-    let mut case = case(fabric, (Collective::SendReceive, Algorithm::Direct), vec![vec![0, 2]], 4_096, 2);
+    let mut case =
+        cases::pattern(fabric, (Collective::SendReceive, Algorithm::Direct), vec![vec![0, 2]], 4_096, 2);
     case.transport = QUICK;
     let link = path(&case)[0].reverse();
     let there = 4 * (FULL * BYTE + US);
@@ -243,7 +239,8 @@ fn one_lost_acknowledgement_of_a_lone_packet_costs_one_timeout() {
 #[test]
 fn a_lost_acknowledgement_before_others_costs_nothing() {
     let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);
-    let mut case = case(fabric, (Collective::SendReceive, Algorithm::Direct), vec![vec![0, 2]], 100_000, 2);
+    let mut case =
+        cases::pattern(fabric, (Collective::SendReceive, Algorithm::Direct), vec![vec![0, 2]], 100_000, 2);
     let whole = run(&case).end;
     let link = path(&case)[0].reverse();
     trouble(&mut case, Trouble::LoseAcknowledgement { link });
@@ -260,8 +257,8 @@ fn links_are_counted_until_the_last_operation_has_ended() {
     let mut case = pairs(leaf_spine(1, 2, 1, (100, 100), 1_000), &[(0, 1)], 5_400);
     (case.packets.keys.payload, case.packets.keys.header) = (Bytes(54), Bytes(10));
     let log = run(&case);
-    let there = kit::into_host(&case.fabric, 1);
-    assert_eq!(log.end.ps(), kit::tandem(&[64; 100], &[(BYTE, US); 2]));
+    let there = fabrics::into_host(&case.fabric, 1);
+    assert_eq!(log.end.ps(), tandem(&[64; 100], &[(BYTE, US); 2]));
     assert_eq!((log.counted(), log.link_bytes[there.index()]), (log.end, 6_400.0));
     let late = &packets(&log).links.late_bytes;
     assert_eq!(
@@ -269,14 +266,14 @@ fn links_are_counted_until_the_last_operation_has_ended() {
         (99.0 * 64.0, 100 * CONTROL - 99 * 64)
     );
     // Nothing of it has crossed the second link but what began a microsecond and an acknowledgement earlier.
-    let back = kit::into_host(&case.fabric, 0).index();
+    let back = fabrics::into_host(&case.fabric, 0).index();
     assert_eq!((log.link_bytes[back], late[back]), (0.0, 100 * CONTROL));
 }
 
 #[test]
 fn a_pause_counts_no_longer_than_the_work() {
     let mut case = pairs(leaf_spine(1, 3, 1, (100, 100), 1_000), &[(0, 1)], 100_000);
-    let link = kit::into_host(&case.fabric, 2);
+    let link = fabrics::into_host(&case.fabric, 2);
     let storm = Trouble::PauseStorm { link };
     case.packets.troubles.push(Troubled { from: us(1), until: us(1_000_000), trouble: storm });
     let log = run(&case);
@@ -337,12 +334,12 @@ fn a_queue_pair_moves_when_switches_follow_new_routes() {
 #[test]
 fn a_short_cut_during_pauses_leaves_nobody_paused_for_ever() {
     let fabric = leaf_spine(4, 4, 2, (100, 100), 1_000);
-    let sources: Vec<(u32, u32)> = (1..16).map(|host| (host, 0)).collect();
+    let sources = incast(1..16);
     let mut case = pairs(fabric, &sources, 1_000_000);
     let buffer = Buffer::Shared { bytes: 700_000, reserved: 10_000, alpha: 0.125 };
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);
     (case.transport, case.reaction) = (QUICK, Reaction { detection: us(100_000), ..Reaction::INSTANT });
-    for link in kit::links_of(&case.fabric, CableClass::LeafSpine).into_iter().step_by(2) {
+    for link in fabrics::links_of(&case.fabric, CableClass::LeafSpine).into_iter().step_by(2) {
         strike(&mut case, link, us(200), us(260));
         let log = run(&case);
         assert!(log.incidents.iter().all(|one| !matches!(one.kind, IncidentKind::Paused(_))));
@@ -358,7 +355,7 @@ fn sampled(case: &Case) -> RunLog {
 #[test]
 fn samples_see_all_that_counters_see_and_change_nothing() {
     let fabric = leaf_spine(4, 4, 4, (100, 100), 1_000);
-    let sources: Vec<(u32, u32)> = (1..16).map(|host| (host, 0)).collect();
+    let sources = incast(1..16);
     let mut case = pairs(fabric, &sources, 1_000_000);
     let buffer = Buffer::Shared { bytes: 1_000_000, reserved: 10_000, alpha: 0.125 };
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);

@@ -4,7 +4,6 @@ mod against_flow;
 mod astra_analytical;
 mod closed_forms;
 mod collectives;
-mod common;
 mod congestion;
 mod counters;
 mod determinism;

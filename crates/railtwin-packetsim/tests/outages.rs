@@ -9,12 +9,13 @@ use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, Ru
 use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
+use railtwin_testkit::cases::pairs;
+use railtwin_testkit::closed_forms::US;
+use railtwin_testkit::fabrics::leaf_spine;
+use railtwin_testkit::{cases, fabrics};
 use railtwin_units::SimTime;
 
-use crate::common;
 use crate::kit;
-use common::{leaf_spine, pairs};
-use kit::US;
 
 const SECOND: u64 = 1_000_000 * US;
 /// What packets may end later than the law: the 1 MB themselves, their headers and a few round trips.
@@ -28,7 +29,7 @@ fn lone_path() -> Case {
 }
 
 fn cable(fabric: &Arc<Fabric>, class: CableClass, which: usize) -> CableId {
-    let links = kit::links_of(fabric, class);
+    let links = fabrics::links_of(fabric, class);
     let mut cables: Vec<CableId> = links.into_iter().map(LinkId::cable).collect();
     cables.dedup();
     cables[which]
@@ -159,7 +160,7 @@ fn the_law_holds_for_every_transport() {
 #[test]
 fn what_was_lost_on_the_way_back_is_asked_for_again() {
     // The data are there when the path dies; their acknowledgements are not. The second operation waits for them.
-    let mut case = common::case(
+    let mut case = cases::pattern(
         leaf_spine(2, 1, 1, (100, 100), 1_000),
         (railtwin_workload::Collective::SendReceive, railtwin_workload::Algorithm::Direct),
         vec![vec![0, 1]],

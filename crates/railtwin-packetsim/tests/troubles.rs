@@ -6,23 +6,20 @@ use proptest::prelude::*;
 use railtwin_engine::fault::events;
 use railtwin_engine::packet::{Buffer, CongestionControl, Ecn, Trimmed, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, Resume, Transport};
-use railtwin_fabric::preset::Hpn;
-use railtwin_fabric::{CableClass, Fabric, HostModel, NicModel};
+use railtwin_fabric::{CableClass, Fabric};
 use railtwin_packetsim::PacketEngine;
-use railtwin_units::{Bytes, Rate, SimTime};
+use railtwin_testkit::cases::{collective, pairs};
+use railtwin_testkit::closed_forms::{BYTE, US, on_wire};
+use railtwin_testkit::fabrics::leaf_spine;
+use railtwin_testkit::works::{incast, permutation};
+use railtwin_testkit::{cases, fabrics, us};
+use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::common;
-use crate::kit;
-use common::{collective, leaf_spine, pairs, permutation};
-use kit::{BYTE, US, on_wire, packets, run};
+use crate::kit::{self, packets, run};
 
 /// Time out after 1.05 ms, die after eight of them: a timeout shorter than queues are long makes them longer.
 const QUICK: Transport = Transport { timeout: 8, retry_count: 7, resume: Resume::Nak };
-
-fn us(us: u64) -> SimTime {
-    SimTime::from_ps(us * US)
-}
 
 fn troubled(case: &mut Case, from: SimTime, until: SimTime, trouble: Trouble) {
     case.packets.troubles.push(Troubled { from, until, trouble });
@@ -30,11 +27,7 @@ fn troubled(case: &mut Case, from: SimTime, until: SimTime, trouble: Trouble) {
 
 /// Hosts with two ports of 100 Gbps in two planes.
 fn dual() -> Arc<Fabric> {
-    let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(100) };
-    let host = HostModel { nic, ..HostModel::plain(Rate::from_gbps(200)) };
-    let hpn =
-        Hpn { host, segments: Some(2), hosts: Some(3), spare_hosts: Some(0), spines: 2, ..Hpn::default() };
-    Arc::new(hpn.build().unwrap())
+    Arc::new(fabrics::hpn(fabrics::dual_port(100), 2, 3, 2).build().unwrap())
 }
 
 #[derive(Clone, Debug)]
@@ -76,7 +69,7 @@ impl Draw {
         let (fabric, hosts) = if self.dual { (dual(), 6) } else { (leaf_spine(3, 3, 2, (100, 100), 500), 9) };
         let mut case = match self.traffic {
             0 => pairs(fabric, &permutation(hosts, self.seed), 2_000_000),
-            1 => pairs(fabric, &(1..hosts).map(|host| (host, 0)).collect::<Vec<_>>(), 600_000),
+            1 => pairs(fabric, &incast(1..hosts), 600_000),
             _ => collective(fabric, Collective::AllReduce, Algorithm::Ring, 2_000_000),
         };
         case.routing.balancer = [
@@ -99,8 +92,8 @@ impl Draw {
         }
         (case.transport, case.reaction) =
             (QUICK, Reaction { detection: us(self.detection), ..Reaction::INSTANT });
-        let mut cables = kit::links_of(&case.fabric, CableClass::LeafSpine);
-        cables.extend(kit::links_of(&case.fabric, CableClass::Access));
+        let mut cables = fabrics::links_of(&case.fabric, CableClass::LeafSpine);
+        cables.extend(fabrics::links_of(&case.fabric, CableClass::Access));
         let outages = self.outages.iter().map(|(which, from, length)| Outage {
             cable: which.get(&cables).cable(),
             from: us(*from),
@@ -145,9 +138,9 @@ proptest! {
 fn what_is_sent_while_there_is_no_way_is_lost_and_sent_again_after_a_timeout() {
     let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);
     let case = pairs(fabric, &[(0, 2)], 4_096);
-    let mut case = kit::jobs(case, &[(0, 2, 4_096, us(50))]);
+    let mut case = cases::messages(case, &[(0, 2, 4_096, us(50))]);
     let there = run(&case).end - us(50);
-    for cable in kit::links_of(&case.fabric, CableClass::LeafSpine) {
+    for cable in fabrics::links_of(&case.fabric, CableClass::LeafSpine) {
         case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100) }]);
         let log = run(&case);
         assert_eq!(log.end, us(50) + case.transport.ack_timeout() + there);
@@ -170,7 +163,7 @@ fn queue_pairs_of_a_cut_port_go_on_by_the_other() {
     let mut case = pairs(dual(), &[(0, 4), (1, 3), (2, 5)], 8_000_000);
     case.routing.queue_pairs = 8;
     let whole = run(&case);
-    let ports = kit::links_of(&case.fabric, CableClass::Access);
+    let ports = fabrics::links_of(&case.fabric, CableClass::Access);
     case.faults = events(&[Outage { cable: ports[0].cable(), from: us(100), until: SimTime::NEVER }]);
     case.reaction = Reaction { detection: us(20), ..Reaction::INSTANT };
     case.transport = QUICK;
@@ -188,7 +181,7 @@ fn queue_pairs_of_a_cut_port_go_on_by_the_other() {
 fn a_slow_receiver_pauses_its_leaf_and_sets_the_pace() {
     let fabric = leaf_spine(1, 4, 1, (100, 100), 1_000);
     let mut case = pairs(fabric, &[(1, 0), (2, 3)], 10_000_000);
-    let nic = kit::nic(&case.fabric, 0);
+    let nic = fabrics::nic(&case.fabric, 0);
     troubled(&mut case, SimTime::ZERO, SimTime::NEVER, Trouble::SlowReceiver { nic, share: 0.25 });
     let log = run(&case);
     kit::assert_lossless(&log);
@@ -196,7 +189,7 @@ fn a_slow_receiver_pauses_its_leaf_and_sets_the_pace() {
     let ratio = log.end.seconds() / floor;
     println!("slow receiver: {ratio:.4} of its floor, {} pauses", packets(&log).counts.pause_frames);
     assert!((1.0..1.01).contains(&ratio), "{ratio}");
-    let into = kit::into_host(&case.fabric, 0).index();
+    let into = fabrics::into_host(&case.fabric, 0).index();
     let links = &packets(&log).links;
     assert!(links.pause_frames[into] > 3 && links.paused_ps[into] > log.end.ps() / 2);
     // The other pair is not held up.
@@ -209,7 +202,7 @@ fn a_pause_storm_stops_the_link_as_long_as_it_lasts_and_the_watchdog_barks() {
     let fabric = leaf_spine(1, 4, 1, (100, 100), 1_000);
     let mut case = pairs(fabric, &[(1, 0)], 1_000_000);
     let whole = run(&case).end;
-    let link = kit::into_host(&case.fabric, 0);
+    let link = fabrics::into_host(&case.fabric, 0);
     troubled(&mut case, us(20), us(320), Trouble::PauseStorm { link });
     (case.packets.keys.watchdog, case.packets.keys.samples) = (us(100), Some(us(50)));
     let log = run(&case);
@@ -227,7 +220,7 @@ fn a_pause_storm_stops_the_link_as_long_as_it_lasts_and_the_watchdog_barks() {
 #[test]
 fn a_switch_that_believes_in_a_small_buffer_drops_in_spite_of_pauses() {
     let fabric = leaf_spine(2, 4, 4, (100, 100), 1_000);
-    let sources: Vec<(u32, u32)> = (1..8).map(|host| (host, 0)).collect();
+    let sources = incast(1..8);
     let mut case = pairs(fabric, &sources, 2_000_000);
     case.transport = QUICK;
     kit::assert_lossless(&run(&case));
@@ -236,7 +229,7 @@ fn a_switch_that_believes_in_a_small_buffer_drops_in_spite_of_pauses() {
         .switches()
         .iter()
         .map(|(device, _)| *device)
-        .find(|&device| device == case.fabric.source(kit::into_host(&case.fabric, 0)));
+        .find(|&device| device == case.fabric.source(fabrics::into_host(&case.fabric, 0)));
     let trouble = Trouble::SmallBuffer { switch: switch.unwrap(), share: 0.01 };
     troubled(&mut case, SimTime::ZERO, SimTime::NEVER, trouble);
     let log = run(&case);

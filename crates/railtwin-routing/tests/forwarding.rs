@@ -3,10 +3,12 @@
 use crate::fabrics;
 use std::collections::{BTreeSet, VecDeque};
 
-use fabrics::{any_ecmp, any_masked, is_backend, nics};
+use fabrics::any_masked;
 use proptest::prelude::*;
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{FiveTuple, Forwarding, HashKey, LinkMask, NicPort, NoRoute, Routing, nic_ip};
+use railtwin_testkit::draws::any_ecmp;
+use railtwin_testkit::fabrics::{is_network, nics};
 
 /// Tier of a switch, 0 for a NIC.
 fn tier(fabric: &Fabric, device: DeviceId) -> u8 {
@@ -30,7 +32,7 @@ fn search(fabric: &Fabric, mask: &LinkMask, first: LinkId, target: DeviceId) -> 
         }
         for &(link, far) in fabric.neighbors(device) {
             let up = tier(fabric, far) > tier(fabric, device);
-            if is_backend(fabric, link) && !mask.is_down(link) && !(up && turned) {
+            if is_network(fabric, link.cable()) && !mask.is_down(link) && !(up && turned) {
                 queue.push_back((far, !up));
             }
         }

@@ -3,14 +3,16 @@
 use crate::fabrics;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fabrics::{any_ecmp, any_masked, nics};
+use fabrics::any_masked;
 use proptest::prelude::*;
 use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine};
-use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
+use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
 use railtwin_routing::{
     DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort,
     Routing, Seeds, Selection, nic_ip,
 };
+use railtwin_testkit::draws::{any_ecmp, host};
+use railtwin_testkit::fabrics::nics;
 
 fn crc32() -> EcmpConfig {
     EcmpConfig::new(HashSpec::new(HashFunction::Crc32).with_seed(3), Seeds::PerSwitch)
@@ -76,7 +78,7 @@ fn destination_modulo_has_no_conflict_on_shifts() {
 /// Parallel cables: what went up different ones to a spine goes down different ones from it.
 #[test]
 fn destination_modulo_has_no_conflict_on_parallel_cables() {
-    let host = HostModel { gpus: 2, nics: 2, frontend_nics: 0, ..HostModel::hgx_h800() };
+    let host = host(2);
     let spec = DcnPlus { host, pods: 1, segments: 3, hosts: 2, spines: 2, parallel: 2, ..DcnPlus::default() };
     let fabric = spec.build().expect("a small DCN+");
     let whole = Forwarding::new(&fabric, &LinkMask::none(&fabric));

@@ -3,7 +3,7 @@
 use crate::fabrics;
 use std::collections::BTreeMap;
 
-use fabrics::{any_ecmp, any_masked, nics};
+use fabrics::any_masked;
 use proptest::prelude::*;
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{DeviceId, HostId, LinkId};
@@ -11,6 +11,8 @@ use railtwin_routing::{
     Avoid, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing,
     Seeds, SteeredPath, nic_ip,
 };
+use railtwin_testkit::draws::any_ecmp;
+use railtwin_testkit::fabrics::nics;
 
 fn crc32(seeds: Seeds) -> EcmpConfig {
     EcmpConfig::new(HashSpec::new(HashFunction::Crc32).with_seed(11), seeds)

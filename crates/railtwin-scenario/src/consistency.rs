@@ -2,13 +2,13 @@
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
+use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
 use crate::error::Problem;
 use crate::expect::Bounds;
 use crate::job::{ALL_JOBS, JobSize, JobSpec, Placement};
-use crate::routing_spec::{Replan, RoutingSpec};
 use crate::scenario::Scenario;
 use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;

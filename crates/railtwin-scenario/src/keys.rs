@@ -1,13 +1,12 @@
 //! The keys of a scenario, all but those of `[fabric]`, of faults and of packets.
 use railtwin_engine::packet::Packets;
-use railtwin_engine::{Reaction, Transport};
+use railtwin_engine::{Reaction, RoutingSpec, Transport};
 use railtwin_fabric::HostModel;
 
 use railtwin_workload::{Algorithm, Collective, Recompute};
 
 use crate::job::{MemoryRule, Per};
 use crate::keys_fabric::FABRIC;
-use crate::routing_spec::RoutingSpec;
 use crate::scenario::{EngineName, RunSpec};
 use crate::section::failures::FAILURES;
 use crate::section::fault::FaultSpec;

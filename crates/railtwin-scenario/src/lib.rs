@@ -53,7 +53,6 @@ mod resolve_job;
 mod resolve_lingjun;
 mod resolve_memory;
 mod resolve_size;
-mod routing_spec;
 mod scenario;
 mod section;
 mod settings;
@@ -81,13 +80,13 @@ pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::packet::{
     Admission, CongestionControl, Credit, Dcqcn, Ecn, Hpcc, NicLimits, Packets, Priority, Trimmed,
 };
+pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
 pub use railtwin_fabric::preset::Tier2;
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
-pub use routing_spec::{Replan, RoutingSpec};
 pub use scenario::{CapSpec, EngineName, GainSpec, RunSpec, SCHEMA, Scenario};
 pub use section::failures::resolve::expected_faults;
 pub use section::failures::{FailuresSpec, RateSpec, Repairs};

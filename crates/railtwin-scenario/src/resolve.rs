@@ -2,16 +2,15 @@
 use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Case, IntraHostCap, Pace, RoutingCase, WorkGraph};
+use railtwin_engine::{Case, IntraHostCap, Pace, WorkGraph};
 use railtwin_fabric::Fabric;
-use railtwin_routing::{EcmpConfig, HashSpec};
 
 use crate::fabric_bounds::note_of_chip;
 use crate::resolve_job::Planner;
 use crate::resolve_size::check_size;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::packet::packets;
-use crate::{FabricSpec, JobSize, JobSpec, Placement, RoutingSpec, Scenario, ScenarioError};
+use crate::{FabricSpec, JobSize, JobSpec, Placement, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -84,34 +83,28 @@ impl Scenario {
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
         let troubles = faults::troubles(self, &ground, read)?;
-        if let Some(job) = work.jobs.first_mut() {
-            job.plan.notes.extend(troubles.notes);
-            job.plan.notes.extend(note_of_chip(&self.fabric));
-        }
         let mut packets = packets(self, &fabric, source)?;
         packets.troubles = troubles.packets;
+        let caps = self.all_caps(&fabric, source)?;
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
-            work,
-            placements,
-            routing: routing(&self.routing),
+            routing: (&self.routing).into(),
             pace: self.pace(),
-            caps: self.all_caps(&fabric, source)?.iter().map(cap).collect(),
+            caps: caps.iter().map(cap).collect(),
             faults: troubles.faults,
-            reaction: self.reaction,
-            transport: self.transport,
-            throughput: self.run.throughput,
             impairments: troubles.impairments,
             rank_faults: troubles.rank_faults,
             truths: troubles.truths,
+            reaction: self.reaction,
+            transport: self.transport,
+            throughput: self.run.throughput,
             packets,
-            fabric,
+            warnings: troubles.notes,
+            ..Case::new(fabric, work, placements)
         };
-        let remarks = self.remarks(&case, &specs);
-        if let Some(job) = case.work.jobs.first_mut() {
-            job.plan.notes.extend(remarks);
-        }
+        case.warnings.extend(note_of_chip(&self.fabric));
+        case.warnings.extend(self.remarks(&case, &specs));
         Ok(case)
     }
 }
@@ -132,22 +125,6 @@ pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
         JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
         JobSize::Gpus(gpus) => gpus,
     })
-}
-
-fn routing(spec: &RoutingSpec) -> RoutingCase {
-    let hash = HashSpec::new(spec.hash).with_fields(spec.fields);
-    let ecmp = EcmpConfig::new(hash, spec.seeds);
-    RoutingCase {
-        balancer: spec.balancer,
-        ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
-        queue_pairs: spec.queue_pairs,
-        split: spec.split,
-        posting: spec.posting,
-        message: spec.message.map(|bytes| bytes.0),
-        resilient: spec.resilient,
-        replan: spec.replan(),
-        pxn: spec.pxn,
-    }
 }
 
 fn cap(spec: &crate::CapSpec) -> IntraHostCap {

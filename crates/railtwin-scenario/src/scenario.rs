@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::packet::Packets;
-use railtwin_engine::{Pace, Reaction, Transport};
+use railtwin_engine::{Pace, Reaction, RoutingSpec, Transport};
 use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective};
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::expect::Bounds;
 use crate::fabric_spec::FabricSpec;
 use crate::job::JobSpec;
-use crate::routing_spec::RoutingSpec;
 use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
 use crate::section::packet::SwitchesSpec;

@@ -194,7 +194,7 @@ fn a_history_happens_as_it_did_on_hosts_by_lot() {
         [(10_000, 15_000, "down"), (10_000, never, "gpu-error"), (50_000, never, "down")],
         "{what:?}"
     );
-    assert!(first.work.jobs[0].plan.notes.iter().any(|note| note.contains("1 faults")));
+    assert!(first.warnings.iter().any(|warning| warning.contains("1 faults")));
     let hosts = |case: &Case| -> Vec<String> {
         let host = |truth: &Truth| truth.component.name().split('/').next().unwrap().to_owned();
         case.truths.iter().filter(|truth| truth.kind.name() == "down").map(host).collect()

@@ -93,7 +93,7 @@ fn a_job_that_the_memory_of_a_gpu_does_not_hold_is_refused_or_told() {
     ));
     assert!(text.contains("; write zero = 1, which needs"), "{text}");
     assert!(text.ends_with("or memory = \"allow\" to run it all the same"), "{text}");
-    let notes = |text: &str| resolve(text).unwrap().work.jobs[0].plan.notes.clone();
+    let notes = |text: &str| resolve(text).unwrap().all_warnings();
     assert!(notes(&llama(", zero = 1")).is_empty());
     let told = notes(&llama(", memory = \"allow\""));
     assert!(told.len() == 1 && told[0].starts_with("job a: a GPU of stage 0 needs 10"), "{told:?}");
@@ -135,8 +135,8 @@ fn a_leaf_that_no_switch_can_be_is_refused() {
         "{text}"
     );
     let case = resolve(&fabric(", chip = \"115.2 Tbps\"")).unwrap();
-    let notes = &case.work.jobs[0].plan.notes;
-    assert!(notes.iter().any(|note| note.contains("no switch chip has 115.2 Tbps")), "{notes:?}");
+    let said = &case.warnings;
+    assert!(said.iter().any(|warning| warning.contains("no switch chip has 115.2 Tbps")), "{said:?}");
     let case = resolve(&fabric(", chip = \"102.4 Tbps\"").replace("= 64", "= 56")).unwrap();
-    assert!(case.work.jobs[0].plan.notes.is_empty(), "102.4 Tbps there are");
+    assert!(case.all_warnings().is_empty(), "102.4 Tbps there are");
 }

@@ -168,9 +168,9 @@ fn packets_know_some_of_them_and_refuse_the_others() {
 fn what_acts_on_nothing_is_said_or_refused() {
     let case =
         resolve("flow", "at = \"0 s\"; kind = \"small-buffer\"; capacity = 0.1; leaf = \"leaf-0\"").unwrap();
-    assert!(case.work.jobs[0].plan.notes[0].contains("no buffers"), "{:?}", case.work.jobs[0].plan.notes);
+    assert!(case.warnings[0].contains("no buffers"), "{:?}", case.warnings);
     let case = resolve("flow", "at = \"0 s\"; kind = \"crash\"; cause = \"bug\"; host = \"host-5\"").unwrap();
-    assert!(case.work.jobs[0].plan.notes[0].contains("no job runs on host-5"));
+    assert!(case.warnings[0].contains("no job runs on host-5"));
     for (fault, said) in [
         ("kind = \"slow-gpu\"; factor = 2.0; rank = \"idle/0\"", "nothing on \"idle/0\" computes"),
         ("kind = \"hang\"; rank = \"x/4\"", "no rank \"x/4\"; write one that it has, such as \"x/3\""),

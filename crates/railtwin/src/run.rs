@@ -84,7 +84,7 @@ impl Run {
         let mut info = starting_info(&resolved, &design);
         info.figures = figures::of_design(&design);
         info.figures.extend(crate::balance::after_spine_loss(&resolved));
-        info.warnings = case.work.jobs.iter().flat_map(|job| job.plan.notes.clone()).collect();
+        info.warnings = case.all_warnings();
         // Copies of a job say the same.
         info.warnings.dedup();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);

@@ -1,33 +1,19 @@
 //! Small fabrics of every preset with random links dead, ways of hashing, and demands on them.
-#![allow(dead_code, reason = "each test file is a program of its own")]
-#![allow(clippy::unwrap_used, reason = "a fabric that cannot be built fails the test")]
 
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, PathAllocator};
+use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostModel};
 use railtwin_routing::{
-    EcmpConfig, Fields, FiveTuple, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing, Seeds, nic_ip,
+    EcmpConfig, FiveTuple, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing, Seeds, nic_ip,
 };
-
-fn host(nics: u32) -> HostModel {
-    HostModel { gpus: nics, nics, frontend_nics: 0, ..HostModel::hgx_h800() }
-}
+use railtwin_testkit::draws::{host, shares};
+use railtwin_testkit::fabrics::{self as testkit, network_cables, nics};
 
 /// HPN with or without planes, of one pod or two.
 pub fn hpn(pods: u32, segments: u32, hosts: u32, spines: u32, planes: bool) -> Fabric {
-    let hpn = Hpn {
-        host: host(2),
-        pods,
-        segments: Some(segments),
-        hosts: Some(hosts),
-        spare_hosts: Some(0),
-        planes,
-        spines,
-        spine_up: 2,
-        cores: spines,
-        ..Hpn::default()
-    };
+    let pod = testkit::hpn(host(2), segments, hosts, spines);
+    let hpn = Hpn { pods, planes, spine_up: 2, cores: spines, ..pod };
     hpn.build().expect("a small fabric")
 }
 
@@ -40,51 +26,23 @@ pub fn any_fabric() -> impl Strategy<Value = Fabric> {
             DcnPlus { host, pods, segments, hosts: 2, spines, parallel, cores, ..DcnPlus::default() }.build().expect("a small fabric")
         }),
         1 => (1u32..=3, 1u32..=4, 1u32..=3).prop_map(|(pairs, uplinks, parallel)| {
-            let base = LeafSpine { host: host(2), leaves: 2 * pairs, hosts_per_leaf: 2, ..LeafSpine::default() };
-            LeafSpine { uplinks, parallel, ..base }.build().expect("a small fabric")
+            let base = testkit::leaves(host(2), 2 * pairs, 2, uplinks);
+            LeafSpine { parallel, ..base }.build().expect("a small fabric")
         }),
         1 => (1u32..=2).prop_map(|half| FatTree { k: 2 * half, ..FatTree::default() }.build().expect("a small fabric")),
     ]
-}
-
-pub fn any_ecmp() -> impl Strategy<Value = EcmpConfig> {
-    let function = prop::sample::select(HashFunction::ALL.to_vec());
-    let seeds = prop::sample::select(vec![Seeds::Shared, Seeds::PerTier, Seeds::PerSwitch]);
-    let fields = prop::sample::select(vec![
-        Fields::FIVE_TUPLE,
-        Fields::FIVE_TUPLE_AND_QP,
-        Fields::FIVE_TUPLE | Fields::INGRESS_PORT,
-    ]);
-    (function, seeds, fields, any::<(u32, bool)>()).prop_map(
-        |(function, seeds, fields, (seed, core_per_port))| EcmpConfig {
-            spec: HashSpec::new(function).with_fields(fields).with_seed(seed),
-            seeds,
-            core_per_port,
-        },
-    )
 }
 
 pub fn crc32(seeds: Seeds) -> EcmpConfig {
     EcmpConfig::new(HashSpec::new(HashFunction::Crc32).with_seed(11), seeds)
 }
 
-/// The cables of the backend.
-pub fn backend(fabric: &Fabric) -> Vec<CableId> {
-    let inside = |cable| matches!(fabric.cable_class(cable), CableClass::NvLink | CableClass::Pcie);
-    fabric.cables().filter(|&cable| !inside(cable)).collect()
-}
-
-pub fn nics(fabric: &Fabric) -> Vec<DeviceId> {
-    fabric.devices().filter(|&d| fabric.kind(d) == DeviceKind::Nic).collect()
-}
-
 /// A mask with a share of the backend's cables dead.
 pub fn masked(fabric: &Fabric, share: f64, seed: u64) -> LinkMask {
     let mut mask = LinkMask::none(fabric);
-    let mut state = seed;
-    for cable in backend(fabric) {
-        state = railtwin_units::stream::mix(state);
-        if ((state >> 11) as f64 / (1u64 << 53) as f64) < share {
+    let mut draw = shares(seed);
+    for cable in network_cables(fabric) {
+        if draw() < share {
             mask.set_cable(cable, true);
         }
     }

@@ -1,12 +1,12 @@
 //! Rings over rails of a small HPN fabric, with the links of every queue pair.
 #![allow(dead_code, reason = "each test binary uses its part")]
 use railtwin_diagnosis::{Diagnosis, Settings, SlowMessages};
-use railtwin_fabric::preset::Hpn;
-use railtwin_fabric::{DeviceKind, Fabric, HostId, LinkId};
+use railtwin_fabric::{Fabric, HostId, HostModel, LinkId};
 use railtwin_records::{
     Batch, CommunicatorInfo, Component, Directory, EntityInfo, Finding, FlowInfo, HostInfo, OperationShape,
     RankInfo,
 };
+use railtwin_testkit::fabrics;
 
 use super::Lot;
 
@@ -27,8 +27,7 @@ pub struct Rings {
 impl Rings {
     /// Rings of `orders` orders over each rail, all in one job; `paths` tells links.
     pub fn new(segments: u32, hosts: u32, orders: &[usize], paths: bool) -> Self {
-        let hpn =
-            Hpn { segments: Some(segments), hosts: Some(hosts), spare_hosts: Some(0), ..Hpn::default() };
+        let hpn = fabrics::hpn(HostModel::hgx_h800(), segments, hosts, 60);
         let fabric = hpn.build().expect("the preset builds");
         let hosts = fabric.hosts().len();
         let nics = fabric.host_model(HostId(0)).nics as usize;
@@ -94,19 +93,7 @@ impl Rings {
 
     pub fn path(&self, from: usize, to: usize, rail: usize, port: u32, choice: usize) -> Vec<LinkId> {
         let (up, down) = (self.access(from, rail, port), self.access(to, rail, port).reverse());
-        let (first, last) = (self.fabric.target(up), self.fabric.source(down));
-        if first == last {
-            return vec![up, down];
-        }
-        let is_switch = |device| self.fabric.kind(device) == DeviceKind::Switch;
-        let mut ways = Vec::new();
-        for &(link, spine) in self.fabric.neighbors(first).iter().filter(|(_, device)| is_switch(*device)) {
-            for &(onward, leaf) in self.fabric.neighbors(spine) {
-                if leaf == last {
-                    ways.push(vec![up, link, onward, down]);
-                }
-            }
-        }
+        let ways = fabrics::ways(&self.fabric, up, down);
         ways[choice % ways.len()].clone()
     }
 

@@ -1,12 +1,11 @@
 //! A small cluster with everything that has counters, and all pairs of NICs as flows over every spine.
 use railtwin_diagnosis::{Context, Detector, Settings};
-use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_records::{
     Batch, CommunicatorInfo, Component, Counter, Directory, EntityInfo, Finding, FlowInfo, HostInfo,
     OperationShape, RankInfo,
 };
-use railtwin_units::Rate;
+use railtwin_testkit::fabrics;
 
 pub const SECOND: u64 = 1_000_000_000;
 
@@ -18,22 +17,15 @@ pub struct World {
 
 /// 16 hosts with one NIC each, under 4 leaves and 2 spines.
 pub fn small() -> World {
-    build(LeafSpine {
-        host: HostModel::plain(Rate::from_gbps(400)),
-        leaves: 4,
-        hosts_per_leaf: 4,
-        uplinks: 2,
-        ..LeafSpine::default()
-    })
+    build(fabrics::plain(4, 4, 2))
 }
 
 /// 4 hosts with 8 NICs of two ports, under 16 leaves.
 pub fn dual_port() -> World {
-    build(LeafSpine { leaves: 16, hosts_per_leaf: 4, uplinks: 2, ..LeafSpine::default() })
+    build(fabrics::leaves(HostModel::hgx_h800(), 16, 4, 2).build().unwrap())
 }
 
-fn build(spec: LeafSpine) -> World {
-    let fabric = spec.build().unwrap();
+fn build(fabric: Fabric) -> World {
     let mut directory = Directory { jobs: vec!["train".into()], ..Directory::default() };
     let mut nics = Vec::new();
     for host in 0..fabric.hosts().len() as u32 {
@@ -107,18 +99,9 @@ fn paths(fabric: &Fabric, source: DeviceId, target: DeviceId) -> Vec<Vec<u32>> {
         return Vec::new();
     }
     let up = fabric.access_link(source, 0).unwrap();
-    let down = LinkId(fabric.access_link(target, 0).unwrap().0 ^ 1);
-    let (leaf, last) = (fabric.target(up), fabric.source(down));
-    if leaf == last {
-        return vec![vec![up.0, down.0]];
-    }
-    let mut found = Vec::new();
-    for &(to_spine, spine) in fabric.neighbors(leaf) {
-        for &(to_leaf, _) in fabric.neighbors(spine).iter().filter(|(_, next)| *next == last) {
-            found.push(vec![up.0, to_spine.0, to_leaf.0, down.0]);
-        }
-    }
-    found
+    let down = fabric.access_link(target, 0).unwrap().reverse();
+    let links = |way: Vec<LinkId>| way.into_iter().map(|link| link.0).collect();
+    fabrics::ways(fabric, up, down).into_iter().map(links).collect()
 }
 
 impl World {

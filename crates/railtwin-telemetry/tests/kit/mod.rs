@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::{
-    Balancer, Case, EdgeRates, Engine, Impairment, Pace, PacketCase, Posting, RankFault, RankTrouble,
-    Reaction, Replan, RoutingCase, RunLog, Split, Transport, WorkGraph,
+    Balancer, Case, EdgeRates, Engine, Impairment, RankFault, RankTrouble, RoutingCase, RunLog, WorkGraph,
 };
 use railtwin_fabric::preset::Hpn;
 use railtwin_flowsim::FlowEngine;
 use railtwin_records::Directory;
-use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, Seeds};
 use railtwin_telemetry::{Durations, Replay, Settings};
 use railtwin_units::SimTime;
 use railtwin_workload::pipeline::Pipeline;
@@ -92,34 +90,8 @@ pub fn case(job: Job, steps: u32) -> Case {
     let mut work = WorkGraph::default();
     work.push("job".into(), SimTime::ZERO, job.plan(), steps);
     let placement = Placer::new(&fabric, 1).place("job", ranks, &PlacementPolicy::Packed).unwrap();
-    Case {
-        name: "test".into(),
-        seed: 1,
-        fabric,
-        work,
-        placements: vec![placement],
-        routing: RoutingCase {
-            balancer: Balancer::Disjoint,
-            ecmp: EcmpConfig::new(HashSpec::new(HashFunction::Crc32), Seeds::PerSwitch),
-            queue_pairs: 1,
-            split: Split::Static,
-            posting: Posting::RoundRobin,
-            message: None,
-            resilient: false,
-            replan: Replan::AtOnce,
-            pxn: true,
-        },
-        pace: Pace::Bundle,
-        caps: vec![],
-        faults: vec![],
-        impairments: vec![],
-        rank_faults: vec![],
-        truths: vec![],
-        reaction: Reaction::default(),
-        transport: Transport::default(),
-        throughput: None,
-        packets: PacketCase::default(),
-    }
+    let routing = RoutingCase { balancer: Balancer::Disjoint, ..RoutingCase::default() };
+    Case { routing, ..Case::new(fabric, work, vec![placement]) }
 }
 
 /// The run of a case without its faults.
@@ -153,5 +125,5 @@ pub fn trouble(rank: u32, trouble: RankTrouble) -> RankFault {
 
 /// A link with a share of its capacity from the start on.
 pub fn throttled(link: railtwin_fabric::LinkId, capacity: f64) -> Impairment {
-    Impairment { link, from: SimTime::ZERO, until: SimTime::NEVER, capacity, loss: 0.0, delay: SimTime::ZERO }
+    Impairment { capacity, ..Impairment::none(link) }
 }

@@ -1,9 +1,10 @@
 //! `[routing]`: how traffic finds its way.
-use railtwin_engine::balancer::TE_PERIOD;
-use railtwin_engine::{Balancer, Posting, Split};
-use railtwin_routing::{Fields, HashFunction, Seeds};
+use railtwin_routing::{EcmpConfig, Fields, HashFunction, HashSpec, Seeds};
 use railtwin_units::keys::whole;
 use railtwin_units::{Bytes, SimTime};
+
+use crate::balancer::{Balancer, TE_PERIOD};
+use crate::case::{Posting, RoutingCase, Split};
 
 railtwin_units::section! {
     /// How traffic finds its way.
@@ -40,8 +41,8 @@ railtwin_units::section! {
 
 impl RoutingSpec {
     /// When planned paths are planned again: as written, else as the balancer does it.
-    pub fn replan(&self) -> railtwin_engine::Replan {
-        use railtwin_engine::Replan as Plan;
+    pub fn replan(&self) -> crate::case::Replan {
+        use crate::case::Replan as Plan;
         let time = self.replan_time.unwrap_or(SimTime::ZERO);
         match self.replan {
             Some(Replan::Never) => Plan::Never,
@@ -51,6 +52,24 @@ impl RoutingSpec {
             }
             Some(Replan::Once) | None if time > SimTime::ZERO => Plan::After(time),
             Some(Replan::Once) | None => Plan::AtOnce,
+        }
+    }
+}
+
+impl From<&RoutingSpec> for RoutingCase {
+    fn from(spec: &RoutingSpec) -> Self {
+        let hash = HashSpec::new(spec.hash).with_fields(spec.fields);
+        let ecmp = EcmpConfig::new(hash, spec.seeds);
+        Self {
+            balancer: spec.balancer,
+            ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
+            queue_pairs: spec.queue_pairs,
+            split: spec.split,
+            posting: spec.posting,
+            message: spec.message.map(|bytes| bytes.0),
+            resilient: spec.resilient,
+            replan: spec.replan(),
+            pxn: spec.pxn,
         }
     }
 }

@@ -1,0 +1,17 @@
+//! What a scenario says nothing of is what a case made by hand has.
+#![allow(clippy::unwrap_used, reason = "a test")]
+use std::sync::Arc;
+
+use railtwin_engine::Case;
+use railtwin_scenario::{Scenario, Source};
+
+#[test]
+fn a_scenario_without_sections_is_a_new_case() {
+    let text = "schema = 1\nname = \"case\"\nfabric = { preset = \"leaf-spine\", leaves = 2 }\n\
+                job = [{ hosts = 2, collective = { kind = \"all-reduce\", bytes = \"1 MB\" } }]\n";
+    let source = Source { file: "s.toml", text };
+    let scenario = Scenario::parse(source.file, text).unwrap();
+    let case = scenario.resolve(source, &|path| Err(format!("{path} is not read"))).unwrap();
+    let new = Case::new(Arc::clone(&case.fabric), case.work.clone(), case.placements.clone());
+    assert_eq!(format!("{case:?}"), format!("{new:?}"));
+}
