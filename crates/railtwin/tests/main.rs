@@ -13,4 +13,5 @@ mod payload;
 mod scale;
 mod scenarios;
 mod score;
+mod silent_keys;
 mod telemetry;
