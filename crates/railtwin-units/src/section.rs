@@ -180,6 +180,8 @@ macro_rules! section {
 /// use railtwin_units::serde::de::{Deserialize as _, IntoDeserializer as _, value};
 /// let horse: value::StrDeserializer<'_, value::Error> = "horse".into_deserializer();
 /// assert_eq!(Letter::deserialize(horse), Ok(Letter::Horse(Rider { horses: 1 })));
+/// let bird = value::MapDeserializer::<_, value::Error>::new([("by", "pigeon")].into_iter());
+/// assert_eq!(Letter::deserialize(bird), Ok(Letter::Pigeon));
 /// ```
 #[macro_export]
 macro_rules! variants {
@@ -201,35 +203,31 @@ macro_rules! variants {
         $(#[$outer:meta])*
         $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal,
         or alone, else as $example:literal {
-            $($body:tt)*
+            $($(#[$inner:meta])* $variant:ident $(($section:ty))? = $text:literal),+ $(,)?
         }
     ) => {
         $crate::variants! {
             @declare
             $(#[$outer])*
-            #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
-            #[serde(tag = $key, remote = "Self", crate = "railtwin_units::serde")]
-            $visible enum $name $title by $key, $about { $($body)* }
-        }
-
-        impl $crate::serde::Serialize for $name {
-            fn serialize<S: $crate::serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-                // What `remote` derives is a method of the type, which is meant before that of the trait.
-                $name::serialize(self, output)
+            #[derive($crate::serde::Serialize)]
+            #[serde(tag = $key, crate = "railtwin_units::serde")]
+            $visible enum $name $title by $key, $about {
+                $($(#[$inner])* $variant $(($section))? = $text),+
             }
         }
 
         impl<'de> $crate::serde::Deserialize<'de> for $name {
             fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                struct Written($name);
-
-                impl<'de> $crate::serde::Deserialize<'de> for Written {
-                    fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                        $name::deserialize(input).map(Self)
-                    }
+                #[derive($crate::serde::Deserialize)]
+                #[serde(tag = $key, crate = "railtwin_units::serde")]
+                enum Written {
+                    $(#[serde(rename = $text)] $variant $(($section))?),+
                 }
-
-                $crate::keys::alone_or_table::<D, Written>(input, $key).map(|Written(value)| value)
+                Ok(match $crate::keys::alone_or_table::<D, Written>(input, $key)? {
+                    $(Written::$variant $(($crate::first_of!(keys $section)))? => {
+                        Self::$variant $(($crate::first_of!(keys $section)))?
+                    })+
+                })
             }
         }
 
@@ -341,6 +339,15 @@ macro_rules! is_unwritten {
     };
     ($value:expr, $sparse:tt $(, $default:expr)?) => {
         $crate::keys::Keyed::is_absent(&$value)
+    };
+}
+
+/// The first of two: a name for each section that is repeated over.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! first_of {
+    ($first:ident $second:ty) => {
+        $first
     };
 }
 
