@@ -31,6 +31,17 @@ impl Diagnosis {
         Self { settings, detectors }
     }
 
+    /// The same with other thresholds.
+    #[must_use]
+    pub fn at(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The thresholds.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Takes a batch in and gives what was found at its end.
     pub fn observe(
         &mut self,

@@ -38,6 +38,10 @@ struct Parts<'a> {
     pairs: Vec<([usize; 2], f64)>,
 }
 
+/// A host or pair of a test between pairs is slow when it lacks this share of the usual bandwidth: hosts of a healthy H100
+/// cluster lack up to 0.06 in single tests.
+pub const PAIR_SHARE: f64 = 0.1;
+
 /// Slow hosts and pairs, the slowest first; what one test shows another may confirm, so each is told once with all
 /// tests as evidence. Pairs that explain a slow host are not told beside it.
 pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
@@ -51,7 +55,7 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
             continue;
         }
         let parts = take_apart(&rows);
-        let limit = (1.0 - settings.pair_share).ln();
+        let limit = (1.0 - PAIR_SHARE).ln();
         let beyond = |values: Vec<f64>| {
             let (center, deviation) = robust::spread(&mut values.clone()).unwrap_or((0.0, 0.0));
             center + limit.min(-settings.deviations * deviation)

@@ -42,6 +42,30 @@ railtwin_units::choice! {
     }
 }
 
+railtwin_units::choice! {
+    /// Why a GPU fails or a process crashes (C4 Table I's kinds of crashes).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FaultCause {
+        /// Memory of a GPU that cannot be corrected.
+        Ecc = "ecc",
+        /// NVLink of a GPU.
+        Nvlink = "nvlink",
+        /// Any other CUDA error.
+        Cuda = "cuda",
+        /// The process was evicted for want of memory.
+        OutOfMemory = "out-of-memory",
+        /// The program has a bug.
+        Bug = "bug",
+    }
+}
+
+impl FaultCause {
+    /// Whether it is a GPU that failed.
+    pub fn is_of_gpu(self) -> bool {
+        matches!(self, Self::Ecc | Self::Nvlink | Self::Cuda)
+    }
+}
+
 /// A fault that was injected, as ground truth beside what telemetry shows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Truth {
@@ -55,6 +79,8 @@ pub struct Truth {
     pub component: crate::Component,
     /// How bad, in the kind's own measure: capacity left, loss rate, times slower, seconds of delay; 0 where it has none.
     pub severity: f64,
+    /// Why a GPU failed or a process crashed; none of other kinds.
+    pub cause: Option<FaultCause>,
     /// Where it comes from: [`Truth::WRITTEN`], or the process and rate that it was drawn from.
     pub source: String,
 }

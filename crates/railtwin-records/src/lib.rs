@@ -23,7 +23,7 @@ pub mod telemetry_read;
 pub mod telemetry_tables;
 
 pub use directory::{CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo};
-pub use fault::{FaultKind, Truth};
+pub use fault::{FaultCause, FaultKind, Truth};
 pub use finding::{Action, ActionKind, Component, Evidence, Finding, Suspect, Syndrome};
 pub use observation::Observation;
 pub use table::{Column, ColumnData, Table};

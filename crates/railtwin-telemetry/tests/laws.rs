@@ -226,6 +226,7 @@ fn counters_tell_of_losses_outages_and_processes() {
         kind: FaultKind::GpuError,
         component,
         severity: 0.0,
+        cause: Some(railtwin_records::FaultCause::Ecc),
         source: Truth::WRITTEN.to_owned(),
     }];
     let (replay, mut directory) = replay(&case, quiet(), &[]);

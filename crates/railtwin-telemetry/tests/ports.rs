@@ -140,6 +140,7 @@ fn a_slow_leaf_marks_at_its_own_ports_and_pauses_its_own_hosts() {
         kind,
         component,
         severity: 0.3,
+        cause: None,
         source: Truth::WRITTEN.into(),
     }];
     let counted = Counted::of(&case, &[SimTime::ZERO], 3, |_| ());

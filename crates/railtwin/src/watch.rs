@@ -65,6 +65,12 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
+    /// The same with other thresholds of the detectors.
+    #[must_use]
+    pub fn at(self, thresholds: Settings) -> Self {
+        Self { diagnosis: self.diagnosis.at(thresholds), ..self }
+    }
+
     /// A job at its start. `rates` are the states of the network, as [`Replay::new`] wants them.
     ///
     /// # Errors

@@ -226,3 +226,21 @@ fn a_healthy_run_has_a_chain_without_a_finding() {
     assert_eq!(section["findings"].as_array().unwrap().len(), 0);
     assert_eq!(section["chain"]["finding"], Value::Null, "{}", section["chain"]);
 }
+
+/// `[telemetry.detectors]` moves when a hang is told, and whether slowness is.
+#[test]
+fn detectors_go_by_the_thresholds_of_the_scenario() {
+    let hang = "[[fault]]\nat = \"0.4 s\"\nrank = \"train/6\"\nkind = \"hang\"\n[telemetry]\nsteps = 90\n";
+    let told_at = |limit: &str| {
+        let run = run(&format!("{HOSTS}{hang}[telemetry.detectors]\nhang = \"{limit}\"\n"), EngineName::Flow);
+        run.figure("found_after").unwrap()
+    };
+    let [soon, late] = ["2 s", "40 s"].map(told_at);
+    assert!((2.0..12.0).contains(&soon) && (40.0..50.0).contains(&late), "{soon} s, {late} s");
+    let accused = |share: &str| {
+        let text = format!("{HOSTS}{SLOW_RANK}[telemetry.detectors]\nslow_share = {share}\n");
+        run(&text, EngineName::Flow).figure("accusations").unwrap()
+    };
+    // A GPU that computes twice as long adds all that its peers take.
+    assert_eq!(["0.05", "1.0"].map(accused), [1.0, 0.0]);
+}

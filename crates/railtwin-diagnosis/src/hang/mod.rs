@@ -38,7 +38,7 @@ impl Detector for Hang {
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
-        let limit = |longest: u64| context.settings.hang_ns.max(longest.saturating_mul(LONGER));
+        let limit = |longest: u64| (context.settings.hang.ps() / 1_000).max(longest.saturating_mul(LONGER));
         let progress = &self.progress;
         self.told.retain(|&(communicator, sequence, _)| progress.stands_at(communicator) == Some(sequence));
         // What keeps others waiting may have stood still for a little shorter than they.

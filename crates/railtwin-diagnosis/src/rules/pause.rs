@@ -107,7 +107,7 @@ impl Pauses {
 
     fn grade(&self, context: &Context<'_>, entity: u32) -> Option<Grade> {
         let port = self.ports.get(entity as usize)?;
-        if port.run_ns > context.settings.pause_ns as f64 {
+        if port.run_ns > context.settings.pause.ps() as f64 / 1e3 {
             Some(Grade::Storm)
         } else {
             (port.share > context.settings.paused_share).then_some(Grade::Often)
@@ -243,9 +243,9 @@ impl Pauses {
     fn add_port(&self, context: &Context<'_>, entity: u32, finding: &mut Finding) {
         let port = &self.ports[entity as usize];
         let name = component_of(context.directory, entity).map_or("", Component::name);
-        if port.run_ns > context.settings.pause_ns as f64 {
+        if port.run_ns > context.settings.pause.ps() as f64 / 1e3 {
             let what = format!("time without a break that the port at {name} stood paused");
-            finding.evidence.push(counted(what, port.run_ns, context.settings.pause_ns as f64, "ns"));
+            finding.evidence.push(counted(what, port.run_ns, context.settings.pause.ps() as f64 / 1e3, "ns"));
             finding.since_ns = finding.since_ns.min(port.run_since_ns);
         } else {
             let what = format!("share of time that the port at {name} stood paused");

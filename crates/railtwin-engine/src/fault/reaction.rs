@@ -26,6 +26,7 @@ railtwin_units::section! {
         #[key(flow)]
         pub arp_proxy: bool = true,
         /// Life of a MAC address in a leaf's table.
+        #[key(flow)]
         pub mac_aging: SimTime = ms(300_000),
         /// From the repair of a NIC's cable until its port is in its bond again.
         pub lacp: SimTime = ms(2_000),

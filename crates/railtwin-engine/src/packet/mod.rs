@@ -20,8 +20,8 @@ use crate::balancer::Balancer;
 pub const MOST_BYTES: u64 = 1 << 40;
 
 railtwin_units::section! {
-    /// What packets ask; flows read the sizes of what a loss sends again. The sizes of packets are those of RoCE v2: Ethernet 14 and 4, preamble and gap 20, IPv4
-    /// 20, UDP 8, BTH 12, ICRC 4; an acknowledgement has 4 B of AETH more.
+    /// What packets ask; flows read the sizes of what a loss sends again. The sizes of packets are those of RoCE v2:
+    /// Ethernet 14 and 4, preamble and gap 20, IPv4 20, UDP 8, BTH 12, ICRC 4; an acknowledgement has 4 B of AETH more.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Packets "[packet]" {
         /// Payload of a full packet.

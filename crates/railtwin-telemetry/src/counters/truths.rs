@@ -1,7 +1,7 @@
 //! What only the kind of a fault tells.
 use railtwin_fabric::{DeviceKind, Fabric, HostId, LinkId};
 use railtwin_records::telemetry::Counter;
-use railtwin_records::{Component, FaultKind, Truth};
+use railtwin_records::{Component, FaultCause, FaultKind, Truth};
 
 use super::CLOCK;
 use super::builder::Builder;
@@ -27,9 +27,9 @@ impl Builder<'_> {
             FaultKind::GpuError => {
                 let Some(gpu) = self.gpu(&truth.component) else { return };
                 // Xid 48: double-bit ECC error; 74: NVLink error; 31: a fault of the program's own (NVIDIA's list).
-                let (counter, xid) = match (lot * 3.0) as u32 {
-                    0 => (Some(Counter::EccErrors), 48.0),
-                    1 => (Some(Counter::NvlinkErrors), 74.0),
+                let (counter, xid) = match truth.cause {
+                    Some(FaultCause::Ecc) => (Some(Counter::EccErrors), 48.0),
+                    Some(FaultCause::Nvlink) => (Some(Counter::NvlinkErrors), 74.0),
                     _ => (None, 31.0),
                 };
                 if let Some(counter) = counter {
@@ -37,7 +37,8 @@ impl Builder<'_> {
                 }
                 self.law(gpu, Counter::Xid, stands(xid));
             }
-            FaultKind::Crash if lot < 0.5 => {
+            // Half of the kills leave a trace where counters are read.
+            FaultKind::Crash if truth.cause == Some(FaultCause::OutOfMemory) && lot < 0.5 => {
                 let Some(host) = self.host(&truth.component) else { return };
                 self.law(host, Counter::OutOfMemoryKills, leaps(1.0));
             }

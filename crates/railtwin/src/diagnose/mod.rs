@@ -229,7 +229,7 @@ fn long_ns(batch: &Batch, settings: &Settings) -> u64 {
     let operations = &batch.operations;
     let ended = (0..operations.len()).filter(|row| operations.end_ns[*row] != NOT_YET);
     let longest = ended.map(|row| operations.end_ns[row].saturating_sub(operations.enter_ns[row])).max();
-    settings.hang_ns.max(longest.unwrap_or(0).saturating_mul(8)).saturating_mul(2)
+    (settings.hang.ps() / 1_000).max(longest.unwrap_or(0).saturating_mul(8)).saturating_mul(2)
 }
 
 /// Says of a finding only what dumps show: how long it stood at the last record of any of them, at least.

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::Settings;
-use railtwin_diagnosis::pairs::{PairTest, slow_pairs};
+use railtwin_diagnosis::pairs::{PAIR_SHARE, PairTest, slow_pairs};
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestResult};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
@@ -113,7 +113,7 @@ fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Setti
             compared += 1;
             let mut values: Vec<f64> = middle.values().copied().collect();
             let Some((center, deviation)) = robust::spread(&mut values) else { continue };
-            let limit = (1.0 - settings.pair_share).ln().min(-settings.deviations * deviation);
+            let limit = (1.0 - PAIR_SHARE).ln().min(-settings.deviations * deviation);
             for (host, value) in middle.into_iter().filter(|(_, value)| value - center < limit) {
                 let evidence = Evidence {
                     table: "nccl-tests",

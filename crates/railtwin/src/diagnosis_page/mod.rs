@@ -47,7 +47,7 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
         "operations": run.seen[0],
         "messages": run.seen[1],
         "span_s": seconds(until_ns),
-        "settings": settings(),
+        "settings": settings(&run.thresholds),
         "findings": findings,
         "truths": begun.map(|truth| truth_value(truth, &seconds)).collect::<Vec<_>>(),
     });
@@ -126,15 +126,14 @@ fn truth_value(truth: &Truth, seconds: &dyn Fn(u64) -> f64) -> Value {
 }
 
 /// Thresholds that explain findings on the page.
-fn settings() -> Vec<Value> {
-    let settings = railtwin_diagnosis::Settings::default();
+fn settings(settings: &railtwin_diagnosis::Settings) -> Vec<Value> {
     let share = |share: f64| format!("{:.0} %", 100.0 * share);
     let all = [
         ("slow", format!("{} beyond what is alike", share(settings.slow_share))),
         ("window", format!("{} operations", settings.window)),
         ("deviations", settings.deviations.to_string()),
-        ("hang", format!("{} s", settings.hang_ns as f64 / 1e9)),
-        ("pause", format!("{} ms", settings.pause_ns as f64 / 1e6)),
+        ("hang", format!("{} s", settings.hang.seconds())),
+        ("pause", format!("{} ms", 1e3 * settings.pause.seconds())),
         ("latency", format!("{} beyond the baseline", share(settings.latency_share))),
     ];
     all.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()

@@ -230,6 +230,7 @@ pub fn draw(bench: &Bench, what: Injected, from: SimTime, seed: u64) -> Option<I
                 kind: what.kind(),
                 component: Component::Cable(fabric.cable_name(link.cable())),
                 severity: factor,
+                cause: None,
                 source: SOURCE.to_owned(),
             };
             return Some(Injection::Visit(Collision { link: link.0, from_ns, until_ns, factor }, truth));
@@ -247,7 +248,10 @@ pub fn draw(bench: &Bench, what: Injected, from: SimTime, seed: u64) -> Option<I
             (Some(host), FaultMeasure { every: Some(10), ..late(lot.random_range(2.0..6.0)) })
         }
         Injected::Hang | Injected::SizeMismatch => (of_rank(), none),
-        Injected::GpuError => (of_rank(), because(FaultCause::Cuda)),
+        Injected::GpuError => {
+            let causes = [FaultCause::Ecc, FaultCause::Nvlink, FaultCause::Cuda];
+            (of_rank(), because(causes[lot.random_range(0..causes.len())]))
+        }
         Injected::Crash => (of_rank(), because(FaultCause::OutOfMemory)),
     };
     Some(Injection::Fault(FaultSpec { measure, ..FaultSpec::new(from, subject?, what.kind()) }))

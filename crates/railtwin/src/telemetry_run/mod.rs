@@ -46,6 +46,8 @@ pub struct TelemetryRun {
     pub findings: Vec<Finding>,
     /// What findings ask for.
     pub actions: Vec<Action>,
+    /// The thresholds of the detectors.
+    pub thresholds: railtwin_diagnosis::Settings,
     /// Whether detectors looked.
     pub diagnosed: bool,
     /// Records of operations and messages that there were, kept or not.
@@ -101,7 +103,7 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         asked_from: spec.probes.map(|_| 0.0),
     };
     let detectors = if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() };
-    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?;
+    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?.at(spec.detectors);
     let mut told = watched(watch, resolved, spec, engine.name(), warnings);
     let asked = u64::from(spec.steps.unwrap_or(resolved.scenario.run.steps));
     if told.steps < asked {
@@ -164,6 +166,7 @@ fn watched(
         records,
         observation,
         findings,
+        thresholds: spec.detectors,
         diagnosed: spec.diagnose,
         seen,
         traffic,

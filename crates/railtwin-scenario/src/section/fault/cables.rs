@@ -53,6 +53,7 @@ pub(crate) fn faults(
             kind: fault.kind,
             component,
             severity: 0.0,
+            cause: None,
             source: injected.source.clone(),
         });
     }

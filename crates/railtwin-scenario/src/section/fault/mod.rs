@@ -6,7 +6,7 @@ pub(crate) mod cables;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 
-pub use railtwin_records::FaultKind;
+pub use railtwin_records::{FaultCause, FaultKind};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Key, Kind, Table, joined, key, whole};
 use serde::{Deserialize, Serialize};
@@ -110,31 +110,6 @@ railtwin_units::choice! {
         In = "in",
         /// All.
         Both = "both",
-    }
-}
-
-railtwin_units::choice! {
-    /// Why a GPU fails or a process crashes (C4 Table I's kinds of crashes).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum FaultCause {
-        /// Memory of a GPU that cannot be corrected.
-        Ecc = "ecc",
-        /// NVLink of a GPU.
-        Nvlink = "nvlink",
-        /// Any other CUDA error.
-        Cuda = "cuda",
-        /// The process was evicted for want of memory.
-        OutOfMemory = "out-of-memory",
-        /// The program has a bug.
-        Bug = "bug",
-    }
-}
-
-impl FaultCause {
-    /// Whether it is a GPU that failed.
-    pub fn is_of_gpu(self) -> bool {
-        matches!(self, Self::Ecc | Self::Nvlink | Self::Cuda)
     }
 }
 

@@ -233,6 +233,7 @@ fn truth(told: &Injected, component: Component, severity: f64) -> Truth {
         kind: fault.kind,
         component,
         severity,
+        cause: fault.measure.cause,
         source: told.source.clone(),
     }
 }

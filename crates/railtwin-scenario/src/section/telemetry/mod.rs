@@ -1,4 +1,5 @@
 //! `[telemetry]`: what the ranks of a run record, and whether it is looked at.
+use railtwin_diagnosis::Settings;
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_workload::Axis;
@@ -11,7 +12,7 @@ static AXIS: Kind = Kind::Choice(TOLD);
 
 railtwin_units::section! {
     /// What a run tells of its ranks. A run without it writes no telemetry.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct TelemetrySpec "[telemetry]" {
         /// The job whose ranks tell; default the first. A copy is called name-0 and so on.
         pub job: Option<String> = None,
@@ -30,6 +31,8 @@ railtwin_units::section! {
         pub steps: Option<u32> [whole(1..=1_000_000)] = None,
         /// Whether detectors look at the records.
         pub diagnose: bool = true,
+        /// From where on detectors tell of something.
+        pub detectors: Settings = Settings::default(),
     }
 }
 
