@@ -61,8 +61,7 @@ impl Controlled for Run<'_> {
         let moments = learn(case, &lowering, &mut network);
         let shared = shared(case, &network, &program, &lowering);
         let changes = Changes::new(case, &network, &moments);
-        let draw = railtwin_units::stream::mix(case.seed ^ (u64::from(replicate) << 32));
-        let machine = Machine::new(&shared, &changes, control, draw);
+        let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
         let done = machine.run(&shared, &changes);
         log::write(&shared, &moments, done)
     }
