@@ -24,7 +24,7 @@ pub use known::Known;
 pub use outage::{Outage, events};
 pub use reaction::Reaction;
 pub use timeline::{Change, Moment, View, timeline};
-pub use transport::{Resume, Transport};
+pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// What becomes of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
