@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
+use crate::opened::Draw;
 use crate::plan::{self, SteeredPorts};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
@@ -121,12 +122,11 @@ pub struct Chooser<'a> {
 
 impl<'a> Chooser<'a> {
     /// A chooser for the connections of a replicate, in the order in which they were opened. `queue_pairs`
-    /// holds the numbers at both ends; `draw` is the replicate's own.
+    /// holds the numbers at both ends.
     pub fn new(
         fabric: &'a Fabric,
         case: &'a RoutingCase,
-        mut ecmp: EcmpConfig,
-        draw: u64,
+        Draw { draw, mut ecmp }: Draw,
         connections: Vec<Connection>,
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {

@@ -10,7 +10,7 @@ use crate::balancer::Balancer;
 use crate::case::{Case, RoutingCase};
 use crate::choose::{Chooser, Connection, View};
 use crate::lower::{FlowPath, ends, layout_of, members_of};
-use crate::opened::ports_of;
+use crate::opened::{Draw, ports_of};
 
 /// Edges of a communicator's patterns up to which connections are counted one by one.
 const ONE_BY_ONE: u64 = 1 << 20;
@@ -170,7 +170,9 @@ impl Extent {
         let balancer = if self.spread { case.routing.balancer } else { Balancer::Ecmp };
         let routing = RoutingCase { balancer, ..case.routing };
         let none = LinkMask::none(fabric);
-        let chooser = Chooser::new(fabric, &routing, routing.ecmp, case.seed, connections.clone(), &numbers);
+        // An estimate needs no replicate's own.
+        let draw = Draw { draw: case.seed, ecmp: routing.ecmp };
+        let chooser = Chooser::new(fabric, &routing, draw, connections.clone(), &numbers);
         let paths = chooser.choose(View { mask: &none, planned: &none });
         let (mut links, mut together) = (0, 0);
         for connection in &connections {

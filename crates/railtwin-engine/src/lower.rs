@@ -47,8 +47,7 @@ const INSIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Lowering<'a> {
     case: &'a Case,
-    ecmp: railtwin_routing::EcmpConfig,
-    draw: u64,
+    draw: Draw,
     shapes: Vec<(Shape, f64)>,
     /// First bundle of each communicator of each pattern.
     first_bundles: Vec<Vec<u32>>,
@@ -67,11 +66,9 @@ pub struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Draws the hash seed and the queue-pair numbers of a replicate and opens all connections.
     pub fn new(case: &'a Case, replicate: u32) -> Self {
-        let Draw { draw, ecmp } = Draw::of(case.seed, case.routing.ecmp, replicate);
         let mut lowering = Self {
             case,
-            ecmp,
-            draw,
+            draw: Draw::of(case.seed, case.routing.ecmp, replicate),
             shapes: Vec::new(),
             first_bundles: Vec::new(),
             connections: Vec::new(),
@@ -131,7 +128,7 @@ impl<'a> Lowering<'a> {
     /// Opens connections in order of patterns, bundles and edges; NICs hand out numbers one after the other.
     fn connect(&mut self) {
         let fabric = &*self.case.fabric;
-        let mut opened = Opened::new(fabric, self.draw);
+        let mut opened = Opened::new(fabric, &self.draw);
         // Looked up only: the order of its entries is never seen.
         let mut row_of: HashMap<Ends, u32> = HashMap::new();
         for (pattern, (shape, _)) in self.shapes.iter().enumerate() {
@@ -214,6 +211,11 @@ impl<'a> Lowering<'a> {
         &self.first_bundles[pattern]
     }
 
+    /// What the replicate drew.
+    pub const fn draw(&self) -> Draw {
+        self.draw
+    }
+
     /// All connections, in the order in which they were opened.
     pub fn connections(&self) -> &[Connection] {
         &self.connections
@@ -227,8 +229,7 @@ impl<'a> Lowering<'a> {
     /// The path of every queue pair by what hosts, switches and planners know.
     pub fn paths(&self, view: View<'_>) -> ChosenPaths {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
-        Chooser::new(fabric, case, self.ecmp, self.draw, self.connections.clone(), &self.queue_pairs)
-            .choose(view)
+        Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs).choose(view)
     }
 
     /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path. What is

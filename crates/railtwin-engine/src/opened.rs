@@ -39,9 +39,9 @@ pub struct Opened<'a> {
 
 impl<'a> Opened<'a> {
     /// Nothing opened yet.
-    pub fn new(fabric: &'a Fabric, draw: u64) -> Self {
+    pub fn new(fabric: &'a Fabric, draw: &Draw) -> Self {
         let numbers = vec![None; fabric.device_count()];
-        Self { fabric, draw, numbers, connections: Vec::new(), queue_pairs: Vec::new() }
+        Self { fabric, draw: draw.draw, numbers, connections: Vec::new(), queue_pairs: Vec::new() }
     }
 
     /// Opens a connection between two NICs with so many queue pairs on each port of the source, and returns its row.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use railtwin_engine::choose::{Chooser, ChosenPaths, Connection, View};
+use railtwin_engine::opened::Draw;
 use railtwin_engine::{Balancer, RoutingCase};
 use railtwin_fabric::preset::Hpn;
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
@@ -42,7 +43,8 @@ fn choose(
     planned: &LinkMask,
 ) -> ChosenPaths {
     let Opened { connections, numbers } = opened;
-    Chooser::new(fabric, case, case.ecmp, 7, connections.clone(), numbers).choose(View { mask, planned })
+    let draw = Draw { draw: 7, ecmp: case.ecmp };
+    Chooser::new(fabric, case, draw, connections.clone(), numbers).choose(View { mask, planned })
 }
 
 /// A fabric and the ports of its NICs.

@@ -2,9 +2,9 @@
 use std::collections::BTreeSet;
 
 use railtwin_engine::choose::{ChosenPaths, View};
-use railtwin_engine::fault::{Change, Known, timeline};
+use railtwin_engine::fault::{Aftermath, Change, Known, timeline};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{BundleTable, Case, EdgeRates, Replan};
+use railtwin_engine::{BundleTable, Case, EdgeRates};
 use railtwin_fabric::{LinkId, PortRole};
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
@@ -13,48 +13,35 @@ use crate::ailing::Ailing;
 use crate::component::{Profile, RateBook};
 use crate::engine::FlowEngine;
 
-/// What is known and what carries at a moment.
-struct State {
-    known: Known,
-    capacities: Vec<f64>,
-}
-
-/// Plays faults up to and with `at`.
-fn state(case: &Case, lowering: &Lowering<'_>, at: SimTime) -> State {
+/// Plays faults up to and with `at`: what is known then, and what links carry.
+fn state(case: &Case, lowering: &Lowering<'_>, at: SimTime) -> (Known, Vec<f64>) {
     let fabric = &*case.fabric;
     let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
     let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
-    let mut known = Known::new(fabric, case.routing.replan);
     let moments = timeline(fabric, &case.faults, &case.reaction);
-    let mut plans: BTreeSet<SimTime> = BTreeSet::new();
-    for moment in moments.iter().take_while(|moment| moment.at <= at) {
-        while let Some(plan) = plans.first().copied().filter(|plan| *plan < moment.at) {
-            plans.remove(&plan);
-            known.plan();
+    let mut aftermath = Aftermath::new(fabric, &moments, case.routing.replan);
+    while let Some(now) = aftermath.next_time().filter(|now| *now <= at) {
+        let news = aftermath.pass(now);
+        if news.learnt && news.due {
+            // Here a change in the moment of a plan asks for another one.
+            aftermath.plan_after(now);
         }
-        if known.learn(moment.change) {
-            if known.replan == Replan::AtOnce || moment.at == SimTime::ZERO {
-                known.plan();
+        for moment in news.moments {
+            let (cable, dead) = match moment.change {
+                Change::Dies(cable) => (cable, true),
+                Change::Carries(cable) => (cable, false),
+                _ => continue,
+            };
+            for link in [cable.forward(), cable.backward()] {
+                capacities[link.index()] = if dead { 0.0 } else { capacity(link.0) };
             }
-            plans.extend(known.replan.after(moment.at).filter(|_| moment.at > SimTime::ZERO));
         }
-        let (cable, dead) = match moment.change {
-            Change::Dies(cable) => (cable, true),
-            Change::Carries(cable) => (cable, false),
-            _ => continue,
-        };
-        for link in [cable.forward(), cable.backward()] {
-            capacities[link.index()] = if dead { 0.0 } else { capacity(link.0) };
-        }
-    }
-    if plans.first().is_some_and(|plan| *plan <= at) {
-        known.plan();
     }
     let ailing = Ailing::new(case, lowering);
     for link in case.impairments.iter().map(|ill| ill.link).collect::<BTreeSet<_>>() {
         capacities[link.index()] *= ailing.share(link, at);
     }
-    State { known, capacities }
+    (aftermath.into_known(), capacities)
 }
 
 /// Seconds for each byte of the operation, by bundle of a pattern's own shape.
@@ -81,7 +68,7 @@ impl FlowEngine {
     /// with the same rate.
     pub fn edge_rates(&self, case: &Case, replicate: u32, at: SimTime) -> EdgeRates {
         let lowering = Lowering::new(case, replicate);
-        let State { known, capacities } = state(case, &lowering, at);
+        let (known, capacities) = state(case, &lowering, at);
         let view = View { mask: &known.routed, planned: &known.planned };
         let (table, _) = lowering.table_of(view, false);
         let chosen = lowering.paths(view);

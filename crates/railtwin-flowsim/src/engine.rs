@@ -1,8 +1,6 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
-use std::collections::BTreeSet;
-
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Change, Known, Moment, black_hole, timeline};
+use railtwin_engine::fault::{Aftermath, Change, Known, Moment, black_hole, timeline};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
     BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
@@ -60,40 +58,31 @@ impl Engine for FlowEngine {
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
         let mut lowering = Lowering::new(case, replicate);
-        let course = Outside {
-            moments: timeline(&case.fabric, &case.faults, &case.reaction),
+        let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+        let outside = Outside {
+            aftermath: Aftermath::new(&case.fabric, &moments, case.routing.replan),
             transport: case.transport,
             throughput: case.throughput,
-            replan: case.routing.replan,
             ailing: Ailing::new(case, &lowering),
             rank_faults: case.rank_faults.clone(),
         };
         lowering.delay_links(SimTime::ZERO);
-        let mut known = Known::new(&case.fabric, case.routing.replan);
-        for moment in course.moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
-            known.learn(moment.change);
-        }
-        known.plan();
-        let table = table_of(&known, &lowering);
-        self.work_off(&case.fabric, table, &case.work, course, |changes, plan, delayed| {
+        let table = table_of(outside.aftermath.known(), &lowering);
+        self.work_off(&case.fabric, table, &case.work, outside, |known, delayed| {
             if let Some(now) = delayed {
                 lowering.delay_links(now);
             }
-            let learnt = changes.iter().filter(|&&change| known.learn(change)).count();
-            let planned = (plan || learnt > 0 && known.replan == Replan::AtOnce) && known.plan();
-            (learnt > 0 || planned || delayed.is_some()).then(|| table_of(&known, &lowering))
+            table_of(known, &lowering)
         })
     }
 }
 
 /// What comes from outside while work goes on.
 #[derive(Debug)]
-struct Outside {
-    /// In order of time.
-    moments: Vec<Moment>,
+struct Outside<'a> {
+    aftermath: Aftermath<'a>,
     transport: Transport,
     throughput: Option<SimTime>,
-    replan: Replan,
     ailing: Ailing,
     rank_faults: Vec<RankFault>,
 }
@@ -119,34 +108,29 @@ impl FlowEngine {
     pub fn run_table(&self, fabric: &Fabric, table: BundleTable, work: &WorkGraph) -> RunLog {
         assert!(table.patterns() >= work.patterns, "every pattern of the work needs its bundles");
         let quiet = Outside {
-            moments: Vec::new(),
+            aftermath: Aftermath::new(fabric, &[], Replan::Never),
             transport: Transport::default(),
             throughput: None,
-            replan: Replan::Never,
             ailing: Ailing::default(),
             rank_faults: Vec::new(),
         };
-        self.work_off(fabric, table, work, quiet, |_, _, _| None)
+        self.work_off(fabric, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
     }
 
-    /// The loop. `routes` is told of all changes of a moment, whether it is one to plan paths anew, and the moment
-    /// itself where delays of links changed; it returns the table of paths where those change any. `table` is that
-    /// of time zero.
+    /// The loop. `routes` is asked where paths change, with what is known and the time itself where delays of links
+    /// changed; it returns the table of paths. `table` is that of time zero.
     fn work_off(
         &self,
         fabric: &Fabric,
         table: BundleTable,
         work: &WorkGraph,
-        mut outside: Outside,
-        mut routes: impl FnMut(&[Change], bool, Option<SimTime>) -> Option<BundleTable>,
+        mut outside: Outside<'_>,
+        mut routes: impl FnMut(&Known, Option<SimTime>) -> BundleTable,
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
         let mut flight = Flight::new(fabric, table, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport);
-        let mut moments = outside.moments.iter().peekable();
-        let mut changes = Vec::new();
-        let mut plans = BTreeSet::new();
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
         if let Some(turn) = outside.ailing.turn(now, fabric) {
@@ -159,9 +143,8 @@ impl FlowEngine {
         flight.solve(now);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
-            let moment = moments.peek().map(|moment| moment.at);
-            let ailing = outside.ailing.next_time();
-            let all = [next, moment, ailing, waiting.next_time(), plans.first().copied()];
+            let (aftermath, ailing) = (outside.aftermath.next_time(), outside.ailing.next_time());
+            let all = [next, aftermath, ailing, waiting.next_time()];
             let Some(soonest) = all.into_iter().flatten().min() else {
                 break;
             };
@@ -175,9 +158,8 @@ impl FlowEngine {
                 break;
             }
             now = soonest;
-            changes.clear();
-            while let Some(moment) = moments.next_if(|moment| moment.at == now) {
-                changes.push(moment.change);
+            let news = outside.aftermath.pass(now);
+            for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
             let turn = outside.ailing.turn(now, fabric);
@@ -185,12 +167,11 @@ impl FlowEngine {
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
-            let plan = plans.remove(&now);
-            if let Some(table) = routes(&changes, plan, delayed) {
-                if !plan {
-                    plans.extend(outside.replan.after(now));
-                }
-                flight.reroute(now, table);
+            if delayed.is_some() && !news.due {
+                outside.aftermath.plan_after(now);
+            }
+            if news.reroutes() || delayed.is_some() {
+                flight.reroute(now, routes(outside.aftermath.known(), delayed));
                 waiting.paths_changed();
             }
             flight.advance(now, &mut order);

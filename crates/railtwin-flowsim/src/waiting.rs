@@ -5,6 +5,7 @@
 //! it goes on. If its routes change to links that it lost nothing on, it goes on as [`Resume`] says.
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_engine::fault::{TimedOut, Tries};
 use railtwin_engine::{Incident, IncidentKind, Resume, RunLog, Transport, WorkGraph};
 use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
 use railtwin_units::SimTime;
@@ -31,10 +32,8 @@ impl QueuePair {
 #[derive(Debug)]
 struct Wait {
     job: u32,
-    /// When packets were first lost.
-    since: SimTime,
-    /// Retransmissions so far.
-    tries: u32,
+    /// Retransmissions since packets were first lost.
+    tries: Tries,
     /// Dead links that packets were lost on.
     lost: Vec<LinkId>,
     /// There was no route when it began to send: only a retransmission helps.
@@ -225,18 +224,9 @@ impl Waiting {
 
     fn resume(&mut self, now: SimTime, pair: QueuePair, flight: &mut Flight) {
         let wait = self.waits.remove(&pair).expect("only those that wait go on");
-        self.timers.remove(&(self.next_try(&wait), pair));
+        self.timers.remove(&(wait.tries.due(&self.transport), pair));
         self.by_job[wait.job as usize] -= 1;
         flight.hold(now, pair, false);
-    }
-
-    /// When it sends again; when it dies, if it has no retransmission left.
-    fn next_try(&self, wait: &Wait) -> SimTime {
-        if wait.tries < self.transport.retry_count {
-            self.transport.retransmission(wait.since, wait.tries + 1)
-        } else {
-            self.transport.death(wait.since)
-        }
     }
 
     /// Retransmissions due; returns jobs one of whose queue pairs dies, ascending.
@@ -245,10 +235,10 @@ impl Waiting {
         while let Some(&(time, pair)) = self.timers.first()
             && time <= now
         {
-            let wait = &self.waits[&pair];
-            if wait.tries >= self.transport.retry_count {
+            self.timers.remove(&(time, pair));
+            let wait = self.waits.get_mut(&pair).expect("who has a timer waits");
+            if wait.tries.time_out(time, &self.transport) == TimedOut::Dies {
                 dying.insert(wait.job);
-                self.timers.remove(&(time, pair));
                 continue;
             }
             if self.carries(flight, pair) {
@@ -256,15 +246,13 @@ impl Waiting {
                 continue;
             }
             let lost = self.dead_links(flight, pair).unwrap_or_default();
-            self.timers.remove(&(time, pair));
-            let mut wait = self.waits.remove(&pair).expect("who has a timer waits");
-            wait.tries += 1;
-            wait.paused &= lost.iter().all(|link| !self.dead[link.index()]);
+            let wait = self.waits.get_mut(&pair).expect("who has a timer waits");
+            let dead = &self.dead;
+            wait.paused &= lost.iter().all(|link| !dead[link.index()]);
             wait.lost.extend(lost);
             wait.lost.sort_unstable();
             wait.lost.dedup();
-            self.timers.insert((self.next_try(&wait), pair));
-            self.waits.insert(pair, wait);
+            self.timers.insert((wait.tries.due(&self.transport), pair));
         }
         dying
     }
@@ -293,8 +281,8 @@ impl Waiting {
                 let nowhere = dead.is_none() || gone;
                 let lost = dead.unwrap_or_default();
                 let paused = !nowhere && lost.iter().all(|link| !self.dead[link.index()]);
-                let wait = Wait { job, since: now, tries: 0, lost, nowhere, paused };
-                self.timers.insert((self.next_try(&wait), pair));
+                let wait = Wait { job, tries: Tries::from(now), lost, nowhere, paused };
+                self.timers.insert((wait.tries.due(&self.transport), pair));
                 self.waits.insert(pair, wait);
                 self.by_job[job as usize] += 1;
                 flight.hold(now, pair, true);

@@ -1,9 +1,9 @@
 //! The engine: from a case to devices, and back to a log.
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Change, Known, timeline};
+use railtwin_engine::fault::{Aftermath, Known, Moment, timeline};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
-use railtwin_engine::{Case, Engine, Replan, RunLog};
+use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
@@ -58,54 +58,34 @@ impl Controlled for Run<'_> {
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
         let mut network = Network::new(case, ends.collect(), threads);
-        let moments = learn(case, &lowering, &mut network);
+        let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+        learn(case, &moments, &lowering, &mut network);
         let shared = shared(case, &network, &program, &lowering);
         let changes = Changes::new(case, &network, &moments);
-        let draw = railtwin_units::stream::mix(case.seed ^ (u64::from(replicate) << 32));
-        let machine = Machine::new(&shared, &changes, control, draw);
+        let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
         let done = machine.run(&shared, &changes);
         log::write(&shared, &moments, done)
     }
 }
 
-/// What happens when: all moments of the case's faults. Adds the routes that follow from them to the network.
-fn learn(
-    case: &Case,
-    lowering: &Lowering<'_>,
-    network: &mut Network<'_>,
-) -> Vec<railtwin_engine::fault::Moment> {
-    let moments = timeline(&case.fabric, &case.faults, &case.reaction);
-    let mut known = Known::new(&case.fabric, case.routing.replan);
-    for moment in moments.iter().take_while(|moment| moment.at == SimTime::ZERO) {
-        known.learn(moment.change);
-    }
-    known.plan();
-    let routes = |network: &mut Network<'_>, at: SimTime, known: &Known| {
+/// Adds the routes that follow from all moments of the case's faults to the network.
+fn learn(case: &Case, moments: &[Moment], lowering: &Lowering<'_>, network: &mut Network<'_>) {
+    let mut learn = |at: SimTime, known: &Known| {
         let paths = lowering.paths(Paths { mask: &known.routed, planned: &known.planned });
         network.learn(at, &paths, Forwarding::new(&case.fabric, &known.routed));
     };
-    routes(network, SimTime::ZERO, &known);
-    let mut plans = std::collections::BTreeSet::new();
-    let mut rest = moments.iter().skip_while(|moment| moment.at == SimTime::ZERO).peekable();
-    while let Some(at) =
-        [rest.peek().map(|moment| moment.at), plans.first().copied()].into_iter().flatten().min()
-    {
-        let mut learnt = false;
-        while let Some(moment) = rest.next_if(|moment| moment.at == at) {
-            if !matches!(moment.change, Change::Struck(..)) {
-                learnt |= known.learn(moment.change);
-            }
+    let mut aftermath = Aftermath::new(&case.fabric, moments, case.routing.replan);
+    learn(SimTime::ZERO, aftermath.known());
+    while let Some(at) = aftermath.next_time() {
+        let news = aftermath.pass(at);
+        if news.learnt && news.due {
+            // Here a change in the moment of a plan asks for another one.
+            aftermath.plan_after(at);
         }
-        let plan = plans.remove(&at);
-        let planned = (plan || learnt && known.replan == Replan::AtOnce) && known.plan();
-        if learnt || planned {
-            routes(network, at, &known);
-        }
-        if learnt {
-            plans.extend(case.routing.replan.after(at));
+        if news.reroutes() {
+            learn(at, aftermath.known());
         }
     }
-    moments
 }
 
 /// Numbers everything within its host.

@@ -2,8 +2,10 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use railtwin_engine::fault::TimedOut;
 use railtwin_engine::{IncidentKind, pcie};
 use railtwin_fabric::{DeviceId, Fabric};
+use railtwin_units::SimTime;
 
 use crate::agenda::{Agenda, NEVER};
 use crate::buffer::PAUSE_BYTES;
@@ -227,15 +229,14 @@ impl<C: Control> Host<C> {
             }
             let wire = shared.wire;
             if sender.in_flight() == 0 {
-                sender.progress = now;
+                sender.tries.restart(SimTime::from_ps(now));
             }
             let (packet, again) = sender.emit(now, u64::from(wire.payload), u64::from(wire.header));
             self.counts.data += 1;
             self.counts.sent_again += u64::from(again);
             if !sender.armed {
                 sender.armed = true;
-                let due = sender.progress.saturating_add(shared.transport.ack_timeout().ps());
-                agenda.push(due, TIMER | u64::from(who));
+                agenda.push(sender.tries.due(&shared.transport).ps(), TIMER | u64::from(who));
             }
             let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
             sender.not_before = now.saturating_add(gap);
@@ -437,7 +438,7 @@ impl<C: Control> Host<C> {
         if !negative {
             post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
-        if std::mem::replace(&mut sender.retries, 0) > 0 && !sender.dead {
+        if sender.tries.answered(SimTime::from_ps(now)) {
             let job = shared.job_of(sender.queue_pair);
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
         }
@@ -447,7 +448,6 @@ impl<C: Control> Host<C> {
             sender.arrived(packet.leg);
             fresh = 1;
         }
-        sender.progress = now;
         let feedback = Feedback {
             now,
             bytes: u64::from(fresh) * sender.path.full,
@@ -490,33 +490,33 @@ impl<C: Control> Host<C> {
         agenda: &mut Agenda,
         post: &mut Post<'_>,
     ) {
-        let timeout = shared.transport.ack_timeout().ps();
+        let transport = &shared.transport;
         let sender = &mut self.senders[row];
         // What waits to be sent again is missing an answer too.
-        if sender.acked == sender.top || sender.dead {
+        if sender.acked == sender.top || sender.tries.is_dead() {
             sender.armed = false;
             return;
         }
-        if now - sender.progress < timeout {
-            agenda.push(sender.progress.saturating_add(timeout), TIMER | row as u64);
+        let due = sender.tries.due(transport).ps();
+        if now < due {
+            agenda.push(due, TIMER | row as u64);
             return;
         }
         let job = shared.job_of(sender.queue_pair);
-        sender.retries += 1;
-        if sender.retries > shared.transport.retry_count {
-            sender.dead = true;
-            sender.armed = false;
-            self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
-            return;
-        }
-        if sender.retries == 1 {
+        let since = sender.tries.since().ps();
+        match sender.tries.time_out(SimTime::from_ps(now), transport) {
+            TimedOut::Dies => {
+                sender.armed = false;
+                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
+                return;
+            }
             // It waits since the last answer, as a flow waits since its path is gone.
-            self.words.push((sender.progress, Word::Incident(IncidentKind::Stalled(job))));
+            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
+            TimedOut::Again(_) => {}
         }
         self.counts.ack_timeouts += 1;
         sender.go_back();
-        sender.progress = now;
-        agenda.push(now.saturating_add(timeout), TIMER | row as u64);
+        agenda.push(sender.tries.due(transport).ps(), TIMER | row as u64);
         self.line_up(now, row, shared, agenda, post);
     }
 }

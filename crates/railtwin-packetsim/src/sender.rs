@@ -1,6 +1,8 @@
 //! The sending end of a queue pair: messages as numbered packets, kept until they are acknowledged.
 use std::collections::VecDeque;
 
+use railtwin_engine::fault::Tries;
+
 use crate::congestion::Path;
 use crate::packet::{Kind, LAST, Packet, STAMP};
 
@@ -63,12 +65,8 @@ pub struct Sender<S> {
     pub not_before: u64,
     /// Whether a timer runs.
     pub armed: bool,
-    /// When the oldest packet in flight was sent, or the last acknowledgement came.
-    pub progress: u64,
-    /// Timeouts without an answer.
-    pub retries: u32,
-    /// Died of too many.
-    pub dead: bool,
+    /// Timeouts without an answer, since the oldest packet in flight was sent or the last acknowledgement came.
+    pub tries: Tries,
     /// What congestion control may use.
     pub path: Path,
     /// Of congestion control.
@@ -94,9 +92,7 @@ impl<S> Sender<S> {
             queued: false,
             not_before: 0,
             armed: false,
-            progress: 0,
-            retries: 0,
-            dead: false,
+            tries: Tries::default(),
             path,
             state,
             selective: selective.then(Selective::default),
@@ -123,7 +119,7 @@ impl<S> Sender<S> {
         let waits = self.next < self.end || self.selective.as_ref().is_some_and(|s| !s.again.is_empty());
         let flight = u64::from(self.in_flight());
         waits
-            && !self.dead
+            && !self.tries.is_dead()
             && self.start.is_some()
             && (flight == 0 || (flight + 1) * self.path.full <= window)
     }

@@ -59,13 +59,13 @@ pub fn without_paths(balancer: Balancer) -> Option<&'static str> {
 pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) -> Vec<QueuePair> {
     assert!(without_paths(case.routing.balancer).is_none(), "queue pairs have no path of their own");
     let (fabric, draw) = (&*case.fabric, Draw::of(case.seed, case.routing.ecmp, replicate));
-    let mut opened = Opened::new(fabric, draw.draw);
+    let mut opened = Opened::new(fabric, &draw);
     for demand in demands {
         let row = opened.open(demand.job, demand.source, demand.target, demand.queue_pairs) as usize;
         opened.connections[row].bytes = demand.bytes;
     }
     let Opened { connections, queue_pairs: numbers, .. } = opened;
-    let chooser = Chooser::new(fabric, &case.routing, draw.ecmp, draw.draw, connections.clone(), &numbers);
+    let chooser = Chooser::new(fabric, &case.routing, draw, connections.clone(), &numbers);
     let none = LinkMask::none(fabric);
     // As of tables that are made from the start on.
     let planned = if case.routing.replan == Replan::Never { &none } else { down };

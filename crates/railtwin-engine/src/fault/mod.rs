@@ -5,6 +5,8 @@
 //! * [`reaction`]: how long each stage of the network's reaction takes.
 //! * [`transport`]: retransmissions and the death of queue pairs.
 //! * [`timeline`]: all of it in order of time; [`Known`]: who has learnt of it; [`black_hole`]: paths where a segment is bridged.
+//! * [`Aftermath`]: how an engine goes through it: who knows what, and when paths are planned again.
+mod aftermath;
 pub mod black_hole;
 pub mod impairment;
 mod known;
@@ -16,12 +18,13 @@ pub mod transport;
 use railtwin_fabric::CableId;
 use railtwin_units::SimTime;
 
+pub use aftermath::{Aftermath, News};
 pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
 pub use outage::{Outage, events};
 pub use reaction::Reaction;
 pub use timeline::{Change, Moment, View, timeline};
-pub use transport::{Resume, Transport};
+pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// What becomes of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

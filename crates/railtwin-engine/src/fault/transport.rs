@@ -34,16 +34,78 @@ impl Transport {
         let exponent = if self.timeout > 31 { 31 } else { self.timeout };
         SimTime::from_ns(4_096 << exponent)
     }
+}
 
-    /// When retransmission `number` (from 1) of packets first lost at `first_loss` goes out.
-    pub fn retransmission(&self, first_loss: SimTime, number: u32) -> SimTime {
-        first_loss.saturating_add(SimTime::from_ps(self.ack_timeout().ps().saturating_mul(number.into())))
+/// The tries of a queue pair that waits for an answer: its local ACK timer, and how often that ran out in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tries {
+    since: SimTime,
+    count: u32,
+    dead: bool,
+}
+
+/// What a queue pair does when its timer runs out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimedOut {
+    /// It sends again, for so many times in a row now.
+    Again(u32),
+    /// It dies (work completion error 12, `IBV_WC_RETRY_EXC_ERR`): one timeout after its last retransmission. A path
+    /// that is back before that retransmission saves it.
+    Dies,
+}
+
+impl Tries {
+    /// It waits from `since` on.
+    pub const fn from(since: SimTime) -> Self {
+        Self { since, count: 0, dead: false }
     }
 
-    /// When the queue pair dies (work completion error 12, `IBV_WC_RETRY_EXC_ERR`): one timeout after its last
-    /// retransmission. A path that is back before that retransmission saves it.
-    pub fn death(&self, first_loss: SimTime) -> SimTime {
-        self.retransmission(first_loss, self.retry_count + 1)
+    /// Since when the timer runs: the last answer, or the last time it sent with nothing else on its way.
+    #[inline]
+    pub const fn since(&self) -> SimTime {
+        self.since
+    }
+
+    /// Whether it died, of too many or with its job.
+    #[inline]
+    pub const fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// When the timer runs out: it sends again then, or dies.
+    #[inline]
+    pub fn due(&self, transport: &Transport) -> SimTime {
+        self.since.saturating_add(transport.ack_timeout())
+    }
+
+    /// The timer runs anew; what ran out before still counts.
+    #[inline]
+    pub const fn restart(&mut self, now: SimTime) {
+        self.since = now;
+    }
+
+    /// An answer is here: whether it ends a wait that was longer than the timer.
+    #[inline]
+    pub const fn answered(&mut self, now: SimTime) -> bool {
+        let waited = self.count > 0 && !self.dead;
+        (self.since, self.count) = (now, 0);
+        waited
+    }
+
+    /// It dies with its job.
+    pub const fn give_up(&mut self) {
+        self.dead = true;
+    }
+
+    /// The timer has run out at `now`.
+    pub fn time_out(&mut self, now: SimTime, transport: &Transport) -> TimedOut {
+        if self.count >= transport.retry_count {
+            self.dead = true;
+            return TimedOut::Dies;
+        }
+        self.count += 1;
+        self.since = now;
+        TimedOut::Again(self.count)
     }
 }
 
@@ -55,10 +117,30 @@ mod tests {
     fn seven_retries_last_as_long_as_the_exponent_says() {
         let last = |timeout| {
             let transport = Transport { timeout, ..Transport::default() };
-            let last = transport.retransmission(SimTime::ZERO, 7).seconds();
-            assert_eq!(transport.death(SimTime::ZERO).seconds(), last / 7.0 * 8.0);
+            let mut tries = Tries::default();
+            for number in 1..=7 {
+                assert_eq!(tries.time_out(tries.due(&transport), &transport), TimedOut::Again(number));
+            }
+            let (last, death) = (tries.since().seconds(), tries.due(&transport));
+            assert_eq!(tries.time_out(death, &transport), TimedOut::Dies);
+            assert_eq!(death.seconds(), last / 7.0 * 8.0);
             (last * 100.0).round() / 100.0
         };
         assert_eq!([18, 20, 21, 22].map(last), [7.52, 30.06, 60.13, 120.26]);
+    }
+
+    #[test]
+    fn an_answer_gives_back_all_tries_but_to_the_dead() {
+        let transport = Transport { retry_count: 1, ..Transport::default() };
+        let mut tries = Tries::from(SimTime::from_ns(5));
+        assert!(!tries.answered(SimTime::from_ns(7)), "it waited for less than a timeout");
+        assert_eq!(tries.due(&transport), SimTime::from_ns(7) + transport.ack_timeout());
+        for _ in 0..2 {
+            assert_eq!(tries.time_out(tries.due(&transport), &transport), TimedOut::Again(1));
+            assert!(tries.answered(tries.since()));
+        }
+        assert_eq!(tries.time_out(tries.due(&transport), &transport), TimedOut::Again(1));
+        assert_eq!(tries.time_out(tries.due(&transport), &transport), TimedOut::Dies);
+        assert!(tries.is_dead() && !tries.answered(tries.since()) && tries.is_dead());
     }
 }

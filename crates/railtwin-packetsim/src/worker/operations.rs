@@ -356,7 +356,7 @@ impl<C: Control> Host<C> {
         }
         for sender in &mut self.senders {
             if shared.job_of(sender.queue_pair) == job {
-                sender.dead = true;
+                sender.tries.give_up();
             }
         }
     }
