@@ -233,6 +233,8 @@ fn detectors_go_by_the_thresholds_of_the_scenario() {
     let hang = "[[fault]]\nat = \"0.4 s\"\nrank = \"train/6\"\nkind = \"hang\"\n[telemetry]\nsteps = 90\n";
     let told_at = |limit: &str| {
         let run = run(&format!("{HOSTS}{hang}[telemetry.detectors]\nhang = \"{limit}\"\n"), EngineName::Flow);
+        let page = run.payload().unwrap().to_string();
+        assert!(page.contains(&format!("\"{limit}\"")) && page.contains("\"200 ms\""), "the page has them");
         run.figure("found_after").unwrap()
     };
     let [soon, late] = ["2 s", "40 s"].map(told_at);

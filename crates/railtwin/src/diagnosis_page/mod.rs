@@ -132,8 +132,8 @@ fn settings(settings: &railtwin_diagnosis::Settings) -> Vec<Value> {
         ("slow", format!("{} beyond what is alike", share(settings.slow_share))),
         ("window", format!("{} operations", settings.window)),
         ("deviations", settings.deviations.to_string()),
-        ("hang", format!("{} s", settings.hang.seconds())),
-        ("pause", format!("{} ms", 1e3 * settings.pause.seconds())),
+        ("hang", format!("{} s", settings.hang.ps() as f64 / 1e12)),
+        ("pause", format!("{} ms", settings.pause.ps() as f64 / 1e9)),
         ("latency", format!("{} beyond the baseline", share(settings.latency_share))),
     ];
     all.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
