@@ -288,8 +288,18 @@ mod tests {
             let text = PAPERS.iter().find(|(name, _)| *name == source);
             let (name, text) = text.unwrap_or_else(|| panic!("{} names {source}", row.id));
             let question = Question::of_text(name, text, Path::new(".")).with_files(FILES);
+            let mut points = Vec::new();
             for point in question.points().unwrap() {
                 question.resolve(&point.scenario).unwrap();
+                points.push(Point::new(&point.label, Vec::new()));
+            }
+            for wanted in row.figures.iter().filter(|wanted| wanted.skipped.is_none()) {
+                assert!(
+                    wanted.from.fits_one_of(&points),
+                    "{}: no point of {name} is {:?}",
+                    row.id,
+                    wanted.from
+                );
             }
             for other in row.figures.iter().filter_map(|wanted| wanted.from.against()) {
                 assert!(PAPERS.iter().any(|(name, _)| *name == other), "{} names {other}", row.id);

@@ -67,6 +67,12 @@ impl Picked {
         self.against.as_deref()
     }
 
+    /// Whether a point is where the figure is taken.
+    #[cfg(test)]
+    pub(crate) fn fits_one_of(&self, points: &[Point]) -> bool {
+        points.iter().any(|point| point.has(&self.at))
+    }
+
     /// The value at `points`, where it is a share as one of `others`; why there is none where no point that fits has the
     /// figure, or one has it without a value.
     ///
