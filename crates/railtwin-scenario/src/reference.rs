@@ -74,20 +74,7 @@ fn rows(page: &mut String, keys: &'static [Key]) -> Vec<&'static Table> {
         }
         let _ = writeln!(page, "| `{}` | {value} | {} |", key.name, key.help().replace('|', "\\|"));
     }
-    keys.iter().filter_map(|key| within(&key.kind)).collect()
-}
-
-/// The table that a value holds.
-fn within(kind: &Kind) -> Option<&'static Table> {
-    match kind {
-        Kind::Section(table)
-        | Kind::Sections(table)
-        | Kind::Value(table)
-        | Kind::Named(table)
-        | Kind::ChoiceOrValue(_, table, _) => Some(table),
-        Kind::List(item) => within(item),
-        _ => None,
-    }
+    keys.iter().filter_map(|key| key.kind.table()).collect()
 }
 
 /// What a value may be, in words.

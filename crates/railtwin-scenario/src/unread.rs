@@ -1,5 +1,6 @@
 //! Keys that are written and that the engine of the scenario does not read: said, so that none is silent.
 use railtwin_units::keys::{Key, Kind, Reader, Table};
+use railtwin_units::{Bytes, Rate, SimTime};
 use toml::Value;
 
 use crate::keys::SCENARIO;
@@ -41,7 +42,7 @@ fn walk(table: &'static Table, value: &Value, path: &str, other: Reader, found: 
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 if key.reader == other {
                     written(key, value, &path, found);
-                } else if let Some(inner) = within(&key.kind) {
+                } else if let Some(inner) = key.kind.table() {
                     walk(inner, value, &path, other, found);
                 }
             }
@@ -52,7 +53,7 @@ fn walk(table: &'static Table, value: &Value, path: &str, other: Reader, found: 
 
 /// Collects what differs from the default in a value that is not read.
 fn written(key: &'static Key, value: &Value, path: &str, found: &mut Vec<String>) {
-    match (within(&key.kind), value) {
+    match (key.kind.table(), value) {
         (Some(table), Value::Table(entries)) if matches!(key.kind, Kind::Section(_)) => {
             for (name, value) in entries {
                 if let Some(key) = table.any_key(name) {
@@ -70,17 +71,52 @@ fn written(key: &'static Key, value: &Value, path: &str, found: &mut Vec<String>
                 value => value.to_string(),
             };
             let default = key.default.and_then(|default| default());
-            if default != Some(text) && !found.iter().any(|known| known == path) {
+            let is_default = default.is_some_and(|default| same(&default, &text));
+            if !is_default && !found.iter().any(|known| known == path) {
                 found.push(path.to_owned());
             }
         }
     }
 }
 
-fn within(kind: &Kind) -> Option<&'static Table> {
-    match kind {
-        Kind::Section(table) | Kind::Sections(table) | Kind::Value(table) => Some(table),
-        Kind::ChoiceOrValue(_, table, _) => Some(table),
-        _ => None,
+/// Whether two texts are one value: defaults are written short, and a scenario exactly.
+fn same(one: &str, other: &str) -> bool {
+    fn equal<T: std::str::FromStr + PartialEq>(one: &str, other: &str) -> bool {
+        matches!((one.parse::<T>(), other.parse::<T>()), (Ok(one), Ok(other)) if one == other)
+    }
+    one == other
+        || equal::<Bytes>(one, other)
+        || equal::<Rate>(one, other)
+        || equal::<SimTime>(one, other)
+        || equal::<f64>(one, other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "schema = 1\nname = \"a\"\nfabric = { preset = \"hpn\" }\n";
+
+    fn unread(text: &str) -> Option<String> {
+        Scenario::parse("a.toml", &format!("{HEAD}{text}")).unwrap().unread()
+    }
+
+    /// One key that is read brings all defaults of its section into the canonical text.
+    #[test]
+    fn defaults_are_not_told() {
+        assert_eq!(unread("[packet]\npayload = \"1024 B\"\n"), None);
+        assert_eq!(unread("[packet]\npayload = \"1024 B\"\nnic = { receive_buffer = \"1000 kB\" }\n"), None);
+        assert_eq!(unread("engine = \"packet\"\n[transport]\ntimeout = 4\n[run]\nsteps = 2\n"), None);
+    }
+
+    #[test]
+    fn what_is_not_read_is_told_by_name() {
+        let flow = unread("[packet]\nwatchdog = \"1 ms\"\n[switch.leaf]\nbuffer = \"1 MB\"\n").unwrap();
+        assert_eq!(
+            flow,
+            "the flow engine does not read packet.watchdog and switch.leaf.buffer: they change nothing"
+        );
+        let packet = unread("engine = \"packet\"\n[transport]\nresume = \"timeout\"\n").unwrap();
+        assert_eq!(packet, "the packet engine does not read transport.resume: it changes nothing");
     }
 }

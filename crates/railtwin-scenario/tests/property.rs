@@ -95,20 +95,8 @@ fn all_keys(table: &'static Table, found: &mut BTreeSet<String>) {
     let keys = table.keys.iter().chain(table.variants().flat_map(|variant| variant.keys));
     for key in keys {
         if found.insert(format!("{} {}", table.title, key.name)) {
-            inner(&key.kind).into_iter().for_each(|inner| all_keys(inner, found));
+            key.kind.table().into_iter().for_each(|inner| all_keys(inner, found));
         }
-    }
-}
-
-fn inner(kind: &'static Kind) -> Option<&'static Table> {
-    match kind {
-        Kind::Section(table)
-        | Kind::Sections(table)
-        | Kind::Value(table)
-        | Kind::Named(table)
-        | Kind::ChoiceOrValue(_, table, _) => Some(table),
-        Kind::List(item) => inner(item),
-        _ => None,
     }
 }
 
@@ -124,7 +112,7 @@ fn written(table: &'static Table, value: &Value, found: &mut BTreeSet<String>) {
                     (Kind::Named(inner), Value::Table(figures)) => {
                         figures.values().for_each(|figure| written(inner, figure, found));
                     }
-                    _ => inner(&key.kind).into_iter().for_each(|inner| written(inner, value, found)),
+                    _ => key.kind.table().into_iter().for_each(|inner| written(inner, value, found)),
                 }
             }
         }
@@ -139,7 +127,7 @@ fn every_key_can_be_written() {
     let mut missing = BTreeSet::new();
     for key in keys().keys {
         let mut wanted = BTreeSet::from([format!("{} {}", keys().title, key.name)]);
-        inner(&key.kind).into_iter().for_each(|table| all_keys(table, &mut wanted));
+        key.kind.table().into_iter().for_each(|table| all_keys(table, &mut wanted));
         let one = section(key);
         for _ in 0..5_000 {
             let value = one.new_tree(&mut lot).unwrap().current();

@@ -64,6 +64,21 @@ pub enum Kind {
     Conditions,
 }
 
+impl Kind {
+    /// The table that a value holds.
+    pub const fn table(&self) -> Option<&'static Table> {
+        match self {
+            Self::Section(table)
+            | Self::Sections(table)
+            | Self::Value(table)
+            | Self::Named(table)
+            | Self::ChoiceOrValue(_, table, _) => Some(table),
+            Self::List(item) => item.table(),
+            _ => None,
+        }
+    }
+}
+
 /// Which engine reads a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {

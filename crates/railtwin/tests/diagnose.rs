@@ -45,6 +45,25 @@ fn told(findings: &[Finding]) -> Vec<(String, f64)> {
     all
 }
 
+/// Thresholds of a scenario hold for its run folder too.
+#[test]
+fn a_run_folder_is_looked_at_with_its_own_thresholds() {
+    let file = regressions("find-hang").remove(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for limit in ["5 s", "60 s"] {
+        let run = run(&file, &format!("{text}\n[telemetry.detectors]\nhang = \"{limit}\"\n"));
+        let written = tempfile::tempdir().unwrap();
+        let folder = written.path().join("run");
+        run.write(&folder).unwrap();
+        let (first, second) = (told(&run.telemetry.unwrap().findings), told(&of_folder(&folder).findings));
+        assert!(!first.is_empty());
+        assert_eq!(
+            first.iter().map(|one| &one.0).collect::<Vec<_>>(),
+            second.iter().map(|one| &one.0).collect::<Vec<_>>()
+        );
+    }
+}
+
 #[test]
 fn a_run_folder_is_diagnosed_as_the_run_was() {
     let mut accusing = 0;

@@ -67,13 +67,20 @@ pub struct Diagnosed {
     pub engine: Option<String>,
 }
 
+/// The thresholds of the scenario of a run folder; the defaults for files of a cluster.
+fn thresholds(question: Option<&Question>) -> Result<Settings, Error> {
+    let Some(question) = question else { return Ok(Settings::default()) };
+    let telemetry = question.points()?.into_iter().next().and_then(|point| point.scenario.telemetry);
+    Ok(telemetry.map(|telemetry| telemetry.detectors).unwrap_or_default())
+}
+
 /// Looks at everything that was read. `fabric` is a scenario whose fabric, and placement of its first job, hold; a run
 /// folder brings its own. `job` names the job where files do not.
 ///
 /// # Errors
 /// Those of the scenario; [`Error::Argument`] for a fabric that has none of the hosts.
 pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<Diagnosed, Error> {
-    let settings = Settings::default();
+    let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
     let Inputs { merged, compute: computed, flight_recorder, question, engine, observation, unread, notes } =

@@ -100,6 +100,10 @@ impl Scenario {
             if let Some((key, (message, hint))) = trouble_of_fault(fault) {
                 return Err(place.error(&format!("fault.{key}"), message, Some(hint)));
             }
+            if fault.kind == FaultKind::WrongCable {
+                let hint = "write it into the scenario";
+                return Err(place.error("fault", "the fabric is cabled already", Some(hint)));
+            }
         }
         let copies = |job: &JobSpec| job.count as usize;
         let specs = self.jobs.iter().flat_map(|job| std::iter::repeat_n(job, copies(job)));

@@ -36,6 +36,31 @@ railtwin_units::section! {
     }
 }
 
+impl TelemetrySpec {
+    /// Thresholds that are written and that nothing is held against, with the reason.
+    pub(crate) fn idle_thresholds(&self) -> Vec<String> {
+        let (own, default) = (&self.detectors, Settings::default());
+        let idle = |key: &str, why: &str| format!("telemetry.detectors.{key} changes nothing: {why}");
+        if !self.diagnose && *own != default {
+            return vec!["telemetry.detectors changes nothing: diagnose = false".to_owned()];
+        }
+        let of_counters = [
+            ("pause", own.pause != default.pause),
+            ("buffer_share", own.buffer_share != default.buffer_share),
+            ("paused_share", own.paused_share != default.paused_share),
+        ];
+        let mut all = Vec::new();
+        if self.counters.is_none() {
+            let written = of_counters.iter().filter(|(_, written)| *written);
+            all.extend(written.map(|(key, _)| idle(key, "no counters are read")));
+        }
+        if self.probes.is_none() && own.latency_share != default.latency_share {
+            all.push(idle("latency_share", "nothing is probed"));
+        }
+        all
+    }
+}
+
 railtwin_units::choice! {
     /// How much healthy ranks vary.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
