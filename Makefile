@@ -57,7 +57,7 @@ fuzz: need $(COMMAND) ## 10,000 mutated scenarios and 5,000 mutated foreign file
 	@scripts/fuzz $(FUZZ)
 
 .PHONY: setup
-setup: need-all $(COMMAND) $(MODULE) ## build everything without running it
+setup: need-all $(COMMAND) $(if $(MODULE),$(MODULE)-release) ## build everything without running it
 
 .PHONY: need need-lint need-all
 need:
@@ -85,10 +85,12 @@ web/dist/report.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@scripts/step "python: environment" scripts/venv
 	@touch $@
 
-# Its own target folder: features differ from the command's, and a shared folder would build both again and again.
-.venv/.module: .venv/.tools $(RUST_SOURCES) $(PAGE)
-	@CARGO_TARGET_DIR=$(CURDIR)/target/python VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" \
-		scripts/step -q "python: module" maturin develop -q --release $$(test ! -x .venv/bin/uv || echo --uv)
+# The module shares with the command (release), or with the tests (dev), whatever it does not need for itself:
+# crates/railtwin-features says why. `make test` leaves the one that is built for tests in .venv.
+.venv/.module .venv/.module-release: .venv/.tools $(RUST_SOURCES) $(PAGE)
+	@VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" scripts/step -q "python: module" \
+		maturin develop -q $(if $(filter %-release,$@),--release) $$(test ! -x .venv/bin/uv || echo --uv)
+	@rm -f .venv/.module .venv/.module-release
 	@touch $@
 
 # Called before the first thing that a missing tool would break, whatever door was taken.
