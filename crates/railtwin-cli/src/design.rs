@@ -7,7 +7,7 @@ use clap::Args;
 use railtwin::Question;
 use railtwin_fabric::FabricError;
 use railtwin_fabric::design::{DesignReport, TierReport};
-use railtwin_scenario::{FabricSpec, PresetSpec, ScenarioError, SettingsText, expand};
+use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand};
 use serde_json::json;
 
 use crate::table::{TextTable, grouped};
@@ -81,8 +81,8 @@ impl DesignArgs {
 }
 
 fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliError> {
-    if !PresetSpec::NAMES.contains(&args.what.as_str()) {
-        let names = PresetSpec::NAMES.join(", ");
+    if !Preset::NAMES.contains(&args.what.as_str()) {
+        let names = Preset::NAMES.join(", ");
         let message = format!("there is no preset called {:?}", args.what);
         return Err(CliError::input(message, format!("presets are {names}; a scenario file ends in .toml")));
     }
@@ -142,7 +142,7 @@ fn no_preset(what: &str) -> CliError {
 }
 
 /// Builds and counts a fabric; the time that the building took goes to `notes`.
-fn build(preset: &PresetSpec, notes: &mut dyn Write) -> Result<Result<DesignReport, FabricError>, CliError> {
+fn build(preset: &Preset, notes: &mut dyn Write) -> Result<Result<DesignReport, FabricError>, CliError> {
     let start = Instant::now();
     let fabric = match preset.build() {
         Ok(fabric) => fabric,

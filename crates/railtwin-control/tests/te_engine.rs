@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicy};
 use railtwin_fabric::preset::{FatTree, Hpn};
-use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, HostModel};
+use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, HostSpec};
 use railtwin_routing::{Forwarding, LinkMask, NicPort, Prefixes};
 use railtwin_testkit::fabrics::{self, nics};
 use railtwin_units::Rate;
@@ -166,7 +166,7 @@ fn what_has_no_way_is_said() {
 /// A NIC with one leaf left takes only ways to that leaf, whatever the rest of its prefix can do.
 #[test]
 fn prefixes_with_lost_leaves_still_conserve_flow() {
-    let pod = fabrics::hpn(HostModel::hgx_h800(), 2, 4, 4);
+    let pod = fabrics::hpn(HostSpec::default(), 2, 4, 4);
     let fabric = Hpn { planes: false, ..pod }.build().expect("valid");
     let target = |host| fabric.nic(HostId(host), 0);
     let mut mask = LinkMask::none(&fabric);

@@ -143,6 +143,7 @@ impl ClosSpec {
     /// [`FabricError`] naming the field, its value and what would be accepted.
     pub fn check(&self) -> Result<(), FabricError> {
         self.host.check()?;
+        self.check_bounds()?;
         for (field, value) in
             [("pods", self.pods), ("segments", self.segments), ("hosts", self.hosts), ("tors", self.tors)]
         {

@@ -171,9 +171,8 @@ pub fn single_points_of_failure(fabric: &Fabric, tier: u8) -> Vec<DeviceId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostSpec;
     use crate::preset::{Hpn, LeafSpine};
-    use crate::{HostModel, NicModel};
-    use railtwin_units::Rate;
 
     #[test]
     fn a_dual_tor_fabric_has_no_leaf_that_cuts_a_nic_off() {
@@ -198,8 +197,7 @@ mod tests {
             let spec = Hpn { pods, segments: Some(segments), hosts: Some(2), dual_tor, ..Hpn::default() };
             spec.build().unwrap()
         };
-        let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(400) };
-        let host = HostModel { nic, ..HostModel::hgx_h800() };
+        let host = HostSpec { nic_ports: Some(1), ..HostSpec::default() };
         let mut found = 0;
         let leaf_spine = LeafSpine { host, uplinks: 1, ..LeafSpine::default() }.build().unwrap();
         for fabric in [hpn(1, 1, true), hpn(2, 2, true), hpn(1, 2, false), leaf_spine] {
@@ -228,8 +226,7 @@ mod tests {
 
     #[test]
     fn the_only_spine_is_a_single_point_of_failure() {
-        let nic = NicModel { ports: 1, port_capacity: Rate::from_gbps(400) };
-        let host = HostModel { nic, ..HostModel::hgx_h800() };
+        let host = HostSpec { nic_ports: Some(1), ..HostSpec::default() };
         let fabric = LeafSpine { host, uplinks: 1, ..LeafSpine::default() }.build().unwrap();
         assert_eq!(single_points_of_failure(&fabric, 2).len(), 1);
     }

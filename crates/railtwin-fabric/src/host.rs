@@ -3,6 +3,9 @@ use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::error::FabricError;
 
+/// Bound of NICs of a host in scenarios.
+pub(crate) const MOST_NICS: i64 = 1024;
+
 /// A network adapter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NicModel {

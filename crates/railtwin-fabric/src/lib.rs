@@ -6,7 +6,7 @@
 //!
 //! * [`graph`]: the columns and their accessors.
 //! * [`builder`]: the only way to make a [`Fabric`].
-//! * [`host`]: host models.
+//! * [`host`]: host models; [`host_spec`]: what is changed in one.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
 //!
@@ -15,7 +15,7 @@
 //! let fabric = Hpn::default().build().unwrap();
 //! assert_eq!(railtwin_fabric::design::DesignReport::of(&fabric).gpus_active, 15_360);
 //! ```
-mod ai_zone;
+mod bounds;
 pub mod builder;
 pub mod clos;
 pub mod connectivity;
@@ -23,6 +23,7 @@ pub mod design;
 pub mod error;
 pub mod graph;
 pub mod host;
+pub mod host_spec;
 pub mod name;
 pub mod preset;
 
@@ -31,3 +32,4 @@ pub use graph::{
     CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole, SwitchPlace,
 };
 pub use host::{HostModel, NicModel};
+pub use host_spec::{HostCaps, HostSpec};

@@ -11,11 +11,10 @@ use std::process::Command;
 use std::time::Instant;
 
 use railtwin_engine::{Case, Engine};
-use railtwin_fabric::HostModel;
 use railtwin_flowsim::FlowEngine;
 use railtwin_flowsim::max_min::{Problem, Solver, check_optimal};
 use railtwin_testkit::{cases, fabrics};
-use railtwin_units::{Rate, SimTime, stream};
+use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Algorithm, Collective};
 use rand::RngExt;
 
@@ -133,7 +132,7 @@ fn compare_solvers(peer: &Path) {
 
 /// A ring all-reduce over one leaf without any delay.
 fn ring(hosts: u32) -> Case {
-    let mut leaf = fabrics::one_leaf(HostModel::plain(Rate::from_gbps(100)), hosts);
+    let mut leaf = fabrics::one_leaf(fabrics::plain_host(1, 100), hosts);
     (leaf.delay, leaf.switch_latency) = (SimTime::ZERO, SimTime::ZERO);
     let fabric = leaf.build().expect("the preset builds");
     cases::collective(fabric, Collective::AllReduce, Algorithm::Ring, RING_BYTES)

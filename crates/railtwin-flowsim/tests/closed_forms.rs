@@ -2,17 +2,17 @@
 use railtwin_control::PlacementPolicy;
 use railtwin_engine::{CableState, Case, Engine, Fault, RunLog, Split};
 use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
+use railtwin_fabric::{CableClass, Fabric, HostSpec, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::closed_forms::ring_bytes;
 use railtwin_testkit::{cases, fabrics, works};
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective};
 
 /// One leaf, `hosts` hosts of `gpus` GPUs, NICs of one 400 Gbps port, no delays.
 fn one_leaf(hosts: u32, gpus: u32) -> Fabric {
-    let mut host = fabrics::host(gpus, 1, 400);
-    (host.nvlink_delay, host.pcie_delay) = (SimTime::ZERO, SimTime::ZERO);
+    let none = Some(SimTime::ZERO);
+    let host = HostSpec { nvlink_delay: none, pcie_delay: none, ..fabrics::host(gpus, 1, 400) };
     let spec = fabrics::one_leaf(host, hosts);
     LeafSpine { delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec }
         .build()
@@ -65,7 +65,7 @@ fn all_to_all_is_held_by_what_leaves_a_host() {
 
 #[test]
 fn latency_is_paid_once_for_every_stage() {
-    let mut fabric = fabrics::one_leaf(HostModel::plain(Rate::from_gbps(400)), 4);
+    let mut fabric = fabrics::one_leaf(fabrics::plain_host(1, 400), 4);
     fabric.switch_latency = SimTime::from_ns(700);
     fabric.delay = SimTime::from_ns(300);
     let plan = works::collective(4, Collective::AllGather, Algorithm::Ring, 4, 1);
@@ -236,7 +236,7 @@ fn a_cable_down_for_a_while_costs_that_while() {
 #[test]
 fn a_dual_port_nic_goes_on_at_half_rate() {
     // The full NVLink of an H100: on an H800 the NVSwitch would hold the healthy run.
-    let host = HostModel::hgx_h100();
+    let host = HostSpec::named("hgx-h100");
     let fabric = Hpn { host, segments: Some(1), hosts: Some(2), spare_hosts: Some(0), ..Hpn::default() };
     let fabric = fabric.build().unwrap();
     let plan = works::collective(16, Collective::AllReduce, Algorithm::Nvls, 8_000_000_000, 1);

@@ -8,7 +8,7 @@ use railtwin_engine::{
     Balancer, CableState, Case, Engine, Fault, Reaction, RoutingCase, RunLog, Split, WorkGraph,
 };
 use railtwin_fabric::preset::{Hpn, LeafSpine};
-use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
+use railtwin_fabric::{CableClass, Fabric, HostModel, HostSpec, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_routing::LinkMask;
 use railtwin_testkit::fabrics::network_cables;
@@ -51,7 +51,7 @@ fn draws() -> impl Strategy<Value = Draw> {
 }
 
 /// Hosts of four GPUs, to keep cases small.
-fn host(ports: u32) -> HostModel {
+fn host(ports: u32) -> HostSpec {
     fabrics::host(4, ports, 200)
 }
 
@@ -189,12 +189,17 @@ proptest! {
     #[test]
     fn k_times_the_capacity_takes_a_kth_of_the_time(draw in draws(), k in 2u64..7) {
         let make = |k: u64| {
-            let mut host = host(1);
-            (host.nvlink_delay, host.pcie_delay) = (SimTime::ZERO, SimTime::ZERO);
             let scale = |rate: Rate| Rate::from_bits_per_s(rate.bits_per_s() * k);
-            host.nvlink = host.nvlink.map(scale);
-            host.pcie = scale(host.pcie);
-            host.nic.port_capacity = scale(host.nic.port_capacity);
+            let (own, none) = (host(1), Some(SimTime::ZERO));
+            let model = HostModel::hgx_h800();
+            let host = HostSpec {
+                nvlink: model.nvlink.map(scale),
+                nvlink_delay: none,
+                pcie: Some(scale(model.pcie)),
+                pcie_delay: none,
+                nic_port_capacity: own.nic_port_capacity.map(scale),
+                ..own
+            };
             let spec = fabrics::leaves(host, 4, 3, 2);
             let uplink_capacity = scale(spec.uplink_capacity);
             let spec = LeafSpine { uplink_capacity, delay: SimTime::ZERO, switch_latency: SimTime::ZERO, ..spec };

@@ -3,14 +3,14 @@
 use railtwin_engine::bundles::Strand;
 use railtwin_engine::{BundleTable, BundleWriter, RunLog, WorkGraph};
 use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{CableClass, Fabric, HostModel, LinkId};
+use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::{fabrics, works};
 use railtwin_units::{Rate, SimTime};
 
 /// Two leaves under a spine by links of 1 bps, hosts at 400 Gbps.
 fn fabric() -> Fabric {
-    let host = HostModel::plain(Rate::from_gbps(400));
+    let host = fabrics::plain_host(1, 400);
     let uplink_capacity = Rate::from_bits_per_s(1);
     LeafSpine { uplink_capacity, ..fabrics::leaves(host, 2, 2, 1) }.build().unwrap()
 }

@@ -11,11 +11,11 @@ use railtwin_engine::{
     Balancer, Case, Engine, Impairment, Outage, Pace, RankFault, RankTrouble, Reaction, Replan, Resume,
     RoutingCase, RunLog, Split, Transport, WorkGraph,
 };
+use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::Hpn;
-use railtwin_fabric::{Fabric, HostModel};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::{fabrics, near, us};
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
 /// A job as drawn: hosts, and its operations by kind, bytes and times.
@@ -97,7 +97,7 @@ fn fabric(kind: u8) -> Fabric {
         0 => fabrics::hpn(host(2), 2, 4, 2).build(),
         1 => Hpn { planes: false, ..fabrics::hpn(host(2), 2, 4, 2) }.build(),
         2 => fabrics::leaves(host(1), 4, 2, 3).build(),
-        _ => fabrics::leaves(HostModel::plain(Rate::from_gbps(400)), 4, 4, 3).build(),
+        _ => fabrics::leaves(fabrics::plain_host(1, 400), 4, 4, 3).build(),
     }
     .unwrap()
 }

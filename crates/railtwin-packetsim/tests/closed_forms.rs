@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railtwin_engine::Balancer;
 use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{Fabric, HostModel};
+use railtwin_fabric::{Fabric, HostSpec};
 use railtwin_testkit::cases::pairs;
 use railtwin_testkit::closed_forms::{BYTE, CONTROL, FULL, US, on_wire, tandem, wire};
 use railtwin_testkit::fabrics::{leaf_spine, t128};
@@ -51,7 +51,7 @@ fn links_of_other_rates_on_the_way_take_their_own_time() {
 
 #[test]
 fn pcie_delays_the_first_byte_at_the_source_and_the_last_at_the_target() {
-    let host = HostModel { pcie_delay: SimTime::from_ns(700), ..HostModel::plain(Rate::from_gbps(100)) };
+    let host = HostSpec { pcie_delay: Some(SimTime::from_ns(700)), ..fabrics::plain_host(1, 100) };
     let (delay, switch_latency) = (us(1), SimTime::from_ns(300));
     let spec = LeafSpine { delay, switch_latency, ..fabrics::one_leaf(host, 2) };
     let fabric = Arc::new(spec.build().unwrap());
@@ -65,7 +65,7 @@ fn pcie_delays_the_first_byte_at_the_source_and_the_last_at_the_target() {
 #[test]
 fn a_slower_pcie_sets_the_pace_of_a_long_message() {
     // 50 Gbps into GPU memory behind a port of 100 Gbps: PCIe adds its own serialisation, and nothing else.
-    let host = HostModel { pcie: Rate::from_gbps(50), ..HostModel::plain(Rate::from_gbps(100)) };
+    let host = HostSpec { pcie: Some(Rate::from_gbps(50)), ..fabrics::plain_host(1, 100) };
     let fabric = fabrics::one_leaf(host, 2).build().unwrap();
     let log = run(&pairs(fabric, &[(0, 1)], 2_000_000));
     let floor = on_wire(2_000_000) * 2 * BYTE;

@@ -9,7 +9,7 @@ use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::{Admission, Buffer, Credit, Pfc, Priority, SwitchModel, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, IncidentKind, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::preset::LeafSpine;
-use railtwin_fabric::{CableClass, HostModel, LinkId};
+use railtwin_fabric::{CableClass, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_testkit::cases::{collective, pairs};
 use railtwin_testkit::closed_forms::{BYTE, CONTROL, FULL, US, on_wire, tandem, wire};
@@ -122,7 +122,7 @@ fn draws() -> impl Strategy<Value = Draw> {
 impl Draw {
     fn case(&self) -> Case {
         let hosts = 3 * self.hosts;
-        let host = HostModel::plain(Rate::from_gbps(self.rates.0));
+        let host = fabrics::plain_host(1, self.rates.0);
         let preset = LeafSpine {
             uplink_capacity: Rate::from_gbps(self.rates.1),
             delay: SimTime::from_ns(self.delay),

@@ -8,10 +8,10 @@ use railtwin_units::SimTime;
 
 use crate::error::Problem;
 use crate::expect::Bounds;
-use crate::job::{ALL_JOBS, JobSize, JobSpec, Placement};
 use crate::scenario::Scenario;
 use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;
+use crate::section::job::{ALL_JOBS, JobSize, JobSpec, Placement};
 use crate::section::packet::troubles_of_packets;
 use crate::tree::{Node, steps};
 

@@ -1,26 +1,43 @@
 //! `[expect]`: bounds that make a scenario a test.
 use std::fmt;
 
+use railtwin_units::keys::{Keyed, Kind, Table, joined, key};
 use railtwin_units::{Bytes, Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
-/// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are
-/// settled when it is expanded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bounds {
-    /// The least that is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<Amount>,
-    /// The most that is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<Amount>,
-    /// The value that is expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equals: Option<Amount>,
-    /// How far from `equals` is accepted, as a share of it; none = not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tolerance: Option<f64>,
+railtwin_units::section! {
+    /// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are settled when it is
+    /// expanded.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Bounds "[expect]" {
+        /// The least that is accepted.
+        #[key(fixed)]
+        pub at_least: Option<Amount> = None,
+        /// The most that is accepted.
+        #[key(fixed)]
+        pub at_most: Option<Amount> = None,
+        /// The value that is expected.
+        #[key(fixed)]
+        pub equals: Option<Amount> = None,
+        /// How far from `equals` is accepted, as a share of it; default not at all.
+        #[key(fixed)]
+        pub tolerance: Option<f64> = None,
+    }
 }
+
+/// Bounds as a text has them: with the points of a sweep that they hold for.
+pub(crate) static BOUNDS: Table = Table {
+    keys: &joined::<{ Bounds::TABLE.keys.len() + 1 }>(&[
+        Bounds::TABLE.keys,
+        &[key(
+            "when",
+            Kind::Conditions,
+            "Points of a sweep that this holds for, by the values of their keys.",
+        )
+        .fixed()],
+    ]),
+    ..Bounds::TABLE
+};
 
 impl Bounds {
     /// Whether `value`, in base units ([`Amount::base`]), is accepted. NaN never is.
@@ -92,6 +109,14 @@ impl fmt::Display for Amount {
             Self::Size(size) => size.fmt(out),
             Self::Rate(rate) => rate.fmt(out),
         }
+    }
+}
+
+impl Keyed for Amount {
+    const KIND: Kind = Kind::Amount;
+
+    fn shown(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The JSON Schema of a scenario, made of the same description of its keys that the checks use.
 use serde_json::{Map, Value, json};
 
-use crate::keys::SCENARIO;
+use crate::scenario::SCENARIO;
 use crate::scenario::SCHEMA;
 use railtwin_units::keys::{Key, Kind, Table, Variant};
 

@@ -30,51 +30,27 @@
     reason = "an error ends the reading: moving a few words more costs nothing"
 )]
 
-mod ai_zone_spec;
 mod check;
 mod consistency;
 mod error;
 mod expect;
-mod fabric_bounds;
-mod fabric_spec;
-mod host_caps;
-mod host_spec;
-mod job;
 mod json_schema;
-mod keys;
-mod keys_fabric;
 mod parse;
 mod reference;
 mod remarks;
 mod resolve;
-mod resolve_caps;
-mod resolve_htsim;
-mod resolve_job;
-mod resolve_lingjun;
-mod resolve_memory;
-mod resolve_size;
 mod scenario;
 mod section;
 mod settings;
 mod settle;
 mod suggest;
 mod sweep;
-mod traffic_spec;
 mod tree;
 mod unread;
 
-pub use ai_zone_spec::AiZoneSpec;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
-pub use fabric_spec::{
-    DcnPlusSpec, FabricSpec, FatTreeSpec, HpnSpec, HtsimSpec, LeafSpineSpec, LingjunSpec, PresetSpec,
-};
-pub use host_spec::{HostCaps, HostSpec};
-pub use job::{
-    ALL_JOBS, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, Work, Workload,
-};
 pub use json_schema::json_schema;
-pub use keys::keys;
 // Values of keys that are declared where they are read.
 pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::packet::{
@@ -82,18 +58,23 @@ pub use railtwin_engine::packet::{
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
-pub use railtwin_fabric::preset::Tier2;
+pub use railtwin_fabric::preset::{Preset, Tier2};
+pub use railtwin_fabric::{HostCaps, HostSpec};
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
-pub use scenario::{CapSpec, EngineName, GainSpec, RunSpec, SCHEMA, Scenario};
+pub use scenario::{EngineName, GainSpec, RunSpec, SCHEMA, Scenario, keys};
+pub use section::fabric::{CapSpec, FabricSpec, HtsimSpec, LingjunSpec};
 pub use section::failures::resolve::expected_faults;
-pub use section::failures::{FailuresSpec, RateSpec, Repairs};
+pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};
 pub use section::fault::rules::FaultRule;
 pub use section::fault::{Direction, FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
+pub use section::job::{
+    ALL_JOBS, ChakraSpec, CollectiveSpec, ConnectionsSpec, Incast, JobSize, JobSpec, MemoryRule, Per,
+    Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
+};
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};
-pub use traffic_spec::TrafficSpec;

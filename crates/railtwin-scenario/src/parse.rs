@@ -2,7 +2,7 @@
 use crate::check::check;
 use crate::consistency::{check_fields, check_whole, name_jobs};
 use crate::error::{Problem, ScenarioError};
-use crate::keys::SCENARIO;
+use crate::scenario::SCENARIO;
 use crate::scenario::Scenario;
 use crate::sweep::{axes, expand};
 use crate::tree::{Node, path_text, steps};

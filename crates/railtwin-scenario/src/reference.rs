@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use railtwin_units::Bytes;
 use railtwin_units::keys::{Key, Kind, Table};
 
-use crate::keys::SCENARIO;
+use crate::scenario::SCENARIO;
 use crate::section::fault::rules::FaultRule;
 use crate::section::fault::{FaultKind, FaultSpec};
 

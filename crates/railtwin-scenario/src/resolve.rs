@@ -5,12 +5,11 @@ use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::{Case, IntraHostCap, Pace, WorkGraph};
 use railtwin_fabric::Fabric;
 
-use crate::fabric_bounds::note_of_chip;
-use crate::resolve_job::Planner;
-use crate::resolve_size::check_size;
 use crate::section::fault::resolve::{self as faults, Ground};
+use crate::section::job::resolve::Planner;
+use crate::section::job::size::check_size;
 use crate::section::packet::packets;
-use crate::{FabricSpec, JobSize, JobSpec, Placement, Scenario, ScenarioError};
+use crate::{JobSize, JobSpec, Placement, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -31,20 +30,6 @@ impl Source<'_> {
 }
 
 impl Scenario {
-    /// The fabric that the scenario names.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] at `fabric` when it cannot be built or its file not be read.
-    pub fn fabric(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
-        match &self.fabric {
-            FabricSpec::Preset(preset) => {
-                preset.build().map_err(|error| source.error("fabric", error.to_string(), None))
-            }
-            FabricSpec::Lingjun(spec) => crate::resolve_lingjun::fabric(spec, source, read),
-            FabricSpec::Htsim(spec) => crate::resolve_htsim::fabric(spec, source, read),
-        }
-    }
-
     /// What moves in lock step: as written, else rank classes for training and bundles for collectives and transfers.
     fn pace(&self) -> Pace {
         let training = self
@@ -103,7 +88,7 @@ impl Scenario {
             warnings: troubles.notes,
             ..Case::new(fabric, work, placements)
         };
-        case.warnings.extend(note_of_chip(&self.fabric));
+        case.warnings.extend(self.fabric.note_of_chip());
         case.warnings.extend(self.remarks(&case, &specs));
         Ok(case)
     }

@@ -3,79 +3,84 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::packet::Packets;
 use railtwin_engine::{Pace, Reaction, RoutingSpec, Transport};
-use railtwin_units::keys::whole;
-use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Collective};
-use serde::{Deserialize, Serialize};
+use railtwin_units::SimTime;
+use railtwin_units::keys::{Kind, Table, joined, key, whole};
+use serde::Serialize;
 
-use crate::expect::Bounds;
-use crate::fabric_spec::FabricSpec;
-use crate::job::JobSpec;
+use crate::expect::{BOUNDS, Bounds};
+use crate::section::fabric::{CapSpec, FabricSpec};
 use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
+use crate::section::job::JobSpec;
 use crate::section::packet::SwitchesSpec;
 use crate::section::telemetry::TelemetrySpec;
 
 /// The version of the scenario's schema that this program reads and writes.
 pub const SCHEMA: u32 = 1;
 
-/// A question: a fabric, jobs on it, how traffic finds its way, what breaks, what is expected.
-///
-/// [`Scenario::parse`] reads one from text; [`Scenario::to_toml`] writes it back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scenario {
-    /// Name: lower-case letters, digits and `-`.
-    pub name: String,
-    /// What the question is, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Seed of every random stream of the run; below 2^63.
-    #[serde(default = "one")]
-    pub seed: u64,
-    /// What executes the case.
-    #[serde(default)]
-    pub engine: EngineName,
-    /// How much is run.
-    #[serde(default)]
-    pub run: RunSpec,
-    /// What the jobs run on.
-    pub fabric: FabricSpec,
-    /// How traffic finds its way.
-    #[serde(default)]
-    pub routing: RoutingSpec,
-    /// The jobs, each with a name of its own.
-    #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
-    pub jobs: Vec<JobSpec>,
-    /// Limits inside a host.
-    #[serde(default, rename = "cap", skip_serializing_if = "Vec::is_empty")]
-    pub caps: Vec<CapSpec>,
-    /// What breaks and when.
-    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<FaultSpec>,
-    /// What breaks by chance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failures: Option<FailuresSpec>,
-    /// How long the network takes to react.
-    #[serde(default)]
-    pub reaction: Reaction,
-    /// How queue pairs live through faults.
-    #[serde(default)]
-    pub transport: Transport,
-    /// What only packets ask; the flow engine ignores it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub packet: Packets,
-    /// The switches of each tier; the flow engine ignores it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub switch: SwitchesSpec,
-    /// What ranks record; none = nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub telemetry: Option<TelemetrySpec>,
-    /// What one value of an axis gains over another, over a sweep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gain: Option<GainSpec>,
-    /// What the figures of the run are expected to be, by the figure's name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub expect: BTreeMap<String, Bounds>,
+railtwin_units::section! {
+    /// A question: a fabric, jobs on it, how traffic finds its way, what breaks, what is expected.
+    ///
+    /// [`Scenario::parse`] reads one from text; [`Scenario::to_toml`] writes it back.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Scenario "a scenario" {
+        /// Name of the scenario.
+        #[key(fixed)]
+        pub name: String [Kind::Name],
+        /// The question, for people.
+        #[key(fixed)]
+        pub description: Option<String> = None,
+        /// Seed of every random stream.
+        pub seed: u64 = 1,
+        /// What executes the case.
+        pub engine: EngineName = EngineName::Flow,
+        /// How much is run.
+        pub run: RunSpec = RunSpec::default(),
+        /// What the jobs run on.
+        pub fabric: FabricSpec,
+        /// How traffic finds its way.
+        pub routing: RoutingSpec = RoutingSpec::default(),
+        /// The jobs.
+        pub jobs as "job": Vec<JobSpec> = Vec::new(),
+        /// Limits inside a host.
+        #[key(flow)]
+        pub caps as "cap": Vec<CapSpec> = Vec::new(),
+        /// What breaks and when.
+        pub faults as "fault": Vec<FaultSpec> = Vec::new(),
+        /// What breaks by chance, by rates or from a history.
+        pub failures: Option<FailuresSpec> = None,
+        /// How long the network takes to react to a fault.
+        pub reaction: Reaction = Reaction::default(),
+        /// How queue pairs live through a fault.
+        pub transport: Transport = Transport::default(),
+        /// What packets ask.
+        #[key(sparse)]
+        pub packet: Packets = Packets::default(),
+        /// The switches of each tier.
+        #[key(packet, sparse)]
+        pub switch: SwitchesSpec = SwitchesSpec::default(),
+        /// What ranks record, and whether it is looked at; without it nothing is recorded.
+        pub telemetry: Option<TelemetrySpec> = None,
+        /// What one value of an axis gains over another.
+        pub gain: Option<GainSpec> = None,
+        /// What the figures of a run are expected to be, by the figure's name.
+        #[key(fixed)]
+        pub expect: BTreeMap<String, Bounds> [Kind::Named(&BOUNDS)] = BTreeMap::new(),
+    }
+}
+
+/// The whole text.
+pub(crate) static SCENARIO: Table = Table {
+    keys: &joined::<{ Scenario::TABLE.keys.len() + 1 }>(&[
+        &[key("schema", Kind::Version, "Version of the scenario format.").required().fixed()],
+        Scenario::TABLE.keys,
+    ]),
+    ..Scenario::TABLE
+};
+
+/// The description of all keys, which the checks, the sweeps, the JSON Schema and the reference are made of.
+pub fn keys() -> &'static Table {
+    &SCENARIO
 }
 
 impl Scenario {
@@ -84,7 +89,7 @@ impl Scenario {
         Self {
             name: name.to_owned(),
             description: None,
-            seed: one(),
+            seed: 1,
             engine: EngineName::Flow,
             run: RunSpec::default(),
             fabric,
@@ -119,24 +124,20 @@ impl Scenario {
     }
 }
 
-/// Whether a section says nothing.
-fn is_default<T: Default + PartialEq>(section: &T) -> bool {
-    *section == T::default()
-}
-
-fn one() -> u64 {
-    1
-}
-
-/// A comparison over a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GainSpec {
-    /// The figure that is compared.
-    pub figure: String,
-    /// The axis, such as `fabric.planes`.
-    pub axis: String,
-    /// The value of the axis that the others are held against.
-    pub over: String,
+railtwin_units::section! {
+    /// A comparison over a sweep.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GainSpec "[gain]" {
+        /// The figure that is compared.
+        #[key(fixed)]
+        pub figure: String,
+        /// The axis, such as fabric.planes.
+        #[key(fixed)]
+        pub axis: String,
+        /// The value of the axis that the others are held against.
+        #[key(fixed)]
+        pub over: String,
+    }
 }
 
 railtwin_units::choice! {
@@ -166,18 +167,4 @@ railtwin_units::section! {
         #[key(flow)]
         pub throughput: Option<SimTime> = None,
     }
-}
-
-/// A limit inside a host for one collective and algorithm, as a bus bandwidth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CapSpec {
-    /// The collective.
-    pub collective: Collective,
-    /// Its algorithm.
-    pub algorithm: Algorithm,
-    /// The host model; none = every host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The bus bandwidth (as nccl-tests defines it) that a host does not exceed.
-    pub busbw: Rate,
 }

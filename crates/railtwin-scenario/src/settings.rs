@@ -1,8 +1,7 @@
 //! Settings of a preset as a command line gives them: `key=value` pairs.
 use crate::check::check;
 use crate::error::{Problem, ScenarioError};
-use crate::fabric_spec::FabricSpec;
-use crate::keys_fabric::FABRIC;
+use crate::section::fabric::FabricSpec;
 use crate::tree::Node;
 
 /// A preset and settings as TOML text, one a line, so that an error can show its place.
@@ -46,7 +45,7 @@ impl SettingsText {
     pub fn fabric(&self, file: &str) -> Result<FabricSpec, ScenarioError> {
         let root = Node::parse(file, &self.text)?;
         let mut problems = Vec::new();
-        check(&self.text, &root, &FABRIC, &mut problems);
+        check(&self.text, &root, &FabricSpec::TABLE, &mut problems);
         if !problems.is_empty() {
             return Err(ScenarioError::new(file, problems));
         }

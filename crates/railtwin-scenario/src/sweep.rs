@@ -2,8 +2,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Problem, ScenarioError};
-use crate::keys::SCENARIO;
 use crate::parse::{check_tree, read};
+use crate::scenario::SCENARIO;
 use crate::scenario::{EngineName, Scenario};
 use crate::settle::settle;
 use crate::tree::{Node, Step, Value, path_text};

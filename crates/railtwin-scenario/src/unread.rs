@@ -3,8 +3,8 @@ use railtwin_units::keys::{Key, Kind, Reader, Table};
 use railtwin_units::{Bytes, Rate, SimTime};
 use toml::Value;
 
-use crate::keys::SCENARIO;
 use crate::scenario::EngineName;
+use crate::scenario::SCENARIO;
 use crate::{Scenario, remarks::listed};
 
 /// Keys of packets that counters of `[telemetry]` go by.

@@ -3,8 +3,8 @@
 
 use railtwin_fabric::design::DesignReport;
 use railtwin_scenario::{
-    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, PresetSpec, Scenario, Seeds,
-    Split, Work, Workload, expand,
+    Algorithm, Amount, Balancer, FabricSpec, FaultKind, JobSize, Per, Placement, Preset, Scenario, Seeds,
+    SimaiSpec, Split, Work, Workload, expand,
 };
 use railtwin_units::{Bytes, Rate, SimTime};
 
@@ -79,8 +79,8 @@ jobs = { equals = 4, tolerance = 0.1 }
 fn every_key_arrives() {
     let scenario = Scenario::parse("full.toml", FULL).unwrap();
     assert_eq!((scenario.seed, scenario.run.replicates, scenario.run.steps), (7, 20, 2));
-    let FabricSpec::Preset(PresetSpec::Hpn(hpn)) = &scenario.fabric else { panic!("{:?}", scenario.fabric) };
-    assert_eq!((hpn.pods, hpn.spare_hosts), (Some(2), Some(0)));
+    let FabricSpec::Preset(Preset::Hpn(hpn)) = &scenario.fabric else { panic!("{:?}", scenario.fabric) };
+    assert_eq!((hpn.pods, hpn.spare_hosts), (2, Some(0)));
     assert_eq!(hpn.host.nvlink, Some(Rate::from_gbps(3600)));
     let routing = scenario.routing;
     assert_eq!(
@@ -101,7 +101,7 @@ fn every_key_arrives() {
     );
     assert_eq!(
         trace.work,
-        Work::Workload(Workload::Simai { simai: "work.txt".to_owned(), interleave: None })
+        Work::Workload(Workload::Simai(SimaiSpec { simai: "work.txt".to_owned(), interleave: None }))
     );
     assert_eq!(scenario.caps[0].busbw, Rate::from_gbps(2896));
     assert_eq!((scenario.faults[0].kind, scenario.faults[0].until), (FaultKind::Down, "5 s".parse().ok()));
@@ -121,7 +121,7 @@ fn the_least_scenario_has_defaults() {
     assert_eq!(DesignReport::of(&preset.build().unwrap()).gpus_active, 15_360);
 }
 
-fn preset(fabric: &str) -> PresetSpec {
+fn preset(fabric: &str) -> Preset {
     let text = format!("schema = 1\nname = \"a\"\n[fabric]\n{fabric}\n");
     match Scenario::parse("a", &text).unwrap().fabric {
         FabricSpec::Preset(preset) => preset,

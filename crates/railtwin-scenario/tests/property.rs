@@ -78,7 +78,7 @@ proptest! {
     #[test]
     fn no_fabric_within_the_bounds_of_its_keys_overflows(scenario in scenario()) {
         if let FabricSpec::Preset(preset) = scenario.fabric {
-            let _ = preset.spec().and_then(|spec| spec.check());
+            let _ = preset.layout().spec().and_then(|spec| spec.check());
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use railtwin_scenario::{
-    Amount, FabricSpec, Placement, PresetSpec, Scenario, SweepPoint, Work, Workload, expand,
+    Amount, FabricSpec, Placement, Preset, Scenario, SweepPoint, Work, Workload, expand,
 };
 
 fn points(text: &str) -> Vec<SweepPoint> {
@@ -33,7 +33,7 @@ fn points_are_the_product_in_the_order_of_the_text() {
     );
     assert_eq!(points.len(), 8);
     assert_eq!(points[7].scenario.routing.queue_pairs, 4);
-    assert!(matches!(points[7].scenario.fabric, FabricSpec::Preset(PresetSpec::DcnPlus(_))));
+    assert!(matches!(points[7].scenario.fabric, FabricSpec::Preset(Preset::DcnPlus(_))));
     for point in points {
         let text = point.scenario.to_toml();
         assert_eq!(Scenario::parse("point", &text).unwrap(), point.scenario, "{text}");

@@ -1,14 +1,14 @@
 //! Ways of hashing and dead links for property tests.
 use proptest::prelude::*;
-use railtwin_fabric::HostModel;
+use railtwin_fabric::HostSpec;
 use railtwin_routing::{EcmpConfig, Fields, HashFunction, HashSpec, Seeds};
 use railtwin_units::stream;
 
 use crate::fabrics;
 
-/// The host of drawn fabrics: one NIC of two ports of 200 Gbps for every GPU, nothing on the frontend.
-pub fn host(nics: u32) -> HostModel {
-    HostModel { frontend_nics: 0, ..fabrics::host(nics, 2, 200) }
+/// The host of drawn fabrics: one NIC of two ports of 200 Gbps for every GPU.
+pub fn host(nics: u32) -> HostSpec {
+    fabrics::host(nics, 2, 200)
 }
 
 /// Any way of hashing.

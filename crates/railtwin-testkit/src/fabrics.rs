@@ -3,36 +3,46 @@ use std::sync::Arc;
 
 use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
 use railtwin_fabric::{
-    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, HostModel, LinkId, NicModel,
+    CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, HostModel, HostSpec, LinkId,
 };
 use railtwin_units::{Rate, SimTime};
 
 /// A host with a NIC for every GPU, of so many ports of so many Gbps each; inside it is an HGX H800.
-pub fn host(gpus: u32, ports: u32, gbps: u64) -> HostModel {
-    let nic = NicModel { ports, port_capacity: Rate::from_gbps(gbps) };
-    HostModel { gpus, nics: gpus, nic, ..HostModel::hgx_h800() }
+pub fn host(gpus: u32, ports: u32, gbps: u64) -> HostSpec {
+    let capacity = Some(Rate::from_gbps(gbps));
+    HostSpec {
+        gpus: Some(gpus),
+        nics: Some(gpus),
+        nic_ports: Some(ports),
+        nic_port_capacity: capacity,
+        ..HostSpec::named("hgx-h800")
+    }
+}
+
+/// A host of one GPU whose NIC has so many ports of so many Gbps each, behind a PCIe that does not bind.
+pub fn plain_host(ports: u32, gbps: u64) -> HostSpec {
+    let pcie = HostModel::plain(Rate::from_gbps(u64::from(ports) * gbps)).pcie;
+    HostSpec { pcie: Some(pcie), model: Some("plain".to_owned()), ..host(1, ports, gbps) }
 }
 
 /// A host of one GPU whose NIC has two ports of so many Gbps each.
-pub fn dual_port(gbps: u64) -> HostModel {
-    let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(gbps) };
-    HostModel { nic, ..HostModel::plain(Rate::from_gbps(2 * gbps)) }
+pub fn dual_port(gbps: u64) -> HostSpec {
+    plain_host(2, gbps)
 }
 
 /// Hosts under one leaf that has no uplinks: no path but one.
-pub fn one_leaf(host: HostModel, hosts: u32) -> LeafSpine {
+pub fn one_leaf(host: HostSpec, hosts: u32) -> LeafSpine {
     LeafSpine { host, leaves: 1, hosts_per_leaf: hosts, uplinks: 0, ..LeafSpine::default() }
 }
 
 /// Leaves with so many hosts and uplinks each, every uplink to a spine of its own.
-pub fn leaves(host: HostModel, leaves: u32, hosts_per_leaf: u32, uplinks: u32) -> LeafSpine {
+pub fn leaves(host: HostSpec, leaves: u32, hosts_per_leaf: u32, uplinks: u32) -> LeafSpine {
     LeafSpine { host, leaves, hosts_per_leaf, uplinks, ..LeafSpine::default() }
 }
 
 /// The same of hosts with one GPU and one port of 400 Gbps.
 pub fn plain(leaves: u32, hosts_per_leaf: u32, uplinks: u32) -> Fabric {
-    let host = HostModel::plain(Rate::from_gbps(400));
-    self::leaves(host, leaves, hosts_per_leaf, uplinks).build().expect("a small leaf-spine")
+    self::leaves(plain_host(1, 400), leaves, hosts_per_leaf, uplinks).build().expect("a small leaf-spine")
 }
 
 /// A leaf-spine fabric of plain hosts whose switches take no time: leaves, hosts of a leaf, spines, rate of hosts and of
@@ -48,7 +58,7 @@ pub fn leaf_spine(
         uplink_capacity: Rate::from_gbps(uplink),
         delay: SimTime::from_ns(delay),
         switch_latency: SimTime::ZERO,
-        ..self::leaves(HostModel::plain(Rate::from_gbps(gbps)), leaves, hosts, spines)
+        ..self::leaves(plain_host(1, gbps), leaves, hosts, spines)
     };
     Arc::new(preset.build().expect("a small leaf-spine"))
 }
@@ -65,12 +75,12 @@ pub fn rails(hosts: u32, gpus: u32) -> Arc<Fabric> {
 }
 
 /// A pod of an HPN without spare hosts: segments, hosts of a segment, spines of a plane.
-pub fn hpn(host: HostModel, segments: u32, hosts: u32, spines: u32) -> Hpn {
+pub fn hpn(host: HostSpec, segments: u32, hosts: u32, spines: u32) -> Hpn {
     Hpn { host, segments: Some(segments), hosts: Some(hosts), spare_hosts: Some(0), spines, ..Hpn::default() }
 }
 
 /// Two pods of two segments of so many hosts, two spines of two parallel uplinks and four cores.
-pub fn dcn_plus(host: HostModel, hosts: u32) -> DcnPlus {
+pub fn dcn_plus(host: HostSpec, hosts: u32) -> DcnPlus {
     DcnPlus { host, pods: 2, segments: 2, hosts, spines: 2, parallel: 2, cores: 4, ..DcnPlus::default() }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! A struct that [`section!`](crate::section) declares *is* a section of a scenario, wherever it stands; an enum that
 //! [`variants!`](crate::variants) declares is a table whose keys depend on one of them.
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -11,6 +12,9 @@ use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
+pub use crate::group::{Group, Names};
+#[doc(hidden)]
+pub use crate::group::{group, next_value, read_group, write_group};
 use crate::quantity::{Bytes, Rate, SimTime};
 
 /// What a key's value may be.
@@ -101,6 +105,8 @@ pub struct Key {
     pub required: bool,
     /// Whether a list in its place is an axis of a sweep.
     pub axis: bool,
+    /// Whether the canonical text leaves it out where it is the default.
+    pub sparse: bool,
     /// Which engine reads it, and what is in it.
     pub reader: Reader,
     /// What it is, in sentences.
@@ -136,6 +142,17 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// The keys of a table beside its first, which are there with that one.
+    ///
+    /// # Panics
+    /// When there is no key; in a constant, as all tables are, that is an error of the compiler.
+    pub const fn beside_first(table: &'static Table) -> Self {
+        match table.keys {
+            [first, keys @ ..] => Self { key: first.name, value: None, keys },
+            [] => panic!("a table has keys"),
+        }
+    }
+
     /// How messages call it.
     pub fn title(&self) -> String {
         match self.value {
@@ -163,7 +180,7 @@ impl Table {
 
 /// A key that may be missing and that a sweep can vary.
 pub const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: false, axis: true, reader: Reader::All, about, default: None }
+    Key { name, kind, required: false, axis: true, sparse: false, reader: Reader::All, about, default: None }
 }
 
 impl Key {
@@ -175,6 +192,11 @@ impl Key {
     /// A key that a sweep cannot vary.
     pub const fn fixed(self) -> Self {
         Self { axis: false, ..self }
+    }
+
+    /// A key that the canonical text leaves out where it is the default.
+    pub const fn sparse(self) -> Self {
+        Self { sparse: true, ..self }
     }
 
     /// A key that only the flow-level engine reads.
@@ -191,7 +213,9 @@ impl Key {
     pub fn help(&self) -> String {
         // Documentation has a blank at the head of each line.
         let about = self.about.trim();
+        let long = about.contains("; ") || about.contains(". ");
         let told = match self.default.and_then(|default| default()) {
+            Some(default) if long => format!("{about} Default {default}."),
             Some(default) => format!("{}; default {default}.", about.strip_suffix('.').unwrap_or(about)),
             None => about.to_owned(),
         };
@@ -244,6 +268,17 @@ pub const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
     all
 }
 
+/// How many keys several lists have.
+#[doc(hidden)]
+pub const fn length(lists: &[&[Key]]) -> usize {
+    let (mut list, mut keys) = (0, 0);
+    while list < lists.len() {
+        keys += lists[list].len();
+        list += 1;
+    }
+    keys
+}
+
 /// Whole numbers in a range.
 pub const fn whole(range: RangeInclusive<i64>) -> Kind {
     Kind::Whole(*range.start(), *range.end())
@@ -261,15 +296,6 @@ pub const fn or_none(table: &'static Table, example: &'static str) -> Kind {
 
 /// What says that a table is not there.
 const NONE: &str = "none";
-
-/// The value of a key that is there, for [`section!`](crate::section).
-///
-/// # Errors
-/// Those of the text.
-#[doc(hidden)]
-pub fn written<'de, D: Deserializer<'de>, T: Keyed>(input: D) -> Result<Option<T>, D::Error> {
-    T::read(input).map(Some)
-}
 
 /// A table, or the value of its first key alone, for [`variants!`](crate::variants).
 ///
@@ -320,10 +346,18 @@ keyed! {
     u32 = Kind::Whole(0, u32::MAX as i64), ToString::to_string;
     u64 = Kind::Whole(0, i64::MAX), ToString::to_string;
     f64 = Kind::Share(0.0, 1.0), ToString::to_string;
-    String = Kind::Text, Clone::clone;
-    SimTime = Kind::Time, |time| time.exact();
+    SimTime = Kind::Time, |time| if *time == SimTime::ZERO { "0 s".to_owned() } else { time.exact() };
     Bytes = Kind::Size { zero: false }, |size| size.shortest();
     Rate = Kind::Rate { zero: false }, |rate| rate.exact();
+}
+
+/// An empty text is none.
+impl Keyed for String {
+    const KIND: Kind = Kind::Text;
+
+    fn shown(&self) -> Option<String> {
+        (!self.is_empty()).then(|| self.clone())
+    }
 }
 
 impl<T: Keyed> Keyed for Option<T> {
@@ -377,6 +411,22 @@ impl<T: Keyed> Keyed for Vec<T> {
     fn shown(&self) -> Option<String> {
         let items: Option<Vec<String>> = self.iter().map(Keyed::shown).collect();
         items.filter(|items| !items.is_empty()).map(|items| items.join(", "))
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// Tables under names.
+impl<T: Keyed> Keyed for BTreeMap<String, T> {
+    const KIND: Kind = match &T::KIND {
+        Kind::Section(table) | Kind::Value(table) => Kind::Named(table),
+        _ => panic!("what has names are tables"),
+    };
+
+    fn shown(&self) -> Option<String> {
+        None
     }
 
     fn is_absent(&self) -> bool {

@@ -4,7 +4,7 @@
 //! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
 //! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
 //! * [`choice!`]: one of a few words.
-//! * [`keys`], [`section!`], [`variants!`]: the keys of a section of a scenario.
+//! * [`keys`], [`section!`], [`variants!`], [`one_of!`], [`either!`]: the keys of a section of a scenario.
 //! * [`id`]: dense typed ids.
 //! * [`stream`]: named random streams derived from one seed.
 //!
@@ -19,12 +19,15 @@ pub use serde;
 
 mod choice;
 mod exact;
+mod group;
 pub mod id;
 pub mod keys;
+mod one_of;
 pub mod quantity;
 mod section;
 pub mod stream;
 pub mod text;
+mod variants;
 
 pub use quantity::{Bytes, Rate, SimTime};
 pub use text::QuantityError;

@@ -4,13 +4,27 @@
 /// default.
 ///
 /// The documentation of a field is the help of its key. The kind of value follows from the type
-/// ([`Keyed`](crate::keys::Keyed)), or stands in brackets. `#[key(…)]` names methods of [`Key`](crate::keys::Key), such
-/// as `fixed` or `packet`. A field without a default is required, and a struct without one has `Default`. It gets serde
-/// under the names of the fields, and `TABLE`, the description that checks, sweeps, JSON Schema, reference and property
-/// tests read. What is absent is not written; of a struct that is `sparse`, what is the default is not written either.
+/// ([`Keyed`](crate::keys::Keyed)), or stands in brackets. A key that is not called as its field says so by `as`.
+/// `#[key(…)]` names methods of [`Key`](crate::keys::Key), such as `fixed` or `packet`. A field without a default is
+/// required, and a struct without one has `Default`. A field that is `[flat]` holds keys of the same table: those of
+/// another section, or of [`one_of!`](crate::one_of), which an `Option` makes one at most.
+///
+/// It gets serde under the names of the keys, and `TABLE`, the description that checks, sweeps, JSON Schema, reference
+/// and property tests read. What is absent is not written; of a key that is `sparse`, or a struct all of whose keys are,
+/// what is the default is not written either.
 ///
 /// ```
 /// use railtwin_units::{SimTime, keys::whole};
+/// railtwin_units::one_of! {
+///     /// What moves it.
+///     #[derive(Clone, Copy, PartialEq, Debug)]
+///     pub enum Mover {
+///         /// A spring of so many turns.
+///         Spring(u32) = "spring",
+///         /// Whether a motor does.
+///         Motor(bool) = "motor",
+///     }
+/// }
 /// railtwin_units::section! {
 ///     /// Timers of a door.
 ///     #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,11 +33,16 @@
 ///         pub open: SimTime = SimTime::from_ns(1_500),
 ///         /// How often it is tried.
 ///         #[key(fixed)]
-///         pub tries: u32 [whole(1..=7)] = 3,
+///         pub attempts as "tries": u32 [whole(1..=7)] = 3,
+///         /// What moves it.
+///         pub mover: Option<Mover> [flat] = None,
 ///     }
 /// }
-/// assert_eq!(Door::default().tries, 3);
+/// assert_eq!(Door::default().attempts, 3);
 /// assert_eq!(Door::TABLE.keys[0].help(), "How long it stays open; default 1500 ns.");
+/// let names: Vec<&str> = Door::TABLE.keys.iter().map(|key| key.name).collect();
+/// assert_eq!(names, ["open", "tries", "spring", "motor"]);
+/// assert_eq!(Door::TABLE.at_most_one, ["spring", "motor"]);
 /// assert!(!Door::TABLE.keys[1].axis);
 /// ```
 #[macro_export]
@@ -35,7 +54,7 @@ macro_rules! section {
             $(
                 $(#[doc = $about:literal])+
                 $(#[key($($flag:ident),+)])?
-                $field_visible:vis $field:ident : $type:ty $([$kind:expr])? $(= $default:expr)?
+                $field_visible:vis $field:ident $(as $key:literal)? : $type:ty $([$($kind:tt)+])? $(= $default:expr)?
             ),+ $(,)?
         }
     ) => {
@@ -44,62 +63,118 @@ macro_rules! section {
             $($(#[doc = $about])+ $field_visible $field: $type),+
         }
 
-        impl $name {
-            /// How it is described.
-            pub const TABLE: $crate::keys::Table = $crate::keys::Table {
-                title: $title,
-                keys: &[$($crate::keys::Key {
-                    name: stringify!($field),
-                    kind: $crate::kind_of!($type $(, $kind)?),
-                    required: $crate::is_required!($($default)?),
-                    axis: true,
-                    reader: $crate::keys::Reader::All,
-                    about: concat!($($about),+),
-                    default: $crate::default_of!($type $(, $default)?),
-                }$($(.$flag())+)?),+],
-                ..$crate::keys::Table::EMPTY
-            };
-        }
+        const _: () = {
+            struct Parts;
 
-        impl $crate::keys::Keyed for $name {
-            const KIND: $crate::keys::Kind = $crate::keys::table(&Self::TABLE);
-
-            fn shown(&self) -> Option<String> {
-                None
+            #[allow(non_upper_case_globals, reason = "one for each field, by its name")]
+            impl Parts {
+                $(const $field: &'static [$crate::keys::Key] = $crate::part_of!(
+                    @keys [$($($kind)+)?] $type,
+                    $crate::keys::Key {
+                        name: $crate::name_of!($field $(, $key)?),
+                        kind: $crate::kind_of!([$($($kind)+)?] $type),
+                        required: $crate::is_required!($($default)?),
+                        axis: true,
+                        sparse: $crate::is_sparse!($sparse),
+                        reader: $crate::keys::Reader::All,
+                        about: concat!($($about),+),
+                        default: $crate::default_of!($type $(, $default)?),
+                    }$($(.$flag())+)?
+                );)+
+                const ALL: &'static [&'static [$crate::keys::Key]] = &[$(Parts::$field),+];
+                const GROUPS: &'static [($crate::keys::Names, $crate::keys::Names)] =
+                    &[$($crate::part_of!(@groups [$($($kind)+)?] $type)),+];
             }
 
-            fn is_absent(&self) -> bool {
-                true $(&& ($crate::is_unwritten!(self.$field, $sparse $(, $default)?)))+
+            impl $name {
+                /// How it is described.
+                pub const TABLE: $crate::keys::Table = $crate::keys::Table {
+                    title: $title,
+                    keys: &$crate::keys::joined::<{ $crate::keys::length(Parts::ALL) }>(Parts::ALL),
+                    exactly_one: $crate::keys::group(Parts::GROUPS).0,
+                    at_most_one: $crate::keys::group(Parts::GROUPS).1,
+                    ..$crate::keys::Table::EMPTY
+                };
+                /// The keys that stand beside the first, where that one chooses the section.
+                pub const VARIANTS: &'static [$crate::keys::Variant] =
+                    &[$crate::keys::Variant::beside_first(&Self::TABLE)];
             }
-        }
 
-        impl $crate::serde::Serialize for $name {
-            fn serialize<S: $crate::serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-                use $crate::serde::ser::SerializeMap as _;
-                let mut written = output.serialize_map(None)?;
-                $(
-                    if !$crate::is_unwritten!(self.$field, $sparse $(, $default)?) {
-                        written.serialize_entry(stringify!($field), &self.$field)?;
-                    }
-                )+
-                written.end()
-            }
-        }
+            impl $crate::keys::Keyed for $name {
+                const KIND: $crate::keys::Kind = $crate::keys::table(&Self::TABLE);
 
-        impl<'de> $crate::serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                #[derive($crate::serde::Deserialize)]
-                #[serde(crate = "railtwin_units::serde")]
-                struct Written {
-                    $(
-                        #[serde(default, deserialize_with = "railtwin_units::keys::written")]
-                        $field: Option<$type>
-                    ),+
+                fn shown(&self) -> Option<String> {
+                    None
                 }
-                let written = <Written as $crate::serde::Deserialize>::deserialize(input)?;
-                Ok(Self { $($field: $crate::or_default!(D, written.$field, $field $(, $default)?)),+ })
+
+                fn is_absent(&self) -> bool {
+                    $crate::keys::Group::is_unwritten(self)
+                }
             }
-        }
+
+            pub struct Partial {
+                $($field: $crate::part_of!(@partial [$($($kind)+)?] $type)),+
+            }
+
+            impl Default for Partial {
+                fn default() -> Self {
+                    Self { $($field: Default::default()),+ }
+                }
+            }
+
+            impl $crate::keys::Group for $name {
+                type Partial = Partial;
+                const KEYS: &'static [$crate::keys::Key] = Self::TABLE.keys;
+                const EXACTLY_ONE: $crate::keys::Names = Self::TABLE.exactly_one;
+                const AT_MOST_ONE: $crate::keys::Names = Self::TABLE.at_most_one;
+
+                fn take<'de, A: $crate::serde::de::MapAccess<'de>>(
+                    partial: &mut Partial,
+                    key: &str,
+                    table: &mut A,
+                ) -> Result<bool, A::Error> {
+                    $(
+                        if $crate::part_of!(
+                            @take [$($($kind)+)?] $type, partial.$field, Parts::$field, key, table
+                        ) {
+                            return Ok(true);
+                        }
+                    )+
+                    Ok(false)
+                }
+
+                fn finish<E: $crate::serde::de::Error>(partial: Partial) -> Result<Self, E> {
+                    Ok(Self { $($field: $crate::part_of!(
+                        @finish [$($($kind)+)?] $type, partial.$field, Parts::$field $(, $default)?
+                    )),+ })
+                }
+
+                fn write<M: $crate::serde::ser::SerializeMap>(&self, table: &mut M) -> Result<(), M::Error> {
+                    $($crate::part_of!(
+                        @write [$($($kind)+)?] $type, self.$field, Parts::$field, table $(, $default)?
+                    );)+
+                    Ok(())
+                }
+
+                fn is_unwritten(&self) -> bool {
+                    true $(&& $crate::part_of!(
+                        @unwritten [$($($kind)+)?] $type, self.$field, Parts::$field $(, $default)?
+                    ))+
+                }
+            }
+
+            impl $crate::serde::Serialize for $name {
+                fn serialize<S: $crate::serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                    $crate::keys::write_group(self, output)
+                }
+            }
+
+            impl<'de> $crate::serde::Deserialize<'de> for $name {
+                fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                    $crate::keys::read_group(input)
+                }
+            }
+        };
     };
     (
         $(#[$outer:meta])*
@@ -107,7 +182,7 @@ macro_rules! section {
             $(
                 $(#[doc = $about:literal])+
                 $(#[key($($flag:ident),+)])?
-                $field_visible:vis $field:ident : $type:ty $([$kind:expr])? = $default:expr
+                $field_visible:vis $field:ident $(as $key:literal)? : $type:ty $([$($kind:tt)+])? = $default:expr
             ),+ $(,)?
         }
     ) => {
@@ -118,7 +193,7 @@ macro_rules! section {
                 $(
                     $(#[doc = $about])+
                     $(#[key($($flag),+)])?
-                    $field_visible $field: $type $([$kind])? = $default
+                    $field_visible $field $(as $key)? : $type $([$($kind)+])? = $default
                 ),+
             }
         }
@@ -139,145 +214,62 @@ macro_rules! section {
     };
 }
 
-/// Declares an enum that is a table whose keys depend on one of them: each variant is a value of that key, alone or with
-/// the keys of the [`section!`](crate::section) that it holds.
-///
-/// It gets serde, `NAMES`, `name`, and `TABLE` with its `VARIANTS`. With `or alone` the value of the key may also stand
-/// for a table of all defaults; the example is for messages.
-///
-/// ```
-/// railtwin_units::section! {
-///     /// A rider.
-///     #[derive(Clone, PartialEq, Debug)]
-///     pub struct Rider "`post`" {
-///         /// Horses.
-///         pub horses: u32 = 1,
-///     }
-/// }
-/// railtwin_units::variants! {
-///     /// How a letter travels.
-///     #[derive(Clone, PartialEq, Debug)]
-///     pub enum Post "`post`" by "by", "Who carries it." {
-///         /// By a rider.
-///         Horse(Rider) = "horse",
-///         /// By a bird.
-///         Pigeon = "pigeon",
-///     }
-/// }
-/// assert_eq!(Post::NAMES, ["horse", "pigeon"]);
-/// assert_eq!(Post::VARIANTS[0].keys[0].name, "horses");
-///
-/// railtwin_units::variants! {
-///     /// The same, for short.
-///     #[derive(Clone, PartialEq, Debug)]
-///     pub enum Letter "`letter`" by "by", "Who carries it.", or alone, else as "{ by = \"horse\", horses = 2 }" {
-///         /// By a rider.
-///         Horse(Rider) = "horse",
-///         /// By a bird.
-///         Pigeon = "pigeon",
-///     }
-/// }
-/// use railtwin_units::serde::de::{Deserialize as _, IntoDeserializer as _, value};
-/// let horse: value::StrDeserializer<'_, value::Error> = "horse".into_deserializer();
-/// assert_eq!(Letter::deserialize(horse), Ok(Letter::Horse(Rider { horses: 1 })));
-/// let bird = value::MapDeserializer::<_, value::Error>::new([("by", "pigeon")].into_iter());
-/// assert_eq!(Letter::deserialize(bird), Ok(Letter::Pigeon));
-/// ```
+/// What a field is to its section: a key, or several that are `[flat]`.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! variants {
-    (
-        $(#[$outer:meta])*
-        $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal {
-            $($body:tt)*
-        }
-    ) => {
-        $crate::variants! {
-            @declare
-            $(#[$outer])*
-            #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
-            #[serde(tag = $key, crate = "railtwin_units::serde")]
-            $visible enum $name $title by $key, $about { $($body)* }
+macro_rules! part_of {
+    (@keys [flat] $type:ty, $key:expr) => {
+        <$type as $crate::keys::Group>::KEYS
+    };
+    (@keys [$($kind:tt)*] $type:ty, $key:expr) => {
+        &[$key]
+    };
+    (@groups [flat] $type:ty) => {
+        (<$type as $crate::keys::Group>::EXACTLY_ONE, <$type as $crate::keys::Group>::AT_MOST_ONE)
+    };
+    (@groups [$($kind:tt)*] $type:ty) => {
+        (&[], &[])
+    };
+    (@partial [flat] $type:ty) => {
+        <$type as $crate::keys::Group>::Partial
+    };
+    (@partial [$($kind:tt)*] $type:ty) => {
+        Option<$type>
+    };
+    (@take [flat] $type:ty, $partial:expr, $keys:expr, $key:ident, $table:ident) => {
+        <$type as $crate::keys::Group>::take(&mut $partial, $key, $table)?
+    };
+    (@take [$($kind:tt)*] $type:ty, $partial:expr, $keys:expr, $key:ident, $table:ident) => {
+        $keys[0].name == $key && {
+            $partial = Some($crate::keys::next_value($table)?);
+            true
         }
     };
-    (
-        $(#[$outer:meta])*
-        $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal,
-        or alone, else as $example:literal {
-            $($(#[$inner:meta])* $variant:ident $(($section:ty))? = $text:literal),+ $(,)?
-        }
-    ) => {
-        $crate::variants! {
-            @declare
-            $(#[$outer])*
-            #[derive($crate::serde::Serialize)]
-            #[serde(tag = $key, crate = "railtwin_units::serde")]
-            $visible enum $name $title by $key, $about {
-                $($(#[$inner])* $variant $(($section))? = $text),+
-            }
-        }
-
-        impl<'de> $crate::serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                #[derive($crate::serde::Deserialize)]
-                #[serde(tag = $key, crate = "railtwin_units::serde")]
-                enum Written {
-                    $(#[serde(rename = $text)] $variant $(($section))?),+
-                }
-                Ok(match $crate::keys::alone_or_table::<D, Written>(input, $key)? {
-                    $(Written::$variant $(($crate::first_of!(keys $section)))? => {
-                        Self::$variant $(($crate::first_of!(keys $section)))?
-                    })+
-                })
-            }
-        }
-
-        impl $crate::keys::Keyed for $name {
-            const KIND: $crate::keys::Kind =
-                $crate::keys::Kind::ChoiceOrValue(&Self::NAMES, &Self::TABLE, $example);
-
-            fn shown(&self) -> Option<String> {
-                Some(self.name().to_owned())
-            }
+    (@finish [flat] $type:ty, $partial:expr, $keys:expr $(, $default:expr)?) => {
+        <$type as $crate::keys::Group>::finish($partial)?
+    };
+    (@finish [$($kind:tt)*] $type:ty, $partial:expr, $keys:expr, $default:expr) => {
+        $partial.unwrap_or_else(|| $default)
+    };
+    (@finish [$($kind:tt)*] $type:ty, $partial:expr, $keys:expr) => {
+        $partial.ok_or_else(|| E::missing_field($keys[0].name))?
+    };
+    (@write [flat] $type:ty, $value:expr, $keys:expr, $table:ident $(, $default:expr)?) => {
+        $crate::keys::Group::write(&$value, $table)?
+    };
+    (@write [$($kind:tt)*] $type:ty, $value:expr, $keys:expr, $table:ident $(, $default:expr)?) => {
+        if !$crate::part_of!(@unwritten [] $type, $value, $keys $(, $default)?) {
+            $table.serialize_entry($keys[0].name, &$value)?;
         }
     };
-    (
-        @declare
-        $(#[$outer:meta])*
-        $visible:vis enum $name:ident $title:literal by $key:literal, $about:literal {
-            $($(#[$inner:meta])* $variant:ident $(($section:ty))? = $text:literal),+ $(,)?
-        }
-    ) => {
-        $(#[$outer])*
-        $visible enum $name {
-            $($(#[$inner])* #[serde(rename = $text)] $variant $(($section))?),+
-        }
-
-        impl $name {
-            /// The names in scenarios.
-            pub const NAMES: [&'static str; [$($text),+].len()] = [$($text),+];
-            /// The keys of each.
-            pub const VARIANTS: &'static [$crate::keys::Variant] = &[$($crate::keys::Variant {
-                key: $key,
-                value: Some($text),
-                keys: $crate::keys_of!($($section)?),
-            }),+];
-            /// How it is described.
-            pub const TABLE: $crate::keys::Table = $crate::keys::Table {
-                title: $title,
-                keys: &[
-                    $crate::keys::key($key, $crate::keys::Kind::Choice(&Self::NAMES), $about).required(),
-                ],
-                variants: &[Self::VARIANTS],
-                ..$crate::keys::Table::EMPTY
-            };
-
-            /// The name in scenarios.
-            pub const fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant { .. } => $text),+
-                }
-            }
-        }
+    (@unwritten [flat] $type:ty, $value:expr, $keys:expr $(, $default:expr)?) => {
+        $crate::keys::Group::is_unwritten(&$value)
+    };
+    (@unwritten [$($kind:tt)*] $type:ty, $value:expr, $keys:expr, $default:expr) => {
+        ($crate::keys::Keyed::is_absent(&$value) || $keys[0].sparse && $value == $default)
+    };
+    (@unwritten [$($kind:tt)*] $type:ty, $value:expr, $keys:expr) => {
+        $crate::keys::Keyed::is_absent(&$value)
     };
 }
 
@@ -285,11 +277,35 @@ macro_rules! variants {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! kind_of {
-    ($type:ty) => {
+    ([] $type:ty) => {
         <$type as $crate::keys::Keyed>::KIND
     };
-    ($type:ty, $kind:expr) => {
-        $kind
+    ([$($kind:tt)+] $type:ty) => {
+        $($kind)+
+    };
+}
+
+/// The name of a key: as it is written, else that of its field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! name_of {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident, $key:literal) => {
+        $key
+    };
+}
+
+/// Whether all keys of a section are sparse.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! is_sparse {
+    ([]) => {
+        false
+    };
+    ([sparse]) => {
+        true
     };
 }
 
@@ -314,51 +330,5 @@ macro_rules! default_of {
     };
     ($type:ty, $default:expr) => {
         Some(|| <$type as $crate::keys::Keyed>::shown(&$default))
-    };
-}
-
-/// The value that is written, else the default, else an error.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! or_default {
-    ($input:ident, $written:expr, $field:ident, $default:expr) => {
-        $written.unwrap_or_else(|| $default)
-    };
-    ($input:ident, $written:expr, $field:ident) => {
-        $written
-            .ok_or_else(|| <$input::Error as $crate::serde::de::Error>::missing_field(stringify!($field)))?
-    };
-}
-
-/// Whether a value is left out of a text.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! is_unwritten {
-    ($value:expr, [sparse], $default:expr) => {
-        $crate::keys::Keyed::is_absent(&$value) || $value == $default
-    };
-    ($value:expr, $sparse:tt $(, $default:expr)?) => {
-        $crate::keys::Keyed::is_absent(&$value)
-    };
-}
-
-/// The first of two: a name for each section that is repeated over.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! first_of {
-    ($first:ident $second:ty) => {
-        $first
-    };
-}
-
-/// The keys of a section; none of nothing.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! keys_of {
-    () => {
-        &[]
-    };
-    ($section:ty) => {
-        <$section>::TABLE.keys
     };
 }

@@ -1,7 +1,7 @@
 //! Rings over rails of a small HPN fabric, with the links of every queue pair.
 #![allow(dead_code, reason = "each test binary uses its part")]
 use railtwin_diagnosis::{Diagnosis, Settings, SlowMessages};
-use railtwin_fabric::{Fabric, HostId, HostModel, LinkId};
+use railtwin_fabric::{Fabric, HostId, HostSpec, LinkId};
 use railtwin_records::{
     Batch, CommunicatorInfo, Component, Directory, EntityInfo, Finding, FlowInfo, HostInfo, OperationShape,
     RankInfo,
@@ -27,7 +27,7 @@ pub struct Rings {
 impl Rings {
     /// Rings of `orders` orders over each rail, all in one job; `paths` tells links.
     pub fn new(segments: u32, hosts: u32, orders: &[usize], paths: bool) -> Self {
-        let hpn = fabrics::hpn(HostModel::hgx_h800(), segments, hosts, 60);
+        let hpn = fabrics::hpn(HostSpec::default(), segments, hosts, 60);
         let fabric = hpn.build().expect("the preset builds");
         let hosts = fabric.hosts().len();
         let nics = fabric.host_model(HostId(0)).nics as usize;

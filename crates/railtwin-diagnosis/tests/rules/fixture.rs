@@ -1,6 +1,6 @@
 //! A small cluster with everything that has counters, and all pairs of NICs as flows over every spine.
 use railtwin_diagnosis::{Context, Detector, Settings};
-use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
+use railtwin_fabric::{DeviceId, Fabric, HostId, HostSpec, LinkId};
 use railtwin_records::{
     Batch, CommunicatorInfo, Component, Counter, Directory, EntityInfo, Finding, FlowInfo, HostInfo,
     OperationShape, RankInfo,
@@ -22,7 +22,7 @@ pub fn small() -> World {
 
 /// 4 hosts with 8 NICs of two ports, under 16 leaves.
 pub fn dual_port() -> World {
-    build(fabrics::leaves(HostModel::hgx_h800(), 16, 4, 2).build().unwrap())
+    build(fabrics::leaves(HostSpec::default(), 16, 4, 2).build().unwrap())
 }
 
 fn build(fabric: Fabric) -> World {

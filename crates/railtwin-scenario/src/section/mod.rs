@@ -1,5 +1,7 @@
 //! The sections of a scenario: of each its keys, its rules, and what it becomes.
+pub(crate) mod fabric;
 pub(crate) mod failures;
 pub(crate) mod fault;
+pub(crate) mod job;
 pub(crate) mod packet;
 pub(crate) mod telemetry;

@@ -5,8 +5,7 @@ pub(crate) mod rules;
 
 use railtwin_diagnosis::failure_process::{PartKind, Process};
 use railtwin_units::SimTime;
-use railtwin_units::keys::{Key, Keyed, Kind, Table, joined, key, whole};
-use serde::{Deserialize, Serialize};
+use railtwin_units::keys::{Kind, whole};
 
 use crate::section::fault::{FaultKind, FaultMeasure, FaultSpec, FaultSubject};
 
@@ -32,10 +31,8 @@ railtwin_units::section! {
     /// What fails by chance in a window of the run, which stands for a longer real time.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FailuresSpec "[failures]" {
-        /// Rates of a published cluster.
-        pub process: Option<Process> = None,
-        /// Path of a recorded history of faults, in place of rates.
-        pub replay: Option<String> = None,
+        /// Where faults come from, beside or instead of rates of one's own.
+        pub origin: Option<Origin> [flat] = None,
         /// Hosts of the cluster of the history; default 400, those of the shipped one.
         pub hosts: Option<u32> [whole(1..=1 << 24)] = None,
         /// Day of the history with which the window begins; default its start.
@@ -44,10 +41,8 @@ railtwin_units::section! {
         pub from: SimTime = SimTime::ZERO,
         /// How long it is.
         pub window: SimTime,
-        /// Real days that the window stands for.
-        pub days: Option<f64> [Kind::Share(0.0, MOST_DAYS)] = None,
-        /// The same as real seconds for each simulated one.
-        pub acceleration: Option<f64> [Kind::Share(0.0, 1e12)] = None,
+        /// How much longer real time is.
+        pub scale: TimeScale [flat],
         /// How long repairs take: shortened as the time between failures is, as in reality, or never.
         pub repairs: Repairs = Repairs::Scaled,
         /// Kinds of faults that are drawn; default all.
@@ -59,22 +54,56 @@ railtwin_units::section! {
     }
 }
 
-pub(crate) static FAILURES: Table = Table {
-    exactly_one: &["days", "acceleration"],
-    at_most_one: &["process", "replay"],
-    ..FailuresSpec::TABLE
-};
+railtwin_units::one_of! {
+    /// Where faults come from.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Origin {
+        /// Rates of a published cluster.
+        Process(Process) = "process",
+        /// Path of a recorded history of faults, in place of rates.
+        Replay(String) = "replay",
+    }
+}
+
+railtwin_units::one_of! {
+    /// How much longer real time is than the window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum TimeScale {
+        /// Real days that the window stands for.
+        Days(f64) [Kind::Share(0.0, MOST_DAYS)] = "days",
+        /// The same as real seconds for each simulated one.
+        Acceleration(f64) [Kind::Share(0.0, 1e12)] = "acceleration",
+    }
+}
 
 impl FailuresSpec {
     /// Real seconds for each simulated one.
     pub fn acceleration(&self) -> f64 {
-        let of_days = self.days.map(|days| days * 86_400.0 / self.window.seconds());
-        self.acceleration.or(of_days).unwrap_or(1.0)
+        match self.scale {
+            TimeScale::Days(days) => days * 86_400.0 / self.window.seconds(),
+            TimeScale::Acceleration(acceleration) => acceleration,
+        }
     }
 
     /// Real hours that the window stands for.
     pub fn hours(&self) -> f64 {
         self.window.seconds() * self.acceleration() / 3600.0
+    }
+
+    /// The published cluster whose rates are drawn.
+    pub fn process(&self) -> Option<Process> {
+        match self.origin {
+            Some(Origin::Process(process)) => Some(process),
+            _ => None,
+        }
+    }
+
+    /// The path of the history that is replayed.
+    pub fn replay(&self) -> Option<&str> {
+        match &self.origin {
+            Some(Origin::Replay(path)) => Some(path),
+            _ => None,
+        }
     }
 
     /// Whether faults of a kind are drawn.
@@ -96,27 +125,26 @@ railtwin_units::choice! {
     }
 }
 
-/// How often one kind of part fails, and the fault that it is then: a fault without a time and a name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RateSpec {
-    /// Name in tables; none = kind and part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// What fails.
-    pub part: PartKind,
-    /// What the rate is counted over; none = the part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per: Option<PartKind>,
-    /// Failures in a month of 30 days for each of these.
-    pub per_month: f64,
-    /// Mean real time until it works again; none = never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repair: Option<SimTime>,
-    /// What happens to it.
-    pub kind: FaultKind,
-    /// How bad it is then.
-    #[serde(flatten)]
-    pub measure: FaultMeasure,
+railtwin_units::section! {
+    /// How often one kind of part fails, and the fault that it is then: a fault without a time and a name.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RateSpec "[[failures.rate]]" {
+        /// Name in tables; default part and kind.
+        #[key(fixed)]
+        pub name: Option<String> [Kind::Name] = None,
+        /// What fails; of GPUs, NICs, hosts, cables and leaves, those that jobs run on.
+        pub part: PartKind,
+        /// What the rate is counted over; default the part.
+        pub per: Option<PartKind> = None,
+        /// Failures in 30 days for each of these.
+        pub per_month: f64 [Kind::Share(0.0, 1e9)],
+        /// Mean real time until it works again; default never.
+        pub repair: Option<SimTime> = None,
+        /// What happens to it.
+        pub kind: FaultKind [Kind::Choice(&KINDS)],
+        /// How bad it is then.
+        pub measure: FaultMeasure [flat] = FaultMeasure::default(),
+    }
 }
 
 impl RateSpec {
@@ -147,31 +175,5 @@ pub(crate) fn subject(part: PartKind, kind: FaultKind, name: String) -> FaultSub
         PartKind::Spine => FaultSubject::Spine(name),
         PartKind::Job => FaultSubject::Job(name),
         PartKind::Storage => FaultSubject::Storage(name),
-    }
-}
-
-const HEAD: &[Key] = &[
-    key("name", Kind::Name, "Name in tables; default part and kind.").fixed(),
-    key(
-        "part",
-        Kind::Choice(&PartKind::NAMES),
-        "What fails; of GPUs, NICs, hosts, cables and leaves, those that jobs run on.",
-    )
-    .required(),
-    key("per", Kind::Choice(&PartKind::NAMES), "What the rate is counted over; default the part."),
-    key("per_month", Kind::Share(0.0, 1e9), "Failures in 30 days for each of these.").required(),
-    key("repair", Kind::Time, "Mean real time until it works again; default never."),
-    key("kind", Kind::Choice(&KINDS), "What happens to it.").required(),
-];
-
-impl Keyed for RateSpec {
-    const KIND: Kind = Kind::Section(&Table {
-        title: "[[failures.rate]]",
-        keys: &joined::<{ HEAD.len() + FaultMeasure::TABLE.keys.len() }>(&[HEAD, FaultMeasure::TABLE.keys]),
-        ..Table::EMPTY
-    });
-
-    fn shown(&self) -> Option<String> {
-        None
     }
 }

@@ -45,7 +45,7 @@ struct Row {
 
 /// The rates of the process and of the scenario's own that draw kinds that are wanted.
 fn rows(failures: &FailuresSpec) -> Vec<Row> {
-    let of_process = failures.process.into_iter().flat_map(|process| {
+    let of_process = failures.process().into_iter().flat_map(|process| {
         process.hazards().into_iter().map(move |hazard| Row {
             source: format!("{process}: {}", hazard.name),
             path: "failures.process".to_owned(),
@@ -99,7 +99,7 @@ fn mean(row: &Row, failures: &FailuresSpec, parts: &Parts<'_>) -> f64 {
 
 /// Faults that `[failures]` draws on average in a case of the scenario; none where it has no rates.
 pub fn expected_faults(scenario: &Scenario, case: &Case) -> Option<f64> {
-    let failures = scenario.failures.as_ref().filter(|failures| failures.replay.is_none())?;
+    let failures = scenario.failures.as_ref().filter(|failures| failures.replay().is_none())?;
     let parts = Parts::of(&case.fabric, &case.work, &case.placements);
     Some(rows(failures).iter().map(|row| mean(row, failures, &parts)).sum())
 }
@@ -120,7 +120,7 @@ pub(crate) fn draw(
     for row in &rows {
         drawing.row(row, &mut drawn);
     }
-    if let Some(path) = &failures.replay {
+    if let Some(path) = failures.replay() {
         drawing.replay(path, ground, read, &mut drawn)?;
     }
     drawn.faults.sort_by_key(|told| told.fault.at);
@@ -151,7 +151,7 @@ impl Drawing<'_> {
             self.parts.count(row.per),
             self.failures.hours() / MONTH_H,
         );
-        let key = if self.failures.days.is_some() { "days" } else { "acceleration" };
+        let key = self.failures.scale.key();
         let hint = format!("at most {MOST:.0} are drawn: write a lower `{key}` or rate");
         Err(ground.source.error(&format!("failures.{key}"), message, Some(&hint)))
     }

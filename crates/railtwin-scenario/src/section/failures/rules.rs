@@ -38,12 +38,12 @@ fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> 
             (message, "write the part of the run in which faults begin, such as \"60 s\""),
         ));
     }
-    if failures.process.is_none() && failures.replay.is_none() && failures.rate.is_empty() {
+    if failures.origin.is_none() && failures.rate.is_empty() {
         let message = "[failures] says nothing that fails".to_owned();
         return Some(("process", (message, "write a process, a replay, or [[failures.rate]]")));
     }
     let of_replay = [("hosts", failures.hosts.is_some()), ("first_day", failures.first_day.is_some())];
-    if let Some((key, _)) = of_replay.iter().find(|(_, given)| *given && failures.replay.is_none()) {
+    if let Some((key, _)) = of_replay.iter().find(|(_, given)| *given && failures.replay().is_none()) {
         let hint = "leave it away, or write replay = \"….json\"";
         return Some((key, (format!("`{key}` belongs to a replay"), hint)));
     }
@@ -55,10 +55,10 @@ fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> 
             return Some(("kinds", (message, "write each kind once")));
         }
     }
-    let drawn = failures.process.map(Process::hazards).unwrap_or_default();
+    let drawn = failures.process().map(Process::hazards).unwrap_or_default();
     let of_rates = failures.rate.iter().any(|rate| failures.draws(rate.kind));
     let mut of_drawn = drawn.iter().map(|hazard| hazard.fall.kind);
-    if failures.replay.is_none() && !of_rates && !of_drawn.any(|kind| failures.draws(kind)) {
+    if failures.replay().is_none() && !of_rates && !of_drawn.any(|kind| failures.draws(kind)) {
         let message = "nothing fails in one of these ways".to_owned();
         return Some((
             "kinds",

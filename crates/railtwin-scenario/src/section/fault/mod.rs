@@ -8,31 +8,28 @@ pub(crate) mod rules;
 
 pub use railtwin_records::{FaultCause, FaultKind};
 use railtwin_units::SimTime;
-use railtwin_units::keys::{Key, Kind, Table, joined, key, whole};
-use serde::{Deserialize, Serialize};
+use railtwin_units::keys::{Kind, whole};
 
 /// Flaps of one fault; each makes events for every cable of the thing.
 const MOST_FLAPS: i64 = 10_000;
 
-/// Something that breaks or is mended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FaultSpec {
-    /// When.
-    pub at: SimTime,
-    /// What.
-    #[serde(flatten)]
-    pub subject: FaultSubject,
-    /// What happens to it.
-    pub kind: FaultKind,
-    /// When what went down is mended; none = never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<SimTime>,
-    /// How it is bad, and how much.
-    #[serde(flatten)]
-    pub measure: FaultMeasure,
-    /// The cable that a wrong cable has swapped its far end with, by the name of one of its ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with: Option<String>,
+railtwin_units::section! {
+    /// Something that breaks or is mended.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct FaultSpec "[[fault]]" {
+        /// When; what is down at 0 s has been down for long.
+        pub at: SimTime,
+        /// What.
+        pub subject: FaultSubject [flat],
+        /// What happens to it.
+        pub kind: FaultKind,
+        /// When what went down is mended, or what was bad is well; default never.
+        pub until: Option<SimTime> = None,
+        /// How it is bad, and how much.
+        pub measure: FaultMeasure [flat] = FaultMeasure::default(),
+        /// The cable that a wrong cable has swapped its far end with, by the name of one of its ends.
+        pub with: Option<String> = None,
+    }
 }
 
 impl FaultSpec {
@@ -40,38 +37,7 @@ impl FaultSpec {
     pub fn new(at: SimTime, subject: FaultSubject, kind: FaultKind) -> Self {
         Self { at, subject, kind, until: None, measure: FaultMeasure::default(), with: None }
     }
-
-    /// How the section is described.
-    pub(crate) const TABLE: Table = Table {
-        title: "[[fault]]",
-        keys: &joined::<{ HEAD.len() + FaultMeasure::TABLE.keys.len() + WITH.len() }>(&[
-            HEAD,
-            FaultMeasure::TABLE.keys,
-            WITH,
-        ]),
-        exactly_one: &FaultSubject::KEYS,
-        ..Table::EMPTY
-    };
 }
-
-const HEAD: &[Key] = &[
-    key("at", Kind::Time, "When; what is down at 0 s has been down for long.").required(),
-    key("cable", Kind::Text, "A cable, by the name of one end, such as leaf-0:uplink-3."),
-    key("port", Kind::Text, "A port, such as host-0/nic-0:port-1."),
-    key("nic", Kind::Text, "A NIC, such as host-0/nic-0."),
-    key("leaf", Kind::Text, "A leaf, such as leaf-0."),
-    key("spine", Kind::Text, "A spine, such as spine-0."),
-    key("device", Kind::Text, "Any switch, NIC or host, such as core-0 or host-3."),
-    key("rank", Kind::Text, "A rank of a job, such as job-0/3."),
-    key("gpu", Kind::Text, "A GPU, such as host-3/gpu-1."),
-    key("host", Kind::Text, "A host, such as host-3: all its ranks or GPUs."),
-    key("job", Kind::Text, "A job by name: all its ranks."),
-    key("storage", Kind::Choice(&["all"]), "Storage as a whole: all ranks of all jobs."),
-    key("kind", Kind::Choice(&FaultKind::NAMES), "What happens to it.").required(),
-    key("until", Kind::Time, "When what went down is mended, or what was bad is well; default never."),
-];
-
-const WITH: &[Key] = &[key("with", Kind::Text, "The cable that a wrong cable has swapped its far end with.")];
 
 railtwin_units::section! {
     /// How a fault is bad, and how much: keys of which each kind has some.
@@ -113,53 +79,51 @@ railtwin_units::choice! {
     }
 }
 
-/// What breaks, by name: all cables of a device go with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultSubject {
-    /// A cable, by the name of one of its ends.
-    Cable(String),
-    /// A port, and the cable in it.
-    Port(String),
-    /// A NIC.
-    Nic(String),
-    /// A leaf.
-    Leaf(String),
-    /// A spine.
-    Spine(String),
-    /// Any switch, NIC or host.
-    Device(String),
-    /// A rank, as `job/rank`.
-    Rank(String),
-    /// A GPU.
-    Gpu(String),
-    /// A host: all its ranks or GPUs.
-    Host(String),
-    /// A job: all its ranks.
-    Job(String),
-    /// Storage: `all`.
-    Storage(String),
+railtwin_units::one_of! {
+    /// What breaks, by name: all cables of a device go with it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum FaultSubject {
+        /// A cable, by the name of one end, such as leaf-0:uplink-3.
+        Cable(String) = "cable",
+        /// A port, and the cable in it, such as host-0/nic-0:port-1.
+        Port(String) = "port",
+        /// A NIC, such as host-0/nic-0.
+        Nic(String) = "nic",
+        /// A leaf, such as leaf-0.
+        Leaf(String) = "leaf",
+        /// A spine, such as spine-0.
+        Spine(String) = "spine",
+        /// Any switch, NIC or host, such as core-0 or host-3.
+        Device(String) = "device",
+        /// A rank of a job, such as job-0/3.
+        Rank(String) = "rank",
+        /// A GPU, such as host-3/gpu-1.
+        Gpu(String) = "gpu",
+        /// A host, such as host-3: all its ranks or GPUs.
+        Host(String) = "host",
+        /// A job by name: all its ranks.
+        Job(String) = "job",
+        /// Storage as a whole: all ranks of all jobs.
+        Storage(String) [Kind::Choice(&["all"])] = "storage",
+    }
 }
 
 impl FaultSubject {
-    /// The keys, of which a fault has one.
-    pub(crate) const KEYS: [&'static str; 11] =
-        ["cable", "port", "nic", "leaf", "spine", "device", "rank", "gpu", "host", "job", "storage"];
-
     /// The key and the name.
     pub fn parts(&self) -> (&'static str, &str) {
-        match self {
-            Self::Cable(name) => ("cable", name),
-            Self::Port(name) => ("port", name),
-            Self::Nic(name) => ("nic", name),
-            Self::Leaf(name) => ("leaf", name),
-            Self::Spine(name) => ("spine", name),
-            Self::Device(name) => ("device", name),
-            Self::Rank(name) => ("rank", name),
-            Self::Gpu(name) => ("gpu", name),
-            Self::Host(name) => ("host", name),
-            Self::Job(name) => ("job", name),
-            Self::Storage(name) => ("storage", name),
-        }
+        let name = match self {
+            Self::Cable(name)
+            | Self::Port(name)
+            | Self::Nic(name)
+            | Self::Leaf(name)
+            | Self::Spine(name)
+            | Self::Device(name)
+            | Self::Rank(name)
+            | Self::Gpu(name)
+            | Self::Host(name)
+            | Self::Job(name)
+            | Self::Storage(name) => name,
+        };
+        (self.key(), name)
     }
 }

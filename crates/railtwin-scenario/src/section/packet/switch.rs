@@ -1,9 +1,10 @@
 //! `[switch.leaf]`, `[switch.spine]`, `[switch.core]`: the switches of each tier, for the packet engine.
 use railtwin_engine::packet::{Buffer, Credit, Ecn, MOST_BYTES, Pfc, SwitchModel};
+use railtwin_fabric::preset::Preset;
 use railtwin_units::keys::{Kind, or_none, sizes};
 use railtwin_units::{Bytes, SimTime};
 
-use crate::fabric_spec::{FabricSpec, PresetSpec};
+use crate::section::fabric::FabricSpec;
 
 /// Names of the tiers, in the order of [`switch_models`].
 pub(crate) const TIERS: [&str; 3] = ["leaf", "spine", "core"];
@@ -12,9 +13,7 @@ pub(crate) const TIERS: [&str; 3] = ["leaf", "spine", "core"];
 pub(crate) fn switch_models(fabric: &FabricSpec) -> [SwitchModel; 3] {
     match fabric {
         // Deep-buffer spines, carved per port (Meta RoCE section 5.2.3).
-        FabricSpec::Preset(PresetSpec::AiZone(_)) => {
-            [SwitchModel::LEAF, SwitchModel::DEEP, SwitchModel::LEAF]
-        }
+        FabricSpec::Preset(Preset::AiZone(_)) => [SwitchModel::LEAF, SwitchModel::DEEP, SwitchModel::LEAF],
         FabricSpec::Preset(_) | FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => [SwitchModel::LEAF; 3],
     }
 }

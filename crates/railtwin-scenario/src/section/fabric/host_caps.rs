@@ -1,7 +1,7 @@
 //! Intra-host caps by host model, so that a user need not know them: `[fabric.host] caps = "measured"`.
 use railtwin_units::Rate;
 
-use crate::scenario::CapSpec;
+use super::CapSpec;
 use railtwin_workload::{Algorithm, Collective};
 
 /// The caps of a host model: one row for each collective and algorithm.

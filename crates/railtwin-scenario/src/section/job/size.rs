@@ -1,8 +1,9 @@
 //! Whether a job asks for as many GPUs as it has ranks.
 use railtwin_fabric::Fabric;
 
+use super::{JobSize, JobSpec, Placement, Work, Workload};
+use crate::ScenarioError;
 use crate::resolve::{Source, ranks};
-use crate::{JobSize, JobSpec, Placement, ScenarioError, Work, Workload};
 
 /// Refuses job `row` where its size or the hosts that it names are not what its `count` ranks fill.
 pub(crate) fn check_size(
@@ -52,7 +53,7 @@ fn ranks_in_words(job: &JobSpec, count: u32) -> String {
         Work::Workload(Workload::Recipe(spec)) => {
             format!("the job has {count} ranks, tp × pp × dp = {} × {} × {}", spec.tp, spec.pp, spec.dp)
         }
-        Work::Workload(Workload::Simai { simai, .. }) => format!("{simai} has {count} ranks"),
+        Work::Workload(Workload::Simai(spec)) => format!("{} has {count} ranks", spec.simai),
         _ => format!("the job has {count} ranks"),
     }
 }

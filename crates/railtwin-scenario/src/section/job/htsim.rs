@@ -1,31 +1,13 @@
-//! What a scenario takes from files of htsim, and plain transfers by a pattern.
-use railtwin_fabric::Fabric;
-use railtwin_formats::{HtsimConnections, HtsimTopology};
+//! Connections from a file of htsim, and plain transfers by a pattern.
+use railtwin_formats::HtsimConnections;
 use railtwin_units::SimTime;
 use railtwin_workload::traffic::plan_of_transfers;
 use railtwin_workload::{Plan, Transfer};
 
-use crate::fabric_bounds::check_bounds;
-use crate::resolve::{Reader, Source, ranks};
-use crate::resolve_job::Planner;
-use crate::{HtsimSpec, JobSize, JobSpec, ScenarioError, TrafficSpec};
-
-/// Reads and builds the fabric of a `.topo` file.
-pub(crate) fn fabric(
-    spec: &HtsimSpec,
-    source: Source<'_>,
-    read: &Reader<'_>,
-) -> Result<Fabric, ScenarioError> {
-    let path = &spec.htsim;
-    let refuse = |message: String| source.error("fabric.htsim", message, None);
-    let bytes = read(path).map_err(|problem| {
-        let hint = "paths are relative to the scenario's folder";
-        source.error("fabric.htsim", format!("cannot read {path:?}: {problem}"), Some(hint))
-    })?;
-    let topology = HtsimTopology::parse(path, &bytes).map_err(|error| refuse(error.to_string()))?;
-    let clos = topology.spec().map_err(|error| refuse(error.to_string()))?;
-    check_bounds(&clos).and_then(|()| clos.build()).map_err(|error| refuse(error.to_string()))
-}
+use super::resolve::Planner;
+use super::{JobSize, JobSpec, TrafficSpec};
+use crate::ScenarioError;
+use crate::resolve::ranks;
 
 impl Planner<'_> {
     /// The plan of a `.cm` file, whose node `n` is rank `n`.

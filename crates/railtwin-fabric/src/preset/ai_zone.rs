@@ -1,76 +1,63 @@
 //! Meta's AI zone: racks under one leaf each, all of them on the same spines.
 use railtwin_units::Rate;
+use railtwin_units::keys::whole;
 
 use crate::clos::{ClosSpec, SpineGroups};
 use crate::error::FabricError;
-use crate::graph::Fabric;
 use crate::host::HostModel;
-use crate::preset::{ACCESS_DELAY, LEAF_SPINE_DELAY, SPINE_CORE_DELAY, SWITCH_LATENCY};
+use crate::host_spec::HostSpec;
+use crate::preset::{
+    ACCESS_DELAY, HOSTS, LEAF_SPINE_DELAY, Layout, PORTS, SPINE_CORE_DELAY, SWITCH_LATENCY, SWITCHES,
+};
 
-/// Meta's AI zone (Meta RoCE section 3.3): a rack of hosts under one leaf (RTSW) that serves all
-/// their NICs, one cable from each leaf to each spine (CTSW), cores (ATSW) over several zones.
-///
-/// The number of uplinks is the stage of evolution (section 6.2): with 16 ports down, 16 are 1:1,
-/// 32 are 1:2 and 18 are 1:1.125, which leaves two links to lose.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AiZone {
-    /// Host model.
-    pub host: HostModel,
-    /// Zones.
-    pub pods: u32,
-    /// Racks in a zone. Eight have the 128 GPUs of the paper's benchmarks; it prints no size of a zone.
-    pub segments: u32,
-    /// Hosts in a rack. Two are what 16 uplinks at 1:1 (section 4.4.2) imply.
-    pub hosts: u32,
-    /// Uplinks of a leaf, one to each spine.
-    pub uplinks: u32,
-    /// Ports of a spine towards the core; zones are oversubscribed towards each other, by how much
-    /// is not printed.
-    pub spine_up: u32,
-    /// Cores; none = one for each spine of a zone.
-    pub cores: Option<u32>,
-    /// Capacity of leaf-spine and spine-core cables; none = that of a NIC port, so that ratios of
-    /// ports are ratios of capacity.
-    pub uplink: Option<Rate>,
-    /// Capacity of a switch chip; none = the largest that there are; spines are modular.
-    pub chip: Option<Rate>,
-}
-
-impl Default for AiZone {
-    fn default() -> Self {
-        Self {
-            host: HostModel::grand_teton(),
-            pods: 1,
-            segments: 8,
-            hosts: 2,
-            uplinks: 18,
-            spine_up: 0,
-            cores: None,
-            uplink: None,
-            chip: None,
-        }
+railtwin_units::section! {
+    /// Meta's AI zone (Meta RoCE section 3.3): a rack of hosts under one leaf (RTSW) that serves all
+    /// their NICs, one cable from each leaf to each spine (CTSW), cores (ATSW) over several zones.
+    ///
+    /// The number of uplinks is the stage of evolution (section 6.2): with 16 ports down, 16 are 1:1,
+    /// 32 are 1:2 and 18 are 1:1.125, which leaves two links to lose.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct AiZone "[fabric]" sparse {
+        /// Zones.
+        pub pods: u32 [whole(1..=SWITCHES)] = 1,
+        /// Racks in a zone. Eight have the 128 GPUs of the paper's benchmarks; it prints no size of a zone.
+        pub segments: u32 [whole(1..=SWITCHES)] = 8,
+        /// Active hosts in a rack. Two are what 16 uplinks at 1:1 (Meta RoCE section 4.4.2) imply.
+        pub hosts: u32 [whole(1..=HOSTS)] = 2,
+        /// Uplinks of a leaf, one to each spine.
+        pub uplinks: u32 [whole(1..=PORTS)] = 18,
+        /// Ports of a spine towards the core; zones are oversubscribed towards each other, by how much is not
+        /// printed.
+        pub spine_up: u32 [whole(0..=PORTS)] = 0,
+        /// Cores; default one for each spine of a zone.
+        pub cores: Option<u32> [whole(1..=SWITCHES)] = None,
+        /// Capacity of leaf-spine and spine-core cables; default that of a NIC port, so that ratios of ports are
+        /// ratios of capacity.
+        pub uplink: Option<Rate> = None,
+        /// Capacity of a switch chip; default the largest that there are, as spines are modular.
+        pub chip: Option<Rate> = None,
+        /// What a host is; default grand-teton.
+        pub host: HostSpec = HostSpec::default(),
     }
 }
 
-impl AiZone {
-    /// The spelled-out fabric.
-    ///
-    /// # Errors
-    /// [`FabricError::OutOfRange`] when several zones have nothing to meet over.
-    pub fn spec(&self) -> Result<ClosSpec, FabricError> {
+impl Layout for AiZone {
+    fn spec(&self) -> Result<ClosSpec, FabricError> {
+        let host = self.host.over(HostModel::grand_teton())?;
         if self.pods > 1 && self.spine_up == 0 {
             let accepted = "several zones meet over cores: write a whole number from 1 up, at best up to the racks of a zone";
             return Err(FabricError::range("spine_up", self.spine_up, accepted));
         }
-        let uplink = self.uplink.unwrap_or(self.host.nic.port_capacity);
+        let uplink = self.uplink.unwrap_or(host.nic.port_capacity);
+        let rails_per_leaf = host.nics;
         Ok(ClosSpec {
             name: "ai-zone".to_owned(),
-            host: self.host.clone(),
+            host,
             pods: self.pods,
             segments: self.segments,
             hosts: self.hosts,
             spare_hosts: 0,
-            rails_per_leaf: self.host.nics,
+            rails_per_leaf,
             tors: 1,
             groups: SpineGroups::Single,
             spines: self.uplinks,
@@ -87,12 +74,12 @@ impl AiZone {
         })
     }
 
-    /// Builds the graph.
-    ///
-    /// # Errors
-    /// As [`AiZone::spec`] and [`ClosSpec::check`].
-    pub fn build(&self) -> Result<Fabric, FabricError> {
-        self.spec()?.build()
+    fn host(&self) -> Option<&HostSpec> {
+        Some(&self.host)
+    }
+
+    fn chip(&self) -> Option<Rate> {
+        self.chip
     }
 }
 
@@ -118,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_first_generation_has_links_of_200_gbps() {
-        let zone = AiZone { host: HostModel::zion_ex(), uplinks: 16, ..AiZone::default() };
+        let zone = AiZone { host: HostSpec::named("zion-ex"), uplinks: 16, ..AiZone::default() };
         let report = DesignReport::of(&zone.build().unwrap());
         assert_eq!(report.tiers[0].up_capacity, Rate::from_gbps(200));
         assert_eq!(report.tiers[0].oversubscription, Some(1.0));

@@ -1,7 +1,7 @@
 //! The intra-host caps of a case: those of the scenario, and those of the host model where it asks for them.
 use railtwin_fabric::Fabric;
 
-use crate::host_caps::{models, of_model};
+use super::host_caps::{models, of_model};
 use crate::{CapSpec, HostCaps, Scenario, ScenarioError, Source};
 
 impl Scenario {

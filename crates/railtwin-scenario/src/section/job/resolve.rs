@@ -10,11 +10,12 @@ use railtwin_workload::{
     Axis, Collective, Operation, Parallelism, Pattern, Plan, PlanBuilder, Work as OperationWork,
 };
 
-use crate::resolve::{Reader, Source, ranks};
-use crate::resolve_memory::shortage;
-use crate::{
-    CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, ScenarioError, Work, Workload,
+use super::memory::shortage;
+use super::{
+    CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, SimaiSpec, Work, Workload,
 };
+use crate::ScenarioError;
+use crate::resolve::{Reader, Source, ranks};
 
 /// Makes the plans of a scenario's jobs.
 pub(crate) struct Planner<'a> {
@@ -31,9 +32,9 @@ impl Planner<'_> {
         match &job.work {
             Work::Collective(spec) => self.collective(row, job, spec),
             Work::Workload(Workload::Recipe(spec)) => self.recipe(row, &job.name, spec),
-            Work::Workload(Workload::Simai { simai, interleave }) => self.simai(row, simai, *interleave),
-            Work::Workload(Workload::Chakra { chakra }) => self.chakra(row, job, chakra),
-            Work::Workload(Workload::Connections { connections }) => self.connections(row, job, connections),
+            Work::Workload(Workload::Simai(spec)) => self.simai(row, spec),
+            Work::Workload(Workload::Chakra(spec)) => self.chakra(row, job, &spec.chakra),
+            Work::Workload(Workload::Connections(spec)) => self.connections(row, job, &spec.connections),
             Work::Workload(Workload::Traffic(spec)) => self.traffic(row, job, spec),
         }
     }
@@ -50,11 +51,12 @@ impl Planner<'_> {
         })
     }
 
-    fn simai(&self, row: usize, path: &str, interleave: Option<u32>) -> Result<Plan, ScenarioError> {
+    fn simai(&self, row: usize, spec: &SimaiSpec) -> Result<Plan, ScenarioError> {
+        let path = &spec.simai;
         let bytes = self.read(row, "workload.simai", path)?;
         let workload = SimaiWorkload::parse(path, &bytes);
         workload
-            .and_then(|workload| workload.plan(path, interleave))
+            .and_then(|workload| workload.plan(path, spec.interleave))
             .map_err(|error| self.error(row, "workload.simai", error.to_string()))
     }
 

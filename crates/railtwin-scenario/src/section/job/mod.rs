@@ -1,0 +1,206 @@
+//! `[[job]]`: what runs, how large it is, where it is placed, when it starts.
+mod htsim;
+mod memory;
+mod placement;
+pub(crate) mod resolve;
+pub(crate) mod size;
+mod traffic;
+
+use railtwin_units::keys::{Kind, whole};
+use railtwin_units::{Bytes, SimTime};
+use railtwin_workload::{Algorithm, Collective, Recompute};
+
+pub use self::placement::Placement;
+pub use self::traffic::{Incast, Permutation, Shift, TrafficSpec, Transfers};
+
+/// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
+pub const ALL_JOBS: &str = "jobs";
+
+/// Bound of counts of work.
+const MANY: i64 = 1_000_000;
+/// Bound of GPUs, hosts and host numbers.
+const MOST_GPUS: i64 = 1 << 24;
+
+railtwin_units::section! {
+    /// One job, or several alike.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct JobSpec "[[job]]" {
+        /// Name of the job, unique in the scenario; default job-0, job-1 and so on.
+        #[key(fixed)]
+        pub name: String [Kind::Name] = String::new(),
+        /// Copies of the job.
+        pub count: u32 [whole(1..=MANY)] = 1,
+        /// Its size where the work does not say it.
+        pub size: Option<JobSize> [flat] = None,
+        /// Where the ranks go.
+        pub placement: Placement = Placement::Packed,
+        /// When it starts.
+        pub start: SimTime = SimTime::ZERO,
+        /// What it does.
+        pub work: Work [flat],
+    }
+}
+
+impl JobSpec {
+    /// One job doing `work`, packed, from the start.
+    pub fn new(name: &str, work: Work) -> Self {
+        Self {
+            name: name.to_owned(),
+            count: 1,
+            size: None,
+            placement: Placement::Packed,
+            start: SimTime::ZERO,
+            work,
+        }
+    }
+}
+
+railtwin_units::one_of! {
+    /// The size of a job.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JobSize {
+        /// Size in whole hosts.
+        Hosts(u32) [whole(1..=MOST_GPUS)] = "hosts",
+        /// Size in GPUs.
+        Gpus(u32) [whole(1..=MOST_GPUS)] = "gpus",
+    }
+}
+
+railtwin_units::one_of! {
+    /// What a job does.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Work {
+        /// Training steps from a recipe or a trace, or plain transfers.
+        Workload(Workload) = "workload",
+        /// One collective, repeated.
+        Collective(CollectiveSpec) = "collective",
+    }
+}
+
+railtwin_units::either! {
+    /// Training steps from a recipe or a trace, or plain transfers.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Workload "`workload`" {
+        /// A model trained with the given parallelism.
+        Recipe(RecipeSpec),
+        /// A SimAI (AICB) workload text.
+        Simai(SimaiSpec),
+        /// Chakra execution traces, one per rank.
+        Chakra(ChakraSpec),
+        /// The connections of an htsim connection matrix.
+        Connections(ConnectionsSpec),
+        /// Transfers by a pattern.
+        Traffic(TrafficSpec),
+    }
+}
+
+impl Workload {
+    /// Whether its operations are training steps, whose ranks move in classes.
+    pub fn trains(&self) -> bool {
+        !matches!(self, Self::Connections(_) | Self::Traffic(_))
+    }
+}
+
+railtwin_units::section! {
+    /// A model trained with the given parallelism; it fills `tp × pp × dp` GPUs.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RecipeSpec "`workload`" {
+        /// A model by name, such as gpt3-175b.
+        pub recipe: String,
+        /// Tensor parallelism.
+        pub tp: u32 [whole(1..=MANY)] = 1,
+        /// Pipeline parallelism.
+        pub pp: u32 [whole(1..=MANY)] = 1,
+        /// Data parallelism.
+        pub dp: u32 [whole(1..=MANY)] = 1,
+        /// Expert parallelism of a model with experts, a divisor of `dp`.
+        #[key(sparse)]
+        pub ep: u32 [whole(1..=MANY)] = 1,
+        /// Micro-batches of a step per replica.
+        pub micro_batches: u32 [whole(1..=MANY)] = 1,
+        /// Sequences in a micro-batch.
+        pub micro_batch: u32 [whole(1..=MANY)] = 1,
+        /// Share of the GPU's peak that computation reaches.
+        pub efficiency: f64 = 0.5,
+        /// Virtual pipeline stages per GPU of interleaved 1F1B; 1 = not interleaved.
+        pub interleave: u32 [whole(1..=1024)] = 1,
+        /// Stage of ZeRO, what data parallel ranks hold in parts; 0 = nothing.
+        pub zero: u32 [whole(0..=3)] = 0,
+        /// Activations that are computed again backward instead of kept; selective = the scores of attention.
+        #[key(sparse)]
+        pub recompute: Recompute = Recompute::Selective,
+        /// What becomes of a job that the memory of a GPU does not hold: an error, or a warning.
+        #[key(sparse)]
+        pub memory: MemoryRule = MemoryRule::Check,
+    }
+}
+
+railtwin_units::choice! {
+    /// What becomes of a job that the memory of a GPU does not hold.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MemoryRule {
+        /// It is refused.
+        Check = "check",
+        /// It runs, and a warning says so.
+        Allow = "allow",
+    }
+}
+
+railtwin_units::section! {
+    /// A SimAI (AICB) workload text.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SimaiSpec "`workload`" {
+        /// Path of a SimAI workload text.
+        pub simai: String,
+        /// Model chunks of a stage; default the file's vpp where it fits.
+        pub interleave: Option<u32> [whole(1..=MANY)] = None,
+    }
+}
+
+railtwin_units::section! {
+    /// Chakra execution traces, one per rank.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ChakraSpec "`workload`" {
+        /// Path of Chakra traces, without `.<rank>.et`.
+        pub chakra: String,
+    }
+}
+
+railtwin_units::section! {
+    /// The connections of an htsim connection matrix.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ConnectionsSpec "`workload`" {
+        /// Path of an htsim connection matrix (.cm).
+        pub connections: String,
+    }
+}
+
+railtwin_units::section! {
+    /// One collective, repeated.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CollectiveSpec "`collective`" {
+        /// Which collective.
+        pub kind: Collective,
+        /// Size of the buffer, as nccl-tests counts it.
+        pub bytes: Bytes,
+        /// How it is carried out; default what suits the collective.
+        pub algorithm: Option<Algorithm> = None,
+        /// How often, one after another.
+        pub repeat: u32 [whole(1..=MANY)] = 1,
+        /// How long every GPU computes before each.
+        pub compute: SimTime = SimTime::ZERO,
+        /// One communicator over all GPUs, or one per rail.
+        pub per: Per = Per::All,
+    }
+}
+
+railtwin_units::choice! {
+    /// Which GPUs of a job make a communicator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Per {
+        /// All: one communicator.
+        All = "all",
+        /// Those of one index in their hosts: a communicator per rail (multi-all-reduce).
+        Rail = "rail",
+    }
+}
