@@ -1,9 +1,12 @@
 //! `[expect]`: bounds that make a scenario a test.
 use std::fmt;
+use std::mem::discriminant;
 
 use railtwin_units::keys::{Keyed, Kind, Table, joined, key};
 use railtwin_units::{Bytes, Rate, SimTime};
 use serde::{Deserialize, Serialize};
+
+use crate::consistency::Trouble;
 
 railtwin_units::section! {
     /// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are settled when it is
@@ -145,6 +148,29 @@ impl<'de> Deserialize<'de> for Amount {
                 .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))),
         }
     }
+}
+
+/// What is wrong with the bounds of a figure, and the key.
+pub(crate) fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Trouble)> {
+    let Some(first) = bounds.amounts().next() else {
+        let message = "the figure has no bound".to_owned();
+        return Some(("at_least", (message, "write at_least, at_most or equals")));
+    };
+    if bounds.tolerance.is_some() && bounds.equals.is_none() {
+        let message = "`tolerance` belongs to `equals`".to_owned();
+        return Some(("tolerance", (message, "write equals, or leave tolerance away")));
+    }
+    if let Some(other) = bounds.amounts().find(|a| discriminant(a) != discriminant(&first)) {
+        let message = format!("one bound is a {}, another a {}", first.what(), other.what());
+        return Some(("at_most", (message, "write both in the same kind of unit")));
+    }
+    if let (Some(least), Some(most)) = (bounds.at_least, bounds.at_most)
+        && least.base() > most.base()
+    {
+        let message = format!("at_least {least} is more than at_most {most}");
+        return Some(("at_least", (message, "write at_least below at_most")));
+    }
+    None
 }
 
 #[cfg(test)]

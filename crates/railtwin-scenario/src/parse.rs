@@ -1,9 +1,11 @@
 //! From text to a [`Scenario`].
 use crate::check::check;
-use crate::consistency::{check_fields, check_whole, name_jobs};
+use crate::consistency::check_whole;
 use crate::error::{Problem, ScenarioError};
 use crate::scenario::SCENARIO;
 use crate::scenario::Scenario;
+use crate::section::job::rules::name_jobs;
+use crate::section::routing::check_fields;
 use crate::sweep::{axes, expand};
 use crate::tree::{Node, path_text, steps};
 
@@ -66,7 +68,7 @@ pub(crate) fn check_tree(text: &str, tree: &Node) -> Result<(), Vec<Problem>> {
 pub(crate) fn read(text: &str, tree: &Node) -> Result<Scenario, Vec<Problem>> {
     let scenario: Result<Scenario, toml::de::Error> = tree.to_toml().try_into();
     let mut scenario = scenario.map_err(|error| vec![Problem::new(text, 0..0, error.message(), None)])?;
-    name_jobs(&mut scenario);
+    name_jobs(&mut scenario.jobs);
     let mut problems = Vec::new();
     check_whole(text, tree, &scenario, &mut problems);
     match problems.is_empty() {

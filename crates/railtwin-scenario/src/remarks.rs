@@ -1,11 +1,8 @@
 //! What is allowed and likely not meant: said beside the results, with the values that decide.
-use railtwin_engine::packet::Buffer;
-use railtwin_engine::{Case, PacketCase};
-use railtwin_fabric::{CableClass, LinkId};
-use railtwin_units::{Bytes, SimTime};
-use railtwin_workload::Work;
+use railtwin_engine::Case;
 
-use crate::section::packet::TIERS;
+use crate::section::job::remarks::of_job;
+use crate::section::packet::of_packets;
 use crate::{EngineName, JobSpec, Scenario};
 
 impl Scenario {
@@ -17,95 +14,10 @@ impl Scenario {
             all.extend(of_job(&job.name, &job.plan, spec));
         }
         if self.engine == EngineName::Packet {
-            all.extend(of_window(case));
-            all.extend(of_switches(&case.packets));
-            all.extend(of_samples(case));
+            all.extend(of_packets(case));
         }
         all
     }
-}
-
-/// A collective or transfers that send nothing. Axes of one rank are normal in training, and so in a trace.
-fn of_job(name: &str, plan: &railtwin_workload::Plan, spec: &JobSpec) -> Option<String> {
-    let alone = |pattern: &railtwin_workload::Pattern| {
-        pattern.communicators.iter().all(|ranks| ranks.iter().all(|rank| *rank == ranks[0]))
-    };
-    let what = match &spec.work {
-        crate::Work::Collective(collective) => collective.kind.name(),
-        crate::Work::Workload(crate::Workload::Traffic(_)) => "traffic",
-        crate::Work::Workload(_) => return None,
-    };
-    let asks = |operation: &railtwin_workload::Operation| match operation.work {
-        Work::Communicate { pattern, .. } => alone(&plan.patterns[pattern.index()]),
-        Work::Compute(_) => false,
-    };
-    plan.operations.iter().any(asks).then(|| {
-        let of = match plan.ranks {
-            1 => "the job has one rank".to_owned(),
-            ranks => format!("each communicator of its {ranks} ranks has one"),
-        };
-        format!("job {name}: the {what} sends nothing and takes 0 s: {of}")
-    })
-}
-
-/// A window that ends before an acknowledgement is due waits for the timer, each time.
-fn of_window(case: &Case) -> Option<String> {
-    let packets = &case.packets;
-    let keys = &packets.keys;
-    let window = keys.window?.0;
-    let each_is_answered = keys.is_selective(case.routing.balancer);
-    let full = keys.full();
-    let held = (window / full.max(1)).max(1);
-    let message = keys.admission.map_or(packets.message, |admission| packets.message.min(admission.buffer.0));
-    let every = u64::from(keys.acknowledge_every);
-    // The last packet of a message always has an answer.
-    if each_is_answered || every <= held || message.div_ceil(keys.payload.0.max(1)) <= held {
-        return None;
-    }
-    Some(format!(
-        "acknowledge_every = {every} is more than the {held} packets of the window of {}: each window waits for the \
-         timeout of {}; write acknowledge_every up to {held}, or a window from {}",
-        Bytes(window).shortest(),
-        shown(case.transport.ack_timeout()),
-        Bytes(every.saturating_mul(full)).shortest(),
-    ))
-}
-
-/// Thresholds that a queue cannot reach.
-fn of_switches(packets: &PacketCase) -> Vec<String> {
-    let mut all = Vec::new();
-    for (tier, model) in TIERS.iter().zip(&packets.tiers) {
-        let (Buffer::Shared { bytes, .. } | Buffer::Carved { bytes }) = model.buffer;
-        let thresholds =
-            [("ecn.min", model.ecn.map(|ecn| ecn.min.0), "marked"), ("trim", model.trim, "trimmed")];
-        for (key, threshold, done) in thresholds {
-            if let Some(threshold) = threshold.filter(|&threshold| threshold >= bytes) {
-                let [threshold, bytes] = [threshold, bytes].map(|bytes| Bytes(bytes).shortest());
-                all.push(format!(
-                    "switch.{tier}: {key} = {threshold} is no less than the buffer of {bytes}: no packet is ever {done}"
-                ));
-            }
-        }
-    }
-    all
-}
-
-/// Samples that are shorter than a packet see one packet or none.
-fn of_samples(case: &Case) -> Option<String> {
-    let width = case.packets.keys.samples?;
-    let full = Bytes(case.packets.keys.full());
-    let links = (0..case.fabric.link_count()).map(LinkId::from_index);
-    let network = links.filter(|link| case.fabric.cable_class(link.cable()) >= CableClass::Access);
-    let fastest = network.map(|link| case.fabric.capacity(link));
-    let packet = full.time_at(fastest.max()?);
-    (width < packet).then(|| {
-        format!(
-            "packet.samples = {} is less than the {} of a full packet at the fastest link: one packet or none in each, \
-             and rows without number",
-            shown(width),
-            shown(packet)
-        )
-    })
 }
 
 /// `a`, `b` and `c`.
@@ -115,8 +27,4 @@ pub(crate) fn listed(names: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-fn shown(time: SimTime) -> String {
-    format!("{time:.3}")
 }

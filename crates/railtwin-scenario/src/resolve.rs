@@ -1,15 +1,14 @@
 //! From a scenario to a case: after this nothing is invalid, engines cannot fail on input.
 use std::sync::Arc;
 
-use railtwin_control::{PlacementPolicy, Placer};
-use railtwin_engine::{Case, IntraHostCap, Pace, WorkGraph};
-use railtwin_fabric::Fabric;
+use railtwin_control::Placer;
+use railtwin_engine::{Case, Pace, WorkGraph};
 
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
-use crate::{JobSize, JobSpec, Placement, Scenario, ScenarioError};
+use crate::{Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -56,7 +55,7 @@ impl Scenario {
             check_size(&fabric, row, job, plan.ranks, source)?;
             for copy in 0..job.count {
                 let name = if job.count > 1 { format!("{}-{copy}", job.name) } else { job.name.clone() };
-                let places = placer.place(&name, plan.ranks, &policy(job));
+                let places = placer.place(&name, plan.ranks, &job.policy());
                 let places = places.map_err(|error| {
                     let hint = "make the job smaller or the fabric larger";
                     source.error(&format!("job.{row}"), error.to_string(), Some(hint))
@@ -76,7 +75,7 @@ impl Scenario {
             seed: self.seed,
             routing: (&self.routing).into(),
             pace: self.pace(),
-            caps: caps.iter().map(cap).collect(),
+            caps: caps.iter().map(Into::into).collect(),
             faults: troubles.faults,
             impairments: troubles.impairments,
             rank_faults: troubles.rank_faults,
@@ -91,32 +90,5 @@ impl Scenario {
         case.warnings.extend(self.fabric.note_of_chip());
         case.warnings.extend(self.remarks(&case, &specs));
         Ok(case)
-    }
-}
-
-fn policy(job: &JobSpec) -> PlacementPolicy {
-    match &job.placement {
-        Placement::Packed => PlacementPolicy::Packed,
-        Placement::Spread => PlacementPolicy::Spread,
-        Placement::Random => PlacementPolicy::Random,
-        Placement::Hosts(hosts) => PlacementPolicy::Hosts(hosts.clone()),
-    }
-}
-
-/// Ranks that a job's size asks for; none where the work says it.
-pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
-    let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
-    size.map(|size| match size {
-        JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
-        JobSize::Gpus(gpus) => gpus,
-    })
-}
-
-fn cap(spec: &crate::CapSpec) -> IntraHostCap {
-    IntraHostCap {
-        collective: spec.collective,
-        algorithm: spec.algorithm,
-        host_model: spec.host.clone(),
-        busbw: spec.busbw.bytes_per_s(),
     }
 }

@@ -165,6 +165,6 @@ railtwin_units::section! {
         pub pace: Option<Pace> = None,
         /// Width of the buckets of the throughput table; default no table.
         #[key(flow)]
-        pub throughput: Option<SimTime> = None,
+        pub throughput: Option<SimTime> [Kind::Span] = None,
     }
 }

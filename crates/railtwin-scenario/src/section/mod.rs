@@ -4,4 +4,5 @@ pub(crate) mod failures;
 pub(crate) mod fault;
 pub(crate) mod job;
 pub(crate) mod packet;
+pub(crate) mod routing;
 pub(crate) mod telemetry;

@@ -1,8 +1,20 @@
 //! The intra-host caps of a case: those of the scenario, and those of the host model where it asks for them.
+use railtwin_engine::IntraHostCap;
 use railtwin_fabric::Fabric;
 
 use super::host_caps::{models, of_model};
 use crate::{CapSpec, HostCaps, Scenario, ScenarioError, Source};
+
+impl From<&CapSpec> for IntraHostCap {
+    fn from(spec: &CapSpec) -> Self {
+        Self {
+            collective: spec.collective,
+            algorithm: spec.algorithm,
+            host_model: spec.host.clone(),
+            busbw: spec.busbw.bytes_per_s(),
+        }
+    }
+}
 
 impl Scenario {
     /// All caps; a `[[cap]]` that holds for a host model replaces what is known of that model.
@@ -49,7 +61,7 @@ mod tests {
         let source = Source { file: "caps.toml", text: &text };
         let case = points[0].scenario.resolve(source, &|path| Err(path.to_owned()));
         let case = case.map_err(|error| error.to_string())?;
-        let name = |cap: &railtwin_engine::IntraHostCap| {
+        let name = |cap: &IntraHostCap| {
             (format!("{} {}", cap.collective.name(), cap.algorithm.name()), (cap.busbw / 1e9) as u64)
         };
         Ok(case.caps.iter().map(name).collect())

@@ -5,9 +5,9 @@ use railtwin_workload::traffic::plan_of_transfers;
 use railtwin_workload::{Plan, Transfer};
 
 use super::resolve::Planner;
+use super::size::ranks;
 use super::{JobSize, JobSpec, TrafficSpec};
 use crate::ScenarioError;
-use crate::resolve::ranks;
 
 impl Planner<'_> {
     /// The plan of a `.cm` file, whose node `n` is rank `n`.

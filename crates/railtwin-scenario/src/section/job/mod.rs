@@ -2,10 +2,13 @@
 mod htsim;
 mod memory;
 mod placement;
+pub(crate) mod remarks;
 pub(crate) mod resolve;
+pub(crate) mod rules;
 pub(crate) mod size;
 mod traffic;
 
+use railtwin_control::PlacementPolicy;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Algorithm, Collective, Recompute};
@@ -51,6 +54,16 @@ impl JobSpec {
             placement: Placement::Packed,
             start: SimTime::ZERO,
             work,
+        }
+    }
+
+    /// Where its ranks go, as who places them asks it.
+    pub(crate) fn policy(&self) -> PlacementPolicy {
+        match &self.placement {
+            Placement::Packed => PlacementPolicy::Packed,
+            Placement::Spread => PlacementPolicy::Spread,
+            Placement::Random => PlacementPolicy::Random,
+            Placement::Hosts(hosts) => PlacementPolicy::Hosts(hosts.clone()),
         }
     }
 }

@@ -11,11 +11,12 @@ use railtwin_workload::{
 };
 
 use super::memory::shortage;
+use super::size::ranks;
 use super::{
     CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, SimaiSpec, Work, Workload,
 };
 use crate::ScenarioError;
-use crate::resolve::{Reader, Source, ranks};
+use crate::resolve::{Reader, Source};
 
 /// Makes the plans of a scenario's jobs.
 pub(crate) struct Planner<'a> {

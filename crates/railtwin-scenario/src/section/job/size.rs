@@ -3,7 +3,7 @@ use railtwin_fabric::Fabric;
 
 use super::{JobSize, JobSpec, Placement, Work, Workload};
 use crate::ScenarioError;
-use crate::resolve::{Source, ranks};
+use crate::resolve::Source;
 
 /// Refuses job `row` where its size or the hosts that it names are not what its `count` ranks fill.
 pub(crate) fn check_size(
@@ -56,4 +56,13 @@ fn ranks_in_words(job: &JobSpec, count: u32) -> String {
         Work::Workload(Workload::Simai(spec)) => format!("{} has {count} ranks", spec.simai),
         _ => format!("the job has {count} ranks"),
     }
+}
+
+/// Ranks that a job's size asks for; none where the work says it.
+pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
+    let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    size.map(|size| match size {
+        JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
+        JobSize::Gpus(gpus) => gpus,
+    })
 }

@@ -1,4 +1,6 @@
 //! `[telemetry]`: what the ranks of a run record, and whether it is looked at.
+pub(crate) mod rules;
+
 use railtwin_diagnosis::Settings;
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};

@@ -1,0 +1,38 @@
+//! What no single key of `[telemetry]` shows.
+use railtwin_units::SimTime;
+
+use crate::consistency::Trouble;
+use crate::{JobSpec, Scenario};
+
+/// What is wrong, and the key under `telemetry`.
+pub(crate) fn trouble_of_telemetry(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
+    let telemetry = scenario.telemetry.as_ref()?;
+    if scenario.jobs.is_empty() {
+        let message = "telemetry of a scenario without jobs".to_owned();
+        return Some(("job", (message, "write a [[job]], or leave [telemetry] away")));
+    }
+    if let Some(wanted) = &telemetry.job {
+        let named = |job: &JobSpec| match job.count {
+            1 => job.name == *wanted,
+            copies => (0..copies).any(|copy| format!("{}-{copy}", job.name) == *wanted),
+        };
+        if !scenario.jobs.iter().any(named) {
+            let message = format!("no job is called `{wanted}`");
+            return Some(("job", (message, "write the name of a [[job]], of several copies such as name-0")));
+        }
+    }
+    for (key, interval) in [("counters", telemetry.counters), ("probes", telemetry.probes)] {
+        if interval.is_some_and(|interval| interval < SimTime::from_ps(1_000_000_000)) {
+            let message = format!("`{key}` more often than each millisecond");
+            return Some((key, (message, "write an interval from 1 ms up, such as \"1 s\"")));
+        }
+    }
+    let mut axes = telemetry.axes.iter();
+    while let Some(axis) = axes.next() {
+        if axes.clone().any(|other| other == axis) {
+            let message = "an axis stands twice".to_owned();
+            return Some(("axes", (message, "write each axis once")));
+        }
+    }
+    None
+}
