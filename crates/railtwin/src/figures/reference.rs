@@ -1,7 +1,7 @@
 //! The tables of all figures for people, made of the declarations.
 use std::fmt::Write as _;
 
-use super::declared::{Declared, GROUPS, words};
+use super::declared::{Declared, GROUPS, Unit, words};
 
 /// What stands before and behind the tables in a page whose rest is written by hand.
 const MARKS: [&str; 2] = ["<!-- figures:begin -->\n", "<!-- figures:end -->"];
@@ -15,7 +15,13 @@ pub fn reference() -> String {
         for figure in group.figures {
             let Declared { name, unit, better, by, .. } = figure;
             let meaning = figure.meaning().replace('|', "\\|");
-            let _ = writeln!(page, "| `{name}` | `{}` | {better} | {} | {meaning} |", unit.name(), by.name());
+            let share = if *unit == Unit::Ratio { ", no share" } else { "" };
+            let _ = writeln!(
+                page,
+                "| `{name}` | `{}`{share} | {better} | {} | {meaning} |",
+                unit.name(),
+                by.name()
+            );
         }
         page.push('\n');
     }

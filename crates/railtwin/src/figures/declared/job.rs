@@ -25,26 +25,26 @@ declare! {
 
 declare! {
     STEP: Job, Both;
-    /// Time of a step that the axis alone keeps lanes busy or waiting, mean over steps and lanes; all axes and `idle`
-    /// add up to the step.
+    /// Time of a step that belongs to the axis and is not hidden behind one that comes before it, mean over
+    /// steps and lanes; with `idle` the axes add up to the step.
     EXPOSED = "exposed_<axis>": Seconds, Less;
 }
 
 declare! {
     BUSBW: Job, Both;
-    /// Bus bandwidth as nccl-tests defines it: mean over operations and replicates.
+    /// Bus bandwidth as nccl-tests defines it, mean over operations and replicates.
     BUSBW_MEAN = "busbw_mean": BitsPerSecond, More;
-    /// Bus bandwidth of the slowest operation.
+    /// The least bus bandwidth of an operation.
     BUSBW_MIN = "busbw_min": BitsPerSecond, More;
-    /// Bus bandwidth of the fastest operation.
+    /// The most bus bandwidth of an operation.
     BUSBW_MAX = "busbw_max": BitsPerSecond, More;
     /// Bus bandwidth for each NIC that a communicator uses in a host, mean over replicates.
     BUSBW_PER_NIC_MEAN = "busbw_per_nic_mean": BitsPerSecond, More;
-    /// The same of the slowest job; of an only job, hence the mean.
+    /// Bus bandwidth for each NIC of the slowest job; of an only job, hence the mean.
     BUSBW_PER_NIC_MIN = "busbw_per_nic_min": BitsPerSecond, More;
-    /// The same of the fastest job; of an only job, hence the mean.
+    /// Bus bandwidth for each NIC of the fastest job; of an only job, hence the mean.
     BUSBW_PER_NIC_MAX = "busbw_per_nic_max": BitsPerSecond, More;
-    /// How far the fastest job is from the slowest; of an only job, hence 0.
+    /// Bus bandwidth for each NIC of the fastest job less that of the slowest; of an only job, hence 0.
     BUSBW_PER_NIC_SPREAD = "busbw_per_nic_spread": BitsPerSecond, Less;
 }
 
@@ -60,7 +60,7 @@ declare! {
     THROUGHPUT_LOSS = "throughput_loss": Share, Less;
     /// Throughput of the last step over that before the fault.
     THROUGHPUT_AT_END = "throughput_at_end": Share, More;
-    /// What steps took longer than those before the fault.
+    /// Time that steps took longer than those before the fault, in all.
     TIME_LOST = "time_lost": Seconds, Less;
     /// Part of a step before the fault in which the busiest lane does not compute.
     NOT_COMPUTING_BEFORE_FAULT = "not_computing_before_fault": Share, Less;
@@ -74,18 +74,20 @@ declare! {
     JOBS_STALL_TIME_MAX = "jobs.stall_time_max": Seconds, Less;
     /// Step time of the job whose steps take longest.
     JOBS_STEP_TIME_MAX = "jobs.step_time_max": Seconds, Less;
-    /// Bus bandwidth over all operations and replicates of all jobs that run collectives: the mean.
+    /// Bus bandwidth, mean over operations and replicates of all jobs that run collectives.
     JOBS_BUSBW_MEAN = "jobs.busbw_mean": BitsPerSecond, More;
-    /// The least of them.
+    /// The least bus bandwidth of an operation of any job that runs collectives.
     JOBS_BUSBW_MIN = "jobs.busbw_min": BitsPerSecond, More;
-    /// The most of them.
+    /// The most bus bandwidth of an operation of any job that runs collectives.
     JOBS_BUSBW_MAX = "jobs.busbw_max": BitsPerSecond, More;
-    /// Bus bandwidth for each NIC that a communicator uses in a host: that of the slowest job, mean over replicates.
+    /// Bus bandwidth for each NIC that a communicator uses in a host, of the slowest job, mean over
+    /// replicates.
     JOBS_BUSBW_PER_NIC_MIN = "jobs.busbw_per_nic_min": BitsPerSecond, More;
-    /// The same, mean over jobs.
+    /// Bus bandwidth for each NIC that a communicator uses in a host, mean over jobs and replicates.
     JOBS_BUSBW_PER_NIC_MEAN = "jobs.busbw_per_nic_mean": BitsPerSecond, More;
-    /// The same, of the fastest job.
+    /// Bus bandwidth for each NIC that a communicator uses in a host, of the fastest job, mean over
+    /// replicates.
     JOBS_BUSBW_PER_NIC_MAX = "jobs.busbw_per_nic_max": BitsPerSecond, More;
-    /// How far the fastest job is from the slowest.
+    /// Bus bandwidth for each NIC of the fastest job less that of the slowest, mean over replicates.
     JOBS_BUSBW_PER_NIC_SPREAD = "jobs.busbw_per_nic_spread": BitsPerSecond, Less;
 }

@@ -8,36 +8,39 @@ declare! {
     /// Utilization of the least used uplink of a leaf that carries anything, mean over run and replicates; where no
     /// job computes.
     LEAF_UPLINK_UTILIZATION_MIN = "leaf_uplink_utilization_min": Share, Neither;
-    /// The same, mean over uplinks.
+    /// Utilization of the uplinks of leaves that carry anything, mean over uplinks, run and replicates; where
+    /// no job computes.
     LEAF_UPLINK_UTILIZATION_MEAN = "leaf_uplink_utilization_mean": Share, Neither;
-    /// The same, of the most used uplink.
+    /// Utilization of the most used uplink of a leaf, mean over run and replicates; where no job computes.
     LEAF_UPLINK_UTILIZATION_MAX = "leaf_uplink_utilization_max": Share, Neither;
     /// Operations of all jobs that never ended, in the worst replicate.
     OPERATIONS_UNFINISHED = "operations_unfinished": Count, Less;
     /// Flows on the most loaded uplink of a leaf over the mean of its uplinks, mean over leaves and draws.
     LEAF_UPLINK_MAX_MEAN_RATIO = "leaf_uplink_max_mean_ratio": Ratio, Less;
-    /// Bytes on the most loaded link of a switch over the mean of its links that way, mean over switches.
+    /// Bytes on the most loaded link of a switch over the mean of its links that way, mean over switches that
+    /// carry anything.
     MAX_MEAN_RATIO = "max_mean_ratio_<links>": Ratio, Less;
-    /// The same of flows before any fault.
+    /// Flows before any fault on the most loaded link of a switch over the mean of its links that way, mean
+    /// over switches that carry anything.
     MAX_MEAN_RATIO_FLOWS = "max_mean_ratio_<links>_flows": Ratio, Less;
     /// Bytes to the busiest port of a NIC over those to its idlest, mean over NICs with several ports that all get some.
     NIC_PORT_RATIO_MEAN = "nic_port_ratio_mean": Ratio, Less;
-    /// The same, median over NICs.
+    /// Bytes to the busiest port of a NIC over those to its idlest, median over NICs.
     NIC_PORT_RATIO_MEDIAN = "nic_port_ratio_median": Ratio, Less;
-    /// The same, 95th percentile over NICs.
+    /// Bytes to the busiest port of a NIC over those to its idlest, 95th percentile over NICs.
     NIC_PORT_RATIO_P95 = "nic_port_ratio_p95": Ratio, Less;
-    /// The same, of the most uneven NIC.
+    /// Bytes to the busiest port of a NIC over those to its idlest, of the most uneven NIC.
     NIC_PORT_RATIO_MAX = "nic_port_ratio_max": Ratio, Less;
     /// Part of the NICs that get bytes, but none on one of their ports.
     NIC_PORT_IDLE = "nic_port_idle": Share, Less;
-    /// Bytes over what the most used link there could carry while operations that cross it were in flight, of the
-    /// costliest axis.
+    /// Bytes over what the most used link there could carry while operations that cross it were in flight, of
+    /// the costliest axis or of all.
     UTILIZATION_IN_FLIGHT = "utilization_in_flight_<place>": Share, Neither;
-    /// The same for the least used port of the NIC that the most used port is of.
+    /// Utilization in flight of the least used port of the NIC that the most used port is of.
     UTILIZATION_IN_FLIGHT_LEAST = "utilization_in_flight_<place>_least": Share, Neither;
     /// Bus bandwidth over the cap that hosts set on a collective, of the one nearest to its cap.
     UTILIZATION_IN_FLIGHT_HOST_CAP = "utilization_in_flight_host_cap": Share, Neither;
-    /// Part of the time of those operations that hops and stages take whatever the bytes.
+    /// Part of the time of operations in flight that hops and stages take whatever the bytes.
     LATENCY_SHARE_IN_FLIGHT = "latency_share_in_flight": Share, Neither;
 }
 
@@ -67,10 +70,10 @@ declare! {
     GAIN: Sweep, Gain;
     /// The least gain over all combinations of the other axes.
     GAIN_MIN = "gain_min": Share, Neither;
-    /// The mean gain over them.
+    /// The mean gain over all combinations of the other axes.
     GAIN_MEAN = "gain_mean": Share, Neither;
-    /// The largest gain over them.
+    /// The largest gain over all combinations of the other axes.
     GAIN_MAX = "gain_max": Share, Neither;
-    /// The figure of a point over that of the point it is held against, less one.
+    /// The figure of a point over that of the point that it is held against, less one.
     GAIN_OF_POINT = "gain[<point>]": Share, Neither;
 }

@@ -5,11 +5,11 @@ declare! {
     PACKETS: Run, Packet;
     /// Flow completion time, from the first message handed to the NIC until the last byte arrived: mean over transfers.
     FCT_MEAN = "fct_mean": Seconds, Less;
-    /// The median of the flow completion times.
+    /// The median flow completion time.
     FCT_P50 = "fct_p50": Seconds, Less;
-    /// Their 99th percentile.
+    /// The 99th percentile of flow completion times.
     FCT_P99 = "fct_p99": Seconds, Less;
-    /// The longest of them.
+    /// The longest flow completion time.
     FCT_MAX = "fct_max": Seconds, Less;
     /// Transfers that began and whose last byte never arrived.
     PACKET_FLOWS_UNFINISHED = "packet_flows_unfinished": Count, Less;
@@ -39,40 +39,42 @@ declare! {
     PAUSE_FRAMES_HOP = "pause_frames_<hop>": Count, Less;
     /// Part of the run that pauses held the worst link, by sender and receiver of the frames.
     PAUSED_SHARE_MAX = "paused_share_<hop>_max": Share, Less;
-    /// The same, mean over links that carried anything.
+    /// Part of the run that pauses held links, mean over those that carried anything, by sender and receiver
+    /// of the frames.
     PAUSED_SHARE_MEAN = "paused_share_<hop>_mean": Share, Less;
     /// Most bytes that waited for one link, by the tier where they wait and the way that it leads.
     QUEUE_BYTES_MAX = "queue_bytes_max_<queue>": Bytes, Less;
-    /// Most bytes in the buffer of a switch of the tier, of the fullest.
+    /// Most bytes in the buffer of a switch of the tier, of the fullest one.
     BUFFER_BYTES_MAX = "<tier>_buffer_bytes_max": Bytes, Less;
-    /// The same, mean over switches of the tier.
+    /// Most bytes in the buffer of a switch of the tier, mean over switches.
     BUFFER_BYTES_MEAN = "<tier>_buffer_bytes_mean": Bytes, Less;
     /// Bytes that wait at leaves for a port of a NIC with several, mean over the run and over ports.
     NIC_PORT_QUEUE_MEAN = "nic_port_queue_mean": Bytes, Less;
-    /// The same of the port of each NIC with most, mean over NICs.
+    /// Bytes that wait at leaves for the port of a NIC with most, mean over the run and over NICs.
     NIC_PORT_QUEUE_LONGEST = "nic_port_queue_longest": Bytes, Less;
-    /// The same of the port of each NIC with least, mean over NICs.
+    /// Bytes that wait at leaves for the port of a NIC with least, mean over the run and over NICs.
     NIC_PORT_QUEUE_SHORTEST = "nic_port_queue_shortest": Bytes, Less;
-    /// The same of the port with most of all.
+    /// Bytes that wait at leaves for the port with most of all, mean over the run.
     NIC_PORT_QUEUE_WORST = "nic_port_queue_worst": Bytes, Less;
     /// Congestion notification packets a second, mean over NIC ports that sent anything.
     CNPS_PER_NIC_PORT = "cnps_per_nic_port_per_s": PerSecond, Neither;
-    /// Least time from sending a data packet until its acknowledgement is there.
+    /// The least round trip: from sending a data packet until its acknowledgement is there.
     ROUND_TRIP_MIN = "round_trip_min": Seconds, Less;
-    /// The median of these times.
+    /// The median round trip.
     ROUND_TRIP_P50 = "round_trip_p50": Seconds, Less;
-    /// Their 90th percentile.
+    /// The 90th percentile of round trips.
     ROUND_TRIP_P90 = "round_trip_p90": Seconds, Less;
-    /// Their 99th percentile.
+    /// The 99th percentile of round trips.
     ROUND_TRIP_P99 = "round_trip_p99": Seconds, Less;
-    /// Least round trip times the rate of the fastest NIC port: what it has to have in flight to be busy all the time.
+    /// Bandwidth-delay product: least round trip times the rate of the fastest NIC port, which has to have
+    /// that in flight.
     BANDWIDTH_DELAY_BYTES = "bandwidth_delay_bytes": Bytes, Neither;
-    /// The largest messages that are in these bytes.
+    /// Bandwidth-delay product over the bytes of the largest message.
     BANDWIDTH_DELAY_MESSAGES = "bandwidth_delay_messages": Count, Neither;
-    /// Time that a message waited at its sender for clearance: the median.
+    /// Time that a message waited at its sender for clearance, the median.
     CLEARANCE_WAIT_P50 = "clearance_wait_p50": Seconds, Less;
-    /// The 90th percentile of these times.
+    /// Time that a message waited at its sender for clearance, the 90th percentile.
     CLEARANCE_WAIT_P90 = "clearance_wait_p90": Seconds, Less;
-    /// Their mean.
+    /// Time that a message waited at its sender for clearance, the mean.
     CLEARANCE_WAIT_MEAN = "clearance_wait_mean": Seconds, Less;
 }
