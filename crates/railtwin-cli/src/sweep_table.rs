@@ -72,3 +72,17 @@ fn columns(points: &[Point]) -> Vec<String> {
     let names = take(&KEY_FIGURES);
     if names.is_empty() { take(&DESIGN_FIGURES) } else { names }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use railtwin::figures::declared;
+
+    #[test]
+    fn the_columns_are_of_figures_that_there_are() {
+        for name in KEY_FIGURES.iter().chain(&DESIGN_FIGURES) {
+            let total = format!("{TOTALS}.{name}");
+            assert!(declared(name).is_some() || declared(&total).is_some(), "{name}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use railtwin_routing::{Forwarding, LinkMask, NicPort, Routing, max_mean_ratio};
 use railtwin_store::Figure;
 use serde_json::{Value, json};
 
+use crate::figures::declared::{fabric as of_fabric, network as of_network};
 use crate::figures::quantile;
 use crate::question::Resolved;
 
@@ -31,8 +32,8 @@ pub fn leaf_uplinks(resolved: &Resolved, flows: &[FlowPath]) -> Option<Figure> {
     }
     ratios.sort_by(f64::total_cmp);
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-    let mut figure = Figure::new("leaf_uplink_max_mean_ratio", mean, "ratio");
-    figure.note = format!("flows of the most loaded uplink over the mean, {} leaves and draws", ratios.len());
+    let note = format!("flows of the most loaded uplink over the mean, {} leaves and draws", ratios.len());
+    let mut figure = of_network::LEAF_UPLINK_MAX_MEAN_RATIO.figure(mean, &note);
     (figure.low, figure.high) = (quantile(&ratios, 0.05), quantile(&ratios, 0.95));
     Some(figure)
 }
@@ -55,7 +56,7 @@ fn spine_loss(resolved: &Resolved) -> Option<Vec<Figure>> {
     let source = NicPort { nic: fabric.nic(HostId(0), 0), port: 0 };
     let target = fabric.nic(HostId::from_index(other), 0);
     let paths = routing.count_paths(source, target).unwrap_or(0);
-    let mut figures = vec![Figure::new("paths_after_spine_loss", paths as f64, "count")];
+    let mut figures = vec![of_fabric::PATHS_AFTER_SPINE_LOSS.figure(paths as f64, "")];
     let healthy = Forwarding::new(fabric, &LinkMask::none(fabric));
     let leaf = fabric.switch_row(fabric.target(fabric.access_link(source.nic, source.port)?))?;
     let capacity = |tables: &Forwarding| -> u64 {
@@ -63,9 +64,8 @@ fn spine_loss(resolved: &Resolved) -> Option<Vec<Figure>> {
     };
     let (left, all) = (capacity(&forwarding), capacity(&healthy));
     if all > 0 {
-        let mut share = Figure::new("capacity_after_spine_loss", left as f64 / all as f64, "ratio");
-        share.note = "of a leaf towards another segment".to_owned();
-        figures.push(share);
+        let share = left as f64 / all as f64;
+        figures.push(of_fabric::CAPACITY_AFTER_SPINE_LOSS.figure(share, "of a leaf towards another segment"));
     }
     Some(figures)
 }
@@ -96,7 +96,7 @@ fn of_tier(fabric: &Fabric, tier: u8, role: PortRole, load: impl Fn(LinkId) -> u
 
 /// Where paths are chosen among links: tier and direction. A leaf's links to hosts are left out: what they carry is
 /// decided by where ranks stand.
-const CHOICES: [(u8, &str, PortRole); 4] = [
+pub(crate) const CHOICES: [(u8, &str, PortRole); 4] = [
     (1, "leaf_up", PortRole::Up),
     (2, "spine_up", PortRole::Up),
     (2, "spine_down", PortRole::Down),
@@ -150,13 +150,14 @@ pub fn by_tier(case: &Case, log: &RunLog, flows: &[u32]) -> Vec<TierBalance> {
 /// replicate, p5 to p95.
 pub fn figures(balance: &[TierBalance]) -> Vec<Figure> {
     let figure = |of: &TierBalance| {
-        let suffix = if of.by == "flows" { "_flows" } else { "" };
-        let mut figure = Figure::new(&format!("max_mean_ratio_{}{suffix}", of.place), of.mean, "ratio");
+        let declared =
+            if of.by == "flows" { of_network::MAX_MEAN_RATIO_FLOWS } else { of_network::MAX_MEAN_RATIO };
         let (tier, way) = of.place.split_once('_').unwrap_or((of.place, ""));
-        figure.note = format!(
+        let note = format!(
             "{} on the most loaded {way} link over the mean, mean over {} {tier} switches, p5 to p95",
             of.by, of.switches
         );
+        let mut figure = declared.of(of.place).figure(of.mean, &note);
         (figure.low, figure.high) = (Some(of.low), Some(of.high));
         figure
     };

@@ -8,7 +8,7 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Plan, Work};
 
-use crate::figures::figure;
+use crate::figures::declared::{job as declared, network};
 use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop, moment};
 
@@ -59,20 +59,15 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
     let note = "replicates in which a queue pair died";
     Costs {
         lead: vec![
-            figure("halted", Ok(halted as f64), "count", note),
-            figure("stall_time", Ok(fared.stall), "s", "time in which a queue pair waited"),
-            figure("time_lost_share", lost_share, "ratio", "of the whole run"),
+            declared::HALTED.figure(halted as f64, note),
+            declared::STALL_TIME.figure(fared.stall, "time in which a queue pair waited"),
+            declared::TIME_LOST_SHARE.given(lost_share, "of the whole run"),
         ],
         rest: vec![
-            figure("throughput_loss", fared.loss, "ratio", "steps after the fault against those before it"),
-            figure("throughput_at_end", fared.at_end, "ratio", "last step against those before the fault"),
-            figure("time_lost", fared.lost, "s", "what steps took longer than those before the fault"),
-            figure(
-                "not_computing_before_fault",
-                computing,
-                "ratio",
-                "of a step, not computing, busiest lane",
-            ),
+            declared::THROUGHPUT_LOSS.given(fared.loss, "steps after the fault against those before it"),
+            declared::THROUGHPUT_AT_END.given(fared.at_end, "last step against those before the fault"),
+            declared::TIME_LOST.given(fared.lost, "what steps took longer than those before the fault"),
+            declared::NOT_COMPUTING_BEFORE_FAULT.given(computing, "of a step, not computing, busiest lane"),
         ],
     }
 }
@@ -86,19 +81,14 @@ pub fn drawn(scenario: &Scenario, case: &Case) -> Vec<Figure> {
     for truth in case.truths.iter().filter(|truth| truth.is_drawn()) {
         *counts.entry(truth.kind).or_default() += 1;
     }
-    let figure = |name: &str, value: f64, note: &str| {
-        let mut figure = Figure::new(name, value, "count");
-        note.clone_into(&mut figure.note);
-        figure
-    };
     let total = counts.values().sum::<u32>();
-    let mut figures = vec![figure("faults_drawn", f64::from(total), "by [failures], whole window")];
+    let mut figures = vec![network::FAULTS_DRAWN.figure(f64::from(total), "by [failures], whole window")];
     if let Some(mean) = expected_faults(scenario, case) {
-        figures.push(figure("faults_expected", mean, "what the rates of [failures] give on average"));
+        figures.push(network::FAULTS_EXPECTED.figure(mean, "what the rates of [failures] give on average"));
     }
     figures.extend(counts.iter().map(|(kind, count)| {
-        let name = format!("drawn_{}", kind.name().replace('-', "_"));
-        figure(&name, f64::from(*count), "of the drawn faults, those of this kind")
+        let of = network::DRAWN_KIND.of(&kind.name().replace('-', "_"));
+        of.figure(f64::from(*count), "of the drawn faults, those of this kind")
     }));
     figures
 }

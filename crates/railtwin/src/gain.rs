@@ -3,7 +3,7 @@ use railtwin_scenario::GainSpec;
 use railtwin_store::Figure;
 use railtwin_store::compare::NOT_IN_RUN;
 
-use crate::figures::figure;
+use crate::figures::declared::network as declared;
 
 /// A point of a sweep: its label and its figures.
 pub type PointFigures<'a> = (&'a [(String, String)], &'a [Figure]);
@@ -18,7 +18,6 @@ pub fn gains(spec: &GainSpec, points: &[PointFigures<'_>]) -> Vec<Figure> {
         label.iter().filter(|(key, _)| *key != spec.axis).cloned().collect()
     };
     let note = format!("{} over {} = {}, less one", spec.figure, spec.axis, spec.over);
-    let named = |name: &str, value: Result<f64, String>| figure(name, value, "ratio", &note);
     let mut gains = Vec::new();
     for (label, figures) in points.iter().filter(|(label, _)| on_axis(label).as_deref() != Some(&spec.over)) {
         let base = points.iter().find(|(other, _)| {
@@ -41,11 +40,12 @@ pub fn gains(spec: &GainSpec, points: &[PointFigures<'_>]) -> Vec<Figure> {
     };
     let of = |fold: &dyn Fn(&[f64]) -> f64| all.clone().map(|all| fold(&all));
     let mut figures = vec![
-        named("gain_min", of(&|all| all.iter().copied().fold(f64::INFINITY, f64::min))),
-        named("gain_mean", of(&|all| all.iter().sum::<f64>() / all.len() as f64)),
-        named("gain_max", of(&|all| all.iter().copied().fold(f64::NEG_INFINITY, f64::max))),
+        declared::GAIN_MIN.given(of(&|all| all.iter().copied().fold(f64::INFINITY, f64::min)), &note),
+        declared::GAIN_MEAN.given(of(&|all| all.iter().sum::<f64>() / all.len() as f64), &note),
+        declared::GAIN_MAX.given(of(&|all| all.iter().copied().fold(f64::NEG_INFINITY, f64::max)), &note),
     ];
-    figures.extend(gains.into_iter().map(|(label, gain)| named(&format!("gain[{label}]"), gain)));
+    figures
+        .extend(gains.into_iter().map(|(label, gain)| declared::GAIN_OF_POINT.of(&label).given(gain, &note)));
     figures
 }
 

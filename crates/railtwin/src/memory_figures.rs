@@ -2,6 +2,8 @@
 use railtwin_engine::Case;
 use railtwin_store::Figure;
 
+use crate::figures::declared::{Named, job as declared};
+
 /// Bytes by kind of the GPU that holds most, of each job whose workload says them. Collectives, traces and files of other
 /// tools do not: they have no such figure.
 pub fn figures(case: &Case) -> Vec<Figure> {
@@ -10,26 +12,21 @@ pub fn figures(case: &Case) -> Vec<Figure> {
     for (job, places) in case.work.jobs.iter().zip(&case.placements) {
         let Some(memory) = &job.plan.memory else { continue };
         let note = format!("on a GPU of stage {}, which holds most", memory.stage);
-        let mut push = |name: &str, value: f64, unit: &str, note: &str| {
-            let name = if several { format!("{}.{name}", job.name) } else { name.to_owned() };
-            let mut figure = Figure::new(&name, value, unit);
-            figure.note = note.to_owned();
-            figures.push(figure);
+        let mut push = |of: Named, value: f64, note: &str| {
+            let figure = of.figure(value, note);
+            let name = if several { format!("{}.{}", job.name, figure.name) } else { figure.name };
+            figures.push(Figure { name, ..figure });
         };
         for (part, bytes) in memory.parts() {
-            push(&format!("gpu_memory_{part}"), bytes.round(), "bytes", &note);
+            push(declared::GPU_MEMORY_PART.of(part), bytes.round(), &note);
         }
-        push(
-            "gpu_memory",
-            memory.total().round(),
-            "bytes",
-            &format!("weights, gradients, optimizer and activations {note}"),
-        );
+        let all = format!("weights, gradients, optimizer and activations {note}");
+        push(declared::GPU_MEMORY.into(), memory.total().round(), &all);
         let of_host = places.first().and_then(|place| case.fabric.host_model(place.host).gpu_memory);
         if let Some(limit) = of_host {
             let note =
                 format!("gpu_memory over the {:.0} GiB of a GPU", limit.0 as f64 / (1_u64 << 30) as f64);
-            push("gpu_memory_share", memory.total() / limit.0 as f64, "ratio", &note);
+            push(declared::GPU_MEMORY_SHARE.into(), memory.total() / limit.0 as f64, &note);
         }
     }
     figures

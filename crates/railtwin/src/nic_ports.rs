@@ -3,6 +3,7 @@ use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::{DeviceId, HostId, LinkId, PortRole};
 use railtwin_store::Figure;
 
+use crate::figures::declared::{Declared, network as declared};
 use crate::figures::quantile;
 use crate::simulate::Replicate;
 
@@ -78,21 +79,21 @@ pub fn figures(replicates: &[Replicate]) -> Vec<Figure> {
     if all.is_empty() {
         return Vec::new();
     }
-    let figure = |name: &str, note: &str, of: fn(&NicPorts) -> f64| {
+    let figure = |declared: Declared, note: &str, of: fn(&NicPorts) -> f64| {
         let mut values: Vec<f64> = all.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
-        let mut figure = Figure::new(name, values.iter().sum::<f64>() / values.len() as f64, "ratio");
-        figure.note = format!("{note}; mean over replicates, p5 to p95");
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let mut figure = declared.figure(mean, &format!("{note}; mean over replicates, p5 to p95"));
         (figure.low, figure.high) = (quantile(&values, 0.05), quantile(&values, 0.95));
         figure
     };
     let ratio = "bytes to the busiest port of a NIC over those to its idlest";
     vec![
-        figure("nic_port_ratio_mean", &format!("{ratio}, mean over NICs"), |of| of.mean),
-        figure("nic_port_ratio_median", &format!("{ratio}, median over NICs"), |of| of.median),
-        figure("nic_port_ratio_p95", &format!("{ratio}, 95th percentile over NICs"), |of| of.p95),
-        figure("nic_port_ratio_max", &format!("{ratio}, the most uneven NIC"), |of| of.max),
-        figure("nic_port_idle", "NICs that get bytes, but none on one of their ports", |of| of.idle),
+        figure(declared::NIC_PORT_RATIO_MEAN, &format!("{ratio}, mean over NICs"), |of| of.mean),
+        figure(declared::NIC_PORT_RATIO_MEDIAN, &format!("{ratio}, median over NICs"), |of| of.median),
+        figure(declared::NIC_PORT_RATIO_P95, &format!("{ratio}, 95th percentile over NICs"), |of| of.p95),
+        figure(declared::NIC_PORT_RATIO_MAX, &format!("{ratio}, the most uneven NIC"), |of| of.max),
+        figure(declared::NIC_PORT_IDLE, "NICs that get bytes, but none on one of their ports", |of| of.idle),
     ]
 }
 

@@ -5,7 +5,8 @@ use railtwin_fabric::{Fabric, LinkId};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 
-use crate::figures::{figure, quantile};
+use crate::figures::declared::{Declared, Named, packets as declared};
+use crate::figures::quantile;
 use crate::links::{ENDS, Hop, links_by_hop};
 use crate::nic_ports::links_into;
 use crate::packet_tables::at;
@@ -27,13 +28,13 @@ pub fn completion_times(packets: &PacketLog) -> Vec<f64> {
 struct Figures(Vec<Figure>);
 
 impl Figures {
-    fn push(&mut self, name: &str, value: f64, unit: &str, note: &str) {
-        self.push_or(name, Ok(value), unit, note);
+    fn push(&mut self, of: impl Into<Named>, value: f64, note: &str) {
+        self.push_or(of, Ok(value), note);
     }
 
-    fn push_or(&mut self, name: &str, value: Result<f64, String>, unit: &str, note: &str) {
+    fn push_or(&mut self, of: impl Into<Named>, value: Result<f64, String>, note: &str) {
         let note = if note.is_empty() { CHOSEN.to_owned() } else { format!("{note}; {CHOSEN}") };
-        self.0.push(figure(name, value, unit, &note));
+        self.0.push(of.into().given(value, &note));
     }
 }
 
@@ -60,13 +61,13 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     if let (Some((cnps, ports)), Some(seconds)) = (cnps_at_nics(case, log, packets), length) {
         let note = "over NIC ports that sent anything";
         let value = seconds.map(|seconds| cnps / ports / seconds);
-        figures.push_or("cnps_per_nic_port_per_s", value, "1/s", note);
+        figures.push_or(declared::CNPS_PER_NIC_PORT, value, note);
     }
     let note = "from sending a data packet until its acknowledgement is there";
-    spread("round_trip", &packets.round_trip, &["min", "p50", "p90", "p99"], note, &mut figures);
+    spread(&ROUND_TRIP, &packets.round_trip, note, &mut figures);
     bandwidth_delay(case, packets, &mut figures);
     let note = "time that a message waited at its sender for clearance";
-    spread("clearance_wait", &packets.clearance_wait, &["p50", "p90", "mean"], note, &mut figures);
+    spread(&CLEARANCE_WAIT, &packets.clearance_wait, note, &mut figures);
     figures.0
 }
 
@@ -81,31 +82,39 @@ fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
     };
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     let note = "flow completion time: from the first message handed to the NIC until the last byte arrived";
-    let parts = [("mean", mean), ("p50", quantile(&times, 0.5)), ("p99", quantile(&times, 0.99))];
-    for (name, value) in parts.into_iter().chain([("max", times.last().copied())]) {
-        figures.push_or(&format!("fct_{name}"), of(value), "s", note);
+    for (declared, value) in [
+        (declared::FCT_MEAN, mean),
+        (declared::FCT_P50, quantile(&times, 0.5)),
+        (declared::FCT_P99, quantile(&times, 0.99)),
+        (declared::FCT_MAX, times.last().copied()),
+    ] {
+        figures.push_or(declared, of(value), note);
     }
     let note = "transfers that began and whose last byte never arrived";
-    figures.push("packet_flows_unfinished", unfinished as f64, "count", note);
+    figures.push(declared::PACKET_FLOWS_UNFINISHED, unfinished as f64, note);
 }
 
 fn counts(packets: &PacketLog, figures: &mut Figures) {
     let counts = &packets.counts;
     let all = [
-        ("packet_hops", counts.packet_hops, "packets that crossed a link, each counted on each"),
-        ("packets_sent", counts.data, "data packets sent by NICs, those sent again included"),
-        ("packets_sent_again", counts.sent_again, "data packets"),
-        ("packets_dropped", counts.dropped, "for want of room"),
-        ("packets_lost", counts.lost, "to dead cables, lossy links and for want of a route"),
-        ("packets_marked", counts.marked, "data packets marked at least once"),
-        ("packets_trimmed", counts.trimmed, "data packets that lost their payload in a switch"),
-        ("out_of_sequence", counts.out_of_sequence, "data packets that arrived with a gap before them"),
-        ("ack_timeouts", counts.ack_timeouts, "local ACK timeouts"),
-        ("cnps", counts.cnps, "congestion notification packets"),
-        ("pause_frames", counts.pause_frames, "renewals included"),
+        (declared::PACKET_HOPS, counts.packet_hops, "packets that crossed a link, each counted on each"),
+        (declared::PACKETS_SENT, counts.data, "data packets sent by NICs, those sent again included"),
+        (declared::PACKETS_SENT_AGAIN, counts.sent_again, "data packets"),
+        (declared::PACKETS_DROPPED, counts.dropped, "for want of room"),
+        (declared::PACKETS_LOST, counts.lost, "to dead cables, lossy links and for want of a route"),
+        (declared::PACKETS_MARKED, counts.marked, "data packets marked at least once"),
+        (declared::PACKETS_TRIMMED, counts.trimmed, "data packets that lost their payload in a switch"),
+        (
+            declared::OUT_OF_SEQUENCE,
+            counts.out_of_sequence,
+            "data packets that arrived with a gap before them",
+        ),
+        (declared::ACK_TIMEOUTS, counts.ack_timeouts, "local ACK timeouts"),
+        (declared::CNPS, counts.cnps, "congestion notification packets"),
+        (declared::PAUSE_FRAMES, counts.pause_frames, "renewals included"),
     ];
-    for (name, value, note) in all {
-        figures.push(name, value as f64, "count", note);
+    for (of, value, note) in all {
+        figures.push(of, value as f64, note);
     }
 }
 
@@ -115,14 +124,14 @@ fn pauses(case: &Case, log: &RunLog, packets: &PacketLog, length: &Length, figur
         let name = format!("{}_to_{}", ENDS[usize::from(target)], ENDS[usize::from(source)]);
         let frames: u64 = links.iter().map(|&link| u64::from(at(&packets.links.pause_frames, link))).sum();
         let note = "sender to receiver of the frame";
-        figures.push(&format!("pause_frames_{name}"), frames as f64, "count", note);
+        figures.push(declared::PAUSE_FRAMES_HOP.of(&name), frames as f64, note);
         let Some(length) = length else { continue };
         let share = length.clone().map(|_| paused(log, packets, &links));
         let note = "of the run, by sender and receiver of the pause frames;";
         let (max, mean) = (share.clone().map(|share| share.max), share.map(|share| share.mean));
-        figures.push_or(&format!("paused_share_{name}_max"), max, "ratio", &format!("{note} worst link"));
+        figures.push_or(declared::PAUSED_SHARE_MAX.of(&name), max, &format!("{note} worst link"));
         let note = format!("{note} mean over links that carried anything");
-        figures.push_or(&format!("paused_share_{name}_mean"), mean, "ratio", &note);
+        figures.push_or(declared::PAUSED_SHARE_MEAN.of(&name), mean, &note);
     }
 }
 
@@ -158,22 +167,20 @@ fn queues(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     for (hop, links) in links_by_hop(&case.fabric) {
         let Some(place) = queue_place(hop) else { continue };
         let most = links.iter().map(|&link| at(&packets.links.queue_bytes_max, link)).max().unwrap_or(0);
-        let name = format!("queue_bytes_max_{place}");
-        figures.push(&name, most as f64, "bytes", "most bytes that waited for one link");
+        figures.push(
+            declared::QUEUE_BYTES_MAX.of(&place),
+            most as f64,
+            "most bytes that waited for one link",
+        );
     }
     for (tier, name) in (0_u8..).zip(ENDS).skip(1) {
         let buffers = buffers(&case.fabric, packets, tier);
         let Some(most) = buffers.iter().copied().max() else { continue };
         let mean = buffers.iter().sum::<u64>() as f64 / buffers.len() as f64;
         let note = "most bytes in the buffer of a switch";
-        figures.push(
-            &format!("{name}_buffer_bytes_max"),
-            most as f64,
-            "bytes",
-            &format!("{note}, fullest one"),
-        );
+        figures.push(declared::BUFFER_BYTES_MAX.of(name), most as f64, &format!("{note}, fullest one"));
         let note = format!("{note}, mean over switches of the tier");
-        figures.push(&format!("{name}_buffer_bytes_mean"), mean, "bytes", &note);
+        figures.push(declared::BUFFER_BYTES_MEAN.of(name), mean, &note);
     }
 }
 
@@ -188,16 +195,16 @@ fn nic_port_queues(case: &Case, log: &RunLog, packets: &PacketLog, length: &Leng
         |of: &dyn Fn(&[LinkId]) -> f64| nics.iter().map(|nic| of(nic)).sum::<f64>() / nics.len() as f64;
     let longest = |nic: &[LinkId]| nic.iter().map(mean).fold(0.0, f64::max);
     let note = "bytes that wait at leaves for a port of a NIC, mean over the run";
-    let mut push = |name: &str, value: f64, words: &str| {
-        let (name, note) = (format!("nic_port_queue_{name}"), format!("{note}; {words}"));
-        figures.push_or(&name, length.clone().map(|_| value), "bytes", &note);
+    let mut push = |of: Declared, value: f64, words: &str| {
+        figures.push_or(of, length.clone().map(|_| value), &format!("{note}; {words}"));
     };
     let of_all = over(&|nic| nic.iter().map(mean).sum::<f64>() / nic.len() as f64);
-    push("mean", of_all, "mean over all ports");
-    push("longest", over(&longest), "the port of each NIC with most, mean over NICs");
+    push(declared::NIC_PORT_QUEUE_MEAN, of_all, "mean over all ports");
+    push(declared::NIC_PORT_QUEUE_LONGEST, over(&longest), "the port of each NIC with most, mean over NICs");
     let shortest = over(&|nic| nic.iter().map(mean).fold(f64::INFINITY, f64::min));
-    push("shortest", shortest, "the port of each NIC with least, mean over NICs");
-    push("worst", nics.iter().map(|nic| longest(nic)).fold(0.0, f64::max), "the port with most of all");
+    push(declared::NIC_PORT_QUEUE_SHORTEST, shortest, "the port of each NIC with least, mean over NICs");
+    let worst = nics.iter().map(|nic| longest(nic)).fold(0.0, f64::max);
+    push(declared::NIC_PORT_QUEUE_WORST, worst, "the port with most of all");
 }
 
 /// Most bytes in the buffer of each switch of a tier.
@@ -222,27 +229,35 @@ fn bandwidth_delay(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     let rate = links.iter().map(|&link| case.fabric.capacity(link).bits_per_s()).max().unwrap_or(0);
     let product = packets.round_trip.min * rate as f64 / 8.0;
     let note = "least round trip times the rate of the fastest NIC port";
-    figures.push("bandwidth_delay_bytes", product, "bytes", note);
+    figures.push(declared::BANDWIDTH_DELAY_BYTES, product, note);
     let largest = case.routing.message.unwrap_or(case.packets.message);
     let message =
         case.packets.keys.admission.map_or(largest, |admission| largest.min(admission.buffer.0)).max(1);
     let note = "largest messages in the bandwidth-delay product";
-    figures.push("bandwidth_delay_messages", product / message as f64, "count", note);
+    figures.push(declared::BANDWIDTH_DELAY_MESSAGES, product / message as f64, note);
 }
 
-fn spread(name: &str, spread: &Spread, parts: &[&str], note: &str, figures: &mut Figures) {
+/// A figure of a spread, and what of it it is.
+type Part = (Declared, fn(&Spread) -> f64);
+
+const ROUND_TRIP: [Part; 4] = [
+    (declared::ROUND_TRIP_MIN, |spread| spread.min),
+    (declared::ROUND_TRIP_P50, |spread| spread.p50),
+    (declared::ROUND_TRIP_P90, |spread| spread.p90),
+    (declared::ROUND_TRIP_P99, |spread| spread.p99),
+];
+const CLEARANCE_WAIT: [Part; 3] = [
+    (declared::CLEARANCE_WAIT_P50, |spread| spread.p50),
+    (declared::CLEARANCE_WAIT_P90, |spread| spread.p90),
+    (declared::CLEARANCE_WAIT_MEAN, |spread| spread.mean),
+];
+
+fn spread(parts: &[Part], spread: &Spread, note: &str, figures: &mut Figures) {
     if spread.count == 0 {
         return;
     }
-    for part in parts {
-        let value = match *part {
-            "min" => spread.min,
-            "p50" => spread.p50,
-            "p90" => spread.p90,
-            "p99" => spread.p99,
-            _ => spread.mean,
-        };
-        figures.push(&format!("{name}_{part}"), value, "s", note);
+    for (declared, of) in parts {
+        figures.push(*declared, of(spread), note);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::columns::PageTable;
 use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
+use crate::figures::declared::tell;
 use crate::map::Map;
 use crate::moves::Moves;
 use crate::paths::{Paths, switch_name, words};
@@ -82,10 +83,12 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let facts: Vec<Value> =
         info.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let jobs: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
+    let mut figures = json!(info.figures);
+    tell(&mut figures);
     let mut payload = json!({
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
-        "headline": info.headline, "warnings": info.warnings, "figures": info.figures,
+        "headline": info.headline, "warnings": info.warnings, "figures": figures,
         "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
         "incidents": incidents(case, log),
@@ -241,11 +244,13 @@ pub fn payload_of(page_text: &str) -> Result<Payload, Error> {
         None => return Err(wrong("its data has no schema")),
     }
     let title = payload["title"].as_str().ok_or_else(|| wrong("its data has no title"))?.to_owned();
-    let Value::Array(runs) = payload["runs"].take() else { return Err(wrong("its data has no runs")) };
+    let Value::Array(mut runs) = payload["runs"].take() else { return Err(wrong("its data has no runs")) };
     let shown = |run: &Value| run["name"].is_string() && run["figures"].is_array();
     if !(1..=2).contains(&runs.len()) || !runs.iter().all(shown) {
         return Err(wrong("its data does not have one or two runs with name and figures"));
     }
+    // Reports of older programs do not say which way a figure is better.
+    runs.iter_mut().for_each(|run| tell(&mut run["figures"]));
     Ok(Payload { title, runs })
 }
 
@@ -270,6 +275,21 @@ mod tests {
         let payload = payload_of(&text).unwrap();
         assert_eq!(payload, Payload { title: "A & \"B\"".to_owned(), runs: vec![run.clone(), run] });
         assert_eq!(page(&payload.title, &payload.runs), text);
+    }
+
+    /// Reports of older programs are shown again with the page of this one.
+    #[test]
+    fn which_way_is_better_is_added_where_a_report_does_not_say() {
+        let figures = json!([
+            { "name": "train.step_time" }, { "name": "jobs.busbw_mean" }, { "name": "max_mean_ratio_leaf_up" },
+            { "name": "hosts_active" }, { "name": "of_another_program" }, { "name": "mfu", "better": "less" },
+        ]);
+        let told = payload_of(&page("t", &[json!({ "name": "n", "figures": figures })])).unwrap();
+        let figures = told.runs[0]["figures"].as_array().unwrap();
+        let better: Vec<Option<&str>> = figures.iter().map(|figure| figure["better"].as_str()).collect();
+        assert_eq!(better, [Some("less"), Some("more"), Some("less"), None, None, Some("less")]);
+        let plain: Vec<bool> = figures.iter().map(|figure| figure["plain"] == true).collect();
+        assert_eq!(plain, [false, false, true, false, false, false]);
     }
 
     #[test]

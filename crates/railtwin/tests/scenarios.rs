@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use railtwin::{Question, Run};
 use railtwin_scenario::EngineName;
 
+use crate::declared::undeclared;
+
 /// The scenario files of a folder, sorted.
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(folder);
@@ -42,6 +44,7 @@ fn broken(folder: &str, wanted: fn(&str) -> bool) -> Vec<String> {
                 Err(error) => broken.push(format!("{name}: {error}")),
                 Ok(resolved) => {
                     let run = Run::of(resolved, &|| ());
+                    broken.extend(undeclared(&run));
                     broken.extend(
                         run.unexpected().iter().map(|u| {
                             format!("{name}: {} is {:?}, expected {}", u.figure, u.value, u.expected)
@@ -117,6 +120,7 @@ fn packets_take_little_longer_than_flows_in_the_smallest_scenarios() {
             let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
             assert!(run.unexpected().is_empty(), "{name}: {:?}", run.unexpected());
             assert_eq!(run.figure("operations_unfinished"), Some(0.0), "{name}");
+            broken.extend(undeclared(&run));
             run.figure("step_time").unwrap()
         });
         let ratio = packet / flow;

@@ -1,6 +1,7 @@
 // Decodes the embedded payload once into typed columns; what passes here is trusted afterwards.
 import { below, f32, f64, strings, table, u32, u32Free, u8 } from "./columns";
 import {
+  BETTER,
   DEVICE_KINDS,
   PAYLOAD_SCHEMA,
   type Devices,
@@ -131,6 +132,14 @@ function decodeFigure(value: unknown, at: string): Figure {
   if (from["reason"] !== undefined) figure.reason = text(from, "reason", at);
   if (from["low"] !== undefined && from["low"] !== null) figure.low = finite(from, "low", at);
   if (from["high"] !== undefined && from["high"] !== null) figure.high = finite(from, "high", at);
+  const { better, plain } = from;
+  if (better !== undefined && better !== null)
+    figure.better =
+      BETTER.find((way) => way === better) ?? refuse(`${at}.better`, better, BETTER.join(" or "));
+  if (plain !== undefined && plain !== null) {
+    if (typeof plain !== "boolean") refuse(`${at}.plain`, plain, "true or false");
+    figure.plain = plain;
+  }
   return figure;
 }
 

@@ -106,6 +106,10 @@ export interface WirePayload {
 
 // --- decoded ----------------------------------------------------------------------------------
 
+/** Which way a figure is better. */
+export const BETTER = ["less", "more"] as const;
+export type Better = (typeof BETTER)[number];
+
 /** One number of the run; `low`..`high` is its range over seeds where there is one. */
 export interface Figure {
   name: string;
@@ -116,6 +120,10 @@ export interface Figure {
   reason?: string;
   low?: number;
   high?: number;
+  /** Absent where neither is, and in reports of older programs. */
+  better?: Better;
+  /** A ratio of which percent would mislead: one amount over another of which it is no part. */
+  plain?: boolean;
 }
 /** What one axis costs in a step of a job: busy time, the part not hidden behind compute, and bytes. */
 export interface Exposed {

@@ -1,5 +1,5 @@
 // Figures of one run or of two: key figures, differences, and whether less or more is better.
-import type { Exposed, Figure, Run } from "../api/payload";
+import type { Better, Exposed, Figure, Run } from "../api/payload";
 import { byAxis } from "./lanes";
 
 export interface FigureRow {
@@ -29,15 +29,6 @@ const TROUBLE_COUNT = 2;
 const KEY_ORDER = ["step_time", "tokens_per_s", "mfu", "worst_link_utilization"];
 const KEY_COUNT = 3;
 
-const LESS_IS_BETTER = new RegExp(
-  "^(step_time|exposed|worst_link|max_mean|leaf_uplink_max_mean|nic_port_|jct|cct|fct|wall|memory|cost|power|" +
-    "halted|stall|time_lost|" +
-    "packets_(sent_again|dropped|lost|trimmed)|packet_flows_unfinished|out_of_sequence|ack_timeouts|pause|" +
-    "queue_bytes|(leaf|spine|core)_buffer_bytes|round_trip|clearance_wait)",
-);
-const MORE_IS_BETTER = /^(tokens|mfu|algbw|busbw|goodput|samples)/;
-/** Ratios that are no part of a whole: written as they are, not as percent. */
-const PLAIN_RATIO = /max_mean_ratio|nic_port_ratio/;
 /** Differences below this part of the baseline are called the same. */
 const SAME_BELOW = 5e-4;
 
@@ -46,12 +37,11 @@ export const NOT_IN_RUN = "not in this run";
 /** Where a figure has no value and nobody says why. */
 const NO_VALUE = "no value";
 
-function verdictOf(name: string, change: number | null): FigureRow["verdict"] {
+function verdictOf(better: Better | undefined, change: number | null): FigureRow["verdict"] {
   if (change === null) return "open";
   if (Math.abs(change) < SAME_BELOW) return "same";
-  if (LESS_IS_BETTER.test(name)) return change < 0 ? "better" : "worse";
-  if (MORE_IS_BETTER.test(name)) return change > 0 ? "better" : "worse";
-  return "open";
+  if (better === undefined) return "open";
+  return change < 0 === (better === "less") ? "better" : "worse";
 }
 
 /** Names of the jobs whose figures carry them: those of runs with several. */
@@ -97,7 +87,7 @@ export function figureRows(runs: readonly Run[]): FigureRow[] {
       name,
       job,
       bare,
-      unit: PLAIN_RATIO.test(bare) ? "" : first.unit,
+      unit: found.some((figure) => figure?.plain) ? "" : first.unit,
       note: first.note,
       values,
       reasons: found.map((f) =>
@@ -108,7 +98,8 @@ export function figureRows(runs: readonly Run[]): FigureRow[] {
       ),
       difference,
       change,
-      verdict: verdictOf(bare, change),
+      // Of two runs one may be of a program that did not say.
+      verdict: verdictOf(found.find((figure) => figure?.better)?.better, change),
     };
   });
 }

@@ -91,6 +91,12 @@ describe("decodePayload", () => {
   it("refuses text where a number belongs, and numbers that are none", () => {
     expect(broken("duration_ps", "3 s")).toThrow(/duration_ps is "3 s"; expected a finite number/);
     expect(broken("figures.0.value", "fast")).toThrow(/figures\[0\]\.value is "fast"/);
+    expect(broken("figures.0.better", "up")).toThrow(
+      /figures\[0\]\.better is "up"; expected less or more/,
+    );
+    expect(broken("figures.0.plain", 1)).toThrow(
+      /figures\[0\]\.plain is 1; expected true or false/,
+    );
     expect(broken("warnings", [3])).toThrow(/warnings\[0\] is 3; expected text/);
     expect(broken("link_bins.bin_ps", 0)).toThrow(/bin_ps is 0; expected more than 0/);
   });

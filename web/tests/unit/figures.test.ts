@@ -1,7 +1,7 @@
 // Figures that lead: reasons in place of values, several jobs, what faults cost, and the percentages of a comparison.
 import { describe, expect, it } from "vitest";
 import { decodePayload } from "../../src/api/decode";
-import type { Run, WirePayload } from "../../src/api/payload";
+import type { Figure, Run, WirePayload } from "../../src/api/payload";
 import {
   exposedRows,
   figureRows,
@@ -131,6 +131,62 @@ describe("figures of several jobs", () => {
   });
   it("keep the chosen job in the URL", () => {
     expect(stateOf(hashOf({ ...START, job: "train.b" })).job).toBe("train.b");
+  });
+});
+
+describe("which way is better", () => {
+  const figure = (name: string, value: number, of: Partial<Figure> = {}): Figure => ({
+    name,
+    value,
+    unit: "s",
+    note: "",
+    ...of,
+  });
+  /** Rows of two runs with these figures each. */
+  const compared = (...sides: [Figure[], Figure[]]) => {
+    const [one] = jobsReport().runs;
+    if (!one) throw new Error("a run");
+    const both = sides.map((figures, i) => ({
+      ...structuredClone(one),
+      name: `run ${i}`,
+      figures,
+    }));
+    return figureRows(runs({ ...jobsReport(), runs: both }));
+  };
+  const verdict = (before: number, after: number, of: Partial<Figure>): string | undefined =>
+    compared([figure("x", before, of)], [figure("x", after, of)])[0]?.verdict;
+  it("is what the report says of each figure, whatever its name", () => {
+    expect(verdict(2, 1, { better: "less" })).toBe("better");
+    expect(verdict(1, 2, { better: "less" })).toBe("worse");
+    expect(verdict(1, 2, { better: "more" })).toBe("better");
+    expect(verdict(2, 1, { better: "more" })).toBe("worse");
+    expect(verdict(1, 1.0001, { better: "more" })).toBe("same");
+    expect(verdict(1, 2, {})).toBe("open");
+    expect(compared([figure("step_time", 1)], [figure("step_time", 2)])[0]?.verdict).toBe("open");
+  });
+  it("is said of figures of jobs and of all jobs together", () => {
+    const sides = [2, 1].map((value) => [
+      figure("train.step_time", value, { better: "less" }),
+      figure("train.b.mfu", value, { better: "more" }),
+      figure("jobs.step_time_max", value, { better: "less" }),
+    ]) as [Figure[], Figure[]];
+    expect(compared(...sides).map(({ job, bare, verdict: said }) => [job, bare, said])).toEqual([
+      ["train", "step_time", "better"],
+      ["train.b", "mfu", "worse"],
+      ["", "step_time_max", "better"],
+    ]);
+  });
+  it("is known where one of two reports says so", () => {
+    const [row] = compared([figure("x", 2)], [figure("x", 1, { better: "less" })]);
+    expect(row?.verdict).toBe("better");
+  });
+  it("a ratio that is no part of a whole is no percentage", () => {
+    const ratio = (of: Partial<Figure>): string | undefined => {
+      const one = figure("train.max_mean_ratio", 1.5, { unit: "ratio", ...of });
+      return valueText(compared([one], [one])[0], 0);
+    };
+    expect(ratio({ plain: true })).toBe("1.500");
+    expect(ratio({})).toMatch(/^150/);
   });
 });
 

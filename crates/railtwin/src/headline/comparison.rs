@@ -13,6 +13,7 @@ use super::known::Known;
 use super::numbers::{shown, time, whole};
 use super::trouble::{faults, packets};
 use super::words::clause;
+use crate::figures::declared::{Better, declared};
 
 /// Relative difference below which two runs are called the same where no draws tell how much is noise; the page's
 /// rows do so too.
@@ -81,7 +82,7 @@ impl<'a> Side<'a> {
         let reason =
             jobs.filter_map(|job| known.of_job(job, "step_time")).find(|figure| figure.value.is_none());
         let reason = reason.map(|figure| figure.reason.clone()).filter(|reason| !reason.is_empty());
-        let unfinished = known.count("operations_unfinished").max(self.largest("operations_unfinished"));
+        let unfinished = known.count("operations_unfinished");
         let halted = self.largest("halted") > 0.0;
         if reason.is_none() && unfinished == 0.0 && !halted {
             return None;
@@ -117,7 +118,8 @@ impl<'a> Side<'a> {
         if self.value(name).is_some() {
             return Some(String::new());
         }
-        let sign = if name.starts_with("busbw") { -1.0 } else { 1.0 };
+        let more = declared(name).is_some_and(|figure| figure.better == Better::More);
+        let sign = if more { -1.0 } else { 1.0 };
         let values = self
             .jobs
             .iter()

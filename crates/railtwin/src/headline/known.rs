@@ -1,6 +1,8 @@
 //! Figures by name, as a headline looks them up.
 use railtwin_store::Figure;
 
+use crate::figures::declared;
+
 /// The figures of a run and its jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
@@ -13,6 +15,8 @@ pub struct Known<'a> {
 impl<'a> Known<'a> {
     /// A figure by its whole name.
     pub fn figure(&self, name: &str) -> Option<&'a Figure> {
+        // A name that nobody declares is found in no run, and nothing would tell.
+        debug_assert!(declared(name).is_some(), "{name} is no figure");
         self.figures.iter().find(|figure| figure.name == name)
     }
 

@@ -13,12 +13,13 @@ use railtwin_workload::{Axis, OperationId, PatternId, Work};
 
 use super::known::Known;
 use crate::exposed::axis_name;
+use crate::figures::declared::network as declared;
 use crate::links::{ENDS, tier};
 
 /// First words of the figures of this module.
 pub const IN_FLIGHT: &str = "utilization_in_flight_";
 /// The share of the time in flight that goes by whatever the bytes.
-pub const LATENCY: &str = "latency_share_in_flight";
+pub const LATENCY: &str = declared::LATENCY_SHARE_IN_FLIGHT.name;
 /// Axes of communication.
 const AXES: [Axis; 6] = [Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
 
@@ -155,27 +156,21 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
         .map_or("any operation".to_owned(), |axis| format!("{} operations", axis.name().replace('_', "-")));
     let note =
         format!("bytes over what the most used link could carry while {of} that cross it were in flight");
-    let figure = |name: &str, value: f64, note: &str| {
-        let mut figure = Figure::new(&format!("{IN_FLIGHT}{name}"), value, "ratio");
-        note.clone_into(&mut figure.note);
-        figure
-    };
     let mut figures = Vec::new();
     for (name, (value, link)) in &places {
-        figures.push(figure(name, *value, &note));
+        figures.push(declared::UTILIZATION_IN_FLIGHT.of(name).figure(*value, &note));
         if let Some(least) = least_port(case, *link, &down, &mut used) {
             let note = "the same for the least used port of the NIC that the most used port is of";
-            figures.push(figure(&format!("{name}_least"), least, note));
+            figures.push(declared::UTILIZATION_IN_FLIGHT_LEAST.of(name).figure(least, note));
         }
     }
     if cap > 0.0 {
         let note = "bus bandwidth over the cap that hosts set on the collective, the nearest to its cap";
-        figures.push(figure("host_cap", cap.min(1.0), note));
+        figures.push(declared::UTILIZATION_IN_FLIGHT_HOST_CAP.figure(cap.min(1.0), note));
     }
     if let Some(share) = latency_share(case, log, table, &wanted).filter(|_| !places.is_empty()) {
-        let mut figure = Figure::new(LATENCY, share, "ratio");
-        figure.note = format!("of the time of {of}, what hops and stages take whatever the bytes");
-        figures.push(figure);
+        let note = format!("of the time of {of}, what hops and stages take whatever the bytes");
+        figures.push(declared::LATENCY_SHARE_IN_FLIGHT.figure(share, &note));
     }
     figures
 }

@@ -20,6 +20,7 @@ use railtwin_units::SimTime;
 
 use crate::engines::engine_of;
 use crate::error::Error;
+use crate::figures::declared::network as declared;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
 use crate::simulate::Simulation;
@@ -237,25 +238,11 @@ impl TelemetryRun {
         if !self.diagnosed {
             return Vec::new();
         }
-        let figure = |name: &str, value: f64, unit: &str, note: &str| {
-            let mut figure = Figure::new(name, value, unit);
-            note.clone_into(&mut figure.note);
-            figure
-        };
         let accusing = self.findings.iter().filter(|finding| finding.accuses()).count();
+        let found = self.findings.len() as f64;
         let mut figures = vec![
-            figure(
-                "findings",
-                self.findings.len() as f64,
-                "count",
-                "of diagnosis in the telemetry of the run",
-            ),
-            figure(
-                "accusations",
-                accusing as f64,
-                "count",
-                "findings that name somebody and are no collision",
-            ),
+            declared::FINDINGS.figure(found, "of diagnosis in the telemetry of the run"),
+            declared::ACCUSATIONS.figure(accusing as f64, "findings that name somebody and are no collision"),
         ];
         let fabric = Some(&*case.fabric);
         let places = railtwin_diagnosis::join::Places { directory: &self.directory, fabric };
@@ -274,15 +261,11 @@ impl TelemetryRun {
             }
         }
         let share = named as f64 / begun.len() as f64;
-        figures.push(figure(
-            "truth_in_set",
-            share,
-            "ratio",
-            "of the injected faults, those that an accusation names",
-        ));
+        let note = "of the injected faults, those that an accusation names";
+        figures.push(declared::TRUTH_IN_SET.figure(share, note));
         let note = "from a fault to its accusation; the last of several";
         let found = found.ok_or_else(|| "no accusation names an injected fault".to_owned());
-        figures.push(crate::figures::figure("found_after", found, "s", note));
+        figures.push(declared::FOUND_AFTER.given(found, note));
         figures
     }
 }

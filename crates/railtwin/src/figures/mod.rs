@@ -2,13 +2,18 @@
 //!
 //! A figure of the only job of a scenario has a bare name, such as `step_time`. With several jobs it is called
 //! `<job>.step_time`, and what is of all jobs together `jobs.step_time_max` ([`TOTALS`]). Figures of the network and
-//! of the run as a whole have bare names either way.
+//! of the run as a whole have bare names either way. What each is stands in [`mod@declared`].
+pub mod declared;
+pub mod reference;
+
 use railtwin_engine::Case;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::Figure;
 
 use crate::simulate::Simulation;
 use crate::{faults, job_figures};
+pub use declared::declared;
+use declared::{Declared, Scope, fabric, job, network};
 
 /// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
 pub const TOTALS: &str = railtwin_scenario::ALL_JOBS;
@@ -22,56 +27,6 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[low] + (sorted[high] - sorted[low]) * part)
 }
 
-/// A figure, or why it has no value.
-pub(crate) fn figure(name: &str, value: Result<f64, String>, unit: &str, note: &str) -> Figure {
-    let figure = match value {
-        Ok(value) if value.is_finite() => Figure::new(name, value, unit),
-        Ok(_) => Figure::missing(name, unit, "not a finite number"),
-        Err(reason) => Figure::missing(name, unit, &reason),
-    };
-    Figure { note: note.to_owned(), ..figure }
-}
-
-/// First words of the figures of a simulation; the others count the fabric.
-const OF_RUN: [&str; 36] = [
-    "step_time",
-    "tokens",
-    "mfu",
-    "volume",
-    "exposed",
-    "busbw",
-    "worst_link",
-    "operations_unfinished",
-    "leaf_uplink_",
-    "max_mean_ratio_",
-    "throughput_",
-    "halted",
-    "stall_time",
-    "time_lost",
-    "not_computing",
-    "nic_port_",
-    "gpu_memory",
-    "fct_",
-    "packet",
-    "out_of_sequence",
-    "ack_timeouts",
-    "cnps",
-    "pause",
-    "queue_bytes_",
-    "leaf_buffer_",
-    "spine_buffer_",
-    "core_buffer_",
-    "round_trip_",
-    "clearance_wait_",
-    "bandwidth_delay_",
-    "findings",
-    "accusations",
-    "truth_in_set",
-    "found_after",
-    "utilization_in_flight_",
-    "latency_share_in_flight",
-];
-
 /// The job that a figure is of, or [`TOTALS`], and what the figure of an only job would be called.
 pub fn parts_of(name: &str) -> (Option<&str>, &str) {
     name.rsplit_once('.').map_or((None, name), |(job, figure)| (Some(job), figure))
@@ -79,70 +34,69 @@ pub fn parts_of(name: &str) -> (Option<&str>, &str) {
 
 /// Whether a figure tells what ran rather than what the fabric is.
 pub fn is_of_run(name: &str) -> bool {
-    OF_RUN.iter().any(|known| parts_of(name).1.starts_with(known))
+    declared(name).is_some_and(|figure| matches!(figure.scope, Scope::Job | Scope::AllJobs | Scope::Run))
 }
 
 /// Whether figures are those of a run in which a job ran.
 pub fn of_a_run(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| parts_of(&figure.name).1 == "step_time")
+    figures.iter().any(|figure| parts_of(&figure.name).1 == job::STEP_TIME.name)
 }
 
 /// Figures of a fabric, counted on the built graph.
 pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut count = |name: &str, value: f64| figures.push(figure(name, Ok(value), "count", ""));
-    count("pods", report.pods.into());
-    count("segments", report.segments.into());
-    count("planes", report.planes.into());
-    count("hosts_active", report.hosts_active.into());
-    count("gpus_active", report.gpus_active.into());
-    count("gpus_spare", report.gpus_spare.into());
-    count("gpus_per_segment", report.gpus_per_segment.into());
-    count("spare_gpus_per_segment", report.spare_gpus_per_segment.into());
-    count("gpus_per_pod", report.gpus_per_pod.into());
-    count("gpus_per_leaf_set", report.gpus_per_leaf_set.into());
-    count("leaves_per_segment", report.leaves_per_segment.into());
-    count("leaves_per_host", report.leaves_per_host.into());
-    count("spines_per_plane", report.spines_per_plane.into());
-    count("path_choices", report.path_choices.into());
+    let mut count = |of: Declared, value: f64| figures.push(of.figure(value, ""));
+    count(fabric::PODS, report.pods.into());
+    count(fabric::SEGMENTS, report.segments.into());
+    count(fabric::PLANES, report.planes.into());
+    count(fabric::HOSTS_ACTIVE, report.hosts_active.into());
+    count(fabric::GPUS_ACTIVE, report.gpus_active.into());
+    count(fabric::GPUS_SPARE, report.gpus_spare.into());
+    count(fabric::GPUS_PER_SEGMENT, report.gpus_per_segment.into());
+    count(fabric::SPARE_GPUS_PER_SEGMENT, report.spare_gpus_per_segment.into());
+    count(fabric::GPUS_PER_POD, report.gpus_per_pod.into());
+    count(fabric::GPUS_PER_LEAF_SET, report.gpus_per_leaf_set.into());
+    count(fabric::LEAVES_PER_SEGMENT, report.leaves_per_segment.into());
+    count(fabric::LEAVES_PER_HOST, report.leaves_per_host.into());
+    count(fabric::SPINES_PER_PLANE, report.spines_per_plane.into());
+    count(fabric::PATH_CHOICES, report.path_choices.into());
     // Search spaces of HPN table 1 over ours.
-    for (name, space) in
-        [("superpod", 32.0 * 32.0 * 4.0), ("jupiter", 8.0 * 256.0), ("fat_tree", 48.0 * 48.0)]
-    {
-        count(&format!("{name}_over_path_choices"), space / f64::from(report.path_choices.max(1)));
+    for (of, space) in [
+        (fabric::SUPERPOD_OVER_PATH_CHOICES, 32.0 * 32.0 * 4.0),
+        (fabric::JUPITER_OVER_PATH_CHOICES, 8.0 * 256.0),
+        (fabric::FAT_TREE_OVER_PATH_CHOICES, 48.0 * 48.0),
+    ] {
+        count(of, space / f64::from(report.path_choices.max(1)));
     }
-    count(
-        "leaf_sets_per_segment",
-        f64::from(report.gpus_per_segment) / f64::from(report.gpus_per_leaf_set.max(1)),
-    );
+    let of_leaf_set = f64::from(report.gpus_per_leaf_set.max(1));
+    count(fabric::LEAF_SETS_PER_SEGMENT, f64::from(report.gpus_per_segment) / of_leaf_set);
     if let Some(spine) = report.tiers.get(1) {
         // Down ports over those of a spine with as many down as up, less one (HPN section 6.2).
         let even = f64::from(spine.down_ports + spine.up_ports) / 2.0;
-        count("spine_ports_released", f64::from(spine.down_ports) / even - 1.0);
+        count(fabric::SPINE_PORTS_RELEASED, f64::from(spine.down_ports) / even - 1.0);
     }
-    count("cables_access", report.cables_access.into());
-    count("cables_leaf_spine", report.cables_leaf_spine.into());
-    count("cables_spine_core", report.cables_spine_core.into());
-    count("leaf_single_points_of_failure", report.leaf_single_points_of_failure.into());
+    count(fabric::CABLES_ACCESS, report.cables_access.into());
+    count(fabric::CABLES_LEAF_SPINE, report.cables_leaf_spine.into());
+    count(fabric::CABLES_SPINE_CORE, report.cables_spine_core.into());
+    count(fabric::LEAF_SINGLE_POINTS_OF_FAILURE, report.leaf_single_points_of_failure.into());
     for tier in &report.tiers {
-        count(&format!("{}_switches", tier.tier), tier.switches.into());
-        count(&format!("{}_down_ports", tier.tier), tier.down_ports.into());
-        count(&format!("{}_spare_ports", tier.tier), tier.spare_ports.into());
-        count(&format!("{}_up_ports", tier.tier), tier.up_ports.into());
+        let mut count = |of: Declared, value: f64| figures.push(of.of(tier.tier).figure(value, ""));
+        count(fabric::SWITCHES, tier.switches.into());
+        count(fabric::DOWN_PORTS, tier.down_ports.into());
+        count(fabric::SPARE_PORTS, tier.spare_ports.into());
+        count(fabric::UP_PORTS, tier.up_ports.into());
         if let Some(ratio) = tier.oversubscription {
-            count(&format!("{}_oversubscription", tier.tier), ratio);
+            count(fabric::OVERSUBSCRIPTION, ratio);
         }
     }
     if let Some(ratio) = report.nvlink_to_nic {
-        count("nvlink_to_nic", ratio);
+        figures.push(fabric::NVLINK_TO_NIC.figure(ratio, ""));
     }
-    let mut rate = |name: &str, rate: railtwin_units::Rate| {
-        figures.push(figure(name, Ok(rate.bits_per_s() as f64), "bits_per_s", ""));
-    };
-    rate("host_backend", report.host_backend);
-    rate("host_frontend", report.host_frontend);
+    figures.push(fabric::HOST_BACKEND.figure(report.host_backend.bits_per_s() as f64, ""));
+    figures.push(fabric::HOST_FRONTEND.figure(report.host_frontend.bits_per_s() as f64, ""));
     for tier in &report.tiers {
-        rate(&format!("{}_chip_used", tier.tier), tier.chip_used);
+        let used = tier.chip_used.bits_per_s() as f64;
+        figures.push(fabric::CHIP_USED.of(tier.tier).figure(used, ""));
     }
     figures
 }
@@ -175,13 +129,13 @@ fn of_network(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let mut figures = Vec::new();
     let worst = simulation.replicates[simulation.chosen as usize].worst_link_utilization;
     let note = "mean over the run, most used link";
-    figures.push(figure("worst_link_utilization", whole(worst), "ratio", note));
+    figures.push(network::WORST_LINK_UTILIZATION.given(whole(worst), note));
     if !(0..case.work.jobs.len()).any(|row| job_figures::computes(case, row)) {
         uplinks(simulation, &whole, &mut figures);
     }
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
     let note = if case.work.jobs.len() > 1 { "of all jobs, worst replicate" } else { "worst replicate" };
-    figures.push(figure("operations_unfinished", Ok(unfinished as f64), "count", note));
+    figures.push(network::OPERATIONS_UNFINISHED.figure(unfinished as f64, note));
     figures.extend(crate::packet_figures::figures(case, &simulation.log));
     figures
 }
@@ -199,8 +153,12 @@ fn uplinks(simulation: &Simulation, whole: &dyn Fn(f64) -> Result<f64, String>, 
     }
     let mean = |of: fn(&crate::links::UplinkUse) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
     let note = "over uplinks of leaves that carry anything, mean over the run and over replicates";
-    for (name, value) in [("min", mean(|u| u.min)), ("mean", mean(|u| u.mean)), ("max", mean(|u| u.max))] {
-        figures.push(figure(&format!("leaf_uplink_utilization_{name}"), whole(value), "ratio", note));
+    for (of, value) in [
+        (network::LEAF_UPLINK_UTILIZATION_MIN, mean(|u| u.min)),
+        (network::LEAF_UPLINK_UTILIZATION_MEAN, mean(|u| u.mean)),
+        (network::LEAF_UPLINK_UTILIZATION_MAX, mean(|u| u.max)),
+    ] {
+        figures.push(of.given(whole(value), note));
     }
 }
 

@@ -1,0 +1,93 @@
+//! Figures of one job, and of all jobs together.
+use super::declare;
+
+declare! {
+    JOB: Job, Both;
+    /// Time of a step: the mean over the steps of a replicate, then the median over replicates.
+    STEP_TIME = "step_time": Seconds, Less;
+    /// The 5th percentile of the step time over replicates.
+    STEP_TIME_P5 = "step_time_p5": Seconds, Less;
+    /// The 95th percentile of the step time over replicates.
+    STEP_TIME_P95 = "step_time_p95": Seconds, Less;
+    /// Tokens of a step over its time, of workloads that count tokens.
+    TOKENS_PER_S = "tokens_per_s": PerSecond, More;
+    /// Model FLOPs over what the peak of the job's GPUs would do in a step, of workloads that know a model.
+    MFU = "mfu": Share, More;
+    /// Bytes of a step for one kind of parallelism, as HPN table 3 counts them, of recipes.
+    VOLUME = "volume_<parallelism>": Bytes, Neither;
+    /// Bytes that the fullest GPU holds (weights, gradients, optimizer and activations), of recipes.
+    GPU_MEMORY = "gpu_memory": Bytes, Less;
+    /// Bytes of one kind on the fullest GPU, of recipes.
+    GPU_MEMORY_PART = "gpu_memory_<part>": Bytes, Less;
+    /// `gpu_memory` over the memory of a GPU, where that is known.
+    GPU_MEMORY_SHARE = "gpu_memory_share": Share, Less;
+}
+
+declare! {
+    STEP: Job, Both;
+    /// Time of a step that belongs to the axis and is not hidden behind one that comes before it, mean over
+    /// steps and lanes; with `idle` the axes add up to the step.
+    EXPOSED = "exposed_<axis>": Seconds, Less;
+}
+
+declare! {
+    BUSBW: Job, Both;
+    /// Bus bandwidth as nccl-tests defines it, mean over operations and replicates.
+    BUSBW_MEAN = "busbw_mean": BitsPerSecond, More;
+    /// The least bus bandwidth of an operation.
+    BUSBW_MIN = "busbw_min": BitsPerSecond, More;
+    /// The most bus bandwidth of an operation.
+    BUSBW_MAX = "busbw_max": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC that a communicator uses in a host, mean over replicates.
+    BUSBW_PER_NIC_MEAN = "busbw_per_nic_mean": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC of the slowest job; of an only job, hence the mean.
+    BUSBW_PER_NIC_MIN = "busbw_per_nic_min": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC of the fastest job; of an only job, hence the mean.
+    BUSBW_PER_NIC_MAX = "busbw_per_nic_max": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC of the fastest job less that of the slowest; of an only job, hence 0.
+    BUSBW_PER_NIC_SPREAD = "busbw_per_nic_spread": BitsPerSecond, Less;
+}
+
+declare! {
+    COSTS: Job, Both;
+    /// Replicates in which a queue pair of the job died, and the job with it.
+    HALTED = "halted": Count, Less;
+    /// Time in which a queue pair of the job waited for an answer that a fault kept away.
+    STALL_TIME = "stall_time": Seconds, Less;
+    /// `time_lost` over the length of the run.
+    TIME_LOST_SHARE = "time_lost_share": Share, Less;
+    /// One less throughput after the fault over that before it, in steps that neither stalled nor saw a repair.
+    THROUGHPUT_LOSS = "throughput_loss": Share, Less;
+    /// Throughput of the last step over that before the fault.
+    THROUGHPUT_AT_END = "throughput_at_end": Share, More;
+    /// Time that steps took longer than those before the fault, in all.
+    TIME_LOST = "time_lost": Seconds, Less;
+    /// Part of a step before the fault in which the busiest lane does not compute.
+    NOT_COMPUTING_BEFORE_FAULT = "not_computing_before_fault": Share, Less;
+}
+
+declare! {
+    ALL_JOBS: AllJobs, Both;
+    /// Jobs of which a queue pair died in some replicate; with faults.
+    JOBS_HALTED = "jobs.halted": Count, Less;
+    /// Stall of the job that waited longest; with faults.
+    JOBS_STALL_TIME_MAX = "jobs.stall_time_max": Seconds, Less;
+    /// Step time of the job whose steps take longest.
+    JOBS_STEP_TIME_MAX = "jobs.step_time_max": Seconds, Less;
+    /// Bus bandwidth, mean over operations and replicates of all jobs that run collectives.
+    JOBS_BUSBW_MEAN = "jobs.busbw_mean": BitsPerSecond, More;
+    /// The least bus bandwidth of an operation of any job that runs collectives.
+    JOBS_BUSBW_MIN = "jobs.busbw_min": BitsPerSecond, More;
+    /// The most bus bandwidth of an operation of any job that runs collectives.
+    JOBS_BUSBW_MAX = "jobs.busbw_max": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC that a communicator uses in a host, of the slowest job, mean over
+    /// replicates.
+    JOBS_BUSBW_PER_NIC_MIN = "jobs.busbw_per_nic_min": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC that a communicator uses in a host, mean over jobs and replicates.
+    JOBS_BUSBW_PER_NIC_MEAN = "jobs.busbw_per_nic_mean": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC that a communicator uses in a host, of the fastest job, mean over
+    /// replicates.
+    JOBS_BUSBW_PER_NIC_MAX = "jobs.busbw_per_nic_max": BitsPerSecond, More;
+    /// Bus bandwidth for each NIC of the fastest job less that of the slowest, mean over replicates.
+    JOBS_BUSBW_PER_NIC_SPREAD = "jobs.busbw_per_nic_spread": BitsPerSecond, Less;
+}
