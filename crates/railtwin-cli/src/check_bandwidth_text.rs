@@ -91,10 +91,23 @@ pub(crate) fn sentence(answer: &Answer) -> String {
         }
         true => format!("normal: {of}, none below half of line rate or below its peers"),
     };
+    let unknown = checked.groups.iter().filter(|group| group.verdict == Verdict::Unknown).count();
+    if unknown > 0 && unknown < checked.groups.len() {
+        text.push_str(&format!("; of {} line rate is not known", count(unknown, "kind", "kinds")));
+    }
+    let small = checked.groups.iter().filter(|group| group.verdict == Verdict::TooSmall).count();
+    if small > 0 {
+        let kinds = count(small, "kind", "kinds");
+        text.push_str(&format!("; of {kinds} the sizes are too small to tell latency from bandwidth"));
+    }
     let above = checked.groups.iter().filter(|group| group.verdict == Verdict::AboveBound).count();
     if above > 0 {
         let kinds = count(above, "kind of tests exceeds its", "kinds of tests exceed their");
-        text.push_str(&format!("; {kinds} bound: the hosts have more than is assumed, --fabric says what"));
+        let than = match &answer.fabric {
+            Some(fabric) => format!("{fabric} says"),
+            None => "is assumed, --fabric says what".to_owned(),
+        };
+        text.push_str(&format!("; {kinds} bound: the hosts have more than {than}"));
     }
     let known = answer.unread.iter().filter(|file| file.known).count();
     if known > 0 {

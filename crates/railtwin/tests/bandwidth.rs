@@ -109,6 +109,19 @@ fn small_messages_are_bound_by_latency() {
     assert_eq!(latency, [true, false, false], "half is not below half");
 }
 
+/// Below half of line rate (24.5 GB/s) a plateau is low, and what still rises is too small a size.
+#[test]
+fn what_still_rises_with_size_is_not_low() {
+    let verdict = |rates: &[(u64, f64)]| {
+        let logs = vec![("log".to_owned(), vec![made("all_reduce_perf", 2, 1, rates)])];
+        check(&logs, None).groups[0].verdict
+    };
+    assert_eq!(verdict(&[(1 << 20, 10.0), (1 << 21, 16.0)]), Verdict::TooSmall);
+    assert_eq!(verdict(&[(1 << 21, 16.0)]), Verdict::TooSmall);
+    assert_eq!(verdict(&[(1 << 20, 15.0), (1 << 21, 16.0)]), Verdict::Low);
+    assert_eq!(verdict(&[(1 << 20, 20.0), (1 << 21, 30.0)]), Verdict::Normal);
+}
+
 /// A test over hosts of `gpus` GPUs, with the bandwidth of each size.
 fn made(program: &str, hosts: u32, gpus: u32, rates: &[(u64, f64)]) -> NcclTest {
     let device = |rank: u32| NcclTestDevice {

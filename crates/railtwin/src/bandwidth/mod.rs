@@ -31,6 +31,10 @@ pub const LARGE: u64 = 8;
 /// Latency binds below this share of what the largest size reaches.
 pub const LATENCY_SHARE: f64 = 0.5;
 
+/// What the largest size reaches over what half of it or less does, from which bandwidth still rises with size. Where
+/// latency takes half of the time or more, twice the size gives 1.5 times the bandwidth at least.
+pub const RISING: f64 = 1.25;
+
 /// A measurement and where it stands.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Worst {
@@ -68,6 +72,8 @@ pub enum Verdict {
     Normal,
     /// Below half of line rate.
     Low,
+    /// Below half of line rate, where larger sizes would reach more: latency may be why.
+    TooSmall,
     /// Above the bound: what is assumed of the hosts is not so.
     AboveBound,
     /// No bound is known, or nothing was measured.
@@ -80,6 +86,7 @@ impl Verdict {
         match self {
             Self::Normal => "normal",
             Self::Low => "low",
+            Self::TooSmall => "too small",
             Self::AboveBound => "above bound",
             Self::Unknown => "unknown",
         }
@@ -247,13 +254,23 @@ fn group(kind: Kind, tests: Vec<Test>, bounds: Result<Bounds, String>) -> Group 
         .flat_map(|(_, values)| values.iter().copied())
         .collect();
     let large = median(&mut large);
-    let verdict = match (large, &bounds) {
-        (Some(large), Ok(bounds)) if large < LINE_SHARE * bounds.line_rate.gb_per_s => Verdict::Low,
-        (Some(large), Ok(bounds)) if large > BOUND_SHARE * bounds.most.gb_per_s => Verdict::AboveBound,
-        (Some(_), Ok(_)) => Verdict::Normal,
-        _ => Verdict::Unknown,
-    };
+    let verdict =
+        match (large, &bounds) {
+            (Some(large), Ok(bounds)) if large < LINE_SHARE * bounds.line_rate.gb_per_s => {
+                if is_rising(&sizes) { Verdict::TooSmall } else { Verdict::Low }
+            }
+            (Some(large), Ok(bounds)) if large > BOUND_SHARE * bounds.most.gb_per_s => Verdict::AboveBound,
+            (Some(_), Ok(_)) => Verdict::Normal,
+            _ => Verdict::Unknown,
+        };
     Group { kind, tests, bounds, sizes, large, verdict }
+}
+
+/// Whether bandwidth still rises at the largest size; of one size nobody knows, so that it may.
+fn is_rising(sizes: &[SizeRow]) -> bool {
+    let Some(last) = sizes.last() else { return true };
+    let half = sizes.iter().rev().find(|row| row.bytes <= last.bytes / 2);
+    half.is_none_or(|half| last.median > RISING * half.median)
 }
 
 /// Whether a size is large beside the largest one.
