@@ -1,6 +1,7 @@
 //! The arguments of the command.
 use clap::{Parser, Subcommand};
 
+use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
@@ -52,6 +53,8 @@ pub enum Verb {
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
+    /// Say whether what was measured is normal
+    Check(CheckArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),
     /// Book the downtime of jobs by cause, or say what to expect, what it costs and how to checkpoint

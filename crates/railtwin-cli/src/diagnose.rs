@@ -63,7 +63,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
 }
 
 /// Errors of inputs say the remedy in their last words.
-fn refused(error: railtwin::Error, scenario: &str) -> CliError {
+pub(crate) fn refused(error: railtwin::Error, scenario: &str) -> CliError {
     match error {
         railtwin::Error::Argument(text) => match text.rsplit_once("; ") {
             Some((message, help)) => CliError::input(message, help),

@@ -11,6 +11,10 @@
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
 
 pub mod args;
+mod check;
+mod check_bandwidth;
+mod check_bandwidth_json;
+mod check_bandwidth_text;
 mod compare;
 mod compare_engines;
 mod design;
@@ -130,6 +134,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
+            Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),
         }),

@@ -3,6 +3,7 @@
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
+//! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
 //! * [`assumed`]: the defaults that a result rests on.
@@ -32,6 +33,7 @@
 
 pub mod assumed;
 pub mod balance;
+pub mod bandwidth;
 pub mod busbw;
 pub mod columns;
 pub mod diagnose;

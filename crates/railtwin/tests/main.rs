@@ -1,5 +1,6 @@
 //! All tests of `railtwin` beside its unit tests: one program, built and linked once.
 
+mod bandwidth;
 mod declared;
 mod determinism;
 mod diagnose;

@@ -1,0 +1,88 @@
+//! `railtwin check bandwidth`: is my number normal?
+use std::path::PathBuf;
+
+use clap::Args;
+use railtwin::bandwidth::{self, hosts::model_of_fabric};
+use railtwin::diagnose::{Inputs, Unread};
+use railtwin_formats::telemetry::FileNotes;
+
+use crate::check_bandwidth_json::data;
+use crate::check_bandwidth_text::shown;
+use crate::diagnose::refused;
+use crate::{CliError, Streams};
+
+/// Arguments of `check bandwidth`.
+#[derive(Args, Debug)]
+pub struct BandwidthArgs {
+    /// Logs of nccl-tests, as text or JSON, or folders of them
+    #[arg(value_name = "LOGS", required = true)]
+    logs: Vec<PathBuf>,
+    /// What the hosts are: a preset (hpn, dcn-plus, ai-zone, leaf-spine, fat-tree) or a scenario file; default as the
+    /// name of the GPUs tells
+    #[arg(long, value_name = "PRESET|SCENARIO")]
+    fabric: Option<String>,
+    /// Print a row for each size, also where there are many
+    #[arg(long)]
+    sizes: bool,
+    /// Print all as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was read, and what is to be said of it.
+pub(crate) struct Answer {
+    pub(crate) checked: bandwidth::Checked,
+    /// The fabric that says what hosts are, where one was given.
+    pub(crate) fabric: Option<String>,
+    /// Files that hold tests.
+    pub(crate) files: Vec<FileNotes>,
+    /// Files that could not be read.
+    pub(crate) unread: Vec<Unread>,
+    /// Files that could be read and hold something else.
+    pub(crate) others: usize,
+}
+
+impl Answer {
+    fn is_well(&self) -> bool {
+        self.checked.is_well() && !self.unread.iter().any(|file| file.known)
+    }
+}
+
+pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let host = args.fabric.as_deref().map(model_of_fabric).transpose().map_err(|error| match error {
+        error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
+        other => CliError::of(other, ""),
+    })?;
+    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
+    let logs = inputs.merged.nccl_tests;
+    if logs.is_empty() {
+        let named: Vec<String> = inputs
+            .merged
+            .files
+            .iter()
+            .map(|file| format!("{} is {}", file.source, file.format.name()))
+            .collect();
+        let what = match named.first() {
+            Some(first) if named.len() == 1 => first.clone(),
+            Some(first) => format!("{first}, and {} more files", named.len() - 1),
+            None => args.logs.first().map_or(String::new(), |path| path.display().to_string()),
+        };
+        let help = "give what a test such as all_reduce_perf prints, as text or JSON";
+        return Err(CliError::input(format!("no file holds results of nccl-tests: {what}"), help));
+    }
+    let (files, others): (Vec<FileNotes>, Vec<FileNotes>) =
+        inputs.merged.files.into_iter().partition(|file| logs.iter().any(|(name, _)| *name == file.source));
+    let answer = Answer {
+        checked: bandwidth::check(&logs, host.as_ref()),
+        fabric: args.fabric.clone(),
+        files,
+        unread: inputs.unread,
+        others: others.len(),
+    };
+    match args.json {
+        true => writeln!(streams.out, "{:#}", data(&answer))?,
+        false => write!(streams.out, "{}", shown(&answer, args.sizes))?,
+    }
+    streams.out.flush()?;
+    if answer.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
