@@ -304,7 +304,7 @@ proptest! {
         let mut case = sends(fabric, &[vec![0, 2], vec![1, 3]], GB / 2, 3);
         case.routing.split = if dynamic { Split::Dynamic } else { Split::Static };
         case.transport =
-            Transport { timeout, retry_count: 7, resume: if nak { Resume::Nak } else { Resume::Timeout } };
+            Transport { timeout, resume: if nak { Resume::Nak } else { Resume::Timeout }, ..Transport::default() };
         let [detection, lag_failover, ecmp_regroup, withdrawal, convergence, mac_aging, lacp, arp] = stages.map(us);
         case.reaction = Reaction {
             detection, lag_failover, ecmp_regroup, withdrawal, convergence, arp_proxy: proxy, mac_aging, lacp, arp,

@@ -205,8 +205,8 @@ impl Draw {
             reaction,
             transport: Transport {
                 timeout: self.timeout,
-                retry_count: 7,
                 resume: if nak { Resume::Nak } else { Resume::Timeout },
+                ..Transport::default()
             },
             ..Case::new(fabric, work, placements)
         }

@@ -113,7 +113,7 @@ fn collectives() {
 
 #[test]
 fn faults_and_troubles() {
-    let transport = Transport { timeout: 4, retry_count: 7, resume: Resume::Nak };
+    let transport = Transport { timeout: 4, timeout_factor: 1, retry_count: 7, resume: Resume::Nak };
     let us = SimTime::from_ns;
     for balancer in [Balancer::Ecmp, Balancer::Spray, Balancer::Flowlet] {
         let mut case = permuted(2_000_000);
@@ -139,7 +139,7 @@ fn faults_and_troubles() {
 #[test]
 fn a_queue_pair_that_dies() {
     let mut case = permuted(2_000_000);
-    case.transport = Transport { timeout: 1, retry_count: 2, resume: Resume::Nak };
+    case.transport = Transport { timeout: 1, timeout_factor: 1, retry_count: 2, resume: Resume::Nak };
     let link = fabrics::into_host(&case.fabric, 5);
     let trouble = Trouble::Loss { link, share: 1.0 };
     case.packets.troubles = vec![Troubled { from: SimTime::from_ns(40_000), until: SimTime::NEVER, trouble }];

@@ -22,7 +22,7 @@ use railtwin_workload::{Algorithm, Collective};
 use crate::kit::{self, packets, run};
 
 /// Time out after 65.536 us, die after eight of them.
-const QUICK: Transport = Transport { timeout: 4, retry_count: 7, resume: Resume::Nak };
+const QUICK: Transport = Transport { timeout: 4, timeout_factor: 1, retry_count: 7, resume: Resume::Nak };
 const TIMEOUT: u64 = 65_536_000;
 
 /// The links of the first flow.

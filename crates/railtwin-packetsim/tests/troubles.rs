@@ -19,7 +19,7 @@ use railtwin_workload::{Algorithm, Collective};
 use crate::kit::{self, packets, run};
 
 /// Time out after 1.05 ms, die after eight of them: a timeout shorter than queues are long makes them longer.
-const QUICK: Transport = Transport { timeout: 8, retry_count: 7, resume: Resume::Nak };
+const QUICK: Transport = Transport { timeout: 8, timeout_factor: 1, retry_count: 7, resume: Resume::Nak };
 
 fn troubled(case: &mut Case, from: SimTime, until: SimTime, trouble: Trouble) {
     case.packets.troubles.push(Troubled { from, until, trouble });

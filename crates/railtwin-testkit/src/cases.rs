@@ -14,7 +14,8 @@ use crate::fabrics::gpus;
 use crate::works;
 
 /// Timers of 4.194304 ms, of which a queue pair lives through seven and dies at the eighth.
-pub const QUICK: Transport = Transport { timeout: 10, retry_count: 7, resume: Resume::Nak };
+pub const QUICK: Transport =
+    Transport { timeout: 10, timeout_factor: 1, retry_count: 7, resume: Resume::Nak };
 /// The timer of [`QUICK`].
 pub const ACK_TIMEOUT: SimTime = SimTime::from_ns(4_194_304);
 

@@ -20,19 +20,25 @@ railtwin_units::section! {
     pub struct Transport "[transport]" {
         /// Exponent of the local ACK timeout, which is 4.096 us times two to its power.
         pub timeout: u32 [whole(1..=31)] = 20,
+        /// How many of these pass until a queue pair sends again: the specification lets it be one to four, and NICs differ,
+        /// so that how long an outage lasts is a range, of which 1 is the near end.
+        #[key(sparse)]
+        pub timeout_factor: u32 [whole(1..=4)] = 1,
         /// Retransmissions without an answer before a queue pair dies.
         pub retry_count: u32 [whole(0..=7)] = 7,
-        /// When a queue pair that lost packets goes on over a new path.
+        /// When a queue pair that lost packets goes on over a new path: at once, as a NIC that fails over between its ports
+        /// and goes on sending makes it, or with its next retransmission, as where a whole window was lost.
         #[key(flow)]
         pub resume: Resume = Resume::Nak,
     }
 }
 
 impl Transport {
-    /// The local ACK timeout: what passes between retransmissions.
+    /// What passes between retransmissions: the local ACK timeout T, or up to four times it, as the specification allows
+    /// (InfiniBand Architecture Specification, volume 1, section 9.7.6.1.3).
     pub const fn ack_timeout(&self) -> SimTime {
         let exponent = if self.timeout > 31 { 31 } else { self.timeout };
-        SimTime::from_ns(4_096 << exponent)
+        SimTime::from_ns((4_096 << exponent) * self.timeout_factor as u64)
     }
 }
 
@@ -127,6 +133,14 @@ mod tests {
             (last * 100.0).round() / 100.0
         };
         assert_eq!([18, 20, 21, 22].map(last), [7.52, 30.06, 60.13, 120.26]);
+    }
+
+    #[test]
+    fn a_timer_may_take_four_times_as_long() {
+        let transport = Transport { timeout: 14, timeout_factor: 4, ..Transport::default() };
+        assert_eq!(transport.ack_timeout(), SimTime::from_ns(4 * 4_096 * 16_384));
+        let longest = Transport { timeout: 31, timeout_factor: 4, ..Transport::default() };
+        assert_eq!(longest.ack_timeout().seconds().round(), 35_184.0);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Builder<'_> {
         let reaction = &self.case.reaction;
         let late = [reaction.ecmp_regroup, reaction.withdrawal, reaction.convergence];
         let rerouted = late.iter().fold(reaction.detection, |sum, &span| sum.saturating_add(span));
-        let timeout_ns = 4_096.0 * 2_f64.powi(i32::try_from(self.case.transport.timeout).unwrap_or(20));
+        let timeout_ns = self.case.transport.ack_timeout().seconds() * 1e9;
         let mut ends: BTreeMap<CableId, Vec<(u64, bool)>> = BTreeMap::new();
         for fault in &self.case.faults {
             let down = fault.state == railtwin_engine::CableState::Down;
@@ -89,7 +89,7 @@ impl Builder<'_> {
     pub(super) fn ranks(&mut self) {
         let step_s = self.replay.quiet_step_ns() * 1e-9;
         let transport = &self.case.transport;
-        let timeout_ns = 4_096.0 * 2_f64.powi(i32::try_from(transport.timeout).unwrap_or(20));
+        let timeout_ns = transport.ack_timeout().seconds() * 1e9;
         for fault in self.replay.troubles.clone() {
             let (from_ns, until_ns) = (fault.from.ps() / 1_000, fault.until.ps() / 1_000);
             let row = self.replay.rows.first_rank + fault.rank;
