@@ -17,8 +17,7 @@ pub struct BandwidthArgs {
     /// Logs of nccl-tests, as text or JSON, or folders of them
     #[arg(value_name = "LOGS", required = true)]
     logs: Vec<PathBuf>,
-    /// What the hosts are: a preset (hpn, dcn-plus, ai-zone, leaf-spine, fat-tree) or a scenario file; default as the
-    /// name of the GPUs tells
+    /// What the hosts are: a preset by name, such as hpn, or a scenario file; default as the name of the GPUs tells
     #[arg(long, value_name = "PRESET|SCENARIO")]
     fabric: Option<String>,
     /// Print a row for each size, also where there are many

@@ -26,6 +26,14 @@ impl Source<'_> {
     pub(crate) fn error(&self, path: &str, message: impl Into<String>, hint: Option<&str>) -> ScenarioError {
         ScenarioError::at_key(self.file, self.text, path, message, hint.map(str::to_owned))
     }
+
+    /// The bytes of the file `path` that stands at `key`.
+    pub(crate) fn read(&self, read: &Reader<'_>, key: &str, path: &str) -> Result<Vec<u8>, ScenarioError> {
+        read(path).map_err(|problem| {
+            let hint = "paths are relative to the scenario's folder";
+            self.error(key, format!("cannot read {path:?}: {problem}"), Some(hint))
+        })
+    }
 }
 
 impl Scenario {

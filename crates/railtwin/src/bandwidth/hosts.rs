@@ -62,7 +62,7 @@ fn model(fabric: &FabricSpec, name: &str) -> Result<HostModel, Error> {
     let wrong = |error: FabricError| Error::Argument(format!("{name}: {error}"));
     let found = match fabric {
         FabricSpec::Preset(preset) => preset.layout().spec().map_err(wrong)?.host,
-        FabricSpec::Lingjun(spec) => spec.host.over(HostModel::hgx_h800()).map_err(wrong)?,
+        FabricSpec::Lingjun(spec) => spec.host_model().map_err(wrong)?,
         FabricSpec::Htsim(_) => {
             return Err(Error::Argument(format!(
                 "{name}: a fabric of htsim has plain hosts of one GPU; name a preset or a scenario with one"

@@ -11,7 +11,7 @@ use super::{Checked, Group, is_large};
 pub const PEER_SHARE: f64 = 1.0 - PAIR_SHARE;
 /// Fewest sets of hosts of a kind among which a low one can be told.
 pub const PEERS_MIN: usize = 4;
-/// A test falls with size when its largest size reaches less than this share of its best one: 0.91 is the least of a
+/// A test falls with size when its largest size reaches less than this share of its best one: 0.92 is the least of a
 /// healthy cluster.
 pub const FALL_SHARE: f64 = 0.5;
 /// Fewest low sets of hosts that a host is told for.

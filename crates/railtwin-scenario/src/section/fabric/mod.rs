@@ -5,7 +5,7 @@ mod resolve;
 
 use railtwin_fabric::clos::LARGEST_CHIP;
 use railtwin_fabric::preset::Preset;
-use railtwin_fabric::{HostModel, HostSpec};
+use railtwin_fabric::{FabricError, HostModel, HostSpec};
 use railtwin_units::Rate;
 use railtwin_units::keys::Kind;
 use railtwin_workload::{Algorithm, Collective};
@@ -18,6 +18,16 @@ railtwin_units::section! {
         pub lingjun: String,
         /// What a host is; default hgx-h800.
         pub host: HostSpec = HostSpec::default(),
+    }
+}
+
+impl LingjunSpec {
+    /// The model of the imported hosts.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfRange`] for an unknown host model.
+    pub fn host_model(&self) -> Result<HostModel, FabricError> {
+        self.host.over(HostModel::hgx_h800())
     }
 }
 

@@ -1,5 +1,5 @@
 //! From `[fabric]` to the graph.
-use railtwin_fabric::{Fabric, HostModel};
+use railtwin_fabric::Fabric;
 use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology};
 
 use crate::resolve::{Reader, Source};
@@ -24,12 +24,8 @@ impl Scenario {
 /// Reads and builds the fabric of a `topo.csv`.
 fn lingjun(spec: &LingjunSpec, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
     let path = &spec.lingjun;
-    let bytes = read(path).map_err(|problem| {
-        let hint = "paths are relative to the scenario's folder";
-        source.error("fabric.lingjun", format!("cannot read {path:?}: {problem}"), Some(hint))
-    })?;
-    let host = spec.host.over(HostModel::hgx_h800());
-    let host = host.map_err(|error| source.error("fabric.host", error.to_string(), None))?;
+    let bytes = source.read(read, "fabric.lingjun", path)?;
+    let host = spec.host_model().map_err(|error| source.error("fabric.host", error.to_string(), None))?;
     let topology = LingjunTopology::parse(path, &bytes)
         .map_err(|error| source.error("fabric.lingjun", error.to_string(), None))?;
     let design = LingjunDesign { host, ..LingjunDesign::default() };
@@ -40,10 +36,7 @@ fn lingjun(spec: &LingjunSpec, source: Source<'_>, read: &Reader<'_>) -> Result<
 fn htsim(spec: &HtsimSpec, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
     let path = &spec.htsim;
     let refuse = |message: String| source.error("fabric.htsim", message, None);
-    let bytes = read(path).map_err(|problem| {
-        let hint = "paths are relative to the scenario's folder";
-        source.error("fabric.htsim", format!("cannot read {path:?}: {problem}"), Some(hint))
-    })?;
+    let bytes = source.read(read, "fabric.htsim", path)?;
     let topology = HtsimTopology::parse(path, &bytes).map_err(|error| refuse(error.to_string()))?;
     let clos = topology.spec().map_err(|error| refuse(error.to_string()))?;
     clos.build().map_err(|error| refuse(error.to_string()))

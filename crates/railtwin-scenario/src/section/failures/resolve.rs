@@ -222,13 +222,7 @@ impl Drawing<'_> {
     ) -> Result<(), ScenarioError> {
         const KEY: &str = "failures.replay";
         let refuse = |message: String, hint: &str| Err(ground.source.error(KEY, message, Some(hint)));
-        let bytes = match read(path) {
-            Ok(bytes) => bytes,
-            Err(problem) => {
-                let hint = "paths are relative to the scenario's folder";
-                return refuse(format!("cannot read {path:?}: {problem}"), hint);
-            }
-        };
+        let bytes = ground.source.read(read, KEY, path)?;
         let events = match read_history(&bytes) {
             Ok(events) => events,
             Err(error) => return refuse(format!("{path}: {error}"), HISTORY_FORM),

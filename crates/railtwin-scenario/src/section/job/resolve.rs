@@ -45,11 +45,7 @@ impl Planner<'_> {
     }
 
     pub(crate) fn read(&self, row: usize, key: &str, path: &str) -> Result<Vec<u8>, ScenarioError> {
-        (self.read)(path).map_err(|problem| {
-            let hint = "paths are relative to the scenario's folder";
-            let message = format!("cannot read {path:?}: {problem}");
-            self.source.error(&format!("job.{row}.{key}"), message, Some(hint))
-        })
+        self.source.read(self.read, &format!("job.{row}.{key}"), path)
     }
 
     fn simai(&self, row: usize, spec: &SimaiSpec) -> Result<Plan, ScenarioError> {
