@@ -42,6 +42,15 @@ impl From<Option<Rate>> for Chip {
     }
 }
 
+/// 3 m of copper from NIC to leaf at 5 ns/m.
+const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
+/// 60 m of fibre from leaf to spine at 5 ns/m; HPN section 10 keeps all fibres of a pod under 100 m.
+pub(crate) const LEAF_SPINE_DELAY: SimTime = SimTime::from_ns(300);
+/// 300 m of fibre between buildings at 5 ns/m.
+const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
+/// Port to port latency of a cut-through 51.2T-class chip.
+pub(crate) const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
+
 /// A tiered fabric, spelled out. The presets are recipes that fill it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClosSpec {
@@ -88,6 +97,34 @@ pub struct ClosSpec {
 }
 
 impl ClosSpec {
+    /// One segment of one host under leaves of all its NICs, of cables and switches as they are as a rule; presets say
+    /// what they have instead.
+    pub(crate) fn of(name: &str, host: HostModel) -> Self {
+        let (rails_per_leaf, rate) = (host.nics, host.nic.port_capacity);
+        Self {
+            name: name.to_owned(),
+            host,
+            pods: 1,
+            segments: 1,
+            hosts: 1,
+            spare_hosts: 0,
+            rails_per_leaf,
+            tors: 1,
+            groups: SpineGroups::Single,
+            spines: 0,
+            parallel: 1,
+            uplink: rate,
+            spine_up: 0,
+            cores: 0,
+            core_link: rate,
+            chip: Chip::Largest,
+            access_delay: ACCESS_DELAY,
+            leaf_spine_delay: LEAF_SPINE_DELAY,
+            spine_core_delay: SPINE_CORE_DELAY,
+            switch_latency: SWITCH_LATENCY,
+        }
+    }
+
     fn leaf_sets(&self) -> u32 {
         self.host.nics / self.rails_per_leaf
     }

@@ -2,13 +2,11 @@
 use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
-use crate::clos::{ClosSpec, SpineGroups};
+use crate::clos::ClosSpec;
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
-use crate::preset::{
-    ACCESS_DELAY, HOSTS, LEAF_SPINE_DELAY, Layout, PORTS, SPINE_CORE_DELAY, SWITCH_LATENCY, SWITCHES,
-};
+use crate::preset::{HOSTS, Layout, PORTS, SWITCHES};
 
 railtwin_units::section! {
     /// Meta's AI zone (Meta RoCE section 3.3): a rack of hosts under one leaf (RTSW) that serves all
@@ -49,28 +47,17 @@ impl Layout for AiZone {
             return Err(FabricError::range("spine_up", self.spine_up, accepted));
         }
         let uplink = self.uplink.unwrap_or(host.nic.port_capacity);
-        let rails_per_leaf = host.nics;
         Ok(ClosSpec {
-            name: "ai-zone".to_owned(),
-            host,
             pods: self.pods,
             segments: self.segments,
             hosts: self.hosts,
-            spare_hosts: 0,
-            rails_per_leaf,
-            tors: 1,
-            groups: SpineGroups::Single,
             spines: self.uplinks,
-            parallel: 1,
             uplink,
             spine_up: self.spine_up,
             cores: self.cores.unwrap_or(self.uplinks),
             core_link: uplink,
             chip: self.chip.into(),
-            access_delay: ACCESS_DELAY,
-            leaf_spine_delay: LEAF_SPINE_DELAY,
-            spine_core_delay: SPINE_CORE_DELAY,
-            switch_latency: SWITCH_LATENCY,
+            ..ClosSpec::of("ai-zone", host)
         })
     }
 

@@ -2,13 +2,11 @@
 use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
-use crate::clos::{Chip, ClosSpec, SpineGroups};
+use crate::clos::{Chip, ClosSpec};
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
-use crate::preset::{
-    ACCESS_DELAY, HOSTS, LEAF_SPINE_DELAY, Layout, PORTS, SPINE_CORE_DELAY, SWITCH_LATENCY, SWITCHES,
-};
+use crate::preset::{HOSTS, Layout, PORTS, SWITCHES};
 
 railtwin_units::section! {
     /// Alibaba DCN+: the 3-tier Clos with dual-ToR before HPN (HPN appendix C).
@@ -43,17 +41,11 @@ impl Layout for DcnPlus {
         let tors = host.nic.ports.min(2);
         let ports = self.segments.checked_mul(tors).and_then(|leaves| leaves.checked_mul(self.parallel));
         let spine_up = ports.ok_or(FabricError::TooLarge { what: "ports" })?;
-        let rails_per_leaf = host.nics;
         Ok(ClosSpec {
-            name: "dcn-plus".to_owned(),
-            host,
             pods: self.pods,
             segments: self.segments,
             hosts: self.hosts,
-            spare_hosts: 0,
-            rails_per_leaf,
             tors,
-            groups: SpineGroups::Single,
             spines: self.spines,
             parallel: self.parallel,
             uplink: self.uplink,
@@ -61,10 +53,7 @@ impl Layout for DcnPlus {
             cores: self.cores,
             core_link: self.uplink,
             chip: Chip::Of(self.chip),
-            access_delay: ACCESS_DELAY,
-            leaf_spine_delay: LEAF_SPINE_DELAY,
-            spine_core_delay: SPINE_CORE_DELAY,
-            switch_latency: SWITCH_LATENCY,
+            ..ClosSpec::of("dcn-plus", host)
         })
     }
 

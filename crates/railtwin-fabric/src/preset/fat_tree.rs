@@ -2,10 +2,10 @@
 use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
-use crate::clos::{Chip, ClosSpec, LARGEST_CHIP, SpineGroups};
+use crate::clos::{Chip, ClosSpec, LARGEST_CHIP, LEAF_SPINE_DELAY};
 use crate::error::FabricError;
 use crate::host::{HostModel, NicModel};
-use crate::preset::{ACCESS_DELAY, LEAF_SPINE_DELAY, Layout, SWITCH_LATENCY};
+use crate::preset::Layout;
 
 railtwin_units::section! {
     /// The k-ary fat-tree: k pods of k/2 leaves and k/2 spines, (k/2)² cores, k³/4 hosts.
@@ -38,26 +38,17 @@ impl Layout for FatTree {
         let mut host = HostModel::plain(self.capacity);
         host.nic = NicModel { ports: 1, port_capacity: self.capacity };
         Ok(ClosSpec {
-            name: "fat-tree".to_owned(),
-            host,
             pods: self.k,
             segments: half,
             hosts: half,
-            spare_hosts: 0,
-            rails_per_leaf: 1,
-            tors: 1,
-            groups: SpineGroups::Single,
             spines: half,
-            parallel: 1,
             uplink: self.capacity,
             spine_up: half,
             cores: half * half,
             core_link: self.capacity,
             chip: Chip::Of(LARGEST_CHIP),
-            access_delay: ACCESS_DELAY,
-            leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: LEAF_SPINE_DELAY,
-            switch_latency: SWITCH_LATENCY,
+            ..ClosSpec::of("fat-tree", host)
         })
     }
 }

@@ -6,9 +6,7 @@ use crate::clos::{Chip, ClosSpec, SpineGroups};
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
-use crate::preset::{
-    ACCESS_DELAY, HOSTS, LEAF_SPINE_DELAY, Layout, PORTS, SPINE_CORE_DELAY, SWITCH_LATENCY, SWITCHES,
-};
+use crate::preset::{HOSTS, Layout, PORTS, SWITCHES};
 
 railtwin_units::choice! {
     /// What tier 2 of [`Hpn`] connects.
@@ -75,8 +73,6 @@ impl Layout for Hpn {
         let segments = ports.saturating_sub(self.spine_up) / under_one_spine.max(1);
         let share = if self.dual_tor { 1 } else { host.nic.ports.max(1) };
         Ok(ClosSpec {
-            name: "hpn".to_owned(),
-            host,
             pods: self.pods,
             segments: self.segments.unwrap_or(segments),
             hosts: self.hosts.unwrap_or(128 / share),
@@ -85,16 +81,12 @@ impl Layout for Hpn {
             tors,
             groups,
             spines: self.spines,
-            parallel: 1,
             uplink: self.uplink,
             spine_up: self.spine_up,
             cores: self.cores,
             core_link: self.uplink,
             chip: Chip::Of(self.chip),
-            access_delay: ACCESS_DELAY,
-            leaf_spine_delay: LEAF_SPINE_DELAY,
-            spine_core_delay: SPINE_CORE_DELAY,
-            switch_latency: SWITCH_LATENCY,
+            ..ClosSpec::of("hpn", host)
         })
     }
 

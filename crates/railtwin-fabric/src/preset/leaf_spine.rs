@@ -2,11 +2,11 @@
 use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
 
-use crate::clos::{ClosSpec, SpineGroups};
+use crate::clos::{ClosSpec, LEAF_SPINE_DELAY, SWITCH_LATENCY};
 use crate::error::FabricError;
 use crate::host::{HostModel, MOST_NICS};
 use crate::host_spec::HostSpec;
-use crate::preset::{HOSTS, LEAF_SPINE_DELAY, Layout, PORTS, SWITCH_LATENCY, SWITCHES};
+use crate::preset::{HOSTS, Layout, PORTS, SWITCHES};
 
 railtwin_units::section! {
     /// Two tiers, every leaf to every spine. With dual-port NICs leaves come in pairs.
@@ -52,26 +52,20 @@ impl Layout for LeafSpine {
             return Err(FabricError::range("leaves", self.leaves, accepted));
         }
         Ok(ClosSpec {
-            name: "leaf-spine".to_owned(),
-            host,
-            pods: 1,
             segments: self.leaves / set,
             hosts: self.hosts_per_leaf,
-            spare_hosts: 0,
             rails_per_leaf: rails,
             tors,
-            groups: SpineGroups::Single,
             spines: self.uplinks,
             parallel: self.parallel,
             uplink: self.uplink_capacity,
-            spine_up: 0,
-            cores: 0,
             core_link: self.uplink_capacity,
             chip: self.chip.into(),
             access_delay: self.delay,
             leaf_spine_delay: self.delay,
             spine_core_delay: self.delay,
             switch_latency: self.switch_latency,
+            ..ClosSpec::of("leaf-spine", host)
         })
     }
 

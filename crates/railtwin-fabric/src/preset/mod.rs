@@ -6,7 +6,7 @@ mod fat_tree;
 mod hpn;
 mod leaf_spine;
 
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::Rate;
 
 pub use self::ai_zone::AiZone;
 pub use self::dcn_plus::DcnPlus;
@@ -17,15 +17,6 @@ use crate::clos::ClosSpec;
 use crate::error::FabricError;
 use crate::graph::Fabric;
 use crate::host_spec::HostSpec;
-
-/// 3 m of copper from NIC to leaf at 5 ns/m.
-const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
-/// 60 m of fibre from leaf to spine at 5 ns/m; HPN section 10 keeps all fibres of a pod under 100 m.
-const LEAF_SPINE_DELAY: SimTime = SimTime::from_ns(300);
-/// 300 m of fibre between buildings at 5 ns/m.
-const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
-/// Port to port latency of a cut-through 51.2T-class chip.
-const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
 
 /// Bound of counts of switches, segments, pods.
 const SWITCHES: i64 = 65_536;
