@@ -1,6 +1,7 @@
 //! The arguments of the command.
 use clap::{Parser, Subcommand};
 
+use crate::calibrate::CalibrateArgs;
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
@@ -53,6 +54,8 @@ pub enum Verb {
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
+    /// Fit what collectives cost hosts to the nccl-tests of a cluster: caps that scenarios take
+    Calibrate(CalibrateArgs),
     /// Say whether what was measured is normal
     Check(CheckArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them

@@ -12,6 +12,7 @@
 
 pub mod args;
 mod check;
+mod calibrate;
 mod check_bandwidth;
 mod check_bandwidth_json;
 mod check_bandwidth_text;
@@ -134,6 +135,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
+            Verb::Calibrate(args) => calibrate::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),

@@ -2,11 +2,10 @@
 use std::sync::Arc;
 
 use railtwin_control::Place;
-use railtwin_fabric::Fabric;
+use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::Truth;
 use railtwin_routing::EcmpConfig;
 use railtwin_units::SimTime;
-use railtwin_workload::{Algorithm, Collective};
 
 use crate::balancer::Balancer;
 use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
@@ -123,19 +122,6 @@ impl RoutingCase {
     }
 }
 
-/// A limit that belongs to host, collective and algorithm, given as bus bandwidth (C4 section IV-B2).
-#[derive(Clone, PartialEq, Debug)]
-pub struct IntraHostCap {
-    /// Collective.
-    pub collective: Collective,
-    /// Algorithm.
-    pub algorithm: Algorithm,
-    /// Host model; all when none.
-    pub host_model: Option<String>,
-    /// Bus bandwidth of the whole operation per rank, bytes per second.
-    pub busbw: f64,
-}
-
 /// One fully resolved input.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -153,8 +139,8 @@ pub struct Case {
     pub routing: RoutingCase,
     /// What moves in lock step.
     pub pace: Pace,
-    /// Intra-host caps.
-    pub caps: Vec<IntraHostCap>,
+    /// Share of a network link's capacity that data may take: the rest is headers. 1 where a link carries nothing else.
+    pub wire_share: f64,
     /// Faults in order of time.
     pub faults: Vec<Fault>,
     /// Links that run worse for a while.
@@ -186,7 +172,7 @@ impl Case {
             placements,
             routing: RoutingCase::default(),
             pace: Pace::Bundle,
-            caps: Vec::new(),
+            wire_share: 1.0,
             faults: Vec::new(),
             impairments: Vec::new(),
             rank_faults: Vec::new(),
@@ -197,6 +183,17 @@ impl Case {
             packets: PacketCase::default(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Bytes of data per second that a link carries in flows: its capacity, in the network without headers.
+    pub fn data_rate(&self, link: LinkId) -> f64 {
+        let share = if self.fabric.is_network(link) { self.wire_share } else { 1.0 };
+        self.fabric.capacity(link).bytes_per_s() * share
+    }
+
+    /// Bytes that a link carries for `bytes` of data, headers and all.
+    pub fn on_the_wire(&self, link: LinkId, bytes: f64) -> f64 {
+        if self.fabric.is_network(link) { bytes / self.wire_share } else { bytes }
     }
 
     /// What to say beside the results: notes of the plans, and behind those of the first job the case's own.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
-use railtwin_units::SimTime;
+use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape, shape_of};
 use rayon::prelude::*;
 
@@ -59,6 +59,8 @@ pub struct Lowering<'a> {
     /// Communicator set of each pattern: patterns over the same ranks share connections.
     group_of: Vec<u32>,
     job_of: Vec<u32>,
+    /// What hosts add to the latency of each pattern.
+    host_latency: Vec<SimTime>,
     /// What faults add to the delay of links, by link; empty where they add nothing.
     added: Vec<SimTime>,
 }
@@ -76,6 +78,7 @@ impl<'a> Lowering<'a> {
             queue_pairs: Vec::new(),
             group_of: Vec::new(),
             job_of: Vec::new(),
+            host_latency: Vec::new(),
             added: Vec::new(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
@@ -85,6 +88,7 @@ impl<'a> Lowering<'a> {
                 let group = *groups.entry((job, &pattern.communicators)).or_insert(next);
                 lowering.group_of.push(group);
                 lowering.job_of.push(job as u32);
+                lowering.host_latency.push(pattern.cost.latency);
                 let (shape, cap, first_bundles) = lowering.shape(job, pattern);
                 lowering.shapes.push((shape, cap));
                 lowering.first_bundles.push(first_bundles);
@@ -99,7 +103,6 @@ impl<'a> Lowering<'a> {
     /// communicator.
     fn shape(&self, job: usize, pattern: &Pattern) -> (Shape, f64, Vec<u32>) {
         let layout = layout_of(self.case, job);
-        let model = first_model(self.case, job);
         let mut all = Shape::default();
         let mut first_bundles = Vec::with_capacity(pattern.communicators.len());
         for communicator in &pattern.communicators {
@@ -117,12 +120,14 @@ impl<'a> Lowering<'a> {
                 one.bundles.iter().map(|b| shape::Bundle { first_edge: b.first_edge + first_edge, ..*b }),
             );
         }
-        let caps = self.case.caps.iter().filter(|cap| {
-            cap.collective == pattern.collective
-                && cap.algorithm == pattern.algorithm
-                && cap.host_model.as_ref().is_none_or(|name| *name == model.name)
-        });
-        (all, caps.map(|cap| cap.busbw).fold(f64::INFINITY, f64::min), first_bundles)
+        // Flags travel beside the data: the same bus bandwidth is more bytes.
+        let expansion = pattern.cost.protocol.expansion();
+        for bundle in &mut all.bundles {
+            bundle.volume *= expansion;
+            bundle.bus_share *= expansion;
+        }
+        let busbw = pattern.cost.busbw.map_or(f64::INFINITY, Rate::bytes_per_s);
+        (all, busbw, first_bundles)
     }
 
     /// Opens connections in order of patterns, bundles and edges; NICs hand out numbers one after the other.
@@ -323,7 +328,7 @@ impl<'a> Lowering<'a> {
             });
             writer.push(bundle.volume, busbw * bundle.bus_share, sink.strands());
         }
-        writer.close_pattern(latency);
+        writer.close_pattern(latency + self.host_latency[pattern]);
         (writer.finish(), paths)
     }
 }

@@ -353,6 +353,12 @@ impl Fabric {
         self.cable_capacity[link.cable().index()]
     }
 
+    /// Whether a link enters or leaves a switch of the network: it carries packets with their headers.
+    #[inline]
+    pub fn is_network(&self, link: LinkId) -> bool {
+        !matches!(self.cable_class(link.cable()), CableClass::NvLink | CableClass::Pcie)
+    }
+
     /// Propagation delay of a link.
     #[inline]
     pub fn delay(&self, link: LinkId) -> SimTime {

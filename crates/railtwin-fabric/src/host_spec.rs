@@ -29,20 +29,9 @@ railtwin_units::section! {
         pub pcie_delay: Option<SimTime> = None,
         /// Memory of a GPU.
         pub gpu_memory: Option<Bytes> = None,
-        /// Whether collectives are held to what hosts of the model achieve; default none.
-        #[key(flow)]
-        pub caps: Option<HostCaps> = None,
-    }
-}
-
-railtwin_units::choice! {
-    /// Where the intra-host caps of collectives come from.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum HostCaps {
-        /// From `[[cap]]` alone.
-        None = "none",
-        /// From what is known of the host model, where `[[cap]]` does not say otherwise.
-        Measured = "measured",
+        /// What collectives cost hosts: `measured` for what is known of the model, `none` for links alone, or a file of
+        /// `[[cap]]` as `railtwin calibrate` writes it; default measured, where the model is known and unchanged.
+        pub caps: Option<String> = None,
     }
 }
 

@@ -32,4 +32,4 @@ pub use graph::{
     CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole, SwitchPlace,
 };
 pub use host::{HostModel, NicModel};
-pub use host_spec::{HostCaps, HostSpec};
+pub use host_spec::HostSpec;

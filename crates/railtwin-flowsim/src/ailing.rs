@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use railtwin_engine::fault::impairment::goodput;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Case, Impairment, RankTrouble, WorkGraph};
-use railtwin_fabric::{Fabric, LinkId};
+use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
@@ -55,8 +55,8 @@ impl Ailing {
         self.turns.first().copied()
     }
 
-    /// What changes at `now`, if that is a turn.
-    pub fn turn(&mut self, now: SimTime, fabric: &Fabric) -> Option<Turn> {
+    /// What changes at `now`, if that is a turn; `healthy` are the capacities of all links while nothing ails them.
+    pub fn turn(&mut self, now: SimTime, healthy: &[f64]) -> Option<Turn> {
         if !self.turns.remove(&now) {
             return None;
         }
@@ -64,14 +64,10 @@ impl Ailing {
         let mut turn = Turn::default();
         let changed: BTreeSet<LinkId> = self.impairments.iter().filter(turns).map(|ill| ill.link).collect();
         turn.delays = self.impairments.iter().filter(turns).any(|ill| ill.delay > SimTime::ZERO);
-        turn.capacities = changed.into_iter().map(|link| (link, self.capacity(link, now, fabric))).collect();
+        turn.capacities = changed.into_iter().map(|link| (link, healthy[link.index()] * self.share(link, now))).collect();
         let gone = self.gone.iter().filter(|(at, _)| *at == now);
         turn.gone = gone.flat_map(|(_, patterns)| patterns.iter().copied()).collect();
         Some(turn)
-    }
-
-    fn capacity(&self, link: LinkId, now: SimTime, fabric: &Fabric) -> f64 {
-        fabric.capacity(link).bytes_per_s() * self.share(link, now)
     }
 
     /// Share of its capacity at which a link carries data once at `now`: all that ails it together.

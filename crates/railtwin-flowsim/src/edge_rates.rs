@@ -16,7 +16,7 @@ use crate::engine::FlowEngine;
 /// Plays faults up to and with `at`: what is known then, and what links carry.
 fn state(case: &Case, lowering: &Lowering<'_>, at: SimTime) -> (Known, Vec<f64>) {
     let fabric = &*case.fabric;
-    let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+    let capacity = |link: u32| case.data_rate(LinkId(link));
     let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
     let moments = timeline(fabric, &case.faults, &case.reaction);
     let mut aftermath = Aftermath::new(fabric, &moments, case.routing.replan);

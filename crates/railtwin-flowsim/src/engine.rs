@@ -6,7 +6,7 @@ use railtwin_engine::{
     BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
     WorkGraph,
 };
-use railtwin_fabric::Fabric;
+use railtwin_fabric::{Fabric, LinkId};
 use railtwin_units::SimTime;
 
 use crate::ailing::{Ailing, Turn};
@@ -68,13 +68,28 @@ impl Engine for FlowEngine {
         };
         lowering.delay_links(SimTime::ZERO);
         let table = table_of(outside.aftermath.known(), &lowering);
-        self.work_off(&case.fabric, table, &case.work, outside, |known, delayed| {
+        let links = 0..case.fabric.link_count() as u32;
+        let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
+        let network = Network { fabric: &case.fabric, healthy };
+        let mut log = self.work_off(&network, table, &case.work, outside, |known, delayed| {
             if let Some(now) = delayed {
                 lowering.delay_links(now);
             }
             table_of(known, &lowering)
-        })
+        });
+        for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
+            *bytes = case.on_the_wire(link, *bytes);
+        }
+        log
     }
+}
+
+/// What carries the work.
+#[derive(Debug)]
+struct Network<'a> {
+    fabric: &'a Fabric,
+    /// Bytes of data per second of each link while nothing ails it.
+    healthy: Vec<f64>,
 }
 
 /// What comes from outside while work goes on.
@@ -114,14 +129,16 @@ impl FlowEngine {
             ailing: Ailing::default(),
             rank_faults: Vec::new(),
         };
-        self.work_off(fabric, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
+        let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
+        let network = Network { fabric, healthy: (0..fabric.link_count() as u32).map(capacity).collect() };
+        self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
     }
 
     /// The loop. `routes` is asked where paths change, with what is known and the time itself where delays of links
     /// changed; it returns the table of paths. `table` is that of time zero.
     fn work_off(
         &self,
-        fabric: &Fabric,
+        Network { fabric, healthy }: &Network<'_>,
         table: BundleTable,
         work: &WorkGraph,
         mut outside: Outside<'_>,
@@ -129,11 +146,11 @@ impl FlowEngine {
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
-        let mut flight = Flight::new(fabric, table, self.shortcuts, meter);
+        let mut flight = Flight::new(healthy.clone(), table, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport);
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
-        if let Some(turn) = outside.ailing.turn(now, fabric) {
+        if let Some(turn) = outside.ailing.turn(now, healthy) {
             turn_links(now, &turn, &mut flight, &mut waiting);
         }
         order.release(&mut flight);
@@ -162,7 +179,7 @@ impl FlowEngine {
             for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
-            let turn = outside.ailing.turn(now, fabric);
+            let turn = outside.ailing.turn(now, healthy);
             if let Some(turn) = &turn {
                 turn_links(now, turn, &mut flight, &mut waiting);
             }

@@ -4,7 +4,7 @@ mod holds;
 use std::collections::{BTreeSet, VecDeque};
 
 use railtwin_engine::{BundleTable, RunLog, WorkGraph};
-use railtwin_fabric::{CableId, Fabric, LinkId};
+use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
@@ -59,12 +59,10 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Nothing in flight. A meter records throughput over time.
-    pub fn new(fabric: &Fabric, table: BundleTable, shortcuts: Shortcuts, meter: Option<Meter>) -> Self {
+    /// Nothing in flight over links of so many bytes per second. A meter records throughput over time.
+    pub fn new(capacities: Vec<f64>, table: BundleTable, shortcuts: Shortcuts, meter: Option<Meter>) -> Self {
         let patterns = table.patterns();
-        let links = fabric.link_count();
-        let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
-        let capacities: Vec<f64> = (0..links as u32).map(capacity).collect();
+        let links = capacities.len();
         // Where patterns are hardly more than one bundle the same few meet again and again: rates are looked up.
         let few = shortcuts.remember && table.bundles() <= FEW * patterns;
         let course = if shortcuts.touched && !few && !table.is_dynamic() && meter.is_none() {

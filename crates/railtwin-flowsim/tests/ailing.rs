@@ -24,7 +24,7 @@ fn case() -> Case {
     let mut builder = PlanBuilder::new(2, vec!["all".into()]);
     let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
     let communicators = vec![vec![0, 1], vec![1, 0]];
-    let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
+    let pattern = builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), communicators));
     let name = builder.name("work");
     let first = Operation { lane: 0, name, axis: Axis::Compute, work: Work::Compute(ms(10)) };
     let first = builder.push(first, &[]);

@@ -103,7 +103,7 @@ fn crowded(split: Split) -> Case {
             PlacementPolicy::Spread,
         ),
         (
-            works::collective(16, Collective::AllReduce, Algorithm::Nvls, 50_000_000, 2),
+            works::collective(16, Collective::AllReduce, Algorithm::NvlsRing, 50_000_000, 2),
             PlacementPolicy::Spread,
         ),
     ];
@@ -239,7 +239,7 @@ fn a_dual_port_nic_goes_on_at_half_rate() {
     let host = HostSpec::named("hgx-h100");
     let fabric = Hpn { host, segments: Some(1), hosts: Some(2), spare_hosts: Some(0), ..Hpn::default() };
     let fabric = fabric.build().unwrap();
-    let plan = works::collective(16, Collective::AllReduce, Algorithm::Nvls, 8_000_000_000, 1);
+    let plan = works::collective(16, Collective::AllReduce, Algorithm::NvlsRing, 8_000_000_000, 1);
     let mut case = cases::job(fabric, plan);
     let healthy = seconds(&case);
     let cable = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();

@@ -89,7 +89,7 @@ impl Draw {
             for drawn in operations {
                 let (collective, algorithm) = collective(drawn);
                 let communicators = vec![(0..ranks).collect()];
-                let pattern = Pattern { axis: Axis::Other, collective, algorithm, communicators };
+                let pattern = Pattern::new(Axis::Other, collective, Some(algorithm), communicators);
                 let pattern = builder.pattern(pattern);
                 let name = builder.name(collective.name());
                 let work = Work::Communicate { pattern, bytes: drawn.2 };

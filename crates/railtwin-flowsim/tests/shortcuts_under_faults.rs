@@ -125,7 +125,7 @@ impl Draw {
                 let all = (0..ranks).collect();
                 let communicators = vec![if collective == Collective::SendReceive { ends } else { all }];
                 let pattern =
-                    builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
+                    builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), communicators));
                 let (name, mut last) = (builder.name(collective.name()), Vec::new());
                 let ponder = builder.name("ponder");
                 for _ in 0..times {

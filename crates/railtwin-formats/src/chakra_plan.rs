@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railtwin_units::SimTime;
 use railtwin_workload::{
-    Algorithm, Axis, Collective, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work,
+    Axis, Collective, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work,
 };
 
 use crate::chakra::ChakraTrace;
@@ -139,8 +139,7 @@ impl Writer<'_> {
             }
             PatternKey::Pair(source, target) => (Collective::SendReceive, vec![source, target]),
         };
-        let algorithm = Algorithm::default_for(collective);
-        let pattern = Pattern { axis: Axis::Other, collective, algorithm, communicators: vec![ranks] };
+        let pattern = Pattern::new(Axis::Other, collective, None, vec![ranks]);
         let id = self.builder.pattern(pattern);
         self.patterns.insert(key, id);
         id

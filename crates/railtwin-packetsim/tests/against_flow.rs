@@ -125,7 +125,7 @@ fn a_long_tree_all_reduce_takes_15_to_35_percent_longer_in_packets_that_pause_ea
 
 #[test]
 fn reduction_in_the_nvswitch_takes_2_to_20_percent_longer_in_packets() {
-    within("nvls", &collective(rails(4, 4), Collective::AllReduce, Algorithm::Nvls, 256 << 20), 1.02, 1.06);
+    within("nvls-ring", &collective(rails(4, 4), Collective::AllReduce, Algorithm::NvlsRing, 256 << 20), 1.02, 1.06);
     let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::NvlsTree, 256 << 20);
     within("nvls-tree", &case, 1.02, 1.20);
     hold_nobody(&mut case);

@@ -17,7 +17,7 @@ use crate::kit::{self, packets, run};
 const ALL: [(Collective, Algorithm); 10] = [
     (Collective::AllReduce, Algorithm::Ring),
     (Collective::AllReduce, Algorithm::Tree),
-    (Collective::AllReduce, Algorithm::Nvls),
+    (Collective::AllReduce, Algorithm::NvlsRing),
     (Collective::AllReduce, Algorithm::NvlsTree),
     (Collective::AllGather, Algorithm::Ring),
     (Collective::ReduceScatter, Algorithm::Ring),
@@ -32,7 +32,7 @@ fn collectives_of_hosts_with_several_gpus_end() {
     for (hosts, gpus) in [(2, 1), (2, 8), (4, 4), (6, 2)] {
         let fabric = rails(hosts, gpus);
         for (kind, algorithm) in ALL {
-            if gpus == 1 && matches!(algorithm, Algorithm::Nvls | Algorithm::NvlsTree) {
+            if gpus == 1 && matches!(algorithm, Algorithm::NvlsRing | Algorithm::NvlsTree) {
                 continue;
             }
             for bytes in [1, 1_000_003, 4 << 20] {
@@ -145,7 +145,7 @@ fn operations_wait_for_operations_of_other_hosts_in_every_step() {
     let mut send = |source: u32, target: u32| {
         let (collective, algorithm) = (Collective::SendReceive, Algorithm::Direct);
         let communicators = vec![vec![source, target]];
-        builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators })
+        builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), communicators))
     };
     // 0 to 4, then 1 to 5 and 2 to 6, then 3 to 7, which waits for both; the next step starts with host 0 again.
     let patterns = [send(0, 4), send(1, 5), send(2, 6), send(3, 7)];

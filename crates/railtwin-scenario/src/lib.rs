@@ -59,13 +59,14 @@ pub use railtwin_engine::packet::{
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, Split, Transport};
 pub use railtwin_fabric::preset::{Preset, Tier2};
-pub use railtwin_fabric::{HostCaps, HostSpec};
+pub use railtwin_fabric::HostSpec;
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
 pub use scenario::{EngineName, GainSpec, RunSpec, SCHEMA, Scenario, keys};
-pub use section::fabric::{CapSpec, FabricSpec, HtsimSpec, LingjunSpec};
+pub use section::fabric::host_caps;
+pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec};
 pub use section::failures::resolve::expected_faults;
 pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};
 pub use section::fault::rules::FaultRule;

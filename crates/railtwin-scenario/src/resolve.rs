@@ -4,6 +4,7 @@ use std::sync::Arc;
 use railtwin_control::Placer;
 use railtwin_engine::{Case, Pace, WorkGraph};
 
+use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
@@ -54,6 +55,9 @@ impl Scenario {
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
+        let caps = self.all_caps(&fabric, source, read)?;
+        let mut packets = packets(self, &fabric, source)?;
+        let wire_share = packets.keys.wire_share();
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
@@ -68,22 +72,23 @@ impl Scenario {
                     let hint = "make the job smaller or the fabric larger";
                     source.error(&format!("job.{row}"), error.to_string(), Some(hint))
                 })?;
+                let mut plan = plan.clone();
+                price(&mut plan, &places, &fabric, &caps, wire_share)
+                    .map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 placements.push(places);
                 specs.push(job);
-                work.push(name, job.start, plan.clone(), self.run.steps);
+                work.push(name, job.start, plan, self.run.steps);
             }
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
         let troubles = faults::troubles(self, &ground, read)?;
-        let mut packets = packets(self, &fabric, source)?;
         packets.troubles = troubles.packets;
-        let caps = self.all_caps(&fabric, source)?;
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
             routing: (&self.routing).into(),
             pace: self.pace(),
-            caps: caps.iter().map(Into::into).collect(),
+            wire_share,
             faults: troubles.faults,
             impairments: troubles.impairments,
             rank_faults: troubles.rank_faults,

@@ -1,5 +1,6 @@
 //! All tests of `railtwin-scenario` beside its unit tests: one program, built and linked once.
 
+mod caps;
 mod defaults;
 mod failures;
 mod faults;

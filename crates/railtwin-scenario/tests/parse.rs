@@ -56,13 +56,13 @@ workload = { recipe = "gpt3-175b", tp = 8, pp = 2, dp = 2, micro_batches = 4, mi
 count = 2
 gpus = 64
 placement = "spread"
-collective = { kind = "all-reduce", bytes = "1 GiB", algorithm = "nvls", repeat = 3, per = "rail" }
+collective = { kind = "all-reduce", bytes = "1 GiB", algorithm = "nvls-ring", repeat = 3, per = "rail" }
 [[job]]
 hosts = 2
 workload = { simai = "work.txt" }
 [[cap]]
 collective = "all-reduce"
-algorithm = "nvls"
+algorithm = "nvls-ring"
 host = "hgx-h800"
 busbw = "362 GB/s"
 [[fault]]
@@ -97,13 +97,13 @@ fn every_key_arrives() {
     let Work::Collective(collective) = &reduce.work else { panic!() };
     assert_eq!(
         (collective.bytes, collective.algorithm, collective.per),
-        (Bytes(1 << 30), Some(Algorithm::Nvls), Per::Rail)
+        (Bytes(1 << 30), Some(Algorithm::NvlsRing), Per::Rail)
     );
     assert_eq!(
         trace.work,
         Work::Workload(Workload::Simai(SimaiSpec { simai: "work.txt".to_owned(), interleave: None }))
     );
-    assert_eq!(scenario.caps[0].busbw, Rate::from_gbps(2896));
+    assert_eq!(scenario.caps[0].busbw, Some(Rate::from_gbps(2896)));
     assert_eq!((scenario.faults[0].kind, scenario.faults[0].until), (FaultKind::Down, "5 s".parse().ok()));
     assert_eq!(scenario.expect["step_time"].at_most, Some(Amount::Time("2 s".parse().unwrap())));
     assert_eq!(scenario.expect["jobs"].equals, Some(Amount::Number(4.0)));

@@ -19,7 +19,7 @@ fn jobs() -> Vec<(&'static str, Job)> {
     vec![
         ("dp", Job::new(1, 1, 32, 1)),
         ("dp tree", with(Job::new(1, 1, 32, 1), Collective::AllReduce, Algorithm::Tree)),
-        ("dp nvls", with(Job::new(1, 1, 32, 1), Collective::AllReduce, Algorithm::Nvls)),
+        ("dp nvls", with(Job::new(1, 1, 32, 1), Collective::AllReduce, Algorithm::NvlsRing)),
         ("tp and dp", with(Job::new(8, 1, 8, 1), Collective::ReduceScatter, Algorithm::Ring)),
         ("pp", Job::new(8, 4, 2, 1)),
         ("ep", Job::new(1, 1, 32, 16)),

@@ -63,7 +63,7 @@ proptest! {
         let job = match kind {
             0 => Job::new(1, 1, 32, 1),
             1 => Job { dp: (Collective::AllReduce, Algorithm::Tree), ..Job::new(1, 1, 32, 1) },
-            2 => Job { dp: (Collective::AllReduce, Algorithm::Nvls), ..Job::new(1, 1, 32, 1) },
+            2 => Job { dp: (Collective::AllReduce, Algorithm::NvlsRing), ..Job::new(1, 1, 32, 1) },
             3 => Job::new(8, 1, 4, 1),
             4 => Job::new(8, 2, 2, 1),
             _ => Job::new(1, 1, 32, 16),

@@ -46,7 +46,7 @@ pub fn in_turn(
     times: u32,
 ) -> Plan {
     let mut builder = PlanBuilder::new(ranks, vec!["all".into()]);
-    let pattern = builder.pattern(Pattern { axis: Axis::Other, collective, algorithm, communicators });
+    let pattern = builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), communicators));
     let name = builder.name(collective.name());
     let mut last = Vec::new();
     for _ in 0..times {

@@ -28,8 +28,10 @@ railtwin_units::choice! {
         Ring = "ring",
         /// Double binary trees among hosts, a chain inside each, one channel for each NIC of a host.
         Tree = "tree",
-        /// Reduction in the NVSwitch, then a ring among hosts on each rail.
+        /// Reduction in the NVSwitch of one host. Over several hosts NCCL has it with CollNet only.
         Nvls = "nvls",
+        /// Reduction in the NVSwitch, then a ring among hosts on each rail: hierarchical, not one of NCCL's.
+        NvlsRing = "nvls-ring",
         /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
         NvlsTree = "nvls-tree",
         /// Every rank to every other at once.
@@ -38,7 +40,7 @@ railtwin_units::choice! {
 }
 
 impl Algorithm {
-    /// What a collective uses unless told otherwise: rings, and direct for all-to-all and send/receive.
+    /// What a collective uses where nobody chooses: rings, and direct for all-to-all and send/receive.
     pub fn default_for(collective: Collective) -> Self {
         match collective {
             Collective::AllToAll | Collective::SendReceive => Self::Direct,
@@ -53,12 +55,14 @@ impl Algorithm {
     pub fn check(self, collective: Collective) -> Result<(), WorkloadError> {
         let able = match self {
             Self::Ring => !matches!(collective, Collective::AllToAll | Collective::SendReceive),
-            Self::Tree | Self::Nvls | Self::NvlsTree => collective == Collective::AllReduce,
+            Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => collective == Collective::AllReduce,
             Self::Direct => collective != Collective::Broadcast,
         };
         let accepted = match self {
             Self::Ring => "a ring carries out all-reduce, all-gather, reduce-scatter and broadcast",
-            Self::Tree | Self::Nvls | Self::NvlsTree => "tree, nvls and nvls-tree carry out all-reduce",
+            Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => {
+                "tree, nvls, nvls-ring and nvls-tree carry out all-reduce"
+            }
             Self::Direct => "direct carries out all but broadcast",
         };
         if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }

@@ -70,7 +70,7 @@ pub fn pairs(members: &[Member], layout: &HostLayout) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvls::nvls;
+    use crate::nvls::nvls_ring;
     use crate::nvls_tree::nvls_tree;
     use crate::ring::ring;
     use proptest::prelude::*;
@@ -125,7 +125,7 @@ mod tests {
             for bytes in leaving(&shape, hosts) {
                 prop_assert!((bytes - bus_factor(Collective::AllReduce, hosts * gpus)).abs() < 1e-9);
             }
-            let shape = nvls(&m, &layout(gpus, true));
+            let shape = nvls_ring(&m, &layout(gpus, true));
             for bytes in leaving(&shape, hosts) {
                 // Reduced inside first: each host sends what one rank of H would.
                 prop_assert!(bytes <= bus_factor(Collective::AllReduce, hosts * gpus) + 1e-9);

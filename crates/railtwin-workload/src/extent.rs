@@ -43,6 +43,7 @@ pub fn shape_of(
         (kind, Algorithm::Ring) => ring::ring(kind, members, layout),
         (_, Algorithm::Tree) => chain_tree::chain_tree(members, layout),
         (_, Algorithm::Nvls) => nvls::nvls(members, layout),
+        (_, Algorithm::NvlsRing) => nvls::nvls_ring(members, layout),
         (_, Algorithm::NvlsTree) => nvls_tree::nvls_tree(members, layout),
         (kind, Algorithm::Direct) => direct::direct(kind, members, layout),
     }
@@ -65,10 +66,11 @@ pub fn extent_of(
     match algorithm {
         Algorithm::Ring => of_ring(&hosts, layout),
         Algorithm::Tree => of_chain_tree(&hosts, layout),
-        Algorithm::Nvls | Algorithm::NvlsTree if !reduces_in_switch(&hosts, layout) => {
+        Algorithm::Nvls if hosts.len() > 1 => of_ring(&hosts, layout),
+        Algorithm::Nvls | Algorithm::NvlsRing | Algorithm::NvlsTree if !reduces_in_switch(&hosts, layout) => {
             of_ring(&hosts, layout)
         }
-        Algorithm::Nvls => of_nvls(&hosts),
+        Algorithm::Nvls | Algorithm::NvlsRing => of_nvls_ring(&hosts),
         Algorithm::NvlsTree => of_nvls_tree(&hosts),
         Algorithm::Direct => of_direct(&hosts, layout),
     }
@@ -124,7 +126,7 @@ fn reduces_in_switch(hosts: &[Vec<Member>], layout: &HostLayout) -> bool {
     layout.nvlink && local > 1 && hosts.iter().all(|host| host.len() == local)
 }
 
-fn of_nvls(hosts: &[Vec<Member>]) -> Extent {
+fn of_nvls_ring(hosts: &[Vec<Member>]) -> Extent {
     let (local, count) = (hosts[0].len() as u64, hosts.len() as u64);
     let (bundles, between) = if count == 1 { (1, 0) } else { (local, count) };
     let crossings = bundles * between;
@@ -255,6 +257,7 @@ mod tests {
                 (Collective::AllGather, Algorithm::Ring),
                 (Collective::AllReduce, Algorithm::Tree),
                 (Collective::AllReduce, Algorithm::Nvls),
+                (Collective::AllReduce, Algorithm::NvlsRing),
                 (Collective::AllReduce, Algorithm::NvlsTree),
                 (Collective::AllToAll, Algorithm::Direct),
                 (Collective::SendReceive, Algorithm::Direct),

@@ -1,6 +1,8 @@
 //! What a job does in a step, without a fabric: ranks, communicators, operations, transfers.
 //!
 //! * [`collective`]: kinds and algorithms of collectives, and the bus bandwidth of nccl-tests.
+//! * [`cost`]: what hosts add to a collective: protocol, latency of its steps, bandwidth; [`nccl`]: what NCCL's own
+//!   model takes these for, and which algorithm and protocol it picks.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
 //!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
 //! * [`extent`]: how many bundles and edges that makes, counted without laying them out.
@@ -18,12 +20,14 @@
 //! ```
 pub mod chain_tree;
 pub mod collective;
+pub mod cost;
 pub mod course;
 pub mod direct;
 pub mod error;
 pub mod extent;
 pub mod memory;
 pub mod models;
+pub mod nccl;
 pub mod nvls;
 pub mod nvls_tree;
 pub mod pipeline;
@@ -37,6 +41,7 @@ pub mod train;
 pub mod tree;
 
 pub use collective::{Algorithm, Collective};
+pub use cost::{Cost, Group, Protocol};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
 pub use extent::{Extent, extent_of, shape_of};

@@ -1,11 +1,19 @@
-//! All-reduce with reduction in the NVSwitch: each rail then reduces its share among hosts in a ring.
+//! All-reduce with reduction in the NVSwitch: of one host, and of several whose rails then reduce their shares in rings.
 use crate::collective::{Collective, bus_factor};
 use crate::ring::ring;
 use crate::shape::{Edge, HostLayout, Member, Shape, by_host};
 
-/// The bundles of an NVLS all-reduce; falls back to rings where hosts hold different numbers of ranks or
-/// have no NVSwitch, as NCCL does. Empty for fewer than two ranks.
+/// The bundles of an NVLS all-reduce inside one host; rings over several hosts, where NCCL has NVLS with CollNet only.
+/// Empty for fewer than two ranks.
 pub fn nvls(members: &[Member], layout: &HostLayout) -> Shape {
+    let one = members.iter().all(|member| member.host == members[0].host);
+    if one { nvls_ring(members, layout) } else { ring(Collective::AllReduce, members, layout) }
+}
+
+/// The bundles of an all-reduce in the NVSwitches, then in a ring among hosts on each rail: a hierarchical all-reduce
+/// that NCCL does not have. Falls back to rings where hosts hold different numbers of ranks or have no NVSwitch, as
+/// NCCL's NVLS algorithms do. Empty for fewer than two ranks.
+pub fn nvls_ring(members: &[Member], layout: &HostLayout) -> Shape {
     let hosts = by_host(members);
     let local = hosts.first().map_or(0, Vec::len);
     if !layout.nvlink || local < 2 || hosts.iter().any(|host| host.len() != local) {

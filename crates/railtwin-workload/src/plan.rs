@@ -2,6 +2,7 @@
 use railtwin_units::{SimTime, dense_id};
 
 use crate::collective::{Algorithm, Collective};
+use crate::cost::Cost;
 use crate::memory::Memory;
 
 dense_id!(
@@ -44,8 +45,26 @@ pub struct Pattern {
     pub collective: Collective,
     /// How.
     pub algorithm: Algorithm,
+    /// Whether another algorithm may take its place: nobody asked for this one.
+    pub open: bool,
+    /// What hosts add to what the network takes.
+    pub cost: Cost,
     /// Ranks of each communicator in its order; for send/receive senders and receivers alternate.
     pub communicators: Vec<Vec<u32>>,
+}
+
+impl Pattern {
+    /// A pattern at no cost but the network's, with the algorithm asked for or else the simplest.
+    pub fn new(
+        axis: Axis,
+        collective: Collective,
+        algorithm: Option<Algorithm>,
+        communicators: Vec<Vec<u32>>,
+    ) -> Self {
+        let open = algorithm.is_none();
+        let algorithm = algorithm.unwrap_or(Algorithm::default_for(collective));
+        Self { axis, collective, algorithm, open, cost: Cost::default(), communicators }
+    }
 }
 
 /// What an operation does.

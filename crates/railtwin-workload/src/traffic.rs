@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use railtwin_units::{SimTime, stream};
 use rand::RngExt;
 
-use crate::collective::{Algorithm, Collective};
+use crate::collective::Collective;
 use crate::error::WorkloadError;
 use crate::plan::{Axis, Operation, Pattern, Plan, PlanBuilder, Work};
 
@@ -134,8 +134,7 @@ pub fn plan_of_transfers(ranks: u32, transfers: &[Transfer]) -> Plan {
             }
         };
         let collective = Collective::SendReceive;
-        let algorithm = Algorithm::default_for(collective);
-        let pattern = builder.pattern(Pattern { axis, collective, algorithm, communicators: vec![pairs] });
+        let pattern = builder.pattern(Pattern::new(axis, collective, None, vec![pairs]));
         let name = builder.name(collective.name());
         let work = Work::Communicate { pattern, bytes };
         builder.push(Operation { lane, name, axis, work }, &after);

@@ -269,8 +269,7 @@ impl Writer<'_> {
             Axis::Dp | Axis::Compute | Axis::Other => p.dp_groups(stage),
         };
         let chosen = self.step.algorithms.get(&(axis, collective)).copied();
-        let algorithm = chosen.unwrap_or(Algorithm::default_for(collective));
-        let id = self.builder.pattern(Pattern { axis, collective, algorithm, communicators });
+        let id = self.builder.pattern(Pattern::new(axis, collective, chosen, communicators));
         self.patterns.insert((stage, target, axis, collective), id);
         id
     }

@@ -3,7 +3,8 @@
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
-//! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal.
+//! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal; [`calibrate`]: what collectives cost hosts, from
+//!   the same tests.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
 //! * [`assumed`]: the defaults that a result rests on.
@@ -34,6 +35,7 @@
 pub mod assumed;
 pub mod balance;
 pub mod bandwidth;
+pub mod calibrate;
 pub mod busbw;
 pub mod columns;
 pub mod diagnose;

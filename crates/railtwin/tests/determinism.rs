@@ -140,7 +140,7 @@ fn a_lone_collective_whose_bundles_are_equal_takes_the_same_time_at_both_paces()
         r#"kind = "all-gather""#,
         r#"kind = "reduce-scatter""#,
         r#"kind = "broadcast""#,
-        r#"kind = "all-reduce", algorithm = "nvls""#,
+        r#"kind = "all-reduce", algorithm = "nvls-ring""#,
         r#"kind = "all-reduce", per = "rail""#,
         r#"kind = "all-gather", per = "rail""#,
     ] {

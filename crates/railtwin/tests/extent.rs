@@ -43,7 +43,7 @@ fn cases() -> Vec<Resolved> {
     let ways = [
         ("all-reduce", "ring"),
         ("all-reduce", "tree"),
-        ("all-reduce", "nvls"),
+        ("all-reduce", "nvls-ring"),
         ("all-reduce", "nvls-tree"),
         ("all-gather", "direct"),
         ("send-receive", "direct"),

@@ -113,6 +113,11 @@ pub struct Wire {
 }
 
 impl Packets {
+    /// Share of the wire that the payload of full packets takes: 4,096 of 4,178 bytes as a rule.
+    pub fn wire_share(&self) -> f64 {
+        self.payload.0 as f64 / self.full() as f64
+    }
+
     /// How payload is wrapped: the bounds of the keys hold all of it far below 2^32.
     pub fn wire(&self) -> Wire {
         let small = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);

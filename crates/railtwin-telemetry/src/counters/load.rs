@@ -53,6 +53,8 @@ pub(super) struct Loads {
     marking: Marking,
     /// Bytes on the wire for each of payload.
     wire: f64,
+    /// Share of a network link's capacity that data may take in flows.
+    wire_share: f64,
     /// Where packets of a queue pair are spread, rates do not say how much goes over which link: nothing is told.
     spread: bool,
     impairments: Vec<Impairment>,
@@ -70,6 +72,8 @@ pub(super) struct Loads {
 struct View<'a> {
     fabric: &'a Fabric,
     rates: &'a EdgeRates,
+    /// Share of a network link's capacity that data may take.
+    wire_share: f64,
     /// Share of their capacity that impaired links pass on, lost packets with them.
     passed: BTreeMap<u32, f64>,
     /// Times that each byte over a lossy link is sent, since losses have it sent again.
@@ -77,8 +81,13 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(fabric: &'a Fabric, rates: &'a EdgeRates, held: impl Iterator<Item = &'a Impairment>) -> Self {
-        let mut view = Self { fabric, rates, passed: BTreeMap::new(), sent: BTreeMap::new() };
+    fn new(
+        fabric: &'a Fabric,
+        rates: &'a EdgeRates,
+        wire_share: f64,
+        held: impl Iterator<Item = &'a Impairment>,
+    ) -> Self {
+        let mut view = Self { fabric, rates, wire_share, passed: BTreeMap::new(), sent: BTreeMap::new() };
         for ill in held {
             *view.passed.entry(ill.link.0).or_insert(1.0) *= ill.capacity;
             if ill.loss > 0.0 {
@@ -90,9 +99,11 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Bytes a second of a sound link.
+    /// Bytes of data a second of a sound link.
     fn whole(&self, link: u32) -> f64 {
-        self.fabric.capacity(LinkId(link)).bytes_per_s()
+        let link = LinkId(link);
+        let share = if self.fabric.is_network(link) { self.wire_share } else { 1.0 };
+        self.fabric.capacity(link).bytes_per_s() * share
     }
 
     /// Bytes a second that a link passes on.
@@ -140,6 +151,7 @@ impl Loads {
                 .collect(),
             marking: Marking::new(&case.packets.keys),
             wire: 1.0 + f64::from(wire.header) / f64::from(wire.payload.max(1)),
+            wire_share: case.wire_share,
             spread: case.routing.balancer.is_spread(),
             impairments: case.impairments.clone(),
             slow: slow.collect(),
@@ -153,7 +165,7 @@ impl Loads {
     fn view<'a>(&'a self, fabric: &'a Fabric, rates: &'a EdgeRates, is_first: bool) -> View<'a> {
         // The first state is that without faults, whatever its time.
         let holds = |ill: &&Impairment| !is_first && ill.acts_at(rates.at);
-        View::new(fabric, rates, self.impairments.iter().filter(holds))
+        View::new(fabric, rates, self.wire_share, self.impairments.iter().filter(holds))
     }
 
     /// What one step of the job makes ports and NICs count in one state.

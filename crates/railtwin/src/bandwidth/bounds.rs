@@ -45,6 +45,11 @@ impl Operation {
         OPERATIONS.into_iter().find(|(name, ..)| *name == bare).map(|(.., operation)| operation)
     }
 
+    /// The one of a name, such as `all-reduce`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        OPERATIONS.into_iter().find(|(_, own, _)| *own == name).map(|(.., operation)| operation)
+    }
+
     /// Its name, such as `all-reduce`.
     pub fn name(self) -> &'static str {
         OPERATIONS.into_iter().find(|(.., operation)| *operation == self).map_or("", |(_, name, _)| name)

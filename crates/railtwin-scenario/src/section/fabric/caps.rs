@@ -1,98 +1,92 @@
-//! The intra-host caps of a case: those of the scenario, and those of the host model where it asks for them.
-use railtwin_engine::IntraHostCap;
+//! What collectives cost the hosts of a scenario: its own caps, those of a file, and those known of the host model.
 use railtwin_fabric::Fabric;
 
 use super::host_caps::{models, of_model};
-use crate::{CapSpec, HostCaps, Scenario, ScenarioError, Source};
+use super::{CapSpec, CapsFile};
+use crate::check::check;
+use crate::resolve::{Reader, Source};
+use crate::tree::Node;
+use crate::{Problem, SCHEMA, Scenario, ScenarioError};
 
-impl From<&CapSpec> for IntraHostCap {
-    fn from(spec: &CapSpec) -> Self {
-        Self {
-            collective: spec.collective,
-            algorithm: spec.algorithm,
-            host_model: spec.host.clone(),
-            busbw: spec.busbw.bytes_per_s(),
+/// The key that says whose caps hold.
+const KEY: &str = "fabric.host.caps";
+
+/// What is known of the costs of collectives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Caps {
+    /// What the scenario itself says: before all else.
+    pub(crate) own: Vec<CapSpec>,
+    /// What was measured, of hosts of the model or by who wrote a file.
+    pub(crate) known: Vec<CapSpec>,
+    /// Whether hosts cost what NCCL's model says where neither tells.
+    pub(crate) modelled: bool,
+}
+
+impl CapsFile {
+    /// Reads a file of caps. `file` is the name that errors show.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] with every problem at its place.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        let root = Node::parse(file, text)?;
+        let mut problems = Vec::new();
+        check(text, &root, &Self::TABLE, &mut problems);
+        if !problems.is_empty() {
+            return Err(ScenarioError::new(file, problems));
         }
+        let caps: Result<Self, toml::de::Error> = root.to_toml().try_into();
+        caps.map_err(|error| ScenarioError::new(file, vec![Problem::new(text, 0..0, error.message(), None)]))
+    }
+
+    /// The file as text.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("text keys and numbers below 2^63 are all that caps hold")
+    }
+
+    /// Caps in this version of the format.
+    pub fn new(caps: Vec<CapSpec>) -> Self {
+        Self { schema: SCHEMA, caps }
     }
 }
 
 impl Scenario {
-    /// All caps; a `[[cap]]` that holds for a host model replaces what is known of that model.
+    /// All caps; a `[[cap]]` comes before what is known of the host model, and so does a file.
     pub(crate) fn all_caps(
         &self,
         fabric: &Fabric,
         source: Source<'_>,
-    ) -> Result<Vec<CapSpec>, ScenarioError> {
-        let host = self.fabric.host().filter(|host| host.caps == Some(HostCaps::Measured));
-        let Some(host) = host else {
-            return Ok(self.caps.clone());
-        };
-        let refuse = |message: String| Err(source.error("fabric.host.caps", message, Some("write [[cap]]")));
-        let changed = [("gpus", host.gpus.is_some()), ("nvlink", host.nvlink.is_some())];
-        if let Some((key, _)) = changed.into_iter().find(|(_, changed)| *changed) {
-            return refuse(format!("the caps of a host model do not hold for one with other {key}"));
-        }
-        let mut caps = self.caps.clone();
-        for model in fabric.host_models() {
-            let known = of_model(&model.name);
-            if known.is_empty() {
-                let names = models().join(", ");
-                return refuse(format!("no caps are known of {}, but of {names}", model.name));
+        read: &Reader<'_>,
+    ) -> Result<Caps, ScenarioError> {
+        let own = self.caps.clone();
+        let host = self.fabric.host();
+        let asked = host.and_then(|host| host.caps.as_deref());
+        let changed = host.is_some_and(|host| host.gpus.is_some() || host.nvlink.is_some());
+        match asked {
+            Some("none") => return Ok(Caps { own, ..Caps::default() }),
+            Some("measured") | None => {}
+            Some(path) => {
+                let bytes = source.read(read, KEY, path)?;
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    source.error(KEY, format!("{path:?} is not text"), Some("write `none`, `measured` or a file"))
+                })?;
+                let known = CapsFile::parse(path, &text)?.caps;
+                return Ok(Caps { own, known, modelled: true });
             }
-            caps.extend(known.into_iter().filter(|known| {
-                !self.caps.iter().any(|own| {
-                    (own.collective, own.algorithm) == (known.collective, known.algorithm)
-                        && own.host.as_ref().is_none_or(|name| *name == model.name)
-                })
-            }));
         }
-        Ok(caps)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::expand;
-
-    fn caps(text: &str) -> Result<Vec<(String, u64)>, String> {
-        let text = format!("schema = 1\nname = \"caps\"\n{text}");
-        let points = expand("caps.toml", &text).unwrap();
-        let source = Source { file: "caps.toml", text: &text };
-        let case = points[0].scenario.resolve(source, &|path| Err(path.to_owned()));
-        let case = case.map_err(|error| error.to_string())?;
-        let name = |cap: &IntraHostCap| {
-            (format!("{} {}", cap.collective.name(), cap.algorithm.name()), (cap.busbw / 1e9) as u64)
-        };
-        Ok(case.caps.iter().map(name).collect())
-    }
-
-    const FABRIC: &str = "[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 2\nuplinks = 2\n";
-    const CAP: &str = "[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"nvls\"\nbusbw = \"100 GB/s\"\n";
-
-    #[test]
-    fn the_caps_of_the_model_are_added_only_when_asked_for() {
-        assert_eq!(caps(FABRIC), Ok(vec![]));
-        assert_eq!(caps(&format!("{FABRIC}[fabric.host]\ncaps = \"none\"\n")), Ok(vec![]));
-        let measured = caps(&format!("{FABRIC}[fabric.host]\ncaps = \"measured\"\n")).unwrap();
-        assert!(measured.contains(&("all-reduce nvls".to_owned(), 362)));
-        assert!(measured.contains(&("all-gather ring".to_owned(), 200)));
-    }
-
-    #[test]
-    fn a_cap_of_the_scenario_replaces_that_of_the_model() {
-        let own = caps(&format!("{FABRIC}[fabric.host]\ncaps = \"measured\"\n{CAP}")).unwrap();
-        let nvls: Vec<u64> = own.iter().filter(|cap| cap.0 == "all-reduce nvls").map(|cap| cap.1).collect();
-        assert_eq!(nvls, [100]);
-        let other = caps(&format!("{FABRIC}[fabric.host]\ncaps = \"measured\"\n{CAP}host = \"hgx-a100\"\n"));
-        assert!(other.unwrap().contains(&("all-reduce nvls".to_owned(), 362)));
-    }
-
-    #[test]
-    fn caps_of_what_nobody_measured_are_refused() {
-        let plain = caps(&format!("{FABRIC}[fabric.host]\nmodel = \"plain\"\ncaps = \"measured\"\n"));
-        assert!(plain.unwrap_err().contains("no caps are known of plain"));
-        let changed = caps(&format!("{FABRIC}[fabric.host]\nnvlink = \"900 Gbps\"\ncaps = \"measured\"\n"));
-        assert!(changed.unwrap_err().contains("other nvlink"));
+        let mut known = Vec::new();
+        for model in fabric.host_models() {
+            let rows = if changed { Vec::new() } else { of_model(&model.name) };
+            if rows.is_empty() && asked.is_some() {
+                let message = match changed {
+                    true => format!("{} has other GPUs or another NVLink here than where it was measured", model.name),
+                    false => format!("no caps are known of {}, but of {}", model.name, models().join(", ")),
+                };
+                let hint = "leave the key out for what NCCL's model has, or write [[cap]] or a file of them";
+                return Err(source.error(KEY, message, Some(hint)));
+            }
+            known.extend(rows);
+        }
+        let modelled = fabric.host_models().iter().any(|model| model.gpu_flops.is_some());
+        Ok(Caps { own, known, modelled })
     }
 }

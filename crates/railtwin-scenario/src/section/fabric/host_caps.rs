@@ -1,91 +1,55 @@
-//! Intra-host caps by host model, so that a user need not know them: `[fabric.host] caps = "measured"`.
-use railtwin_units::Rate;
+//! What is known of host models, so that a user need not measure: one file of caps for each, with its sources in it.
+use super::{CapSpec, CapsFile};
 
-use super::CapSpec;
-use railtwin_workload::{Algorithm, Collective};
+/// Host models and the files of what they reach. A Grand Teton is an H100 host with NICs of one port.
+const FILES: [(&str, &str, &str); 4] = [
+    ("hgx-h800", "hgx-h800.toml", include_str!("caps/hgx-h800.toml")),
+    ("hgx-h100", "hgx-h100.toml", include_str!("caps/hgx-h100.toml")),
+    ("grand-teton", "hgx-h100.toml", include_str!("caps/hgx-h100.toml")),
+    ("hgx-a100", "hgx-a100.toml", include_str!("caps/hgx-a100.toml")),
+];
 
-/// The caps of a host model: one row for each collective and algorithm.
-pub(crate) struct HostCap {
-    model: &'static str,
-    collective: Collective,
-    algorithm: Algorithm,
-    /// Bus bandwidth, gigabytes per second.
-    busbw: u64,
-}
-
-const fn cap(model: &'static str, collective: Collective, algorithm: Algorithm, busbw: u64) -> HostCap {
-    HostCap { model, collective, algorithm, busbw }
-}
-
-/// What hosts of a model achieve.
-///
-/// * `hgx-h800`, NVLS: 362 Gbps for each of the 8 NICs, all-reduce (C4 section IV-B2). Rings: NVLink's 200 GB/s
-///   a direction (HPN section 9); nobody published less, so the link's rate stands.
-/// * `hgx-h100`: 480 GB/s with NVLS and 370 GB/s in rings over 8 GPUs, as NCCL's maintainers expect
-///   (NVIDIA/nccl-tests issue 212) and users measure (NVIDIA/nccl issue 1455).
-/// * `hgx-a100`: close to 240 GB/s in rings over 8 GPUs, as NCCL's maintainers expect (NVIDIA/nccl issue 1712).
-const HOST_CAPS: [HostCap; 13] = {
-    use Algorithm::{Nvls, NvlsTree, Ring};
-    use Collective::{AllGather, AllReduce, ReduceScatter};
-    [
-        cap("hgx-h800", AllReduce, Nvls, 362),
-        cap("hgx-h800", AllReduce, NvlsTree, 362),
-        cap("hgx-h800", AllReduce, Ring, 200),
-        cap("hgx-h800", AllGather, Ring, 200),
-        cap("hgx-h800", ReduceScatter, Ring, 200),
-        cap("hgx-h100", AllReduce, Nvls, 480),
-        cap("hgx-h100", AllReduce, NvlsTree, 480),
-        cap("hgx-h100", AllReduce, Ring, 370),
-        cap("hgx-h100", AllGather, Ring, 370),
-        cap("hgx-h100", ReduceScatter, Ring, 370),
-        cap("hgx-a100", AllReduce, Ring, 240),
-        cap("hgx-a100", AllGather, Ring, 240),
-        cap("hgx-a100", ReduceScatter, Ring, 240),
-    ]
-};
-
-/// The caps of host model `model`; none where nothing is known of it.
+/// The caps of host model `model`, for it alone; none where nothing is known of it.
 pub(crate) fn of_model(model: &str) -> Vec<CapSpec> {
-    let rows = HOST_CAPS.iter().filter(|row| row.model == model);
-    rows.map(|row| CapSpec {
-        collective: row.collective,
-        algorithm: row.algorithm,
-        host: Some(row.model.to_owned()),
-        busbw: Rate::from_gbps(8 * row.busbw),
-    })
-    .collect()
+    let Some((name, file, text)) = FILES.into_iter().find(|(name, ..)| *name == model) else {
+        return Vec::new();
+    };
+    let caps = CapsFile::parse(file, text).expect("a test reads the files of all models").caps;
+    caps.into_iter().map(|cap| CapSpec { host: Some(name.to_owned()), ..cap }).collect()
 }
 
 /// Host models whose caps are known.
-pub(crate) fn models() -> Vec<&'static str> {
-    let mut models: Vec<&str> = HOST_CAPS.iter().map(|row| row.model).collect();
-    models.dedup();
-    models
+pub fn models() -> Vec<&'static str> {
+    FILES.iter().map(|(name, ..)| *name).collect()
+}
+
+/// The file of a host model's caps, with its sources: what `[fabric.host] caps` takes for `measured`.
+pub fn text_of_model(model: &str) -> Option<&'static str> {
+    FILES.iter().find(|(name, ..)| *name == model).map(|(.., text)| *text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use railtwin_fabric::HostModel;
+    use railtwin_workload::Algorithm;
 
     #[test]
-    fn every_row_is_of_a_known_model_and_said_once() {
+    fn every_file_is_of_a_known_model_and_reads() {
         for model in models() {
             assert!(HostModel::named(model).is_some(), "{model}");
-            let caps = of_model(model);
-            let mut keys: Vec<_> = caps.iter().map(|cap| (cap.collective, cap.algorithm)).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            assert_eq!(keys.len(), caps.len(), "{model}");
+            assert!(!of_model(model).is_empty(), "{model}");
         }
         assert!(of_model("plain").is_empty());
     }
 
     #[test]
     fn rings_hold_to_what_nvlink_carries() {
-        for cap in models().into_iter().flat_map(of_model).filter(|cap| cap.algorithm == Algorithm::Ring) {
-            let host = cap.host.as_deref().and_then(HostModel::named).unwrap();
-            assert!(cap.busbw <= host.nvlink.unwrap(), "{cap:?}");
+        for (model, caps) in models().into_iter().map(|model| (model, of_model(model))) {
+            let host = HostModel::named(model).unwrap();
+            for cap in caps.iter().filter(|cap| cap.algorithm == Algorithm::Ring) {
+                assert!(cap.busbw.is_none_or(|busbw| busbw <= host.nvlink.unwrap()), "{cap:?}");
+            }
         }
     }
 }

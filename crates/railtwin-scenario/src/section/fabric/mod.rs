@@ -1,14 +1,15 @@
 //! `[fabric]`: a preset with what the text changes in it, or an imported fabric.
 pub(crate) mod caps;
-mod host_caps;
+pub mod host_caps;
+pub(crate) mod price;
 mod resolve;
 
 use railtwin_fabric::clos::LARGEST_CHIP;
 use railtwin_fabric::preset::Preset;
 use railtwin_fabric::{FabricError, HostModel, HostSpec};
-use railtwin_units::Rate;
-use railtwin_units::keys::Kind;
-use railtwin_workload::{Algorithm, Collective};
+use railtwin_units::keys::{Kind, whole};
+use railtwin_units::{Bytes, Rate, SimTime};
+use railtwin_workload::{Algorithm, Collective, Protocol};
 
 railtwin_units::section! {
     /// A fabric of the `lingjun` data set.
@@ -72,7 +73,7 @@ impl FabricSpec {
 }
 
 railtwin_units::section! {
-    /// A limit inside a host for one collective and algorithm, as a bus bandwidth.
+    /// What hosts reach of one collective and algorithm, as a bus bandwidth, and what its steps cost them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CapSpec "[[cap]]" {
         /// The collective.
@@ -81,8 +82,45 @@ railtwin_units::section! {
         pub algorithm: Algorithm,
         /// The host model; default every host.
         pub host: Option<String> [Kind::Choice(&HostModel::NAMES)] = None,
-        /// Bus bandwidth (as nccl-tests defines it) that a host does not exceed.
-        pub busbw: Rate,
+        /// Hosts of the communicator; of caps that differ in it the nearest holds, but never those of one host for several
+        /// or the other way round; default any.
+        #[key(sparse)]
+        pub hosts: Option<u32> [whole(1..=1_000_000)] = None,
+        /// Ranks of the communicator on a host; of caps that differ in it the next larger holds; default any.
+        #[key(sparse)]
+        pub gpus: Option<u32> [whole(1..=1024)] = None,
+        /// Size from which it was measured; below, steps cost less, down to what NCCL takes them for. A size says that NCCL
+        /// chose this algorithm here: it is the default then.
+        #[key(sparse)]
+        pub from: Option<Bytes> = None,
+        /// Size from which the next one holds; default none.
+        #[key(sparse)]
+        pub until: Option<Bytes> = None,
+        /// How bytes travel; default simple. What was measured has it in its bandwidth.
+        #[key(sparse)]
+        pub protocol: Option<Protocol> = None,
+        /// Latency of each serial step that hosts add to the network's; default what NCCL's model has.
+        #[key(sparse)]
+        pub step: Option<SimTime> = None,
+        /// Bus bandwidth (as nccl-tests defines it) that hosts do not exceed; default what NCCL's model has.
+        pub busbw: Option<Rate> = None,
+        /// Of point-to-point transfers: most of the channels that a small message is cut into.
+        #[key(sparse)]
+        pub channel: Option<Rate> = None,
+        /// Message up to which these channels carry it; they double with each double of it.
+        #[key(sparse)]
+        pub channel_bytes: Option<Bytes> = None,
+    }
+}
+
+railtwin_units::section! {
+    /// Caps in a file of their own.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CapsFile "a file of caps" {
+        /// Version of the format.
+        pub schema: u32 [Kind::Version],
+        /// What hosts reach, in the order in which they are looked at.
+        pub caps as "cap": Vec<CapSpec>,
     }
 }
 

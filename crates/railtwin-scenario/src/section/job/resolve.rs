@@ -144,8 +144,10 @@ impl Planner<'_> {
         let ranks = self.ranks_of(job);
         let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
         let kind = spec.kind;
-        let algorithm = spec.algorithm.map_or(railtwin_workload::Algorithm::default_for(kind), Into::into);
-        algorithm.check(kind).map_err(|error| self.error(row, "collective.algorithm", error.to_string()))?;
+        if let Some(algorithm) = spec.algorithm {
+            let able = algorithm.check(kind);
+            able.map_err(|error| self.error(row, "collective.algorithm", error.to_string()))?;
+        }
         if spec.per == Per::Rail && !ranks.is_multiple_of(gpus) {
             let message =
                 format!("one communicator per rail needs whole hosts of {gpus} GPUs, not {ranks} GPUs");
@@ -164,7 +166,7 @@ impl Planner<'_> {
         }
         let mut builder = PlanBuilder::new(ranks, vec!["all ranks".to_owned()]);
         let axis = Axis::Other;
-        let pattern = builder.pattern(Pattern { axis, collective: kind, algorithm, communicators });
+        let pattern = builder.pattern(Pattern::new(axis, kind, spec.algorithm, communicators));
         let name = builder.name(kind.name());
         let work = OperationWork::Communicate { pattern, bytes: spec.bytes.0 };
         let mut last = Vec::new();

@@ -1,0 +1,260 @@
+//! `railtwin calibrate`: what collectives cost the hosts of a cluster, from its nccl-tests.
+use std::path::PathBuf;
+
+use clap::Args;
+use railtwin::bandwidth::hosts::model_of_fabric;
+use railtwin::calibrate::{self, Calibration, Fitted};
+use railtwin::diagnose::Inputs;
+use railtwin_scenario::{CapsFile, host_caps};
+use railtwin_store::write_whole;
+use railtwin_units::Bytes;
+use railtwin_workload::Collective;
+
+use crate::diagnose::refused;
+use crate::table::TextTable;
+use crate::{CliError, Streams};
+
+/// Arguments of `calibrate`.
+#[derive(Args, Debug)]
+pub struct CalibrateArgs {
+    /// Logs of nccl-tests, as text or JSON, or folders of them
+    #[arg(value_name = "LOGS", required_unless_present = "known")]
+    logs: Vec<PathBuf>,
+    /// Print the caps that are known of a host model, such as hgx-h100, instead: what `measured` stands for
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["logs", "out", "fabric", "json"])]
+    known: Option<String>,
+    /// File that gets the caps: `[fabric.host] caps` takes it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What the hosts are: a preset by name, such as hpn, or a scenario file; default as the name of the GPUs tells
+    #[arg(long, value_name = "PRESET|SCENARIO")]
+    fabric: Option<String>,
+    /// Print all as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Collectives whose errors are told together.
+const TOGETHER: [(&str, &[Collective]); 3] = [
+    ("all-reduce, all-gather, reduce-scatter", &[
+        Collective::AllReduce,
+        Collective::AllGather,
+        Collective::ReduceScatter,
+    ]),
+    ("all-to-all", &[Collective::AllToAll]),
+    ("send/receive", &[Collective::SendReceive]),
+];
+/// Which sizes were fitted where the others were left out.
+const TURNS: [&str; 2] = ["1st, 3rd, …", "2nd, 4th, …"];
+/// Below this latency of all steps in seconds a fit says nothing of it: the measurements' own scatter is as much.
+const LATENCY: f64 = 1e-6;
+
+pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if let Some(model) = &args.known {
+        let text = host_caps::text_of_model(model).ok_or_else(|| {
+            let names = host_caps::models().join(", ");
+            CliError::refused(&format!("--known: no caps are known of {model:?}; write one of {names}"))
+        })?;
+        write!(streams.out, "{text}")?;
+        return Ok(streams.out.flush()?);
+    }
+    let host = args.fabric.as_deref().map(model_of_fabric).transpose().map_err(|error| match error {
+        error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
+        other => CliError::of(other, ""),
+    })?;
+    if let Some(path) = &args.out {
+        let holds_caps = |path: &PathBuf| {
+            let text = railtwin_store::input::read_text(path).ok();
+            text.is_some_and(|text| CapsFile::parse("", &text).is_ok())
+        };
+        if path.symlink_metadata().is_ok() && !holds_caps(path) {
+            let message = format!("{} exists already and holds no caps", path.display());
+            return Err(CliError::input(message, "choose another name"));
+        }
+    }
+    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
+    let found = calibrate::calibrate(&inputs.merged.nccl_tests, host.as_ref());
+    if found.fitted.is_empty() {
+        let what = args.logs.first().map_or(String::new(), |path| path.display().to_string());
+        let why = found.aside.first().map_or("no results of nccl-tests", |aside| aside.why);
+        let help = "give what tests such as all_reduce_perf print, as text or JSON, with two sizes or more";
+        return Err(CliError::input(format!("nothing to calibrate in {what}: {why}"), help));
+    }
+    match args.json {
+        true => writeln!(streams.out, "{:#}", data(&found))?,
+        false => write!(streams.out, "{}", shown(&found, inputs.unread.iter().filter(|file| file.known).count()))?,
+    }
+    if let Some(path) = &args.out {
+        let text = file(&found);
+        write_whole(path, text.as_bytes())
+            .map_err(|error| CliError::input(format!("cannot write {}: {error}", path.display()), ""))?;
+        if !args.json {
+            writeln!(streams.out, "\n{}: [fabric.host] caps = \"…\" takes it", path.display())?;
+        }
+    }
+    streams.out.flush()?;
+    Ok(())
+}
+
+/// The caps as text, with what they are of.
+fn file(found: &Calibration) -> String {
+    let model = found.model.as_deref().unwrap_or("hosts of an unknown model");
+    let tests: usize = found.fitted.iter().map(|one| one.tests).sum();
+    let mut text = format!(
+        "# What collectives cost {model}: `railtwin calibrate` over {tests} tests of nccl-tests.\n\
+         # Logs do not say which algorithm ran; it is taken from what was reached.\n"
+    );
+    for (name, collectives) in TOGETHER {
+        if let Some((median, tail, sizes)) = found.left_out(0, collectives) {
+            text.push_str(&format!(
+                "# {name}: fitted on every other size, the {sizes} others are off by {} (median) and {} (90th percentile).\n",
+                percent(median),
+                percent(tail)
+            ));
+        }
+    }
+    text.push('\n');
+    text.push_str(&found.file().to_toml());
+    text
+}
+
+fn shown(found: &Calibration, unread: usize) -> String {
+    let model = found.model.as_deref().unwrap_or("hosts of an unknown model");
+    let tests: usize = found.fitted.iter().map(|one| one.tests).sum();
+    let mut text = format!("{} kinds of tests, {tests} tests, {model}\n\n", found.fitted.len());
+    let mut table = TextTable::default();
+    let heads = ["collective", "hosts x GPUs", "sizes", "algorithm", "step us", "GB/s bus", "limited by", "error"];
+    table.row(heads.map(str::to_owned));
+    for one in &found.fitted {
+        for (row, range) in one.fit.ranges.iter().enumerate() {
+            let until = range.until.map_or("up".to_owned(), |until| format!("to {}", size(until)));
+            let worst = one.errors.iter().map(|error| error.abs()).fold(0.0, f64::max);
+            table.row([
+                one.collective.name().to_owned(),
+                format!("{} x {}", one.group.hosts, one.group.local),
+                format!("{} {until}", size(range.from)),
+                one.algorithms[row].name().to_owned(),
+                format!("{:.2}", one.step(row) * 1e6),
+                format!("{:.1}", one.busbw(row) / 1e9),
+                limit(one, row).to_owned(),
+                if row == 0 { percent(worst) } else { String::new() },
+            ]);
+        }
+        if let Some(channels) = one.fit.channels {
+            let words = format!(
+                "  channels reach {:.1} GB/s up to {}, and twice as much at twice the size",
+                channels.bandwidth / 1e9,
+                size(channels.bytes)
+            );
+            table.noted_row([], &words);
+        }
+    }
+    text.push_str(&table.text());
+    text.push_str("\nerrors over sizes that were left out of the fit (median, 90th percentile)\n");
+    let mut errors = TextTable::default();
+    for (name, collectives) in TOGETHER {
+        for (turn, fitted) in TURNS.iter().enumerate() {
+            if let Some((median, tail, sizes)) = found.left_out(turn, collectives) {
+                let words = format!("{sizes} sizes, fitted on the {fitted}");
+                errors.noted_row([name.to_owned(), percent(median), percent(tail)], &words);
+            }
+        }
+    }
+    text.push_str(&errors.text());
+    let unknown = unidentified(found);
+    if !unknown.is_empty() {
+        text.push_str("\nnot identified by these logs\n");
+        unknown.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    for aside in &found.aside {
+        text.push_str(&format!("left aside: {}: {}\n", aside.kind, aside.why));
+    }
+    if unread > 0 {
+        text.push_str(&format!("{unread} files could not be read\n"));
+    }
+    text
+}
+
+fn limit(one: &Fitted, row: usize) -> &'static str {
+    match one.at_the_limit[row] {
+        Some(true) => "network",
+        Some(false) => "hosts",
+        None => "-",
+    }
+}
+
+/// Constants that the logs say nothing of.
+fn unidentified(found: &Calibration) -> Vec<String> {
+    let mut lines = Vec::new();
+    let kinds = |wanted: &dyn Fn(&Fitted, usize) -> bool| -> Vec<String> {
+        let all = found.fitted.iter().flat_map(|one| (0..one.fit.ranges.len()).map(move |row| (one, row)));
+        let all = all.filter(|(one, row)| wanted(one, *row));
+        let mut names: Vec<String> = all
+            .map(|(one, _)| format!("{} {} x {}", one.collective.name(), one.group.hosts, one.group.local))
+            .collect();
+        names.dedup();
+        names
+    };
+    let network = kinds(&|one, row| one.at_the_limit[row] == Some(true));
+    if !network.is_empty() {
+        lines.push(format!("what hosts would reach beyond their NICs: {}", network.join(", ")));
+    }
+    let quick = kinds(&|one, row| one.fit.ranges[row].latency < LATENCY);
+    if !quick.is_empty() {
+        lines.push(format!("latency of a step: {}", quick.join(", ")));
+    }
+    lines.push("which algorithm and protocol ran: the logs do not say, the table has what fits".to_owned());
+    let smallest = found.fitted.iter().filter_map(|one| one.fit.ranges.first()).map(|range| range.from).min();
+    if let Some(smallest) = smallest {
+        lines.push(format!("sizes below {}: NCCL's model stands there", size(smallest)));
+    }
+    lines
+}
+
+fn data(found: &Calibration) -> serde_json::Value {
+    let row = |one: &Fitted| {
+        let ranges = one.fit.ranges.iter().enumerate().map(|(row, range)| {
+            serde_json::json!({
+                "from_bytes": range.from,
+                "until_bytes": range.until,
+                "algorithm": one.algorithms[row].name(),
+                "step_us": one.step(row) * 1e6,
+                "bus_gb_per_s": one.busbw(row) / 1e9,
+                "network_limits": one.at_the_limit[row],
+            })
+        });
+        serde_json::json!({
+            "collective": one.collective.name(),
+            "hosts": one.group.hosts,
+            "gpus": one.group.local,
+            "tests": one.tests,
+            "ranges": ranges.collect::<Vec<_>>(),
+            "channels": one.fit.channels.map(|channels| serde_json::json!({
+                "gb_per_s": channels.bandwidth / 1e9, "bytes": channels.bytes,
+            })),
+            "errors": one.errors,
+            "errors_left_out": one.left_out,
+        })
+    };
+    let aside = found.aside.iter().map(|one| serde_json::json!({ "kind": one.kind, "why": one.why }));
+    serde_json::json!({
+        "host_model": found.model,
+        "kinds": found.fitted.iter().map(row).collect::<Vec<_>>(),
+        "not_identified": unidentified(found),
+        "left_aside": aside.collect::<Vec<_>>(),
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A size to three digits: borders lie between sizes.
+fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    match mib {
+        _ if mib < 1.0 => Bytes(bytes).shortest(),
+        _ if mib < 1000.0 => format!("{mib:.0} MiB"),
+        _ => format!("{:.1} GiB", mib / 1024.0),
+    }
+}

@@ -1,0 +1,237 @@
+//! From the size of a collective and its communicator to algorithm, protocol and what hosts add: what NCCL's tuner would
+//! pick, at what it was measured to cost.
+use std::collections::BTreeMap;
+
+use railtwin_control::Place;
+use railtwin_fabric::{Fabric, HostModel};
+use railtwin_units::{Rate, SimTime};
+use railtwin_workload::nccl::{Generation, Host};
+use railtwin_workload::{
+    Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Work, cost::steps,
+};
+
+use super::caps::Caps;
+use super::CapSpec;
+
+/// An algorithm and its cost.
+type Pick = (Algorithm, Cost);
+
+/// Gives every operation of a plan the algorithm and the cost of its size. Operations of one pattern whose costs differ
+/// become patterns of their own, over the same communicators.
+///
+/// # Errors
+/// What is wrong with an algorithm that was asked for.
+pub(crate) fn price(
+    plan: &mut Plan,
+    places: &[Place],
+    fabric: &Fabric,
+    caps: &Caps,
+    wire_share: f64,
+) -> Result<(), String> {
+    let Some(model) = places.first().map(|place| fabric.host_model(place.host)) else { return Ok(()) };
+    let tuner = Tuner { caps, model, host: caps.modelled.then(|| host_of(model, wire_share)).flatten() };
+    let groups: Vec<Group> = plan.patterns.iter().map(|pattern| largest(pattern, places)).collect();
+    let nvls = |pattern: &Pattern| !pattern.open && pattern.algorithm == Algorithm::Nvls;
+    if plan.patterns.iter().zip(&groups).any(|(pattern, group)| nvls(pattern) && group.hosts > 1) {
+        return Err("NCCL has nvls over several hosts with CollNet only, which is not here; write nvls-tree, or \
+                    nvls-ring for a ring among hosts on each rail, which NCCL has not"
+            .to_owned());
+    }
+    let mut known: BTreeMap<(PatternId, u64), PatternId> = BTreeMap::new();
+    let mut first: Vec<Option<Pick>> = vec![None; plan.patterns.len()];
+    let mut picks: BTreeMap<(PatternId, Pick), PatternId> = BTreeMap::new();
+    for row in 0..plan.operations.len() {
+        let Work::Communicate { pattern, bytes } = plan.operations[row].work else { continue };
+        let priced = match known.get(&(pattern, bytes)) {
+            Some(&priced) => priced,
+            None => {
+                let asked = &plan.patterns[pattern.index()];
+                let pick = tuner.pick(asked, groups[pattern.index()], bytes);
+                let slot = &mut first[pattern.index()];
+                let priced = if *slot.get_or_insert(pick) == pick {
+                    pattern
+                } else if let Some(&other) = picks.get(&(pattern, pick)) {
+                    other
+                } else {
+                    let other = PatternId::from_index(plan.patterns.len());
+                    let (algorithm, cost) = pick;
+                    plan.patterns.push(Pattern { algorithm, cost, ..plan.patterns[pattern.index()].clone() });
+                    picks.insert((pattern, pick), other);
+                    other
+                };
+                known.insert((pattern, bytes), priced);
+                priced
+            }
+        };
+        plan.operations[row].work = Work::Communicate { pattern: priced, bytes };
+    }
+    for (pattern, pick) in plan.patterns.iter_mut().zip(first) {
+        if let Some(pick) = pick {
+            (pattern.algorithm, pattern.cost) = pick;
+        }
+    }
+    Ok(())
+}
+
+/// The communicator of a pattern on most hosts, and of those the one of most ranks: the slowest.
+fn largest(pattern: &Pattern, places: &[Place]) -> Group {
+    let of = |ranks: &[u32]| {
+        // Of transfers senders and receivers alternate, so that most ranks are there twice.
+        let mut ranks = ranks.to_vec();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let member = |&rank: &u32| {
+            let place = places[rank as usize];
+            Member { rank, host: place.host.0, gpu: place.gpu, nic: 0 }
+        };
+        Group::of_members(&ranks.iter().map(member).collect::<Vec<_>>())
+    };
+    let groups = pattern.communicators.iter().map(|ranks| of(ranks));
+    groups.max_by_key(|group| (group.hosts, group.ranks)).unwrap_or(Group { ranks: 0, hosts: 0, local: 0 })
+}
+
+/// A host as NCCL's model sees it; none where nobody says what its GPUs are.
+fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
+    let nic = model.nic.port_capacity.bits_per_s() * u64::from(model.nic.ports);
+    Some(Host {
+        generation: Generation::of_peak(model.gpu_flops?),
+        nvlink: model.nvlink,
+        pcie: model.pcie,
+        nic: Rate::from_bits_per_s((nic as f64 * wire_share) as u64),
+        gpus: model.gpus,
+        nics: model.nics,
+    })
+}
+
+/// Who picks.
+struct Tuner<'a> {
+    caps: &'a Caps,
+    model: &'a HostModel,
+    host: Option<Host>,
+}
+
+impl Tuner<'_> {
+    fn pick(&self, asked: &Pattern, group: Group, bytes: u64) -> Pick {
+        let Pattern { collective, algorithm, .. } = *asked;
+        // Communicators of one rank move nothing; a free choice is no choice for them.
+        if group.ranks < 2 {
+            return (algorithm, Cost::default());
+        }
+        let (own, known) = (&self.caps.own, &self.caps.known);
+        // A row with a size says that NCCL took its algorithm there.
+        let measured = || [own, known].into_iter().find_map(|rows| {
+            self.row(rows, collective, None, group, bytes, |row| row.from.is_some())
+        });
+        let model = self.host.as_ref();
+        let tuned = || model.and_then(|host| host.pick(collective, None, group, bytes));
+        let algorithm = match asked.open {
+            true => measured()
+                .map(|row| row.algorithm)
+                .or_else(|| tuned().map(|pick| pick.algorithm))
+                .unwrap_or(algorithm),
+            false => algorithm,
+        };
+        let modelled = model.and_then(|host| {
+            let pick = host.pick(collective, Some(algorithm), group, bytes)?;
+            Some(host.cost(collective, &pick, group))
+        });
+        let mut cost = modelled.unwrap_or_default();
+        let wanted = Some(algorithm);
+        if let Some(row) = self.row(known, collective, wanted, group, bytes, |_| true) {
+            let protocol = row.protocol.unwrap_or_default();
+            let pick = model.and_then(|host| host.predict(collective, algorithm, protocol, group, bytes));
+            let bound = model.zip(pick).and_then(|(host, pick)| host.cost(collective, &pick, group).busbw);
+            let busbw = bandwidth(row, bytes).or(bound);
+            let latency = self.latency(row, asked, algorithm, group, bytes, modelled).unwrap_or(cost.latency);
+            cost = Cost { protocol, busbw, latency: latency.since(hidden(row, bytes)) };
+        }
+        if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| row.busbw.is_some()) {
+            cost.protocol = row.protocol.unwrap_or_default();
+            cost.busbw = bandwidth(row, bytes);
+        }
+        if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| row.step.is_some()) {
+            let latency = self.latency(row, asked, algorithm, group, bytes, modelled);
+            cost.latency = latency.unwrap_or(cost.latency);
+        }
+        (algorithm, cost)
+    }
+
+    /// Latency of all steps by a row; none where it says none.
+    fn latency(
+        &self,
+        row: &CapSpec,
+        asked: &Pattern,
+        algorithm: Algorithm,
+        group: Group,
+        bytes: u64,
+        modelled: Option<Cost>,
+    ) -> Option<SimTime> {
+        let all = row.step? * u64::from(steps(asked.collective, algorithm, group));
+        Some(latency(all, modelled.map(|cost| cost.latency), bytes, row))
+    }
+
+    /// The first cap that holds, of those that `fit`: for the ranks of a host or the next larger number of them, for the
+    /// hosts or the nearest number of them, and for the size or the nearest to it.
+    fn row<'r>(
+        &self,
+        rows: &'r [CapSpec],
+        collective: Collective,
+        algorithm: Option<Algorithm>,
+        group: Group,
+        bytes: u64,
+        fit: impl Fn(&CapSpec) -> bool,
+    ) -> Option<&'r CapSpec> {
+        let holds = |row: &&CapSpec| {
+            row.collective == collective
+                && algorithm.is_none_or(|algorithm| algorithm == row.algorithm)
+                && row.host.as_ref().is_none_or(|name| *name == self.model.name)
+                && row.hosts.is_none_or(|hosts| (hosts > 1) == (group.hosts > 1))
+                && fit(row)
+        };
+        let rows: Vec<&CapSpec> = rows.iter().filter(holds).collect();
+        let local = || rows.iter().filter_map(|row| row.gpus);
+        let gpus = local().filter(|&gpus| gpus >= group.local).min().or(local().max());
+        let rows: Vec<&CapSpec> =
+            rows.into_iter().filter(|row| row.gpus.is_none_or(|own| Some(own) == gpus)).collect();
+        // By ratio, of equals the fewer hosts.
+        let apart = |hosts: u32| (f64::from(hosts) / f64::from(group.hosts)).ln().abs();
+        let numbers = rows.iter().filter_map(|row| row.hosts);
+        let hosts = numbers.min_by(|&a, &b| apart(a).total_cmp(&apart(b)).then(a.cmp(&b)));
+        let away = |row: &CapSpec| {
+            let (from, until) = (row.from.map_or(0, |size| size.0), row.until.map_or(u64::MAX, |size| size.0));
+            if bytes < from { from - bytes } else { bytes.saturating_sub(until.saturating_sub(1)) }
+        };
+        // The first of the nearest: `min_by_key` takes the first of equals.
+        rows.into_iter()
+            .filter(|row| row.hosts.is_none_or(|own| Some(own) == hosts))
+            .min_by_key(|row| away(row))
+    }
+}
+
+/// Latency of all steps for a size: as measured from the cap's least size on. Below, a step's chunk shrinks with the
+/// message, and its latency with it, down to what NCCL's model has for the first byte.
+fn latency(measured: SimTime, modelled: Option<SimTime>, bytes: u64, row: &CapSpec) -> SimTime {
+    match (row.from, modelled) {
+        (Some(from), Some(least)) if bytes < from.0 && least < measured => {
+            let share = bytes as f64 / from.0 as f64;
+            least + SimTime::from_seconds(measured.since(least).seconds() * share)
+        }
+        _ => measured,
+    }
+}
+
+/// Latency that passes while few channels still carry a transfer: nobody waits for it.
+fn hidden(row: &CapSpec, bytes: u64) -> SimTime {
+    let time = |rate: Option<Rate>| {
+        rate.map_or(0.0, |rate| bytes as f64 / rate.bytes_per_s().max(f64::MIN_POSITIVE))
+    };
+    SimTime::from_seconds((time(bandwidth(row, bytes)) - time(row.busbw)).max(0.0))
+}
+
+/// Bus bandwidth for a size: of transfers in channels what so many of them reach.
+fn bandwidth(row: &CapSpec, bytes: u64) -> Option<Rate> {
+    let (Some(channel), Some(each)) = (row.channel, row.channel_bytes) else { return row.busbw };
+    let times = bytes.div_ceil(each.0.max(1)).max(1).next_power_of_two();
+    let channels = Rate::from_bits_per_s(channel.bits_per_s().saturating_mul(times));
+    Some(row.busbw.map_or(channels, |most| most.min(channels)))
+}

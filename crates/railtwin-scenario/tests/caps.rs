@@ -1,0 +1,116 @@
+//! What collectives cost hosts, as scenarios ask for it: measured, from a file, by NCCL's model, or nothing.
+use railtwin_engine::Case;
+use railtwin_scenario::{CapsFile, Source, expand, host_caps};
+use railtwin_units::{Rate, SimTime};
+use railtwin_workload::{Algorithm, Pattern};
+
+const H100: &str = "[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 10\n[fabric.host]\nmodel = \"hgx-h100\"\n";
+
+fn case(text: &str, file: &str) -> Result<Case, String> {
+    let text = format!("schema = 1\nname = \"caps\"\n{text}");
+    let points = expand("caps.toml", &text).map_err(|error| error.to_string())?;
+    let source = Source { file: "caps.toml", text: &text };
+    let read = |path: &str| match path {
+        "caps/own.toml" => Ok(file.as_bytes().to_vec()),
+        other => Err(format!("no {other}")),
+    };
+    points[0].scenario.resolve(source, &read).map_err(|error| error.to_string())
+}
+
+/// The pattern of a job of one collective.
+fn pattern(hosts: u32, host: &str, collective: &str, more: &str) -> Result<Pattern, String> {
+    let job = format!("[[job]]\nhosts = {hosts}\ncollective = {{ {collective} }}\n");
+    let case = case(&format!("{H100}{host}{job}{more}"), OWN)?;
+    Ok(case.work.jobs[0].plan.patterns[0].clone())
+}
+
+const OWN: &str = "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"tree\"\nhosts = 2\nfrom = \"1 MiB\"\n\
+                   step = \"10 us\"\nbusbw = \"100 GB/s\"\n";
+const AR: &str = "kind = \"all-reduce\", bytes = \"1 GiB\"";
+
+/// NCCL went by trees up to 2 GiB over ten hosts of the cluster that was measured, and by rings beyond.
+#[test]
+fn the_default_is_what_was_measured_to_run() {
+    let small = pattern(10, "", AR, "").unwrap();
+    assert_eq!((small.algorithm, small.open), (Algorithm::Tree, true));
+    // 22 steps of 26.7 us and more.
+    assert!(small.cost.latency > SimTime::from_ns(580_000) && small.cost.latency < SimTime::from_ns(600_000));
+    let large = pattern(10, "", "kind = \"all-reduce\", bytes = \"16 GiB\"", "").unwrap();
+    assert_eq!(large.algorithm, Algorithm::Ring);
+    let reached = large.cost.busbw.unwrap().bytes_per_s() / 1e9;
+    assert!((reached - 322.5).abs() < 1.0, "{reached}");
+    assert_eq!(pattern(1, "", AR, "").unwrap().algorithm, Algorithm::Nvls);
+}
+
+/// Latency falls with the message below what was measured, down to NCCL's own figure, and never rises.
+#[test]
+fn small_messages_wait_less() {
+    let mut before = SimTime::ZERO;
+    for bytes in ["1 KiB", "1 MiB", "8 MiB", "16 MiB", "32 MiB"] {
+        let cost = pattern(10, "", &format!("kind = \"all-reduce\", bytes = \"{bytes}\""), "").unwrap().cost;
+        assert!(cost.latency >= before, "{bytes}: {} after {before}", cost.latency);
+        before = cost.latency;
+    }
+    let least = pattern(10, "", "kind = \"all-reduce\", bytes = \"64 B\"", "").unwrap().cost.latency;
+    assert!(least < SimTime::from_ns(100_000), "{least}");
+}
+
+#[test]
+fn links_alone_cost_nothing() {
+    let none = pattern(10, "caps = \"none\"\n", AR, "").unwrap();
+    assert_eq!((none.algorithm, none.cost.latency, none.cost.busbw), (Algorithm::Ring, SimTime::ZERO, None));
+}
+
+#[test]
+fn a_cap_of_the_scenario_comes_before_all_else() {
+    let own = "[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"tree\"\nbusbw = \"50 GB/s\"\n";
+    let capped = pattern(10, "", AR, own).unwrap();
+    assert_eq!(capped.cost.busbw, Some(Rate::from_gbps(400)));
+    assert!(capped.cost.latency > SimTime::from_ns(500_000), "its steps are those of the model");
+    let steps = format!("{own}step = \"1 us\"\n");
+    assert_eq!(pattern(10, "", AR, &steps).unwrap().cost.latency, SimTime::from_ns(22_000));
+}
+
+#[test]
+fn a_file_holds_for_the_nearest_hosts() {
+    let host = "caps = \"caps/own.toml\"\n";
+    let own = pattern(4, host, AR, "").unwrap();
+    assert_eq!((own.algorithm, own.cost.busbw), (Algorithm::Tree, Some(Rate::from_gbps(800))));
+    // Two edges between hosts and seven inside, up and down.
+    assert_eq!(own.cost.latency, SimTime::from_ns(180_000));
+    // What was measured over several hosts says nothing of one.
+    assert_ne!(pattern(1, host, AR, "").unwrap().cost.busbw, Some(Rate::from_gbps(800)));
+    let error = pattern(4, "caps = \"caps/other.toml\"\n", AR, "").unwrap_err();
+    assert!(error.contains("caps/other.toml"), "{error}");
+}
+
+#[test]
+fn operations_of_other_sizes_go_their_own_way() {
+    let job = "[[job]]\nhosts = 2\nworkload = { recipe = \"llama-7b\", tp = 8, dp = 2, zero = 0 }\n";
+    let case = case(&format!("{H100}{job}"), OWN).unwrap();
+    let plan = &case.work.jobs[0].plan;
+    assert_eq!(case.work.patterns, plan.patterns.len());
+    // Tensor-parallel all-reduces stay in a host and reduce in its switch, data-parallel ones leave it.
+    assert!(plan.patterns.iter().any(|pattern| pattern.algorithm == Algorithm::Nvls));
+    assert!(plan.patterns.iter().all(|pattern| pattern.cost.latency > SimTime::ZERO));
+}
+
+#[test]
+fn nvls_over_several_hosts_is_refused() {
+    let error = pattern(2, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap_err();
+    assert!(error.contains("CollNet") && error.contains("nvls-tree"), "{error}");
+    assert_eq!(pattern(1, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap().algorithm, Algorithm::Nvls);
+}
+
+/// What is known of a host model can be written to a file and taken from there.
+#[test]
+fn known_caps_are_files_like_any_other() {
+    for model in host_caps::models() {
+        let text = host_caps::text_of_model(model).unwrap();
+        let caps = CapsFile::parse(model, text).unwrap();
+        assert_eq!(CapsFile::parse(model, &caps.to_toml()).unwrap(), caps);
+    }
+    let wrong = CapsFile::parse("own.toml", "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"trie\"\n");
+    let error = wrong.unwrap_err().to_string();
+    assert!(error.contains("own.toml:4") && error.contains("tree"), "{error}");
+}
