@@ -30,7 +30,6 @@ railtwin_units::section! {
         /// Memory of a GPU.
         pub gpu_memory: Option<Bytes> = None,
         /// Whether collectives are held to what hosts of the model achieve; default none.
-        #[key(flow)]
         pub caps: Option<HostCaps> = None,
     }
 }

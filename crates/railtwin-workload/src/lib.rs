@@ -17,6 +17,7 @@
 //! assert_eq!(bus_factor(Collective::AllReduce, 8), 1.75);
 //! ```
 pub mod chain_tree;
+pub mod chunks;
 pub mod collective;
 pub mod course;
 pub mod direct;
@@ -36,6 +37,7 @@ pub mod traffic;
 pub mod train;
 pub mod tree;
 
+pub use chunks::Cut;
 pub use collective::{Algorithm, Collective};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;

@@ -102,15 +102,18 @@ impl<C: Control> Host<C> {
             let leg = &shared.program.legs[out.leg as usize];
             out.base += out.total;
             out.pieces = pieces(leg, bytes, shared.message);
-            out.total = out.pieces * u64::from(leg.stages);
+            out.total = out.pieces.of_stage * out.pieces.rounds * u64::from(leg.stages);
             (out.posted, out.acked) = (0, 0);
+            if matches!(leg.way, Way::Network(_)) {
+                out.slots = leg.cut.slots(bytes, shared.message).unwrap_or(u64::MAX);
+            }
         }
         for &row in &seat.ins {
             let one = &mut worker.ins[row as usize];
             let leg = &shared.program.legs[one.leg as usize];
             one.base += one.total;
             one.pieces = pieces(leg, bytes, shared.message);
-            one.total = one.pieces * u64::from(leg.stages);
+            one.total = one.pieces.of_stage * one.pieces.rounds * u64::from(leg.stages);
             one.over = one.arrived >= one.base + one.total;
             seat.left += u32::from(!one.over);
             if one.over && shared.flows && matches!(leg.way, Way::Network(_)) {
@@ -146,9 +149,18 @@ impl<C: Control> Host<C> {
                 Way::Inside(..) => 1,
             };
             let far = matches!(spec.way, Way::Network(_)) && out.posted >= out.acked / parts + AHEAD;
-            if out.posted == out.total || far || !self.worker.may_leave(out) {
+            if out.posted == out.total
+                || far
+                || out.is_far_ahead()
+                || out.is_full()
+                || !self.worker.may_leave(out)
+            {
                 return;
             }
+            if matches!(spec.way, Way::Network(_)) && !self.worker.paced(now, row, agenda) {
+                return;
+            }
+            let out = &self.worker.outs[row];
             let size = item_bytes(spec, bytes, out.pieces, out.posted);
             let item = (out.base + out.posted) as u32;
             if out.posted == 0 && shared.flows && matches!(spec.way, Way::Network(_)) {
@@ -156,12 +168,22 @@ impl<C: Control> Host<C> {
             }
             let out = &mut self.worker.outs[row];
             out.posted += 1;
+            let metered = out.metered;
             if out.posted == out.total && !self.worker.seats[seat].ins.is_empty() {
                 self.leg_over(seat);
             }
             match spec.way {
                 Way::Network(connection) => {
+                    self.worker.outs[row].spend(now, size);
                     self.hand_over(now, connection, leg, item, size, shared, agenda, post);
+                    self.handed_on_by(now, row, shared, post);
+                }
+                Way::Inside(..) if metered => {
+                    self.set_out(now, row, item, size, shared, agenda);
+                    self.handed_on_by(now, row, shared, post);
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
                 }
                 Way::Inside(first, second) => {
                     let fabric = &shared.network.case.fabric;
@@ -207,6 +229,7 @@ impl<C: Control> Host<C> {
         item: u32,
         shared: &Shared<'_>,
         agenda: &mut Agenda,
+        post: &mut Post<'_>,
     ) {
         let row = shared.leg_slots[leg as usize][1] as usize;
         let one = &mut self.worker.ins[row];
@@ -239,8 +262,12 @@ impl<C: Control> Host<C> {
         }
         let worker = &mut self.worker;
         worker.stirred.extend(&worker.ins[row].dependents);
+        if matches!(shared.program.legs[leg as usize].way, Way::Inside(..)) {
+            worker.across(shared.leg_slots[leg as usize][0]);
+        }
         if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
             self.copy_out(now, connection, shared, agenda);
+            self.tell_sender(now, row, shared, post);
         }
     }
 
