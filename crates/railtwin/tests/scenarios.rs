@@ -99,7 +99,7 @@ const PACKETS_OVER_FLOWS: [(&str, f64, f64); 14] = [
     ("tree-eight-hosts", 1.03, 1.06),
 ];
 
-/// Small scenarios left out for their length: gpt3-two-hosts takes 97 s, tree-nvlink 20 s.
+/// Small scenarios left out for their length: gpt3-two-hosts takes 97 s, tree-nvlink 10 s.
 const TOO_LARGE: [&str; 4] = ["all-gather-448", "two-leaves", "gpt3-two-hosts", "tree-nvlink"];
 
 #[test]
