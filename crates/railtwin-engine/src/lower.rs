@@ -211,6 +211,11 @@ impl<'a> Lowering<'a> {
         (&self.shapes[pattern].0, rows.map(|&row| (row != INSIDE).then_some(row)))
     }
 
+    /// The cap on the bus bandwidth of a pattern, bytes per second; infinite without one.
+    pub fn cap_of(&self, pattern: usize) -> f64 {
+        self.shapes[pattern].1
+    }
+
     /// First bundle of each communicator of a pattern, counted over the case; one without bundles has the next's.
     pub fn first_bundles(&self, pattern: usize) -> &[u32] {
         &self.first_bundles[pattern]

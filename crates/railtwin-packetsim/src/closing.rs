@@ -46,7 +46,10 @@ impl Closed {
                 self.accounts.push((port.line.link, account(port, waiting, self.at)));
             });
             for arrival in inbox {
-                if !matches!(arrival.packet.kind, Kind::Pause | Kind::Resume | Kind::Elsewhere | Kind::Halt) {
+                if !matches!(
+                    arrival.packet.kind,
+                    Kind::Pause | Kind::Resume | Kind::Elsewhere | Kind::Halt | Kind::HandedOn
+                ) {
                     let link = device.line(arrival.packet.port).link ^ 1;
                     self.late.push((link, gone_later(arrival, network.line(LinkId(link)), self.at)));
                 }

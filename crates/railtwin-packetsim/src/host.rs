@@ -24,6 +24,8 @@ pub(crate) const DELIVER: u64 = 4 << 56;
 pub(crate) const CLEARED: u64 = 5 << 56;
 pub(crate) const ENDED: u64 = 6 << 56;
 pub(crate) const BEGIN: u64 = 7 << 56;
+pub(crate) const CROSS: u64 = 8 << 56;
+pub(crate) const PACED: u64 = 9 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// What a host counts.
@@ -242,6 +244,10 @@ impl<C: Control> Host<C> {
                 self.work_off(now, shared, agenda, post);
             }
             Kind::Halt => self.halt(packet.queue_pair, shared),
+            Kind::HandedOn => {
+                let row = shared.leg_slots[packet.leg as usize][0];
+                self.worker.on_handed_on(now, row, packet.item, agenda);
+            }
         }
     }
 
@@ -268,7 +274,15 @@ impl<C: Control> Host<C> {
             DRAINED => self.on_drained(now, what as usize, agenda, post),
             DELIVER => {
                 let (leg, item) = self.worker.deliveries.take(what as u32);
-                self.deliver(now, leg, item, shared, agenda);
+                self.deliver(now, leg, item, shared, agenda, post);
+                self.work_off(now, shared, agenda, post);
+            }
+            CROSS => {
+                let crossing = self.worker.crossings.take(what as u32);
+                self.cross(now, crossing, shared, agenda);
+            }
+            PACED => {
+                self.worker.go_on(what as u32);
                 self.work_off(now, shared, agenda, post);
             }
             CLEARED => self.clear(now, what as usize, shared, agenda, post),

@@ -27,6 +27,8 @@ pub enum Kind {
     Elsewhere,
     /// No packet: a job stops.
     Halt,
+    /// No packet: the receiver of a leg has handed on what came before an item.
+    HandedOn,
 }
 
 /// Goes before data.

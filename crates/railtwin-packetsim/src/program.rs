@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Case, nvlink};
 use railtwin_fabric::{HostId, LinkId};
-use railtwin_workload::{Collective, Edge, Half, OperationId, Wait, Work, course};
+use railtwin_units::Rate;
+use railtwin_workload::{Collective, Cut, Edge, Half, OperationId, Wait, Work, course};
+
+use crate::network::Speed;
 
 /// How a leg gets from one GPU to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,8 +29,12 @@ pub struct Leg {
     pub target: u32,
     /// The way.
     pub way: Way,
-    /// Stages.
+    /// Stages of a round.
     pub stages: u32,
+    /// What bounds its pieces.
+    pub cut: Cut,
+    /// Pace that an intra-host cap allows it.
+    pub cap: Option<Speed>,
     /// Bytes for each byte of the operation.
     pub share: f64,
     /// First of its waits.
@@ -123,6 +130,10 @@ impl Program {
         let connections: Vec<Option<u32>> = connections.collect();
         for bundle in &shape.bundles {
             let course = course(shape, bundle);
+            let cap = lowering.cap_of(pattern) * bundle.bus_share;
+            // A cap is of what GPUs and NVSwitch of a host do; a bundle without them is held where it leaves.
+            let outside = |edge: &Edge| matches!(edge, Edge::Network { .. });
+            let all_outside = shape.edges_of(bundle).iter().all(outside);
             let first = self.legs.len() as u32;
             for (row, leg) in course.legs.iter().enumerate() {
                 let edge = bundle.first_edge + leg.edge;
@@ -146,12 +157,16 @@ impl Program {
                         (source_host, target_host, Way::Network(row), amount)
                     }
                 };
+                let is_capped = cap.is_finite() && (all_outside || matches!(way, Way::Inside(..)));
+                let pace = || Speed::of(Rate::from_bits_per_s((cap * amount * 8.0).round() as u64));
                 self.legs.push(Leg {
                     pattern: pattern as u32,
                     source,
                     target,
                     way,
                     stages: leg.stages.max(1),
+                    cut: course.cut,
+                    cap: is_capped.then(pace),
                     share: amount * bundle.volume,
                     wait_start: self.waits.len() as u32,
                 });
@@ -272,16 +287,28 @@ pub fn leg_bytes(leg: &Leg, bytes: u64) -> u64 {
     (bytes as f64 * leg.share).round() as u64
 }
 
-/// Messages that a stage of a leg is cut into.
-pub fn pieces(leg: &Leg, bytes: u64, message: u64) -> u64 {
-    leg_bytes(leg, bytes).div_ceil(u64::from(leg.stages)).div_ceil(message.max(1)).max(1)
+/// What a leg of an operation is cut into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pieces {
+    /// How often its stages are gone through.
+    pub rounds: u64,
+    /// Pieces of a stage of a round.
+    pub of_stage: u64,
 }
 
-/// Bytes of item `item` of a leg: stages are even, and so are the pieces of a stage, up to a byte.
-pub fn item_bytes(leg: &Leg, bytes: u64, pieces: u64, item: u64) -> u64 {
-    let (total, stages) = (u128::from(leg_bytes(leg, bytes)), u128::from(leg.stages));
-    let (stage, piece) = (u128::from(item / pieces), u128::from(item % pieces));
+/// The pieces of a leg.
+pub fn pieces(leg: &Leg, bytes: u64, message: u64) -> Pieces {
+    let rounds = leg.cut.rounds(bytes, message);
+    let stage = leg_bytes(leg, bytes).div_ceil(u64::from(leg.stages) * rounds);
+    Pieces { rounds, of_stage: stage.div_ceil(leg.cut.piece(bytes, message).max(1)).max(1) }
+}
+
+/// Bytes of item `item` of a leg: stages of all rounds are even, and so are the pieces of a stage, up to a byte.
+pub fn item_bytes(leg: &Leg, bytes: u64, pieces: Pieces, item: u64) -> u64 {
+    let stages = u128::from(leg.stages) * u128::from(pieces.rounds);
+    let total = u128::from(leg_bytes(leg, bytes));
+    let (stage, piece) = (u128::from(item / pieces.of_stage), u128::from(item % pieces.of_stage));
     let of_stage = total * (stage + 1) / stages - total * stage / stages;
-    let pieces = u128::from(pieces);
+    let pieces = u128::from(pieces.of_stage);
     (of_stage * (piece + 1) / pieces - of_stage * piece / pieces) as u64
 }

@@ -1,13 +1,21 @@
 //! What a host works on: its part in each pattern, legs that begin and end there; [`operations`] follows them in time.
+mod crossing;
+mod handing_on;
 mod operations;
 
 use std::collections::VecDeque;
 
-use railtwin_workload::{Wait, Work};
+use railtwin_workload::{Cut, Wait, Work};
 
 use crate::agenda::Agenda;
 use crate::host::{BEGIN, Shared};
-use crate::program::Way;
+use crate::network::Speed;
+use crate::program::{Pieces, Way};
+
+pub(crate) use crossing::Crossing;
+
+/// Of a leg before its first operation.
+const WHOLE: Pieces = Pieces { rounds: 1, of_stage: 1 };
 
 /// A leg that begins here.
 #[derive(Clone, Debug)]
@@ -20,9 +28,22 @@ pub(crate) struct Out {
     base: u64,
     /// Items of the current operation: all, posted, acknowledged.
     total: u64,
-    pieces: u64,
+    pieces: Pieces,
     posted: u64,
     acked: u64,
+    /// Stages of a round.
+    stages: u32,
+    /// What a cap allows, and from when on.
+    cap: Option<Speed>,
+    free: u64,
+    /// Whether a task lets it go on at that time.
+    waits_for_cap: bool,
+    /// Whether it has few pieces under way at a time, and how many there are.
+    metered: bool,
+    under_way: u32,
+    /// Items that may leave before the receiver has handed on any, and how many it has handed on of all operations.
+    slots: u64,
+    handed_on: u64,
 }
 
 /// A leg that ends here.
@@ -34,13 +55,15 @@ pub(crate) struct In {
     dependents: Vec<u32>,
     base: u64,
     total: u64,
-    pieces: u64,
+    pieces: Pieces,
     /// Items that have arrived without a gap, of all operations.
     arrived: u64,
     /// Parts of items beyond them.
     ahead: VecDeque<u32>,
     /// Parts of an item.
     parts: u32,
+    /// Items of which the sender knows that they were handed on; none where it does not ask.
+    told: Option<u64>,
     /// When the last of them arrived.
     last: u64,
     over: bool,
@@ -64,6 +87,10 @@ pub(crate) struct Seat {
     active: Option<(u32, u64)>,
     /// Legs that are not over.
     left: u32,
+    /// What hosts add to the latency of an operation, and until when that of the one at work lasts. It is paid once, before
+    /// the first byte: what was measured is the sum over all steps, of which later chunks hide their own.
+    latency: u64,
+    idle_until: u64,
 }
 
 impl Seat {
@@ -84,14 +111,20 @@ pub(crate) struct RoleState {
 }
 
 /// Numbers that are used again.
-#[derive(Debug, Default)]
-pub(crate) struct Slots {
-    slots: Vec<(u32, u32)>,
+#[derive(Debug)]
+pub(crate) struct Slots<T> {
+    slots: Vec<T>,
     free: Vec<u32>,
 }
 
-impl Slots {
-    pub(crate) fn add(&mut self, what: (u32, u32)) -> u32 {
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Slots<T> {
+    pub(crate) fn add(&mut self, what: T) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = what;
             return slot;
@@ -100,7 +133,7 @@ impl Slots {
         self.slots.len() as u32 - 1
     }
 
-    pub(crate) fn take(&mut self, slot: u32) -> (u32, u32) {
+    pub(crate) fn take(&mut self, slot: u32) -> T {
         self.free.push(slot);
         self.slots[slot as usize]
     }
@@ -118,7 +151,9 @@ pub(crate) struct Worker {
     /// Links inside the host that legs cross, with the time from which each is free.
     inside: Vec<(u32, u64)>,
     /// Messages on their way into GPU memory.
-    pub(crate) deliveries: Slots,
+    pub(crate) deliveries: Slots<(u32, u32)>,
+    /// Pieces that are to enter a link inside the host.
+    pub(crate) crossings: Slots<Crossing>,
     /// Messages that were acknowledged a moment ago.
     pub(crate) done: Vec<(u32, u32)>,
     /// Operations that became ready, and seats whose operation is over.
@@ -168,6 +203,8 @@ impl Worker {
                         turn: 0,
                         active: None,
                         left: 0,
+                        latency: job.plan.patterns[(pattern.0) as usize].cost.latency.ps(),
+                        idle_until: 0,
                     });
                 }
                 seats[seat].order.push(row);
@@ -204,6 +241,8 @@ impl Worker {
                 Way::Network(connection) => shared.parts_of(connection),
                 Way::Inside(..) => 1,
             };
+            let spec = &program.legs[leg as usize];
+            let asks = matches!(spec.way, Way::Network(_)) && spec.cut.slots(0, 1).is_some();
             self.seats[seat as usize].ins.push(self.ins.len() as u32);
             debug_assert_eq!(shared.leg_slots[leg as usize][1] as usize, self.ins.len());
             self.ins.push(In {
@@ -212,10 +251,11 @@ impl Worker {
                 dependents: Vec::new(),
                 base: 0,
                 total: 0,
-                pieces: 1,
+                pieces: WHOLE,
                 arrived: 0,
                 ahead: VecDeque::new(),
                 parts,
+                told: asks.then_some(0),
                 last: 0,
                 over: false,
             });
@@ -238,7 +278,26 @@ impl Worker {
             }
             self.seats[seat as usize].outs.push(row);
             debug_assert_eq!(shared.leg_slots[leg as usize][0], row);
-            self.outs.push(Out { leg, seat, waits, base: 0, total: 0, pieces: 1, posted: 0, acked: 0 });
+            let spec = &program.legs[leg as usize];
+            self.outs.push(Out {
+                leg,
+                seat,
+                waits,
+                base: 0,
+                total: 0,
+                pieces: WHOLE,
+                posted: 0,
+                acked: 0,
+                stages: spec.stages,
+                cap: spec.cap,
+                free: 0,
+                waits_for_cap: false,
+                metered: matches!(spec.way, Way::Inside(..))
+                    && (spec.cap.is_some() || spec.cut != Cut::Messages),
+                under_way: 0,
+                slots: u64::MAX,
+                handed_on: 0,
+            });
         }
     }
 
@@ -254,13 +313,17 @@ impl Worker {
 
     /// Whether the next item of a leg may leave.
     fn may_leave(&self, out: &Out) -> bool {
-        let (stage, piece) = ((out.posted / out.pieces) as i64, out.posted % out.pieces);
+        let (pieces, stages) = (out.pieces.of_stage, u64::from(out.stages));
+        let (stage, piece) = (out.posted / pieces, out.posted % pieces);
+        let (round, stage) = ((stage / stages) as i64, (stage % stages) as i64);
         out.waits.iter().all(|&(row, lag, stages)| {
-            let stage = (stage - i64::from(lag)).min(i64::from(stages) - 1);
+            let stages = i64::from(stages);
+            let stage = (stage - i64::from(lag)).min(stages - 1);
             let before = &self.ins[row as usize];
+            let of_stage = before.pieces.of_stage;
             // The same share of a stage, whatever it is cut into.
             let needed =
-                stage * before.pieces as i64 + ((piece + 1) * before.pieces).div_ceil(out.pieces) as i64;
+                (round * stages + stage) * of_stage as i64 + ((piece + 1) * of_stage).div_ceil(pieces) as i64;
             stage < 0 || before.arrived as i64 - before.base as i64 >= needed
         })
     }

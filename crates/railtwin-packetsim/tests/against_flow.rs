@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use railtwin_engine::packet::Buffer;
 use railtwin_engine::{Balancer, Case, Engine};
+use railtwin_fabric::Fabric;
 use railtwin_flowsim::FlowEngine;
 use railtwin_testkit::cases::{collective, pairs};
-use railtwin_testkit::fabrics::{leaf_spine, rails, t128};
+use railtwin_testkit::fabrics::{host, leaf_spine, one_leaf, rails, t128};
 use railtwin_testkit::works::{incast, permutation, shift};
+use railtwin_units::Rate;
+use railtwin_workload::collective::bus_factor;
 use railtwin_workload::{Algorithm, Collective};
 
 use crate::kit::run;
@@ -104,32 +107,79 @@ fn a_ring_all_reduce_takes_4_to_10_percent_longer_in_packets() {
 }
 
 #[test]
-fn a_tree_all_reduce_takes_2_to_12_percent_longer_in_packets_where_nobody_is_held_up() {
+fn a_tree_all_reduce_takes_2_to_7_percent_longer_in_packets() {
+    // Both children of a host send at once into its link. They stay no further ahead than it has room for, so sums do
+    // not crowd out results for long, whether the leaf pauses or not.
     let fabric = leaf_spine(1, 8, 1, (100, 100), 1_000);
-    let mut case = collective(fabric, Collective::AllReduce, Algorithm::Tree, 64 << 20);
+    let mut case = collective(Arc::clone(&fabric), Collective::AllReduce, Algorithm::Tree, 64 << 20);
+    within("tree of 8", &case, 1.02, 1.06);
     hold_nobody(&mut case);
-    within("tree of 8", &case, 1.02, 1.12);
-    let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::Tree, 256 << 20);
-    hold_nobody(&mut case);
-    within("tree of 4 hosts of 4", &case, 1.02, 1.12);
-}
-
-#[test]
-fn a_long_tree_all_reduce_takes_15_to_35_percent_longer_in_packets_that_pause_each_other() {
-    // Both children send at once into the link of their parent. The leaf pauses them, and with it what they have for
-    // their other tree: flows know nothing of that.
-    let fabric = leaf_spine(1, 8, 1, (100, 100), 1_000);
+    within("tree of 8 without pauses or a window", &case, 1.02, 1.06);
     let case = collective(fabric, Collective::AllReduce, Algorithm::Tree, 256 << 20);
-    within("tree of 8 with pauses", &case, 1.15, 1.35);
+    within("long tree of 8", &case, 1.02, 1.06);
+    let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::Tree, 256 << 20);
+    within("tree of 4 hosts of 4", &case, 1.02, 1.07);
+    hold_nobody(&mut case);
+    within("tree of 4 hosts of 4 without pauses or a window", &case, 1.02, 1.06);
 }
 
 #[test]
-fn reduction_in_the_nvswitch_takes_2_to_20_percent_longer_in_packets() {
-    within("nvls-ring", &collective(rails(4, 4), Collective::AllReduce, Algorithm::NvlsRing, 256 << 20), 1.02, 1.06);
-    let mut case = collective(rails(4, 4), Collective::AllReduce, Algorithm::NvlsTree, 256 << 20);
-    within("nvls-tree", &case, 1.02, 1.20);
-    hold_nobody(&mut case);
-    within("nvls-tree without pauses or a window", &case, 1.02, 1.10);
+fn reduction_in_the_nvswitch_takes_2_to_6_percent_longer_in_packets() {
+    for algorithm in [Algorithm::NvlsRing, Algorithm::NvlsTree] {
+        let mut case = collective(rails(4, 4), Collective::AllReduce, algorithm, 256 << 20);
+        within(algorithm.name(), &case, 1.02, 1.06);
+        hold_nobody(&mut case);
+        within(&format!("{} without pauses or a window", algorithm.name()), &case, 1.02, 1.06);
+    }
+}
+
+/// Hosts of 8 H800 under one leaf: 200 GB/s of NVLink for each GPU, half of what the NICs of a host carry.
+fn h800(hosts: u32) -> Arc<Fabric> {
+    Arc::new(one_leaf(host(8, 1, 400), hosts).build().unwrap())
+}
+
+#[test]
+fn what_nvlink_holds_takes_up_to_5_percent_longer_in_packets() {
+    // Up, among hosts and down go on side by side: one after the other they took 1.5 to 1.8 times as long, and trees
+    // in which GPUs sent ahead all that is their own 1.2 times.
+    for hosts in [2, 4] {
+        for (algorithm, most) in [(Algorithm::NvlsRing, 1.05), (Algorithm::Tree, 1.01)] {
+            let case = collective(h800(hosts), Collective::AllReduce, algorithm, 256 << 20);
+            within(&format!("{} of {hosts} hosts", algorithm.name()), &case, 0.98, most);
+        }
+    }
+    // Two hosts: among four the NICs are as full as NVLink, so headers and acknowledgements count.
+    let case = collective(h800(2), Collective::AllReduce, Algorithm::NvlsTree, 256 << 20);
+    within("nvls-tree of 2 hosts", &case, 1.0, 1.02);
+}
+
+#[test]
+fn caps_hold_in_packets() {
+    let plain = leaf_spine(1, 4, 1, (100, 100), 1_000);
+    let cases = [
+        (h800(2), Algorithm::NvlsRing, Collective::AllReduce, 150e9),
+        (h800(2), Algorithm::NvlsTree, Collective::AllReduce, 150e9),
+        (h800(2), Algorithm::Tree, Collective::AllReduce, 90e9),
+        (h800(2), Algorithm::Ring, Collective::AllGather, 90e9),
+        (h800(1), Algorithm::Nvls, Collective::AllReduce, 150e9),
+        // Nothing inside the host is there to be held: the messages are.
+        (Arc::clone(&plain), Algorithm::Ring, Collective::AllReduce, 5e9),
+        (Arc::clone(&plain), Algorithm::Tree, Collective::AllReduce, 4e9),
+        (plain, Algorithm::Direct, Collective::AllToAll, 5e9),
+    ];
+    for (fabric, algorithm, kind, busbw) in cases {
+        let mut case = collective(fabric, kind, algorithm, 64 << 20);
+        for pattern in &mut case.work.jobs[0].plan.patterns {
+            pattern.cost.busbw = Some(Rate::from_bits_per_s((8.0 * busbw) as u64));
+        }
+        let ranks = case.placements[0].len() as u32;
+        let floor = bus_factor(kind, ranks) * f64::from(64 << 20) / busbw;
+        let took = run(&case).end.seconds();
+        let name = format!("{kind:?} {algorithm:?} at {:.0} GB/s", busbw / 1e9);
+        println!("{name}: {:.4} of what the cap allows", took / floor);
+        assert!((0.97..1.12).contains(&(took / floor)), "{name}: {}", took / floor);
+        within(&name, &case, 0.95, 1.12);
+    }
 }
 
 #[test]

@@ -43,7 +43,6 @@ railtwin_units::section! {
         /// The jobs.
         pub jobs as "job": Vec<JobSpec> = Vec::new(),
         /// Limits inside a host.
-        #[key(flow)]
         pub caps as "cap": Vec<CapSpec> = Vec::new(),
         /// What breaks and when.
         pub faults as "fault": Vec<FaultSpec> = Vec::new(),

@@ -7,6 +7,7 @@
 //! The order of edges tells the roles, as [`Bundle`] says.
 use std::collections::BTreeMap;
 
+use crate::chunks::Cut;
 use crate::shape::{Bundle, Edge, Shape};
 
 /// Which half of an edge a leg is: an edge through an NVSwitch is crossed twice, up with a GPU's share and down with
@@ -33,7 +34,7 @@ pub struct Leg {
     pub stages: u32,
 }
 
-/// What a leg waits for: stage `s` may leave when stage `min(s - lag, stages - 1)` of `leg` has arrived; at once
+/// What a leg waits for, in each round: stage `s` may leave when stage `min(s - lag, stages - 1)` of `leg` has arrived; at once
 /// where `s < lag`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
@@ -52,6 +53,8 @@ pub struct Course {
     pub wait_start: Vec<u32>,
     /// What legs wait for.
     pub waits: Vec<Wait>,
+    /// What bounds pieces, and how often all stages are gone through.
+    pub cut: Cut,
 }
 
 impl Course {
@@ -71,17 +74,27 @@ impl Course {
 ///   edge that brought the result. The root turns round.
 /// * Ring over hosts with reduction in the NVSwitch: hosts cut their share in as many chunks as there are hosts. GPUs
 ///   send chunks up in the order in which the ring wants them; a chunk goes down when the ring has brought its sum.
+///   In rounds: a later one is summed in NVSwitches while an earlier one is among hosts.
 /// * All else is free, but for a Network edge that waits for its relays.
 pub fn course(shape: &Shape, bundle: &Bundle) -> Course {
     let edges = shape.edges_of(bundle);
-    let in_switch = edges.iter().any(|edge| matches!(edge, Edge::InSwitch { .. }));
-    match (bundle.ring_hops, in_switch) {
-        (0, true) => tree(edges),
-        (0, false) if bundle.stages > 1 => tree(edges),
-        (0, false) => relays(edges),
-        (hops, true) => switch_ring(edges, hops),
-        (hops, false) => ring(edges, bundle.stages, hops),
-    }
+    let in_switch = edges.iter().filter(|edge| matches!(edge, Edge::InSwitch { .. })).count() as u32;
+    let heads = |hosts: u32| in_switch / hosts.max(1);
+    let (course, cut) = match (bundle.ring_hops, in_switch > 0) {
+        (0, true) => {
+            // A tree has two edges for each host but one.
+            let hosts = (edges.len() as u32 - in_switch) / 2 + 1;
+            (tree(edges), Cut::SwitchTree { heads: heads(hosts), hosts })
+        }
+        (0, false) if bundle.stages > 1 => {
+            let channels = (1.0 / bundle.volume).round() as u32;
+            (tree(edges), Cut::Tree { channels, depth: bundle.stages / 2 })
+        }
+        (0, false) => (relays(edges), Cut::Messages),
+        (hops, true) => (switch_ring(edges, hops), Cut::Switch { heads: heads(hops), hosts: hops }),
+        (hops, false) => (ring(edges, bundle.stages, hops), Cut::Messages),
+    };
+    Course { cut, ..course }
 }
 
 /// A course in the making: waits in any order.
@@ -112,6 +125,7 @@ impl Builder {
             wait_start: start.collect(),
             waits: self.waits.iter().map(|&(_, wait)| wait).collect(),
             legs: self.legs,
+            cut: Cut::default(),
         }
     }
 }

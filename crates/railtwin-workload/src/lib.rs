@@ -19,6 +19,7 @@
 //! assert_eq!(bus_factor(Collective::AllReduce, 8), 1.75);
 //! ```
 pub mod chain_tree;
+pub mod chunks;
 pub mod collective;
 pub mod cost;
 pub mod course;
@@ -40,6 +41,7 @@ pub mod traffic;
 pub mod train;
 pub mod tree;
 
+pub use chunks::Cut;
 pub use collective::{Algorithm, Collective};
 pub use cost::{Cost, Group, Protocol};
 pub use course::{Course, Half, Leg, Wait, course};

@@ -3,7 +3,7 @@ use railtwin_workload::{OperationId, Work};
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{ENDED, Host, Shared, Word};
+use crate::host::{ENDED, Host, PACED, Shared, Word};
 use crate::network::Speed;
 use crate::post::Post;
 use crate::program::{Way, item_bytes, pieces};
@@ -34,7 +34,7 @@ impl<C: Control> Host<C> {
             if let Some(out) = self.worker.stirred.pop_front() {
                 self.advance(now, out as usize, shared, agenda, post);
             } else if let Some(seat) = self.worker.over.pop_front() {
-                self.seat_over(now, seat as usize, shared);
+                self.seat_over(now, seat as usize, shared, agenda);
             } else if let Some((role, row)) = self.worker.ready.pop_front() {
                 self.start(now, role as usize, row, shared, agenda);
             } else {
@@ -63,7 +63,7 @@ impl<C: Control> Host<C> {
                 let state = &mut self.worker.seats[seat as usize];
                 let turn = state.order.binary_search(&row).expect("a seat knows its operations");
                 state.ready[turn] = true;
-                self.sit_down(now, seat as usize, shared);
+                self.sit_down(now, seat as usize, shared, agenda);
             }
             None => {
                 let (number, operation) = self.operation(role, row, shared);
@@ -77,7 +77,7 @@ impl<C: Control> Host<C> {
     }
 
     /// Begins the next operation of a pattern if it is ready and none is at work.
-    fn sit_down(&mut self, now: u64, row: usize, shared: &Shared<'_>) {
+    fn sit_down(&mut self, now: u64, row: usize, shared: &Shared<'_>, agenda: &mut Agenda) {
         let seat = &self.worker.seats[row];
         if seat.active.is_some() || !seat.ready.get(seat.turn).copied().unwrap_or(false) {
             return;
@@ -102,22 +102,31 @@ impl<C: Control> Host<C> {
             let leg = &shared.program.legs[out.leg as usize];
             out.base += out.total;
             out.pieces = pieces(leg, bytes, shared.message);
-            out.total = out.pieces * u64::from(leg.stages);
+            out.total = out.pieces.of_stage * out.pieces.rounds * u64::from(leg.stages);
             (out.posted, out.acked) = (0, 0);
+            if matches!(leg.way, Way::Network(_)) {
+                out.slots = leg.cut.slots(bytes, shared.message).unwrap_or(u64::MAX);
+            }
         }
         for &row in &seat.ins {
             let one = &mut worker.ins[row as usize];
             let leg = &shared.program.legs[one.leg as usize];
             one.base += one.total;
             one.pieces = pieces(leg, bytes, shared.message);
-            one.total = one.pieces * u64::from(leg.stages);
+            one.total = one.pieces.of_stage * one.pieces.rounds * u64::from(leg.stages);
             one.over = one.arrived >= one.base + one.total;
             seat.left += u32::from(!one.over);
             if one.over && shared.flows && matches!(leg.way, Way::Network(_)) {
                 self.flow_ends.push((number, one.leg, one.last));
             }
         }
-        worker.stirred.extend(&seat.outs);
+        seat.idle_until = now.saturating_add(seat.latency);
+        if seat.latency == 0 {
+            worker.stirred.extend(&seat.outs);
+        }
+        for &out in seat.outs.iter().filter(|_| seat.latency > 0) {
+            agenda.push(seat.idle_until, PACED | u64::from(out));
+        }
         if seat.left == 0 {
             worker.over.push_back(row as u32);
         }
@@ -135,6 +144,9 @@ impl<C: Control> Host<C> {
         let out = &self.worker.outs[row];
         let (seat, leg) = (out.seat as usize, out.leg);
         let Some((number, bytes)) = self.worker.seats[seat].active else { return };
+        if now < self.worker.seats[seat].idle_until {
+            return;
+        }
         let spec = &shared.program.legs[leg as usize];
         if self.worker.roles[self.worker.seats[seat].role as usize].halted {
             return;
@@ -146,9 +158,18 @@ impl<C: Control> Host<C> {
                 Way::Inside(..) => 1,
             };
             let far = matches!(spec.way, Way::Network(_)) && out.posted >= out.acked / parts + AHEAD;
-            if out.posted == out.total || far || !self.worker.may_leave(out) {
+            if out.posted == out.total
+                || far
+                || out.is_far_ahead()
+                || out.is_full()
+                || !self.worker.may_leave(out)
+            {
                 return;
             }
+            if matches!(spec.way, Way::Network(_)) && !self.worker.paced(now, row, agenda) {
+                return;
+            }
+            let out = &self.worker.outs[row];
             let size = item_bytes(spec, bytes, out.pieces, out.posted);
             let item = (out.base + out.posted) as u32;
             if out.posted == 0 && shared.flows && matches!(spec.way, Way::Network(_)) {
@@ -156,12 +177,22 @@ impl<C: Control> Host<C> {
             }
             let out = &mut self.worker.outs[row];
             out.posted += 1;
+            let metered = out.metered;
             if out.posted == out.total && !self.worker.seats[seat].ins.is_empty() {
                 self.leg_over(seat);
             }
             match spec.way {
                 Way::Network(connection) => {
+                    self.worker.outs[row].spend(now, size);
                     self.hand_over(now, connection, leg, item, size, shared, agenda, post);
+                    self.handed_on_by(now, row, shared, post);
+                }
+                Way::Inside(..) if metered => {
+                    self.set_out(now, row, item, size, shared, agenda);
+                    self.handed_on_by(now, row, shared, post);
+                    // Legs that share a link take turns, as channels do.
+                    self.worker.stirred.push_back(row as u32);
+                    return;
                 }
                 Way::Inside(first, second) => {
                     let fabric = &shared.network.case.fabric;
@@ -207,6 +238,7 @@ impl<C: Control> Host<C> {
         item: u32,
         shared: &Shared<'_>,
         agenda: &mut Agenda,
+        post: &mut Post<'_>,
     ) {
         let row = shared.leg_slots[leg as usize][1] as usize;
         let one = &mut self.worker.ins[row];
@@ -239,8 +271,12 @@ impl<C: Control> Host<C> {
         }
         let worker = &mut self.worker;
         worker.stirred.extend(&worker.ins[row].dependents);
+        if matches!(shared.program.legs[leg as usize].way, Way::Inside(..)) {
+            worker.across(shared.leg_slots[leg as usize][0]);
+        }
         if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
             self.copy_out(now, connection, shared, agenda);
+            self.tell_sender(now, row, shared, post);
         }
     }
 
@@ -266,7 +302,7 @@ impl<C: Control> Host<C> {
     }
 
     /// The operation of a seat is over here.
-    fn seat_over(&mut self, now: u64, row: usize, shared: &Shared<'_>) {
+    fn seat_over(&mut self, now: u64, row: usize, shared: &Shared<'_>, agenda: &mut Agenda) {
         let seat = &mut self.worker.seats[row];
         let Some((number, _)) = seat.active.take() else { return };
         let (role, operation) = (seat.role as usize, seat.order[seat.turn]);
@@ -278,7 +314,7 @@ impl<C: Control> Host<C> {
             self.worker.ended(now, number);
         }
         self.operation_over(now, role, operation, shared);
-        self.sit_down(now, row, shared);
+        self.sit_down(now, row, shared, agenda);
     }
 
     /// A computation is over.
