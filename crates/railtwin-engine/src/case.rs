@@ -27,6 +27,17 @@ railtwin_units::choice! {
 }
 
 railtwin_units::choice! {
+    /// When a slot of a connection is free again under a dynamic split.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum SlotOrder {
+        /// When its message and all before it are done: NCCL's proxy counts steps, oldest first (`transport/net.cc`).
+        InOrder = "in-order",
+        /// When its message is done.
+        Any = "any",
+    }
+}
+
+railtwin_units::choice! {
     /// How messages are posted to the queue pairs of a connection (QP scaling, Meta RoCE section 4.2.4).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Posting {
@@ -87,6 +98,10 @@ pub struct RoutingCase {
     pub queue_pairs: u32,
     /// How messages are spread over queue pairs.
     pub split: Split,
+    /// Messages of a connection that are bound to queue pairs at a time under a dynamic split.
+    pub slots: u32,
+    /// When a slot is free again.
+    pub slot_order: SlotOrder,
     /// How messages are posted to them.
     pub posting: Posting,
     /// Bytes of a message, each of whose parts is acknowledged; acknowledgements take nothing when none.

@@ -119,7 +119,7 @@ pub(crate) struct Worker {
     inside: Vec<(u32, u64)>,
     /// Messages on their way into GPU memory.
     pub(crate) deliveries: Slots,
-    /// Messages that were acknowledged a moment ago.
+    /// Messages that were acknowledged a moment ago, all of one queue pair: leg and slot.
     pub(crate) done: Vec<(u32, u32)>,
     /// Operations that became ready, and seats whose operation is over.
     ready: VecDeque<(u32, u32)>,
