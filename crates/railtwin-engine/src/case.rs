@@ -132,6 +132,11 @@ impl RoutingCase {
         self.message.map_or(0.0, |bytes| ACKNOWLEDGEMENT * parts / bytes.max(1) as f64)
     }
 
+    /// Slots of a connection that become free in order; none where queue pairs do not wait for each other.
+    pub fn slots_in_order(&self) -> Option<u32> {
+        (self.is_dynamic() && self.slot_order == SlotOrder::InOrder).then_some(self.slots.max(1))
+    }
+
     /// Whether each queue pair carries what it can.
     pub fn is_dynamic(&self) -> bool {
         (self.split == Split::Dynamic || self.balancer.is_dynamic()) && !self.balancer.is_spread()

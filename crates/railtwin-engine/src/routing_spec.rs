@@ -22,9 +22,12 @@ railtwin_units::section! {
         pub queue_pairs: u32 [whole(1..=1024)] = 1,
         /// How a message is split over the queue pairs of its connection.
         pub split: Split = Split::Static,
-        /// Messages of a connection bound to queue pairs at a time, under a dynamic split (NCCL_STEPS).
-        pub slots: u32 [whole(1..=65_536)] = 8,
+        /// Messages of a connection bound to queue pairs at a time, under a dynamic split: NCCL_STEPS, 8, for each of
+        /// the two channels that NCCL opens on a NIC at least.
+        #[key(sparse)]
+        pub slots: u32 [whole(1..=65_536)] = 16,
         /// When a slot is free again: when its message and all before it are done, or when its message is.
+        #[key(sparse)]
         pub slot_order: SlotOrder = SlotOrder::InOrder,
         /// How messages are posted to queue pairs: whole in turn, or in parts to all.
         pub posting: Posting = Posting::RoundRobin,
