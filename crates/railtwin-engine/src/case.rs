@@ -134,7 +134,13 @@ impl RoutingCase {
 
     /// Slots of a connection that become free in order; none where queue pairs do not wait for each other.
     pub fn slots_in_order(&self) -> Option<u32> {
-        (self.is_dynamic() && self.slot_order == SlotOrder::InOrder).then_some(self.slots.max(1))
+        (self.is_dynamic() && self.order_of_slots() == SlotOrder::InOrder).then_some(self.slots.max(1))
+    }
+
+    /// When a slot is free again. A balancer that splits by itself does so packet by packet, below the steps of a
+    /// collective library: nobody waits for another there.
+    pub fn order_of_slots(&self) -> SlotOrder {
+        if self.balancer.is_dynamic() { SlotOrder::Any } else { self.slot_order }
     }
 
     /// Whether each queue pair carries what it can.

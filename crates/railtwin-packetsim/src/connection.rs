@@ -104,14 +104,7 @@ impl<C: Control> Host<C> {
 
     /// Binds messages to queue pairs while slots are free, each to the one with the least outstanding bytes; of several
     /// to the next in turn, or the first ones would carry all that comes bit by bit.
-    fn bind(
-        &mut self,
-        now: u64,
-        row: usize,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) {
+    fn bind(&mut self, now: u64, row: usize, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
         loop {
             let Connection { first, count, turn, .. } = self.from[row];
             let Some((message, slot)) = self.from[row].slots.as_mut().and_then(|slots| slots.take()) else {

@@ -9,8 +9,8 @@ use crate::host::{Host, Shared};
 use crate::meeting::{Account, Meeting};
 use crate::network::Place;
 use crate::post::Mail;
-use crate::switch::Switch;
 use crate::slots::SendSlots;
+use crate::switch::Switch;
 use crate::window::Part;
 
 /// All devices of a run.
@@ -90,7 +90,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let fabric = &network.case.fabric;
         let cleared = shared.packets.admission.map_or(0, |admission| admission.channels);
         let routing = &network.case.routing;
-        let slots = || Box::new(SendSlots::new(routing.slots, routing.slot_order));
+        let slots = || Box::new(SendSlots::new(routing.slots, routing.order_of_slots()));
         let mut queue_pair = 0;
         for &count in &shared.queue_pairs_of {
             let [source, target] =
