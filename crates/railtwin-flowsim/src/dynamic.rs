@@ -13,8 +13,8 @@
 //! 2. A strand has a full link on which no strand is faster, or runs at the highest rate of its held edge: a
 //!    held edge comes down from the top, its fast strands first, as if it crossed one more link of that width.
 //! 3. A bundle below its cap has an edge that is not held: every strand of it has such a full link, or runs ahead
-//!    of the slowest by the lead. To raise the bundle, a strand that is not faster than its own would have to give way, or a held edge to move
-//!    bytes from one of its paths to another.
+//!    of the slowest by the lead. To raise the bundle, a strand that is not faster than its own would have to give
+//!    way, or a held edge to move bytes from one of its paths to another.
 //!
 //! So this is fairness among queue pairs, as switches give it, not among bundles; and a held edge does not
 //! look for the paths that would help others most, so a linear program that may choose all splits together
