@@ -45,6 +45,8 @@ pub struct StrandTable {
     pub link_start: Vec<u32>,
     /// Links of the strands.
     pub links: Vec<LinkId>,
+    /// Slots of a connection that become free in order; none where no queue pair waits for another.
+    pub slots: Option<u32>,
 }
 
 impl BundleTable {
@@ -168,6 +170,14 @@ impl BundleWriter {
             table.strands.link_start.push(0);
         }
         Self { table, dynamic, scratch: Vec::new() }
+    }
+
+    /// The same with slots that become free in order ([`StrandTable::slots`]).
+    #[inline]
+    #[must_use]
+    pub fn with_slots(mut self, slots: Option<u32>) -> Self {
+        self.table.strands.slots = slots;
+        self
     }
 
     /// Adds a bundle to the pattern being written. A bundle without strands has no route.

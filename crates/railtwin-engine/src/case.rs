@@ -26,6 +26,17 @@ railtwin_units::choice! {
 }
 
 railtwin_units::choice! {
+    /// When a slot of a connection is free again under a dynamic split.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum SlotOrder {
+        /// When its message and all before it are done: NCCL's proxy counts steps, oldest first (`transport/net.cc`).
+        InOrder = "in-order",
+        /// When its message is done.
+        Any = "any",
+    }
+}
+
+railtwin_units::choice! {
     /// How messages are posted to the queue pairs of a connection (QP scaling, Meta RoCE section 4.2.4).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Posting {
@@ -86,6 +97,10 @@ pub struct RoutingCase {
     pub queue_pairs: u32,
     /// How messages are spread over queue pairs.
     pub split: Split,
+    /// Messages of a connection that are bound to queue pairs at a time under a dynamic split.
+    pub slots: u32,
+    /// When a slot is free again.
+    pub slot_order: SlotOrder,
     /// How messages are posted to them.
     pub posting: Posting,
     /// Bytes of a message, each of whose parts is acknowledged; acknowledgements take nothing when none.
@@ -114,6 +129,17 @@ impl RoutingCase {
     pub fn acknowledged(&self, queue_pairs: u32) -> f64 {
         let parts = if self.posting == Posting::Split { f64::from(queue_pairs) } else { 1.0 };
         self.message.map_or(0.0, |bytes| ACKNOWLEDGEMENT * parts / bytes.max(1) as f64)
+    }
+
+    /// Slots of a connection that become free in order; none where queue pairs do not wait for each other.
+    pub fn slots_in_order(&self) -> Option<u32> {
+        (self.is_dynamic() && self.order_of_slots() == SlotOrder::InOrder).then_some(self.slots.max(1))
+    }
+
+    /// When a slot is free again. A balancer that splits by itself does so packet by packet, below the steps of a
+    /// collective library: nobody waits for another there.
+    pub fn order_of_slots(&self) -> SlotOrder {
+        if self.balancer.is_dynamic() { SlotOrder::Any } else { self.slot_order }
     }
 
     /// Whether each queue pair carries what it can.

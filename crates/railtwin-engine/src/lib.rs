@@ -30,7 +30,7 @@ pub mod run_log;
 
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, Split};
+pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{CableState, Fault, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};

@@ -263,7 +263,7 @@ impl<'a> Lowering<'a> {
                 (if by_class { table.by_class() } else { table }, paths)
             })
             .collect();
-        let mut writer = BundleWriter::new(dynamic);
+        let mut writer = BundleWriter::new(dynamic).with_slots(self.case.routing.slots_in_order());
         let mut paths = Vec::with_capacity(parts.iter().map(|(_, part)| part.len()).sum());
         let mut bundles = 0;
         for ((table, mut part), (shape, _)) in parts.into_iter().zip(&self.shapes) {

@@ -4,7 +4,7 @@ use railtwin_units::keys::whole;
 use railtwin_units::{Bytes, SimTime};
 
 use crate::balancer::{Balancer, TE_PERIOD};
-use crate::case::{Posting, RoutingCase, Split};
+use crate::case::{Posting, RoutingCase, SlotOrder, Split};
 
 railtwin_units::section! {
     /// How traffic finds its way.
@@ -22,6 +22,13 @@ railtwin_units::section! {
         pub queue_pairs: u32 [whole(1..=1024)] = 1,
         /// How a message is split over the queue pairs of its connection.
         pub split: Split = Split::Static,
+        /// Messages of a connection bound to queue pairs at a time, under a dynamic split: NCCL_STEPS, 8, for each of
+        /// the two channels that NCCL opens on a NIC at least.
+        #[key(sparse)]
+        pub slots: u32 [whole(1..=65_536)] = 16,
+        /// When a slot is free again: when its message and all before it are done, or when its message is.
+        #[key(sparse)]
+        pub slot_order: SlotOrder = SlotOrder::InOrder,
         /// How messages are posted to queue pairs: whole in turn, or in parts to all.
         pub posting: Posting = Posting::RoundRobin,
         /// Bytes of a message, whose parts are each acknowledged; default no acknowledgements.
@@ -65,6 +72,8 @@ impl From<&RoutingSpec> for RoutingCase {
             ecmp: if spec.core_per_port { ecmp.with_core_per_port() } else { ecmp },
             queue_pairs: spec.queue_pairs,
             split: spec.split,
+            slots: spec.slots,
+            slot_order: spec.slot_order,
             posting: spec.posting,
             message: spec.message.map(|bytes| bytes.0),
             resilient: spec.resilient,

@@ -298,7 +298,8 @@ impl RateBook {
     fn solve_dynamic(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
         self.columns.clear();
         let from = &table.strands;
-        let mut strands = Strands { bundle_start: vec![0], start: vec![0], ..Strands::default() };
+        let mut strands =
+            Strands { bundle_start: vec![0], start: vec![0], slots: from.slots, ..Strands::default() };
         let mut numbers = Vec::new();
         for i in 0..self.columns.bundles.len() {
             let bundle = self.columns.bundles[i] as usize;

@@ -3,13 +3,18 @@
 //! Every queue pair is a variable of its own, a *strand*. An edge moves at the sum of its strands, a bundle at
 //! its slowest edge, and every other edge is *held* to that pace: it gives back what it does not use.
 //!
+//! A connection has slots, and a message is bound to a queue pair when one is free. Where slots become free in order,
+//! oldest first, the messages on a slow queue pair hold up those behind them: no queue pair of the edge runs ahead of
+//! its slowest by more than a factor, its [`lead`]. An edge *reaches* the sum of its strands, each no faster than
+//! that; what they could do beyond is left to others.
+//!
 //! What is computed, up to [`SETTLED`]:
 //! 1. No link is over its capacity, no bundle over its cap, and edge `e` carries exactly `amount(e) · pace`.
 //! 2. A strand has a full link on which no strand is faster, or runs at the highest rate of its held edge: a
 //!    held edge comes down from the top, its fast strands first, as if it crossed one more link of that width.
-//! 3. A bundle below its cap has an edge that is not held: every strand of it has such a full link. To raise
-//!    the bundle, a strand that is not faster than its own would have to give way, or a held edge to move
-//!    bytes from one of its paths to another.
+//! 3. A bundle below its cap has an edge that is not held: every strand of it has such a full link, or runs ahead
+//!    of the slowest by the lead. To raise the bundle, a strand that is not faster than its own would have to give
+//!    way, or a held edge to move bytes from one of its paths to another.
 //!
 //! So this is fairness among queue pairs, as switches give it, not among bundles; and a held edge does not
 //! look for the paths that would help others most, so a linear program that may choose all splits together
@@ -57,6 +62,20 @@ pub struct Strands {
     pub shares: Vec<f64>,
     /// Most that each bundle may move.
     pub bundle_caps: Vec<f64>,
+    /// Slots of a connection that become free in order; none where no strand waits for another.
+    pub slots: Option<u32>,
+}
+
+/// By what factor a queue pair runs ahead of the slowest of its connection, of `queue_pairs` with `slots` that become
+/// free in order: 2 − queue pairs / slots, and 1 where there are no more slots than queue pairs.
+///
+/// At a moment at which no slot is held, all W of them become free at once; the counters of all Q queue pairs are
+/// alike, so each gets W / Q messages. While the slowest works them off the others end theirs, and get whatever becomes
+/// free: what stands before the slowest's last message, W − Q. Then all W are free again. So 2 W − Q messages take the
+/// slowest W / Q of its own, and any other carries (2 W − Q) / W times as many. With one message for each queue pair, or
+/// fewer, they come in turn.
+pub fn lead(slots: Option<u32>, queue_pairs: usize) -> f64 {
+    slots.map_or(f64::INFINITY, |slots| (2.0 - queue_pairs as f64 / f64::from(slots.max(1))).max(1.0))
 }
 
 /// The strands of one edge, and its bundle.
@@ -64,6 +83,8 @@ pub struct Strands {
 struct EdgeSpan {
     strands: std::ops::Range<usize>,
     bundle: usize,
+    /// Factor by which strands run ahead of the slowest.
+    lead: f64,
 }
 
 /// The strands with one more link for each edge: what its bundle asks for.
@@ -122,7 +143,7 @@ impl<'a> Asking<'a> {
             let range = strands.bundle_start[bundle] as usize..strands.bundle_start[bundle + 1] as usize;
             for s in range.clone() {
                 if s == range.start || strands.edge[s] != strands.edge[s - 1] {
-                    edges.push(EdgeSpan { strands: s..s, bundle });
+                    edges.push(EdgeSpan { strands: s..s, bundle, lead: f64::INFINITY });
                 }
                 let row = edges.len() - 1;
                 edges[row].strands.end = s + 1;
@@ -130,6 +151,9 @@ impl<'a> Asking<'a> {
                 columns.push((capacities.len() + row) as u32);
                 start.push(columns.len() as u32);
             }
+        }
+        for edge in &mut edges {
+            edge.lead = lead(strands.slots, edge.strands.len());
         }
         let mut all = capacities.to_vec();
         all.resize(capacities.len() + edges.len(), f64::INFINITY);
@@ -167,7 +191,7 @@ impl<'a> Asking<'a> {
         paces.clear();
         paces.extend_from_slice(&self.strands.bundle_caps);
         for edge in &self.edges {
-            let reach = total(edge, rates) / self.strands.amount[edge.strands.start];
+            let reach = reached(edge, rates) / self.strands.amount[edge.strands.start];
             paces[edge.bundle] = paces[edge.bundle].min(reach);
         }
     }
@@ -221,6 +245,16 @@ impl<'a> Asking<'a> {
 
 fn total(edge: &EdgeSpan, rates: &[f64]) -> f64 {
     rates[edge.strands.clone()].iter().sum()
+}
+
+/// The sum of an edge's strands, none of them further ahead of the slowest than its lead.
+fn reached(edge: &EdgeSpan, rates: &[f64]) -> f64 {
+    if edge.lead == f64::INFINITY || edge.strands.len() < 2 {
+        return total(edge, rates);
+    }
+    let rates = &rates[edge.strands.clone()];
+    let most = edge.lead * rates.iter().copied().fold(f64::INFINITY, f64::min);
+    rates.iter().map(|rate| rate.min(most)).sum()
 }
 
 /// The level at which `Σ min(rate, level)` equals `target`.

@@ -84,6 +84,10 @@ impl Drawn {
             })
         };
         for (b, edges) in self.edges().into_iter().enumerate() {
+            let lead = |edge: &std::ops::Range<usize>| {
+                let slowest = rates[edge.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+                dynamic::lead(self.strands.slots, edge.len()) * slowest
+            };
             let cap = self.strands.bundle_caps[b];
             if paces[b] > cap * (1.0 + 1e-9) {
                 return Err(format!("bundle {b} beats its cap"));
@@ -97,12 +101,18 @@ impl Drawn {
                 if !rested {
                     continue;
                 }
+                if let Some(s) = edge.clone().find(|&s| rates[s] > lead(edge) * (1.0 + CLOSE)) {
+                    return Err(format!("strand {s} at {} is ahead of {}", rates[s], lead(edge)));
+                }
                 let top = rates[edge.clone()].iter().copied().fold(0.0, f64::max);
                 if let Some(s) = edge.clone().find(|&s| rates[s] < top * (1.0 - CLOSE) && !blocked(s)) {
                     return Err(format!("strand {s} at {} of {top} is held by nothing", rates[s]));
                 }
             }
-            let tight = edges.iter().any(|edge| edge.clone().all(blocked));
+            let tight = edges.iter().any(|edge| {
+                let most = lead(edge) * (1.0 - CLOSE);
+                edge.clone().all(|s| blocked(s) || rates[s] >= most)
+            });
             if rested && !tight && paces[b] < cap * (1.0 - 1e-9) {
                 return Err(format!("bundle {b} at {} has no tight edge and no cap {cap}", paces[b]));
             }
@@ -117,6 +127,23 @@ proptest! {
     #[test]
     fn the_fixed_point_is_what_the_module_says(seed: u64, bundles in 1usize..40, edges in 1u32..6, links in 1u32..40) {
         let drawn = draw(seed, bundles, edges, links);
+        let (paces, rates, rounds) = drawn.solve();
+        if let Err(broken) = drawn.check(&paces, &rates, rounds < ROUNDS_MAX) {
+            prop_assert!(false, "{} (rounds {})", broken, rounds);
+        }
+    }
+
+    /// The same with slots that become free in order: nobody runs further ahead of the slowest than its lead.
+    #[test]
+    fn slots_in_order_hold_queue_pairs_together(
+        seed: u64,
+        bundles in 1usize..40,
+        edges in 1u32..6,
+        links in 1u32..40,
+        slots in 1u32..40,
+    ) {
+        let mut drawn = draw(seed, bundles, edges, links);
+        drawn.strands.slots = Some(slots);
         let (paces, rates, rounds) = drawn.solve();
         if let Err(broken) = drawn.check(&paces, &rates, rounds < ROUNDS_MAX) {
             prop_assert!(false, "{} (rounds {})", broken, rounds);
@@ -179,6 +206,7 @@ proptest! {
             shares: vec![1.0; links.len()],
             links,
             bundle_caps: vec![f64::INFINITY],
+            slots: None,
         };
         let mut drawn = Drawn { strands, capacities };
         let before = drawn.solve().0[0];

@@ -7,6 +7,7 @@ use crate::host::{CLEARED, Host, Shared};
 use crate::network::Speed;
 use crate::packet::{HIGH, Kind, Packet};
 use crate::post::Post;
+use crate::slots::SendSlots;
 
 /// A message that waits for clearance.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +29,10 @@ pub struct Connection {
     pub first: u32,
     /// Number of queue pairs.
     pub count: u32,
-    /// The queue pair of the next message.
+    /// The queue pair of the next message, or under a dynamic split the first of those with as little outstanding.
     pub turn: u32,
+    /// Under a dynamic split, what binds messages to queue pairs as late as it can.
+    pub slots: Option<Box<SendSlots>>,
     /// Buffers that the receiver has cleared.
     pub cleared: u32,
     /// Messages without a buffer.
@@ -71,7 +74,7 @@ impl<C: Control> Host<C> {
         self.post_message(now, row, message, shared, agenda, post);
     }
 
-    /// Gives a message to the queue pair whose turn it is, to the one with least outstanding, or a part to each.
+    /// Gives a message to the queue pair whose turn it is, or a part to each; under a dynamic split it waits for a slot.
     fn post_message(
         &mut self,
         now: u64,
@@ -81,32 +84,63 @@ impl<C: Control> Host<C> {
         agenda: &mut Agenda,
         post: &mut Post<'_>,
     ) {
+        if let Some(slots) = &mut self.from[row].slots {
+            slots.line_up(message);
+            self.bind(now, row, shared, agenda, post);
+            return;
+        }
         let Connection { first, count, turn, .. } = self.from[row];
-        let routing = &shared.network.case.routing;
         if shared.splits() {
             for part in 0..u64::from(count) {
                 let all = u64::from(count);
                 let bytes = message.bytes * (part + 1) / all - message.bytes * part / all;
-                self.post_to(now, first + part as u32, Waiting { bytes, ..message }, shared, agenda, post);
+                self.post_to(now, first + part as u32, Waiting { bytes, ..message }, 0, shared, agenda, post);
             }
             return;
         }
-        let sender = if routing.is_dynamic() {
-            let least =
-                (first..first + count).min_by_key(|&sender| self.senders[sender as usize].outstanding);
-            least.unwrap_or(first)
-        } else {
-            self.from[row].turn = (turn + 1) % count;
-            first + turn
-        };
-        self.post_to(now, sender, message, shared, agenda, post);
+        self.from[row].turn = (turn + 1) % count;
+        self.post_to(now, first + turn, message, 0, shared, agenda, post);
     }
 
+    /// Binds messages to queue pairs while slots are free, each to the one with the least outstanding bytes; of several
+    /// to the next in turn, or the first ones would carry all that comes bit by bit.
+    fn bind(&mut self, now: u64, row: usize, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
+        loop {
+            let Connection { first, count, turn, .. } = self.from[row];
+            let Some((message, slot)) = self.from[row].slots.as_mut().and_then(|slots| slots.take()) else {
+                return;
+            };
+            let in_turn = (0..count).map(|step| (turn + step) % count);
+            let least = in_turn.min_by_key(|&one| self.senders[(first + one) as usize].outstanding);
+            let one = least.unwrap_or(0);
+            self.from[row].turn = (one + 1) % count;
+            self.post_to(now, first + one, message, slot, shared, agenda, post);
+        }
+    }
+
+    /// Messages of a queue pair were acknowledged: under a dynamic split others may have their slots.
+    pub(crate) fn free_slots(
+        &mut self,
+        now: u64,
+        queue_pair: u32,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let connection = shared.connection_of[queue_pair as usize] as usize;
+        let row = shared.connection_slots[connection][0] as usize;
+        let Some(slots) = &mut self.from[row].slots else { return };
+        self.worker.done.iter().for_each(|&(_, slot)| slots.complete(slot));
+        self.bind(now, row, shared, agenda, post);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "as above, and the slot that the message holds")]
     fn post_to(
         &mut self,
         now: u64,
         row: u32,
         message: Waiting,
+        slot: u32,
         shared: &Shared<'_>,
         agenda: &mut Agenda,
         post: &mut Post<'_>,
@@ -119,7 +153,7 @@ impl<C: Control> Host<C> {
             let nic = self.ports[usize::from(start.port)].nic as usize;
             sender.not_before = sender.not_before.max(now.saturating_add(self.nics[nic].delay));
         }
-        sender.post(message.bytes, message.leg, message.item, u64::from(shared.wire.payload));
+        sender.post(message.bytes, message.leg, message.item, slot, u64::from(shared.wire.payload));
         self.line_up(now, row as usize, shared, agenda, post);
     }
 

@@ -14,6 +14,7 @@ use crate::post::Post;
 use crate::program::Program;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
+use crate::slots::SendSlots;
 use crate::worker::Worker;
 
 /// Tasks of a host's agenda: kind in the top byte.
@@ -313,8 +314,8 @@ impl<C: Control> Host<C> {
 
 impl<C: Control> Host<C> {
     /// Opens a connection from here: its senders are the next `count` from `first` on.
-    pub fn connect_from(&mut self, first: u32, count: u32, cleared: u32) {
-        self.from.push(Connection { first, count, cleared, ..Connection::default() });
+    pub fn connect_from(&mut self, first: u32, count: u32, cleared: u32, slots: Option<Box<SendSlots>>) {
+        self.from.push(Connection { first, count, cleared, slots, ..Connection::default() });
     }
 
     /// Opens a connection to here, whose clearances go back by `queue_pair`.

@@ -33,6 +33,7 @@ mod program;
 mod receiver;
 mod run;
 mod sender;
+mod slots;
 mod switch;
 mod window;
 mod worker;

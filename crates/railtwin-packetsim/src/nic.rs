@@ -443,7 +443,7 @@ impl<C: Control> Host<C> {
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
         }
         let done = &mut self.worker.done;
-        let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.item)));
+        let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
         if shared.selective && !negative {
             sender.arrived(packet.leg);
             fresh = 1;
@@ -466,6 +466,7 @@ impl<C: Control> Host<C> {
         }
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
+            self.free_slots(now, packet.queue_pair, shared, agenda, post);
             self.acknowledged(now, shared);
             self.work_off(now, shared, agenda, post);
         }

@@ -9,6 +9,7 @@ use crate::host::{Host, Shared};
 use crate::meeting::{Account, Meeting};
 use crate::network::Place;
 use crate::post::Mail;
+use crate::slots::SendSlots;
 use crate::switch::Switch;
 use crate::window::Part;
 
@@ -88,12 +89,14 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let network = shared.network;
         let fabric = &network.case.fabric;
         let cleared = shared.packets.admission.map_or(0, |admission| admission.channels);
+        let routing = &network.case.routing;
+        let slots = || Box::new(SendSlots::new(routing.slots, routing.order_of_slots()));
         let mut queue_pair = 0;
         for &count in &shared.queue_pairs_of {
             let [source, target] =
                 network.ends[queue_pair as usize].map(|nic| fabric.host_of(nic).map_or(0, |h| h.0));
             let first = shared.slots[queue_pair as usize][0];
-            self.host(shared, source).connect_from(first, count, cleared);
+            self.host(shared, source).connect_from(first, count, cleared, routing.is_dynamic().then(slots));
             self.host(shared, target).connect_to(queue_pair);
             for _ in 0..count {
                 self.host(shared, source).add_sender(shared, queue_pair);

@@ -19,6 +19,8 @@ pub struct Message {
     pub leg: u32,
     /// Item of the leg.
     pub item: u32,
+    /// Slot of its connection that it holds, under a dynamic split.
+    pub slot: u32,
 }
 
 /// What is known of a packet that was sent.
@@ -101,9 +103,9 @@ impl<S> Sender<S> {
     }
 
     /// Posts a message.
-    pub fn post(&mut self, bytes: u64, leg: u32, item: u32, payload: u64) {
+    pub fn post(&mut self, bytes: u64, leg: u32, item: u32, slot: u32, payload: u64) {
         let packets = bytes.div_ceil(payload).max(1) as u32;
-        self.messages.push_back(Message { first: self.end, packets, bytes, leg, item });
+        self.messages.push_back(Message { first: self.end, packets, bytes, leg, item, slot });
         self.end += packets;
         self.outstanding += bytes;
     }

@@ -154,7 +154,7 @@ pub(crate) struct Worker {
     pub(crate) deliveries: Slots<(u32, u32)>,
     /// Pieces that are to enter a link inside the host.
     pub(crate) crossings: Slots<Crossing>,
-    /// Messages that were acknowledged a moment ago.
+    /// Messages that were acknowledged a moment ago, all of one queue pair: leg and slot.
     pub(crate) done: Vec<(u32, u32)>,
     /// Operations that became ready, and seats whose operation is over.
     ready: VecDeque<(u32, u32)>,

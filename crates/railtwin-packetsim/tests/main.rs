@@ -7,6 +7,7 @@ mod collectives;
 mod congestion;
 mod counters;
 mod determinism;
+mod dynamic_split;
 mod kit;
 mod laws;
 mod outages;
