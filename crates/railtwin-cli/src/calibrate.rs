@@ -36,11 +36,10 @@ pub struct CalibrateArgs {
 
 /// Collectives whose errors are told together.
 const TOGETHER: [(&str, &[Collective]); 3] = [
-    ("all-reduce, all-gather, reduce-scatter", &[
-        Collective::AllReduce,
-        Collective::AllGather,
-        Collective::ReduceScatter,
-    ]),
+    (
+        "all-reduce, all-gather, reduce-scatter",
+        &[Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter],
+    ),
     ("all-to-all", &[Collective::AllToAll]),
     ("send/receive", &[Collective::SendReceive]),
 ];
@@ -82,7 +81,9 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     }
     match args.json {
         true => writeln!(streams.out, "{:#}", data(&found))?,
-        false => write!(streams.out, "{}", shown(&found, inputs.unread.iter().filter(|file| file.known).count()))?,
+        false => {
+            write!(streams.out, "{}", shown(&found, inputs.unread.iter().filter(|file| file.known).count()))?
+        }
     }
     if let Some(path) = &args.out {
         let text = file(&found);
@@ -123,7 +124,8 @@ fn shown(found: &Calibration, unread: usize) -> String {
     let tests: usize = found.fitted.iter().map(|one| one.tests).sum();
     let mut text = format!("{} kinds of tests, {tests} tests, {model}\n\n", found.fitted.len());
     let mut table = TextTable::default();
-    let heads = ["collective", "hosts x GPUs", "sizes", "algorithm", "step us", "GB/s bus", "limited by", "error"];
+    let heads =
+        ["collective", "hosts x GPUs", "sizes", "algorithm", "step us", "GB/s bus", "limited by", "error"];
     table.row(heads.map(str::to_owned));
     for one in &found.fitted {
         for (row, range) in one.fit.ranges.iter().enumerate() {

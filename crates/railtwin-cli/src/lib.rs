@@ -11,8 +11,8 @@
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
 
 pub mod args;
-mod check;
 mod calibrate;
+mod check;
 mod check_bandwidth;
 mod check_bandwidth_json;
 mod check_bandwidth_text;

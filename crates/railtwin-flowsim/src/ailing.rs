@@ -64,7 +64,8 @@ impl Ailing {
         let mut turn = Turn::default();
         let changed: BTreeSet<LinkId> = self.impairments.iter().filter(turns).map(|ill| ill.link).collect();
         turn.delays = self.impairments.iter().filter(turns).any(|ill| ill.delay > SimTime::ZERO);
-        turn.capacities = changed.into_iter().map(|link| (link, healthy[link.index()] * self.share(link, now))).collect();
+        turn.capacities =
+            changed.into_iter().map(|link| (link, healthy[link.index()] * self.share(link, now))).collect();
         let gone = self.gone.iter().filter(|(at, _)| *at == now);
         turn.gone = gone.flat_map(|(_, patterns)| patterns.iter().copied()).collect();
         Some(turn)

@@ -93,7 +93,12 @@ fn store_and_forward(path: &[LinkId], bytes: u64) -> (BundleTable, WorkGraph) {
             &[Strand { edge: 0, amount: 1.0, of: 1, links: vec![link], parts: Vec::new() }],
         );
         writer.close_pattern(LATENCY);
-        let pattern = builder.pattern(Pattern::new(Axis::Other, Collective::SendReceive, Some(Algorithm::Direct), vec![vec![0, 1]]));
+        let pattern = builder.pattern(Pattern::new(
+            Axis::Other,
+            Collective::SendReceive,
+            Some(Algorithm::Direct),
+            vec![vec![0, 1]],
+        ));
         let work = Work::Communicate { pattern, bytes };
         before = vec![builder.push(Operation { lane: 0, name, axis: Axis::Other, work }, &before)];
     }

@@ -50,7 +50,12 @@ fn case() -> Case {
         // The first NIC of a host leads to the second of the next.
         let next = if clockwise { (npu + 1) % NPUS } else { (npu + NPUS - 1) % NPUS };
         let pair = if clockwise { [2 * npu, 2 * next + 1] } else { [2 * npu + 1, 2 * next] };
-        let pattern = builder.pattern(Pattern::new(Axis::Other, Collective::SendReceive, Some(Algorithm::Direct), vec![pair.to_vec()]));
+        let pattern = builder.pattern(Pattern::new(
+            Axis::Other,
+            Collective::SendReceive,
+            Some(Algorithm::Direct),
+            vec![pair.to_vec()],
+        ));
         (pattern, next)
     };
     for source in 0..NPUS {

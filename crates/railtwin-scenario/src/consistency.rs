@@ -2,6 +2,7 @@
 use crate::error::Problem;
 use crate::expect::trouble_of_bounds;
 use crate::scenario::Scenario;
+use crate::section::fabric::caps::troubles_of_caps;
 use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;
 use crate::section::job::rules::troubles_of_jobs;
@@ -21,6 +22,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
     };
     for (path, trouble) in troubles_of_jobs(&scenario.jobs) {
         report(path, trouble);
+    }
+    for (key, trouble) in troubles_of_caps(&scenario.caps) {
+        report(key, trouble);
     }
     for (index, fault) in scenario.faults.iter().enumerate() {
         if let Some((key, trouble)) = trouble_of_fault(fault) {

@@ -58,8 +58,8 @@ pub use railtwin_engine::packet::{
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};
-pub use railtwin_fabric::preset::{Preset, Tier2};
 pub use railtwin_fabric::HostSpec;
+pub use railtwin_fabric::preset::{Preset, Tier2};
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;

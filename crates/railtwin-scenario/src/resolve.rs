@@ -73,8 +73,10 @@ impl Scenario {
                     source.error(&format!("job.{row}"), error.to_string(), Some(hint))
                 })?;
                 let mut plan = plan.clone();
-                price(&mut plan, &places, &fabric, &caps, wire_share)
-                    .map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                if job.work.is_collective() {
+                    price(&mut plan, &places, &fabric, &caps, wire_share)
+                        .map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                }
                 placements.push(places);
                 specs.push(job);
                 work.push(name, job.start, plan, self.run.steps);

@@ -99,7 +99,10 @@ fn operations_of_other_sizes_go_their_own_way() {
 fn nvls_over_several_hosts_is_refused() {
     let error = pattern(2, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap_err();
     assert!(error.contains("CollNet") && error.contains("nvls-tree"), "{error}");
-    assert_eq!(pattern(1, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap().algorithm, Algorithm::Nvls);
+    assert_eq!(
+        pattern(1, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap().algorithm,
+        Algorithm::Nvls
+    );
 }
 
 /// What is known of a host model can be written to a file and taken from there.
@@ -110,7 +113,10 @@ fn known_caps_are_files_like_any_other() {
         let caps = CapsFile::parse(model, text).unwrap();
         assert_eq!(CapsFile::parse(model, &caps.to_toml()).unwrap(), caps);
     }
-    let wrong = CapsFile::parse("own.toml", "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"trie\"\n");
+    let wrong = CapsFile::parse(
+        "own.toml",
+        "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"trie\"\n",
+    );
     let error = wrong.unwrap_err().to_string();
     assert!(error.contains("own.toml:4") && error.contains("tree"), "{error}");
 }

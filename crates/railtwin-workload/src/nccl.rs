@@ -56,8 +56,7 @@ struct Latency {
     base: [f64; 3],
 }
 
-const RING: Latency =
-    Latency { inside: [0.6, 1.9, 3.4], between: [2.7, 4.0, 14.0], base: [6.6, 14.0, 8.4] };
+const RING: Latency = Latency { inside: [0.6, 1.9, 3.4], between: [2.7, 4.0, 14.0], base: [6.6, 14.0, 8.4] };
 const TREE: Latency =
     Latency { inside: [0.6, 1.25, 28.0], between: [5.0, 8.5, 28.0], base: [6.8, 14.0, 0.0] };
 /// NVLS and NVLS tree: inside a host, and an edge between hosts of the tree.
@@ -201,14 +200,16 @@ impl Host {
                 let quarter = many || collective == Collective::AllReduce;
                 let bus = match protocol {
                     Protocol::Ll => ll_most.min(line / if quarter { 4.0 } else { 3.0 }),
-                    Protocol::Ll128 => line * if f64::from(ranks) < 2.0 * f64::from(hosts) { 0.7 } else { 0.92 },
+                    Protocol::Ll128 => {
+                        line * if f64::from(ranks) < 2.0 * f64::from(hosts) { 0.7 } else { 0.92 }
+                    }
                     Protocol::Simple => line,
                 };
                 (latency, bus * f64::from(ranks) / steps)
             }
             Algorithm::Tree => {
-                let latency = TREE.base[p]
-                    + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * TREE.between[p]);
+                let latency =
+                    TREE.base[p] + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * TREE.between[p]);
                 let bus = match protocol {
                     Protocol::Ll => (line * 0.92 / 3.8).min(ll_most),
                     Protocol::Ll128 => line * 0.92 * 120.0 / 128.0,

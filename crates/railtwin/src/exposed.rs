@@ -151,7 +151,12 @@ mod tests {
     #[test]
     fn every_moment_belongs_to_one_axis() {
         let mut builder = PlanBuilder::new(2, vec!["a".into(), "b".into()]);
-        let pattern = builder.pattern(Pattern::new(Axis::Tp, Collective::AllReduce, Some(Algorithm::Ring), vec![vec![0, 1]]));
+        let pattern = builder.pattern(Pattern::new(
+            Axis::Tp,
+            Collective::AllReduce,
+            Some(Algorithm::Ring),
+            vec![vec![0, 1]],
+        ));
         let name = builder.name("x");
         let compute = |lane, ns| Operation {
             lane,

@@ -118,7 +118,7 @@ mod tests {
             let text = format!(
                 "schema = 1\nname = \"p\"\n[run]\nreplicates = 4\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\n\
                  spare_hosts = 0\nplanes = {planes}\n[routing]\nqueue_pairs = {nic_ports}\n[[job]]\nhosts = 8\n\
-                 placement = \"spread\"\ncollective = {{ kind = \"all-reduce\", bytes = \"1 GB\", algorithm = \"nvls\" }}\n"
+                 placement = \"spread\"\ncollective = {{ kind = \"all-reduce\", bytes = \"1 GB\", algorithm = \"nvls-ring\" }}\n"
             );
             let question = Question::of_text("p.toml", &text, std::path::Path::new("."));
             Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ())

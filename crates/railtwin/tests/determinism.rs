@@ -179,9 +179,12 @@ fn an_exchange_held_by_nvlink_is_faster_by_class() {
             preset = "hpn"
             segments = 1
             hosts = 2
+            host = {{ caps = "none" }}
             [[job]]
             hosts = 2
             collective = {{ kind = "all-to-all", bytes = "1 GB" }}
+            [packet]
+            header = "0 B"
             "#
         );
         run(&text).figure("step_time").unwrap()

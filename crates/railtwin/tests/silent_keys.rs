@@ -44,6 +44,7 @@ fn bases() -> Vec<String> {
     let traffic = |body: &str| format!("{leaves}[[job]]\nname = \"t\"\ngpus = 8\nworkload = {{ {body} }}\n");
     let exchange = "collective = { kind = \"all-to-all\", bytes = \"800 kB\" }\n[routing]\nqueue_pairs = 4\n\
                     message = \"16 KiB\"\n";
+    let sized = "collective = \"all-reduce\"\nalgorithm = \"ring\"\nstep = \"9 us\"\n";
     let tiny = "host = { gpus = 2, nics = 2 }\n";
     let telemetry = "[telemetry]\ncounters = \"2 ms\"\nprobes = \"2 ms\"\nsteps = 3\n";
     let mut all = vec![
@@ -62,6 +63,22 @@ fn bases() -> Vec<String> {
              collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n\
              [[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nbusbw = \"20 Gbps\"\nhost = \"hgx-h800\"\n\
              [[fault]]\nat = \"2 us\"\nport = \"host-1/nic-0:port-0\"\nkind = \"down\"\nuntil = \"400 us\"\n"
+        ),
+        format!(
+            "{hpn}[[job]]\nname = \"sized\"\nhosts = 2\ncollective = {{ kind = \"all-reduce\", bytes = \"20 kB\" }}\n\
+             [[cap]]\ngpus = 8\nfrom = \"1 kB\"\nuntil = \"130 kB\"\nbusbw = \"20 Gbps\"\n{sized}\
+             [[cap]]\ngpus = 8\nfrom = \"25 kB\"\nbusbw = \"40 Gbps\"\n{sized}\
+             [[cap]]\ngpus = 4\nfrom = \"1 kB\"\nbusbw = \"5 Gbps\"\n{sized}"
+        ),
+        format!(
+            "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nsplit = \"dynamic\"\nslots = 6\n\
+             message = \"16 KiB\"\n[[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
+        ),
+        format!(
+            "{hpn}[[job]]\nname = \"channels\"\nhosts = 2\n\
+             collective = {{ kind = \"send-receive\", bytes = \"1 MB\" }}\n\
+             [[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nbusbw = \"200 Gbps\"\n\
+             channel = \"4 Gbps\"\nchannel_bytes = \"300 kB\"\n"
         ),
         format!(
             "{hpn}[fabric.host]\nmodel = \"hgx-h800\"\nnic_ports = 2\n[[job]]\nhosts = 2\nplacement = \"spread\"\n{exchange}"

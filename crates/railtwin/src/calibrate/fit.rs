@@ -85,8 +85,7 @@ fn line(points: &[Point], most: f64) -> Line {
         y += size;
     }
     let determinant = xx * yy - xy * xy;
-    let (mut latency, mut per_byte) =
-        ((x * yy - y * xy) / determinant, (y * xx - x * xy) / determinant);
+    let (mut latency, mut per_byte) = ((x * yy - y * xy) / determinant, (y * xx - x * xy) / determinant);
     if !(per_byte * most >= 1.0 && latency.is_finite() && per_byte.is_finite()) {
         per_byte = 1.0 / most;
         latency = (x - per_byte * xy) / xx;
@@ -157,14 +156,19 @@ fn try_channels(points: &[Point], most: f64, offer: &mut impl FnMut(f64, Fit)) {
         for power in 16..36 {
             let bytes = 1_u64 << power;
             let unit = |point: &Point| {
-                point.bytes as f64 / point.seconds
+                point.bytes as f64
+                    / point.seconds
                     / point.bytes.div_ceil(bytes).max(1).next_power_of_two() as f64
             };
             let mut units: Vec<f64> = points[..few].iter().map(unit).collect();
             let Some(bandwidth) = railtwin_diagnosis::robust::median(&mut units) else { continue };
             let rest = line(&points[few..], most);
-            let range =
-                Range { from: points[0].bytes, until: None, latency: rest.latency, bandwidth: rest.bandwidth };
+            let range = Range {
+                from: points[0].bytes,
+                until: None,
+                latency: rest.latency,
+                bandwidth: rest.bandwidth,
+            };
             let fit = Fit { ranges: vec![range], channels: Some(Channels { bandwidth, bytes }) };
             let error = |point: &Point| fit.seconds(point.bytes).map_or(1.0, |own| own / point.seconds - 1.0);
             let squares = points.iter().map(|point| error(point) * error(point)).sum();

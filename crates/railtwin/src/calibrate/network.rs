@@ -7,9 +7,7 @@ use railtwin_fabric::preset::{Layout, LeafSpine};
 use railtwin_fabric::{HostId, HostModel};
 use railtwin_flowsim::FlowEngine;
 use railtwin_units::SimTime;
-use railtwin_workload::{
-    Algorithm, Axis, Collective, Group, Operation, Pattern, PlanBuilder, Work,
-};
+use railtwin_workload::{Algorithm, Axis, Collective, Group, Operation, Pattern, PlanBuilder, Work};
 
 /// Most ranks that are laid out: beyond, each host's share of the steps is that of so many.
 const RANKS: u32 = 1024;
@@ -33,8 +31,7 @@ pub fn latency(model: &HostModel, collective: Collective, algorithm: Algorithm, 
         _ => (0..ranks).collect(),
     };
     let mut builder = PlanBuilder::new(ranks, vec!["all ranks".to_owned()]);
-    let pattern =
-        builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), vec![communicator]));
+    let pattern = builder.pattern(Pattern::new(Axis::Other, collective, Some(algorithm), vec![communicator]));
     let name = builder.name(collective.name());
     // A byte: nothing but latency.
     let work = Work::Communicate { pattern, bytes: 1 };

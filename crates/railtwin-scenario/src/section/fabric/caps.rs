@@ -1,11 +1,13 @@
 //! What collectives cost the hosts of a scenario: its own caps, those of a file, and those known of the host model.
 use railtwin_fabric::Fabric;
+use railtwin_workload::Collective;
 
 use super::host_caps::{models, of_model};
 use super::{CapSpec, CapsFile};
 use crate::check::check;
+use crate::consistency::Trouble;
 use crate::resolve::{Reader, Source};
-use crate::tree::Node;
+use crate::tree::{Node, steps};
 use crate::{Problem, SCHEMA, Scenario, ScenarioError};
 
 /// The key that says whose caps hold.
@@ -22,6 +24,41 @@ pub(crate) struct Caps {
     pub(crate) modelled: bool,
 }
 
+/// What contradicts itself in caps, with the path of each: `cap.0.until`.
+pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Trouble)> {
+    let mut troubles = Vec::new();
+    for (row, cap) in caps.iter().enumerate() {
+        let mut told = |key: &str, message: &str, hint: &'static str| {
+            let path = if key.is_empty() { format!("cap.{row}") } else { format!("cap.{row}.{key}") };
+            troubles.push((path, (message.to_owned(), hint)));
+        };
+        if cap.busbw.is_none() && cap.step.is_none() && cap.channel.is_none() {
+            told("", "a cap that says nothing", "write busbw, step, or channel with channel_bytes");
+        }
+        if cap.channel.is_some() != cap.channel_bytes.is_some() {
+            told(
+                "",
+                "channel and channel_bytes belong together",
+                "write both: 80 GB/s up to 64 MiB, and twice as much at twice the size",
+            );
+        }
+        if cap.channel.is_some() && cap.collective != Collective::SendReceive {
+            told(
+                "channel",
+                "only transfers from point to point are cut into channels by size",
+                "write busbw, or the collective send-receive",
+            );
+        }
+        if cap.until.zip(cap.from).is_some_and(|(until, from)| until <= from) {
+            told("until", "no size is from `from` on and below `until`", "write a larger `until`");
+        }
+        if let Err(error) = cap.algorithm.check(cap.collective) {
+            told("algorithm", &error.to_string(), "write an algorithm of the collective");
+        }
+    }
+    troubles
+}
+
 impl CapsFile {
     /// Reads a file of caps. `file` is the name that errors show.
     ///
@@ -35,7 +72,17 @@ impl CapsFile {
             return Err(ScenarioError::new(file, problems));
         }
         let caps: Result<Self, toml::de::Error> = root.to_toml().try_into();
-        caps.map_err(|error| ScenarioError::new(file, vec![Problem::new(text, 0..0, error.message(), None)]))
+        let caps = caps.map_err(|error| {
+            ScenarioError::new(file, vec![Problem::new(text, 0..0, error.message(), None)])
+        })?;
+        for (path, (message, hint)) in troubles_of_caps(&caps.caps) {
+            let span = root.span_near(&steps(&path));
+            problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
+        }
+        match problems.is_empty() {
+            true => Ok(caps),
+            false => Err(ScenarioError::new(file, problems)),
+        }
     }
 
     /// The file as text.
@@ -67,7 +114,11 @@ impl Scenario {
             Some(path) => {
                 let bytes = source.read(read, KEY, path)?;
                 let text = String::from_utf8(bytes).map_err(|_| {
-                    source.error(KEY, format!("{path:?} is not text"), Some("write `none`, `measured` or a file"))
+                    source.error(
+                        KEY,
+                        format!("{path:?} is not text"),
+                        Some("write `none`, `measured` or a file"),
+                    )
                 })?;
                 let known = CapsFile::parse(path, &text)?.caps;
                 return Ok(Caps { own, known, modelled: true });
@@ -78,7 +129,10 @@ impl Scenario {
             let rows = if changed { Vec::new() } else { of_model(&model.name) };
             if rows.is_empty() && asked.is_some() {
                 let message = match changed {
-                    true => format!("{} has other GPUs or another NVLink here than where it was measured", model.name),
+                    true => format!(
+                        "{} has other GPUs or another NVLink here than where it was measured",
+                        model.name
+                    ),
                     false => format!("no caps are known of {}, but of {}", model.name, models().join(", ")),
                 };
                 let hint = "leave the key out for what NCCL's model has, or write [[cap]] or a file of them";

@@ -10,8 +10,8 @@ use railtwin_workload::{
     Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Work, cost::steps,
 };
 
-use super::caps::Caps;
 use super::CapSpec;
+use super::caps::Caps;
 
 /// An algorithm and its cost.
 type Pick = (Algorithm, Cost);
@@ -33,9 +33,11 @@ pub(crate) fn price(
     let groups: Vec<Group> = plan.patterns.iter().map(|pattern| largest(pattern, places)).collect();
     let nvls = |pattern: &Pattern| !pattern.open && pattern.algorithm == Algorithm::Nvls;
     if plan.patterns.iter().zip(&groups).any(|(pattern, group)| nvls(pattern) && group.hosts > 1) {
-        return Err("NCCL has nvls over several hosts with CollNet only, which is not here; write nvls-tree, or \
+        return Err(
+            "NCCL has nvls over several hosts with CollNet only, which is not here; write nvls-tree, or \
                     nvls-ring for a ring among hosts on each rail, which NCCL has not"
-            .to_owned());
+                .to_owned(),
+        );
     }
     let mut known: BTreeMap<(PatternId, u64), PatternId> = BTreeMap::new();
     let mut first: Vec<Option<Pick>> = vec![None; plan.patterns.len()];
@@ -119,9 +121,11 @@ impl Tuner<'_> {
         }
         let (own, known) = (&self.caps.own, &self.caps.known);
         // A row with a size says that NCCL took its algorithm there.
-        let measured = || [own, known].into_iter().find_map(|rows| {
-            self.row(rows, collective, None, group, bytes, |row| row.from.is_some())
-        });
+        let measured = || {
+            [own, known]
+                .into_iter()
+                .find_map(|rows| self.row(rows, collective, None, group, bytes, |row| row.from.is_some()))
+        };
         let model = self.host.as_ref();
         let tuned = || model.and_then(|host| host.pick(collective, None, group, bytes));
         let algorithm = match asked.open {
@@ -198,7 +202,8 @@ impl Tuner<'_> {
         let numbers = rows.iter().filter_map(|row| row.hosts);
         let hosts = numbers.min_by(|&a, &b| apart(a).total_cmp(&apart(b)).then(a.cmp(&b)));
         let away = |row: &CapSpec| {
-            let (from, until) = (row.from.map_or(0, |size| size.0), row.until.map_or(u64::MAX, |size| size.0));
+            let (from, until) =
+                (row.from.map_or(0, |size| size.0), row.until.map_or(u64::MAX, |size| size.0));
             if bytes < from { from - bytes } else { bytes.saturating_sub(until.saturating_sub(1)) }
         };
         // The first of the nearest: `min_by_key` takes the first of equals.

@@ -107,6 +107,16 @@ railtwin_units::either! {
     }
 }
 
+impl Work {
+    /// Whether a collective library runs it: plain transfers know no steps and no channels.
+    pub(crate) fn is_collective(&self) -> bool {
+        match self {
+            Self::Workload(workload) => workload.trains(),
+            Self::Collective(_) => true,
+        }
+    }
+}
+
 impl Workload {
     /// Whether its operations are training steps, whose ranks move in classes.
     pub fn trains(&self) -> bool {
