@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use railtwin_workload::chain_tree::chain_tree;
 use railtwin_workload::course::{Course, Half, Leg, course};
 use railtwin_workload::direct::{direct, pairs};
-use railtwin_workload::nvls::nvls;
+use railtwin_workload::nvls::nvls_ring;
 use railtwin_workload::nvls_tree::nvls_tree;
 use railtwin_workload::ring::ring;
 use railtwin_workload::shape::by_host;
@@ -27,7 +27,7 @@ fn layout(sharing: u32, (nvlink, pxn): (bool, bool)) -> HostLayout {
 fn all_shapes(members: &[Member], layout: &HostLayout) -> Vec<Shape> {
     let mut shapes = vec![
         chain_tree(members, layout),
-        nvls(members, layout),
+        nvls_ring(members, layout),
         nvls_tree(members, layout),
         direct(Collective::AllToAll, members, layout),
         pairs(members, layout),
@@ -315,7 +315,7 @@ fn reduction_in_the_switch_sums_every_chunk_once() {
     for gpus in every_size().filter(|gpus| gpus[0] > 1) {
         let members = members(&gpus, 1);
         let (h, g) = (gpus.len() as u32, gpus[0]);
-        let shape = nvls(&members, &layout(1, (true, true)));
+        let shape = nvls_ring(&members, &layout(1, (true, true)));
         assert_eq!(shape.bundles.len(), if h == 1 { 1 } else { g as usize });
         for bundle in &shape.bundles {
             let course = check(&shape, bundle);

@@ -2,7 +2,8 @@
 //!
 //! A value that is written and equals its default is told all the same: the answer rests on it either way.
 use railtwin_engine::{Reaction, Transport};
-use railtwin_scenario::{FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload};
+use railtwin_fabric::HostModel;
+use railtwin_scenario::{FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload, host_caps};
 use railtwin_store::{Figure, RunInfo};
 use railtwin_workload::models::Transformer;
 use railtwin_workload::{Algorithm, Collective, Recompute};
@@ -22,32 +23,47 @@ pub fn assumed(resolved: &Resolved) -> Vec<String> {
     let several = scenario.jobs.len() > 1;
     let mut all = Vec::new();
     let host = scenario.fabric.host();
-    let collective = |job: &JobSpec| matches!(job.work, Work::Collective(_));
+    // The first of a job's copies in the case.
+    let mut first = 0;
     for (row, job) in scenario.jobs.iter().enumerate() {
         let at = if several { format!("job.{row}") } else { "job".to_owned() };
         match &job.work {
             Work::Workload(Workload::Recipe(spec)) => all.extend(of_recipe(resolved, &at, spec)),
             Work::Collective(spec) if spec.algorithm.is_none() && spec.kind != Collective::SendReceive => {
-                let algorithm = Algorithm::default_for(spec.kind);
+                let patterns = resolved.case.work.jobs.get(first).map(|job| &job.plan.patterns[..]);
+                let algorithm =
+                    patterns.and_then(|patterns| patterns.first()).map(|pattern| pattern.algorithm);
+                let algorithm = algorithm.unwrap_or(Algorithm::default_for(spec.kind));
                 all.push(format!("{} by {algorithm} ({at}.collective.algorithm)", spec.kind));
             }
             _ => {}
         }
+        first += job.count as usize;
     }
     let model = resolved.case.fabric.host_models().first();
     if let Some(model) = model.filter(|_| !scenario.jobs.is_empty() && said_no_model(&scenario.fabric)) {
         all.push(format!("hosts are {} (fabric.host.model)", model.name));
     }
-    let capped = !scenario.caps.is_empty() || host.is_some_and(|host| host.caps.is_some());
-    if model.is_some_and(|model| model.has_nvswitch()) && !capped && scenario.jobs.iter().any(collective) {
-        all.push(
-            "inside a host nothing but the rates of NVLink and PCIe is a limit (fabric.host.caps)".to_owned(),
-        );
+    let collective = |job: &JobSpec| job.work.is_collective();
+    if let Some(model) = model.filter(|_| scenario.jobs.iter().any(collective)) {
+        all.extend(of_caps(model, host.and_then(|host| host.caps.as_deref())));
     }
     if !scenario.faults.is_empty() || scenario.failures.is_some() {
         all.extend(of_faults(resolved));
     }
     all
+}
+
+/// Whose costs of collectives hold, where the text does not say; none where there are none to have.
+fn of_caps(model: &HostModel, said: Option<&str>) -> Option<String> {
+    let whose = match said {
+        Some("none") => return Some("collectives cost hosts nothing (fabric.host.caps)".to_owned()),
+        Some(_) => return None,
+        None if model.gpu_flops.is_none() => return None,
+        None if host_caps::models().contains(&model.name.as_str()) => "what is known of their model",
+        None => "what NCCL's own model has",
+    };
+    Some(format!("collectives cost hosts {whose} (fabric.host.caps)"))
 }
 
 /// Whether the text leaves the host model to the preset or the importer.
@@ -160,14 +176,14 @@ mod tests {
         let workload = ["efficiency", "micro_batches", "micro_batch", "zero", "recompute"];
         let expected: Vec<String> = workload.iter().map(|key| format!("job.workload.{key})")).collect();
         assert_eq!(keys[..5], expected);
-        assert_eq!(keys[5..], ["fabric.host.model)"]);
+        assert_eq!(keys[5..], ["fabric.host.model)", "fabric.host.caps)"]);
         let note = &run.info.figures.iter().find(|figure| figure.name == "mfu").unwrap().note;
         assert!(note.ends_with("; computation runs at 0.5 of the peak (assumed)"), "{note}");
         let said = "micro_batches = 2, micro_batch = 2, efficiency = 0.4, zero = 1, recompute = \"full\"";
         let run = Run::of(resolved(&format!("job = [{{ workload = {{ {LLAMA}, {said} }} }}]")), &|| ());
         let told = of_info(&run.info);
         assert_eq!(told[0], "efficiency 0.4, of 989.5 TFLOP/s (job.workload.efficiency)");
-        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told.len(), 3, "{told:?}");
     }
 
     #[test]
@@ -175,7 +191,7 @@ mod tests {
         let collective = "{ hosts = 2, collective = { kind = \"all-reduce\", bytes = \"1 MB\" } }";
         let told = assumed(&resolved(&format!("job = [{collective}, {{ workload = {{ {LLAMA} }} }}]")));
         assert!(
-            told[0].starts_with("all-reduce by ring ") && told[0].ends_with("(job.0.collective.algorithm)"),
+            told[0].starts_with("all-reduce by nvls-tree ") && told[0].ends_with("(job.0.collective.algorithm)"),
             "{told:?}"
         );
         assert!(told.iter().any(|line| line.ends_with("(job.1.workload.efficiency)")), "{told:?}");

@@ -109,7 +109,7 @@ railtwin_units::either! {
 
 impl Work {
     /// Whether a collective library runs it: plain transfers know no steps and no channels.
-    pub(crate) fn is_collective(&self) -> bool {
+    pub fn is_collective(&self) -> bool {
         match self {
             Self::Workload(workload) => workload.trains(),
             Self::Collective(_) => true,
