@@ -191,7 +191,8 @@ mod tests {
         let collective = "{ hosts = 2, collective = { kind = \"all-reduce\", bytes = \"1 MB\" } }";
         let told = assumed(&resolved(&format!("job = [{collective}, {{ workload = {{ {LLAMA} }} }}]")));
         assert!(
-            told[0].starts_with("all-reduce by nvls-tree ") && told[0].ends_with("(job.0.collective.algorithm)"),
+            told[0].starts_with("all-reduce by nvls-tree ")
+                && told[0].ends_with("(job.0.collective.algorithm)"),
             "{told:?}"
         );
         assert!(told.iter().any(|line| line.ends_with("(job.1.workload.efficiency)")), "{told:?}");

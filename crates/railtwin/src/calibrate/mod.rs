@@ -24,6 +24,9 @@ use fit::{Fit, Point};
 /// Of the network's limit that a bandwidth must reach for the network to be what limits it.
 pub const AT_THE_LIMIT: f64 = 0.98;
 
+/// No operation takes a day, seconds.
+const LONGEST: f64 = 86_400.0;
+
 /// A kind of tests with what was fitted to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fitted {
@@ -95,7 +98,7 @@ pub fn calibrate(logs: &[(String, Vec<NcclTest>)], host: Option<&HostModel>) -> 
         for result in test.results.iter().filter(|result| result.bytes > 0) {
             let measures = [&result.out_of_place, &result.in_place].into_iter().flatten();
             for seconds in measures.map(|measure| measure.time_us * 1e-6) {
-                if seconds.is_finite() && seconds > 0.0 {
+                if seconds > 0.0 && seconds < LONGEST {
                     sizes.entry(result.bytes).or_default().push(seconds);
                     any = true;
                 }
@@ -177,7 +180,9 @@ impl Fitted {
     pub fn caps(&self) -> Vec<CapSpec> {
         let factor = bus_factor(self.collective, self.group.ranks);
         // As many digits as measurements bear.
-        let rate = |bytes_per_s: f64| Rate::from_bits_per_s((bytes_per_s * 8e-7).round() as u64 * 10_000_000);
+        let rate = |bytes_per_s: f64| {
+            Rate::from_bits_per_s((bytes_per_s * 8e-7).round().clamp(1.0, 1e11) as u64 * 10_000_000)
+        };
         let cap = |(row, range): (usize, &fit::Range)| CapSpec {
             collective: self.collective,
             algorithm: self.algorithms[row],

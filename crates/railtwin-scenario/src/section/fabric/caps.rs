@@ -1,5 +1,5 @@
 //! What collectives cost the hosts of a scenario: its own caps, those of a file, and those known of the host model.
-use railtwin_fabric::Fabric;
+use railtwin_fabric::{Fabric, HostModel, HostSpec};
 use railtwin_workload::Collective;
 
 use super::host_caps::{models, of_model};
@@ -107,7 +107,11 @@ impl Scenario {
         let own = self.caps.clone();
         let host = self.fabric.host();
         let asked = host.and_then(|host| host.caps.as_deref());
-        let changed = host.is_some_and(|host| host.gpus.is_some() || host.nvlink.is_some());
+        // Caps tell apart how many GPUs of a host take part, so hosts with fewer of them are known too.
+        let more = |host: &HostSpec, model: &HostModel| {
+            let usual = HostModel::named(&model.name).map_or(0, |usual| usual.gpus);
+            host.nvlink.is_some() || host.gpus.is_some_and(|gpus| gpus > usual)
+        };
         match asked {
             Some("none") => return Ok(Caps { own, ..Caps::default() }),
             Some("measured") | None => {}
@@ -126,11 +130,12 @@ impl Scenario {
         }
         let mut known = Vec::new();
         for model in fabric.host_models() {
+            let changed = host.is_some_and(|host| more(host, model));
             let rows = if changed { Vec::new() } else { of_model(&model.name) };
             if rows.is_empty() && asked.is_some() {
                 let message = match changed {
                     true => format!(
-                        "{} has other GPUs or another NVLink here than where it was measured",
+                        "{} has more GPUs or another NVLink here than where it was measured",
                         model.name
                     ),
                     false => format!("no caps are known of {}, but of {}", model.name, models().join(", ")),
