@@ -15,6 +15,7 @@ use crate::run::RunArgs;
 use crate::run_point::RunPointArgs;
 use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
+use crate::tune::TuneArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
 #[derive(Parser, Debug)]
@@ -56,6 +57,8 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     /// Fit what collectives cost hosts to the nccl-tests of a cluster: caps that scenarios take
     Calibrate(CalibrateArgs),
+    /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip
+    Tune(TuneArgs),
     /// Say whether what was measured is normal
     Check(CheckArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them

@@ -47,6 +47,7 @@ mod sweep_processes;
 mod sweep_table;
 mod table;
 mod told;
+mod tune;
 mod units;
 
 use std::ffi::OsString;
@@ -136,6 +137,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
             Verb::Calibrate(args) => calibrate::run(args, streams),
+            Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Schema => schema::run(streams),

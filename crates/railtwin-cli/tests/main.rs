@@ -14,6 +14,7 @@ mod paths;
 mod run;
 mod score;
 mod sweep;
+mod tune;
 mod two_runs;
 mod unended;
 mod wrong_scenarios;

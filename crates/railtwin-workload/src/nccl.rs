@@ -47,6 +47,9 @@ pub struct Host {
     pub gpus: u32,
     /// NICs.
     pub nics: u32,
+    /// What one crossing of the network takes beyond what NCCL's figures have in them; Simple waits for a flush too, and
+    /// pays it twice.
+    pub crossing: SimTime,
 }
 
 /// Latencies of a link, microseconds, by protocol (LL, LL128, Simple); NCCL's `hwLat`.
@@ -103,6 +106,19 @@ pub struct Prediction {
 }
 
 impl Host {
+    /// Bytes of data per second over all NICs that `local` ranks of the host use.
+    pub fn line(&self, local: u32) -> f64 {
+        self.between(local)
+    }
+
+    /// Bytes per second that one channel copies: what NCCL's model has for LL128 in rings.
+    pub fn channel(&self) -> f64 {
+        match self.generation {
+            Generation::Ampere => 20e9,
+            Generation::Hopper => 36.7e9,
+        }
+    }
+
     /// What GPUs of the host reach in a ring among them, bytes per second of bus bandwidth.
     pub fn inside(&self) -> f64 {
         match self.nvlink {
@@ -169,6 +185,7 @@ impl Host {
         }
         let p = protocol as usize;
         let many = hosts > 1;
+        let crossing = self.crossing.seconds() * 1e6 * if protocol == Protocol::Simple { 2.0 } else { 1.0 };
         let (inside, between) = (self.inside(), self.between(local));
         let line = if !many {
             inside
@@ -192,7 +209,7 @@ impl Host {
                 let overhead = if many { NET_OVERHEAD * [1.0, 1.0, 3.0][p] } else { 0.0 };
                 let mut latency = RING.base[p]
                     + (steps - crossings).max(0.0) * RING.inside[p].max(overhead)
-                    + crossings * RING.between[p];
+                    + crossings * (RING.between[p] + crossing);
                 let plateau = protocol == Protocol::Simple && many && collective == Collective::AllReduce;
                 if plateau && bytes as f64 / (CHANNELS * f64::from(ranks)) >= 64.0 {
                     latency *= PLATEAU;
@@ -208,8 +225,8 @@ impl Host {
                 (latency, bus * f64::from(ranks) / steps)
             }
             Algorithm::Tree => {
-                let latency =
-                    TREE.base[p] + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * TREE.between[p]);
+                let latency = TREE.base[p]
+                    + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * (TREE.between[p] + crossing));
                 let bus = match protocol {
                     Protocol::Ll => (line * 0.92 / 3.8).min(ll_most),
                     Protocol::Ll128 => line * 0.92 * 120.0 / 128.0,
@@ -219,10 +236,11 @@ impl Host {
                 (latency, bus * 0.5 * TREE_SHARE[p].get(row).copied().unwrap_or(1.0))
             }
             _ => {
+                let edge = NVLS_TREE_BETWEEN + crossing;
                 let (latency, bus) = match algorithm {
                     Algorithm::Nvls => (NVLS, inside),
-                    _ if hosts > 2 => (NVLS + 2.0 * depth * NVLS_TREE_BETWEEN, inside.min(between / 2.0)),
-                    _ => (NVLS + 2.0 * depth * NVLS_TREE_BETWEEN, inside.min(between)),
+                    _ if hosts > 2 => (NVLS + 2.0 * depth * edge, inside.min(between / 2.0)),
+                    _ => (NVLS + 2.0 * depth * edge, inside.min(between)),
                 };
                 (latency, bus * 5.0 / 6.0)
             }
@@ -264,6 +282,7 @@ mod tests {
             nic: Rate::from_gbps(400),
             gpus: 8,
             nics: 8,
+            crossing: SimTime::ZERO,
         }
     }
 

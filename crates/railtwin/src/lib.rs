@@ -5,6 +5,7 @@
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
 //! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal; [`calibrate`]: what collectives cost hosts, from
 //!   the same tests.
+//! * [`tune`]: algorithm, protocol, channels and buffer for a network's round trip.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
 //! * [`assumed`]: the defaults that a result rests on.
@@ -75,6 +76,7 @@ pub mod stops;
 pub mod tables;
 pub mod telemetry_run;
 pub mod time_up;
+pub mod tune;
 pub mod watch;
 
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! `[fabric]`: a preset with what the text changes in it, or an imported fabric.
 pub(crate) mod caps;
 pub mod host_caps;
-pub(crate) mod price;
+pub mod price;
 mod resolve;
 
 use railtwin_fabric::clos::LARGEST_CHIP;

@@ -92,8 +92,24 @@ fn largest(pattern: &Pattern, places: &[Place]) -> Group {
     groups.max_by_key(|group| (group.hosts, group.ranks)).unwrap_or(Group { ranks: 0, hosts: 0, local: 0 })
 }
 
+/// What rows say of an algorithm at a size: latency of all steps, and the bus bandwidth of hosts; none where no row holds.
+/// Below what was measured latency falls to `modelled`.
+pub fn cost_of(
+    rows: &[CapSpec],
+    model: &HostModel,
+    (collective, algorithm): (Collective, Algorithm),
+    group: Group,
+    bytes: u64,
+    modelled: SimTime,
+) -> Option<(Option<SimTime>, Option<Rate>)> {
+    let tuner = Tuner { caps: &Caps::default(), model, host: None };
+    let row = tuner.row(rows, collective, Some(algorithm), group, bytes, |_| true)?;
+    let all = u64::from(steps(collective, algorithm, group));
+    Some((row.step.map(|step| latency(step * all, Some(modelled), bytes, row)), bandwidth(row, bytes)))
+}
+
 /// A host as NCCL's model sees it; none where nobody says what its GPUs are.
-fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
+pub fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
     let nic = model.nic.port_capacity.bits_per_s() * u64::from(model.nic.ports);
     Some(Host {
         generation: Generation::of_peak(model.gpu_flops?),
@@ -102,6 +118,7 @@ fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
         nic: Rate::from_bits_per_s((nic as f64 * wire_share) as u64),
         gpus: model.gpus,
         nics: model.nics,
+        crossing: SimTime::ZERO,
     })
 }
 
