@@ -1,6 +1,6 @@
 //! The engine: from a case to devices, and back to a log.
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Aftermath, Known, Moment, timeline};
+use railtwin_engine::fault::{Aftermath, Known, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
 use railtwin_engine::{Case, Engine, RunLog};
@@ -58,7 +58,7 @@ impl Controlled for Run<'_> {
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
         let mut network = Network::new(case, ends.collect(), threads);
-        let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+        let moments = case.timeline(replicate);
         learn(case, &moments, &lowering, &mut network);
         let shared = shared(case, &network, &program, &lowering);
         let changes = Changes::new(case, &network, &moments);

@@ -186,7 +186,9 @@ fn others(kind: &'static Kind, now: Option<&Value>) -> Vec<Value> {
             let near = [0.01, 0.1, 0.3, 0.6, 0.99, 1.5, 4.0, 1e3, 1e12];
             near.into_iter().filter(|n| above < n && n <= most).map(Value::from).collect()
         }
-        Kind::Time | Kind::Span => texts(&["1 ns", "1 us", "7 us", "40 us", "1 ms", "20 ms", "1 s"]),
+        Kind::Time | Kind::TimeRange | Kind::Span => {
+            texts(&["1 ns", "1 us", "7 us", "40 us", "1 ms", "20 ms", "1 s"])
+        }
         Kind::Size { .. } | Kind::SizeIn(..) => {
             texts(&["0 B", "1 kB", "5 kB", "9 kB", "30 kB", "90 kB", "700 kB", "3 MB"])
         }
