@@ -438,9 +438,13 @@ impl<C: Control> Host<C> {
         if !negative {
             post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
+        let since = sender.tries.since().ps();
         if sender.tries.answered(SimTime::from_ps(now)) {
             let job = shared.job_of(sender.queue_pair);
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
+        } else if negative && !shared.selective && shared.broken_between(since, now) {
+            // The answer to a packet behind those that were lost, before any timer told of them.
+            self.words.push((now, Word::Waited(shared.job_of(sender.queue_pair), since)));
         }
         let done = &mut self.worker.done;
         let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
