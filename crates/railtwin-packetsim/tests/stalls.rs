@@ -103,7 +103,7 @@ fn an_outage_that_takes_less_than_a_window_stalls_packets_only_for_itself() {
     for outage in [50 * US, 100 * US, 250 * US] {
         let case = cut(&lone(), (0, 1), 20_000_000, "leaf-0:uplink-0", (200 * US, outage));
         let [flow, packet] = both(&case);
-        let [one, other] = [&flow, &packet].map(|log| stalls(log));
+        let [one, other] = [&flow, &packet].map(stalls);
         let timer = case.transport.ack_timeout().ps();
         assert_eq!(one, [(200 * US, 200 * US + timer)]);
         assert_eq!(other.len(), 1, "{other:?}");

@@ -86,8 +86,8 @@ impl Reaction {
     /// a NIC's cable (`access`) by LACP, any other by BFD or BGP.
     ///
     /// Who hears nothing gives up a fixed time after the last message, and the last one came up to a period before the
-    /// fault: two to three periods remain (IEEE 802.1AX section 6.4.4, `Short_Timeout_Time` and `Long_Timeout_Time`; RFC 4271 section 4.4, keepalives
-    /// of a third of the hold time; RFC 5880 section 6.8.4 with a detection multiplier of 3).
+    /// fault: two to three periods remain (IEEE 802.1AX section 6.4.4, `Short_Timeout_Time` and `Long_Timeout_Time`; RFC
+    /// 4271 section 4.4, keepalives of a third of the hold time; RFC 5880 section 6.8.4 with a detection multiplier of 3).
     pub fn silence(&self, access: bool) -> TimeRange {
         let longest = match access {
             true => self.lacp_rate.period() * 3,
