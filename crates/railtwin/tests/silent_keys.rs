@@ -64,6 +64,19 @@ fn bases() -> Vec<String> {
              [[fault]]\nat = \"2 us\"\nport = \"host-1/nic-0:port-0\"\nkind = \"down\"\nuntil = \"400 us\"\n"
         ),
         format!(
+            "{four}{ring}{shift}{quick}bgp_hold = \"60 us\"\nbfd = \"40 us\"\n[routing]\nqueue_pairs = 4\n[[fault]]\n\
+             at = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
+            "{four}{ring}{shift}{quick}bgp_hold = \"60 us\"\n[routing]\nqueue_pairs = 4\n[[fault]]\n\
+             at = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
+            "{hpn}[reaction]\nlacp_rate = \"fast\"\n[[job]]\nname = \"all\"\nhosts = 4\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n\
+             [[fault]]\nat = \"2 us\"\nport = \"host-1/nic-0:port-0\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
             "{hpn}[fabric.host]\nmodel = \"hgx-h800\"\nnic_ports = 2\n[[job]]\nhosts = 2\nplacement = \"spread\"\n{exchange}"
         ),
         format!(
