@@ -5,10 +5,10 @@ use railtwin_control::Place;
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::Truth;
 use railtwin_routing::EcmpConfig;
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, stream};
 
 use crate::balancer::Balancer;
-use crate::fault::{Fault, Impairment, RankFault, Reaction, Transport};
+use crate::fault::{Fault, Impairment, Moment, RankFault, Reaction, Transport, timeline};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
 use crate::routing_spec::RoutingSpec;
@@ -209,6 +209,13 @@ impl Case {
             packets: PacketCase::default(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Everything that faults of cables bring about in a replicate, in order of time. Replicates differ in what the
+    /// reaction has as ranges.
+    pub fn timeline(&self, replicate: u32) -> Vec<Moment> {
+        let seed = stream::mix(self.seed ^ (u64::from(replicate) << 32));
+        timeline(&self.fabric, &self.faults, &self.reaction, seed)
     }
 
     /// Bytes of data per second that a link carries in flows: its capacity, in the network without headers.

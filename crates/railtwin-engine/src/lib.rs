@@ -33,7 +33,9 @@ pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
-pub use fault::{CableState, Fault, Impairment, Outage, RankFault, RankTrouble, Reaction, Resume, Transport};
+pub use fault::{
+    CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
+};
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;

@@ -17,7 +17,7 @@ pub struct OperationTimes {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum IncidentKind {
-    /// A cable went down.
+    /// A cable went down, its carrier with it or not.
     Down(CableId),
     /// A cable was mended.
     Up(CableId),

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use railtwin_engine::choose::{ChosenPaths, View};
-use railtwin_engine::fault::{Aftermath, Change, Known, timeline};
+use railtwin_engine::fault::{Aftermath, Change, Known};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{BundleTable, Case, EdgeRates};
 use railtwin_fabric::{LinkId, PortRole};
@@ -14,11 +14,11 @@ use crate::component::{Profile, RateBook};
 use crate::engine::FlowEngine;
 
 /// Plays faults up to and with `at`: what is known then, and what links carry.
-fn state(case: &Case, lowering: &Lowering<'_>, at: SimTime) -> (Known, Vec<f64>) {
+fn state(case: &Case, lowering: &Lowering<'_>, replicate: u32, at: SimTime) -> (Known, Vec<f64>) {
     let fabric = &*case.fabric;
     let capacity = |link: u32| case.data_rate(LinkId(link));
     let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
-    let moments = timeline(fabric, &case.faults, &case.reaction);
+    let moments = case.timeline(replicate);
     let mut aftermath = Aftermath::new(fabric, &moments, case.routing.replan);
     while let Some(now) = aftermath.next_time().filter(|now| *now <= at) {
         let news = aftermath.pass(now);
@@ -68,7 +68,7 @@ impl FlowEngine {
     /// with the same rate.
     pub fn edge_rates(&self, case: &Case, replicate: u32, at: SimTime) -> EdgeRates {
         let lowering = Lowering::new(case, replicate);
-        let (known, capacities) = state(case, &lowering, at);
+        let (known, capacities) = state(case, &lowering, replicate, at);
         let view = View { mask: &known.routed, planned: &known.planned };
         let (table, _) = lowering.table_of(view, false);
         let chosen = lowering.paths(view);

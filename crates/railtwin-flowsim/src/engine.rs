@@ -1,6 +1,6 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Aftermath, Change, Known, Moment, black_hole, timeline};
+use railtwin_engine::fault::{Aftermath, Change, Known, Moment, black_hole};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
     BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
@@ -58,7 +58,7 @@ impl Engine for FlowEngine {
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
         let mut lowering = Lowering::new(case, replicate);
-        let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+        let moments = case.timeline(replicate);
         let outside = Outside {
             aftermath: Aftermath::new(&case.fabric, &moments, case.routing.replan),
             transport: case.transport,
@@ -220,7 +220,7 @@ fn strike(moment: &Moment, fabric: &Fabric, flight: &mut Flight, waiting: &mut W
     let (cable, dead) = match moment.change {
         Change::Struck(cable, kind) => {
             let kind = match kind {
-                CableState::Down => IncidentKind::Down(cable),
+                CableState::Down | CableState::Silent => IncidentKind::Down(cable),
                 CableState::Up => IncidentKind::Up(cable),
             };
             log.incidents.push(Incident { at: moment.at, kind });

@@ -354,7 +354,7 @@ fn a_fault_changes_the_course_of_later_operations() {
     let at = SimTime::from_ps(second.ps() / 4 * 3);
     case.faults = vec![Fault { at, cable, state: CableState::Down }];
     let never = SimTime::from_ns(1_000_000_000_000);
-    case.reaction = Reaction { detection: never, ..Reaction::INSTANT };
+    case.reaction = Reaction { detection: never.into(), ..Reaction::INSTANT };
     let log = run(&case);
     let plain = FlowEngine { shortcuts: Shortcuts::NONE }.run(&case, 1);
     assert_eq!((log.unfinished, plain.unfinished), (0, 0));

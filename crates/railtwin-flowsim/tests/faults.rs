@@ -14,7 +14,7 @@ use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_routing::LinkMask;
 use railtwin_testkit::cases::{ACK_TIMEOUT, QUICK};
 use railtwin_testkit::{cases, fabrics, ms, us, works};
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, TimeRange};
 
 const US: u64 = 1_000_000;
 /// 1 GB takes 20 ms at 50 GB/s.
@@ -23,15 +23,16 @@ const GB: u64 = 1_000_000_000;
 /// Stages that can be told apart in every sum.
 fn reaction() -> Reaction {
     Reaction {
-        detection: ms(1),
-        lag_failover: ms(2),
-        ecmp_regroup: ms(4),
-        withdrawal: ms(8),
-        convergence: ms(16),
+        detection: ms(1).into(),
+        lag_failover: ms(2).into(),
+        ecmp_regroup: ms(4).into(),
+        withdrawal: ms(8).into(),
+        convergence: ms(16).into(),
         arp_proxy: true,
         mac_aging: ms(300_000),
         lacp: ms(2),
         arp: ms(1),
+        ..Reaction::default()
     }
 }
 
@@ -53,7 +54,8 @@ fn dual() -> Fabric {
 }
 
 fn strike(case: &mut Case, cable: CableId, spans: &[(SimTime, SimTime)]) {
-    let outages: Vec<Outage> = spans.iter().map(|&(from, until)| Outage { cable, from, until }).collect();
+    let outages: Vec<Outage> =
+        spans.iter().map(|&(from, until)| Outage { cable, from, until, silent: false }).collect();
     case.faults = events(&outages);
 }
 
@@ -141,7 +143,7 @@ fn a_dynamic_split_carries_on_by_the_other_port() {
     case.routing.slot_order = SlotOrder::Any;
     assert_eq!(end(&case, &run(&case)), ms(10 + 20));
     // A mended port carries again, and its queue pair with the next retransmission: both after 18.388608 ms.
-    case.reaction = Reaction { detection: ms(1_000), ..reaction() };
+    case.reaction = Reaction { detection: ms(1_000).into(), ..reaction() };
     strike(&mut case, cable, &[(ms(10), ms(15))]);
     let alone = ACK_TIMEOUT * 2;
     let left = SimTime::from_ps((ms(10).ps() * 2 - alone.ps()) / 2);
@@ -312,13 +314,15 @@ proptest! {
             Transport { timeout, resume: if nak { Resume::Nak } else { Resume::Timeout }, ..Transport::default() };
         let [detection, lag_failover, ecmp_regroup, withdrawal, convergence, mac_aging, lacp, arp] = stages.map(us);
         case.reaction = Reaction {
-            detection, lag_failover, ecmp_regroup, withdrawal, convergence, arp_proxy: proxy, mac_aging, lacp, arp,
+            detection: TimeRange::between(detection, lag_failover), lag_failover: lag_failover.into(),
+            ecmp_regroup: ecmp_regroup.into(), withdrawal: withdrawal.into(), convergence: convergence.into(),
+            arp_proxy: proxy, mac_aging, lacp, arp, bgp_hold: convergence, ..Reaction::default()
         };
         case.throughput = Some(us(buckets));
         let cables = fabrics::network_cables(&case.fabric);
         let outages: Vec<Outage> = faults.iter().map(|(cable, from, span)| {
             let (cable, from) = (cables[cable.index(cables.len())], us(*from));
-            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)) }
+            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)), silent: from.ps() % 3 == 0 }
         }).collect();
         case.faults = events(&outages);
         let log = run(&case);

@@ -15,7 +15,7 @@ use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::Hpn;
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::{fabrics, near, us};
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, TimeRange};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
 
 /// A job as drawn: hosts, and its operations by kind, bytes and times.
@@ -142,20 +142,22 @@ impl Draw {
         let [detection, lag_failover, ecmp_regroup, withdrawal, convergence, mac_aging, lacp, arp] =
             self.stages.map(us);
         let reaction = Reaction {
-            detection,
-            lag_failover,
-            ecmp_regroup,
-            withdrawal,
-            convergence,
+            detection: TimeRange::between(detection, lag_failover),
+            lag_failover: lag_failover.into(),
+            ecmp_regroup: ecmp_regroup.into(),
+            withdrawal: TimeRange::between(withdrawal, ecmp_regroup),
+            convergence: convergence.into(),
             arp_proxy: proxy,
             mac_aging,
             lacp,
             arp,
+            bgp_hold: convergence,
+            ..Reaction::default()
         };
         let cables = fabrics::network_cables(&fabric);
         let outage = |&(cable, from, span): &DrawnFault| {
             let until = span.map_or(SimTime::NEVER, |span| us(from + span));
-            Outage { cable: cables[cable.index(cables.len())], from: us(from), until }
+            Outage { cable: cables[cable.index(cables.len())], from: us(from), until, silent: from % 3 == 0 }
         };
         let ill = |&(cable, what, from, span): &DrawnIll| {
             let cable = cables[cable.index(cables.len())];

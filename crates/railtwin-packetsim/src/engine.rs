@@ -1,6 +1,8 @@
 //! The engine: from a case to devices, and back to a log.
 use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Aftermath, Known, Moment, timeline};
+use std::collections::BTreeSet;
+
+use railtwin_engine::fault::{Aftermath, Change, Known, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
 use railtwin_engine::{Case, Engine, RunLog};
@@ -58,9 +60,9 @@ impl Controlled for Run<'_> {
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
         let mut network = Network::new(case, ends.collect(), threads);
-        let moments = timeline(&case.fabric, &case.faults, &case.reaction);
+        let moments = case.timeline(replicate);
         learn(case, &moments, &lowering, &mut network);
-        let shared = shared(case, &network, &program, &lowering);
+        let shared = Shared { broken: broken(&moments), ..shared(case, &network, &program, &lowering) };
         let changes = Changes::new(case, &network, &moments);
         let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
         let done = machine.run(&shared, &changes);
@@ -86,6 +88,31 @@ fn learn(case: &Case, moments: &[Moment], lowering: &Lowering<'_>, network: &mut
             learn(at, aftermath.known());
         }
     }
+}
+
+/// From when a cable dies until all carry and paths use them again.
+fn broken(moments: &[Moment]) -> Vec<[u64; 2]> {
+    let (mut dead, mut avoided) = (BTreeSet::new(), BTreeSet::new());
+    let mut spans: Vec<[u64; 2]> = Vec::new();
+    for moment in moments {
+        let before = dead.len() + avoided.len();
+        match moment.change {
+            Change::Dies(cable) => dead.insert(cable),
+            Change::Carries(cable) => dead.remove(&cable),
+            Change::Avoided(link, view) => avoided.insert((link, view)),
+            Change::Used(link, view) => avoided.remove(&(link, view)),
+            Change::Struck(..) => continue,
+        };
+        let (at, open) = (moment.at.ps(), dead.len() + avoided.len());
+        match spans.last_mut() {
+            // Moments of one time are in no order of before and after.
+            Some(last) if before == 0 && last[1] == at => last[1] = u64::MAX,
+            _ if before == 0 && open > 0 => spans.push([at, u64::MAX]),
+            Some(last) if open == 0 => last[1] = at,
+            _ => {}
+        }
+    }
+    spans
 }
 
 /// Numbers everything within its host.
@@ -141,5 +168,6 @@ fn shared<'a>(
         selective: packets.is_selective(case.routing.balancer),
         notifies: packets.congestion_control.needs().notifications,
         flows: network_legs * operations.max(1) <= FLOWS_MAX,
+        broken: Vec::new(),
     }
 }

@@ -59,6 +59,8 @@ pub enum Word {
     Ended(u32, u32, u32),
     /// Something befell a job.
     Incident(IncidentKind),
+    /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
+    Waited(u32, u64),
 }
 
 /// One end of a flow: operation over the whole case, leg, when.
@@ -103,12 +105,20 @@ pub struct Shared<'a> {
     pub notifies: bool,
     /// Whether starts and ends of flows are kept.
     pub flows: bool,
+    /// When packets may be lost to dead cables, in order: from when one dies until all carry and are used.
+    pub broken: Vec<[u64; 2]>,
 }
 
 impl Shared<'_> {
     /// Job of a queue pair.
     pub fn job_of(&self, queue_pair: u32) -> u32 {
         self.jobs[self.connection_of[queue_pair as usize] as usize]
+    }
+
+    /// Whether a packet that was sent in this time, ends included, may be lost to a dead cable.
+    pub fn broken_between(&self, from: u64, until: u64) -> bool {
+        let first = self.broken.partition_point(|span| span[1] < from);
+        self.broken.get(first).is_some_and(|span| span[0] <= until)
     }
 
     /// Whether every queue pair of a connection gets a part of each message.

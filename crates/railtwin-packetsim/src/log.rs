@@ -45,6 +45,8 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let counted = Counted { end: done.end, closed: done.closed.as_ref().map(|closed| closed.at), accounts };
     let mut clearance = Histogram::default();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    // Waits that no timer told of.
+    let mut short = Vec::new();
     let mut unfinished = vec![false; case.work.operations];
     let mut began = vec![false; case.work.operations];
     for device in &mut done.devices {
@@ -72,8 +74,16 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                     }
                 }
                 for &(at, word) in &host.words {
-                    if let Word::Incident(kind) = word {
-                        log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
+                    match word {
+                        Word::Incident(kind) => {
+                            log.incidents.push(Incident { at: SimTime::from_ps(at), kind })
+                        }
+                        Word::Waited(job, since) => {
+                            let turn = |at, kind| Incident { at: SimTime::from_ps(at), kind };
+                            short.push(turn(since, IncidentKind::Stalled(job)));
+                            short.push(turn(at, IncidentKind::Resumed(job)));
+                        }
+                        Word::Ended(..) => {}
                     }
                 }
             }
@@ -99,6 +109,8 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let last = log.times.end.iter().filter(|&&end| end != SimTime::NEVER).max();
     log.end = last.copied().unwrap_or(SimTime::ZERO);
     leave_out_the_dead_after_work(shared, &log.times, &mut log.incidents);
+    // Who is told that packets are missing has work left.
+    log.incidents.append(&mut short);
     // Of work that never ended, links are counted until the last of it gave up.
     let gave_up =
         log.incidents.iter().filter(|one| matches!(one.kind, IncidentKind::Halted(_))).map(|one| one.at);
@@ -110,7 +122,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     log.pattern_bytes = pattern_bytes(shared, &log.times);
     for moment in moments {
         let kind = match moment.change {
-            Change::Struck(cable, CableState::Down) => IncidentKind::Down(cable),
+            Change::Struck(cable, CableState::Down | CableState::Silent) => IncidentKind::Down(cable),
             Change::Struck(cable, CableState::Up) => IncidentKind::Up(cable),
             _ => continue,
         };

@@ -110,7 +110,7 @@ impl Account {
                     (0..network.host_at.len() as u32)
                         .for_each(|host| tell(host, at.saturating_add(network.lookahead), packet));
                 }
-                Word::Incident(_) => {}
+                Word::Incident(_) | Word::Waited(..) => {}
             }
         }
         soonest

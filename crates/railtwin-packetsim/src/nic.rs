@@ -1,4 +1,6 @@
 //! NICs: who sends next, what is answered, what waits for PCIe.
+mod drain;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -8,9 +10,8 @@ use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_units::SimTime;
 
 use crate::agenda::{Agenda, NEVER};
-use crate::buffer::PAUSE_BYTES;
 use crate::congestion::{Control, Feedback};
-use crate::host::{DELIVER, DRAINED, Host, Shared, TIMER, WAKE, Word};
+use crate::host::{DELIVER, Host, Shared, TIMER, WAKE, Word};
 use crate::network::{Line, Speed};
 use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
 use crate::ports::Port;
@@ -371,57 +372,6 @@ impl<C: Control> Host<C> {
         self.answer(now, row, reply, shared, agenda, post);
     }
 
-    /// Hands a packet over PCIe; gives the time at which it is in GPU memory. Pauses the leaf when too much waits.
-    fn drain(
-        &mut self,
-        now: u64,
-        packet: &Packet,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) -> u64 {
-        let row = usize::from(packet.port);
-        let number = self.ports[row].nic as usize;
-        let nic = &mut self.nics[number];
-        if !nic.drain_binds {
-            return now.saturating_add(nic.delay);
-        }
-        nic.drained = nic.drained.max(now).saturating_add(nic.drain.time(u64::from(packet.bytes)));
-        let limit = nic.drain.time(shared.packets.nic.receive_buffer.0);
-        let there = nic.drained.saturating_add(nic.delay);
-        if nic.drained - now > limit && !self.ports[row].pausing {
-            self.ports[row].pausing = true;
-            self.signal(now, row, Kind::Pause, post);
-            agenda.push(self.nics[number].drained - limit / 2, DRAINED | row as u64);
-        }
-        there
-    }
-
-    /// What waits for PCIe may have fallen to half.
-    pub(crate) fn on_drained(&mut self, now: u64, row: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
-        let nic = self.nics[self.ports[row].nic as usize];
-        let half = nic.drain.time(self.nics_buffer()) / 2;
-        if nic.drained.saturating_sub(now) > half {
-            agenda.push(nic.drained - half, DRAINED | row as u64);
-            return;
-        }
-        self.ports[row].pausing = false;
-        self.signal(now, row, Kind::Resume, post);
-    }
-
-    fn nics_buffer(&self) -> u64 {
-        self.worker.receive_buffer
-    }
-
-    /// Tells the leaf at a port to stop or to go on.
-    fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
-        let port = &self.ports[row].port;
-        let line = &port.line;
-        let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
-        let time = sent.saturating_add(line.propagation);
-        post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
-    }
-
     /// An acknowledgement, positive or not.
     pub(crate) fn on_answer(
         &mut self,
@@ -438,9 +388,13 @@ impl<C: Control> Host<C> {
         if !negative {
             post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
+        let since = sender.tries.since().ps();
         if sender.tries.answered(SimTime::from_ps(now)) {
             let job = shared.job_of(sender.queue_pair);
             self.words.push((now, Word::Incident(IncidentKind::Resumed(job))));
+        } else if negative && !shared.selective && shared.broken_between(since, now) {
+            // The answer to a packet behind those that were lost, before any timer told of them.
+            self.words.push((now, Word::Waited(shared.job_of(sender.queue_pair), since)));
         }
         let done = &mut self.worker.done;
         let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));

@@ -71,8 +71,13 @@ fn busy_and_idle_windows() {
     case.packets.keys.samples = Some(SimTime::from_ns(9_000));
     case.transport = Transport { timeout: 10, ..Transport::default() };
     let uplink = fabrics::links_of(&case.fabric, CableClass::LeafSpine)[0].cable();
-    case.faults = events(&[Outage { cable: uplink, from: SimTime::from_ns(5_000), until: SimTime::NEVER }]);
-    case.reaction = Reaction { detection: SimTime::from_ns(20_000), ..Reaction::INSTANT };
+    case.faults = events(&[Outage {
+        cable: uplink,
+        from: SimTime::from_ns(5_000),
+        until: SimTime::NEVER,
+        silent: false,
+    }]);
+    case.reaction = Reaction { detection: SimTime::from_ns(20_000).into(), ..Reaction::INSTANT };
     let log = assert_alike("and one that waits for its timer", &case);
     assert!(kit::packets(&log).counts.ack_timeouts > 0);
 }
@@ -119,13 +124,15 @@ fn faults_and_troubles() {
         let mut case = permuted(2_000_000);
         (case.routing.balancer, case.transport) = (balancer, transport);
         let uplinks = fabrics::links_of(&case.fabric, CableClass::LeafSpine);
-        let outage = |row: usize, from, until| Outage { cable: uplinks[row].cable(), from, until };
+        let outage =
+            |row: usize, from, until| Outage { cable: uplinks[row].cable(), from, until, silent: false };
         case.faults = events(&[
             outage(0, us(30_000), SimTime::NEVER),
             outage(6, us(50_000), us(150_000)),
             outage(13, us(60_000), us(61_000)),
         ]);
-        case.reaction = Reaction { detection: us(10_000), ecmp_regroup: us(5_000), ..Reaction::INSTANT };
+        case.reaction =
+            Reaction { detection: us(10_000).into(), ecmp_regroup: us(5_000).into(), ..Reaction::INSTANT };
         case.packets.troubles = vec![Troubled {
             from: us(20_000),
             until: us(90_000),

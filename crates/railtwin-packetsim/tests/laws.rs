@@ -38,7 +38,7 @@ fn trouble(case: &mut Case, trouble: Trouble) {
 }
 
 fn strike(case: &mut Case, link: LinkId, from: SimTime, until: SimTime) {
-    case.faults = events(&[Outage { cable: link.cable(), from, until }]);
+    case.faults = events(&[Outage { cable: link.cable(), from, until, silent: false }]);
 }
 
 /// All payload arrived, each byte once; `messages` are those of every flow.
@@ -320,7 +320,7 @@ fn a_queue_pair_moves_when_switches_follow_new_routes() {
     let whole = run(&case).end;
     let link = path(&case)[1];
     strike(&mut case, link, us(100), SimTime::NEVER);
-    case.reaction = Reaction { detection: us(30), ecmp_regroup: us(20), ..Reaction::INSTANT };
+    case.reaction = Reaction { detection: us(30).into(), ecmp_regroup: us(20).into(), ..Reaction::INSTANT };
     let log = run(&case);
     let counts = packets(&log).counts;
     println!("moved: {} us later, {counts:?}", (log.end - whole).seconds() * 1e6);
@@ -338,7 +338,8 @@ fn a_short_cut_during_pauses_leaves_nobody_paused_for_ever() {
     let mut case = pairs(fabric, &sources, 1_000_000);
     let buffer = Buffer::Shared { bytes: 700_000, reserved: 10_000, alpha: 0.125 };
     case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);
-    (case.transport, case.reaction) = (QUICK, Reaction { detection: us(100_000), ..Reaction::INSTANT });
+    (case.transport, case.reaction) =
+        (QUICK, Reaction { detection: us(100_000).into(), ..Reaction::INSTANT });
     for link in fabrics::links_of(&case.fabric, CableClass::LeafSpine).into_iter().step_by(2) {
         strike(&mut case, link, us(200), us(260));
         let log = run(&case);

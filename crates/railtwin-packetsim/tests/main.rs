@@ -11,4 +11,5 @@ mod dynamic_split;
 mod kit;
 mod laws;
 mod outages;
+mod stalls;
 mod troubles;

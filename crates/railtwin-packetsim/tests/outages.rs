@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use railtwin_engine::fault::events;
 use railtwin_engine::packet::{CongestionControl, Dcqcn, Hpcc, Trimmed};
-use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, RunLog, Transport};
+use railtwin_engine::{
+    Balancer, Case, Engine, IncidentKind, LacpRate, Outage, Reaction, Resume, RunLog, Transport,
+};
 use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
@@ -36,8 +38,12 @@ fn cable(fabric: &Arc<Fabric>, class: CableClass, which: usize) -> CableId {
 }
 
 fn cut(case: &mut Case, cable: CableId, from: u64, until: Option<u64>) {
+    strike(case, cable, (from, until), false);
+}
+
+fn strike(case: &mut Case, cable: CableId, (from, until): (u64, Option<u64>), silent: bool) {
     let until = until.map_or(SimTime::NEVER, SimTime::from_ps);
-    case.faults = events(&[Outage { cable, from: SimTime::from_ps(from), until }]);
+    case.faults = events(&[Outage { cable, from: SimTime::from_ps(from), until, silent }]);
 }
 
 fn both(case: &Case) -> [RunLog; 2] {
@@ -93,7 +99,7 @@ fn only_a_retransmission_ends_the_wait_for_a_path_that_comes_back() {
                 case.transport = Transport { timeout, ..Transport::default() };
                 let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
                 cut(&mut case, uplink, from, Some(from + seconds * SECOND));
-                let back = seconds * SECOND + case.reaction.convergence.ps();
+                let back = seconds * SECOND + case.reaction.convergence.most().ps();
                 assert_law(&case, Some(back), &format!("timeout {timeout}, {seconds} s from {from} ps"));
             }
         }
@@ -132,6 +138,51 @@ fn a_port_of_a_nic_is_found_again_when_it_is_back_in_its_bond() {
 }
 
 #[test]
+fn a_silent_cable_is_used_until_a_protocol_misses_its_messages() {
+    for (lacp_rate, bfd) in [(LacpRate::Slow, None), (LacpRate::Fast, Some(SimTime::from_ps(SECOND)))] {
+        let noticed = bfd.is_some();
+        for (class, rejoin) in [(CableClass::LeafSpine, "routes"), (CableClass::Access, "bond")] {
+            let mut case = lone_path();
+            case.reaction = Reaction { lacp_rate, bfd, ..Reaction::default() };
+            let dead = cable(&case.fabric, class, 0);
+            strike(&mut case, dead, (US, Some(US + 10 * SECOND)), true);
+            let Reaction { lacp, arp, convergence, .. } = case.reaction;
+            let later = match (noticed, class) {
+                (false, _) => SimTime::ZERO,
+                (true, CableClass::Access) => lacp + arp,
+                (true, _) => convergence.most(),
+            };
+            let words = format!("{class:?} by {rejoin}, {lacp_rate} {bfd:?}");
+            assert_law(&case, Some(10 * SECOND + later.ps()), &words);
+        }
+    }
+}
+
+#[test]
+fn both_engines_leave_a_silent_port_when_its_bond_has_missed_three_messages() {
+    // Two ports on two leaves: what the silent one holds goes on by the other one, with the timer in both engines.
+    let mut case =
+        pairs(fabrics::hpn(fabrics::dual_port(100), 2, 2, 2).build().unwrap(), &[(0, 2)], 4_000_000);
+    // A timer of 4.3 s: the first finds the other port, which the bond chose after 2 to 3 s.
+    case.transport =
+        Transport { timeout: 18, timeout_factor: 4, resume: Resume::Timeout, ..Transport::default() };
+    case.reaction = Reaction { lacp_rate: LacpRate::Fast, ..Reaction::default() };
+    let port = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();
+    strike(&mut case, port, (5 * US, None), true);
+    let [flow, packet] = both(&case);
+    for (log, name) in [(&flow, "flow"), (&packet, "packet")] {
+        assert_eq!((log.unfinished, halts(log).len()), (0, 0), "{name}");
+        let law = case.transport.ack_timeout().ps();
+        assert!(
+            (law..law + 10 * REST).contains(&log.end.ps()),
+            "{name} {} not {}",
+            log.end,
+            SimTime::from_ps(law)
+        );
+    }
+}
+
+#[test]
 fn the_law_holds_for_every_transport() {
     let controls = [
         CongestionControl::None,
@@ -150,7 +201,7 @@ fn the_law_holds_for_every_transport() {
                 (case.routing.balancer, case.packets.keys.congestion_control) = (balancer, control);
                 let uplink = cable(&case.fabric, CableClass::LeafSpine, 0);
                 cut(&mut case, uplink, from, until);
-                let back = until.map(|until| until + case.reaction.convergence.ps());
+                let back = until.map(|until| until + case.reaction.convergence.most().ps());
                 assert_law(&case, back, &format!("{balancer:?} {control:?} {from} {until:?}"));
             }
         }
@@ -174,7 +225,8 @@ fn what_was_lost_on_the_way_back_is_asked_for_again() {
     cut(&mut case, uplink, first + 100, Some(5 * SECOND));
     let log = PacketEngine::default().run(&case, 0);
     assert_eq!((log.unfinished, log.times.end[0].ps()), (0, first));
-    let tries = (5 * SECOND + case.reaction.convergence.ps()).div_ceil(case.transport.ack_timeout().ps());
+    let tries =
+        (5 * SECOND + case.reaction.convergence.most().ps()).div_ceil(case.transport.ack_timeout().ps());
     let law = tries * case.transport.ack_timeout().ps();
     assert!((law..law + REST).contains(&log.end.ps()), "{}", log.end);
     // Where nothing comes after it, the job has ended, and a queue pair that dies later halts nothing.

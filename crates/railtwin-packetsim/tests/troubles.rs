@@ -91,13 +91,14 @@ impl Draw {
             case.packets.tiers.iter_mut().for_each(|tier| tier.buffer = buffer);
         }
         (case.transport, case.reaction) =
-            (QUICK, Reaction { detection: us(self.detection), ..Reaction::INSTANT });
+            (QUICK, Reaction { detection: us(self.detection).into(), ..Reaction::INSTANT });
         let mut cables = fabrics::links_of(&case.fabric, CableClass::LeafSpine);
         cables.extend(fabrics::links_of(&case.fabric, CableClass::Access));
         let outages = self.outages.iter().map(|(which, from, length)| Outage {
             cable: which.get(&cables).cable(),
             from: us(*from),
             until: us(from + length),
+            silent: false,
         });
         case.faults = events(&outages.collect::<Vec<_>>());
         if self.loss > 0.0 {
@@ -141,7 +142,7 @@ fn what_is_sent_while_there_is_no_way_is_lost_and_sent_again_after_a_timeout() {
     let mut case = cases::messages(case, &[(0, 2, 4_096, us(50))]);
     let there = run(&case).end - us(50);
     for cable in fabrics::links_of(&case.fabric, CableClass::LeafSpine) {
-        case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100) }]);
+        case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100), silent: false }]);
         let log = run(&case);
         assert_eq!(log.end, us(50) + case.transport.ack_timeout() + there);
         assert_eq!((packets(&log).counts.lost, packets(&log).counts.sent_again), (1, 1));
@@ -164,8 +165,9 @@ fn queue_pairs_of_a_cut_port_go_on_by_the_other() {
     case.routing.queue_pairs = 8;
     let whole = run(&case);
     let ports = fabrics::links_of(&case.fabric, CableClass::Access);
-    case.faults = events(&[Outage { cable: ports[0].cable(), from: us(100), until: SimTime::NEVER }]);
-    case.reaction = Reaction { detection: us(20), ..Reaction::INSTANT };
+    case.faults =
+        events(&[Outage { cable: ports[0].cable(), from: us(100), until: SimTime::NEVER, silent: false }]);
+    case.reaction = Reaction { detection: us(20).into(), ..Reaction::INSTANT };
     case.transport = QUICK;
     let log = run(&case);
     let ratio = log.end.seconds() / whole.end.seconds();

@@ -1,7 +1,7 @@
 //! The check of a tree against the description of its keys: every problem at its place.
 use std::ops::Range;
 
-use railtwin_units::{Bytes, QuantityError, Rate, SimTime};
+use railtwin_units::{Bytes, QuantityError, Rate, SimTime, TimeRange};
 
 use crate::error::Problem;
 use crate::expect::Amount;
@@ -226,6 +226,7 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
         }
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
+        (Kind::TimeRange, Value::Text(text)) => text.parse::<TimeRange>().map(|_| ()).map_err(refused),
         (Kind::Span, Value::Text(text)) => {
             let time: SimTime = text.parse().map_err(refused)?;
             plain(time > SimTime::ZERO, "cannot be 0 s")
@@ -247,7 +248,12 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(*zero || rate > Rate::ZERO, "cannot be zero")
         }
         (
-            Kind::Time | Kind::Span | Kind::Size { .. } | Kind::SizeIn(..) | Kind::Rate { .. },
+            Kind::Time
+            | Kind::TimeRange
+            | Kind::Span
+            | Kind::Size { .. }
+            | Kind::SizeIn(..)
+            | Kind::Rate { .. },
             Value::Integer(_) | Value::Float(_),
         ) => plain(false, "is a number without a unit"),
         (_, Value::List(_)) if !axis => plain(false, "is a list, not one value"),
@@ -287,6 +293,9 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Whole(least, most) => format!("write a whole number from {least} to {most}"),
         Kind::Share(above, most) => format!("write a number above {above} and up to {most}"),
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
+        Kind::TimeRange => {
+            format!("write a time or a range as text, such as {name} = \"10 ms\" or \"5 ms to 20 ms\"")
+        }
         Kind::Span => format!("write a time above zero as text, such as {name} = \"100 us\""),
         Kind::SizeIn(least, most) => {
             format!("write a size from {} to {} as text", Bytes(*least).shortest(), Bytes(*most).shortest())

@@ -96,6 +96,7 @@ fn kind(of: &'static Kind) -> Value {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": most })
         }
         Kind::Time | Kind::Span => quantity("1.5 us"),
+        Kind::TimeRange => json!({ "type": "string", "examples": ["10 ms", "5 ms to 20 ms"] }),
         Kind::Size { .. } | Kind::SizeIn(..) => quantity("64 MiB"),
         Kind::Rate { .. } => quantity("400 Gbps"),
         Kind::Amount => json!({ "type": ["number", "string"] }),

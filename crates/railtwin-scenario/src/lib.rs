@@ -57,7 +57,7 @@ pub use railtwin_engine::packet::{
     Admission, CongestionControl, Credit, Dcqcn, Ecn, Hpcc, NicLimits, Packets, Priority, Trimmed,
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
-pub use railtwin_engine::{Balancer, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};
+pub use railtwin_engine::{Balancer, LacpRate, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};
 pub use railtwin_fabric::HostSpec;
 pub use railtwin_fabric::preset::{Preset, Tier2};
 pub use railtwin_routing::Seeds;

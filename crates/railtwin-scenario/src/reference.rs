@@ -89,6 +89,9 @@ fn of(kind: &Kind) -> String {
         Kind::Whole(least, most) => format!("whole number, {least} to {most}"),
         Kind::Share(above, most) => format!("number above {above}, up to {most}"),
         Kind::Time => "time, such as `\"1.5 us\"`".to_owned(),
+        Kind::TimeRange => {
+            "time, or a range of which all are as likely, such as `\"5 ms to 20 ms\"`".to_owned()
+        }
         Kind::Span => "time above zero, such as `\"1.5 us\"`".to_owned(),
         Kind::SizeIn(least, most) => {
             format!("size, {} to {}", Bytes(*least).shortest(), Bytes(*most).shortest())

@@ -1,8 +1,8 @@
 //! Faults by name: what goes down with what, repairs, flaps, overlaps, and names that are not there.
 #![allow(clippy::unwrap_used, clippy::result_large_err, reason = "a test")]
 use railtwin_engine::{Case, Resume};
-use railtwin_scenario::{Scenario, ScenarioError, Source};
-use railtwin_units::SimTime;
+use railtwin_scenario::{LacpRate, Scenario, ScenarioError, Source};
+use railtwin_units::{SimTime, TimeRange};
 
 const HEAD: &str = "schema = 1\nname = \"a\"\nfabric = { preset = \"hpn\", segments = 2, hosts = 2, \
                     spare_hosts = 0, spines = 2 }\n";
@@ -62,6 +62,59 @@ fn a_flap_goes_down_again_and_again() {
     let told: Vec<String> =
         events(&[flap]).iter().map(|event| event.replace(" leaf-0:uplink-0", "")).collect();
     assert_eq!(told, ["1 down", "3 up", "11 down", "13 up", "21 down", "23 up"]);
+}
+
+#[test]
+fn what_keeps_its_carrier_is_silent() {
+    let silent = "at = \"1 s\"\nuntil = \"5 s\"\nleaf = \"leaf-0\"\nkind = \"down\"\ncarrier = true";
+    let cable =
+        "at = \"2 s\"\nuntil = \"3 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"down\"\ncarrier = false";
+    let all = events(&[silent, cable]);
+    let own: Vec<_> = all.iter().filter_map(|event| event.split_once(" leaf-0:uplink-0 ")).collect();
+    assert_eq!(own, [("1", "silent"), ("2", "down"), ("3", "silent"), ("5", "up")]);
+    let flap = "at = \"1 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"flap\"\nlength = \"2 s\"\ncarrier = true";
+    assert_eq!(events(&[flap]), ["1 leaf-0:uplink-0 silent", "3 leaf-0:uplink-0 up"]);
+    let slow =
+        "[[fault]]\nat = \"1 s\"\nleaf = \"leaf-0\"\nkind = \"slow\"\ncapacity = 0.5\ncarrier = true\n";
+    let error = resolve(slow).unwrap_err().to_string();
+    let message = "`slow` has no `carrier`; leave it away, or write kind = \"down\" or \"flap\"";
+    assert!(error.contains(message) && error.starts_with("a.toml:9:"), "{error}");
+}
+
+#[test]
+fn stages_are_times_or_ranges() {
+    let ms = |ms: u64| SimTime::from_ns(ms * 1_000_000);
+    let text = "[reaction]\ndetection = \"5 ms to 20 ms\"\nconvergence = \"1 s\"\nlacp_rate = \"fast\"\n\
+                bgp_hold = \"9 s\"\nbfd = \"150 ms\"\n";
+    let reaction = railtwin_engine::Reaction {
+        detection: TimeRange::between(ms(5), ms(20)),
+        convergence: ms(1_000).into(),
+        lacp_rate: LacpRate::Fast,
+        bgp_hold: ms(9_000),
+        bfd: Some(ms(150)),
+        ..Default::default()
+    };
+    assert_eq!(resolve(text).unwrap().reaction, reaction);
+    for (line, message) in [
+        (
+            "detection = \"20 ms to 5 ms\"",
+            "\"20 ms to 5 ms\" is not a range of times; write a time such as \"10 ms\"",
+        ),
+        (
+            "withdrawal = \"5 to 6 ms\"",
+            "\"5 to 6 ms\" is not a range of times; write a time such as \"10 ms\"",
+        ),
+        (
+            "ecmp_regroup = 5",
+            "`ecmp_regroup` is a number without a unit; write a time or a range as text, such as",
+        ),
+        ("lacp_rate = \"1 s\"", "accepted are fast, slow"),
+        ("bgp_hold = \"0 s\"", "`bgp_hold` cannot be 0 s; write a time above zero"),
+        ("bfd = \"0 s\"", "`bfd` cannot be 0 s; write a time above zero"),
+    ] {
+        let error = resolve(&format!("[reaction]\n{line}\n")).unwrap_err().to_string();
+        assert!(error.contains(message) && error.starts_with("a.toml:5:"), "{error}");
+    }
 }
 
 #[test]

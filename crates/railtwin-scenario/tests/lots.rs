@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use railtwin_scenario::{FaultKind, FaultRule, Scenario, keys};
 use railtwin_units::keys::{Key, Kind, Table, Variant};
-use railtwin_units::{Bytes, Rate, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime, TimeRange};
 use toml::Value;
 
 /// What a scenario cannot do without.
@@ -40,6 +40,11 @@ fn value(kind: &'static Kind) -> BoxedStrategy<Value> {
             inside.prop_map(Value::from).boxed()
         }
         Kind::Time => time.boxed(),
+        Kind::TimeRange => (0u64..1 << 40, 0u64..1 << 40)
+            .prop_map(|(one, other)| {
+                TimeRange::between(SimTime::from_ps(one), SimTime::from_ps(other)).exact().into()
+            })
+            .boxed(),
         Kind::Span => (1u64..1 << 52).prop_map(|ps| SimTime::from_ps(ps).exact().into()).boxed(),
         Kind::SizeIn(least, most) => {
             let small = (*most).min(least.saturating_add(1 << 16));

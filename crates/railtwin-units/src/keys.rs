@@ -38,6 +38,8 @@ pub enum Kind {
     Time,
     /// A time above zero.
     Span,
+    /// A time with its unit, or a range of times.
+    TimeRange,
     /// A size above zero, or from zero.
     Size {
         /// Whether zero is one.

@@ -1,6 +1,7 @@
 //! Ground of railtwin: what everything else is counted in.
 //!
 //! * [`SimTime`]: a moment or a span of simulated time, whole picoseconds.
+//! * [`TimeRange`]: a span that is not known to the point.
 //! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
 //! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
 //! * [`choice!`]: one of a few words.
@@ -24,10 +25,12 @@ pub mod id;
 pub mod keys;
 mod one_of;
 pub mod quantity;
+mod range;
 mod section;
 pub mod stream;
 pub mod text;
 mod variants;
 
 pub use quantity::{Bytes, Rate, SimTime};
+pub use range::TimeRange;
 pub use text::QuantityError;

@@ -17,6 +17,14 @@ pub struct QuantityError {
     accepted: &'static str,
 }
 
+impl QuantityError {
+    /// Of a text that is neither a time nor a range of times.
+    pub(crate) fn of_range(text: &str) -> Self {
+        let accepted = "a time such as \"10 ms\", or two with the shorter first, such as \"5 ms to 20 ms\"";
+        Self { what: "range of times", found: text.to_owned(), accepted }
+    }
+}
+
 impl fmt::Display for QuantityError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, found, accepted } = self;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
 use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId, NONE};
-use railtwin_units::stream;
+use railtwin_units::{SimTime, stream};
 use serde_json::{Value, json};
 
 use crate::columns::{PageTable, u32_column};
@@ -169,10 +169,17 @@ impl<'a> Paths<'a> {
             self.log.incidents[epoch.incidents.clone()].iter().map(|i| words(self.case, i)).collect();
         json!({
             "at_ps": epoch.at.ps() as f64,
-            "routes_ps": self.case.reaction.complete_after(epoch.at).ps() as f64,
+            "routes_ps": self.routes_complete(epoch.at).ps() as f64,
             "what": what.join(", "),
             "stayed": epoch.stayed, "moved": epoch.moved, "lost": epoch.lost, "found": epoch.found,
         })
+    }
+
+    /// When all switches follow what happened to cables at `at`, at the latest.
+    fn routes_complete(&self, at: SimTime) -> SimTime {
+        let here = self.case.faults.iter().filter(|fault| fault.at == at);
+        let after = here.map(|fault| self.case.reaction.complete_after(at, fault.state));
+        after.max().unwrap_or(at)
     }
 
     /// Lists of different lengths: `start` has one entry more than there are lists. Each row once in a list, as

@@ -221,7 +221,7 @@ fn down_at(faults: &[Fault], now: SimTime) -> Vec<LinkId> {
     let mut down = std::collections::BTreeSet::new();
     for fault in faults.iter().filter(|fault| fault.at <= now) {
         match fault.state {
-            CableState::Down => down.insert(fault.cable),
+            CableState::Down | CableState::Silent => down.insert(fault.cable),
             CableState::Up => down.remove(&fault.cable),
         };
     }

@@ -81,6 +81,19 @@ fn bases() -> Vec<String> {
              channel = \"4 Gbps\"\nchannel_bytes = \"300 kB\"\n"
         ),
         format!(
+            "{four}{ring}{shift}{quick}bgp_hold = \"60 us\"\nbfd = \"40 us\"\n[routing]\nqueue_pairs = 4\n[[fault]]\n\
+             at = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
+            "{four}{ring}{shift}{quick}bgp_hold = \"60 us\"\n[routing]\nqueue_pairs = 4\n[[fault]]\n\
+             at = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
+            "{hpn}[reaction]\nlacp_rate = \"fast\"\n[[job]]\nname = \"all\"\nhosts = 4\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n\
+             [[fault]]\nat = \"2 us\"\nport = \"host-1/nic-0:port-0\"\nkind = \"down\"\ncarrier = true\n"
+        ),
+        format!(
             "{hpn}[fabric.host]\nmodel = \"hgx-h800\"\nnic_ports = 2\n[[job]]\nhosts = 2\nplacement = \"spread\"\n{exchange}"
         ),
         format!(
@@ -203,7 +216,9 @@ fn others(kind: &'static Kind, now: Option<&Value>) -> Vec<Value> {
             let near = [0.01, 0.1, 0.3, 0.6, 0.99, 1.5, 4.0, 1e3, 1e12];
             near.into_iter().filter(|n| above < n && n <= most).map(Value::from).collect()
         }
-        Kind::Time | Kind::Span => texts(&["1 ns", "1 us", "7 us", "40 us", "1 ms", "20 ms", "1 s"]),
+        Kind::Time | Kind::TimeRange | Kind::Span => {
+            texts(&["1 ns", "1 us", "7 us", "40 us", "1 ms", "20 ms", "1 s"])
+        }
         Kind::Size { .. } | Kind::SizeIn(..) => {
             texts(&["0 B", "1 kB", "5 kB", "9 kB", "30 kB", "90 kB", "700 kB", "3 MB"])
         }

@@ -22,15 +22,17 @@ pub use aftermath::{Aftermath, News};
 pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
 pub use outage::{Outage, events};
-pub use reaction::Reaction;
+pub use reaction::{LacpRate, Reaction};
 pub use timeline::{Change, Moment, View, timeline};
 pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// What becomes of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CableState {
-    /// It carries nothing in either direction.
+    /// It carries nothing in either direction, and its ports see no light.
     Down,
+    /// It carries nothing in either direction, and its ports take it for up: only protocols that hear nothing tell.
+    Silent,
     /// It is mended.
     Up,
 }

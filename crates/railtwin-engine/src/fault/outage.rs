@@ -6,7 +6,7 @@ use railtwin_units::SimTime;
 
 use super::{CableState, Fault};
 
-/// A reason for a cable to be down, for a while.
+/// A reason for a cable to carry nothing, for a while.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Outage {
     /// Which cable.
@@ -15,35 +15,36 @@ pub struct Outage {
     pub from: SimTime,
     /// When this reason is gone; [`SimTime::NEVER`] when it stays.
     pub until: SimTime,
+    /// Whether the cable keeps its carrier, so that its ports take it for up.
+    pub silent: bool,
 }
 
-/// The events of every cable in order of time: a cable is up only while no outage holds it down. Outages that
-/// touch are one.
+/// The events of every cable in order of time: a cable is up only while no outage holds it down, and has its carrier
+/// only while all that do are silent. Outages that touch are one.
 pub fn events(outages: &[Outage]) -> Vec<Fault> {
-    let mut by_cable: BTreeMap<CableId, Vec<(SimTime, SimTime)>> = BTreeMap::new();
+    // By cable and time, how many outages of each sort begin or end.
+    let mut turns: BTreeMap<CableId, BTreeMap<SimTime, [i64; 2]>> = BTreeMap::new();
     for outage in outages.iter().filter(|outage| outage.from < outage.until) {
-        by_cable.entry(outage.cable).or_default().push((outage.from, outage.until));
+        let of_cable = turns.entry(outage.cable).or_default();
+        for (at, by) in [(outage.from, 1), (outage.until, -1)] {
+            of_cable.entry(at).or_default()[usize::from(outage.silent)] += by;
+        }
     }
     let mut events = Vec::new();
-    for (cable, mut spans) in by_cable {
-        spans.sort_unstable();
-        let mut spans = spans.into_iter();
-        let Some(mut span) = spans.next() else { continue };
-        let mut close = |(from, until)| {
-            events.push(Fault { at: from, cable, state: CableState::Down });
-            if until < SimTime::NEVER {
-                events.push(Fault { at: until, cable, state: CableState::Up });
+    for (cable, turns) in turns {
+        let (mut open, mut was) = ([0, 0], CableState::Up);
+        for (at, [down, silent]) in turns {
+            open = [open[0] + down, open[1] + silent];
+            let state = match open {
+                [0, 0] => CableState::Up,
+                [0, _] => CableState::Silent,
+                _ => CableState::Down,
+            };
+            if state != was && at < SimTime::NEVER {
+                events.push(Fault { at, cable, state });
             }
-        };
-        for (from, until) in spans {
-            if from <= span.1 {
-                span.1 = span.1.max(until);
-            } else {
-                close(span);
-                span = (from, until);
-            }
+            was = state;
         }
-        close(span);
     }
     events.sort_unstable();
     events
@@ -53,23 +54,46 @@ pub fn events(outages: &[Outage]) -> Vec<Fault> {
 mod tests {
     use super::*;
 
+    fn told(outages: &[(u32, u64, u64, bool)]) -> Vec<(u64, u32, &'static str)> {
+        let time = |ns: u64| if ns == u64::MAX { SimTime::NEVER } else { SimTime::from_ns(ns) };
+        let outages: Vec<Outage> = outages
+            .iter()
+            .map(|&(cable, from, until, silent)| Outage {
+                cable: CableId(cable),
+                from: time(from),
+                until: time(until),
+                silent,
+            })
+            .collect();
+        let word = |state| match state {
+            CableState::Down => "down",
+            CableState::Silent => "silent",
+            CableState::Up => "up",
+        };
+        events(&outages).iter().map(|e| (e.at.ps() / 1000, e.cable.0, word(e.state))).collect()
+    }
+
     #[test]
     fn a_cable_is_up_only_when_nothing_holds_it_down() {
-        let ns = SimTime::from_ns;
-        let outage = |cable, from, until| Outage { cable: CableId(cable), from: ns(from), until };
-        let events = events(&[
-            outage(1, 50, ns(150)),
-            outage(1, 0, ns(100)),
-            outage(1, 150, ns(160)),
-            outage(1, 300, SimTime::NEVER),
-            outage(0, 7, ns(7)),
-            outage(0, 400, ns(410)),
+        let told = told(&[
+            (1, 50, 150, false),
+            (1, 0, 100, false),
+            (1, 150, 160, false),
+            (1, 300, u64::MAX, false),
+            (0, 7, 7, false),
+            (0, 400, 410, false),
         ]);
-        let told: Vec<_> = events
-            .iter()
-            .map(|e| (e.at.ps() / 1000, e.cable.0, if e.state == CableState::Up { "up" } else { "down" }))
-            .collect();
         let expected = [(0, 1, "down"), (160, 1, "up"), (300, 1, "down"), (400, 0, "down"), (410, 0, "up")];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_cable_is_silent_only_while_nothing_takes_its_carrier() {
+        // Silent from 10 on, without carrier from 20 to 30, well at 40; then the other way round.
+        let told =
+            told(&[(0, 10, 40, true), (0, 20, 30, false), (0, 50, 60, false), (0, 60, u64::MAX, true)]);
+        let expected = [(10, 0, "silent"), (20, 0, "down"), (30, 0, "silent"), (40, 0, "up")];
+        assert_eq!(told[..4], expected);
+        assert_eq!(told[4..], [(50, 0, "down"), (60, 0, "silent")]);
     }
 }

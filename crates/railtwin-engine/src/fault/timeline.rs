@@ -9,9 +9,12 @@
 //! | switch to a switch below, or to a NIC | everybody, by routes | `detection + withdrawal + convergence` |
 //! | the same with another cable between the two | that switch | `detection + ecmp_regroup` |
 //!
+//! `detection` is of a cable that lost its carrier. One that is silent is given up by each end for itself, after what
+//! [`Reaction::silence`] says.
+//!
 //! So one set of avoided links says both what a switch knows of its own ports and what others know by BGP.
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, TimeRange};
 
 use super::{CableState, Fault, Reaction};
 
@@ -56,21 +59,45 @@ struct Dark {
     from: SimTime,
     /// When both links carry again.
     until: SimTime,
+    /// When the ports that send into the cable forward and backward know of it; [`SimTime::NEVER`] where one does not.
+    noticed: [SimTime; 2],
+}
+
+/// What is drawn for the faults of one cable: names go by the cable and the moment, so that one more fault elsewhere
+/// changes nothing here.
+#[derive(Clone, Copy, Debug)]
+struct Lots {
+    seed: u64,
+    cable: CableId,
+}
+
+impl Lots {
+    /// The time that `stage` takes after what happened at `at`.
+    fn draw(self, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
+        range.draw(self.seed, || format!("reaction/{stage}/{}/{}", self.cable.0, at.ps()))
+    }
+
+    /// The same where each of the cable's links has its own.
+    fn draw_of(self, link: LinkId, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
+        range.draw(self.seed, || format!("reaction/{stage}/link/{}/{}", link.0, at.ps()))
+    }
 }
 
 /// Everything that faults bring about, in order of time; `faults` in order of time for each cable. What is
-/// down from time zero on was down long before: it is avoided from the start.
-pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction) -> Vec<Moment> {
+/// down from time zero on was down long before: it is avoided from the start. `seed` is of the replicate: what the
+/// reaction has as ranges is drawn from it.
+pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction, seed: u64) -> Vec<Moment> {
     let mut sorted = faults.to_vec();
     sorted.sort_by_key(|fault| (fault.cable, fault.at));
     let mut moments = Vec::new();
     for life in sorted.chunk_by(|a, b| a.cable == b.cable) {
         let cable = life[0].cable;
+        let lots = Lots { seed, cable };
         moments.extend(
             life.iter().map(|fault| Moment { at: fault.at, change: Change::Struck(cable, fault.state) }),
         );
-        let dark = darkness(life, fabric.cable_class(cable) == CableClass::Access, reaction);
-        for Dark { from, until } in &dark {
+        let dark = darkness(life, fabric.cable_class(cable) == CableClass::Access, reaction, lots);
+        for Dark { from, until, .. } in &dark {
             moments.push(Moment { at: *from, change: Change::Dies(cable) });
             if *until < SimTime::NEVER {
                 moments.push(Moment { at: *until, change: Change::Carries(cable) });
@@ -80,8 +107,10 @@ pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction) -> Vec<M
             continue;
         }
         for link in [cable.forward(), cable.backward()] {
-            for (view, stage) in stages(fabric, link, reaction) {
-                known(link, view, stage, &dark, &mut moments);
+            for (view, way, announced) in ways(fabric, link, reaction) {
+                let stage = |dark| stage(dark, link, way, announced, reaction, lots);
+                let stages: Vec<Stage> = dark.iter().map(stage).collect();
+                known(link, view, &dark, &stages, &mut moments);
             }
         }
     }
@@ -91,23 +120,30 @@ pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction) -> Vec<M
 
 /// When a cable carries nothing: from each fault to its repair, and for the cable of a NIC, once its loss was
 /// noticed, until the port is back in its bond. A fault before that begins it anew.
-fn darkness(life: &[Fault], access: bool, reaction: &Reaction) -> Vec<Dark> {
+fn darkness(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> Vec<Dark> {
     let mut all: Vec<Dark> = Vec::new();
-    let mut since = None;
-    for fault in life {
-        match (fault.state, since) {
-            (CableState::Down, None) => {
-                since = Some(fault.at);
+    let mut begun: Option<usize> = None;
+    for (row, fault) in life.iter().enumerate() {
+        match (fault.state, begun) {
+            (CableState::Down | CableState::Silent, None) => {
+                begun = Some(row);
+                let noticed = notices(&life[row..], access, reaction, lots);
                 match all.last_mut() {
-                    Some(last) if last.until >= fault.at => last.until = SimTime::NEVER,
-                    _ => all.push(Dark { from: fault.at, until: SimTime::NEVER }),
+                    // The port is not back in its bond yet.
+                    Some(last) if last.until >= fault.at => {
+                        last.until = SimTime::NEVER;
+                        for (at, again) in last.noticed.iter_mut().zip(noticed) {
+                            *at = again.min(*at);
+                        }
+                    }
+                    _ => all.push(Dark { from: fault.at, until: SimTime::NEVER, noticed }),
                 }
             }
-            (CableState::Up, Some(from)) => {
-                since = None;
+            (CableState::Up, Some(first)) => {
+                begun = None;
                 let last = all.last_mut().expect("a fault came before its repair");
-                let noticed = last.from < from || fault.at.since(from) >= reaction.detection;
-                let join = if access && noticed {
+                let known = last.noticed.iter().any(|&at| at <= fault.at);
+                let join = if access && (known || last.from < life[first].at) {
                     reaction.lacp.saturating_add(reaction.arp)
                 } else {
                     SimTime::ZERO
@@ -121,48 +157,103 @@ fn darkness(life: &[Fault], access: bool, reaction: &Reaction) -> Vec<Dark> {
     all
 }
 
-/// How long after a link died it is avoided, and how long after it carries again it is used.
+/// When the two ends of a cable know that it carries nothing, which it does from the first of these events to its
+/// repair: both by the loss of light, where that lasts, and each for itself by what it no longer hears.
+fn notices(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> [SimTime; 2] {
+    let from = life[0].at;
+    let mut noticed = [SimTime::NEVER; 2];
+    for (row, fault) in life.iter().enumerate() {
+        let next = life.get(row + 1).map_or(SimTime::NEVER, |next| next.at);
+        match fault.state {
+            CableState::Up => break,
+            CableState::Down => {
+                let seen = fault.at + lots.draw("detection", fault.at, reaction.detection);
+                if seen <= next {
+                    noticed = noticed.map(|at| at.min(seen));
+                }
+            }
+            // Messages have stayed away since the cable carries nothing, with light or without.
+            CableState::Silent => {
+                for (end, at) in ["forward", "backward"].iter().zip(&mut noticed) {
+                    let given_up = from + lots.draw(end, from, reaction.silence(access));
+                    if given_up <= next {
+                        *at = (*at).min(given_up.max(fault.at));
+                    }
+                }
+            }
+        }
+    }
+    noticed
+}
+
+/// Who chooses a link, and so what has to pass until it is avoided.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// The bond of the NIC that it leaves.
+    Bond,
+    /// The switch that it leaves, by its groups.
+    Here,
+    /// Everybody, by routes.
+    Everywhere,
+    /// Nobody, until the address of the NIC ages.
+    Aging,
+}
+
+/// When a link that died is avoided, and how long after it carries again it is used.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     avoided: SimTime,
     used: SimTime,
 }
 
-fn stages(fabric: &Fabric, link: LinkId, reaction: &Reaction) -> Vec<(View, Stage)> {
+/// `announced` says whether others use the link again by routes alone.
+fn stage(dark: &Dark, link: LinkId, way: Way, announced: bool, reaction: &Reaction, lots: Lots) -> Stage {
+    let Dark { from, noticed, .. } = *dark;
+    // The port that sends into the link is the one that has to know.
+    let noticed = noticed[usize::from(link != link.cable().forward())];
+    let draw = |stage: &str, range: TimeRange| lots.draw_of(link, stage, from, range);
+    let everywhere = || {
+        let withdrawn = draw("withdrawal", reaction.withdrawal);
+        withdrawn.saturating_add(draw("convergence", reaction.convergence))
+    };
+    let avoided = match way {
+        Way::Bond => noticed.saturating_add(draw("bond", reaction.lag_failover)),
+        Way::Here => noticed.saturating_add(draw("group", reaction.ecmp_regroup)),
+        Way::Everywhere => noticed.saturating_add(everywhere()),
+        Way::Aging => from.saturating_add(reaction.mac_aging),
+    };
+    let used = if announced { draw("return", reaction.convergence) } else { SimTime::ZERO };
+    Stage { avoided, used }
+}
+
+/// Who avoids a link, how, and whether its return has to be announced.
+fn ways(fabric: &Fabric, link: LinkId, reaction: &Reaction) -> Vec<(View, Way, bool)> {
     let (source, target) = (fabric.source(link), fabric.target(link));
-    let after =
-        |spans: &[SimTime]| spans.iter().fold(reaction.detection, |sum, &span| sum.saturating_add(span));
-    let here = after(&[reaction.ecmp_regroup]);
-    let everywhere = after(&[reaction.withdrawal, reaction.convergence]);
     let beside = fabric.neighbors(source).iter().filter(|(_, far)| *far == target).count() > 1;
-    let announced = reaction.convergence;
     let tier = |device: DeviceId| fabric.place(device).map_or(0, |place| place.tier);
     if fabric.kind(source) == DeviceKind::Nic {
-        let avoided = after(&[reaction.lag_failover]);
-        return vec![(View::All, Stage { avoided, used: SimTime::ZERO })];
+        return vec![(View::All, Way::Bond, false)];
     }
     if fabric.kind(target) != DeviceKind::Nic {
-        let avoided = if beside || tier(source) < tier(target) { here } else { everywhere };
-        return vec![(View::All, Stage { avoided, used: announced })];
+        let here = beside || tier(source) < tier(target);
+        return vec![(View::All, if here { Way::Here } else { Way::Everywhere }, true)];
     }
     // Towards a NIC. One that has no other leaf is also reached by the route to its subnet, which stays.
     let leaves =
         || fabric.neighbors(target).iter().filter(|(_, far)| fabric.kind(*far) == DeviceKind::Switch);
     let only = leaves().all(|(_, far)| *far == source);
-    let avoided = if beside { here } else { everywhere };
-    let routed = Stage { avoided, used: if only { SimTime::ZERO } else { announced } };
+    let way = if beside { Way::Here } else { Way::Everywhere };
     if reaction.arp_proxy || beside {
-        return vec![(View::All, routed)];
+        return vec![(View::All, way, !only)];
     }
-    let bridged = Stage { avoided: reaction.mac_aging, used: SimTime::ZERO };
-    vec![(View::Routed, routed), (View::Bridged, bridged)]
+    vec![(View::Routed, way, !only), (View::Bridged, Way::Aging, false)]
 }
 
 /// When a link is avoided and used again. A link that carries again before its loss is known was never avoided;
 /// one that dies again before it is used stays avoided.
-fn known(link: LinkId, view: View, stage: Stage, dark: &[Dark], moments: &mut Vec<Moment>) {
+fn known(link: LinkId, view: View, dark: &[Dark], stages: &[Stage], moments: &mut Vec<Moment>) {
     let mut open: Option<SimTime> = None;
-    for Dark { from, until } in dark {
+    for (Dark { from, until, .. }, stage) in dark.iter().zip(stages) {
         if open.is_some_and(|used| used >= *from) {
             open = Some(until.saturating_add(stage.used));
             continue;
@@ -170,7 +261,7 @@ fn known(link: LinkId, view: View, stage: Stage, dark: &[Dark], moments: &mut Ve
         if let Some(used) = open.take() {
             moments.push(Moment { at: used, change: Change::Used(link, view) });
         }
-        let avoided = if *from == SimTime::ZERO { *from } else { from.saturating_add(stage.avoided) };
+        let avoided = if *from == SimTime::ZERO { *from } else { stage.avoided };
         if avoided < *until {
             moments.push(Moment { at: avoided, change: Change::Avoided(link, view) });
             open = Some(until.saturating_add(stage.used));

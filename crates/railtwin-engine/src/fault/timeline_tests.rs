@@ -11,29 +11,36 @@ fn ms(ms: u64) -> SimTime {
 
 fn reaction() -> Reaction {
     Reaction {
-        detection: ms(1),
-        lag_failover: ms(2),
-        ecmp_regroup: ms(4),
-        withdrawal: ms(8),
-        convergence: ms(16),
+        detection: ms(1).into(),
+        lag_failover: ms(2).into(),
+        ecmp_regroup: ms(4).into(),
+        withdrawal: ms(8).into(),
+        convergence: ms(16).into(),
         arp_proxy: true,
         mac_aging: ms(1_000),
         lacp: ms(32),
         arp: ms(64),
+        ..Reaction::default()
     }
 }
 
 fn told(fabric: &Fabric, name: &str, spans: &[(u64, u64)], reaction: &Reaction) -> Vec<String> {
+    let loud: Vec<_> = spans.iter().map(|&(from, until)| (from, until, false)).collect();
+    told_of(fabric, name, &loud, reaction)
+}
+
+fn told_of(fabric: &Fabric, name: &str, spans: &[(u64, u64, bool)], reaction: &Reaction) -> Vec<String> {
     let cable = fabric.cable_named(name).unwrap();
     let outages: Vec<_> = spans
         .iter()
-        .map(|&(from, until)| crate::Outage { cable, from: ms(from), until: ms(until) })
+        .map(|&(from, until, silent)| crate::Outage { cable, from: ms(from), until: ms(until), silent })
         .collect();
     let word = |moment: &Moment| {
         let at = moment.at.ps() / MS;
         let way = |link: LinkId| if link == cable.forward() { "up" } else { "down" };
         match moment.change {
             Change::Struck(_, CableState::Down) => format!("{at} down"),
+            Change::Struck(_, CableState::Silent) => format!("{at} silent"),
             Change::Struck(_, CableState::Up) => format!("{at} up"),
             Change::Dies(_) => format!("{at} dies"),
             Change::Carries(_) => format!("{at} carries"),
@@ -41,7 +48,7 @@ fn told(fabric: &Fabric, name: &str, spans: &[(u64, u64)], reaction: &Reaction) 
             Change::Used(link, view) => format!("{at} {view:?} use {}", way(link)),
         }
     };
-    timeline(fabric, &crate::fault::events(&outages), reaction).iter().map(word).collect()
+    timeline(fabric, &crate::fault::events(&outages), reaction, 1).iter().map(word).collect()
 }
 
 fn hpn() -> Fabric {
@@ -102,7 +109,7 @@ fn without_an_arp_proxy_a_segment_waits_for_its_mac_table() {
 #[test]
 fn what_is_shorter_than_a_stage_never_passes_it() {
     // Shorter than detection: the port never leaves its bond.
-    let blink = Reaction { detection: ms(10), ..reaction() };
+    let blink = Reaction { detection: ms(10).into(), ..reaction() };
     assert_eq!(
         told(&hpn(), "host-0/nic-0:port-0", &[(100, 105)], &blink),
         ["100 down", "100 dies", "105 up", "105 carries"]
@@ -136,4 +143,77 @@ fn a_port_that_dies_before_routes_return_stays_avoided() {
     let told = told(&hpn(), "leaf-0:uplink-0", &[(100, 200), (210, 300)], &reaction());
     let known: Vec<_> = told.iter().filter(|word| word.contains("All")).collect();
     assert_eq!(known, ["105 All avoid up", "125 All avoid down", "316 All use up", "316 All use down"]);
+}
+
+/// Seconds, in a reaction whose LACP is fast and whose BGP holds for 9 s.
+fn quick() -> Reaction {
+    Reaction { lacp_rate: crate::LacpRate::Fast, bgp_hold: ms(9_000), ..reaction() }
+}
+
+/// When the lines with these words say that they happen, in ms.
+fn at(told: &[String], words: &str) -> u64 {
+    let line = told.iter().find(|line| line.ends_with(words)).unwrap_or_else(|| panic!("{words}: {told:?}"));
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_silent_cable_is_given_up_by_each_end_for_itself() {
+    // The bond of the NIC and the leaf miss three LACPDUs, each with the phase that the other sends with.
+    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 10_000, true)], &quick());
+    assert_eq!(told[..2], ["100 silent", "100 dies"]);
+    let (bond, leaf) = (at(&told, "All avoid up") - 2, at(&told, "All avoid down") - 8 - 16);
+    assert!((2_100..=3_100).contains(&bond) && (2_100..=3_100).contains(&leaf), "{told:?}");
+    assert_ne!(bond, leaf);
+    assert_eq!((at(&told, "10000 up"), at(&told, "carries")), (10_000, 10_096));
+    // Between switches BGP tells, or BFD.
+    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, true)], &quick());
+    assert!((6_100..=9_100).contains(&(at(&told, "All avoid up") - 4)), "{told:?}");
+    let bfd = Reaction { bfd: Some(ms(150)), ..quick() };
+    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, true)], &bfd);
+    assert!((200..=250).contains(&(at(&told, "All avoid up") - 4)), "{told:?}");
+    assert!((200..=250).contains(&(at(&told, "All avoid down") - 8 - 16)), "{told:?}");
+}
+
+#[test]
+fn a_silent_cable_that_is_mended_before_two_periods_never_left_its_bond() {
+    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 2_000, true)], &quick());
+    assert_eq!(told, ["100 silent", "100 dies", "2000 up", "2000 carries"]);
+}
+
+#[test]
+fn what_is_silent_and_loses_its_light_is_noticed_by_what_comes_first() {
+    let spans = |loud: (u64, u64)| [(100, 9_000, true), (loud.0, loud.1, false)];
+    let early = told_of(&hpn(), "host-0/nic-0:port-0", &spans((500, 600)), &quick());
+    assert_eq!((at(&early, "All avoid up"), at(&early, "All avoid down")), (503, 525));
+    assert_eq!(early.iter().filter(|line| line.ends_with("dies")).count(), 1, "{early:?}");
+    // Light that is away for less than detection takes tells nothing; what was not heard still does.
+    let slow = Reaction { detection: ms(200).into(), ..quick() };
+    let blink = told_of(&hpn(), "host-0/nic-0:port-0", &spans((500, 600)), &slow);
+    assert!((2_102..=3_102).contains(&at(&blink, "All avoid up")), "{blink:?}");
+    // Silence after the light was away counts from when nothing came any more.
+    let after = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 150, false), (150, 9_000, true)], &slow);
+    assert!((2_102..=3_102).contains(&at(&after, "All avoid up")), "{after:?}");
+}
+
+#[test]
+fn a_range_is_drawn_for_each_cable_and_each_fault() {
+    let fabric = hpn();
+    let reaction = Reaction { detection: TimeRange::between(ms(5), ms(20)), ..reaction() };
+    let cables: Vec<CableId> =
+        fabric.cables().filter(|&cable| fabric.cable_class(cable) == CableClass::Access).collect();
+    let avoided = |cables: &[CableId], seed| -> Vec<u64> {
+        let outage = |&cable| crate::Outage { cable, from: ms(100), until: SimTime::NEVER, silent: false };
+        let events = crate::fault::events(&cables.iter().map(outage).collect::<Vec<_>>());
+        let moments = timeline(&fabric, &events, &reaction, seed);
+        let of = |link: LinkId| {
+            let avoids = |moment: &&Moment| moment.change == Change::Avoided(link, View::All);
+            moments.iter().find(avoids).map(|moment| moment.at.ps())
+        };
+        cables.iter().map(|cable| of(cable.forward()).or_else(|| of(cable.backward())).unwrap()).collect()
+    };
+    let all = avoided(&cables, 1);
+    assert!(all.iter().any(|at| *at != all[0]), "each cable has its own: {all:?}");
+    assert_eq!(all, avoided(&cables, 1));
+    assert_ne!(all, avoided(&cables, 2), "another replicate");
+    assert_eq!(all[..1], avoided(&cables[..1], 1), "other faults change nothing");
 }

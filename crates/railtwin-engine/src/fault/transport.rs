@@ -6,8 +6,8 @@ railtwin_units::choice! {
     /// When a queue pair that lost packets goes on over another path.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Resume {
-        /// At once: a packet on the new path meets a receiver that still waits for an earlier one, whose negative
-        /// acknowledgement makes the sender go back (go-back-N).
+        /// At once, as after a failover inside the NIC: a packet on the new path meets a receiver that still waits for an
+        /// earlier one, whose negative acknowledgement makes the sender go back (go-back-N).
         Nak = "nak",
         /// At its next retransmission: all packets in flight were lost and none follows them.
         Timeout = "timeout",
@@ -26,8 +26,11 @@ railtwin_units::section! {
         pub timeout_factor: u32 [whole(1..=4)] = 1,
         /// Retransmissions without an answer before a queue pair dies.
         pub retry_count: u32 [whole(0..=7)] = 7,
-        /// When a queue pair that lost packets goes on over a new path: at once, as a NIC that fails over between its ports
-        /// and goes on sending makes it, or with its next retransmission, as where a whole window was lost.
+        /// When a queue pair that lost packets goes on over a new path. `nak` stands for failover inside the NIC or its bond
+        /// (HPN section 4: both ports share the context of the queue pair): packets follow those that were lost, and the
+        /// peer's negative acknowledgement brings the sender back as soon as the path carries. `timeout` is the
+        /// alternative, where a whole window was lost and nothing follows: only the timer for retransmissions does.
+        /// Packets do the one or the other by their window.
         #[key(flow)]
         pub resume: Resume = Resume::Nak,
     }

@@ -1,9 +1,10 @@
 //! Links that lose packets, cables that go down, ranks in trouble.
 use std::collections::BTreeMap;
 
-use railtwin_engine::RankTrouble;
-use railtwin_fabric::CableId;
+use railtwin_engine::{CableState, RankTrouble};
+use railtwin_fabric::{CableClass, CableId};
 use railtwin_records::telemetry::Counter;
+use railtwin_units::SimTime;
 
 use super::builder::Builder;
 use super::rows::Law;
@@ -43,29 +44,35 @@ impl Builder<'_> {
         }
     }
 
-    /// Cables that go down: both ports say so, and flows time out until their paths change.
+    /// Cables that go down: both ports say so unless they keep their carrier, and flows time out until their paths
+    /// change, after the mean of what that takes.
     pub(super) fn outages(&mut self) {
         let reaction = &self.case.reaction;
         let late = [reaction.ecmp_regroup, reaction.withdrawal, reaction.convergence];
-        let rerouted = late.iter().fold(reaction.detection, |sum, &span| sum.saturating_add(span));
+        let late = late.iter().fold(SimTime::ZERO, |sum, span| sum.saturating_add(span.mean()));
         let timeout_ns = self.case.transport.ack_timeout().seconds() * 1e9;
-        let mut ends: BTreeMap<CableId, Vec<(u64, bool)>> = BTreeMap::new();
+        let mut ends: BTreeMap<CableId, Vec<(u64, CableState)>> = BTreeMap::new();
         for fault in &self.case.faults {
-            let down = fault.state == railtwin_engine::CableState::Down;
-            ends.entry(fault.cable).or_default().push((fault.at.ps() / 1_000, down));
+            ends.entry(fault.cable).or_default().push((fault.at.ps() / 1_000, fault.state));
         }
         for (cable, events) in ends {
             let mut events = events.into_iter().peekable();
-            while let Some((from_ns, down)) = events.next() {
-                if !down {
-                    continue;
-                }
+            let access = self.case.fabric.cable_class(cable) == CableClass::Access;
+            while let Some((from_ns, state)) = events.next() {
+                let seen = match state {
+                    CableState::Up => continue,
+                    CableState::Down => reaction.detection,
+                    CableState::Silent => reaction.silence(access),
+                };
+                let rerouted = late.saturating_add(seen.mean());
                 let until_ns = events.peek().map_or(u64::MAX, |&(at, _)| at);
                 for link in [cable.forward(), cable.backward()] {
-                    let port = self.port(link, false);
-                    self.row(port, Counter::LinkUp).rest = 1.0;
-                    self.law(port, Counter::LinkUp, Law::Stands { from_ns, until_ns, at: 0.0 });
-                    self.law(port, Counter::LinkDowns, Law::Leaps { at_ns: from_ns, by: 1.0 });
+                    if state == CableState::Down {
+                        let port = self.port(link, false);
+                        self.row(port, Counter::LinkUp).rest = 1.0;
+                        self.law(port, Counter::LinkUp, Law::Stands { from_ns, until_ns, at: 0.0 });
+                        self.law(port, Counter::LinkDowns, Law::Leaps { at_ns: from_ns, by: 1.0 });
+                    }
                     let [senders, receivers] = self.users(link.0);
                     let waits_until = until_ns.min(from_ns.saturating_add(rerouted.ps() / 1_000));
                     for (nic, pairs) in senders {

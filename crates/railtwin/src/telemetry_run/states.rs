@@ -1,7 +1,6 @@
 //! The states of the network that faults bring about, as rates of queue pairs.
 use std::collections::BTreeSet;
 
-use railtwin_engine::fault::timeline;
 use railtwin_engine::{Case, EdgeRates};
 use railtwin_flowsim::FlowEngine;
 use railtwin_units::SimTime;
@@ -15,7 +14,7 @@ const STATES_MAX: usize = 64;
 pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String>) -> Vec<EdgeRates> {
     let engine = FlowEngine::default();
     let mut all = vec![engine.edge_rates(base, replicate, SimTime::ZERO)];
-    let mut moments = moments(case);
+    let mut moments = moments(case, replicate);
     if moments.len() > STATES_MAX {
         warnings.push(format!(
             "telemetry goes through the first {STATES_MAX} of {} states of the network",
@@ -32,9 +31,9 @@ pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String
 }
 
 /// Moments at which rates may change, in order.
-fn moments(case: &Case) -> Vec<SimTime> {
+fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     let mut moments = BTreeSet::new();
-    for moment in timeline(&case.fabric, &case.faults, &case.reaction) {
+    for moment in case.timeline(replicate) {
         moments.insert(moment.at);
         moments.extend(case.routing.replan.after(moment.at));
     }

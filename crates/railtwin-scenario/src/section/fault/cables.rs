@@ -32,13 +32,14 @@ pub(crate) fn faults(
     for (injected, cables) in &named {
         let fault = &injected.fault;
         let first = outages.len();
+        let silent = fault.measure.carrier == Some(true);
         for (from, until) in spans(fault) {
             // A repair of the same thing ends what began before it.
             let repairs =
                 named.iter().filter(|(other, same)| other.fault.kind == FaultKind::Up && same == cables);
             let repair = repairs.map(|(other, _)| other.fault.at).filter(|&at| at > from).min();
             let until = until.min(repair.unwrap_or(SimTime::NEVER));
-            outages.extend(cables.iter().map(|&cable| Outage { cable, from, until }));
+            outages.extend(cables.iter().map(|&cable| Outage { cable, from, until, silent }));
         }
         // A repair is no fault: it has no outage of its own.
         let Some(last) = outages[first..].last() else { continue };

@@ -28,11 +28,11 @@ impl FaultRule {
         let links = |needs, may| Self { subjects: LINKS, subject_hint: LINKS_HINT, needs, may };
         let of = |subjects, subject_hint, needs, may| Self { subjects, subject_hint, needs, may };
         match kind {
-            Down => links(None, &["until"]),
+            Down => links(None, &["until", "carrier"]),
             Up => links(None, &[]),
             Flap => links(
                 Some(("length", "write how long each flap lasts, such as length = \"2 s\"")),
-                &["flaps", "period"],
+                &["flaps", "period", "carrier"],
             ),
             Slow => links(
                 Some(("capacity", "write the share that is left, such as capacity = 0.5")),
@@ -112,6 +112,7 @@ fn kinds_with(key: &str) -> &'static str {
         "direction" => {
             "leave it away, or write kind = \"slow\", \"lossy\", \"lose-acknowledgement\" or \"latency\""
         }
+        "carrier" => "leave it away, or write kind = \"down\" or \"flap\"",
         "capacity" => "leave it away, or write kind = \"slow\", \"pause-storm\" or \"small-buffer\"",
         "loss" => "leave it away, or write kind = \"lossy\"",
         "delay" => "leave it away, or write kind = \"latency\", \"slow-data\" or \"storage-stall\"",
@@ -143,6 +144,7 @@ fn of_keys(fault: &FaultSpec, rule: &FaultRule) -> Option<(&'static str, Trouble
         ("flaps", fault.measure.flaps.is_some()),
         ("period", fault.measure.period.is_some()),
         ("length", fault.measure.length.is_some()),
+        ("carrier", fault.measure.carrier.is_some()),
         ("direction", fault.measure.direction.is_some()),
         ("capacity", fault.measure.capacity.is_some()),
         ("loss", fault.measure.loss.is_some()),

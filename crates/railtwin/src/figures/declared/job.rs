@@ -52,7 +52,8 @@ declare! {
     COSTS: Job, Both;
     /// Replicates in which a queue pair of the job died, and the job with it.
     HALTED = "halted": Count, Less;
-    /// Time in which a queue pair of the job waited for an answer that a fault kept away.
+    /// Time in which a queue pair of the job waited for an answer that a fault kept away, from the loss of its path, in
+    /// packets the last answer before it, to the answer that ends the wait.
     STALL_TIME = "stall_time": Seconds, Less;
     /// `time_lost` over the length of the run.
     TIME_LOST_SHARE = "time_lost_share": Share, Less;
