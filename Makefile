@@ -52,6 +52,10 @@ golden: need ## write the agreed figures in golden/ anew, printing old, new and 
 bench-peers: ## the same problems through our engines, SimGrid and ns-3: times and answers
 	@scripts/bench-peers
 
+.PHONY: engines
+engines: need $(COMMAND) ## flows and packets side by side: writes docs/reference/engines.md
+	@scripts/engines
+
 .PHONY: fuzz
 fuzz: need $(COMMAND) ## 10,000 mutated scenarios and 5,000 mutated foreign files through the command; counts what it did
 	@scripts/fuzz $(FUZZ)
