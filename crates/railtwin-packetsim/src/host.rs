@@ -27,6 +27,8 @@ pub(crate) const ENDED: u64 = 6 << 56;
 pub(crate) const BEGIN: u64 = 7 << 56;
 pub(crate) const CROSS: u64 = 8 << 56;
 pub(crate) const PACED: u64 = 9 << 56;
+/// The latency that hosts add to the operation of a seat is over.
+pub(crate) const LATENT: u64 = 10 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// What a host counts.
@@ -291,6 +293,10 @@ impl<C: Control> Host<C> {
             CROSS => {
                 let crossing = self.worker.crossings.take(what as u32);
                 self.cross(now, crossing, shared, agenda);
+            }
+            LATENT => {
+                self.worker.latency_over(what as usize);
+                self.work_off(now, shared, agenda, post);
             }
             PACED => {
                 self.worker.go_on(what as u32);

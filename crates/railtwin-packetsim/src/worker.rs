@@ -301,6 +301,12 @@ impl Worker {
         }
     }
 
+    /// The legs of a seat may begin.
+    pub(crate) fn latency_over(&mut self, seat: usize) {
+        let outs = &self.seats[seat].outs;
+        self.stirred.extend(outs);
+    }
+
     /// An operation that counts has ended here.
     fn ended(&mut self, now: u64, number: u32) {
         if let Some(times) = self.times.get_mut(&number) {

@@ -3,7 +3,7 @@ use railtwin_workload::{OperationId, Work};
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{ENDED, Host, PACED, Shared, Word};
+use crate::host::{ENDED, Host, LATENT, Shared, Word};
 use crate::network::Speed;
 use crate::post::Post;
 use crate::program::{Way, item_bytes, pieces};
@@ -124,8 +124,9 @@ impl<C: Control> Host<C> {
         if seat.latency == 0 {
             worker.stirred.extend(&seat.outs);
         }
-        for &out in seat.outs.iter().filter(|_| seat.latency > 0) {
-            agenda.push(seat.idle_until, PACED | u64::from(out));
+        // One task for all legs: those that share a link take turns from the first piece on.
+        if seat.latency > 0 && !seat.outs.is_empty() {
+            agenda.push(seat.idle_until, LATENT | row as u64);
         }
         if seat.left == 0 {
             worker.over.push_back(row as u32);
