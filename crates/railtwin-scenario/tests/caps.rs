@@ -2,7 +2,7 @@
 use railtwin_engine::Case;
 use railtwin_scenario::{CapsFile, Source, expand, host_caps};
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Algorithm, Pattern};
+use railtwin_workload::{Algorithm, Pattern, Protocol};
 
 const H100: &str = "[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 10\n[fabric.host]\nmodel = \"hgx-h100\"\n";
 
@@ -103,6 +103,25 @@ fn nvls_over_several_hosts_is_refused() {
         pattern(1, "", &format!("{AR}, algorithm = \"nvls\""), "").unwrap().algorithm,
         Algorithm::Nvls
     );
+}
+
+/// Transfers know no collective library, but a cap that the scenario writes for them holds.
+#[test]
+fn plain_transfers_are_held_by_own_caps_only() {
+    let job = "[[job]]\ngpus = 16\nworkload = { traffic = \"shift\", bytes = \"1 MB\" }\n";
+    let cost =
+        |more: &str| case(&format!("{H100}{job}{more}"), OWN).unwrap().work.jobs[0].plan.patterns[0].cost;
+    assert_eq!((cost("").latency, cost("").busbw), (SimTime::ZERO, None));
+    let own = "[[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nbusbw = \"8 Gbps\"\nstep = \"3 us\"\n";
+    assert_eq!((cost(own).latency, cost(own).busbw), (SimTime::from_ns(3_000), Some(Rate::from_gbps(8))));
+}
+
+#[test]
+fn a_protocol_beside_a_step_alone_is_heard() {
+    let step =
+        "[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nstep = \"1 us\"\nprotocol = \"ll128\"\n";
+    let ring = format!("{AR}, algorithm = \"ring\"");
+    assert_eq!(pattern(10, "", &ring, step).unwrap().cost.protocol, Protocol::Ll128);
 }
 
 /// What is known of a host model can be written to a file and taken from there.

@@ -24,6 +24,13 @@ pub(crate) struct Caps {
     pub(crate) modelled: bool,
 }
 
+impl Caps {
+    /// What the scenario itself says, and nothing else.
+    pub(crate) fn own_alone(&self) -> Self {
+        Self { own: self.own.clone(), ..Self::default() }
+    }
+}
+
 /// What contradicts itself in caps, with the path of each: `cap.0.until`.
 pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Trouble)> {
     let mut troubles = Vec::new();

@@ -173,6 +173,7 @@ impl Tuner<'_> {
         if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| row.step.is_some()) {
             let latency = self.latency(row, asked, algorithm, group, bytes, modelled);
             cost.latency = latency.unwrap_or(cost.latency);
+            cost.protocol = row.protocol.unwrap_or(cost.protocol);
         }
         (algorithm, cost)
     }
@@ -253,7 +254,7 @@ fn hidden(row: &CapSpec, bytes: u64) -> SimTime {
 /// Bus bandwidth for a size: of transfers in channels what so many of them reach.
 fn bandwidth(row: &CapSpec, bytes: u64) -> Option<Rate> {
     let (Some(channel), Some(each)) = (row.channel, row.channel_bytes) else { return row.busbw };
-    let times = bytes.div_ceil(each.0.max(1)).max(1).next_power_of_two();
+    let times = bytes.div_ceil(each.0.max(1)).max(1).checked_next_power_of_two().unwrap_or(u64::MAX);
     let channels = Rate::from_bits_per_s(channel.bits_per_s().saturating_mul(times));
     Some(row.busbw.map_or(channels, |most| most.min(channels)))
 }
