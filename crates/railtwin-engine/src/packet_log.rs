@@ -31,8 +31,12 @@ pub struct PacketCounts {
     pub dropped: u64,
     /// Packets lost to dead cables and lossy links, and where no way was known.
     pub lost: u64,
-    /// Pause frames sent, renewals included.
+    /// Pause frames that told a port to stop, renewals included.
     pub pause_frames: u64,
+    /// Pause frames that renewed a pause before it ran out.
+    pub pause_renewals: u64,
+    /// Pause frames of no time, which let a port go on.
+    pub resume_frames: u64,
 }
 
 /// Columns by link id.
@@ -40,8 +44,12 @@ pub struct PacketCounts {
 pub struct LinkPackets {
     /// Bytes that the link carried after [`crate::RunLog::counted`]: acknowledgements, and what was sent twice.
     pub late_bytes: Vec<u64>,
-    /// Pause frames that told the source of the link to stop.
+    /// Pause frames that told the source of the link to stop, renewals included.
     pub pause_frames: Vec<u32>,
+    /// Those that renewed a pause.
+    pub pause_renewals: Vec<u32>,
+    /// Those of no time, which let the source of the link go on.
+    pub resume_frames: Vec<u32>,
     /// Time for which the link stood still by pauses, ps.
     pub paused_ps: Vec<u64>,
     /// Most bytes that waited for the link.

@@ -1,7 +1,8 @@
 //! The buffer of a switch, counted by ingress port: reserve, share of the pool, headroom.
 //!
 //! What an ingress port holds beyond its reserve comes from the pool, up to `alpha` times what is free of it; beyond
-//! that its neighbor is paused, and what still arrives goes into the headroom. Carved buffers have no pool.
+//! that its neighbor is paused, and what still arrives goes into the headroom. Without pause frames it is the egress
+//! queue that is bounded so. Carved buffers have no pool.
 use railtwin_engine::packet::{Buffer, Pfc, SwitchModel};
 
 use crate::network::Line;
@@ -38,6 +39,8 @@ pub struct SharedBuffer {
     pool: u64,
     shared: u64,
     pfc: Option<Pfc>,
+    /// A pool without pause frames.
+    lossy: bool,
     /// Bytes that wait, and most that ever did.
     pub used: u64,
     /// Most bytes that waited at once.
@@ -70,6 +73,7 @@ impl SharedBuffer {
             pool: 0,
             shared: 0,
             pfc: model.pfc,
+            lossy: model.pfc.is_none() && matches!(model.buffer, Buffer::Shared { .. }),
             used: 0,
             used_max: 0,
             bytes: 0,
@@ -102,9 +106,12 @@ impl SharedBuffer {
         (self.alpha * (self.pool - self.shared) as f64) as u64
     }
 
-    /// Takes a packet in.
+    /// Takes a packet in that joins a queue of `queued` bytes.
+    ///
+    /// Without pause frames a pool bounds what waits at an egress, however many ports it came in by: beyond its reserve
+    /// a queue may take `alpha` times what is free (dynamic threshold, Choudhury and Hahne 1998).
     #[inline]
-    pub fn take(&mut self, port: usize, bytes: u64) -> Room {
+    pub fn take(&mut self, port: usize, bytes: u64, queued: u64) -> Room {
         if self.used + bytes > self.limit {
             return Room::None;
         }
@@ -114,7 +121,8 @@ impl SharedBuffer {
         let mut room = Room::Taken;
         // With `alpha` above one a port may take more than is free: the pool itself is the limit then.
         let taken = new.saturating_sub(ingress.reserved) - old.saturating_sub(ingress.reserved);
-        if new <= ingress.reserved + share && taken <= self.pool - self.shared && ingress.headroom == 0 {
+        let bounded = if self.lossy { queued + bytes } else { new };
+        if bounded <= ingress.reserved + share && taken <= self.pool - self.shared && ingress.headroom == 0 {
             self.shared += taken;
             ingress.bytes = new;
         } else if self.pfc.is_some() && ingress.headroom + bytes <= ingress.headroom_max {

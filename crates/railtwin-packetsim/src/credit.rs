@@ -1,21 +1,63 @@
 //! Virtual output queues with credits: packets cross a switch once the egress has granted them bytes.
+//!
+//! Each egress has one scheduler. A queue that fills asks it; half a credit latency later it stands in the scheduler's
+//! line. The scheduler gives one credit of a full packet at a time, to all queues of a class in turn, a little faster
+//! than the line sends, and the credit is at the ingress after the other half. It stops while what it has granted and
+//! what waits at the egress is more than it needs to keep the line busy for a credit latency.
+use std::collections::VecDeque;
+
 use railtwin_engine::packet::Credit;
 
+use crate::network::Speed;
 use crate::ports::Chain;
 
-/// Packets of one ingress for one egress.
+/// Credits over what the line sends, in percent: the egress may not run dry between two of them (deep-buffer switches
+/// of Broadcom's DNX family are set up with about 2 % more).
+const SPEEDUP: u64 = 102;
+
+/// Windows never grow beyond this: more than a port of 800 Gbps sends in 160 us.
+const WINDOW_MAX: u64 = 1 << 24;
+
+/// Packets of one ingress and class for one egress.
 #[derive(Clone, Copy, Debug)]
 pub struct Voq {
-    /// What waits for a grant.
+    /// What waits for credits.
     pub waiting: Chain,
-    /// Bytes granted and not used.
-    granted: u64,
-    /// Bytes of the next grant.
-    grant: u64,
-    /// Whether a grant is under way.
-    asked: bool,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Bytes that may cross; the last packet may overdraw it.
+    balance: i64,
+    /// Bytes granted that are on their way.
+    in_flight: u64,
+    /// Most of them, and how many arrived since it last grew.
+    window: u64,
+    arrived: u64,
+    /// Asked for credits, or in line for them.
+    listed: bool,
     /// Since when nothing waits.
     idle_since: u64,
+}
+
+impl Voq {
+    /// Whether it has bytes that no credit covers.
+    fn wants(&self) -> bool {
+        self.bytes as i64 > self.balance + self.in_flight as i64
+    }
+}
+
+/// The scheduler of an egress.
+#[derive(Clone, Debug, Default)]
+struct Scheduler {
+    /// Queues in line: those that go first, others.
+    lines: [VecDeque<u32>; 2],
+    /// When it may give the next credit.
+    next_at: u64,
+    /// Whether its next turn stands in the agenda.
+    waking: bool,
+    /// Bytes granted that have not crossed to the egress.
+    outstanding: u64,
+    /// Stopped until the egress has sent something.
+    stopped: bool,
 }
 
 /// All queues of a switch.
@@ -23,17 +65,27 @@ pub struct Voq {
 pub struct Credits {
     credit: Credit,
     ports: usize,
+    /// Bytes of a credit: a full packet.
+    quantum: u64,
     /// By ingress, made when it is first used: egress, then class.
     rows: Vec<Vec<Voq>>,
+    schedulers: Vec<Scheduler>,
 }
 
-/// Grants never grow beyond this: more than a port of 800 Gbps sends in 160 us.
-const GRANT_MAX: u64 = 1 << 24;
+/// A turn of a scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// Queue that gets a credit, and when it has it.
+    pub given: Option<(usize, u64)>,
+    /// When the next turn is.
+    pub next: Option<u64>,
+}
 
 impl Credits {
-    /// Queues of a switch of so many ports.
-    pub fn new(credit: Credit, ports: usize) -> Self {
-        Self { credit, ports, rows: vec![Vec::new(); ports] }
+    /// Queues of a switch of so many ports; credits of `quantum` bytes.
+    pub fn new(credit: Credit, ports: usize, quantum: u64) -> Self {
+        let schedulers = vec![Scheduler::default(); ports];
+        Self { credit, ports, quantum, rows: vec![Vec::new(); ports], schedulers }
     }
 
     /// Number of a queue.
@@ -41,19 +93,23 @@ impl Credits {
         (ingress * self.ports + egress) * 2 + usize::from(high)
     }
 
-    /// Ingress, egress and class of a queue.
-    pub fn ends(&self, index: usize) -> (usize, usize, bool) {
-        (index / 2 / self.ports, index / 2 % self.ports, index % 2 == 1)
+    /// Egress and class of a queue.
+    pub fn ends(&self, index: usize) -> (usize, bool) {
+        (index / 2 % self.ports, index % 2 == 1)
     }
 
     /// A queue.
     pub fn queue(&mut self, index: usize) -> &mut Voq {
         let (row, column) = (index / (2 * self.ports), index % (2 * self.ports));
+        let initial = self.credit.initial.0;
         let fresh = Voq {
             waiting: Chain::EMPTY,
-            granted: self.credit.initial.0,
-            grant: self.credit.initial.0.max(MINIMUM),
-            asked: false,
+            bytes: 0,
+            balance: initial as i64,
+            in_flight: 0,
+            window: initial.max(self.quantum),
+            arrived: 0,
+            listed: false,
             idle_since: 0,
         };
         let row = &mut self.rows[row];
@@ -63,56 +119,117 @@ impl Credits {
         &mut row[column]
     }
 
-    /// Whether a packet may cross at once. Otherwise it waits, and the time of the grant is given where one has to be
-    /// asked for.
-    pub fn pass(&mut self, now: u64, index: usize, bytes: u64) -> Result<(), Option<u64>> {
-        let Credit { latency, initial, .. } = self.credit;
+    /// Whether a packet may cross at once.
+    pub fn pass(&mut self, now: u64, index: usize, bytes: u64) -> bool {
+        let (latency, initial, quantum) = (self.credit.latency.ps(), self.credit.initial.0, self.quantum);
         let queue = self.queue(index);
-        if queue.waiting.is_empty() && !queue.asked && now - queue.idle_since > latency.ps() {
-            queue.granted = initial.0;
-            queue.grant = initial.0.max(MINIMUM);
+        if queue.waiting.is_empty() && queue.in_flight == 0 && now - queue.idle_since > latency {
+            (queue.balance, queue.window, queue.arrived) = (initial as i64, initial.max(quantum), 0);
         }
         queue.idle_since = now;
-        if queue.waiting.is_empty() && queue.granted >= bytes {
-            queue.granted -= bytes;
-            return Ok(());
+        let passes = queue.waiting.is_empty() && queue.balance > 0;
+        if passes {
+            queue.balance -= bytes as i64;
         }
-        let asks = !queue.asked;
-        queue.asked = true;
-        Err(asks.then(|| now.saturating_add(latency.ps())))
+        passes
     }
 
-    /// The grant of a queue is there: `true` while packets of `bytes` may cross.
-    pub fn spend(&mut self, index: usize, bytes: u64) -> bool {
+    /// A packet of `bytes` waits: when the scheduler hears of it, where it did not know.
+    pub fn ask(&mut self, now: u64, index: usize, bytes: u64) -> Option<u64> {
+        let half = self.credit.latency.ps() / 2;
         let queue = self.queue(index);
-        let enough = queue.granted >= bytes;
-        if enough {
-            queue.granted -= bytes;
-        }
-        enough
-    }
-
-    /// A grant arrives.
-    pub fn grant(&mut self, index: usize) {
-        let ramp = u64::from(self.credit.ramp.max(1));
-        let queue = self.queue(index);
-        queue.granted += queue.grant;
-        queue.grant = (queue.grant * ramp).min(GRANT_MAX);
-        queue.asked = false;
-    }
-
-    /// Asks again for what still waits; gives the time of the next grant.
-    pub fn ask(&mut self, now: u64, index: usize) -> Option<u64> {
-        let latency = self.credit.latency.ps();
-        let queue = self.queue(index);
-        queue.idle_since = now;
-        if queue.waiting.is_empty() || queue.asked {
+        queue.bytes += bytes;
+        if queue.listed || !queue.wants() {
             return None;
         }
-        queue.asked = true;
-        Some(now.saturating_add(latency))
+        queue.listed = true;
+        Some(now.saturating_add(half))
+    }
+
+    /// The scheduler has heard of a queue: when its next turn is, where none stands in the agenda.
+    pub fn list(&mut self, now: u64, index: usize) -> Option<u64> {
+        let (out, high) = self.ends(index);
+        let scheduler = &mut self.schedulers[out];
+        scheduler.lines[usize::from(!high)].push_back(index as u32);
+        if scheduler.waking || scheduler.stopped {
+            return None;
+        }
+        scheduler.waking = true;
+        Some(scheduler.next_at.max(now))
+    }
+
+    /// A turn of the scheduler of an egress at which `queued` bytes wait for a line of this speed.
+    pub fn turn(&mut self, now: u64, out: usize, queued: u64, speed: Speed) -> Turn {
+        let latency = self.credit.latency.ps();
+        let quantum = self.quantum;
+        // What the line sends in a credit latency, and one packet that it sends meanwhile.
+        let most = (speed.bytes_per_s() * latency as f64 * 1e-12) as u64 * SPEEDUP / 100 + 2 * quantum;
+        self.schedulers[out].waking = false;
+        if self.schedulers[out].outstanding + queued >= most {
+            self.schedulers[out].stopped = true;
+            return Turn { given: None, next: None };
+        }
+        for class in 0..2 {
+            while let Some(index) = self.schedulers[out].lines[class].pop_front() {
+                let index = index as usize;
+                let queue = self.queue(index);
+                if !queue.wants() || queue.in_flight >= queue.window {
+                    // It comes back with the next packet or the next credit.
+                    queue.listed = false;
+                    continue;
+                }
+                queue.in_flight += quantum;
+                let scheduler = &mut self.schedulers[out];
+                scheduler.lines[class].push_back(index as u32);
+                scheduler.outstanding += quantum;
+                scheduler.next_at = now.saturating_add(speed.time(quantum) * 100 / SPEEDUP);
+                scheduler.waking = true;
+                let there = now.saturating_add(latency - latency / 2);
+                return Turn { given: Some((index, there)), next: Some(scheduler.next_at) };
+            }
+        }
+        Turn { given: None, next: None }
+    }
+
+    /// A credit is at its queue: when the scheduler has to be told that it wants more, where it does not know.
+    pub fn arrive(&mut self, now: u64, index: usize) -> Option<u64> {
+        let (quantum, ramp) = (self.quantum, u64::from(self.credit.ramp.max(1)));
+        let (out, _) = self.ends(index);
+        self.schedulers[out].outstanding -= quantum;
+        let queue = self.queue(index);
+        queue.in_flight -= quantum;
+        queue.balance += quantum as i64;
+        queue.arrived += quantum;
+        if queue.arrived >= queue.window {
+            (queue.window, queue.arrived) = ((queue.window * ramp).min(WINDOW_MAX), 0);
+        }
+        queue.idle_since = now;
+        if queue.listed || !queue.wants() {
+            return None;
+        }
+        // Its line has been known all along: only its window held it back.
+        queue.listed = true;
+        self.list(now, index)
+    }
+
+    /// Whether the first packet of a queue may cross; takes `bytes` off if so.
+    pub fn spend(&mut self, index: usize, bytes: u64) -> bool {
+        let queue = self.queue(index);
+        let may = queue.balance > 0;
+        if may {
+            queue.balance -= bytes as i64;
+            queue.bytes -= bytes;
+        }
+        may
+    }
+
+    /// The egress has sent something: when a scheduler that had stopped has its next turn.
+    pub fn go_on(&mut self, now: u64, out: usize) -> Option<u64> {
+        let scheduler = &mut self.schedulers[out];
+        if !std::mem::take(&mut scheduler.stopped) || scheduler.lines.iter().all(VecDeque::is_empty) {
+            return None;
+        }
+        scheduler.waking = true;
+        Some(scheduler.next_at.max(now))
     }
 }
-
-/// A first grant lets at least a few full packets through.
-const MINIMUM: u64 = 16_384;

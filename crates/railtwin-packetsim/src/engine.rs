@@ -166,6 +166,7 @@ fn shared<'a>(
         connection_slots,
         leg_slots,
         selective: packets.is_selective(case.routing.balancer),
+        cnp_interval: packets.cnp_interval().ps(),
         notifies: packets.congestion_control.needs().notifications,
         flows: network_legs * operations.max(1) <= FLOWS_MAX,
         broken: Vec::new(),

@@ -105,6 +105,8 @@ pub struct Shared<'a> {
     pub selective: bool,
     /// Whether marked packets are answered by congestion notifications.
     pub notifies: bool,
+    /// Least time between two of them for one queue pair, ps.
+    pub cnp_interval: u64,
     /// Whether starts and ends of flows are kept.
     pub flows: bool,
     /// When packets may be lost to dead cables, in order: from when one dies until all carry and are used.

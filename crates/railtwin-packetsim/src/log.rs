@@ -26,6 +26,8 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         links: LinkPackets {
             late_bytes: vec![0; links],
             pause_frames: vec![0; links],
+            pause_renewals: vec![0; links],
+            resume_frames: vec![0; links],
             paused_ps: vec![0; links],
             queue_bytes_max: vec![0; links],
             queue_byte_seconds: vec![0.0; links],
@@ -266,13 +268,15 @@ fn note(port: &mut Port, counted: &Counted, shared: &Shared<'_>, packets: &mut P
         let end = counted.end.max(port.paused_since);
         port.watch(end, shared.packets.watchdog.ps());
         port.book_pause(end);
-        port.counts.pause_frames += port.renewals(end);
+        port.book_renewals(end);
     }
     let account = counted.account(port, shared);
     let counts = &port.counts;
     log.link_bytes[link] = account.bytes as f64;
     packets.links.late_bytes[link] = counts.bytes - account.bytes;
     packets.links.pause_frames[link] = counts.pause_frames;
+    packets.links.pause_renewals[link] = counts.pause_renewals;
+    packets.links.resume_frames[link] = counts.resume_frames;
     packets.links.paused_ps[link] = account.paused;
     packets.links.queue_bytes_max[link] = counts.queue_max;
     packets.links.queue_byte_seconds[link] = account.queue_time * 1e-12;
@@ -282,6 +286,8 @@ fn note(port: &mut Port, counted: &Counted, shared: &Shared<'_>, packets: &mut P
     packets.counts.dropped += u64::from(counts.dropped);
     packets.counts.lost += u64::from(counts.lost);
     packets.counts.pause_frames += u64::from(counts.pause_frames);
+    packets.counts.pause_renewals += u64::from(counts.pause_renewals);
+    packets.counts.resume_frames += u64::from(counts.resume_frames);
     if let Some(at) = counts.watched {
         let kind = IncidentKind::Paused(railtwin_fabric::LinkId(port.line.link));
         log.incidents.push(Incident { at: SimTime::from_ps(at), kind });

@@ -214,7 +214,11 @@ impl<C: Control> Host<C> {
             && time <= now
         {
             port.paced.pop();
-            port.ready.push_back(sender);
+            // A notification may have come since.
+            match self.senders[sender as usize].not_before {
+                later if later > now => port.paced.push(Reverse((later, sender))),
+                _ => port.ready.push_back(sender),
+            }
         }
         while let Some(who) = self.ports[row].ready.pop_front() {
             let window = self.window(who as usize, shared);
@@ -362,7 +366,7 @@ impl<C: Control> Host<C> {
         post: &mut Post<'_>,
     ) {
         let receiver = &mut self.receivers[row];
-        let interval = shared.packets.nic.cnp_interval.ps();
+        let interval = shared.cnp_interval;
         if receiver.notified != NEVER && now - receiver.notified < interval {
             return;
         }
@@ -403,7 +407,8 @@ impl<C: Control> Host<C> {
             fresh = 1;
         }
         let feedback = Feedback {
-            now,
+            number: if shared.selective { packet.leg + 1 } else { sender.acked },
+            next: sender.next,
             bytes: u64::from(fresh) * sender.path.full,
             marked: packet.has(MARKED),
             telemetry: packet.telemetry,
@@ -430,7 +435,7 @@ impl<C: Control> Host<C> {
     pub(crate) fn on_notification(&mut self, now: u64, packet: Packet, shared: &Shared<'_>) {
         let row = shared.slots[packet.queue_pair as usize][0] as usize;
         let sender = &mut self.senders[row];
-        self.control.on_cnp(&mut sender.state, now);
+        sender.not_before = self.control.on_cnp(&mut sender.state, now, sender.not_before);
         if let Some(start) = sender.start {
             self.ports[usize::from(start.port)].port.counts.notified += 1;
         }

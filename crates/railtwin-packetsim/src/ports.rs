@@ -112,8 +112,12 @@ pub struct PortCounts {
     pub paused: u64,
     /// The same since the last sample.
     pub sample_paused: u64,
-    /// Pause frames received.
+    /// Pause frames received, renewals included, how many of them were renewals, and frames that let it go on.
     pub pause_frames: u32,
+    /// See `pause_frames`.
+    pub pause_renewals: u32,
+    /// See `pause_frames`.
+    pub resume_frames: u32,
     /// Packets dropped that came in here.
     pub dropped: u32,
     /// Packets lost on the line.
@@ -197,8 +201,9 @@ impl Port {
         }
         self.watch(now, watchdog);
         self.book_pause(now);
+        self.book_renewals(now);
         self.paused = false;
-        self.counts.pause_frames += self.renewals(now);
+        self.counts.resume_frames += 1;
     }
 
     /// Books the pause up to `now`.
@@ -211,10 +216,12 @@ impl Port {
         }
     }
 
-    /// Frames that renewed the pause that lasts until `now`.
-    pub fn renewals(&self, now: u64) -> u32 {
+    /// Books the frames that renewed the pause that lasts until `now`.
+    pub fn book_renewals(&mut self, now: u64) {
         let renewal = u128::from(RENEWAL_BITS) * 1_000_000_000_000 / u128::from(self.line.speed.bits_per_s());
-        (u128::from(now - self.pause_began) / renewal.max(1)) as u32
+        let renewals = (u128::from(now - self.pause_began) / renewal.max(1)) as u32;
+        self.counts.pause_frames += renewals;
+        self.counts.pause_renewals += renewals;
     }
 
     /// Brings the integral of the queue up to date before it changes from `bytes`.

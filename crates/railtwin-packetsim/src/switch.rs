@@ -2,12 +2,13 @@
 //!
 //! Every waiting packet is counted twice: at the ingress port that it came in by, which pauses its neighbor, and at
 //! the egress port that it waits for, which marks and trims. A packet that leaves at once fills nothing.
+mod crossing;
 mod queue;
 
 use std::collections::HashMap;
 
 use railtwin_engine::balancer::BySwitch;
-use railtwin_engine::packet::SwitchModel;
+use railtwin_engine::packet::{MarkAt, SwitchModel};
 use railtwin_units::stream;
 
 use crate::agenda::Agenda;
@@ -17,12 +18,14 @@ use crate::network::{CUT, Network};
 use crate::packet::{BACK, BY_SWITCH, HIGH, Kind, MARKED, Packet};
 use crate::ports::{Pool, Port};
 use crate::post::Post;
-use queue::{Queue, marks};
+use queue::{Queue, draw, marks};
 
 /// Tasks of a switch's agenda: kind in the top byte.
 const WAKE: u64 = 0;
 const WHOLE: u64 = 1 << 56;
-const GRANT: u64 = 2 << 56;
+const ASKED: u64 = 2 << 56;
+const TURN: u64 = 3 << 56;
+const CREDIT: u64 = 4 << 56;
 const KIND: u64 = 0xFF << 56;
 
 /// No port leads on.
@@ -63,8 +66,9 @@ pub struct Switch {
     /// The buffer.
     pub buffer: SharedBuffer,
     model: SwitchModel,
-    /// Draws of this switch alone.
+    /// Draws of this switch alone, and how many it has made to mark.
     draw: u64,
+    draws: u64,
     /// Which epoch of routes it follows.
     pub epoch: usize,
     /// Last packet and uplink of queue pairs, for flowlets. Looked up only.
@@ -105,11 +109,12 @@ impl Switch {
                 packets.full(),
                 network.case.fabric.switch_latency().ps(),
             ),
-            credits: model.credit.map(|credit| Credits::new(credit, ports.len())),
+            credits: model.credit.map(|credit| Credits::new(credit, ports.len(), packets.full())),
             ports,
             pool: Pool::default(),
             model,
             draw: stream::mix(draw ^ stream::mix(u64::from(row))),
+            draws: 0,
             epoch: 0,
             flowlets: HashMap::new(),
             late: Late::default(),
@@ -201,7 +206,9 @@ impl Switch {
                 let (packet, out) = self.late.take((task & !KIND) as u32);
                 self.forward(now, packet, usize::from(out), agenda, post);
             }
-            _ => self.grant(now, (task & !KIND) as usize, agenda, post),
+            ASKED => self.on_asked(now, (task & !KIND) as usize, agenda),
+            TURN => self.on_turn(now, (task & !KIND) as usize, agenda),
+            _ => self.on_credit(now, (task & !KIND) as usize, agenda, post),
         }
     }
 
@@ -251,16 +258,9 @@ impl Switch {
                 packet.kind = Kind::Trimmed;
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
-            } else if let Some(ecn) = self.model.ecn
-                && queue.bytes > ecn.min.0
-                && marks(
-                    &ecn,
-                    queue.bytes,
-                    self.draw ^ stream::mix(port.counts.packets ^ u64::from(packet.number)),
-                )
-            {
-                self.marked += u64::from(!packet.has(MARKED));
-                packet.flags |= MARKED;
+            } else {
+                let waits = queue.bytes;
+                self.mark(MarkAt::Enqueue, waits, &mut packet);
             }
         }
         let bytes = u64::from(packet.bytes);
@@ -268,7 +268,7 @@ impl Switch {
             if counted {
                 self.release(now, into, full, post);
             }
-        } else if !counted && !self.admit(now, into, bytes, post) {
+        } else if !counted && !self.admit(now, into, self.queues[out].bytes, bytes, post) {
             return;
         }
         let (port, queue) = (&mut self.ports[out], &mut self.queues[out]);
@@ -285,8 +285,8 @@ impl Switch {
 
     /// Counts a packet at its ingress; false where it is dropped.
     #[inline]
-    fn admit(&mut self, now: u64, into: usize, bytes: u64, post: &mut Post<'_>) -> bool {
-        let room = self.buffer.take(into, bytes);
+    fn admit(&mut self, now: u64, into: usize, queued: u64, bytes: u64, post: &mut Post<'_>) -> bool {
+        let room = self.buffer.take(into, bytes, queued);
         if self.buffer.used > self.alarm && self.alarmed.is_none() {
             self.alarmed = Some(now);
         }
@@ -330,6 +330,21 @@ impl Switch {
         post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
     }
 
+    /// Marks a data packet by the bytes of a queue, where the switch marks there.
+    #[inline]
+    fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) {
+        let Some(ecn) = self.model.ecn else { return };
+        if ecn.at != at || bytes <= ecn.min.0 || packet.kind != Kind::Data {
+            return;
+        }
+        // Each packet has a draw of its own: what any two share would mark them together.
+        self.draws += 1;
+        if marks(&ecn, bytes, draw(self.draw, self.draws)) {
+            self.marked += u64::from(!packet.has(MARKED));
+            packet.flags |= MARKED;
+        }
+    }
+
     /// The port is free: sends what goes first.
     #[inline]
     fn next(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
@@ -346,9 +361,14 @@ impl Switch {
         let bytes = u64::from(packet.bytes);
         port.settle_queue(now, waits);
         queue.bytes -= bytes;
+        let left = queue.bytes;
         if self.telemetry {
             queue.observe(now, port, &mut packet, self.round_trip);
         }
+        if !packet.has(HIGH) {
+            self.mark(MarkAt::Dequeue, left, &mut packet);
+        }
+        let (port, queue) = (&mut self.ports[out], &self.queues[out]);
         port.send(now, packet, post);
         if !queue.high.is_empty() || !queue.data.is_empty() && !port.paused {
             port.waking = true;
@@ -356,6 +376,11 @@ impl Switch {
         }
         if !packet.has(HIGH) {
             self.release(now, usize::from(packet.port), bytes, post);
+        }
+        if let Some(credits) = &mut self.credits
+            && let Some(time) = credits.go_on(now, out)
+        {
+            agenda.push(time, TURN | out as u64);
         }
     }
 
@@ -370,45 +395,6 @@ impl Switch {
             agenda.push(port.busy_until, WAKE | out as u64);
         } else {
             self.next(now, out, agenda, post);
-        }
-    }
-
-    /// Lets a packet cross to its egress if it has credits; else it fills its ingress until a grant comes.
-    fn ask(&mut self, now: u64, packet: Packet, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
-        let (into, bytes) = (usize::from(packet.port), u64::from(packet.bytes));
-        let credits = self.credits.as_mut().expect("asked only where there are credits");
-        let index = credits.index(into, out, packet.has(HIGH));
-        match credits.pass(now, index, bytes) {
-            Ok(()) => self.enqueue(now, packet, out, false, agenda, post),
-            Err(grant) => {
-                if let Some(time) = grant {
-                    agenda.push(time, GRANT | index as u64);
-                }
-                if packet.has(HIGH) || self.admit(now, into, bytes, post) {
-                    let credits = self.credits.as_mut().expect("asked only where there are credits");
-                    self.pool.push(&mut credits.queue(index).waiting, packet);
-                }
-            }
-        }
-    }
-
-    /// A grant is there.
-    fn grant(&mut self, now: u64, index: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
-        let Some(credits) = &mut self.credits else { return };
-        credits.grant(index);
-        let (_, out, high) = credits.ends(index);
-        loop {
-            let Some(credits) = &mut self.credits else { return };
-            let waiting = credits.queue(index).waiting;
-            let Some(bytes) = self.pool.first(waiting).map(|packet| u64::from(packet.bytes)) else { break };
-            if !credits.spend(index, bytes) {
-                break;
-            }
-            let packet = self.pool.pop(&mut credits.queue(index).waiting).expect("one was just seen");
-            self.enqueue(now, packet, out, !high, agenda, post);
-        }
-        if let Some(time) = self.credits.as_mut().and_then(|credits| credits.ask(now, index)) {
-            agenda.push(time, GRANT | index as u64);
         }
     }
 

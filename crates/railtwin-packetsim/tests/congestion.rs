@@ -1,5 +1,5 @@
 //! Congestion control: what trimmed, HPCC's and DCQCN's senders reach beside the floor.
-use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, Priority, Trimmed};
+use railtwin_engine::packet::{Aimd, CongestionControl, Dcqcn, DcqcnPreset, Ecn, Hpcc, MarkAt, Priority};
 use railtwin_engine::{Balancer, Case};
 use railtwin_testkit::cases::pairs;
 use railtwin_testkit::closed_forms::{BYTE, US, on_wire, tandem, wire};
@@ -11,13 +11,13 @@ use railtwin_units::{Bytes, Rate, SimTime};
 use crate::kit::{packets, run};
 
 /// DCQCN's congestion point at 100 Gbps.
-const ECN: Ecn = Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2 };
+const ECN: Ecn = Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2, at: MarkAt::Dequeue };
 
 fn trimmed(mut case: Case) -> Case {
-    case.packets.keys.congestion_control = CongestionControl::Trimmed(Trimmed::default());
+    case.packets.keys.congestion_control = CongestionControl::Aimd(Aimd::default());
     case.routing.balancer = Balancer::Spray;
     case.packets.keys.priority = vec![Priority::Acknowledgements];
-    let ecn = Ecn { min: Bytes(120_000), max: Bytes(160_000), probability: 1.0 };
+    let ecn = Ecn { min: Bytes(120_000), max: Bytes(160_000), probability: 1.0, at: MarkAt::Enqueue };
     case.packets
         .tiers
         .iter_mut()
@@ -125,11 +125,12 @@ fn two_dcqcn_senders_on_one_link_end_up_with_fair_shares() {
     let sends = [(1, 0, 100_000_000, SimTime::ZERO), (2, 0, 100_000_000, SimTime::from_ns(1_000_000))];
     let alone = (on_wire(100_000_000) * BYTE) as f64 * 1e-9;
     let quick = Dcqcn {
-        gain: 1.0 / 16.0,
-        alpha_timer: SimTime::from_ns(10_000),
-        increase_timer: SimTime::from_ns(10_000),
-        additive: Rate::from_bits_per_s(500_000_000),
-        hyper: Rate::from_gbps(1),
+        preset: DcqcnPreset::Published,
+        gain: Some(1.0 / 16.0),
+        alpha_timer: Some(SimTime::from_ns(10_000)),
+        increase_timer: Some(SimTime::from_ns(10_000)),
+        additive: Some(Rate::from_bits_per_s(500_000_000)),
+        hyper: Some(Rate::from_gbps(1)),
         ..Dcqcn::default()
     };
     let mut case = dcqcn(cases::messages(base, &sends));

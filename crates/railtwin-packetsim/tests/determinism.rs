@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railtwin_engine::fault::events;
 use railtwin_engine::packet::{
-    Admission, Buffer, CongestionControl, Dcqcn, Ecn, Hpcc, SwitchModel, Trimmed, Trouble, Troubled,
+    Admission, Aimd, Buffer, CongestionControl, Dcqcn, Ecn, Hpcc, MarkAt, SwitchModel, Trouble, Troubled,
 };
 use railtwin_engine::{Balancer, Case, Engine, Outage, Posting, Reaction, Resume, RunLog, Transport};
 use railtwin_fabric::CableClass;
@@ -18,7 +18,7 @@ use railtwin_workload::{Algorithm, Collective};
 
 use crate::kit;
 
-const ECN: Ecn = Ecn { min: Bytes(20_000), max: Bytes(100_000), probability: 0.2 };
+const ECN: Ecn = Ecn { min: Bytes(20_000), max: Bytes(100_000), probability: 0.2, at: MarkAt::Dequeue };
 
 fn run(case: &Case, threads: u32) -> RunLog {
     PacketEngine { threads }.run(case, 0)
@@ -87,7 +87,7 @@ fn congestion_control() {
     let schemes = [
         (CongestionControl::Dcqcn(Dcqcn::default()), Some(ECN), None, Balancer::Ecmp),
         (CongestionControl::Hpcc(Hpcc::default()), None, None, Balancer::Ecmp),
-        (CongestionControl::Trimmed(Trimmed::default()), Some(ECN), Some(150_000), Balancer::Spray),
+        (CongestionControl::Aimd(Aimd::default()), Some(ECN), Some(150_000), Balancer::Spray),
     ];
     for (scheme, ecn, trim, balancer) in schemes {
         for mut case in [permuted(1_000_000), incast(400_000)] {

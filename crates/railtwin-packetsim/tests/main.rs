@@ -11,5 +11,6 @@ mod dynamic_split;
 mod kit;
 mod laws;
 mod outages;
+mod rate_laws;
 mod stalls;
 mod troubles;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use railtwin_engine::fault::events;
-use railtwin_engine::packet::{CongestionControl, Dcqcn, Hpcc, Trimmed};
+use railtwin_engine::packet::{Aimd, CongestionControl, Dcqcn, Hpcc};
 use railtwin_engine::{
     Balancer, Case, Engine, IncidentKind, LacpRate, Outage, Reaction, Resume, RunLog, Transport,
 };
@@ -188,7 +188,7 @@ fn the_law_holds_for_every_transport() {
         CongestionControl::None,
         CongestionControl::Dcqcn(Dcqcn::default()),
         CongestionControl::Hpcc(Hpcc::default()),
-        CongestionControl::Trimmed(Trimmed::default()),
+        CongestionControl::Aimd(Aimd::default()),
     ];
     for balancer in
         [Balancer::Ecmp, Balancer::Spray, Balancer::Adaptive, Balancer::Flowlet, Balancer::Disjoint]

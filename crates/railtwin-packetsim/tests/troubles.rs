@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use railtwin_engine::fault::events;
-use railtwin_engine::packet::{Buffer, CongestionControl, Ecn, Trimmed, Trouble, Troubled};
+use railtwin_engine::packet::{Aimd, Buffer, CongestionControl, Ecn, MarkAt, Trouble, Troubled};
 use railtwin_engine::{Balancer, Case, Engine, IncidentKind, Outage, Reaction, Resume, Transport};
 use railtwin_fabric::{CableClass, Fabric};
 use railtwin_packetsim::PacketEngine;
@@ -82,8 +82,8 @@ impl Draw {
         ][usize::from(self.balancer)];
         case.routing.queue_pairs = self.queue_pairs;
         if self.trimmed {
-            case.packets.keys.congestion_control = CongestionControl::Trimmed(Trimmed::default());
-            let ecn = Ecn { min: Bytes(40_000), max: Bytes(80_000), probability: 1.0 };
+            case.packets.keys.congestion_control = CongestionControl::Aimd(Aimd::default());
+            let ecn = Ecn { min: Bytes(40_000), max: Bytes(80_000), probability: 1.0, at: MarkAt::Enqueue };
             case.packets.tiers.iter_mut().for_each(|tier| (tier.ecn, tier.trim) = (Some(ecn), Some(160_000)));
         }
         if self.small {

@@ -166,6 +166,8 @@ pub const TABLES: &[TableDoc] = &[
             ("source", "text", "device that the link leaves: who was told to stop"),
             ("target", "text", "device that it enters: who sent the pause frames"),
             ("pause_frames", "u32", "pause frames that told the source to stop, renewals included"),
+            ("pause_renewals", "u32", "of these, those that renewed a pause before it ran out"),
+            ("resume_frames", "u32", "pause frames of no time, which let the source go on"),
             ("paused_ps", "u64", "time for which pauses held the link"),
             ("queue_bytes_max", "u64", "most bytes that waited for the link"),
             ("queue_bytes_mean", "f64", "bytes that waited for the link, mean over the run"),

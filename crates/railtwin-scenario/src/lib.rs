@@ -54,7 +54,8 @@ pub use json_schema::json_schema;
 // Values of keys that are declared where they are read.
 pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::packet::{
-    Admission, CongestionControl, Credit, Dcqcn, Ecn, Hpcc, NicLimits, Packets, Priority, Trimmed,
+    Admission, Aimd, AlphaUpdate, ClampTarget, CongestionControl, Credit, Dcqcn, DcqcnPreset, Ecn, Hpcc,
+    MarkAt, NicLimits, Packets, Priority,
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, LacpRate, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::result_large_err, reason = "a test")]
 use railtwin_engine::Case;
 use railtwin_engine::packet::{
-    Admission, Buffer, CongestionControl, Credit, Dcqcn, Ecn, Hpcc, PacketCase, Pfc, Priority, SwitchModel,
-    Trimmed, Trouble, Wire,
+    Admission, Aimd, AlphaUpdate, Buffer, ClampTarget, CongestionControl, Credit, Dcqcn, DcqcnPreset, Ecn,
+    Hpcc, MarkAt, PacketCase, Pfc, Priority, SwitchModel, Trouble, Wire,
 };
 use railtwin_scenario::{EngineName, Scenario, ScenarioError, Source, expand, expand_on};
 use railtwin_units::{Bytes, Rate, SimTime};
@@ -40,14 +40,19 @@ priority = ["clear-to-send", "acknowledgements"]
 admission = { channels = 2, buffer = "256 KiB", copy = "300 Gbps" }
 [packet.congestion_control]
 kind = "dcqcn"
+preset = "dcqcn-2015"
 gain = 0.5
 alpha_timer = "1 us"
+alpha_update = "period"
+cut_interval = "3 us"
+clamp_target = "after-increase"
 increase_timer = "2 us"
 byte_counter = "3 kB"
 recovery_rounds = 4
 additive = "5 Mbps"
 hyper = "6 Mbps"
 minimum = "7 Mbps"
+window = "2 MB"
 [packet.nic]
 receive_buffer = "2 MB"
 cnp_interval = "4 us"
@@ -58,7 +63,7 @@ alpha = 2
 headroom = "50 kB"
 resume_offset = "0 B"
 response = "1 us"
-ecn = { min = "100 kB", max = "400 kB", probability = 0.2 }
+ecn = { min = "100 kB", max = "400 kB", probability = 0.2, at = "enqueue" }
 trim = "100 kB"
 cut_through = true
 [switch.spine]
@@ -82,23 +87,28 @@ fn every_key_arrives() {
     assert_eq!(keys.samples, Some(us(10)));
     assert_eq!(keys.priority, [Priority::ClearToSend, Priority::Acknowledgements]);
     let dcqcn = Dcqcn {
-        gain: 0.5,
-        alpha_timer: us(1),
-        increase_timer: us(2),
-        byte_counter: Bytes(3000),
-        recovery_rounds: 4,
-        additive: mbps(5),
-        hyper: mbps(6),
-        minimum: mbps(7),
+        preset: DcqcnPreset::Published,
+        gain: Some(0.5),
+        alpha_timer: Some(us(1)),
+        alpha_update: Some(AlphaUpdate::Period),
+        cut_interval: Some(us(3)),
+        clamp_target: Some(ClampTarget::AfterIncrease),
+        increase_timer: Some(us(2)),
+        byte_counter: Some(Bytes(3000)),
+        recovery_rounds: Some(4),
+        additive: Some(mbps(5)),
+        hyper: Some(mbps(6)),
+        minimum: Some(mbps(7)),
+        window: Some(Bytes(2_000_000)),
     };
     assert_eq!(keys.congestion_control, CongestionControl::Dcqcn(dcqcn));
     let admission = Admission { channels: 2, buffer: Bytes(256 << 10), copy: Rate::from_gbps(300) };
     assert_eq!(keys.admission, Some(admission));
-    assert_eq!((keys.nic.receive_buffer, keys.nic.cnp_interval), (Bytes(2_000_000), us(4)));
+    assert_eq!((keys.nic.receive_buffer, keys.nic.cnp_interval), (Bytes(2_000_000), Some(us(4))));
     let leaf = SwitchModel {
         buffer: Buffer::Shared { bytes: 32_000_000, reserved: 0, alpha: 2.0 },
         pfc: Some(Pfc { headroom: Some(50_000), resume_offset: 0, response: us(1) }),
-        ecn: Some(Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2 }),
+        ecn: Some(Ecn { min: Bytes(100_000), max: Bytes(400_000), probability: 0.2, at: MarkAt::Enqueue }),
         trim: Some(100_000),
         credit: None,
         cut_through: true,
@@ -151,9 +161,9 @@ fn congestion_control_may_be_a_name() {
     assert_eq!(of("{ kind = \"hpcc\" }"), CongestionControl::Hpcc(Hpcc::default()));
     assert_eq!(of("{ kind = \"none\" }"), CongestionControl::None);
     let trims =
-        "[switch.leaf]\ntrim = \"100 kB\"\n[packet.congestion_control]\nkind = \"trimmed\"\nadditive = 2\n";
-    let trimmed = Trimmed { additive: 2.0, ..Trimmed::default() };
-    assert_eq!(packets(trims).keys.congestion_control, CongestionControl::Trimmed(trimmed));
+        "[switch.leaf]\ntrim = \"100 kB\"\n[packet.congestion_control]\nkind = \"aimd\"\nadditive = 2\n";
+    let aimd = Aimd { additive: 2.0, ..Aimd::default() };
+    assert_eq!(packets(trims).keys.congestion_control, CongestionControl::Aimd(aimd));
 }
 
 #[test]

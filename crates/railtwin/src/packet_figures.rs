@@ -112,6 +112,8 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
         (declared::ACK_TIMEOUTS, counts.ack_timeouts, "local ACK timeouts"),
         (declared::CNPS, counts.cnps, "congestion notification packets"),
         (declared::PAUSE_FRAMES, counts.pause_frames, "renewals included"),
+        (declared::PAUSE_RENEWALS, counts.pause_renewals, "of the pause frames"),
+        (declared::RESUME_FRAMES, counts.resume_frames, "pause frames of no time"),
     ];
     for (of, value, note) in all {
         figures.push(of, value as f64, note);

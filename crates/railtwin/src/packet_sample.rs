@@ -41,6 +41,8 @@ pub(crate) fn run_with(given: &Given) -> Run {
     let mut links = LinkPackets {
         late_bytes: vec![0; count],
         pause_frames: vec![0; count],
+        pause_renewals: vec![0; count],
+        resume_frames: vec![0; count],
         paused_ps: vec![0; count],
         queue_bytes_max: vec![0; count],
         queue_byte_seconds: vec![0.0; count],

@@ -76,6 +76,8 @@ fn link_packets(case: &Case, log: &RunLog, packets: &PacketLog, names: &[String]
             Column::coded("source", links.iter().map(|&link| name(fabric.source(link)))),
             Column::coded("target", links.iter().map(|&link| name(fabric.target(link)))),
             Column::u32("pause_frames", u32s(&columns.pause_frames)),
+            Column::u32("pause_renewals", u32s(&columns.pause_renewals)),
+            Column::u32("resume_frames", u32s(&columns.resume_frames)),
             Column::u64("paused_ps", u64s(&columns.paused_ps)),
             Column::u64("queue_bytes_max", u64s(&columns.queue_bytes_max)),
             Column::f64("queue_bytes_mean", links.iter().map(mean).collect()),

@@ -181,7 +181,7 @@ fn bases() -> Vec<String> {
         ),
         packets("[packet]\ncongestion_control = { kind = \"hpcc\", stages = 2, additive = \"2 Gbps\" }\n"),
         packets(
-            "[packet]\ncongestion_control = { kind = \"trimmed\" }\n[switch.leaf]\ntrim = \"60 kB\"\n\
+            "[packet]\ncongestion_control = { kind = \"aimd\" }\n[switch.leaf]\ntrim = \"60 kB\"\n\
              ecn = { min = \"10 kB\", max = \"40 kB\", probability = 0.5 }\n\
              [routing]\nbalancer = \"spray\"\n",
         ),

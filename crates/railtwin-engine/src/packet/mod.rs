@@ -8,7 +8,7 @@ mod trouble;
 
 // All of it: a new control is no line here.
 pub use congestion::*;
-pub use switch::{Buffer, Credit, Ecn, Pfc, SwitchModel};
+pub use switch::{Buffer, Credit, Ecn, MarkAt, Pfc, SwitchModel};
 pub use trouble::{Trouble, Troubled};
 
 use railtwin_units::keys::{Kind, or_none, sizes, whole};
@@ -96,8 +96,9 @@ railtwin_units::section! {
     pub struct NicLimits "[packet.nic]" {
         /// Bytes that wait for PCIe on the receiving side before the NIC pauses its leaf.
         pub receive_buffer: Bytes = Bytes(1_000_000),
-        /// Time between two CNPs for one queue pair: DCQCN's notification point.
-        pub cnp_interval: SimTime [Kind::Span] = SimTime::from_ns(50_000),
+        /// Least time between two CNPs for one queue pair (DCQCN's notification point); default as the preset of DCQCN
+        /// has it.
+        pub cnp_interval: Option<SimTime> [Kind::Span] = None,
     }
 }
 
@@ -127,6 +128,15 @@ impl Packets {
     /// Bytes on the wire of a full packet.
     pub const fn full(&self) -> u64 {
         self.payload.0.saturating_add(self.header.0)
+    }
+
+    /// Least time between two CNPs for one queue pair.
+    pub fn cnp_interval(&self) -> SimTime {
+        let of_preset = match &self.congestion_control {
+            CongestionControl::Dcqcn(dcqcn) => dcqcn.cnp_interval(),
+            _ => Dcqcn::default().cnp_interval(),
+        };
+        self.nic.cnp_interval.unwrap_or(of_preset)
     }
 
     /// Whether these go before data.

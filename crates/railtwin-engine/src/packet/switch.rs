@@ -44,6 +44,24 @@ railtwin_units::section! {
         pub max: Bytes [sizes(1..=MOST_BYTES)],
         /// Probability just below `max`.
         pub probability: f64,
+        /// Which queue, seen when.
+        pub at: MarkAt = MarkAt::Dequeue,
+    }
+}
+
+railtwin_units::choice! {
+    /// Where a switch looks at a queue to mark a packet.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum MarkAt {
+        /// What is behind the packet in its egress queue when it leaves, as shared-buffer switches do: the mark tells
+        /// of the queue as it is (Zhu et al. 2016, «ECN or Delay», section 5; DCQCN's simulations do so too).
+        Dequeue = "dequeue",
+        /// What is before it in its egress queue when it arrives, as RED was published (Floyd and Jacobson 1993): the
+        /// mark is as old as the queue is long.
+        Enqueue = "enqueue",
+        /// What is behind it in its virtual output queue when it crosses, as switches with credits do (Arista, «ECN»:
+        /// the length of the virtual output queue).
+        Voq = "voq",
     }
 }
 

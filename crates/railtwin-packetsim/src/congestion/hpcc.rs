@@ -13,12 +13,12 @@ pub struct HpccControl(pub Hpcc);
 pub struct State {
     /// `W`, bytes.
     window: f64,
-    /// `W_c`, the window that changes are counted from, renewed each round trip.
+    /// `W_c`, the window that changes are counted from, renewed once a flight.
     reference: f64,
     /// `incStage`.
     stage: u32,
-    /// When the reference was last renewed.
-    since: u64,
+    /// `lastUpdateSeq`: the next packet to send when the reference was last renewed.
+    renewed: u32,
 }
 
 impl Control for HpccControl {
@@ -26,7 +26,7 @@ impl Control for HpccControl {
 
     fn start(&self, path: &Path) -> State {
         let window = path.product();
-        State { window, reference: window, stage: 0, since: 0 }
+        State { window, reference: window, stage: 0, renewed: 0 }
     }
 
     /// The end of `NewAck`: R = W / T.
@@ -43,8 +43,8 @@ impl Control for HpccControl {
     fn on_ack(&self, state: &mut State, path: &Path, feedback: Feedback) {
         let used = f64::from(feedback.telemetry) / FULL;
         let step = self.0.additive.bytes_per_s() * path.round_trip as f64 * 1e-12;
-        // `updateWc`: once a round trip, where the paper goes by the number of the packet that is acknowledged.
-        let renew = feedback.now - state.since >= path.round_trip;
+        // `updateWc`: ack.seq > lastUpdateSeq, once per flight of packets.
+        let renew = feedback.number > state.renewed;
         // `ComputeWind`: if U >= eta or incStage >= maxStage
         if used >= self.0.target || state.stage >= self.0.stages {
             // W = W_c / (U / eta) + W_AI
@@ -65,7 +65,7 @@ impl Control for HpccControl {
         if renew {
             // W_c = W, in both cases.
             state.reference = state.window;
-            state.since = feedback.now;
+            state.renewed = feedback.next;
         }
     }
 }
@@ -84,12 +84,12 @@ mod tests {
     const CONTROL: HpccControl =
         HpccControl(Hpcc { target: 0.5, stages: 2, additive: Rate::from_bits_per_s(40_000_000) });
 
-    /// The window after each acknowledgement: when it comes, in us, and the utilization that it tells.
-    fn trace<const N: usize>(acknowledgements: [(u64, f64); N]) -> [f64; N] {
+    /// The window after each acknowledgement: of which packet, the next one to send, and the utilization that it tells.
+    fn trace<const N: usize>(acknowledgements: [(u32, u32, f64); N]) -> [f64; N] {
         let mut state = CONTROL.start(&PATH);
-        acknowledgements.map(|(us, used)| {
+        acknowledgements.map(|(number, next, used)| {
             let telemetry = (used * FULL) as u16;
-            let feedback = Feedback { now: us * US, bytes: 1_000, marked: false, telemetry };
+            let feedback = Feedback { number, next, bytes: 1_000, marked: false, telemetry };
             CONTROL.on_ack(&mut state, &PATH, feedback);
             state.window
         })
@@ -108,35 +108,45 @@ mod tests {
     }
 
     #[test]
-    fn within_a_round_trip_every_answer_counts_from_the_same_window() {
-        // U = 1 is twice eta, U = 3/4 one and a half times: 10,000 / 2 + 50, 10,000 / 1.5 + 50, and again.
-        assert_near(trace([(5, 1.0), (6, 0.75), (7, 1.0)]), [5_050.0, 10_000.0 / 1.5 + 50.0, 5_050.0]);
+    fn within_a_flight_every_answer_counts_from_the_same_window() {
+        // U = 1 is twice eta, U = 3/4 one and a half times. The first answer renews W_c: 10,000 / 2 + 50. Then
+        // 5,050 / 1.5 + 50 and 5,050 / 2 + 50, however late they are.
+        let answers = [(1, 10, 1.0), (2, 10, 0.75), (10, 12, 1.0)];
+        assert_near(trace(answers), [5_050.0, 5_050.0 / 1.5 + 50.0, 2_575.0]);
     }
 
     #[test]
-    fn after_a_round_trip_the_window_is_the_new_reference() {
-        // At 10 us W_c = 5,050: 5,050 / 2 + 50 from there on.
-        assert_near(trace([(10, 1.0), (12, 1.0)]), [5_050.0, 2_575.0]);
+    fn the_answer_to_what_was_sent_after_a_renewal_renews_again() {
+        // The answer beyond 10, the next to send at the first one, makes W_c 2,575; that beyond 14 makes it 1,337.5: half of that
+        // is less than a packet.
+        let answers =
+            [(1, 10, 1.0), (11, 14, 1.0), (12, 14, 1.0), (14, 16, 1.0), (15, 18, 1.0), (16, 18, 1.0)];
+        let third = 2_575.0 / 2.0 + 50.0;
+        assert_near(trace(answers), [5_050.0, 2_575.0, third, third, third, 1_000.0]);
     }
 
     #[test]
-    fn below_the_target_it_adds_for_some_rounds_and_then_multiplies() {
-        // At 10 us U = 2 is four times eta: 10,000 / 4 + 50 = 2,550. Two rounds add 50 each; in the third incStage = 2
-        // and U = 1/4 is half of eta: 2,650 / (1/2) + 50. That begins the stages anew: 5,350 + 50.
-        let answers = [(10, 2.0), (20, 0.25), (25, 0.25), (30, 0.25), (40, 0.25), (50, 0.25)];
+    fn below_the_target_it_adds_for_some_flights_and_then_multiplies() {
+        // First U = 2, four times eta: 10,000 / 4 + 50 = 2,550. Two flights add 50 each, and within the second nothing
+        // is added twice; in the third incStage = 2 and U = 1/4 is half of eta: 2,650 / (1/2) + 50. That begins the
+        // stages anew: 5,350 + 50.
+        let answers =
+            [(1, 10, 2.0), (11, 20, 0.25), (15, 20, 0.25), (21, 30, 0.25), (31, 40, 0.25), (41, 50, 0.25)];
         assert_near(trace(answers), [2_550.0, 2_600.0, 2_650.0, 2_650.0, 5_350.0, 5_400.0]);
     }
 
     #[test]
     fn the_window_is_between_a_packet_and_the_product() {
         // U = 15 leaves 10,000 / 30 + 50 bytes, less than a packet; idle links ask for more than the product.
-        assert_near(trace([(1, 15.0), (2, 0.25)]), [1_000.0, 10_000.0]);
+        assert_near(trace([(1, 1, 15.0)]), [1_000.0]);
+        let answers = [(1, 1, 0.25), (2, 2, 0.25), (3, 3, 0.25)];
+        assert_near(trace(answers), [10_000.0; 3]);
     }
 
     #[test]
     fn packets_are_paced_by_the_window_over_the_round_trip() {
         let mut state = CONTROL.start(&PATH);
-        let feedback = Feedback { now: US, bytes: 1_000, marked: false, telemetry: FULL as u16 };
+        let feedback = Feedback { number: 1, next: 1, bytes: 1_000, marked: false, telemetry: FULL as u16 };
         CONTROL.on_ack(&mut state, &PATH, feedback);
         // 5,050 bytes in 10 us: 1,000 bytes in 1.980198 us.
         assert_eq!(CONTROL.on_sent(&mut state, &PATH, US, 1_000), 1_980_198);

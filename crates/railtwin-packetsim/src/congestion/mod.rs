@@ -2,16 +2,16 @@
 //!
 //! Each scheme is a [`Control`]: a state for each queue pair, and what becomes of it with each event. Traces of events
 //! calculated by hand stand beside it as tests.
+mod aimd;
 mod dcqcn;
 mod hpcc;
-mod trimmed;
 
 use std::fmt::Debug;
 
+use aimd::AimdControl;
 use dcqcn::DcqcnControl;
 use hpcc::HpccControl;
 use railtwin_engine::packet::CongestionControl;
-use trimmed::TrimmedControl;
 
 use crate::network::Speed;
 
@@ -36,8 +36,10 @@ impl Path {
 /// What an acknowledgement tells.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
-    /// When it arrives.
-    pub now: u64,
+    /// Number of the packet that it answers, or after all that it acknowledges, and of the next packet to send.
+    pub number: u32,
+    /// See `number`.
+    pub next: u32,
     /// Bytes on the wire that it acknowledges.
     pub bytes: u64,
     /// Whether the packet that it answers was marked.
@@ -65,8 +67,10 @@ pub trait Control: Copy + Send + Sync + Debug {
     /// An acknowledgement is here.
     fn on_ack(&self, _state: &mut Self::State, _path: &Path, _feedback: Feedback) {}
 
-    /// A congestion notification packet is here.
-    fn on_cnp(&self, _state: &mut Self::State, _now: u64) {}
+    /// A congestion notification packet is here; the next packet was not to start before a time: when it may now.
+    fn on_cnp(&self, _state: &mut Self::State, _now: u64, not_before: u64) -> u64 {
+        not_before
+    }
 
     /// A switch threw away the payload of a packet of `bytes`.
     fn on_trimmed(&self, _state: &mut Self::State, _path: &Path, _bytes: u64) {}
@@ -86,9 +90,9 @@ pub trait Controlled {
 pub fn with_control<W: Controlled>(named: CongestionControl, what: W) -> W::Outcome {
     match named {
         CongestionControl::None => what.under(NoControl),
-        CongestionControl::Dcqcn(dcqcn) => what.under(DcqcnControl(dcqcn)),
+        CongestionControl::Dcqcn(dcqcn) => what.under(DcqcnControl(dcqcn.law())),
         CongestionControl::Hpcc(hpcc) => what.under(HpccControl(hpcc)),
-        CongestionControl::Trimmed(trimmed) => what.under(TrimmedControl(trimmed)),
+        CongestionControl::Aimd(aimd) => what.under(AimdControl(aimd)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! How much of what passes a bottleneck is marked: the operating point of DCQCN.
-use railtwin_engine::packet::{CongestionControl, Dcqcn, Packets};
+use railtwin_engine::packet::{CongestionControl, Dcqcn, DcqcnLaw, Packets};
 
 /// What marks depend on besides the rates of queue pairs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marking {
-    control: Dcqcn,
+    control: DcqcnLaw,
     /// Bytes of a full packet.
     packet: f64,
     /// Notifications that a NIC sends for one queue pair, a second at most.
@@ -12,15 +12,15 @@ pub(super) struct Marking {
 }
 
 impl Marking {
-    /// The case's DCQCN, or that of Zhu et al. 2015 where senders are slowed by something else or by nothing that is
+    /// The case's DCQCN, or that of NICs as shipped where senders are slowed by something else or by nothing that is
     /// simulated: most RoCE clusters run it.
     pub(super) fn new(packets: &Packets) -> Self {
         let control = if let CongestionControl::Dcqcn(control) = packets.congestion_control {
-            control
+            control.law()
         } else {
-            Dcqcn::default()
+            Dcqcn::default().law()
         };
-        let interval = packets.nic.cnp_interval.seconds();
+        let interval = packets.cnp_interval().seconds();
         let packet = packets.payload.0 as f64;
         Self { control, packet, notifications: if interval > 0.0 { 1.0 / interval } else { f64::INFINITY } }
     }
@@ -61,7 +61,7 @@ mod tests {
         let (slow, fast) = (marking.share(2.5e9), marking.share(12.5e9));
         assert!(slow > fast && fast > 0.0 && slow < 0.1, "{slow} {fast}");
         // What marks take away in a second is what the timers give back (the rates of change of the fluid model).
-        let Dcqcn { alpha_timer, increase_timer, byte_counter, additive, .. } = Dcqcn::default();
+        let DcqcnLaw { alpha_timer, increase_timer, byte_counter, additive, .. } = Dcqcn::default().law();
         let packet = Packets::default().payload.0 as f64;
         let (rate, p) = (2.5e9 / packet, slow);
         let alpha = p * alpha_timer.seconds() * rate;

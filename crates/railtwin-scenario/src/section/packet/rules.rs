@@ -1,5 +1,5 @@
 //! What no single key of `[packet]` and `[switch]` shows.
-use railtwin_engine::packet::{Buffer, MOST_BYTES, Packets, SwitchModel};
+use railtwin_engine::packet::{Buffer, MOST_BYTES, MarkAt, Packets, SwitchModel};
 use railtwin_units::Bytes;
 
 use super::switch::{SwitchSpec, TIERS, switch_models};
@@ -17,7 +17,7 @@ pub(crate) fn troubles_of_packets(scenario: &Scenario) -> Vec<(String, Trouble)>
     let models = switch_models(&scenario.fabric);
     for ((name, tier), model) in TIERS.iter().zip(scenario.switch.tiers()).zip(models) {
         let model = tier.over(model);
-        let trouble = of_switch(tier, &model.buffer, packet);
+        let trouble = of_switch(tier, &model, packet);
         found.extend(trouble.map(|(key, trouble)| (format!("switch.{name}.{key}"), trouble)));
     }
     found
@@ -68,8 +68,12 @@ fn of_congestion_control(packet: &Packets, switches: &[SwitchModel; 3]) -> Optio
     None
 }
 
-/// `buffer` is what the tier's switches end up with.
-fn of_switch(tier: &SwitchSpec, buffer: &Buffer, packet: &Packets) -> Option<(&'static str, Trouble)> {
+/// The model is what the tier's switches end up with.
+fn of_switch(
+    tier: &SwitchSpec,
+    SwitchModel { buffer, credit, .. }: &SwitchModel,
+    packet: &Packets,
+) -> Option<(&'static str, Trouble)> {
     let (Buffer::Shared { bytes, .. } | Buffer::Carved { bytes }) = *buffer;
     let shared = matches!(buffer, Buffer::Shared { .. });
     let foreign = [("reserved", tier.reserved.is_some()), ("alpha", tier.alpha.is_some())];
@@ -100,6 +104,13 @@ fn of_switch(tier: &SwitchSpec, buffer: &Buffer, packet: &Packets) -> Option<(&'
         if let Some(trouble) = written.and_then(|written| outside(key, written.0, least, most, hint)) {
             return Some((key, trouble));
         }
+    }
+    if credit.is_none() && tier.ecn.is_some_and(|ecn| ecn.at == MarkAt::Voq) {
+        let message = "at = \"voq\" marks by virtual output queues, but this tier has no `credit`".to_owned();
+        return Some((
+            "ecn.at",
+            (message, "write credit = { latency = \"5 us\", initial = \"64 KiB\", ramp = 2 }"),
+        ));
     }
     let ecn = tier.ecn.filter(|ecn| ecn.min > ecn.max)?;
     let message = format!("min {} is more than max {}", ecn.min.shortest(), ecn.max.shortest());

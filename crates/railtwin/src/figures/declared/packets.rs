@@ -35,6 +35,10 @@ declare! {
     CNPS = "cnps": Count, Neither;
     /// Pause frames, renewals included.
     PAUSE_FRAMES = "pause_frames": Count, Less;
+    /// Pause frames that renewed a pause before it ran out.
+    PAUSE_RENEWALS = "pause_renewals": Count, Less;
+    /// Pause frames of no time (XON), which let a port go on.
+    RESUME_FRAMES = "resume_frames": Count, Less;
     /// Pause frames by sender and receiver: against the direction of the link that they stop.
     PAUSE_FRAMES_HOP = "pause_frames_<hop>": Count, Less;
     /// Part of the run that pauses held the worst link, by sender and receiver of the frames.

@@ -1,11 +1,12 @@
-//! A window over sprayed packets: marks make it smaller in proportion, trimmed packets by their size.
-use railtwin_engine::packet::Trimmed;
+//! Additive increase, multiplicative decrease (Chiu and Jain 1989) of a window: marks make it smaller in proportion,
+//! trimmed packets by their size.
+use railtwin_engine::packet::Aimd;
 
 use super::{Control, Feedback, Path};
 
 /// The scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct TrimmedControl(pub Trimmed);
+pub struct AimdControl(pub Aimd);
 
 /// State of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +15,13 @@ pub struct State {
     window: f64,
 }
 
-impl TrimmedControl {
+impl AimdControl {
     fn most(&self, path: &Path) -> f64 {
         (self.0.window * path.product()).max(path.full as f64)
     }
 }
 
-impl Control for TrimmedControl {
+impl Control for AimdControl {
     type State = State;
 
     fn start(&self, path: &Path) -> State {
@@ -58,7 +59,7 @@ mod tests {
 
     /// 10^9 bytes per second and 10 us: a product of 10,000 bytes.
     const PATH: Path = Path { speed: Speed::NS_EACH, round_trip: 10_000_000, full: 1_000 };
-    const CONTROL: TrimmedControl = TrimmedControl(Trimmed { window: 1.25, additive: 1.0, decrease: 0.5 });
+    const CONTROL: AimdControl = AimdControl(Aimd { window: 1.25, additive: 1.0, decrease: 0.5 });
 
     #[derive(Clone, Copy)]
     enum Event {
@@ -72,7 +73,7 @@ mod tests {
     fn trace(events: &[Event]) -> Vec<f64> {
         let mut state = CONTROL.start(&PATH);
         let after = |event: &Event| {
-            let ack = |marked| Feedback { now: 0, bytes: 1_000, marked, telemetry: 0 };
+            let ack = |marked| Feedback { number: 1, next: 1, bytes: 1_000, marked, telemetry: 0 };
             match event {
                 Ack => CONTROL.on_ack(&mut state, &PATH, ack(false)),
                 MarkedAck => CONTROL.on_ack(&mut state, &PATH, ack(true)),
