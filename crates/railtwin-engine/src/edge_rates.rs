@@ -23,6 +23,8 @@ pub struct EdgeRates {
     pub stages: Vec<u32>,
     /// Hops where the bundle is a ring, else 0.
     pub ring_hops: Vec<u32>,
+    /// Whether each stage of the bundle has edges of its own.
+    pub aggregated: Vec<bool>,
     /// Seconds that the bundle takes for each byte of the operation; infinite where it cannot end.
     pub seconds_per_byte: Vec<f64>,
     /// CSR: rows of bundle `b` are `row_start[b]..row_start[b + 1]`.

@@ -106,6 +106,7 @@ fn write(
         out.channel.push(row - firsts[communicator as usize]);
         out.stages.push(bundle.stages);
         out.ring_hops.push(bundle.ring_hops);
+        out.aggregated.push(bundle.aggregated);
         out.seconds_per_byte.push(seconds);
         for (edge, at) in (0..).zip(shape.edges_of(bundle)) {
             let Edge::Network { source_host, source_nic, target_host, target_nic, amount } = *at else {

@@ -45,6 +45,33 @@ fn a_ring_takes_what_the_bus_factor_says() {
 }
 
 #[test]
+fn aggregated_trees_move_what_a_ring_does_in_fewer_steps() {
+    for hosts in [2, 3, 7, 8, 13] {
+        for collective in [Collective::AllGather, Collective::ReduceScatter] {
+            let plan = works::collective(hosts, collective, Algorithm::Pat, 12_345_678, 1);
+            let took = seconds(&cases::job(one_leaf(hosts, 1), plan));
+            close(took, ring_bytes(hosts, 12_345_678) / 50e9);
+        }
+        let mut fabric = fabrics::one_leaf(fabrics::plain_host(1, 400), hosts);
+        fabric.switch_latency = SimTime::from_ns(700);
+        fabric.delay = SimTime::from_ns(300);
+        let bytes = u64::from(hosts);
+        let plan = works::collective(hosts, Collective::AllGather, Algorithm::Pat, bytes, 1);
+        let log = FlowEngine::default().run(&cases::job(fabric.build().unwrap(), plan), 0);
+        let steps = f64::from(hosts).log2().ceil() as u64;
+        // Steps of two 300 ns hops and one switch, and all parts but one at 50 GB/s.
+        assert_eq!(log.end, SimTime::from_ns(steps * 1_300) + SimTime::from_ps((bytes - 1) * 20));
+    }
+}
+
+/// Each GPU sends and takes 9/8 of the buffer: 1/8 of it more than its own, which it is the head of.
+#[test]
+fn reduction_in_the_switch_of_one_host_is_held_by_nvlink() {
+    let plan = works::collective(8, Collective::AllReduce, Algorithm::Nvls, 1 << 30, 1);
+    close(seconds(&cases::job(one_leaf(1, 8), plan)), f64::from(1 << 30) * 9.0 / 8.0 / 200e9);
+}
+
+#[test]
 fn a_ring_over_eight_gpus_a_host_is_held_by_nvlink() {
     // 8 NICs of 50 GB/s would give 400 GB/s; NVLink gives 200 GB/s a direction.
     let plan = works::collective(32, Collective::AllReduce, Algorithm::Ring, 1 << 30, 1);

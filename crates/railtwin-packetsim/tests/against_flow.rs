@@ -107,6 +107,17 @@ fn a_ring_all_reduce_takes_4_to_10_percent_longer_in_packets() {
 }
 
 #[test]
+fn aggregated_trees_take_2_to_8_percent_longer_in_packets() {
+    for hosts in [7, 8] {
+        for kind in [Collective::AllGather, Collective::ReduceScatter] {
+            let fabric = leaf_spine(1, hosts, 1, (100, 100), 1_000);
+            let case = collective(fabric, kind, Algorithm::Pat, 64 << 20);
+            within(&format!("{kind} by pat of {hosts}"), &case, 1.02, 1.08);
+        }
+    }
+}
+
+#[test]
 fn a_tree_all_reduce_takes_2_to_7_percent_longer_in_packets() {
     // Both children of a host send at once into its link. They stay no further ahead than it has room for, so sums do
     // not crowd out results for long, whether the leaf pauses or not.

@@ -50,6 +50,24 @@ fn collectives_of_hosts_with_several_gpus_end() {
     }
 }
 
+/// A part of each rank in one packet: a ring takes n - 1 ways through the leaf, aggregated trees ⌈log₂ n⌉, and what waits at
+/// the sending NIC behind other parts of the step.
+#[test]
+fn aggregated_trees_take_their_steps() {
+    for hosts in [4_u32, 7, 16] {
+        let fabric = leaf_spine(1, hosts, 1, (100, 100), 1_000);
+        let took = |algorithm| {
+            let bytes = 64 * u64::from(hosts);
+            run(&collective(Arc::clone(&fabric), Collective::AllGather, algorithm, bytes)).end.seconds()
+        };
+        let (ring, pat) = (took(Algorithm::Ring), took(Algorithm::Pat));
+        let steps = f64::from(hosts).log2().ceil();
+        let ratio = pat / ring * f64::from(hosts - 1) / steps;
+        println!("{hosts} hosts: a step takes {ratio:.3} of a ring's");
+        assert!((0.95..1.15).contains(&ratio), "{ratio}");
+    }
+}
+
 #[test]
 fn a_ring_all_reduce_takes_its_stages_to_the_picosecond() {
     // Chunks of one message; a host starts a stage when the chunk before has arrived. Its neighbor's acknowledgements

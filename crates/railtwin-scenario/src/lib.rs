@@ -67,7 +67,7 @@ pub use reference::reference;
 pub use resolve::{Reader, Source};
 pub use scenario::{EngineName, GainSpec, RunSpec, SCHEMA, Scenario, keys};
 pub use section::fabric::host_caps;
-pub use section::fabric::price::{cost_of, host_of};
+pub use section::fabric::price::{cost_of, host_of, protocol_of};
 pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec};
 pub use section::failures::resolve::expected_faults;
 pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};

@@ -105,6 +105,58 @@ fn nvls_over_several_hosts_is_refused() {
     );
 }
 
+const AG: &str = "kind = \"all-gather\"";
+
+/// NCCL 2.29, which ran on the hosts that were measured, gathers little over single ranks of hosts by aggregated trees;
+/// 2.18 on H800 does not.
+#[test]
+fn small_gathers_over_rails_go_by_aggregated_trees() {
+    let rail =
+        |bytes: &str| pattern(10, "", &format!("{AG}, bytes = \"{bytes}\", per = \"rail\""), "").unwrap();
+    let small = rail("1 MiB");
+    assert_eq!((small.algorithm, small.cost.latency), (Algorithm::Pat, SimTime::from_ns(48_000)));
+    // Measured from 32 MiB on.
+    assert_eq!(rail("64 MiB").algorithm, Algorithm::Ring);
+    let all = pattern(10, "", &format!("{AG}, bytes = \"1 MiB\""), "").unwrap();
+    assert_eq!(all.algorithm, Algorithm::Ring);
+    let job = format!("[[job]]\nhosts = 10\ncollective = {{ {AG}, bytes = \"1 MiB\", per = \"rail\" }}\n");
+    let h800 = case(&format!("{}{job}", H100.replace("h100", "h800")), "").unwrap();
+    assert_eq!(h800.work.jobs[0].plan.patterns[0].algorithm, Algorithm::Ring);
+}
+
+#[test]
+fn aggregated_trees_are_for_one_rank_on_each_host() {
+    let asked = |kind: &str, more: &str| {
+        let collective = format!("kind = \"{kind}\", bytes = \"1 GiB\", algorithm = \"pat\"{more}");
+        pattern(10, "", &collective, "").map(|pattern| pattern.algorithm)
+    };
+    assert_eq!(asked("reduce-scatter", ", per = \"rail\"").unwrap(), Algorithm::Pat);
+    let error = asked("all-gather", "").unwrap_err();
+    assert!(error.contains("one rank on each host") && error.contains("caps.toml:11"), "{error}");
+    let error = asked("all-reduce", ", per = \"rail\"").unwrap_err();
+    assert!(error.contains("all-gather and reduce-scatter"), "{error}");
+}
+
+/// Five of eight GPUs of one host and all of another: NCCL takes rings, and a ring's steps are paid.
+#[test]
+fn nvls_trees_over_uneven_hosts_cost_rings() {
+    let cost = |gpus: u32, algorithm: &str| {
+        let job = format!("[[job]]\ngpus = {gpus}\ncollective = {{ {AR}, algorithm = \"{algorithm}\" }}\n");
+        case(&format!("{H100}{job}"), OWN).unwrap().work.jobs[0].plan.patterns[0].cost
+    };
+    assert_eq!(cost(13, "nvls-tree"), cost(13, "ring"));
+    assert_eq!(cost(13, "nvls-ring"), cost(13, "ring"));
+    assert_ne!(cost(16, "nvls-tree"), cost(16, "ring"));
+}
+
+/// Channels of point-to-point messages are a cap like any other, also of the scenario itself.
+#[test]
+fn own_channels_are_heard() {
+    let own = "[[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nchannel = \"8 Gbps\"\nchannel_bytes = \"64 MiB\"\n";
+    let cost = pattern(2, "", "kind = \"send-receive\", bytes = \"1 MiB\"", own).unwrap().cost;
+    assert_eq!(cost.busbw, Some(Rate::from_gbps(8)));
+}
+
 /// Transfers know no collective library, but a cap that the scenario writes for them holds.
 #[test]
 fn plain_transfers_are_held_by_own_caps_only() {

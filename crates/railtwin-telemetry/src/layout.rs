@@ -192,8 +192,13 @@ pub(crate) fn place(
         let Some((_, view)) = &view else { continue };
         let (first_edge, first_node) = (out.edges.len() as u32, out.node_start.len() as u32 - 1);
         let first_tree = out.tree.len() as u32;
-        let stages = rates.stages[bundle].max(1);
+        let mut stages = rates.stages[bundle].max(1);
         match rates.ring_hops[bundle] {
+            // Messages of their own, but nobody ends before the last step, which waits for all.
+            0 if rates.aggregated[bundle] => {
+                stages = 1;
+                out.direct_edges(seats, view, rates, bundle, false);
+            }
             0 if stages > 1 => out.tree_edges(seats, view, rates, bundle),
             0 => {
                 out.own_ends = true;

@@ -34,6 +34,8 @@ railtwin_units::choice! {
         NvlsRing = "nvls-ring",
         /// Reduction in the NVSwitch, then double binary trees among hosts on each rail.
         NvlsTree = "nvls-tree",
+        /// Parallel aggregated trees: steps over distances of 1, 2, 4 … ranks, one rank on each host.
+        Pat = "pat",
         /// Every rank to every other at once.
         Direct = "direct",
     }
@@ -56,6 +58,7 @@ impl Algorithm {
         let able = match self {
             Self::Ring => !matches!(collective, Collective::AllToAll | Collective::SendReceive),
             Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => collective == Collective::AllReduce,
+            Self::Pat => matches!(collective, Collective::AllGather | Collective::ReduceScatter),
             Self::Direct => collective != Collective::Broadcast,
         };
         let accepted = match self {
@@ -63,6 +66,7 @@ impl Algorithm {
             Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => {
                 "tree, nvls, nvls-ring and nvls-tree carry out all-reduce"
             }
+            Self::Pat => "pat carries out all-gather and reduce-scatter",
             Self::Direct => "direct carries out all but broadcast",
         };
         if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }

@@ -70,7 +70,7 @@ impl Group {
 }
 
 /// Serial steps of a collective, each of which pays latency once: hops of a ring, edges of a tree up and down, phases in
-/// and out of the NVSwitch, peers of a direct exchange that a rank starts one after the other.
+/// and out of the NVSwitch, distances of parallel aggregated trees, peers of a direct exchange that a rank starts one after the other.
 pub fn steps(collective: Collective, algorithm: Algorithm, group: Group) -> u32 {
     let Group { ranks, hosts, local } = group;
     let depth = hosts.max(1).next_power_of_two().trailing_zeros();
@@ -83,6 +83,7 @@ pub fn steps(collective: Collective, algorithm: Algorithm, group: Group) -> u32 
         Algorithm::Nvls => 2,
         Algorithm::NvlsRing => 2 * hosts.saturating_sub(1) + 2,
         Algorithm::NvlsTree => 2 * depth + 2,
+        Algorithm::Pat => depth,
         Algorithm::Direct if collective == Collective::SendReceive => 1,
         Algorithm::Direct => peers,
     }
@@ -110,11 +111,14 @@ mod tests {
                 (Collective::AllReduce, Algorithm::Nvls),
                 (Collective::AllReduce, Algorithm::NvlsRing),
                 (Collective::AllReduce, Algorithm::NvlsTree),
+                (Collective::AllGather, Algorithm::Pat),
             ] {
-                // Without a switch's worth of GPUs, or with NVLS over several hosts, there are rings instead.
+                // Without a switch's worth of GPUs, or with NVLS over several hosts, there are rings instead; for
+                // aggregated trees with several ranks on a host.
                 let fallback = match algorithm {
                     Algorithm::Nvls => hosts > 1,
                     Algorithm::NvlsRing | Algorithm::NvlsTree => local < 2,
+                    Algorithm::Pat => local > 1,
                     _ => false,
                 };
                 let meant = if fallback { Algorithm::Ring } else { algorithm };

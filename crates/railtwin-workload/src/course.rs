@@ -75,6 +75,8 @@ impl Course {
 /// * Ring over hosts with reduction in the NVSwitch: hosts cut their share in as many chunks as there are hosts. GPUs
 ///   send chunks up in the order in which the ring wants them; a chunk goes down when the ring has brought its sum.
 ///   In rounds: a later one is summed in NVSwitches while an earlier one is among hosts.
+/// * Parallel aggregated trees: an edge waits for all that earlier steps brought to where it begins, of each the same
+///   share: NCCL goes through all steps with what its buffer holds, then with the next.
 /// * All else is free, but for a Network edge that waits for its relays.
 pub fn course(shape: &Shape, bundle: &Bundle) -> Course {
     let edges = shape.edges_of(bundle);
@@ -86,6 +88,7 @@ pub fn course(shape: &Shape, bundle: &Bundle) -> Course {
             let hosts = (edges.len() as u32 - in_switch) / 2 + 1;
             (tree(edges), Cut::SwitchTree { heads: heads(hosts), hosts })
         }
+        (0, false) if bundle.aggregated => (steps(edges, bundle.stages), Cut::Messages),
         (0, false) if bundle.stages > 1 => {
             let channels = (1.0 / bundle.volume).round() as u32;
             (tree(edges), Cut::Tree { channels, depth: bundle.stages / 2 })
@@ -271,6 +274,25 @@ fn switch_ring(edges: &[Edge], hops: u32) -> Course {
             builder.wait(leg, &station.arriving, 2 - chunks);
             // What arrives first lacks this host's own share, which is the last that goes up.
             builder.wait(leg, &station.up, 1 - chunks);
+        }
+    }
+    builder.finish()
+}
+
+/// Edges of a step together, as many in each.
+fn steps(edges: &[Edge], count: u32) -> Course {
+    let mut builder = Builder::default();
+    let mut arrived: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut first = 0;
+    for step in edges.chunks((edges.len() / count.max(1) as usize).max(1)) {
+        let legs = first..first + step.len() as u32;
+        for edge in step {
+            let leg = builder.leg(builder.legs.len(), Half::Whole, 1);
+            builder.wait(leg, arrived.get(&hosts(edge).0).map_or(&[], Vec::as_slice), 0);
+        }
+        first = legs.end;
+        for (leg, edge) in legs.zip(step) {
+            arrived.entry(hosts(edge).1).or_default().push(leg);
         }
     }
     builder.finish()

@@ -3,7 +3,7 @@ use std::ops::AddAssign;
 
 use crate::collective::{Algorithm, Collective};
 use crate::shape::{HostLayout, Member, Shape, by_host, message};
-use crate::{Edge, chain_tree, direct, nvls, nvls_tree, ring};
+use crate::{Edge, chain_tree, direct, nvls, nvls_tree, pat, ring};
 
 /// Rows of a shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,6 +45,7 @@ pub fn shape_of(
         (_, Algorithm::Nvls) => nvls::nvls(members, layout),
         (_, Algorithm::NvlsRing) => nvls::nvls_ring(members, layout),
         (_, Algorithm::NvlsTree) => nvls_tree::nvls_tree(members, layout),
+        (kind, Algorithm::Pat) => pat::pat(kind, members, layout),
         (kind, Algorithm::Direct) => direct::direct(kind, members, layout),
     }
 }
@@ -72,6 +73,11 @@ pub fn extent_of(
         }
         Algorithm::Nvls | Algorithm::NvlsRing => of_nvls_ring(&hosts),
         Algorithm::NvlsTree => of_nvls_tree(&hosts),
+        Algorithm::Pat if hosts.len() < members.len() => of_ring(&hosts, layout),
+        Algorithm::Pat => {
+            let edges = hosts.len() as u64 * u64::from(pat::steps(hosts.len() as u32));
+            Extent { bundles: 1, edges, crossings: edges, connections: edges, in_switch: 0 }
+        }
         Algorithm::Direct => of_direct(&hosts, layout),
     }
 }
@@ -259,6 +265,8 @@ mod tests {
                 (Collective::AllReduce, Algorithm::Nvls),
                 (Collective::AllReduce, Algorithm::NvlsRing),
                 (Collective::AllReduce, Algorithm::NvlsTree),
+                (Collective::AllGather, Algorithm::Pat),
+                (Collective::ReduceScatter, Algorithm::Pat),
                 (Collective::AllToAll, Algorithm::Direct),
                 (Collective::SendReceive, Algorithm::Direct),
             ];

@@ -4,7 +4,7 @@
 //! * [`cost`]: what hosts add to a collective: protocol, latency of its steps, bandwidth; [`nccl`]: what NCCL's own
 //!   model takes these for, and which algorithm and protocol it picks.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
-//!   and [`chain_tree`] over [`tree`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
+//!   and [`chain_tree`] over [`tree`], [`pat`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
 //! * [`extent`]: how many bundles and edges that makes, counted without laying them out.
 //! * [`mod@course`]: what each piece of a bundle waits for, for engines that move messages.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
@@ -31,6 +31,7 @@ pub mod models;
 pub mod nccl;
 pub mod nvls;
 pub mod nvls_tree;
+pub mod pat;
 pub mod pipeline;
 pub mod plan;
 pub mod ranks;

@@ -1,5 +1,5 @@
 //! NCCL's own model of what its algorithms and protocols take, by which it picks one: NVIDIA/nccl, src/graph/tuning.cc
-//! and src/graph/topo.h of versions 2.18 to 2.21.
+//! and src/graph/topo.h of versions 2.18 to 2.21, for parallel aggregated trees and rings beside them of 2.28.
 //!
 //! Its figures are NCCL's, measured by its authors on DGX systems. They decide what NCCL picks; what that pick costs is
 //! better told by a measurement of the host model, where there is one.
@@ -47,6 +47,8 @@ pub struct Host {
     pub gpus: u32,
     /// NICs.
     pub nics: u32,
+    /// Whether its NCCL is 2.23 or later, which has parallel aggregated trees.
+    pub aggregates: bool,
     /// What one crossing of the network takes beyond what NCCL's figures have in them; Simple waits for a flush too, and
     /// pays it twice.
     pub crossing: SimTime,
@@ -65,6 +67,11 @@ const TREE: Latency =
 /// NVLS and NVLS tree: inside a host, and an edge between hosts of the tree.
 const NVLS: f64 = 23.0;
 const NVLS_TREE_BETWEEN: f64 = 14.0;
+/// An edge between hosts under Simple with one rank on each, from the versions on that have parallel aggregated trees.
+const EXPOSED: f64 = 14.0;
+/// Parallel aggregated trees: first of all, of each rank, and by how much an edge between hosts counts less in each of their
+/// log₂ n steps; share of its bandwidth that NCCL takes them to reach.
+const PAT: (f64, f64, f64, f64) = (8.0, 2.8, 3.5, 0.75);
 /// What a host adds to each step of a ring over hosts, microseconds, three times for Simple; NCCL's `getNetOverhead`.
 const NET_OVERHEAD: f64 = 1.0;
 /// What Simple's latency in rings over hosts is multiplied by from 64 bytes a rank and channel on («plateau effect»).
@@ -136,12 +143,27 @@ impl Host {
     /// All that NCCL could run for `bytes` of a collective over `group`, in the order in which it looks at them.
     pub fn predictions(&self, collective: Collective, group: Group, bytes: u64) -> Vec<Prediction> {
         let mut all = Vec::new();
-        for algorithm in [Algorithm::Tree, Algorithm::Ring, Algorithm::Nvls, Algorithm::NvlsTree] {
-            for protocol in Protocol::ALL {
-                all.extend(self.predict(collective, algorithm, protocol, group, bytes));
+        for algorithm in
+            [Algorithm::Tree, Algorithm::Ring, Algorithm::Nvls, Algorithm::NvlsTree, Algorithm::Pat]
+        {
+            if algorithm != Algorithm::Pat || self.aggregates {
+                all.extend(self.protocols(collective, algorithm, group, bytes));
             }
         }
         all
+    }
+
+    /// One algorithm by all protocols that NCCL has for it.
+    fn protocols(
+        &self,
+        collective: Collective,
+        algorithm: Algorithm,
+        group: Group,
+        bytes: u64,
+    ) -> impl Iterator<Item = Prediction> {
+        Protocol::ALL
+            .into_iter()
+            .filter_map(move |protocol| self.predict(collective, algorithm, protocol, group, bytes))
     }
 
     /// What NCCL picks for `bytes` of a collective over `group`: the least time by its model; of one algorithm, if given.
@@ -152,9 +174,11 @@ impl Host {
         group: Group,
         bytes: u64,
     ) -> Option<Prediction> {
-        let all = self.predictions(collective, group, bytes).into_iter();
-        all.filter(|one| algorithm.is_none_or(|algorithm| algorithm == one.algorithm))
-            .min_by(|a, b| a.time.total_cmp(&b.time))
+        let all = match algorithm {
+            Some(algorithm) => self.protocols(collective, algorithm, group, bytes).collect(),
+            None => self.predictions(collective, group, bytes),
+        };
+        all.into_iter().min_by(|a, b| a.time.total_cmp(&b.time))
     }
 
     /// What one algorithm and protocol take; none where NCCL does not have them for this.
@@ -178,6 +202,7 @@ impl Host {
             Algorithm::NvlsTree => {
                 hosts > 1 && switch && protocol == Protocol::Simple && ranks == hosts * local
             }
+            Algorithm::Pat => ranks == hosts && protocol == Protocol::Simple,
             Algorithm::NvlsRing | Algorithm::Direct => false,
         };
         if !able || (protocol == Protocol::Ll128 && self.nvlink.is_none() && local > 1) {
@@ -196,6 +221,12 @@ impl Host {
         };
         let steps = f64::from(crate::cost::steps(collective, algorithm, group));
         let depth = f64::from(hosts.ilog2());
+        // With one rank on a host nothing hides what an edge between hosts takes: NCCL has a tree's for it.
+        let edge = match protocol {
+            _ if ranks > hosts => RING.between[p],
+            Protocol::Simple if self.aggregates => EXPOSED,
+            _ => TREE.between[p],
+        };
         let ll_most = LL_MOST[hosts.min(3) as usize - 1] * 1e9;
         let (latency, bandwidth) = match algorithm {
             Algorithm::Ring => {
@@ -209,7 +240,7 @@ impl Host {
                 let overhead = if many { NET_OVERHEAD * [1.0, 1.0, 3.0][p] } else { 0.0 };
                 let mut latency = RING.base[p]
                     + (steps - crossings).max(0.0) * RING.inside[p].max(overhead)
-                    + crossings * (RING.between[p] + crossing);
+                    + crossings * (edge + crossing);
                 let plateau = protocol == Protocol::Simple && many && collective == Collective::AllReduce;
                 if plateau && bytes as f64 / (CHANNELS * f64::from(ranks)) >= 64.0 {
                     latency *= PLATEAU;
@@ -234,6 +265,11 @@ impl Host {
                 };
                 let row = (bytes >> 6).max(1).ilog2() as usize;
                 (latency, bus * 0.5 * TREE_SHARE[p].get(row).copied().unwrap_or(1.0))
+            }
+            Algorithm::Pat => {
+                let (first, each, hidden, share) = PAT;
+                let step = (EXPOSED + crossing) / hidden;
+                (first + depth * step + f64::from(ranks) * each, line * share)
             }
             _ => {
                 let edge = NVLS_TREE_BETWEEN + crossing;
@@ -264,6 +300,8 @@ impl Host {
                 let sent = 2.0 * (local - 1.0) / local * prediction.protocol.expansion();
                 rate(bus_factor(collective, group.ranks) * self.inside() / sent)
             }
+            // Of its own line, which is what NCCL measured; a narrower network may still hold it.
+            Algorithm::Pat => rate(bus_factor(collective, group.ranks) * prediction.bandwidth),
             _ => None,
         };
         Cost { protocol: prediction.protocol, latency: SimTime::from_seconds(prediction.latency), busbw }
@@ -282,6 +320,7 @@ mod tests {
             nic: Rate::from_gbps(400),
             gpus: 8,
             nics: 8,
+            aggregates: true,
             crossing: SimTime::ZERO,
         }
     }
@@ -311,6 +350,25 @@ mod tests {
         assert_eq!(picked(Collective::AllGather, Group::of(10, 8), 32 << 20), "ring ll128");
         assert_eq!(picked(Collective::AllGather, Group::of(10, 8), 16 << 30), "ring simple");
         assert!(h100().pick(Collective::AllToAll, None, Group::of(2, 8), 1).is_none());
+    }
+
+    /// 8 us + 3 · 14 / 3.5 us + 10 · 2.8 us and 3/4 of a NIC, by hand; rings for what is large, and before NCCL 2.23.
+    #[test]
+    fn small_gathers_over_hosts_of_one_rank_go_by_aggregated_trees() {
+        let group = Group::of(10, 1);
+        let pat = |bytes| {
+            h100().predict(Collective::AllGather, Algorithm::Pat, Protocol::Simple, group, bytes).unwrap()
+        };
+        assert!((pat(1 << 20).latency - 48e-6).abs() < 1e-12);
+        assert!((pat(1 << 20).bandwidth - 37.5e9).abs() < 1.0);
+        for collective in [Collective::AllGather, Collective::ReduceScatter] {
+            assert_eq!(picked(collective, group, 1 << 20), "pat simple");
+            assert_eq!(picked(collective, group, 64 << 20), "ring simple");
+            assert_ne!(picked(collective, Group::of(10, 2), 1 << 20), "pat simple");
+            let before = Host { aggregates: false, ..h100() };
+            assert_eq!(before.pick(collective, None, group, 1 << 20).unwrap().algorithm, Algorithm::Ring);
+            assert!(before.pick(collective, Some(Algorithm::Pat), group, 1 << 20).is_some());
+        }
     }
 
     /// 14 us + 2 (7 · 1.25 + 3 · 8.5) us, by hand.

@@ -10,6 +10,18 @@ pub fn nvls(members: &[Member], layout: &HostLayout) -> Shape {
     if one { nvls_ring(members, layout) } else { ring(Collective::AllReduce, members, layout) }
 }
 
+/// The one bundle of an all-reduce inside one host of g ranks, (g + 1) / g of the buffer each way: every GPU is the head of a
+/// g-th part. The switch reads each part at all GPUs, its head's own too, and hands the head the sum; the head writes it
+/// once and the switch hands it to all. NCCL's search books its NVLink so (`ncclTopoSearchTryNvls` in its
+/// src/graph/search.cc: two parts for a head, one for each other GPU, both ways).
+pub(crate) fn in_one_switch(members: &[Member], bus_factor: f64) -> Shape {
+    let mut shape = Shape::default();
+    let amount = 1.0 + 1.0 / members.len() as f64;
+    let edges = members.iter().map(|m| Edge::InSwitch { host: m.host, gpu: m.gpu, amount });
+    shape.push(edges, 1.0, 2, bus_factor);
+    shape
+}
+
 /// The bundles of an all-reduce in the NVSwitches, then in a ring among hosts on each rail: a hierarchical all-reduce
 /// that NCCL does not have. Falls back to rings where hosts hold different numbers of ranks or have no NVSwitch, as
 /// NCCL's NVLS algorithms do. Empty for fewer than two ranks.
@@ -22,10 +34,7 @@ pub fn nvls_ring(members: &[Member], layout: &HostLayout) -> Shape {
     let mut shape = Shape::default();
     let factor = bus_factor(Collective::AllReduce, members.len() as u32);
     if hosts.len() == 1 {
-        // Each GPU sends its buffer up once and takes the sum down once.
-        let edges = members.iter().map(|m| Edge::InSwitch { host: m.host, gpu: m.gpu, amount: 1.0 });
-        shape.push(edges, 1.0, 2, factor);
-        return shape;
+        return in_one_switch(members, factor);
     }
     let h = hosts.len() as f64;
     let share = 1.0 / local as f64;

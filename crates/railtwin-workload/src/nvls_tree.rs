@@ -1,5 +1,6 @@
 //! NVLS with double binary trees among hosts in place of rings: NCCL's NVLSTree.
 use crate::collective::{Collective, bus_factor};
+use crate::nvls::in_one_switch;
 use crate::ring::ring;
 use crate::shape::{Edge, HostLayout, Member, Shape, by_host};
 use crate::tree::double_binary_tree;
@@ -19,8 +20,7 @@ pub fn nvls_tree(members: &[Member], layout: &HostLayout) -> Shape {
         host.iter().map(|m| Edge::InSwitch { host: m.host, gpu: m.gpu, amount: 1.0 }).collect()
     };
     if hosts.len() == 1 {
-        shape.push(in_switch(&hosts[0]), 1.0, 2, factor);
-        return shape;
+        return in_one_switch(members, factor);
     }
     let depth = hosts.len().next_power_of_two().trailing_zeros();
     for rail in 0..local {

@@ -66,6 +66,7 @@ pub enum Edge {
 /// * ring: in the order of the ring; a hop that leaves a host may first run inside it, right before;
 /// * tree, more than one stage without hops: pairs of edges, one towards the root and the one back; those inside a
 ///   host are its chain, the nearest to the GPU that meets other hosts first;
+/// * aggregated: those of a step together, steps in the order of time;
 /// * otherwise: edges inside a host that relay stand right before the edge that takes it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bundle {
@@ -80,6 +81,8 @@ pub struct Bundle {
     /// Hops of a ring, 0 for other shapes. What a rank waits for has gone round the ring, over every edge once
     /// for each lap, so a stage of a ring costs its edges' latency over its hops; elsewhere the longest edge's.
     pub ring_hops: u32,
+    /// Whether each stage has edges of its own, over which goes what came in all stages before.
+    pub aggregated: bool,
     /// Most that intra-host caps let the bundle move, as a share of the operation's bus bandwidth:
     /// the bundle's rate equals this factor times the bus bandwidth when all bundles of the shape are even.
     pub bus_share: f64,
@@ -102,7 +105,9 @@ impl Shape {
         let count = self.edges.len() as u32 - first_edge;
         if count > 0 {
             let bus_share = if bus_factor > 0.0 { volume / bus_factor } else { volume };
-            self.bundles.push(Bundle { first_edge, edges: count, volume, stages, ring_hops: 0, bus_share });
+            let (ring_hops, aggregated) = (0, false);
+            let edges = count;
+            self.bundles.push(Bundle { first_edge, edges, volume, stages, ring_hops, aggregated, bus_share });
         }
     }
 
@@ -118,6 +123,21 @@ impl Shape {
         self.push(edges, volume, stages, bus_factor);
         if let Some(ring) = self.bundles.get_mut(before) {
             ring.ring_hops = hops as u32;
+        }
+    }
+
+    /// Adds a bundle whose stages have edges of their own, otherwise as [`Self::push`].
+    pub fn push_aggregated(
+        &mut self,
+        edges: impl IntoIterator<Item = Edge>,
+        volume: f64,
+        stages: u32,
+        bus_factor: f64,
+    ) {
+        let before = self.bundles.len();
+        self.push(edges, volume, stages, bus_factor);
+        if let Some(bundle) = self.bundles.get_mut(before) {
+            bundle.aggregated = true;
         }
     }
 

@@ -6,6 +6,7 @@ use railtwin_workload::course::{Course, Half, Leg, course};
 use railtwin_workload::direct::{direct, pairs};
 use railtwin_workload::nvls::nvls_ring;
 use railtwin_workload::nvls_tree::nvls_tree;
+use railtwin_workload::pat::pat;
 use railtwin_workload::ring::ring;
 use railtwin_workload::shape::by_host;
 use railtwin_workload::{Bundle, Collective, Edge, HostLayout, Member, Shape, Wait};
@@ -32,6 +33,7 @@ fn all_shapes(members: &[Member], layout: &HostLayout) -> Vec<Shape> {
         direct(Collective::AllToAll, members, layout),
         pairs(members, layout),
     ];
+    shapes.extend([Collective::AllGather, Collective::ReduceScatter].map(|kind| pat(kind, members, layout)));
     shapes.extend(STAGED.map(|collective| ring(collective, members, layout)));
     shapes
 }
@@ -306,6 +308,33 @@ fn trees_are_as_deep_as_they_say_and_sum_everything_once() {
             for bundle in &shape.bundles {
                 assert_eq!(check_tree(&shape, bundle, &members), bundle.stages, "{gpus:?}");
             }
+        }
+    }
+}
+
+/// What a rank sends in a step has been through as many steps before as the set bits of a number below n allow, and a
+/// reduction ends with the contributions of all.
+#[test]
+fn aggregated_trees_end_after_their_steps_with_everything() {
+    for n in 2..40_u32 {
+        let (members, layout) = (members(&vec![1; n as usize], 1), layout(1, (true, true)));
+        let all = (1_u64 << n) - 1;
+        for collective in [Collective::AllGather, Collective::ReduceScatter] {
+            let shape = pat(collective, &members, &layout);
+            let bundle = &shape.bundles[0];
+            let course = check(&shape, bundle);
+            assert_eq!(finish(&course, |_| 1), bundle.stages, "{collective} of {n}");
+            // Whose data may have come to each rank when all steps are over.
+            let edges = shape.edges_of(bundle);
+            let mut sent: Vec<u64> = vec![0; edges.len()];
+            let mut held: Vec<u64> = (0..n).map(|rank| 1 << rank).collect();
+            in_order(&course, |row, _| {
+                let (source, target) = ends(&edges[row]);
+                let waits = course.waits_of(row).iter().map(|wait| sent[wait.leg as usize]);
+                sent[row] = waits.fold(1 << source, |set, more| set | more);
+                held[target as usize] |= sent[row];
+            });
+            assert!(held.iter().all(|&set| set == all), "{collective} of {n}");
         }
     }
 }

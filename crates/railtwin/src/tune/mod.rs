@@ -5,7 +5,7 @@
 //! Over slower ones a crossing costs more, and what waits for the receiver's buffer (two-stage copy, Meta RoCE section
 //! 5.2.2) needs more of it: bytes in flight are no more than channels times buffer.
 use railtwin_fabric::HostModel;
-use railtwin_scenario::{CapSpec, cost_of, host_of};
+use railtwin_scenario::{CapSpec, cost_of, host_of, protocol_of};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::nccl::{Host, Prediction};
 use railtwin_workload::{Algorithm, Collective, Group, Protocol, collective::bus_factor};
@@ -110,8 +110,12 @@ impl Tuning {
         for one in host.predictions(self.collective, self.group, bytes) {
             let Prediction { algorithm, protocol, mut latency, mut bandwidth, .. } = one;
             let way = (self.collective, algorithm);
-            // What was measured ran with the protocol that NCCL picks over a near network; a farther one adds to it.
-            let ran = near.pick(self.collective, Some(algorithm), self.group, bytes);
+            // What was measured ran with the protocol that it says, else with the one that NCCL picks over a near network;
+            // a farther one adds to it.
+            let ran = match protocol_of(&self.caps, &self.host, way, self.group, bytes) {
+                Some(told) => near.predict(self.collective, algorithm, told, self.group, bytes),
+                None => near.pick(self.collective, Some(algorithm), self.group, bytes),
+            };
             let modelled = SimTime::from_seconds(ran.map_or(0.0, |ran| ran.latency));
             let known = cost_of(&self.caps, &self.host, way, self.group, bytes, modelled);
             if let Some((steps, busbw)) = known {
@@ -241,6 +245,33 @@ mod tests {
         let measured = Tuning { caps: caps.unwrap().caps, ..tuning(10_000) };
         assert_ne!(measured.best(None, 64 << 20).unwrap().algorithm, Algorithm::NvlsTree);
         assert_eq!(tuning(10_000).best(None, 64 << 20).unwrap().algorithm, Algorithm::NvlsTree);
+    }
+
+    #[test]
+    fn a_protocol_that_was_told_is_the_one_that_ran() {
+        let told = |protocol: &str| {
+            let text = format!(
+                "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nhosts = 16\nstep = \"1 ns\"\n\
+                 protocol = \"{protocol}\"\n"
+            );
+            let caps = railtwin_scenario::CapsFile::parse("caps.toml", &text).unwrap().caps;
+            let best = Tuning { caps, ..tuning(10_000) }.best(Some(Algorithm::Ring), 64 << 10).unwrap();
+            best.protocol.name()
+        };
+        assert_eq!([told("ll"), told("ll128"), told("simple")], ["ll", "ll128", "simple"]);
+    }
+
+    /// NCCL has aggregated trees from 2.23 on: what ran on H100 was later, on H800 earlier.
+    #[test]
+    fn small_gathers_over_single_ranks_go_by_aggregated_trees() {
+        let best = |host, bytes| {
+            let gather =
+                Tuning { collective: Collective::AllGather, group: Group::of(16, 1), host, ..tuning(10_000) };
+            gather.best(None, bytes).unwrap().algorithm
+        };
+        assert_eq!(best(HostModel::grand_teton(), 1 << 20), Algorithm::Pat);
+        assert_eq!(best(HostModel::grand_teton(), 1 << 30), Algorithm::Ring);
+        assert_eq!(best(HostModel::named("hgx-h800").unwrap(), 1 << 20), Algorithm::Ring);
     }
 
     #[test]

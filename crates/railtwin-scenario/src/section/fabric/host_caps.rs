@@ -1,6 +1,16 @@
 //! What is known of host models, so that a user need not measure: one file of caps for each, with its sources in it.
 use super::{CapSpec, CapsFile};
 
+/// Versions of NCCL that hosts of a model were seen with, for what came with one: the logs behind `hgx-h100.toml` say 2.29,
+/// HPN's figure 17 2.18.3 on H800. Nobody says one of the others.
+const NCCL: [(&str, (u32, u32)); 3] =
+    [("hgx-h100", (2, 29)), ("grand-teton", (2, 29)), ("hgx-h800", (2, 18))];
+
+/// The NCCL that hosts of a model were seen with; none where nobody says.
+pub(crate) fn nccl_of_model(model: &str) -> Option<(u32, u32)> {
+    NCCL.iter().find(|(name, _)| *name == model).map(|&(_, version)| version)
+}
+
 /// Host models and the files of what they reach. A Grand Teton is an H100 host with NICs of one port.
 const FILES: [(&str, &str, &str); 4] = [
     ("hgx-h800", "hgx-h800.toml", include_str!("caps/hgx-h800.toml")),

@@ -7,11 +7,15 @@ use railtwin_fabric::{Fabric, HostModel};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::nccl::{Generation, Host};
 use railtwin_workload::{
-    Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Work, cost::steps,
+    Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Protocol, Work, cost::steps,
 };
 
 use super::CapSpec;
 use super::caps::Caps;
+use super::host_caps::nccl_of_model;
+
+/// The first NCCL with parallel aggregated trees.
+const AGGREGATES: (u32, u32) = (2, 23);
 
 /// An algorithm and its cost.
 type Pick = (Algorithm, Cost);
@@ -38,6 +42,13 @@ pub(crate) fn price(
                     nvls-ring for a ring among hosts on each rail, which NCCL has not"
                 .to_owned(),
         );
+    }
+    for pattern in plan.patterns.iter().filter(|pattern| !pattern.open && pattern.algorithm == Algorithm::Pat)
+    {
+        if let Some(message) = pattern.communicators.iter().find_map(|ranks| several_on_a_host(ranks, places))
+        {
+            return Err(message);
+        }
     }
     let mut known: BTreeMap<(PatternId, u64), PatternId> = BTreeMap::new();
     let mut first: Vec<Option<Pick>> = vec![None; plan.patterns.len()];
@@ -75,6 +86,19 @@ pub(crate) fn price(
     Ok(())
 }
 
+/// What is wrong with parallel aggregated trees over a communicator.
+fn several_on_a_host(ranks: &[u32], places: &[Place]) -> Option<String> {
+    let mut first: BTreeMap<u32, u32> = BTreeMap::new();
+    ranks.iter().find_map(|&rank| {
+        let host = places[rank as usize].host.0;
+        let other = first.insert(host, rank)?;
+        Some(format!(
+            "NCCL has pat for one rank on each host, and ranks {other} and {rank} of a communicator are on one; write \
+             ring, or per = \"rail\""
+        ))
+    })
+}
+
 /// The communicator of a pattern on most hosts, and of those the one of most ranks: the slowest.
 fn largest(pattern: &Pattern, places: &[Place]) -> Group {
     let of = |ranks: &[u32]| {
@@ -108,6 +132,30 @@ pub fn cost_of(
     Some((row.step.map(|step| latency(step * all, Some(modelled), bytes, row)), bandwidth(row, bytes)))
 }
 
+/// What runs where an algorithm was asked for: NVLS algorithms over hosts become rings where hosts have no NVSwitch, one rank
+/// or different numbers of them, as [`railtwin_workload::nvls_tree`] lays them.
+fn what_runs(algorithm: Algorithm, group: Group, switch: bool) -> Algorithm {
+    let Group { ranks, hosts, local } = group;
+    match algorithm {
+        Algorithm::NvlsTree | Algorithm::NvlsRing if !switch || local < 2 || ranks != hosts * local => {
+            Algorithm::Ring
+        }
+        other => other,
+    }
+}
+
+/// The protocol of what rows say of an algorithm at a size; none where none of them holds or says it.
+pub fn protocol_of(
+    rows: &[CapSpec],
+    model: &HostModel,
+    (collective, algorithm): (Collective, Algorithm),
+    group: Group,
+    bytes: u64,
+) -> Option<Protocol> {
+    let tuner = Tuner { caps: &Caps::default(), model, host: None };
+    tuner.row(rows, collective, Some(algorithm), group, bytes, |_| true)?.protocol
+}
+
 /// A host as NCCL's model sees it; none where nobody says what its GPUs are.
 pub fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
     let nic = model.nic.port_capacity.bits_per_s() * u64::from(model.nic.ports);
@@ -118,6 +166,7 @@ pub fn host_of(model: &HostModel, wire_share: f64) -> Option<Host> {
         nic: Rate::from_bits_per_s((nic as f64 * wire_share) as u64),
         gpus: model.gpus,
         nics: model.nics,
+        aggregates: nccl_of_model(&model.name).is_some_and(|version| version >= AGGREGATES),
         crossing: SimTime::ZERO,
     })
 }
@@ -146,32 +195,41 @@ impl Tuner<'_> {
         let model = self.host.as_ref();
         let tuned = || model.and_then(|host| host.pick(collective, None, group, bytes));
         let algorithm = match asked.open {
-            true => measured()
-                .map(|row| row.algorithm)
-                .or_else(|| tuned().map(|pick| pick.algorithm))
-                .unwrap_or(algorithm),
+            true => match (measured(), tuned()) {
+                // What was measured of large messages does not speak of small ones that go by aggregated trees.
+                (Some(row), Some(pick))
+                    if pick.algorithm == Algorithm::Pat && row.from.is_some_and(|from| bytes < from.0) =>
+                {
+                    pick.algorithm
+                }
+                (Some(row), _) => row.algorithm,
+                (None, pick) => pick.map_or(algorithm, |pick| pick.algorithm),
+            },
             false => algorithm,
         };
+        // The shape falls back, and so does what it costs.
+        let runs = what_runs(algorithm, group, self.model.nvlink.is_some());
         let modelled = model.and_then(|host| {
-            let pick = host.pick(collective, Some(algorithm), group, bytes)?;
+            let pick = host.pick(collective, Some(runs), group, bytes)?;
             Some(host.cost(collective, &pick, group))
         });
         let mut cost = modelled.unwrap_or_default();
-        let wanted = Some(algorithm);
+        let wanted = Some(runs);
         if let Some(row) = self.row(known, collective, wanted, group, bytes, |_| true) {
             let protocol = row.protocol.unwrap_or_default();
-            let pick = model.and_then(|host| host.predict(collective, algorithm, protocol, group, bytes));
+            let pick = model.and_then(|host| host.predict(collective, runs, protocol, group, bytes));
             let bound = model.zip(pick).and_then(|(host, pick)| host.cost(collective, &pick, group).busbw);
             let busbw = bandwidth(row, bytes).or(bound);
-            let latency = self.latency(row, asked, algorithm, group, bytes, modelled).unwrap_or(cost.latency);
+            let latency = self.latency(row, asked, runs, group, bytes, modelled).unwrap_or(cost.latency);
             cost = Cost { protocol, busbw, latency: latency.since(hidden(row, bytes)) };
         }
-        if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| row.busbw.is_some()) {
+        if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| bandwidth(row, 0).is_some())
+        {
             cost.protocol = row.protocol.unwrap_or_default();
             cost.busbw = bandwidth(row, bytes);
         }
         if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| row.step.is_some()) {
-            let latency = self.latency(row, asked, algorithm, group, bytes, modelled);
+            let latency = self.latency(row, asked, runs, group, bytes, modelled);
             cost.latency = latency.unwrap_or(cost.latency);
             cost.protocol = row.protocol.unwrap_or(cost.protocol);
         }
