@@ -4,7 +4,7 @@ use std::mem::size_of;
 
 use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_routing::LinkMask;
-use railtwin_workload::{Edge, Pattern, extent_of, shape, shape_of};
+use railtwin_workload::{Edge, HostLayout, Pattern, extent_of, shape, shape_of};
 
 use crate::balancer::Balancer;
 use crate::case::{Case, RoutingCase};
@@ -86,23 +86,30 @@ impl Extent {
                 group.patterns.push(pattern);
             }
         }
+        let layouts: Vec<HostLayout> = (0..case.work.jobs.len()).map(|job| layout_of(case, job)).collect();
         for group in groups.values() {
-            all.add(case, group, &mut sample);
+            all.add(case, group, &layouts[group.job], &mut sample);
         }
         all.look_at_paths(case, sample);
         all
     }
 
     /// Counts patterns over the same communicators; appends some of their connections to `sample`.
-    fn add(&mut self, case: &Case, group: &Group<'_>, sample: &mut Vec<(u32, DeviceId, DeviceId)>) {
+    fn add(
+        &mut self,
+        case: &Case,
+        group: &Group<'_>,
+        layout: &HostLayout,
+        sample: &mut Vec<(u32, DeviceId, DeviceId)>,
+    ) {
         let Some(&any) = group.patterns.first() else { return };
-        let (fabric, layout) = (&*case.fabric, layout_of(case, group.job));
+        let fabric = &*case.fabric;
         let members = |ranks: &Vec<u32>| members_of(case, group.job, ranks);
         let mut rows = vec![railtwin_workload::Extent::default(); group.patterns.len()];
         for communicator in &any.communicators {
             let members = members(communicator);
             for (rows, pattern) in rows.iter_mut().zip(&group.patterns) {
-                *rows += extent_of(pattern.collective, pattern.algorithm, &members, &layout);
+                *rows += extent_of(pattern.collective, pattern.algorithm, &members, layout);
             }
         }
         for rows in &rows {
@@ -138,7 +145,7 @@ impl Extent {
         for communicator in &any.communicators {
             let members = members(communicator);
             for pattern in &group.patterns {
-                let shape = shape_of(pattern.collective, pattern.algorithm, &members, &layout);
+                let shape = shape_of(pattern.collective, pattern.algorithm, &members, layout);
                 for (source, target) in shape.edges.iter().filter_map(|edge| ends(fabric, edge)) {
                     self.flows += u64::from(case.routing.queue_pairs) * u64::from(ports_of(fabric, source));
                     found.insert((source, target));

@@ -3,6 +3,7 @@
 //! * [`graph`]: the operations of all jobs of a case as one graph.
 //! * [`bundles`]: communication patterns on links: what an engine moves.
 //! * [`lower`]: from ranks to links, with routing and the split over queue pairs.
+//! * [`no_way`]: what the fabric has no way for.
 //! * [`extent`]: how many rows that makes, counted before it is done.
 //! * [`balancer`]: who picks paths, and what others go by; [`choose`]: the path of every queue pair.
 //! * [`plan`]: what hosts and controllers plan for it.
@@ -20,6 +21,7 @@ pub mod extent;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+pub mod no_way;
 pub mod opened;
 pub mod packet;
 pub mod packet_log;
@@ -37,6 +39,7 @@ pub use fault::{
     CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
 };
 pub use graph::{JobGraph, WorkGraph};
+pub use no_way::{NoWay, Relay};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
 pub use path_sink::{nvlink, pcie};

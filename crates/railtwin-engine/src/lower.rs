@@ -83,13 +83,14 @@ impl<'a> Lowering<'a> {
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
+            let layout = layout_of(case, job);
             for pattern in &graph.plan.patterns {
                 let next = groups.len() as u32;
                 let group = *groups.entry((job, &pattern.communicators)).or_insert(next);
                 lowering.group_of.push(group);
                 lowering.job_of.push(job as u32);
                 lowering.host_latency.push(pattern.cost.latency);
-                let (shape, cap, first_bundles) = lowering.shape(job, pattern);
+                let (shape, cap, first_bundles) = lowering.shape(job, &layout, pattern);
                 lowering.shapes.push((shape, cap));
                 lowering.first_bundles.push(first_bundles);
             }
@@ -101,13 +102,12 @@ impl<'a> Lowering<'a> {
 
     /// The shape of a pattern's communicators together, the cap on its bus bandwidth, and the first bundle of each
     /// communicator.
-    fn shape(&self, job: usize, pattern: &Pattern) -> (Shape, f64, Vec<u32>) {
-        let layout = layout_of(self.case, job);
+    fn shape(&self, job: usize, layout: &HostLayout, pattern: &Pattern) -> (Shape, f64, Vec<u32>) {
         let mut all = Shape::default();
         let mut first_bundles = Vec::with_capacity(pattern.communicators.len());
         for communicator in &pattern.communicators {
             let members = members_of(self.case, job, communicator);
-            let one = shape_of(pattern.collective, pattern.algorithm, &members, &layout);
+            let one = shape_of(pattern.collective, pattern.algorithm, &members, layout);
             first_bundles.push(all.bundles.len() as u32);
             let first_edge = all.edges.len() as u32;
             if first_edge == 0 {
@@ -374,14 +374,26 @@ fn first_model(case: &Case, job: usize) -> &HostModel {
     case.fabric.host_model(case.placements[job].first().map_or(HostId(0), |place| place.host))
 }
 
-/// How the hosts of a job hang together.
-pub(crate) fn layout_of(case: &Case, job: usize) -> HostLayout {
+/// How the hosts of a job hang together, and over which of their GPUs it may not relay. Work: the job's ranks.
+pub fn layout_of(case: &Case, job: usize) -> HostLayout {
     let model = first_model(case, job);
-    HostLayout {
-        gpu_of_nic: (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect(),
-        nvlink: model.has_nvswitch(),
-        pxn: case.routing.pxn,
+    let gpu_of_nic: Vec<u32> = (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect();
+    let mut layout = HostLayout::new(gpu_of_nic, model.has_nvswitch(), case.routing.pxn);
+    let mut held: BTreeMap<HostId, Vec<u32>> = BTreeMap::new();
+    for place in &case.placements[job] {
+        held.entry(place.host).or_default().push(place.gpu);
     }
+    for (&host, gpus) in &held {
+        let model = case.fabric.host_model(host);
+        if gpus.len() >= model.gpus as usize {
+            continue;
+        }
+        for nic in (0..model.nics).filter(|&nic| !gpus.contains(&model.gpu_of_nic(nic))) {
+            let other = gpus.iter().copied().filter(|&gpu| model.nic_of_gpu(gpu) == nic).min();
+            layout.not_own.insert((host.0, nic), other);
+        }
+    }
+    layout
 }
 
 /// The NICs of an edge; none inside a host.

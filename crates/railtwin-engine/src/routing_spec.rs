@@ -41,7 +41,8 @@ railtwin_units::section! {
         pub replan_time: Option<SimTime> = None,
         /// Whether core switches hash the port of arrival only (HPN section 7).
         pub core_per_port: bool = false,
-        /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
+        /// Whether a message for another rail first crosses NVLink to the job's GPU on that rail (NCCL's PXN); what no
+        /// switches join then is refused where there is no such GPU.
         pub pxn: bool = true,
     }
 }

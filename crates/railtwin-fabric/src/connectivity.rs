@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use crate::graph::{DeviceId, DeviceKind, Fabric};
 
 /// The switches of a fabric as a graph of their own; hosts do not forward, so they are not in it.
-struct SwitchGraph {
+pub(crate) struct SwitchGraph {
     /// CSR over switch rows: distinct neighboring rows.
     start: Vec<u32>,
     neighbors: Vec<u32>,
@@ -13,7 +13,7 @@ struct SwitchGraph {
 }
 
 impl SwitchGraph {
-    fn of(fabric: &Fabric) -> Self {
+    pub(crate) fn of(fabric: &Fabric) -> Self {
         let mut graph = Self { start: vec![0], neighbors: Vec::new(), attachments: Vec::new() };
         for &(device, _) in fabric.switches() {
             let rows = fabric.neighbors(device).iter().filter_map(|&(_, other)| fabric.switch_row(other));
@@ -35,7 +35,7 @@ impl SwitchGraph {
     }
 
     /// Component of each switch row without the rows in `lost`, which get `u32::MAX`.
-    fn components(&self, lost: &[u32]) -> Vec<u32> {
+    pub(crate) fn components(&self, lost: &[u32]) -> Vec<u32> {
         let rows = self.start.len() - 1;
         let mut component = vec![u32::MAX; rows];
         let mut stack = Vec::new();

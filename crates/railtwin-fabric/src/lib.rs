@@ -8,6 +8,7 @@
 //! * [`builder`]: the only way to make a [`Fabric`].
 //! * [`host`]: host models; [`host_spec`]: what is changed in one.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
+//! * [`reach`]: which NICs the switches join; [`connectivity`]: what of it outlives a switch.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
 //!
 //! ```
@@ -26,6 +27,7 @@ pub mod host;
 pub mod host_spec;
 pub mod name;
 pub mod preset;
+pub mod reach;
 
 pub use error::FabricError;
 pub use graph::{
@@ -33,3 +35,4 @@ pub use graph::{
 };
 pub use host::{HostModel, NicModel};
 pub use host_spec::HostSpec;
+pub use reach::Reach;

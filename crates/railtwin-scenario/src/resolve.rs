@@ -2,14 +2,14 @@
 use std::sync::Arc;
 
 use railtwin_control::Placer;
-use railtwin_engine::{Case, Pace, WorkGraph};
+use railtwin_engine::{Case, NoWay, Pace, Relay, WorkGraph};
 
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
-use crate::{Scenario, ScenarioError};
+use crate::{JobSpec, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -47,11 +47,47 @@ impl Scenario {
         self.run.pace.unwrap_or(if training { Pace::Class } else { Pace::Bundle })
     }
 
+    /// Refuses what the fabric has no way for, as from rail to rail on a rail-only tier 2 without relays.
+    fn refuse_no_way(
+        &self,
+        case: &Case,
+        specs: &[&JobSpec],
+        source: Source<'_>,
+    ) -> Result<(), ScenarioError> {
+        let Some(found) = NoWay::first(case) else { return Ok(()) };
+        let name = |device| case.fabric.device_name(device);
+        let row = self.jobs.iter().position(|job| std::ptr::eq(job, specs[found.job as usize])).unwrap_or(0);
+        let (key, hint) = match found.relay {
+            Relay::Off => (
+                "routing.pxn".to_owned(),
+                "write pxn = true: messages then cross NVLink to the GPU on the target's rail and leave there".to_owned(),
+            ),
+            Relay::NotOwn(gpu) => (
+                format!("job.{row}"),
+                format!("{} is on that rail, but nobody relays over GPUs that are not the job's: give it whole hosts, or a \
+                         fabric that joins rails", name(gpu)),
+            ),
+            Relay::None => (
+                format!("job.{row}"),
+                "let the ranks that meet sit on one rail, or join the rails: tier2 = \"any-to-any\", more spines".to_owned(),
+            ),
+        };
+        let message = format!(
+            "job `{}` sends from {} to {}, and no switches join {} with {}",
+            case.work.jobs[found.job as usize].name,
+            name(found.source),
+            name(found.target),
+            name(found.source_nic),
+            name(found.target_nic),
+        );
+        Err(source.error(&key, message, Some(&hint)))
+    }
+
     /// Resolves the scenario.
     ///
     /// # Errors
     /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
-    /// be read, a job that does not fit, a cable that is not there.
+    /// be read, a job that does not fit, messages that the fabric has no way for, a cable that is not there.
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
@@ -103,6 +139,7 @@ impl Scenario {
             warnings: troubles.notes,
             ..Case::new(fabric, work, placements)
         };
+        self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
         case.warnings.extend(self.remarks(&case, &specs));
         Ok(case)

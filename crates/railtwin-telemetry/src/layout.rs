@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::{Case, EdgeRates};
-use railtwin_workload::{Axis, Collective, Member, Pattern};
+use railtwin_workload::{Axis, Collective, HostLayout, Member, Pattern};
 
 use crate::waits::from_leaves;
 
@@ -155,7 +155,7 @@ pub(crate) fn place(
     pattern_row: usize,
     rates: &EdgeRates,
     communicator: Vec<u32>,
-    relays: bool,
+    layout: &HostLayout,
 ) -> PatternPlace {
     let groups = groups(pattern);
     let pairs = pattern.collective == Collective::SendReceive;
@@ -202,7 +202,7 @@ pub(crate) fn place(
             0 if stages > 1 => out.tree_edges(seats, view, rates, bundle),
             0 => {
                 out.own_ends = true;
-                out.direct_edges(seats, view, rates, bundle, relays && !pairs);
+                out.direct_edges(seats, view, rates, bundle, (!pairs).then_some(layout));
             }
             hops => out.ring_edges(seats, view, rates, bundle, hops),
         }
@@ -317,22 +317,25 @@ impl PatternPlace {
         self.tree.splice(first_tree.., sorted);
     }
 
-    /// Messages from rank to rank; with relays from all ranks of a host over one NIC.
+    /// Messages from rank to rank; where a host relays, from all its ranks over one NIC. Sends have no `layout`: a relay
+    /// of theirs carries one rank's messages.
     fn direct_edges(
         &mut self,
         seats: &Seats,
         view: &GroupView,
         rates: &EdgeRates,
         bundle: usize,
-        relays: bool,
+        layout: Option<&HostLayout>,
     ) {
-        let pair = view.members.len() == 2 && !relays;
+        let layout = layout.filter(|layout| layout.pxn && layout.nvlink);
+        let relays = |host: u32, nic: u32| layout.is_some_and(|layout| layout.relay(host, nic).is_some());
+        let pair = view.members.len() == 2 && layout.is_none();
         for (row, _) in edges_of(rates, bundle) {
             let (source, target) = (rates.source[row], rates.target[row]);
             let target_rank = view.owner(seats, target);
             let host = view.host_row.get(&source.0).map(|&row| &view.hosts[row as usize]);
             let role = match host {
-                Some(host) if relays && source.0 != target.0 => {
+                Some(host) if source.0 != target.0 && relays(source.0, target.1) => {
                     self.push_node(host.iter().map(|member| member.rank));
                     Role::Relayed { node: self.node_start.len() as u32 - 2, target: target_rank }
                 }

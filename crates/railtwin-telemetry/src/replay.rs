@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use railtwin_engine::lower::layout_of;
 use railtwin_engine::{Case, EdgeRates, RankFault};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::directory::Directory;
@@ -135,13 +136,11 @@ impl Replay {
         let communicators = who::enter_communicators(&plan.patterns, &rows, directory);
         let shapes = who::enter_shapes(plan, directory);
         let first_pattern = graph.first_pattern as usize;
-        let first_host = case.placements[job].first().map(|place| place.host);
-        let nvlink = first_host.is_some_and(|host| case.fabric.host_model(host).has_nvswitch());
-        let relays = case.routing.pxn && nvlink;
+        let layout = layout_of(case, job);
         let patterns = plan.patterns.iter().enumerate().zip(communicators);
         let places: Vec<PatternPlace> = patterns
             .map(|((row, pattern), communicator)| {
-                place(&seats, pattern, first_pattern + row, healthy, communicator, relays)
+                place(&seats, pattern, first_pattern + row, healthy, communicator, &layout)
             })
             .collect();
         let latency = healthy.latency[first_pattern..first_pattern + places.len()].iter();

@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn layout(gpus: u32) -> HostLayout {
-        HostLayout { gpu_of_nic: (0..gpus).collect(), nvlink: true, pxn: true }
+        HostLayout::new((0..gpus).collect(), true, true)
     }
 
     /// Bytes out of every NIC and every GPU's NVLink, for each byte of the operation.

@@ -98,7 +98,7 @@ mod tests {
     /// Steps are the stages of the shape, but for a direct exchange, whose messages are free of each other.
     #[test]
     fn steps_are_the_stages_of_the_shape() {
-        let layout = HostLayout { gpu_of_nic: (0..8).collect(), nvlink: true, pxn: true };
+        let layout = HostLayout::new((0..8).collect(), true, true);
         for (hosts, local) in [(1, 8), (2, 1), (2, 8), (5, 4), (10, 8)] {
             let place = |rank: u32| Member { rank, host: rank / local, gpu: rank % local, nic: rank % local };
             let members: Vec<Member> = (0..hosts * local).map(place).collect();

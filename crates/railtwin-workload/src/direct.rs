@@ -5,7 +5,8 @@ use crate::shape::{Edge, HostLayout, Member, Shape, by_host, message};
 /// The bundles of a direct exchange over `members`; empty for fewer than two ranks.
 ///
 /// With PXN the messages of a host for one rank share that rank's rail: one bundle for each sending host
-/// and receiving rank, its NVLink hops in step with it. Without, one bundle for each pair of ranks.
+/// and receiving rank, its NVLink hops in step with it. Without, and for rails on which the job holds no GPU of the
+/// sending host, one bundle for each pair of ranks.
 /// The messages inside a host are one bundle.
 pub fn direct(collective: Collective, members: &[Member], layout: &HostLayout) -> Shape {
     let mut shape = Shape::default();
@@ -23,8 +24,8 @@ pub fn direct(collective: Collective, members: &[Member], layout: &HostLayout) -
         let edges = inside.flat_map(|(s, t)| message(layout, s, t, 1.0));
         shape.push(edges, part, 1, factor);
         for target in hosts.iter().enumerate().filter(|&(other, _)| other != row).flat_map(|(_, h)| h) {
-            if layout.pxn && layout.nvlink {
-                shape.push(relayed(layout, host, *target), part * host.len() as f64, 1, factor);
+            if let Some(relay) = layout.relay(host[0].host, target.nic) {
+                shape.push(relayed(relay, host, *target), part * host.len() as f64, 1, factor);
             } else {
                 for &source in host {
                     shape.push(message(layout, source, *target, 1.0), part, 1, factor);
@@ -35,9 +36,8 @@ pub fn direct(collective: Collective, members: &[Member], layout: &HostLayout) -
     shape
 }
 
-/// All messages of one host for one rank, out of the NIC on that rank's rail.
-fn relayed(layout: &HostLayout, host: &[Member], target: Member) -> Vec<Edge> {
-    let relay = layout.gpu_of_nic[target.nic as usize];
+/// All messages of one host for one rank, over GPU `relay` out of the NIC on that rank's rail.
+fn relayed(relay: u32, host: &[Member], target: Member) -> Vec<Edge> {
     let amount = 1.0 / host.len() as f64;
     let hops = host.iter().filter(|m| m.gpu != relay).map(|m| Edge::Inside {
         host: m.host,
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn layout(gpus: u32, pxn: bool) -> HostLayout {
-        HostLayout { gpu_of_nic: (0..gpus).collect(), nvlink: true, pxn }
+        HostLayout::new((0..gpus).collect(), true, pxn)
     }
 
     /// Bytes that leave each host by the network, for each byte of the operation.
@@ -149,6 +149,38 @@ mod tests {
             |e| matches!(e, Edge::Network { source_nic, target_nic, .. } if source_nic != target_nic),
         );
         assert_eq!(crossing.count(), 4);
+    }
+
+    /// HPN section 10: tenants of a host do not relay over each other's GPUs.
+    #[test]
+    fn nobody_relays_over_the_gpus_of_others() {
+        // GPUs 0 and 1 of host 0, all four of host 1.
+        let place = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)];
+        let m: Vec<Member> =
+            (0..).zip(place).map(|(rank, (host, gpu))| Member { rank, host, gpu, nic: gpu }).collect();
+        let mut layout = layout(4, true);
+        layout.not_own = [((0, 2), None), ((0, 3), None)].into();
+        let shape = direct(Collective::AllToAll, &m, &layout);
+        let mut own = 0;
+        for edge in &shape.edges {
+            match *edge {
+                Edge::Inside { host: 0, target_gpu, .. } => assert!(target_gpu < 2, "{edge:?}"),
+                Edge::Network { source_host: 0, source_nic, target_nic, .. } => {
+                    assert!(source_nic < 2, "{edge:?}");
+                    own += u32::from(source_nic != target_nic);
+                }
+                Edge::Network { source_nic, target_nic, .. } => assert_eq!(source_nic, target_nic),
+                _ => {}
+            }
+        }
+        // Two senders, two rails that they have no GPU on.
+        assert_eq!(own, 4);
+        assert!(leaving(&shape, 2).iter().all(|bytes| (bytes - 8.0 / 6.0).abs() < 1e-9));
+        let lone = pairs(&[m[0], m[5]], &layout);
+        assert!(matches!(lone.edges[..], [Edge::Network { source_nic: 0, target_nic: 3, .. }]));
+        // Another GPU of the job on the same NIC relays in its place.
+        layout.not_own.insert((0, 3), Some(1));
+        assert!(matches!(pairs(&[m[0], m[5]], &layout).edges[0], Edge::Inside { target_gpu: 1, .. }));
     }
 
     #[test]

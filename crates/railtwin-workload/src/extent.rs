@@ -175,15 +175,23 @@ fn of_direct(hosts: &[Vec<Member>], layout: &HostLayout) -> Extent {
         nics_of(host).into_iter().for_each(|nic| with[nic as usize] += 1);
     }
     for host in hosts {
-        for (nic, &relay) in (0_u32..).zip(&layout.gpu_of_nic) {
+        for nic in 0..rails as u32 {
             let own = host.iter().filter(|member| member.nic == nic).count() as u64;
-            let relayed = host.iter().filter(|member| member.gpu != relay).count() as u64;
             let targets = ranks[nic as usize] - own;
+            let others = with[nic as usize] - u64::from(own > 0);
+            let Some(relay) = layout.relay(host[0].host, nic) else {
+                // A rail on which the job holds no GPU of this host: every rank sends for itself.
+                let pairs = targets * host.len() as u64;
+                let connections = others * nics_of(host).len() as u64;
+                all += Extent { bundles: pairs, edges: pairs, crossings: pairs, connections, in_switch: 0 };
+                continue;
+            };
+            let relayed = host.iter().filter(|member| member.gpu != relay).count() as u64;
             all += Extent {
                 bundles: targets,
                 edges: targets * (relayed + 1),
                 crossings: targets,
-                connections: with[nic as usize] - u64::from(own > 0),
+                connections: others,
                 in_switch: 0,
             };
         }
@@ -252,12 +260,26 @@ mod tests {
             gpus_of_nic in 1_u32..3,
             nvlink: bool,
             pxn: bool,
+            alone: bool,
             turn: usize,
         ) {
             let held = if even { vec![held[0]; held.len()] } else { held };
             let members = members(&held, gpus_of_nic, turn);
             let gpu_of_nic = (0..8_u32.div_ceil(gpus_of_nic)).map(|nic| nic * gpus_of_nic).collect();
-            let layout = HostLayout { gpu_of_nic, nvlink, pxn };
+            // The job holds the GPUs that `members` names, or all.
+            let mut layout = HostLayout::new(gpu_of_nic, nvlink, pxn);
+            if alone {
+                let holds = |host, gpu| members.iter().any(|m| (m.host, m.gpu) == (host, gpu));
+                let nics = 0..layout.gpu_of_nic.len() as u32;
+                let hosts = 0..held.len() as u32;
+                for (host, nic) in hosts.flat_map(|host| nics.clone().map(move |nic| (host, nic))) {
+                    let first = layout.gpu_of_nic[nic as usize];
+                    if !holds(host, first) {
+                        let other = (first..first + gpus_of_nic).find(|&gpu| holds(host, gpu));
+                        layout.not_own.insert((host, nic), other);
+                    }
+                }
+            }
             let ways = [
                 (Collective::AllReduce, Algorithm::Ring),
                 (Collective::AllGather, Algorithm::Ring),
@@ -285,7 +307,7 @@ mod tests {
     fn a_large_exchange_is_counted_at_once() {
         let members: Vec<Member> =
             (0..262_144).map(|rank| Member { rank, host: rank, gpu: 0, nic: 0 }).collect();
-        let layout = HostLayout { gpu_of_nic: vec![0], nvlink: false, pxn: true };
+        let layout = HostLayout::new(vec![0], false, true);
         let told = extent_of(Collective::AllToAll, Algorithm::Direct, &members, &layout);
         assert_eq!((told.edges, told.connections), (262_144 * 262_143, 262_144 * 262_143));
         let tree = extent_of(Collective::AllReduce, Algorithm::Tree, &members, &layout);

@@ -77,7 +77,7 @@ const NET_OVERHEAD: f64 = 1.0;
 /// What Simple's latency in rings over hosts is multiplied by from 64 bytes a rank and channel on («plateau effect»).
 const PLATEAU: f64 = 1.4;
 /// Channels that NCCL lays at least on hosts with an NVSwitch.
-const CHANNELS: f64 = 16.0;
+pub const CHANNELS: u32 = 16;
 /// Most of LL in GB/s of bus bandwidth: one host, two, more (NCCL's `llMaxBws` of one Hopper or Ampere host, and of hosts
 /// with Intel processors).
 const LL_MOST: [f64; 3] = [87.7, 39.0, 20.4];
@@ -242,7 +242,7 @@ impl Host {
                     + (steps - crossings).max(0.0) * RING.inside[p].max(overhead)
                     + crossings * (edge + crossing);
                 let plateau = protocol == Protocol::Simple && many && collective == Collective::AllReduce;
-                if plateau && bytes as f64 / (CHANNELS * f64::from(ranks)) >= 64.0 {
+                if plateau && bytes as f64 / (f64::from(CHANNELS) * f64::from(ranks)) >= 64.0 {
                     latency *= PLATEAU;
                 }
                 let quarter = many || collective == Collective::AllReduce;

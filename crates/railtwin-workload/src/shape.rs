@@ -1,4 +1,5 @@
 //! An algorithm as bundles: edges that move in lock step, so that the slowest sets the pace of all.
+use std::collections::BTreeMap;
 
 /// Where a rank sits: plain data, no fabric.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,6 +23,28 @@ pub struct HostLayout {
     pub nvlink: bool,
     /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
     pub pxn: bool,
+    /// By host and NIC, where the GPU that the NIC hangs on is not the job's: another GPU of the job on that NIC, or
+    /// none. Over GPUs of others nobody relays (HPN section 10).
+    pub not_own: BTreeMap<(u32, u32), Option<u32>>,
+}
+
+impl HostLayout {
+    /// The layout of a job that holds every GPU of its hosts.
+    pub fn new(gpu_of_nic: Vec<u32>, nvlink: bool, pxn: bool) -> Self {
+        Self { gpu_of_nic, nvlink, pxn, not_own: BTreeMap::new() }
+    }
+
+    /// The GPU of a host over which its messages for NIC `nic` of other hosts leave; none where each leaves by its
+    /// sender's own NIC: without PXN, without NVLink, and where no GPU on that rail is the job's.
+    pub fn relay(&self, host: u32, nic: u32) -> Option<u32> {
+        if !(self.pxn && self.nvlink) {
+            return None;
+        }
+        match self.not_own.get(&(host, nic)) {
+            Some(&other) => other,
+            None => self.gpu_of_nic.get(nic as usize).copied(),
+        }
+    }
 }
 
 /// One hop of a bundle. `amount` = bytes on the edge for each byte of the bundle.
@@ -149,7 +172,7 @@ impl Shape {
 
 /// Members by host, hosts in order of first appearance, members in communicator order.
 pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
-    let mut row_of_host = std::collections::BTreeMap::new();
+    let mut row_of_host = BTreeMap::new();
     let mut hosts: Vec<Vec<Member>> = Vec::new();
     for &member in members {
         let row = *row_of_host.entry(member.host).or_insert(hosts.len());
@@ -162,7 +185,7 @@ pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
 }
 
 /// The edges that carry a message from a GPU to NIC `target_nic` of another host: with PXN over NVLink to
-/// the GPU of the target's rail and out of its NIC, otherwise out of the sender's own NIC. Inside a host the
+/// the job's GPU on the target's rail and out of its NIC, otherwise out of the sender's own NIC. Inside a host the
 /// message takes NVLink, or the NICs and their leaf where there is none.
 pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64) -> Vec<Edge> {
     if source.host == target.host && layout.nvlink {
@@ -171,9 +194,10 @@ pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64)
     }
     let mut edges = Vec::with_capacity(2);
     let mut source_nic = source.nic;
-    if source.nic != target.nic && layout.pxn && layout.nvlink {
+    if source.nic != target.nic
+        && let Some(relay) = layout.relay(source.host, target.nic)
+    {
         source_nic = target.nic;
-        let relay = layout.gpu_of_nic[target.nic as usize];
         if relay != source.gpu {
             edges.push(Edge::Inside { host: source.host, source_gpu: source.gpu, target_gpu: relay, amount });
         }

@@ -22,7 +22,7 @@ fn members(gpus: &[u32], sharing: u32) -> Vec<Member> {
 }
 
 fn layout(sharing: u32, (nvlink, pxn): (bool, bool)) -> HostLayout {
-    HostLayout { gpu_of_nic: (0..8 / sharing).map(|nic| nic * sharing).collect(), nvlink, pxn }
+    HostLayout::new((0..8 / sharing).map(|nic| nic * sharing).collect(), nvlink, pxn)
 }
 
 fn all_shapes(members: &[Member], layout: &HostLayout) -> Vec<Shape> {

@@ -13,6 +13,7 @@ mod headline;
 mod kit;
 mod partial;
 mod payload;
+mod relay;
 mod scale;
 mod scenarios;
 mod score;

@@ -5,7 +5,7 @@ use railtwin_diagnosis::downtime::{Account, Part, Plan};
 use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
-use super::detect;
+use super::{co_tuning, detect, relay};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -23,6 +23,9 @@ pub fn figures(calculation: &str) -> Option<Vec<Figure>> {
         "network-crashes" => network_crashes(),
         "failure-cost" => failure_cost(),
         "dual-leaf" => dual_leaf(),
+        "rail-only" => relay::rail_only(),
+        "co-tuning" => co_tuning::gains(),
+        "picks" => co_tuning::picks(),
         "watchdogs" => detect::watchdogs(),
         "response-time" => detect::response_time(),
         _ => return None,

@@ -16,8 +16,10 @@ use crate::question::Question;
 use crate::run::Run;
 
 mod calculate;
+mod co_tuning;
 mod detect;
 mod pick;
+mod relay;
 use pick::{Picked, Point};
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));

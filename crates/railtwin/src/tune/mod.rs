@@ -7,7 +7,7 @@
 use railtwin_fabric::HostModel;
 use railtwin_scenario::{CapSpec, cost_of, host_of, protocol_of};
 use railtwin_units::{Bytes, SimTime};
-use railtwin_workload::nccl::{Host, Prediction};
+use railtwin_workload::nccl::{CHANNELS as NCCL_CHANNELS, Host, Prediction};
 use railtwin_workload::{Algorithm, Collective, Group, Protocol, collective::bus_factor};
 
 use crate::bandwidth::bounds::payload_share;
@@ -22,6 +22,16 @@ const CHANNELS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const BUFFERS: [u64; 6] = [512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20];
 /// NCCL's default buffer.
 pub const BUFFER: u64 = 4 << 20;
+
+/// NCCL's default buffer of a protocol (its src/init.cc and src/include/device.h): 8 lines of 16 B of 512 threads in 8
+/// slots, 120 elements of 8 B of 640 threads in 8 slots, 4 MiB.
+pub const fn default_buffer(protocol: Protocol) -> u64 {
+    match protocol {
+        Protocol::Ll => 8 * 512 * 8 * 16,
+        Protocol::Ll128 => 120 * 640 * 8 * 8,
+        Protocol::Simple => BUFFER,
+    }
+}
 /// What more channels or a larger buffer must gain to be worth SMs and memory.
 const WORTH: f64 = 0.005;
 
@@ -105,10 +115,38 @@ impl Tuning {
     /// Where the GPUs are not known.
     pub fn choices(&self, bytes: u64) -> Result<Vec<Choice>, String> {
         let host = self.nccl()?;
+        let mut all = Vec::new();
+        for way in self.ways(&host, bytes) {
+            for channels in CHANNELS {
+                all.extend(BUFFERS.map(|buffer| self.choice(&host, way, (channels, buffer), bytes)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// What NCCL runs untuned: algorithm and protocol as its model picks them for a near network, the channels that it
+    /// lays at least and its default buffers; with the time that they take over this network.
+    ///
+    /// # Errors
+    /// As [`Self::best`].
+    pub fn untuned(&self, bytes: u64) -> Result<Choice, String> {
+        let host = self.nccl()?;
         let near = Host { crossing: SimTime::ZERO, ..host };
+        let none = || format!("no algorithm is known for {}", self.collective);
+        let pick = near.pick(self.collective, None, self.group, bytes).ok_or_else(none)?;
+        let mut ways = self.ways(&host, bytes).into_iter();
+        let way = ways.find(|way| (way.algorithm, way.protocol) == (pick.algorithm, pick.protocol));
+        let size = (NCCL_CHANNELS, default_buffer(pick.protocol));
+        Ok(self.choice(&host, way.ok_or_else(none)?, size, bytes))
+    }
+
+    /// All algorithms and protocols with their latency and bandwidth over this network, what was measured in place of
+    /// NCCL's model.
+    fn ways(&self, host: &Host, bytes: u64) -> Vec<Prediction> {
+        let near = Host { crossing: SimTime::ZERO, ..*host };
         let mut all = Vec::new();
         for one in host.predictions(self.collective, self.group, bytes) {
-            let Prediction { algorithm, protocol, mut latency, mut bandwidth, .. } = one;
+            let Prediction { algorithm, protocol, mut latency, mut bandwidth, time } = one;
             let way = (self.collective, algorithm);
             // What was measured ran with the protocol that it says, else with the one that NCCL picks over a near network;
             // a farther one adds to it.
@@ -125,15 +163,17 @@ impl Tuning {
                     bandwidth = busbw.bytes_per_s() / bus_factor(self.collective, self.group.ranks);
                 }
             }
-            for channels in CHANNELS {
-                for buffer in BUFFERS {
-                    let (share, in_flight) = self.reach(&host, protocol, channels, buffer);
-                    let time = latency + bytes as f64 / (bandwidth * share.min(1.0));
-                    all.push(Choice { algorithm, protocol, channels, buffer, time, latency, in_flight });
-                }
-            }
+            all.push(Prediction { algorithm, protocol, latency, bandwidth, time });
         }
-        Ok(all)
+        all
+    }
+
+    /// A way with so many channels of such a buffer.
+    fn choice(&self, host: &Host, way: Prediction, (channels, buffer): (u32, u64), bytes: u64) -> Choice {
+        let Prediction { algorithm, protocol, latency, bandwidth, .. } = way;
+        let (share, in_flight) = self.reach(host, protocol, channels, buffer);
+        let time = latency + bytes as f64 / (bandwidth * share.min(1.0));
+        Choice { algorithm, protocol, channels, buffer, time, latency, in_flight }
     }
 
     /// Share of what links carry that so many channels of such buffers reach, and whether bytes in flight limit it.
@@ -234,6 +274,21 @@ mod tests {
         assert!(small.time > 10.0 * large.time);
         // Buffers beyond need are not asked for.
         assert!(far.best(None, 1 << 30).unwrap().buffer < 16 << 20);
+    }
+
+    /// The untuned choice is among those that are searched but for its buffer, and no better than the best by more than
+    /// what larger buffers must gain.
+    #[test]
+    fn untuned_is_what_nccl_runs_over_a_near_network() {
+        let far = tuning(22_000);
+        for bytes in (10..35).map(|power| 1_u64 << power) {
+            let (untuned, best) = (far.untuned(bytes).unwrap(), far.best(None, bytes).unwrap());
+            assert_eq!((untuned.channels, untuned.buffer), (16, default_buffer(untuned.protocol)));
+            assert!(untuned.time > best.time / (1.0 + WORTH) / 1.05, "{bytes}: {untuned:?} {best:?}");
+            let near = tuning(10_000).untuned(bytes).unwrap();
+            assert_eq!((near.algorithm, near.protocol), (untuned.algorithm, untuned.protocol));
+            assert!(near.time < untuned.time);
+        }
     }
 
     #[test]
