@@ -9,6 +9,7 @@ mod engines_agree;
 mod extent;
 mod figures;
 mod golden;
+mod hash_odds;
 mod headline;
 mod kit;
 mod partial;
