@@ -197,7 +197,7 @@ pub(crate) fn place(
             // Messages of their own, but nobody ends before the last step, which waits for all.
             0 if rates.aggregated[bundle] => {
                 stages = 1;
-                out.direct_edges(seats, view, rates, bundle, false);
+                out.direct_edges(seats, view, rates, bundle, None);
             }
             0 if stages > 1 => out.tree_edges(seats, view, rates, bundle),
             0 => {
@@ -339,7 +339,12 @@ impl PatternPlace {
                     self.push_node(host.iter().map(|member| member.rank));
                     Role::Relayed { node: self.node_start.len() as u32 - 2, target: target_rank }
                 }
-                _ if pair => Role::Pair { source: view.members[0].rank, target: view.members[1].rank },
+                _ if pair => {
+                    // Each of the two may send.
+                    let first = (view.members[0].host, view.members[0].nic) == source;
+                    let [from, to] = if first { [0, 1] } else { [1, 0] };
+                    Role::Pair { source: view.members[from].rank, target: view.members[to].rank }
+                }
                 _ => Role::Pair { source: view.owner(seats, source), target: target_rank },
             };
             self.push_edge(seats, view, rates, row, role);
