@@ -59,11 +59,13 @@ fn perftest_becomes_caps_of_plain_transfers() {
     let time = |bytes: u64| if bytes <= 4096 { 4.0 + bytes as f64 / 10e3 } else { 4.5 + bytes as f64 / 40e3 };
     let latency = perftest(
         "RDMA_Write Latency Test",
-        "#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
+        "#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    \
+         t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
         |bytes| {
             let us = time(bytes);
             format!(
-                " {bytes}       1000          {us:.2}           {us:.2}         {us:.2}     \t       {us:.2}        \t0.00   \t\t{us:.2}    \t\t{us:.2}   \n"
+                " {bytes}       1000          {us:.2}           {us:.2}         {us:.2}     \t       \
+                 {us:.2}        \t0.00   \t\t{us:.2}    \t\t{us:.2}   \n"
             )
         },
     );
