@@ -55,7 +55,7 @@ pub enum Verb {
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
-    /// Fit what collectives cost hosts to the nccl-tests of a cluster: caps that scenarios take
+    /// Fit what collectives and transfers cost hosts to a cluster's own logs: caps that scenarios take
     Calibrate(CalibrateArgs),
     /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip
     Tune(TuneArgs),

@@ -1,9 +1,9 @@
-//! `railtwin calibrate`: what collectives cost the hosts of a cluster, from its nccl-tests.
+//! `railtwin calibrate`: what collectives and transfers cost the hosts of a cluster, from its own logs.
 use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::bandwidth::hosts::model_of_fabric;
-use railtwin::calibrate::{self, Calibration, Fitted};
+use railtwin::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin::diagnose::Inputs;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
@@ -12,12 +12,12 @@ use railtwin_workload::Collective;
 
 use crate::diagnose::refused;
 use crate::table::TextTable;
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, calibrate_plain};
 
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]
 pub struct CalibrateArgs {
-    /// Logs of nccl-tests, as text or JSON, or folders of them
+    /// Logs of nccl-tests and perftest, step logs of jobs (NCCL Inspector, PyTorch profiler), or folders of them
     #[arg(value_name = "LOGS", required_unless_present = "known")]
     logs: Vec<PathBuf>,
     /// Print the caps that are known of a host model, such as hgx-h100, instead: what `measured` stands for
@@ -29,6 +29,9 @@ pub struct CalibrateArgs {
     /// What the hosts are: a preset by name, such as hpn, or a scenario file; default as the name of the GPUs tells
     #[arg(long, value_name = "PRESET|SCENARIO")]
     fabric: Option<String>,
+    /// GPUs of a host, for step logs that name no hosts: ranks are numbered host by host
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "known")]
+    gpus: Option<u32>,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -72,11 +75,19 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
         }
     }
     let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
-    let found = calibrate::calibrate(&inputs.merged.nccl_tests, host.as_ref());
-    if found.fitted.is_empty() {
+    let sources = Sources {
+        nccl_tests: &inputs.merged.nccl_tests,
+        perftest: &inputs.merged.perftest,
+        steps: Some(&inputs.merged.telemetry),
+        gpus: args.gpus,
+    };
+    let found = calibrate::calibrate_all(&sources, host.as_ref());
+    if found.fitted.is_empty() && found.plain.is_empty() {
         let what = args.logs.first().map_or(String::new(), |path| path.display().to_string());
-        let why = found.aside.first().map_or("no results of nccl-tests", |aside| aside.why);
-        let help = "give what tests such as all_reduce_perf print, as text or JSON, with two sizes or more";
+        let none = || "no results of nccl-tests or perftest, and no collectives of step logs".to_owned();
+        let why = found.aside.first().map_or_else(none, |aside| format!("{}: {}", aside.kind, aside.why));
+        let help = "give what tests such as all_reduce_perf or ib_write_lat print, or step logs of all ranks, with two \
+                    sizes or more";
         return Err(CliError::input(format!("nothing to calibrate in {what}: {why}"), help));
     }
     match args.json {
@@ -100,11 +111,11 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
 /// The caps as text, with what they are of.
 fn file(found: &Calibration) -> String {
     let model = found.model.as_deref().unwrap_or("hosts of an unknown model");
-    let tests: usize = found.fitted.iter().map(|one| one.tests).sum();
-    let mut text = format!(
-        "# What collectives cost {model}: `railtwin calibrate` over {tests} tests of nccl-tests.\n\
-         # Logs do not say which algorithm ran; it is taken from what was reached.\n"
-    );
+    let mut text =
+        format!("# What collectives cost {model}: `railtwin calibrate` over {}.\n", counted(found));
+    if found.fitted.iter().any(|one| !one.steps) {
+        text.push_str("# Logs do not say which algorithm ran; it is taken from what was reached.\n");
+    }
     for (name, collectives) in TOGETHER {
         if let Some((median, tail, sizes)) = found.left_out(0, collectives) {
             text.push_str(&format!(
@@ -114,6 +125,13 @@ fn file(found: &Calibration) -> String {
             ));
         }
     }
+    if let Some((median, tail, sizes)) = found.plain_left_out(0) {
+        text.push_str(&format!(
+            "# plain transfers: fitted on every other size, the {sizes} others are off by {} (median) and {} (90th percentile).\n",
+            percent(median),
+            percent(tail)
+        ));
+    }
     text.push('\n');
     text.push_str(&found.file().to_toml());
     text
@@ -121,8 +139,67 @@ fn file(found: &Calibration) -> String {
 
 fn shown(found: &Calibration, unread: usize) -> String {
     let model = found.model.as_deref().unwrap_or("hosts of an unknown model");
-    let tests: usize = found.fitted.iter().map(|one| one.tests).sum();
-    let mut text = format!("{} kinds of tests, {tests} tests, {model}\n\n", found.fitted.len());
+    let kinds = found.fitted.len() + found.plain.len();
+    let mut text = format!("{kinds} kinds of tests, {}, {model}\n", counted(found));
+    if !found.fitted.is_empty() {
+        text.push_str(&format!("\n{}", collectives(found)));
+    }
+    if !found.plain.is_empty() {
+        text.push_str(&format!("\n{}", calibrate_plain::shown(&found.plain)));
+    }
+    text.push_str("\nerrors over sizes that were left out of the fit (median, 90th percentile)\n");
+    let mut errors = TextTable::default();
+    let all = TOGETHER.iter().map(|(name, collectives)| (*name, Some(*collectives)));
+    for (name, collectives) in all.chain([("plain transfers", None)]) {
+        for (turn, fitted) in TURNS.iter().enumerate() {
+            let left_out = match collectives {
+                Some(collectives) => found.left_out(turn, collectives),
+                None => found.plain_left_out(turn),
+            };
+            let Some((median, tail, sizes)) = left_out else { continue };
+            let mut words = format!("{sizes} sizes, fitted on the {fitted}");
+            if let Some(collectives) = collectives.filter(|_| turn == 1)
+                && let (Some(between), Some(below)) = found.between_and_below(collectives)
+            {
+                let (between, below) = (percent(between.1), percent(below.1));
+                words.push_str(&format!("; 90th percentiles between them {between}, below them {below}"));
+            }
+            errors.noted_row([name.to_owned(), percent(median), percent(tail)], &words);
+        }
+    }
+    text.push_str(&errors.text());
+    let unknown = unidentified(found);
+    if !unknown.is_empty() {
+        text.push_str("\nnot identified by these logs\n");
+        unknown.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    for aside in &found.aside {
+        text.push_str(&format!("left aside: {}: {}\n", aside.kind, aside.why));
+    }
+    if unread > 0 {
+        text.push_str(&format!("{unread} files could not be read\n"));
+    }
+    text
+}
+
+/// How many tests, runs and operations there are.
+fn counted(found: &Calibration) -> String {
+    let of = |steps: bool| {
+        found.fitted.iter().filter(|one| one.steps == steps).map(|one| one.tests).sum::<usize>()
+    };
+    let runs: usize = found.plain.iter().map(|one| one.runs).sum();
+    let parts = [
+        (of(false), "tests of nccl-tests"),
+        (of(true), "operations of step logs"),
+        (runs, "runs of perftest"),
+    ];
+    let parts =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The table of collectives.
+fn collectives(found: &Calibration) -> String {
     let mut table = TextTable::default();
     let heads =
         ["collective", "hosts x GPUs", "sizes", "algorithm", "step us", "GB/s bus", "limited by", "error"];
@@ -142,6 +219,11 @@ fn shown(found: &Calibration, unread: usize) -> String {
                 if row == 0 { percent(worst) } else { String::new() },
             ]);
         }
+        if one.steps {
+            let words =
+                format!("  of {} operations of step logs, of each the shortest time of its ranks", one.tests);
+            table.noted_row([], &words);
+        }
         if let Some(channels) = one.fit.channels {
             let words = format!(
                 "  channels reach {:.1} GB/s up to {}, and twice as much at twice the size",
@@ -151,30 +233,7 @@ fn shown(found: &Calibration, unread: usize) -> String {
             table.noted_row([], &words);
         }
     }
-    text.push_str(&table.text());
-    text.push_str("\nerrors over sizes that were left out of the fit (median, 90th percentile)\n");
-    let mut errors = TextTable::default();
-    for (name, collectives) in TOGETHER {
-        for (turn, fitted) in TURNS.iter().enumerate() {
-            if let Some((median, tail, sizes)) = found.left_out(turn, collectives) {
-                let words = format!("{sizes} sizes, fitted on the {fitted}");
-                errors.noted_row([name.to_owned(), percent(median), percent(tail)], &words);
-            }
-        }
-    }
-    text.push_str(&errors.text());
-    let unknown = unidentified(found);
-    if !unknown.is_empty() {
-        text.push_str("\nnot identified by these logs\n");
-        unknown.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
-    }
-    for aside in &found.aside {
-        text.push_str(&format!("left aside: {}: {}\n", aside.kind, aside.why));
-    }
-    if unread > 0 {
-        text.push_str(&format!("{unread} files could not be read\n"));
-    }
-    text
+    table.text()
 }
 
 fn limit(one: &Fitted, row: usize) -> &'static str {
@@ -205,7 +264,17 @@ fn unidentified(found: &Calibration) -> Vec<String> {
     if !quick.is_empty() {
         lines.push(format!("latency of a step: {}", quick.join(", ")));
     }
-    lines.push("which algorithm and protocol ran: the logs do not say, the table has what fits".to_owned());
+    if found.fitted.iter().any(|one| !one.steps) {
+        lines.push(
+            "which algorithm and protocol ran: the logs do not say, the table has what fits".to_owned(),
+        );
+    }
+    if found.fitted.iter().any(|one| one.steps) {
+        lines.push(
+            "what of step logs' times is the network shared with other communicators of the job".to_owned(),
+        );
+    }
+    lines.extend(calibrate_plain::unidentified(&found.plain));
     let smallest = found.fitted.iter().filter_map(|one| one.fit.ranges.first()).map(|range| range.from).min();
     if let Some(smallest) = smallest {
         lines.push(format!("sizes below {}: NCCL's model stands there", size(smallest)));
@@ -230,6 +299,7 @@ fn data(found: &Calibration) -> serde_json::Value {
             "hosts": one.group.hosts,
             "gpus": one.group.local,
             "tests": one.tests,
+            "step_logs": one.steps,
             "ranges": ranges.collect::<Vec<_>>(),
             "channels": one.fit.channels.map(|channels| serde_json::json!({
                 "gb_per_s": channels.bandwidth / 1e9, "bytes": channels.bytes,
@@ -242,17 +312,18 @@ fn data(found: &Calibration) -> serde_json::Value {
     serde_json::json!({
         "host_model": found.model,
         "kinds": found.fitted.iter().map(row).collect::<Vec<_>>(),
+        "plain": found.plain.iter().map(calibrate_plain::data).collect::<Vec<_>>(),
         "not_identified": unidentified(found),
         "left_aside": aside.collect::<Vec<_>>(),
     })
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// A size to three digits: borders lie between sizes.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
     match mib {
         _ if mib < 1.0 => Bytes(bytes).shortest(),

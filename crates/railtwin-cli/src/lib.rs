@@ -12,6 +12,7 @@
 
 pub mod args;
 mod calibrate;
+mod calibrate_plain;
 mod check;
 mod check_bandwidth;
 mod check_bandwidth_json;

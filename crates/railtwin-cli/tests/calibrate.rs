@@ -18,7 +18,7 @@ fn logs_become_caps_that_a_scenario_takes() {
     let caps = shown(&folder.path().join("caps.toml"));
     let answer = railtwin(&["calibrate", &ours("nccl_tests_h100_wide"), "--out", &caps]);
     assert_eq!((answer.status, answer.notes.as_str()), (0, ""), "{}", answer.out);
-    assert!(answer.out.starts_with("15 kinds of tests, 15 tests, hgx-h100"), "{}", answer.out);
+    assert!(answer.out.starts_with("15 kinds of tests, 15 tests of nccl-tests, hgx-h100"), "{}", answer.out);
     for words in ["errors over sizes that were left out", "not identified by these logs", "tree", "nvls"] {
         assert!(answer.out.contains(words), "{words} is missing:\n{}", answer.out);
     }
@@ -39,6 +39,131 @@ fn logs_become_caps_that_a_scenario_takes() {
     assert_eq!(other.status, 2);
     assert!(other.notes.contains("exists already and holds no caps"), "{}", other.notes);
     assert_eq!(std::fs::read_to_string(&scenario).unwrap(), text);
+}
+
+/// A table of perftest as it prints it, of `t = l + B / b` in us and bytes per us.
+fn perftest(title: &str, columns: &str, row: impl Fn(u64) -> String) -> String {
+    let line = "-".repeat(87);
+    let rows: String = (1..24).map(|power| row(1 << power)).collect();
+    format!(
+        "{line}\n                    {title}\n Dual-port       : OFF\t\tDevice         : mlx5_0\n Number of qps   : 1\t\t\
+         Transport type : IB\n Connection type : RC\t\tUsing SRQ      : OFF\n TX depth        : 128\n Mtu             : \
+         4096[B]\n Link type       : IB\n{line}\n local address: LID 0x01 QPN 0x0089 PSN 0x1\n{line}\n {columns}\n{rows}{line}\n"
+    )
+}
+
+/// What two NICs do holds plain transfers, from a file too: a transfer takes what ib_write_lat measured.
+#[test]
+fn perftest_becomes_caps_of_plain_transfers() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = |bytes: u64| if bytes <= 4096 { 4.0 + bytes as f64 / 10e3 } else { 4.5 + bytes as f64 / 40e3 };
+    let latency = perftest(
+        "RDMA_Write Latency Test",
+        "#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    \
+         t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
+        |bytes| {
+            let us = time(bytes);
+            format!(
+                " {bytes}       1000          {us:.2}           {us:.2}         {us:.2}     \t       \
+                 {us:.2}        \t0.00   \t\t{us:.2}    \t\t{us:.2}   \n"
+            )
+        },
+    );
+    let bandwidth = perftest(
+        "RDMA_Write BW Test",
+        "#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]",
+        |bytes| {
+            let us = 0.1 + bytes as f64 / 40e3;
+            format!(
+                " {bytes}       5000          0.00           {:.4}         {:.6}\n",
+                bytes as f64 / us / 125.0,
+                1.0 / us
+            )
+        },
+    );
+    written(folder.path(), "lat.log", &latency);
+    written(folder.path(), "bw.log", &bandwidth);
+    let caps = shown(&folder.path().join("caps.toml"));
+    let host = "[fabric]\npreset = \"leaf-spine\"\nleaves = 1\nhosts_per_leaf = 2\nuplinks = 1\n[fabric.host]\n\
+                model = \"hgx-h100\"\nnic_ports = 1\nnic_port_capacity = \"400 Gbps\"\n";
+    let job = |bytes: &str| {
+        format!(
+            "[[job]]\ngpus = 16\nworkload = {{ traffic = \"shift\", bytes = \"{bytes} B\", shift = 8 }}\n"
+        )
+    };
+    let scenario = |caps: &str, bytes: u64| {
+        let text = format!("schema = 1\nname = \"s\"\n{host}{caps}{}", job(&bytes.to_string()));
+        written(folder.path(), &format!("s{bytes}.toml"), &text)
+    };
+    let fabric = scenario("", 1);
+    let answer = railtwin(&["calibrate", &shown(folder.path()), "--fabric", &fabric, "--out", &caps]);
+    assert_eq!((answer.status, answer.notes.as_str()), (0, ""), "{}", answer.out);
+    for words in [
+        "2 runs of perftest, hgx-h100",
+        "write latency, RC, 1 queue pair, packets of 4096 B",
+        "plain transfers",
+    ] {
+        assert!(answer.out.contains(words), "{words} is missing:\n{}", answer.out);
+    }
+    for bytes in [64, 2048, 1 << 16, 1 << 20, 1 << 23] {
+        let run = railtwin(&["run", &scenario("caps = \"caps.toml\"\n", bytes), "--no-folder", "--json"]);
+        assert_eq!(run.status, 0, "{}", run.notes);
+        let run: Value = serde_json::from_str(&run.out).unwrap();
+        let took = run["figures"]["step_time"].as_f64().unwrap() * 1e6;
+        assert!((took / time(bytes) - 1.0).abs() < 0.02, "{bytes} B: {took} us, measured {}", time(bytes));
+    }
+    // Without what hosts are the wire is not known, and without a run for latency no start.
+    std::fs::remove_file(folder.path().join("lat.log")).unwrap();
+    let blind = railtwin(&["calibrate", &shown(&folder.path().join("bw.log"))]);
+    for words in ["say what hosts are with --fabric", "the start of a plain transfer: no run of ib_write_lat"]
+    {
+        assert!(blind.out.contains(words), "{words} is missing:\n{}", blind.out);
+    }
+}
+
+/// A job's records name the algorithm and every rank; where they name no hosts the caller does.
+#[test]
+fn step_logs_are_fitted_as_tests_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = |rank: u32| {
+        let kernels: Vec<String> = (0..12_u32)
+            .map(|number| {
+                let elements = 1_u64 << (20 + number % 6);
+                // The last rank comes last in even operations, the first one in odd ones.
+                let waits = f64::from(if number % 2 == rank % 2 { 300 } else { 0 });
+                let took = 50.0 + elements as f64 * 4.0 / 100e3 + waits;
+                format!(
+                    "{{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)\",\"ts\":{},\
+                     \"dur\":{took},\"args\":{{\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":{elements},\
+                     \"Out msg nelems\":{elements},\"Process Group Name\":\"0\",\"Process Group Ranks\":\"[0, 1]\",\"stream\":7}}}}",
+                    f64::from(number) * 1e5
+                )
+            })
+            .collect();
+        format!(
+            "{{\"distributedInfo\":{{\"rank\":{rank},\"world_size\":2}},\"traceEvents\":[{}]}}",
+            kernels.join(",")
+        )
+    };
+    let one = written(folder.path(), "rank_0.json", &trace(0));
+    let refused = railtwin(&["calibrate", &one]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.notes.contains("logged nothing"), "{}", refused.notes);
+    written(folder.path(), "rank_1.json", &trace(1));
+    let refused = railtwin(&["calibrate", &shown(folder.path())]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.notes.contains("--gpus"), "{}", refused.notes);
+    let answer = railtwin(&["calibrate", &shown(folder.path()), "--gpus", "1", "--json"]);
+    let data: Value = serde_json::from_str(&answer.out).unwrap();
+    let kind = &data["kinds"][0];
+    assert_eq!((&kind["hosts"], &kind["gpus"], &kind["tests"]), (&2.into(), &1.into(), &12.into()));
+    let range = &kind["ranges"][0];
+    assert_eq!(range["algorithm"], "ring");
+    // Two steps of 25 us and 100 GB/s: nobody's wait is among it.
+    assert!((range["step_us"].as_f64().unwrap() - 25.0).abs() < 0.1, "{range}");
+    assert!((range["bus_gb_per_s"].as_f64().unwrap() - 100.0).abs() < 0.1, "{range}");
+    let text = railtwin(&["calibrate", &shown(folder.path()), "--gpus", "1"]).out;
+    assert!(text.contains("of 12 operations of step logs"), "{text}");
 }
 
 #[test]

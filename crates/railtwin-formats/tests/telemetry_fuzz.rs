@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
     megatron_trace, parse_counter_listing, parse_dcgm, parse_ethtool, parse_nccl_tests_json,
-    parse_nccl_tests_log, parse_node_exporter, parse_prometheus, parse_rdma_statistic,
+    parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus, parse_rdma_statistic,
 };
 use railtwin_records::{Column, Table};
 
@@ -15,7 +15,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 9] = [
+const SEEDS: [&[u8]; 10] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -32,6 +32,9 @@ const SEEDS: [&[u8]; 9] = [
     b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
     b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
     br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,
+    b"                    RDMA_Write BW Test\n Number of qps   : 1\t\tTransport type : IB\n Mtu             : 4096[B]\n\
+    ---\n #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n\
+    65536      1000             10402.09            10401.68 \t\t 0.166427\n---\n",
 ];
 
 /// Every decoder, and what the merger makes of what they read.
@@ -58,6 +61,7 @@ fn all_of_them(bytes: &[u8]) {
         let _ = FlightRecorderDump::parse("a", bytes, hints.rank);
         let _ = parse_nccl_tests_log("a", bytes);
         let _ = parse_nccl_tests_json("a", bytes);
+        let _ = parse_perftest("a", bytes);
         let _ = KinetoTrace::parse("a", bytes, hints.rank);
         let _ = parse_prometheus("a", bytes);
         let _ = XpuTimerSnapshot::parse("a", bytes);

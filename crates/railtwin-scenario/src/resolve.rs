@@ -92,7 +92,7 @@ impl Scenario {
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;
-        let own = caps.own_alone();
+        let (plain, caps) = (caps.of_plain(), caps.of_collectives());
         let mut packets = packets(self, &fabric, source)?;
         let wire_share = packets.keys.wire_share();
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
@@ -110,8 +110,7 @@ impl Scenario {
                     source.error(&format!("job.{row}"), error.to_string(), Some(hint))
                 })?;
                 let mut plan = plan.clone();
-                // Plain transfers run without a collective library: only what the scenario itself says holds them.
-                let costs = if job.work.is_collective() { &caps } else { &own };
+                let costs = if job.work.is_collective() { &caps } else { &plain };
                 price(&mut plan, &places, &fabric, costs, wire_share)
                     .map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 placements.push(places);

@@ -168,6 +168,27 @@ fn plain_transfers_are_held_by_own_caps_only() {
     assert_eq!((cost(own).latency, cost(own).busbw), (SimTime::from_ns(3_000), Some(Rate::from_gbps(8))));
 }
 
+/// What was measured without a collective library holds transfers from a file too, and no collective.
+#[test]
+fn a_cap_that_is_plain_holds_transfers_alone() {
+    let plain = "[[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nbusbw = \"8 Gbps\"\nstep = \"3 us\"\nplain = true\n";
+    let file = format!("schema = 1\n{plain}");
+    let fabric = format!("{H100}caps = \"caps/own.toml\"\n");
+    let job = |work: &str| format!("[[job]]\ngpus = 16\n{work}\n");
+    let transfers = job("workload = { traffic = \"shift\", bytes = \"1 MB\" }");
+    let collective = job("collective = { kind = \"send-receive\", bytes = \"1 MB\" }");
+    let cost = |text: &str| case(text, &file).unwrap().work.jobs[0].plan.patterns[0].cost;
+    let held = (SimTime::from_ns(3_000), Some(Rate::from_gbps(8)));
+    let of = |text: &str| (cost(text).latency, cost(text).busbw);
+    assert_eq!(of(&format!("{fabric}{transfers}")), held);
+    assert_ne!(of(&format!("{fabric}{collective}")), held);
+    assert_eq!(of(&format!("{H100}{transfers}{plain}")), held);
+    assert_ne!(of(&format!("{H100}{collective}{plain}")), held);
+    let wrong = plain.replace("send-receive", "all-reduce").replace("direct", "ring");
+    let error = CapsFile::parse("c.toml", &format!("schema = 1\n{wrong}")).unwrap_err().to_string();
+    assert!(error.contains("without a collective library"), "{error}");
+}
+
 #[test]
 fn a_protocol_beside_a_step_alone_is_heard() {
     let step =

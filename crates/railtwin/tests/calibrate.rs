@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use railtwin::calibrate::calibrate;
+use railtwin::calibrate::{Calibration, Sources, calibrate, calibrate_all};
 use railtwin::{Question, Run};
 use railtwin_formats::telemetry::{
-    NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
+    Hints, Merger, NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, decode, parse_nccl_tests_log,
 };
 use railtwin_workload::{Algorithm, Collective};
 
@@ -138,6 +138,66 @@ fn the_tree_of_ten_hosts_is_found() {
     let host =
         found.fitted.iter().find(|one| one.collective == Collective::AllReduce && one.group.ranks == 8);
     assert!(host.unwrap().algorithms.iter().all(|&algorithm| algorithm == Algorithm::Nvls));
+}
+
+/// The same times as the Inspector would log them, with ranks that come late: the shortest of each operation is what was
+/// measured, and the caps are the same.
+#[test]
+fn records_of_a_job_give_what_its_tests_give() {
+    let mut logs = vec![wide().remove(2)];
+    let mut dumps: Vec<String> = (0..8).map(|_| String::new()).collect();
+    let mut number = 0;
+    for test in &mut logs[0].1 {
+        test.results.iter_mut().for_each(|result| result.in_place = None);
+        let kind = match test.name.trim_end_matches("_perf") {
+            "all_reduce" => "AllReduce",
+            "all_gather" => "AllGather",
+            "reduce_scatter" => "ReduceScatter",
+            _ => continue,
+        };
+        for result in &test.results {
+            let bytes = if kind == "AllReduce" { result.bytes } else { result.bytes / 8 };
+            let took = result.out_of_place.as_ref().unwrap().time_us;
+            number += 1;
+            for (rank, dump) in (0_u32..).zip(&mut dumps) {
+                // Another rank is the last one each time.
+                let waited = took * 0.1 * f64::from((rank + number) % 8);
+                dump.push_str(&format!(
+                    "{{\"header\":{{\"id\":\"0x7f\",\"rank\":{rank},\"n_ranks\":8,\"nnodes\":1}},\"metadata\":\
+                     {{\"inspector_output_format_version\":\"v4.0\",\"dump_timestamp_us\":1,\"hostname\":\"h\",\"pid\":{rank}}},\
+                     \"coll_perf\":{{\"coll\":\"{kind}\",\"coll_sn\":{number},\"coll_msg_size_bytes\":{bytes},\
+                     \"coll_exec_time_us\":{}}}}}\n",
+                    took + waited
+                ));
+            }
+        }
+    }
+    let mut merger = Merger::new("job");
+    for (rank, dump) in dumps.iter().enumerate() {
+        merger.add(decode(&format!("h-pid{rank}.log"), dump.as_bytes(), &Hints::default()).unwrap());
+    }
+    let merged = merger.finish();
+    let model = railtwin_fabric::HostModel::hgx_h100();
+    let tests = calibrate(&logs, Some(&model));
+    let sources = Sources { steps: Some(&merged.telemetry), ..Sources::default() };
+    let steps = calibrate_all(&sources, Some(&model));
+    let of = |found: &Calibration| {
+        let rings = [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter];
+        found.file().caps.into_iter().filter(|cap| rings.contains(&cap.collective)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&steps), of(&tests));
+    assert_eq!((steps.fitted.len(), steps.fitted.iter().all(|one| one.steps)), (3, true));
+    // Beside nccl-tests of the same kind they are left aside, and with a rank that logged nothing too.
+    let both = calibrate_all(&Sources { nccl_tests: &logs, ..sources }, Some(&model));
+    assert_eq!((of(&both), both.aside.len()), (of(&tests), 3));
+    let mut merger = Merger::new("job");
+    for (rank, dump) in dumps.iter().enumerate().skip(1) {
+        merger.add(decode(&format!("h-pid{rank}.log"), dump.as_bytes(), &Hints::default()).unwrap());
+    }
+    let merged = merger.finish();
+    let partial =
+        calibrate_all(&Sources { steps: Some(&merged.telemetry), ..Sources::default() }, Some(&model));
+    assert!(partial.fitted.is_empty() && partial.aside.iter().all(|one| one.why.contains("logged nothing")));
 }
 
 proptest! {

@@ -81,6 +81,12 @@ fn bases() -> Vec<String> {
              channel = \"4 Gbps\"\nchannel_bytes = \"300 kB\"\n"
         ),
         format!(
+            "{hpn}[[job]]\nname = \"plain\"\ngpus = 16\nworkload = {{ traffic = \"shift\", bytes = \"1 MB\" }}\n\
+             [[job]]\nname = \"own\"\nhosts = 2\ncollective = {{ kind = \"send-receive\", bytes = \"1 MB\" }}\n\
+             [[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nbusbw = \"20 Gbps\"\nstep = \"9 us\"\n\
+             plain = true\n"
+        ),
+        format!(
             "{four}{ring}{shift}{quick}bgp_hold = \"60 us\"\nbfd = \"40 us\"\n[routing]\nqueue_pairs = 4\n[[fault]]\n\
              at = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\ncarrier = true\n"
         ),

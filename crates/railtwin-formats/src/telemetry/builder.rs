@@ -21,7 +21,7 @@ pub(crate) struct Builder {
 }
 
 /// The host of a rank of which no host is told: one for each rank, so that no two seem to share one.
-fn unknown_host(rank: u32) -> String {
+pub(super) fn unknown_host(rank: u32) -> String {
     format!("host-of-rank-{rank}")
 }
 

@@ -2,7 +2,7 @@
 
 use super::flight_recorder::is_pickle;
 use super::input::head;
-use super::{ethtool, nccl_tests_failure, nic_counters, xpu_timer};
+use super::{ethtool, nccl_tests_failure, nic_counters, perftest, xpu_timer};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -23,6 +23,8 @@ pub enum Format {
     NcclTestsLog,
     /// JSON of nccl-tests.
     NcclTestsJson,
+    /// Tables of perftest: `ib_write_bw` and its kin.
+    Perftest,
     /// Kineto trace of the PyTorch profiler, JSON.
     Kineto,
     /// Prometheus text of xpu_timer.
@@ -51,6 +53,7 @@ impl Format {
             Self::Pickle => "pickle",
             Self::NcclTestsLog => "nccl-tests log",
             Self::NcclTestsJson => "nccl-tests JSON",
+            Self::Perftest => "perftest log",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
             Self::Dcgm => "DCGM exporter metrics",
@@ -111,6 +114,9 @@ fn lines(text: &str) -> Option<Format> {
     };
     if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);
+    }
+    if text.lines().any(perftest::names_columns) {
+        return Some(Format::Perftest);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {

@@ -52,7 +52,7 @@ pub struct InspectorRecord {
     pub algorithm: String,
     /// `coll_sn`: number of the operation in its communicator.
     pub sequence: u64,
-    /// Bytes of the message.
+    /// Bytes of the message as NCCL calls have it: of all-gather and reduce-scatter those of one rank.
     pub bytes: u64,
     /// How long it took, in nanoseconds.
     pub duration_ns: u64,
@@ -61,6 +61,17 @@ pub struct InspectorRecord {
     /// When its first kernel channel began and its last one ended, in nanoseconds on the clock of the host: only in
     /// verbose dumps.
     pub kernel_ns: Option<(u64, u64)>,
+}
+
+impl InspectorRecord {
+    /// Bytes as nccl-tests counts them: of all-gather and reduce-scatter what all ranks have together. The Inspector's own
+    /// bandwidths take them so too (`inspectorComputeCollBw` of NCCL).
+    fn bytes_of_all(&self) -> u64 {
+        match self.kind.as_str() {
+            "all-gather" | "reduce-scatter" => self.bytes.saturating_mul(u64::from(self.ranks)),
+            _ => self.bytes,
+        }
+    }
 }
 
 /// What stands once before records: in v4.3 for all that follow.
@@ -393,7 +404,7 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
             kind: record.kind.clone(),
             algorithm: record.algorithm.clone(),
             data_type: String::new(),
-            bytes: record.bytes,
+            bytes: record.bytes_of_all(),
         };
         // The last snapshot of a communicator is dumped again until another operation ends.
         if rows.insert((row, rank, sequence), ()).is_none() {
@@ -405,11 +416,12 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
             "{skipped} records skipped: their process holds several GPUs, or their number is too large"
         ));
     }
+    let partial = silent.iter().map(|(name, ..)| name.clone()).collect();
     for (name, seen, ranks) in silent {
         notes.push(format!("communicator {name}: {seen} of {ranks} ranks logged operations of it"));
     }
     let (directory, batch) = builder.finish();
-    Telemetry { directory, batch, times, notes, ..Telemetry::default() }
+    Telemetry { directory, batch, times, notes, partial, ..Telemetry::default() }
 }
 
 fn process(record: &InspectorRecord) -> Process {

@@ -309,6 +309,7 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
     let mut counts: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     let mut taken = BTreeSet::new();
     let mut unnumbered = 0_u64;
+    let mut partial = BTreeSet::new();
     for trace in traces {
         let rank = builder.rank(job, trace.rank, None, None);
         for kernel in &trace.kernels {
@@ -323,6 +324,10 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
                 None => ranks_of.get(&name).into_iter().flatten().copied().collect(),
             };
             let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
+            // Without the list of its ranks a group may have more of them than there are traces.
+            if told.is_none() {
+                partial.insert(name.clone());
+            }
             let axis = axis(kernel.group.as_ref().map_or("", |group| &group.description));
             let row = builder.communicator(job, &name, &axis, &members);
             let count = counts.entry(row).or_default().entry(rank).or_default();
@@ -358,7 +363,7 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
              that their order does not number them"
         ));
     }
-    Telemetry { directory, batch, times: Times::Kernels, notes, ..Telemetry::default() }
+    Telemetry { directory, batch, times: Times::Kernels, notes, partial, ..Telemetry::default() }
 }
 
 fn group_name(kernel: &NcclKernel) -> String {

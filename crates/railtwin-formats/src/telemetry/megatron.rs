@@ -137,7 +137,8 @@ pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<Meg
     if alone > 0 {
         notes.push(format!("{alone} operations left out: their communicators have one rank"));
     }
-    let telemetry = Telemetry { directory, batch, times: Times::Kernels, notes, skipped };
+    let telemetry =
+        Telemetry { directory, batch, times: Times::Kernels, notes, skipped, ..Telemetry::default() };
     Ok(MegatronTrace { telemetry, compute })
 }
 

@@ -6,8 +6,8 @@ use super::builder::Builder;
 use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
-    RasSnapshot, Telemetry, Times, XpuTimerSnapshot, telemetry_of_flight_recorder, telemetry_of_inspector,
-    telemetry_of_kineto,
+    PerftestRun, RasSnapshot, Telemetry, Times, XpuTimerSnapshot, telemetry_of_flight_recorder,
+    telemetry_of_inspector, telemetry_of_kineto,
 };
 
 /// What one file was and what is to be known of it.
@@ -34,6 +34,8 @@ pub struct Merged {
     pub ras: Vec<(String, RasSnapshot)>,
     /// Runs of nccl-tests, with the file of each.
     pub nccl_tests: Vec<(String, Vec<NcclTest>)>,
+    /// Runs of perftest, with the file of each.
+    pub perftest: Vec<(String, Vec<PerftestRun>)>,
     /// Gauges of xpu_timer, with the file of each.
     pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
     /// Time in kernels that are not NCCL's, by rank.
@@ -79,6 +81,7 @@ impl Merger {
             Content::Counters(telemetry) => self.telemetry.push(*telemetry),
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
             Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
+            Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
         }
     }
@@ -110,6 +113,7 @@ impl Merger {
         let mut builder = Builder::default();
         let mut times = Times::Kernels;
         let mut notes = Vec::new();
+        let mut partial = BTreeSet::new();
         for (_, snapshot) in &merged.xpu_timer {
             builder.absorb(&snapshot.directory(), &railtwin_records::Batch::default());
         }
@@ -119,9 +123,10 @@ impl Merger {
                 times = times.max(part.times);
             }
             notes.extend(part.notes);
+            partial.extend(part.partial);
         }
         let (directory, batch) = builder.finish();
-        merged.telemetry = Telemetry { directory, batch, times, notes, ..Telemetry::default() };
+        merged.telemetry = Telemetry { directory, batch, times, notes, partial, ..Telemetry::default() };
         merged
     }
 }

@@ -9,6 +9,7 @@
 //! | NCCL RAS status, JSON | [`RasSnapshot`] |
 //! | PyTorch Flight Recorder, JSON 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
+//! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
@@ -48,6 +49,7 @@ mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
+mod perftest;
 mod prometheus;
 mod ras;
 mod rdma;
@@ -77,6 +79,7 @@ pub use nccl_tests::{
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
+pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
@@ -106,8 +109,19 @@ pub struct Telemetry {
     pub times: Times,
     /// What a reader should know: what was left out and why.
     pub notes: Vec<String>,
+    /// Names of communicators of which some ranks logged nothing, or may have: how late the last one was is not known.
+    pub partial: BTreeSet<String>,
     /// What is wrong in them.
     pub skipped: Skipped,
+}
+
+impl Telemetry {
+    /// The host of a rank by its row; none where no file told it.
+    pub fn host(&self, rank: u32) -> Option<&str> {
+        let info = self.directory.ranks.get(rank as usize)?;
+        let name = &self.directory.hosts.get(info.host as usize)?.name;
+        (*name != builder::unknown_host(info.rank)).then_some(name)
+    }
 }
 
 /// What the caller knows of a file and the file may not tell.
@@ -154,6 +168,8 @@ pub enum Content {
     Ras(RasSnapshot),
     /// Tests one after the other.
     NcclTests(Vec<NcclTest>),
+    /// Runs between two NICs, one after the other.
+    Perftest(Vec<PerftestRun>),
     /// Gauges of ranks.
     XpuTimer(XpuTimerSnapshot),
 }
@@ -172,9 +188,9 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, Kineto traces, \
-             Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic and listings of \
-             counters",
+            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, Kineto \
+             traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic and \
+             listings of counters",
         ));
     };
     let mut notes = Vec::new();
@@ -210,6 +226,11 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             let log = parse_nccl_tests_json(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);
             Content::NcclTests(log.tests)
+        }
+        Format::Perftest => {
+            let log = parse_perftest(source_name, bytes)?;
+            (notes, skipped) = (log.notes, log.skipped);
+            Content::Perftest(log.runs)
         }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
@@ -273,6 +294,10 @@ impl Imported {
                 let failed = tests.iter().filter(|test| test.failure.is_some()).count();
                 let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
                 format!("{} tests with {rows} results{failed}", tests.len())
+            }
+            Content::Perftest(runs) => {
+                let rows: usize = runs.iter().map(|run| run.results.len()).sum();
+                format!("{} runs of perftest with {rows} results", runs.len())
             }
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())

@@ -161,7 +161,14 @@ impl Readings {
             builder.counter(entity, counter, time_ns, value);
         }
         let (directory, batch) = builder.finish();
-        Telemetry { directory, batch, times: Times::Kernels, notes, skipped: self.skipped }
+        Telemetry {
+            directory,
+            batch,
+            times: Times::Kernels,
+            notes,
+            skipped: self.skipped,
+            ..Telemetry::default()
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Point {
     pub bytes: u64,
     /// Seconds.
     pub seconds: f64,
+    /// Tests that measured it: of sizes with other numbers no test measured both, so that they have no line in common.
+    pub by: u32,
 }
 
 /// A range of sizes with one latency and one bandwidth.
@@ -75,6 +77,12 @@ struct Line {
 
 /// The line of least relative error. Latency is not below zero, bandwidth not above `most`.
 fn line(points: &[Point], most: f64) -> Line {
+    if let [one] = points {
+        // Of a single size nobody knows the latency.
+        let bandwidth = (one.bytes as f64 / one.seconds).min(most);
+        let error = one.bytes as f64 / bandwidth / one.seconds - 1.0;
+        return Line { latency: 0.0, bandwidth, squares: error * error };
+    }
     let (mut xx, mut xy, mut yy, mut x, mut y) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for point in points {
         let (one, size) = (1.0 / point.seconds, point.bytes as f64 / point.seconds);
@@ -114,7 +122,7 @@ pub fn fit(points: &[Point], most: f64, channels: bool) -> Option<Fit> {
     };
     let mut cuts = vec![0, points.len()];
     try_cuts(points, most, &mut cuts, &mut offer);
-    if channels {
+    if channels && points.windows(2).all(|pair| pair[0].by == pair[1].by) {
         try_channels(points, most, &mut offer);
     }
     best.map(|(_, fit)| fit)
@@ -123,17 +131,27 @@ pub fn fit(points: &[Point], most: f64, channels: bool) -> Option<Fit> {
 /// Offers all ways to cut the last range of `cuts` further.
 fn try_cuts(points: &[Point], most: f64, cuts: &mut Vec<usize>, offer: &mut impl FnMut(f64, Fit)) {
     let last = cuts.len() - 2;
-    if cuts.windows(2).all(|pair| pair[1] - pair[0] >= SIZES) {
+    let border = |at: usize| at == 0 || at == points.len() || points[at - 1].by != points[at].by;
+    let whole = |pair: &[usize]| {
+        let alike = points[pair[0]..pair[1]].iter().all(|point| point.by == points[pair[0]].by);
+        alike && (pair[1] - pair[0] >= SIZES || border(pair[0]) && border(pair[1]))
+    };
+    if points.len() >= SIZES && cuts.windows(2).all(whole) {
         let lines: Vec<Line> = cuts.windows(2).map(|pair| line(&points[pair[0]..pair[1]], most)).collect();
         let squares = lines.iter().map(|line| line.squares).sum();
         let ranges = ranges(points, cuts, &lines);
         let value = criterion(squares, points.len(), CONSTANTS * lines.len() - 1);
         offer(value, Fit { ranges, channels: None });
     }
-    if cuts.len() > RANGES {
+    let borders = (1..points.len()).filter(|&at| border(at)).count();
+    if cuts.len() > RANGES + borders {
         return;
     }
-    for cut in cuts[last] + SIZES..=points.len().saturating_sub(SIZES) {
+    for cut in cuts[last] + 1..points.len() {
+        // A cut that leaves too few sizes before it comes to nothing.
+        if !border(cut) && cut - cuts[last] < SIZES {
+            continue;
+        }
         cuts.insert(last + 1, cut);
         try_cuts(points, most, cuts, offer);
         cuts.remove(last + 1);
@@ -153,7 +171,8 @@ fn ranges(points: &[Point], cuts: &[usize], lines: &[Line]) -> Vec<Range> {
 /// Offers small sizes limited by channels and larger ones by a line.
 fn try_channels(points: &[Point], most: f64, offer: &mut impl FnMut(f64, Fit)) {
     for few in 1..points.len().saturating_sub(1) {
-        for power in 16..36 {
+        // Where several fit alike the fewest channels that the sizes show: the first one is kept.
+        for power in (16..36).rev() {
             let bytes = 1_u64 << power;
             let unit = |point: &Point| {
                 point.bytes as f64
@@ -183,7 +202,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn points(seconds: impl Fn(u64) -> f64) -> Vec<Point> {
-        (20..30).map(|power| 1_u64 << power).map(|bytes| Point { bytes, seconds: seconds(bytes) }).collect()
+        (20..30)
+            .map(|power| 1_u64 << power)
+            .map(|bytes| Point { bytes, seconds: seconds(bytes), by: 0 })
+            .collect()
     }
 
     proptest! {
@@ -196,9 +218,15 @@ mod tests {
         }
 
         #[test]
-        fn nothing_breaks_it(times in proptest::collection::vec(1e-9..1e3_f64, 0..12), channels: bool) {
-            let all: Vec<Point> =
-                (20..).zip(&times).map(|(power, &seconds)| Point { bytes: 1 << power, seconds }).collect();
+        fn nothing_breaks_it(
+            times in proptest::collection::vec(1e-9..1e3_f64, 0..12),
+            channels: bool,
+            other in 0..12_u32,
+        ) {
+            let point = |(power, &seconds): (u32, &f64)| {
+                Point { bytes: 1 << power, seconds, by: u32::from(power - 20 >= other) }
+            };
+            let all: Vec<Point> = (20..).zip(&times).map(point).collect();
             let fit = fit(&all, 1e12, channels);
             prop_assert_eq!(fit.is_some(), all.len() >= 2);
             for range in fit.into_iter().flat_map(|fit| fit.ranges) {
@@ -225,6 +253,35 @@ mod tests {
         assert!((found.ranges[1].latency / 400e-6 - 1.0).abs() < 1e-6);
         let border = found.ranges[0].until.unwrap();
         assert!((33_554_432..67_108_864).contains(&border), "{border}");
+    }
+
+    /// Small sizes of one pair of hosts and large ones of all: what hosts differ by is no latency.
+    #[test]
+    fn sizes_of_other_tests_have_a_line_of_their_own() {
+        let of = |by: u32, power: u32, bandwidth: f64| {
+            let bytes = 1_u64 << power;
+            Point { bytes, seconds: 20e-6 + bytes as f64 / bandwidth, by }
+        };
+        let all = [of(0, 25, 43e9), of(0, 27, 43e9), of(0, 29, 43e9), of(1, 33, 39e9)];
+        let found = fit(&all, f64::INFINITY, true).unwrap();
+        assert_eq!(found.ranges.len(), 2);
+        assert!((found.ranges[0].bandwidth / 43e9 - 1.0).abs() < 1e-6);
+        assert!((found.ranges[1].bandwidth / 39e9 - 1.0).abs() < 1e-3 && found.ranges[1].latency == 0.0);
+    }
+
+    /// One size in few channels says how many carry that size, and not that half of it has half as many.
+    #[test]
+    fn no_more_channels_than_sizes_show() {
+        let seconds = |bytes: u64| {
+            bytes as f64 / (80e9 * bytes.div_ceil(64 << 20).next_power_of_two() as f64).min(360e9)
+        };
+        let all: Vec<Point> = (26..36)
+            .step_by(2)
+            .map(|power| Point { bytes: 1 << power, seconds: seconds(1 << power), by: 0 })
+            .collect();
+        let found = fit(&all, f64::INFINITY, true).unwrap();
+        let half = found.seconds(32 << 20).unwrap() / seconds(32 << 20);
+        assert!((half - 1.0).abs() < 0.05, "{half} {found:?}");
     }
 
     #[test]

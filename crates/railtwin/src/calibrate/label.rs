@@ -45,6 +45,13 @@ pub fn label(fitted: &mut [Fitted], rates: Option<&HostRates>) {
             }
         });
         own.algorithms = algorithms.collect();
+        // Step logs may say it themselves.
+        for (algorithm, range) in own.algorithms.iter_mut().zip(&own.fit.ranges) {
+            let within = |bytes: u64| bytes >= range.from && range.until.is_none_or(|until| bytes < until);
+            let mut told = own.told.iter().filter(|(bytes, _)| within(**bytes)).map(|(_, told)| *told);
+            let first = told.next().flatten();
+            *algorithm = first.filter(|_| told.all(|other| other == first)).unwrap_or(*algorithm);
+        }
         own.at_the_limit = (0..count)
             .map(|row| {
                 let limit = network_limit(own, own.algorithms[row], rates?)?;

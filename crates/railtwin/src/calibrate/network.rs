@@ -16,10 +16,12 @@ const RANKS: u32 = 1024;
 /// can be. What more a cluster's network has stays with its hosts.
 pub fn latency(model: &HostModel, collective: Collective, algorithm: Algorithm, group: Group) -> f64 {
     let hosts = group.hosts.min((RANKS / group.local.max(1)).max(2));
-    let preset = LeafSpine { leaves: 1, hosts_per_leaf: hosts, uplinks: 1, ..LeafSpine::default() };
-    let spec = LeafSpine { leaves: model.nic.ports.max(1), ..preset }.spec();
-    let Some(fabric) = spec.ok().and_then(|spec| {
-        let spec = railtwin_fabric::clos::ClosSpec { host: model.clone(), ..spec };
+    // One set of leaves for the preset's own hosts, then for these, which may have other ports.
+    let ports = LeafSpine::default().spec().map_or(1, |spec| spec.tors);
+    let preset = LeafSpine { leaves: ports, hosts_per_leaf: hosts, uplinks: 1, ..LeafSpine::default() };
+    let Some(fabric) = preset.spec().ok().and_then(|spec| {
+        let (tors, rails_per_leaf) = (model.nic.ports.max(1), model.nics);
+        let spec = railtwin_fabric::clos::ClosSpec { host: model.clone(), tors, rails_per_leaf, ..spec };
         spec.build().ok()
     }) else {
         return 0.0;
@@ -54,6 +56,11 @@ mod tests {
         let group = Group::of(1, 8);
         let seconds = latency(&HostModel::hgx_h100(), Collective::AllGather, Algorithm::Ring, group);
         assert!((seconds - 7.0 * 400e-9).abs() < 1e-9, "{seconds}");
+        // NICs of one port too.
+        for model in [HostModel::grand_teton(), HostModel::hgx_a100(), HostModel::hgx_h100()] {
+            let pair = latency(&model, Collective::SendReceive, Algorithm::Direct, Group::of(2, 1));
+            assert!(pair > 1e-6 && pair < 5e-6, "{}: {pair}", model.name);
+        }
         let several = Group::of(10, 8);
         let over = latency(&HostModel::hgx_h100(), Collective::AllGather, Algorithm::Ring, several);
         assert!(over > 79.0 * 400e-9 && over < 200e-6, "{over}");

@@ -25,9 +25,17 @@ pub(crate) struct Caps {
 }
 
 impl Caps {
-    /// What the scenario itself says, and nothing else.
-    pub(crate) fn own_alone(&self) -> Self {
-        Self { own: self.own.clone(), ..Self::default() }
+    /// What holds plain transfers, which run without a collective library: what the scenario itself says, and what was
+    /// measured without one.
+    pub(crate) fn of_plain(&self) -> Self {
+        let known = self.known.iter().filter(|cap| cap.is_plain()).cloned().collect();
+        Self { own: self.own.clone(), known, modelled: false }
+    }
+
+    /// What holds collectives.
+    pub(crate) fn of_collectives(&self) -> Self {
+        let of = |caps: &[CapSpec]| caps.iter().filter(|cap| !cap.is_plain()).cloned().collect();
+        Self { own: of(&self.own), known: of(&self.known), modelled: self.modelled }
     }
 }
 
@@ -56,6 +64,13 @@ pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Trouble)> {
                 "write busbw, or the collective send-receive",
             );
         }
+        if cap.is_plain() && cap.collective != Collective::SendReceive {
+            told(
+                "plain",
+                "only transfers from point to point run without a collective library",
+                "leave it out, or write the collective send-receive",
+            );
+        }
         if cap.until.zip(cap.from).is_some_and(|(until, from)| until <= from) {
             told("until", "no size is from `from` on and below `until`", "write a larger `until`");
         }
@@ -64,6 +79,13 @@ pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Trouble)> {
         }
     }
     troubles
+}
+
+impl CapSpec {
+    /// Whether it holds plain transfers alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain == Some(true)
+    }
 }
 
 impl CapsFile {

@@ -110,6 +110,10 @@ railtwin_units::section! {
         /// Message up to which these channels carry it; they double with each double of it.
         #[key(sparse)]
         pub channel_bytes: Option<Bytes> = None,
+        /// Whether it was measured without a collective library, as perftest does: then it holds plain transfers (`traffic`,
+        /// `connections`), in a file of caps too, and no collective; default no.
+        #[key(sparse)]
+        pub plain: Option<bool> = None,
     }
 }
 
