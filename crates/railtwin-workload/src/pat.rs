@@ -66,7 +66,7 @@ mod tests {
         (0..hosts).map(|rank| Member { rank, host: rank, gpu: 0, nic: 0 }).collect()
     }
 
-    const LAYOUT: fn() -> HostLayout = || HostLayout { gpu_of_nic: vec![0], nvlink: false, pxn: true };
+    const LAYOUT: fn() -> HostLayout = || HostLayout::new(vec![0], false, true);
 
     /// By its steps alone, and no more parts in each than told, every rank gets every part once: in each step a rank sends
     /// on all that it has and whose way goes on there.
