@@ -35,6 +35,7 @@ pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{
     CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
+    Ways,
 };
 pub use graph::{JobGraph, WorkGraph};
 pub use packet::PacketCase;
