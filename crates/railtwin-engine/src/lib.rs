@@ -37,6 +37,7 @@ pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{
     CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
+    Ways,
 };
 pub use graph::{JobGraph, WorkGraph};
 pub use no_way::{NoWay, Relay};

@@ -27,12 +27,12 @@ fn state(case: &Case, lowering: &Lowering<'_>, replicate: u32, at: SimTime) -> (
             aftermath.plan_after(now);
         }
         for moment in news.moments {
-            let (cable, dead) = match moment.change {
-                Change::Dies(cable) => (cable, true),
-                Change::Carries(cable) => (cable, false),
+            let (cable, ways, dead) = match moment.change {
+                Change::Dies(cable, ways) => (cable, ways, true),
+                Change::Carries(cable, ways) => (cable, ways, false),
                 _ => continue,
             };
-            for link in [cable.forward(), cable.backward()] {
+            for link in ways.links(cable) {
                 capacities[link.index()] = if dead { 0.0 } else { capacity(link.0) };
             }
         }

@@ -6,14 +6,14 @@ use railtwin_engine::{
     BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
     WorkGraph,
 };
-use railtwin_fabric::{Fabric, LinkId};
+use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_units::SimTime;
 
 use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, Window};
 
 /// Ways to save work. Every one leaves the result unchanged; a test compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,7 @@ impl Engine for FlowEngine {
         let outside = Outside {
             aftermath: Aftermath::new(&case.fabric, &moments, case.routing.replan),
             transport: case.transport,
+            window: Window::of(case),
             throughput: case.throughput,
             ailing: Ailing::new(case, &lowering),
             rank_faults: case.rank_faults.clone(),
@@ -97,6 +98,7 @@ struct Network<'a> {
 struct Outside<'a> {
     aftermath: Aftermath<'a>,
     transport: Transport,
+    window: Window,
     throughput: Option<SimTime>,
     ailing: Ailing,
     rank_faults: Vec<RankFault>,
@@ -125,6 +127,7 @@ impl FlowEngine {
         let quiet = Outside {
             aftermath: Aftermath::new(fabric, &[], Replan::Never),
             transport: Transport::default(),
+            window: Window::none(),
             throughput: None,
             ailing: Ailing::default(),
             rank_faults: Vec::new(),
@@ -147,7 +150,7 @@ impl FlowEngine {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
         let mut flight = Flight::new(healthy.clone(), table, self.shortcuts, meter);
-        let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport);
+        let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
         if let Some(turn) = outside.ailing.turn(now, healthy) {
@@ -217,19 +220,22 @@ fn turn_links(now: SimTime, turn: &Turn, flight: &mut Flight, waiting: &mut Wait
 
 /// What a moment does to cables.
 fn strike(moment: &Moment, fabric: &Fabric, flight: &mut Flight, waiting: &mut Waiting, log: &mut RunLog) {
-    let (cable, dead) = match moment.change {
+    let (cable, ways, dead) = match moment.change {
         Change::Struck(cable, kind) => {
             let kind = match kind {
-                CableState::Down | CableState::Silent => IncidentKind::Down(cable),
+                CableState::Down | CableState::Silent(_) => IncidentKind::Down(cable),
                 CableState::Up => IncidentKind::Up(cable),
             };
             log.incidents.push(Incident { at: moment.at, kind });
             return;
         }
-        Change::Dies(cable) => (cable, true),
-        Change::Carries(cable) => (cable, false),
+        Change::Dies(cable, ways) => (cable, ways, true),
+        Change::Carries(cable, ways) => (cable, ways, false),
         Change::Avoided(..) | Change::Used(..) => return,
     };
-    flight.set_cable(moment.at, cable, dead);
-    waiting.set_cable(fabric, cable, dead);
+    let links: Vec<LinkId> = ways.links(cable).collect();
+    flight.set_links(moment.at, &links, dead);
+    if fabric.cable_class(cable) >= CableClass::Access {
+        waiting.set_links(&links, dead);
+    }
 }

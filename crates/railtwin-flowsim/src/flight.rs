@@ -4,7 +4,7 @@ mod holds;
 use std::collections::{BTreeSet, VecDeque};
 
 use railtwin_engine::{BundleTable, RunLog, WorkGraph};
-use railtwin_fabric::{CableId, LinkId};
+use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
@@ -186,9 +186,8 @@ impl Flight {
         }
     }
 
-    /// A cable goes down or comes back: its links lose or regain their capacity.
-    pub fn set_cable(&mut self, now: SimTime, cable: CableId, down: bool) {
-        let links = [cable.forward(), cable.backward()];
+    /// Links of a cable go down or come back: they lose or regain their capacity.
+    pub fn set_links(&mut self, now: SimTime, links: &[LinkId], down: bool) {
         links.iter().for_each(|link| self.down[link.index()] = down);
         match &mut self.course {
             Course::Steps(steps) => {
@@ -196,7 +195,7 @@ impl Flight {
             }
             Course::Whole(whole) => {
                 whole.bring_all_up_to(now, &self.table, &mut self.ledger);
-                for link in links {
+                for &link in links {
                     let capacity = if down { 0.0 } else { self.capacities[link.index()] };
                     whole.set_capacity(link, capacity);
                 }

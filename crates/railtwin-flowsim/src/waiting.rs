@@ -2,12 +2,13 @@
 //!
 //! A queue pair that is sending when its path dies, or starts to send over a dead one, has used up its window at
 //! once and waits for acknowledgements. It sends again at each retransmission timeout; if its path carries then,
-//! it goes on. If its routes change to links that it lost nothing on, it goes on as [`Resume`] says.
+//! it goes on. If its path carries again before its window is used up, or its routes change to links that it lost
+//! nothing on, it goes on as [`Resume`] says.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_engine::fault::{TimedOut, Tries};
-use railtwin_engine::{Incident, IncidentKind, Resume, RunLog, Transport, WorkGraph};
-use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
+use railtwin_engine::{Case, Incident, IncidentKind, Resume, RunLog, Transport, WorkGraph};
+use railtwin_fabric::{CableClass, DeviceKind, Fabric, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
@@ -28,10 +29,39 @@ impl QueuePair {
     pub const ALL: u32 = u32::MAX;
 }
 
+/// What a queue pair may have in flight, as data.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Bytes; infinite without a bound.
+    bytes: f64,
+    /// Bytes of data per second of healthy links, by link id.
+    rates: Vec<f64>,
+}
+
+impl Window {
+    /// As `[packet]` has it: as many full packets as fit in on the wire, and one at least.
+    pub fn of(case: &Case) -> Self {
+        let packets = &case.packets.keys;
+        let whole = |window: u64| (window / packets.full()).max(1) * packets.payload.0;
+        Self {
+            bytes: packets.window.map_or(f64::INFINITY, |window| whole(window.0) as f64),
+            rates: (0..case.fabric.link_count() as u32).map(|link| case.data_rate(LinkId(link))).collect(),
+        }
+    }
+
+    /// Nothing may follow what was lost.
+    pub fn none() -> Self {
+        Self { bytes: 0.0, rates: Vec::new() }
+    }
+}
+
 /// One that waits.
 #[derive(Debug)]
 struct Wait {
     job: u32,
+    /// For how long it sends, after the first packet that was lost or after a retransmission, until its window is used
+    /// up: whatever finds its path again until then tells of all that was lost.
+    sends_for: SimTime,
     /// Retransmissions since packets were first lost.
     tries: Tries,
     /// Dead links that packets were lost on.
@@ -52,6 +82,9 @@ pub struct Waiting {
     dead: Vec<bool>,
     /// Links that are up and carry nothing, by link id: routes keep to them.
     silent: Vec<bool>,
+    window: Window,
+    /// The NIC that sends into each link, by link id.
+    nics: Vec<Option<u32>>,
     /// Links between devices of the network or into it, by link id.
     network: Vec<bool>,
     /// Patterns with a rank whose process is gone.
@@ -67,16 +100,18 @@ pub struct Waiting {
 
 impl Waiting {
     /// Nobody waits.
-    pub fn new(fabric: &Fabric, jobs: usize, transport: Transport) -> Self {
+    pub fn new(fabric: &Fabric, jobs: usize, transport: Transport, window: Window) -> Self {
+        let links = || (0..fabric.link_count()).map(LinkId::from_index);
+        let nic = |link| Some(fabric.source(link)).filter(|&device| fabric.kind(device) == DeviceKind::Nic);
         Self {
             transport,
             waits: BTreeMap::new(),
             timers: BTreeSet::new(),
             dead: vec![false; fabric.link_count()],
             silent: vec![false; fabric.link_count()],
-            network: (0..fabric.link_count())
-                .map(|link| fabric.cable_class(LinkId::from_index(link).cable()) >= CableClass::Access)
-                .collect(),
+            window,
+            nics: links().map(|link| nic(link).map(|nic| nic.0)).collect(),
+            network: links().map(|link| fabric.cable_class(link.cable()) >= CableClass::Access).collect(),
             gone: BTreeSet::new(),
             broken: Vec::new(),
             any_broken: false,
@@ -85,14 +120,11 @@ impl Waiting {
         }
     }
 
-    /// A cable dies or carries again. Links inside a host know no queue pairs: what crosses them stands still
-    /// and goes on with them.
-    pub fn set_cable(&mut self, fabric: &Fabric, cable: CableId, dead: bool) {
-        if fabric.cable_class(cable) >= CableClass::Access {
-            self.dead[cable.forward().index()] = dead;
-            self.dead[cable.backward().index()] = dead;
-            self.changed = true;
-        }
+    /// Links of the network die or carry again. Those inside a host know no queue pairs: what crosses them stands
+    /// still and goes on with them.
+    pub fn set_links(&mut self, links: &[LinkId], dead: bool) {
+        links.iter().for_each(|link| self.dead[link.index()] = dead);
+        self.changed = true;
     }
 
     /// A link that is up carries nothing from now on, or something again.
@@ -110,7 +142,12 @@ impl Waiting {
     }
 
     fn is_dead(&self, link: LinkId) -> bool {
-        self.dead[link.index()] || self.silent[link.index()]
+        self.is_cut(link) || self.silent[link.index()]
+    }
+
+    /// Whether what a link carries is lost, or the answers to it, which go back the same way.
+    fn is_cut(&self, link: LinkId) -> bool {
+        self.dead[link.index()] || self.dead[link.reverse().index()]
     }
 
     fn is_gone(&self, flight: &Flight, pair: QueuePair) -> bool {
@@ -149,8 +186,13 @@ impl Waiting {
         if self.changed {
             self.find_broken(flight);
             self.resume_unpaused(now, flight);
-            if self.transport.resume == Resume::Nak {
-                self.resume_elsewhere(now, flight);
+            match self.transport.resume {
+                Resume::Nak => {
+                    self.resume_in_time(now, flight);
+                    self.resume_elsewhere(now, flight);
+                }
+                Resume::Window => self.resume_in_time(now, flight),
+                Resume::Timeout => {}
             }
         }
         let dying = self.send_again(now, flight);
@@ -208,6 +250,42 @@ impl Waiting {
         }
     }
 
+    /// Those whose path carries while their window is not used up: the next packet shows the gap before it.
+    fn resume_in_time(&mut self, now: SimTime, flight: &mut Flight) {
+        let sends = |wait: &Wait| now < wait.tries.since().saturating_add(wait.sends_for);
+        let sending = self.waits.iter().filter(|(_, wait)| !wait.nowhere && sends(wait));
+        let resumed: Vec<QueuePair> =
+            sending.map(|(pair, _)| *pair).filter(|&pair| self.carries(flight, pair)).collect();
+        for pair in resumed {
+            self.resume(now, pair, flight);
+        }
+    }
+
+    /// How long a queue pair with so many bytes left in its bundle sends after its path died, as if it had its NIC for
+    /// itself: the window, or all that is left, at what the links of its path carry.
+    fn sends_for(&self, flight: &Flight, pair: QueuePair, left: f64) -> SimTime {
+        let table = flight.table();
+        let bundle = pair.bundle as usize;
+        let capacity = |link: LinkId| self.window.rates.get(link.index()).copied().unwrap_or(0.0);
+        let (pace, part) = if pair.strand == QueuePair::ALL {
+            let mut by_nic: BTreeMap<u32, f64> = BTreeMap::new();
+            let mut pace = table.cap[bundle];
+            for (link, share) in table.links_of(bundle).filter(|(_, share)| *share > 0.0) {
+                pace = pace.min(capacity(link) / share);
+                if let Some(nic) = self.nics[link.index()].filter(|_| self.network[link.index()]) {
+                    *by_nic.entry(nic).or_default() += share;
+                }
+            }
+            // What a NIC sends of the bundle is that of one edge, which its queue pairs have alike.
+            let amount = by_nic.into_values().fold(0.0, f64::max);
+            (pace, amount / table.weight[bundle].max(1.0))
+        } else {
+            (flight.path(pair).into_iter().map(capacity).fold(f64::INFINITY, f64::min), 1.0)
+        };
+        let bytes = if part > 0.0 { left.min(self.window.bytes / part) } else { left };
+        if pace > 0.0 && pace.is_finite() { SimTime::from_seconds(bytes / pace) } else { SimTime::ZERO }
+    }
+
     /// Those whose new path avoids all links that they lost packets on.
     fn resume_elsewhere(&mut self, now: SimTime, flight: &mut Flight) {
         let elsewhere = |(pair, wait): (&QueuePair, &Wait)| {
@@ -246,9 +324,9 @@ impl Waiting {
                 continue;
             }
             let lost = self.dead_links(flight, pair).unwrap_or_default();
+            let stands = lost.iter().all(|&link| !self.is_cut(link));
             let wait = self.waits.get_mut(&pair).expect("who has a timer waits");
-            let dead = &self.dead;
-            wait.paused &= lost.iter().all(|link| !dead[link.index()]);
+            wait.paused &= stands;
             wait.lost.extend(lost);
             wait.lost.sort_unstable();
             wait.lost.dedup();
@@ -262,9 +340,7 @@ impl Waiting {
         let job = work.jobs.partition_point(|job| job.first_pattern <= pattern.0) as u32 - 1;
         let moving = flight.moving(now, pattern);
         for (bundle, moving) in flight.table().bundles_of(pattern).zip(moving) {
-            if !self.broken[bundle] || !moving {
-                continue;
-            }
+            let Some(left) = moving.filter(|_| self.broken[bundle]) else { continue };
             for pair in flight.queue_pairs(bundle) {
                 let whole = QueuePair { strand: QueuePair::ALL, ..pair };
                 let dead = self.dead_links(flight, pair);
@@ -280,8 +356,9 @@ impl Waiting {
                 }
                 let nowhere = dead.is_none() || gone;
                 let lost = dead.unwrap_or_default();
-                let paused = !nowhere && lost.iter().all(|link| !self.dead[link.index()]);
-                let wait = Wait { job, tries: Tries::from(now), lost, nowhere, paused };
+                let paused = !nowhere && lost.iter().all(|&link| !self.is_cut(link));
+                let sends_for = if nowhere { SimTime::ZERO } else { self.sends_for(flight, pair, left) };
+                let wait = Wait { job, sends_for, tries: Tries::from(now), lost, nowhere, paused };
                 self.timers.insert((wait.tries.due(&self.transport), pair));
                 self.waits.insert(pair, wait);
                 self.by_job[job as usize] += 1;

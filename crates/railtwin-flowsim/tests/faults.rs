@@ -7,7 +7,7 @@ use railtwin_engine::fault::events;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
     Balancer, Case, Engine, IncidentKind, Outage, Reaction, Replan, Resume, RunLog, SlotOrder, Split,
-    Transport,
+    Transport, Ways,
 };
 use railtwin_fabric::{CableId, DeviceKind, Fabric, LinkId};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
@@ -15,6 +15,9 @@ use railtwin_routing::LinkMask;
 use railtwin_testkit::cases::{ACK_TIMEOUT, QUICK};
 use railtwin_testkit::{cases, fabrics, ms, us, works};
 use railtwin_units::{SimTime, TimeRange};
+
+/// Which links of a cable are silent.
+const WAYS: [Ways; 3] = [Ways::Forward, Ways::Backward, Ways::Both];
 
 const US: u64 = 1_000_000;
 /// 1 GB takes 20 ms at 50 GB/s.
@@ -55,7 +58,7 @@ fn dual() -> Fabric {
 
 fn strike(case: &mut Case, cable: CableId, spans: &[(SimTime, SimTime)]) {
     let outages: Vec<Outage> =
-        spans.iter().map(|&(from, until)| Outage { cable, from, until, silent: false }).collect();
+        spans.iter().map(|&(from, until)| Outage { cable, from, until, silent: None }).collect();
     case.faults = events(&outages);
 }
 
@@ -175,7 +178,15 @@ fn the_last_retransmission_is_the_last_chance() {
     let rejoin = ms(3);
     strike(&mut case, cable, &[(ms(10), last - rejoin)]);
     assert_eq!(end(&case, &run(&case)), last + ms(10));
-    strike(&mut case, cable, &[(ms(10), last - rejoin + SimTime::from_ps(1))]);
+    // A little later it is found by what follows of the window that was sent again last, …
+    let late = SimTime::from_ps(1);
+    strike(&mut case, cable, &[(ms(10), last - rejoin + late)]);
+    assert_eq!(end(&case, &run(&case)), last + late + ms(10));
+    // … and by nothing where nothing follows, or the window is used up: 4 MiB at 400 Gbps last 84 us.
+    strike(&mut case, cable, &[(ms(10), last - rejoin + us(85))]);
+    assert_eq!(run(&case).unfinished, 1);
+    strike(&mut case, cable, &[(ms(10), last - rejoin + late)]);
+    case.transport.resume = Resume::Timeout;
     let log = run(&case);
     assert_eq!(log.unfinished, 1);
     let halted = log.incidents.last().unwrap();
@@ -322,7 +333,7 @@ proptest! {
         let cables = fabrics::network_cables(&case.fabric);
         let outages: Vec<Outage> = faults.iter().map(|(cable, from, span)| {
             let (cable, from) = (cables[cable.index(cables.len())], us(*from));
-            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)), silent: from.ps() % 3 == 0 }
+            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)), silent: (from.ps() % 3 == 0).then_some(WAYS[(from.ps() / 3 % 3) as usize]) }
         }).collect();
         case.faults = events(&outages);
         let log = run(&case);

@@ -9,7 +9,7 @@ use railtwin_control::{PlacementPolicy, Placer};
 use railtwin_engine::fault::events;
 use railtwin_engine::{
     Balancer, Case, Engine, Impairment, Outage, Pace, RankFault, RankTrouble, Reaction, Replan, Resume,
-    RoutingCase, RunLog, Split, Transport, WorkGraph,
+    RoutingCase, RunLog, Split, Transport, Ways, WorkGraph,
 };
 use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::Hpn;
@@ -17,6 +17,9 @@ use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::{fabrics, near, us};
 use railtwin_units::{SimTime, TimeRange};
 use railtwin_workload::{Algorithm, Axis, Collective, Operation, Pattern, PlanBuilder, Work};
+
+/// Which links of a cable are silent.
+const WAYS: [Ways; 3] = [Ways::Forward, Ways::Backward, Ways::Both];
 
 /// A job as drawn: hosts, and its operations by kind, bytes and times.
 type DrawnJob = (u32, Vec<(usize, u64, u32)>);
@@ -157,7 +160,12 @@ impl Draw {
         let cables = fabrics::network_cables(&fabric);
         let outage = |&(cable, from, span): &DrawnFault| {
             let until = span.map_or(SimTime::NEVER, |span| us(from + span));
-            Outage { cable: cables[cable.index(cables.len())], from: us(from), until, silent: from % 3 == 0 }
+            Outage {
+                cable: cables[cable.index(cables.len())],
+                from: us(from),
+                until,
+                silent: (from % 3 == 0).then_some(WAYS[from as usize / 3 % 3]),
+            }
         };
         let ill = |&(cable, what, from, span): &DrawnIll| {
             let cable = cables[cable.index(cables.len())];

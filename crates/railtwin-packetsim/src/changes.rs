@@ -1,7 +1,7 @@
 //! What happens to devices from outside: cables die and return, routes change, troubles begin and end.
-use railtwin_engine::Case;
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::packet::Trouble;
+use railtwin_engine::{Case, Ways};
 use railtwin_fabric::{DeviceId, LinkId};
 
 use crate::network::{Network, Place, Speed};
@@ -14,6 +14,8 @@ pub enum What {
     Follow(usize),
     /// The line of a port carries nothing, or carries again.
     Dead(u16, bool),
+    /// A port hears nothing any more.
+    Deaf(u16),
     /// The line of a port loses packets, in 1/2^32.
     Lossy(u16, u32),
     /// A port is paused without end, or no longer.
@@ -41,15 +43,19 @@ impl Changes {
             None => network.host_at[fabric.host_of(device).map_or(0, |host| host.index())],
         };
         for moment in moments {
-            let (cable, dead) = match moment.change {
-                Change::Dies(cable) => (cable, true),
-                Change::Carries(cable) => (cable, false),
+            let (cable, ways, dead) = match moment.change {
+                Change::Dies(cable, ways) => (cable, ways, true),
+                Change::Carries(cable, ways) => (cable, ways, false),
                 _ => continue,
             };
-            for link in [cable.forward(), cable.backward()] {
+            for link in ways.links(cable) {
                 if crate::network::is_network(fabric, link) {
                     let port = network.port_of(link);
                     all.push((node(fabric.source(link)), moment.at.ps(), What::Dead(port, dead)));
+                    if dead && ways != Ways::Both {
+                        let back = network.port_of(link.reverse());
+                        all.push((node(fabric.target(link)), moment.at.ps(), What::Deaf(back)));
+                    }
                 }
             }
         }

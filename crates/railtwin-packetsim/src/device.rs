@@ -128,6 +128,10 @@ impl<C: Control> Device<C> {
                     switch.remind(now, usize::from(port), post);
                 }
             }
+            // The pause that it was told ends after its quanta, and nobody renews it.
+            What::Deaf(port) => {
+                self.arrive(now, Packet { port, ..Packet::new(Kind::Resume) }, shared, post);
+            }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
             What::Storm(port, true) => self.port(usize::from(port)).pause(now),
             What::Storm(port, false) => {

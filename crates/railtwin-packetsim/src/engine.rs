@@ -97,8 +97,13 @@ fn broken(moments: &[Moment]) -> Vec<[u64; 2]> {
     for moment in moments {
         let before = dead.len() + avoided.len();
         match moment.change {
-            Change::Dies(cable) => dead.insert(cable),
-            Change::Carries(cable) => dead.remove(&cable),
+            Change::Dies(cable, ways) => {
+                dead.extend(ways.links(cable));
+                true
+            }
+            Change::Carries(cable, ways) => {
+                ways.links(cable).fold(false, |any, link| dead.remove(&link) | any)
+            }
             Change::Avoided(link, view) => avoided.insert((link, view)),
             Change::Used(link, view) => avoided.remove(&(link, view)),
             Change::Struck(..) => continue,

@@ -124,7 +124,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     log.pattern_bytes = pattern_bytes(shared, &log.times);
     for moment in moments {
         let kind = match moment.change {
-            Change::Struck(cable, CableState::Down | CableState::Silent) => IncidentKind::Down(cable),
+            Change::Struck(cable, CableState::Down | CableState::Silent(_)) => IncidentKind::Down(cable),
             Change::Struck(cable, CableState::Up) => IncidentKind::Up(cable),
             _ => continue,
         };

@@ -75,7 +75,7 @@ fn busy_and_idle_windows() {
         cable: uplink,
         from: SimTime::from_ns(5_000),
         until: SimTime::NEVER,
-        silent: false,
+        silent: None,
     }]);
     case.reaction = Reaction { detection: SimTime::from_ns(20_000).into(), ..Reaction::INSTANT };
     let log = assert_alike("and one that waits for its timer", &case);
@@ -125,7 +125,7 @@ fn faults_and_troubles() {
         (case.routing.balancer, case.transport) = (balancer, transport);
         let uplinks = fabrics::links_of(&case.fabric, CableClass::LeafSpine);
         let outage =
-            |row: usize, from, until| Outage { cable: uplinks[row].cable(), from, until, silent: false };
+            |row: usize, from, until| Outage { cable: uplinks[row].cable(), from, until, silent: None };
         case.faults = events(&[
             outage(0, us(30_000), SimTime::NEVER),
             outage(6, us(50_000), us(150_000)),

@@ -80,7 +80,7 @@ fn engines_agree_within_5_percent_where_messages_do_not_fall_into_step() {
             if dead {
                 let cable = fabrics::links_of(&fabric, CableClass::LeafSpine)[0].cable();
                 let from = SimTime::from_ns(1_000);
-                case.faults = events(&[Outage { cable, from, until: SimTime::NEVER, silent: false }]);
+                case.faults = events(&[Outage { cable, from, until: SimTime::NEVER, silent: None }]);
             }
             for (slots, order) in SLOTS {
                 (case.routing.slots, case.routing.slot_order) = (slots, order);

@@ -38,7 +38,7 @@ fn trouble(case: &mut Case, trouble: Trouble) {
 }
 
 fn strike(case: &mut Case, link: LinkId, from: SimTime, until: SimTime) {
-    case.faults = events(&[Outage { cable: link.cable(), from, until, silent: false }]);
+    case.faults = events(&[Outage { cable: link.cable(), from, until, silent: None }]);
 }
 
 /// All payload arrived, each byte once; `messages` are those of every flow.

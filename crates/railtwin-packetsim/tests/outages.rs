@@ -6,7 +6,7 @@ use std::sync::Arc;
 use railtwin_engine::fault::events;
 use railtwin_engine::packet::{Aimd, CongestionControl, Dcqcn, Hpcc};
 use railtwin_engine::{
-    Balancer, Case, Engine, IncidentKind, LacpRate, Outage, Reaction, Resume, RunLog, Transport,
+    Balancer, Case, Engine, IncidentKind, LacpRate, Outage, Reaction, Resume, RunLog, Transport, Ways,
 };
 use railtwin_fabric::{CableClass, CableId, Fabric, LinkId};
 use railtwin_flowsim::FlowEngine;
@@ -15,7 +15,7 @@ use railtwin_testkit::cases::pairs;
 use railtwin_testkit::closed_forms::US;
 use railtwin_testkit::fabrics::leaf_spine;
 use railtwin_testkit::{cases, fabrics};
-use railtwin_units::SimTime;
+use railtwin_units::{Bytes, SimTime};
 
 use crate::kit;
 
@@ -38,10 +38,10 @@ fn cable(fabric: &Arc<Fabric>, class: CableClass, which: usize) -> CableId {
 }
 
 fn cut(case: &mut Case, cable: CableId, from: u64, until: Option<u64>) {
-    strike(case, cable, (from, until), false);
+    strike(case, cable, (from, until), None);
 }
 
-fn strike(case: &mut Case, cable: CableId, (from, until): (u64, Option<u64>), silent: bool) {
+fn strike(case: &mut Case, cable: CableId, (from, until): (u64, Option<u64>), silent: Option<Ways>) {
     let until = until.map_or(SimTime::NEVER, SimTime::from_ps);
     case.faults = events(&[Outage { cable, from: SimTime::from_ps(from), until, silent }]);
 }
@@ -145,7 +145,7 @@ fn a_silent_cable_is_used_until_a_protocol_misses_its_messages() {
             let mut case = lone_path();
             case.reaction = Reaction { lacp_rate, bfd, ..Reaction::default() };
             let dead = cable(&case.fabric, class, 0);
-            strike(&mut case, dead, (US, Some(US + 10 * SECOND)), true);
+            strike(&mut case, dead, (US, Some(US + 10 * SECOND)), Some(Ways::Both));
             let Reaction { lacp, arp, convergence, .. } = case.reaction;
             let later = match (noticed, class) {
                 (false, _) => SimTime::ZERO,
@@ -168,7 +168,7 @@ fn both_engines_leave_a_silent_port_when_its_bond_has_missed_three_messages() {
         Transport { timeout: 18, timeout_factor: 4, resume: Resume::Timeout, ..Transport::default() };
     case.reaction = Reaction { lacp_rate: LacpRate::Fast, ..Reaction::default() };
     let port = case.fabric.cable_named("host-0/nic-0:port-0").unwrap();
-    strike(&mut case, port, (5 * US, None), true);
+    strike(&mut case, port, (5 * US, None), Some(Ways::Both));
     let [flow, packet] = both(&case);
     for (log, name) in [(&flow, "flow"), (&packet, "packet")] {
         assert_eq!((log.unfinished, halts(log).len()), (0, 0), "{name}");
@@ -179,6 +179,35 @@ fn both_engines_leave_a_silent_port_when_its_bond_has_missed_three_messages() {
             log.end,
             SimTime::from_ps(law)
         );
+    }
+}
+
+#[test]
+fn a_direction_that_is_silent_alone_stops_a_queue_pair_whose_data_or_whose_answers_take_it() {
+    for ways in [Ways::Forward, Ways::Backward] {
+        for class in [CableClass::LeafSpine, CableClass::Access] {
+            for noticed in [false, true] {
+                let mut case = lone_path();
+                // Not all of it fits into the window: what does arrives, though its answers are lost.
+                case.packets.keys.window = Some(Bytes(64 << 10));
+                if noticed {
+                    case.reaction.lacp_rate = LacpRate::Fast;
+                    case.reaction.bfd = Some(SimTime::from_ps(SECOND));
+                }
+                let dead = cable(&case.fabric, class, 0);
+                strike(&mut case, dead, (US, Some(US + 10 * SECOND)), Some(ways));
+                let Reaction { lacp, arp, convergence, .. } = case.reaction;
+                let later = match (noticed, class) {
+                    (false, _) => SimTime::ZERO,
+                    (true, CableClass::Access) => lacp + arp,
+                    (true, _) => convergence.most(),
+                };
+                let words = format!("{class:?} {ways:?}, noticed {noticed}");
+                assert_law(&case, Some(10 * SECOND + later.ps()), &words);
+                strike(&mut case, dead, (US, None), Some(ways));
+                assert_law(&case, None, &words);
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use railtwin_engine::fault::events;
-use railtwin_engine::{Case, Engine, IncidentKind, Outage, Reaction, Resume, RunLog, Transport};
+use railtwin_engine::{Case, Engine, IncidentKind, Outage, Reaction, Resume, RunLog, Transport, Ways};
 use railtwin_fabric::Fabric;
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
@@ -33,7 +33,7 @@ fn cut(
     case.reaction = Reaction::default();
     let cable = case.fabric.cable_named(cable).unwrap();
     let (from, until) = (SimTime::from_ps(outage.0), SimTime::from_ps(outage.0.saturating_add(outage.1)));
-    case.faults = events(&[Outage { cable, from, until, silent: false }]);
+    case.faults = events(&[Outage { cable, from, until, silent: None }]);
     case
 }
 
@@ -98,18 +98,23 @@ fn a_stall_begins_and_ends_alike_for_every_outage_that_takes_a_window() {
 }
 
 #[test]
-fn an_outage_that_takes_less_than_a_window_stalls_packets_only_for_itself() {
-    // 4 MiB at 100 Gbps last for 336 us; flows suppose that they are used up.
-    for outage in [50 * US, 100 * US, 250 * US] {
-        let case = cut(&lone(), (0, 1), 20_000_000, "leaf-0:uplink-0", (200 * US, outage));
-        let [flow, packet] = both(&case);
-        let [one, other] = [&flow, &packet].map(stalls);
-        let timer = case.transport.ack_timeout().ps();
-        assert_eq!(one, [(200 * US, 200 * US + timer)]);
-        assert_eq!(other.len(), 1, "{other:?}");
-        assert!(other[0].0.abs_diff(200 * US) < 20 * US, "{other:?}");
-        assert!((other[0].1 - other[0].0).abs_diff(outage) < 20 * US, "{other:?}");
-        assert!(packet.end < flow.end && flow.end.since(packet.end) <= case.transport.ack_timeout());
+fn an_outage_that_takes_less_than_a_window_stalls_both_engines_only_for_itself() {
+    // 4 MiB at 100 Gbps last for 336 us.
+    for resume in [Resume::Nak, Resume::Window] {
+        for outage in [50 * US, 100 * US, 250 * US] {
+            let mut case = cut(&lone(), (0, 1), 20_000_000, "leaf-0:uplink-0", (200 * US, outage));
+            case.transport.resume = resume;
+            let whole = both(&Case { faults: Vec::new(), ..case.clone() });
+            let [flow, packet] = both(&case);
+            let [one, other] = [&flow, &packet].map(stalls);
+            assert_eq!(one, [(200 * US, 200 * US + outage)]);
+            assert_eq!(other.len(), 1, "{other:?}");
+            assert!(other[0].0.abs_diff(200 * US) < 20 * US, "{other:?}");
+            assert!((other[0].1 - other[0].0).abs_diff(outage) < 20 * US, "{other:?}");
+            for (log, whole) in [&flow, &packet].into_iter().zip(&whole) {
+                assert!((log.end - whole.end).ps().abs_diff(outage) < 20 * US, "{} {}", log.end, whole.end);
+            }
+        }
     }
 }
 
@@ -132,7 +137,7 @@ fn resume_says_whether_packets_follow_those_that_were_lost() {
             let [flow, packet] = both(&case).map(|log| stalls(&log));
             let until = match resume {
                 Resume::Nak => path_back,
-                Resume::Timeout => case.transport.ack_timeout().ps(),
+                Resume::Timeout | Resume::Window => case.transport.ack_timeout().ps(),
             };
             assert_eq!(flow, [(200 * US, 200 * US + until)], "{port} {resume}");
             assert_eq!(packet.len(), 1, "{port} {resume} {packet:?}");
@@ -146,6 +151,53 @@ fn resume_says_whether_packets_follow_those_that_were_lost() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With `resume = "window"` both engines follow one law: who finds the path again while its window lasts goes on at
+    /// once, everybody else at the next end of the timer.
+    #[test]
+    fn the_window_decides_alike_in_both_engines(
+        outage in prop_oneof![20 * US..2 * MS, 2 * MS..3 * SECOND],
+        from in 100 * US..2 * MS,
+        timeout in 14u32..20,
+        window in 64u64 << 10..8 << 20,
+        (silent, far) in any::<(bool, bool)>(),
+    ) {
+        let bytes = 20_000_000;
+        let place = if far { "host-1/nic-0:port-0" } else { "leaf-0:uplink-0" };
+        let mut case = cut(&leaf_spine(2, 1, 1, (10, 10), 1_000), (0, 1), bytes, place, (from, outage));
+        if silent {
+            let cable = case.fabric.cable_named(place).unwrap();
+            let (from, until) = (SimTime::from_ps(from), SimTime::from_ps(from + outage));
+            case.faults = events(&[Outage { cable, from, until, silent: Some(Ways::Both) }]);
+        }
+        case.transport = Transport { timeout, resume: Resume::Window, ..Transport::default() };
+        case.packets.keys.window = Some(Bytes(window));
+        // What is shorter than detection, or than silence tells, moves nothing; after that a port has to join its bond,
+        // and routes have to converge.
+        let detected = !silent && outage >= case.reaction.detection.most().ps();
+        let regrouped = outage > (case.reaction.detection.most() + case.reaction.ecmp_regroup.most()).ps();
+        let later = match (detected, far) {
+            (true, true) => (case.reaction.lacp + case.reaction.arp).ps(),
+            (true, false) if regrouped => case.reaction.convergence.most().ps(),
+            _ => 0,
+        };
+        let back = outage + later;
+        let full = case.packets.keys.full();
+        let rate = 10e9 / 8.0 * case.packets.keys.wire_share() / 1e12;
+        let alone = bytes as f64 / rate;
+        let sends = ((window / full * case.packets.keys.payload.0) as f64 / rate).min(alone - from as f64);
+        // A packet more or less decides nothing here.
+        prop_assume!((back as f64 - sends).abs() > 20.0 * US as f64 + sends / 25.0);
+        let timer = case.transport.ack_timeout().ps();
+        let wait = if (back as f64) < sends { back } else { back.div_ceil(timer) * timer };
+        prop_assume!(wait <= 7 * timer);
+        let healthy = both(&Case { faults: Vec::new(), ..case.clone() });
+        for ((log, whole), name) in both(&case).iter().zip(&healthy).zip(["flow", "packet"]) {
+            prop_assert_eq!(log.unfinished, 0, "{}", name);
+            let (longer, near) = ((log.end - whole.end).ps(), (wait / 100).max(ROUND));
+            prop_assert!(longer.abs_diff(wait) <= near, "{} {} not {}", name, longer, wait);
+        }
+    }
 
     /// Whatever `resume` says and packets do, the two engines are a timer apart at most, and what they transfer besides.
     #[test]

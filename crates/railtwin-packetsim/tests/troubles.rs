@@ -98,7 +98,7 @@ impl Draw {
             cable: which.get(&cables).cable(),
             from: us(*from),
             until: us(from + length),
-            silent: false,
+            silent: None,
         });
         case.faults = events(&outages.collect::<Vec<_>>());
         if self.loss > 0.0 {
@@ -142,7 +142,7 @@ fn what_is_sent_while_there_is_no_way_is_lost_and_sent_again_after_a_timeout() {
     let mut case = cases::messages(case, &[(0, 2, 4_096, us(50))]);
     let there = run(&case).end - us(50);
     for cable in fabrics::links_of(&case.fabric, CableClass::LeafSpine) {
-        case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100), silent: false }]);
+        case.faults = events(&[Outage { cable: cable.cable(), from: us(20), until: us(100), silent: None }]);
         let log = run(&case);
         assert_eq!(log.end, us(50) + case.transport.ack_timeout() + there);
         assert_eq!((packets(&log).counts.lost, packets(&log).counts.sent_again), (1, 1));
@@ -166,7 +166,7 @@ fn queue_pairs_of_a_cut_port_go_on_by_the_other() {
     let whole = run(&case);
     let ports = fabrics::links_of(&case.fabric, CableClass::Access);
     case.faults =
-        events(&[Outage { cable: ports[0].cable(), from: us(100), until: SimTime::NEVER, silent: false }]);
+        events(&[Outage { cable: ports[0].cable(), from: us(100), until: SimTime::NEVER, silent: None }]);
     case.reaction = Reaction { detection: us(20).into(), ..Reaction::INSTANT };
     case.transport = QUICK;
     let log = run(&case);

@@ -65,15 +65,37 @@ fn a_flap_goes_down_again_and_again() {
 }
 
 #[test]
+fn one_direction_may_be_silent_alone_seen_from_what_is_named() {
+    let fabric_end = events(&["at = \"1 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"down\""]);
+    let name = fabric_end[0].split(' ').nth(1).unwrap().to_owned();
+    let of = |direction: &str| {
+        let text = format!(
+            "at = \"1 s\"\ncable = \"{name}\"\nkind = \"down\"\ncarrier = true\ndirection = \"{direction}\""
+        );
+        events(&[&text])[0].rsplit_once(' ').unwrap().1.to_owned()
+    };
+    assert_eq!(["out", "in", "both"].map(of), ["silent(forward)", "silent(backward)", "silent(both)"]);
+    // All that a leaf sends is lost: to its NICs, whose cables have it as far end, and to spines.
+    let leaf = "at = \"1 s\"\nleaf = \"leaf-0\"\nkind = \"down\"\ncarrier = true\ndirection = \"out\"";
+    for event in events(&[leaf]) {
+        let up = event.contains("leaf-0:uplink");
+        assert!(event.ends_with(if up { "silent(forward)" } else { "silent(backward)" }), "{event}");
+    }
+    let loud = "[[fault]]\nat = \"1 s\"\nleaf = \"leaf-0\"\nkind = \"down\"\ndirection = \"in\"\n";
+    let error = resolve(loud).unwrap_err().to_string();
+    assert!(error.contains("takes both directions; leave it away, or write carrier = true"), "{error}");
+}
+
+#[test]
 fn what_keeps_its_carrier_is_silent() {
     let silent = "at = \"1 s\"\nuntil = \"5 s\"\nleaf = \"leaf-0\"\nkind = \"down\"\ncarrier = true";
     let cable =
         "at = \"2 s\"\nuntil = \"3 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"down\"\ncarrier = false";
     let all = events(&[silent, cable]);
     let own: Vec<_> = all.iter().filter_map(|event| event.split_once(" leaf-0:uplink-0 ")).collect();
-    assert_eq!(own, [("1", "silent"), ("2", "down"), ("3", "silent"), ("5", "up")]);
+    assert_eq!(own, [("1", "silent(both)"), ("2", "down"), ("3", "silent(both)"), ("5", "up")]);
     let flap = "at = \"1 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"flap\"\nlength = \"2 s\"\ncarrier = true";
-    assert_eq!(events(&[flap]), ["1 leaf-0:uplink-0 silent", "3 leaf-0:uplink-0 up"]);
+    assert_eq!(events(&[flap]), ["1 leaf-0:uplink-0 silent(both)", "3 leaf-0:uplink-0 up"]);
     let slow =
         "[[fault]]\nat = \"1 s\"\nleaf = \"leaf-0\"\nkind = \"slow\"\ncapacity = 0.5\ncarrier = true\n";
     let error = resolve(slow).unwrap_err().to_string();

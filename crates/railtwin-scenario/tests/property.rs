@@ -129,7 +129,7 @@ fn every_key_can_be_written() {
         let mut wanted = BTreeSet::from([format!("{} {}", keys().title, key.name)]);
         key.kind.table().into_iter().for_each(|table| all_keys(table, &mut wanted));
         let one = section(key);
-        for _ in 0..5_000 {
+        for _ in 0..20_000 {
             let value = one.new_tree(&mut lot).unwrap().current();
             let body = toml::Table::from_iter([(key.name.to_owned(), value)]);
             let mut found = BTreeSet::new();

@@ -2,7 +2,7 @@
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::slow::communicators::unplaced;
 use railtwin_diagnosis::{Detector, Diagnosis, Settings};
-use railtwin_engine::{CableState, Case, EdgeRates, Fault};
+use railtwin_engine::{Case, EdgeRates, Fault};
 use railtwin_fabric::LinkId;
 use railtwin_records::{Batch, Directory, Finding, Syndrome};
 use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay};
@@ -216,14 +216,16 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Links of the cables that are down at a moment.
+/// Links that carry nothing at a moment.
 fn down_at(faults: &[Fault], now: SimTime) -> Vec<LinkId> {
     let mut down = std::collections::BTreeSet::new();
     for fault in faults.iter().filter(|fault| fault.at <= now) {
-        match fault.state {
-            CableState::Down | CableState::Silent => down.insert(fault.cable),
-            CableState::Up => down.remove(&fault.cable),
-        };
+        for link in [fault.cable.forward(), fault.cable.backward()] {
+            match fault.state.takes(link) {
+                true => down.insert(link),
+                false => down.remove(&link),
+            };
+        }
     }
-    down.into_iter().flat_map(|cable| [cable.forward(), cable.backward()]).collect()
+    down.into_iter().collect()
 }

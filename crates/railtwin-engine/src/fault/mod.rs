@@ -15,7 +15,7 @@ pub mod reaction;
 pub mod timeline;
 pub mod transport;
 
-use railtwin_fabric::CableId;
+use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
 pub use aftermath::{Aftermath, News};
@@ -26,15 +26,53 @@ pub use reaction::{LacpRate, Reaction};
 pub use timeline::{Change, Moment, View, timeline};
 pub use transport::{Resume, TimedOut, Transport, Tries};
 
+/// Which of the two links of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Ways {
+    /// [`CableId::forward`].
+    Forward,
+    /// [`CableId::backward`].
+    Backward,
+    /// Both.
+    Both,
+}
+
+impl Ways {
+    /// Whether a link of the cable is one of them.
+    pub fn has(self, link: LinkId) -> bool {
+        match self {
+            Self::Forward => link == link.cable().forward(),
+            Self::Backward => link == link.cable().backward(),
+            Self::Both => true,
+        }
+    }
+
+    /// These links of a cable.
+    pub fn links(self, cable: CableId) -> impl Iterator<Item = LinkId> {
+        [cable.forward(), cable.backward()].into_iter().filter(move |&link| self.has(link))
+    }
+}
+
 /// What becomes of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CableState {
     /// It carries nothing in either direction, and its ports see no light.
     Down,
-    /// It carries nothing in either direction, and its ports take it for up: only protocols that hear nothing tell.
-    Silent,
+    /// These of its links carry nothing, and its ports take it for up: only protocols that hear nothing tell.
+    Silent(Ways),
     /// It is mended.
     Up,
+}
+
+impl CableState {
+    /// Whether a link of the cable carries nothing.
+    pub fn takes(self, link: LinkId) -> bool {
+        match self {
+            Self::Down => true,
+            Self::Silent(ways) => ways.has(link),
+            Self::Up => false,
+        }
+    }
 }
 
 /// One event in the life of a cable.

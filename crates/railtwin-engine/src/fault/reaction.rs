@@ -76,7 +76,7 @@ impl Reaction {
     /// When all switches follow a change of cables to `state` at `at`, ARP proxies given, at the latest.
     pub fn complete_after(&self, at: SimTime, state: CableState) -> SimTime {
         let seen = match state {
-            CableState::Silent => self.silence(true).most().max(self.silence(false).most()),
+            CableState::Silent(_) => self.silence(true).most().max(self.silence(false).most()),
             CableState::Down | CableState::Up => self.detection.most(),
         };
         at + seen + self.ecmp_regroup.most().max(self.withdrawal.most() + self.convergence.most())
@@ -130,8 +130,11 @@ mod tests {
         assert_eq!(seconds(tuned.silence(false)), (6.0, 9.0));
         // Routes follow at the latest when the slower of the two was given up.
         let late = ms(90_000 + 600);
-        assert_eq!(fast.complete_after(SimTime::ZERO, CableState::Silent), ms(3_000 + 600));
-        assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Silent), late);
+        assert_eq!(
+            fast.complete_after(SimTime::ZERO, CableState::Silent(crate::fault::Ways::Both)),
+            ms(3_000 + 600)
+        );
+        assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Silent(crate::fault::Ways::Both)), late);
         assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Down), ms(610));
     }
 }

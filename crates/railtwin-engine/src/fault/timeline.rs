@@ -9,14 +9,14 @@
 //! | switch to a switch below, or to a NIC | everybody, by routes | `detection + withdrawal + convergence` |
 //! | the same with another cable between the two | that switch | `detection + ecmp_regroup` |
 //!
-//! `detection` is of a cable that lost its carrier. One that is silent is given up by each end for itself, after what
-//! [`Reaction::silence`] says.
+//! `detection` is of a cable that lost its carrier. One that is silent is given up by each end that hears nothing for
+//! itself, after what [`Reaction::silence`] says; it tells the other end, where the way there is not silent too.
 //!
 //! So one set of avoided links says both what a switch knows of its own ports and what others know by BGP.
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_units::{SimTime, TimeRange};
 
-use super::{CableState, Fault, Reaction};
+use super::{CableState, Fault, Reaction, Ways};
 
 /// Whose knowledge changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,10 +34,10 @@ pub enum View {
 pub enum Change {
     /// The fault itself: nothing but a note.
     Struck(CableId, CableState),
-    /// From now on both links of a cable carry nothing.
-    Dies(CableId),
-    /// From now on both carry.
-    Carries(CableId),
+    /// From now on these links of a cable carry nothing.
+    Dies(CableId, Ways),
+    /// From now on they carry.
+    Carries(CableId, Ways),
     /// Paths avoid a link.
     Avoided(LinkId, View),
     /// Paths use a link again.
@@ -53,7 +53,7 @@ pub struct Moment {
     pub change: Change,
 }
 
-/// A stretch in which a cable carries nothing.
+/// A stretch in which a cable does not carry in both directions.
 #[derive(Clone, Copy, Debug)]
 struct Dark {
     from: SimTime,
@@ -97,10 +97,10 @@ pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction, seed: u6
             life.iter().map(|fault| Moment { at: fault.at, change: Change::Struck(cable, fault.state) }),
         );
         let dark = darkness(life, fabric.cable_class(cable) == CableClass::Access, reaction, lots);
-        for Dark { from, until, .. } in &dark {
-            moments.push(Moment { at: *from, change: Change::Dies(cable) });
-            if *until < SimTime::NEVER {
-                moments.push(Moment { at: *until, change: Change::Carries(cable) });
+        for (ways, from, until) in deaths(life, &dark, fabric.cable_class(cable) == CableClass::Access) {
+            moments.push(Moment { at: from, change: Change::Dies(cable, ways) });
+            if until < SimTime::NEVER {
+                moments.push(Moment { at: until, change: Change::Carries(cable, ways) });
             }
         }
         if fabric.cable_class(cable) < CableClass::Access {
@@ -125,7 +125,7 @@ fn darkness(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> Ve
     let mut begun: Option<usize> = None;
     for (row, fault) in life.iter().enumerate() {
         match (fault.state, begun) {
-            (CableState::Down | CableState::Silent, None) => {
+            (CableState::Down | CableState::Silent(_), None) => {
                 begun = Some(row);
                 let noticed = notices(&life[row..], access, reaction, lots);
                 match all.last_mut() {
@@ -157,13 +157,63 @@ fn darkness(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> Ve
     all
 }
 
-/// When the two ends of a cable know that it carries nothing, which it does from the first of these events to its
-/// repair: both by the loss of light, where that lasts, and each for itself by what it no longer hears.
+/// When links of a cable carry nothing: while its state takes them and, for the cable of a NIC, from the moment in which
+/// its port left the bond until it is back. What a port that is out of its bond hears is thrown away, whatever the link
+/// carries (IEEE 802.1AX section 6.4.15: it neither collects nor distributes).
+fn deaths(life: &[Fault], dark: &[Dark], access: bool) -> Vec<(Ways, SimTime, SimTime)> {
+    let cable = life[0].cable;
+    let of = |link: LinkId| {
+        let states = life
+            .iter()
+            .enumerate()
+            .filter(|(_, fault)| fault.state.takes(link))
+            .map(|(row, fault)| (fault.at, life.get(row + 1).map_or(SimTime::NEVER, |next| next.at)));
+        let out = dark.iter().filter(|_| access).filter_map(|dark| {
+            let left = dark.noticed[0].min(dark.noticed[1]);
+            (left < dark.until).then_some((left, dark.until))
+        });
+        let mut all: Vec<(SimTime, SimTime)> =
+            states.chain(out).filter(|(from, until)| from < until).collect();
+        all.sort_unstable();
+        let mut joined: Vec<(SimTime, SimTime)> = Vec::new();
+        for (from, until) in all {
+            match joined.last_mut() {
+                Some(last) if last.1 >= from => last.1 = last.1.max(until),
+                _ => joined.push((from, until)),
+            }
+        }
+        joined
+    };
+    let [forward, backward] = [of(cable.forward()), of(cable.backward())];
+    let alone = |own: &[(SimTime, SimTime)], other: &[(SimTime, SimTime)], ways: Ways| {
+        own.iter()
+            .filter(|span| !other.contains(span))
+            .map(move |&(from, until)| (ways, from, until))
+            .collect()
+    };
+    let mut all: Vec<_> = alone(&forward, &backward, Ways::Forward);
+    all.extend(alone(&backward, &forward, Ways::Backward));
+    let both = forward.iter().filter(|span| backward.contains(span));
+    all.extend(both.map(|&(from, until)| (Ways::Both, from, until)));
+    all
+}
+
+/// When the two ends of a cable know of what befell it, from the first of these events to its repair: both by the loss
+/// of light, where that lasts, and each for itself by what it no longer hears, or by what the other, which hears
+/// nothing, tells it over the direction that is left. LACP, BFD and BGP all do: the machine of IEEE 802.1AX section
+/// 6.4.12 that expires takes its partner for out of sync and says so in its own LACPDUs; RFC 5880 section 6.8.4 has the
+/// session go down and say so, RFC 4271 section 6.5 has a notification sent.
 fn notices(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> [SimTime; 2] {
-    let from = life[0].at;
+    let cable = life[0].cable;
+    // What an end hears comes over the link that the other end sends into.
+    let heard = [cable.backward(), cable.forward()];
+    let mut deaf = [None; 2];
     let mut noticed = [SimTime::NEVER; 2];
     for (row, fault) in life.iter().enumerate() {
         let next = life.get(row + 1).map_or(SimTime::NEVER, |next| next.at);
+        for (since, link) in deaf.iter_mut().zip(heard) {
+            *since = fault.state.takes(link).then(|| since.unwrap_or(fault.at));
+        }
         match fault.state {
             CableState::Up => break,
             CableState::Down => {
@@ -172,12 +222,19 @@ fn notices(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> [Si
                     noticed = noticed.map(|at| at.min(seen));
                 }
             }
-            // Messages have stayed away since the cable carries nothing, with light or without.
-            CableState::Silent => {
-                for (end, at) in ["forward", "backward"].iter().zip(&mut noticed) {
-                    let given_up = from + lots.draw(end, from, reaction.silence(access));
-                    if given_up <= next {
-                        *at = (*at).min(given_up.max(fault.at));
+            // Messages have stayed away since the link carries nothing, with light or without.
+            CableState::Silent(_) => {
+                for (end, name) in ["forward", "backward"].into_iter().enumerate() {
+                    let Some(since) = deaf[end] else { continue };
+                    let given_up = since + lots.draw(name, since, reaction.silence(access));
+                    if given_up > next {
+                        continue;
+                    }
+                    let at = given_up.max(fault.at);
+                    noticed[end] = noticed[end].min(at);
+                    let other = 1 - end;
+                    if !fault.state.takes(heard[other]) {
+                        noticed[other] = noticed[other].min(at);
                     }
                 }
             }

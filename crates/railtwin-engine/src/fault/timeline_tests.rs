@@ -4,6 +4,7 @@ use railtwin_fabric::preset::{Hpn, LeafSpine};
 use super::*;
 
 const MS: u64 = 1_000_000_000;
+const BOTH: Option<Ways> = Some(Ways::Both);
 
 fn ms(ms: u64) -> SimTime {
     SimTime::from_ps(ms * MS)
@@ -25,11 +26,16 @@ fn reaction() -> Reaction {
 }
 
 fn told(fabric: &Fabric, name: &str, spans: &[(u64, u64)], reaction: &Reaction) -> Vec<String> {
-    let loud: Vec<_> = spans.iter().map(|&(from, until)| (from, until, false)).collect();
+    let loud: Vec<_> = spans.iter().map(|&(from, until)| (from, until, None)).collect();
     told_of(fabric, name, &loud, reaction)
 }
 
-fn told_of(fabric: &Fabric, name: &str, spans: &[(u64, u64, bool)], reaction: &Reaction) -> Vec<String> {
+fn told_of(
+    fabric: &Fabric,
+    name: &str,
+    spans: &[(u64, u64, Option<Ways>)],
+    reaction: &Reaction,
+) -> Vec<String> {
     let cable = fabric.cable_named(name).unwrap();
     let outages: Vec<_> = spans
         .iter()
@@ -40,10 +46,13 @@ fn told_of(fabric: &Fabric, name: &str, spans: &[(u64, u64, bool)], reaction: &R
         let way = |link: LinkId| if link == cable.forward() { "up" } else { "down" };
         match moment.change {
             Change::Struck(_, CableState::Down) => format!("{at} down"),
-            Change::Struck(_, CableState::Silent) => format!("{at} silent"),
+            Change::Struck(_, CableState::Silent(Ways::Both)) => format!("{at} silent"),
+            Change::Struck(_, CableState::Silent(ways)) => format!("{at} silent {ways:?}"),
             Change::Struck(_, CableState::Up) => format!("{at} up"),
-            Change::Dies(_) => format!("{at} dies"),
-            Change::Carries(_) => format!("{at} carries"),
+            Change::Dies(_, Ways::Both) => format!("{at} dies"),
+            Change::Carries(_, Ways::Both) => format!("{at} carries"),
+            Change::Dies(_, ways) => format!("{at} dies {ways:?}"),
+            Change::Carries(_, ways) => format!("{at} carries {ways:?}"),
             Change::Avoided(link, view) => format!("{at} {view:?} avoid {}", way(link)),
             Change::Used(link, view) => format!("{at} {view:?} use {}", way(link)),
         }
@@ -159,30 +168,30 @@ fn at(told: &[String], words: &str) -> u64 {
 #[test]
 fn a_silent_cable_is_given_up_by_each_end_for_itself() {
     // The bond of the NIC and the leaf miss three LACPDUs, each with the phase that the other sends with.
-    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 10_000, true)], &quick());
+    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 10_000, BOTH)], &quick());
     assert_eq!(told[..2], ["100 silent", "100 dies"]);
     let (bond, leaf) = (at(&told, "All avoid up") - 2, at(&told, "All avoid down") - 8 - 16);
     assert!((2_100..=3_100).contains(&bond) && (2_100..=3_100).contains(&leaf), "{told:?}");
     assert_ne!(bond, leaf);
     assert_eq!((at(&told, "10000 up"), at(&told, "carries")), (10_000, 10_096));
     // Between switches BGP tells, or BFD.
-    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, true)], &quick());
+    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, BOTH)], &quick());
     assert!((6_100..=9_100).contains(&(at(&told, "All avoid up") - 4)), "{told:?}");
     let bfd = Reaction { bfd: Some(ms(150)), ..quick() };
-    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, true)], &bfd);
+    let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, BOTH)], &bfd);
     assert!((200..=250).contains(&(at(&told, "All avoid up") - 4)), "{told:?}");
     assert!((200..=250).contains(&(at(&told, "All avoid down") - 8 - 16)), "{told:?}");
 }
 
 #[test]
 fn a_silent_cable_that_is_mended_before_two_periods_never_left_its_bond() {
-    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 2_000, true)], &quick());
+    let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 2_000, BOTH)], &quick());
     assert_eq!(told, ["100 silent", "100 dies", "2000 up", "2000 carries"]);
 }
 
 #[test]
 fn what_is_silent_and_loses_its_light_is_noticed_by_what_comes_first() {
-    let spans = |loud: (u64, u64)| [(100, 9_000, true), (loud.0, loud.1, false)];
+    let spans = |loud: (u64, u64)| [(100, 9_000, BOTH), (loud.0, loud.1, None)];
     let early = told_of(&hpn(), "host-0/nic-0:port-0", &spans((500, 600)), &quick());
     assert_eq!((at(&early, "All avoid up"), at(&early, "All avoid down")), (503, 525));
     assert_eq!(early.iter().filter(|line| line.ends_with("dies")).count(), 1, "{early:?}");
@@ -191,7 +200,7 @@ fn what_is_silent_and_loses_its_light_is_noticed_by_what_comes_first() {
     let blink = told_of(&hpn(), "host-0/nic-0:port-0", &spans((500, 600)), &slow);
     assert!((2_102..=3_102).contains(&at(&blink, "All avoid up")), "{blink:?}");
     // Silence after the light was away counts from when nothing came any more.
-    let after = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 150, false), (150, 9_000, true)], &slow);
+    let after = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 150, None), (150, 9_000, BOTH)], &slow);
     assert!((2_102..=3_102).contains(&at(&after, "All avoid up")), "{after:?}");
 }
 
@@ -202,7 +211,7 @@ fn a_range_is_drawn_for_each_cable_and_each_fault() {
     let cables: Vec<CableId> =
         fabric.cables().filter(|&cable| fabric.cable_class(cable) == CableClass::Access).collect();
     let avoided = |cables: &[CableId], seed| -> Vec<u64> {
-        let outage = |&cable| crate::Outage { cable, from: ms(100), until: SimTime::NEVER, silent: false };
+        let outage = |&cable| crate::Outage { cable, from: ms(100), until: SimTime::NEVER, silent: None };
         let events = crate::fault::events(&cables.iter().map(outage).collect::<Vec<_>>());
         let moments = timeline(&fabric, &events, &reaction, seed);
         let of = |link: LinkId| {
@@ -216,4 +225,42 @@ fn a_range_is_drawn_for_each_cable_and_each_fault() {
     assert_eq!(all, avoided(&cables, 1));
     assert_ne!(all, avoided(&cables, 2), "another replicate");
     assert_eq!(all[..1], avoided(&cables[..1], 1), "other faults change nothing");
+}
+
+#[test]
+fn one_silent_direction_is_noticed_by_who_hears_nothing_and_told_to_the_other() {
+    for ways in [Ways::Forward, Ways::Backward] {
+        // The port leaves its bond at both ends when the deaf one has missed three messages: then the other direction
+        // carries nothing either, until LACP and ARP are through.
+        let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 10_000, Some(ways))], &quick());
+        let other = if ways == Ways::Forward { Ways::Backward } else { Ways::Forward };
+        assert_eq!(told[0], format!("100 silent {ways:?}"));
+        assert_eq!(told[1], format!("100 dies {ways:?}"));
+        let left = at(&told, &format!("dies {other:?}"));
+        assert!((2_100..=3_100).contains(&left), "{told:?}");
+        assert_eq!((at(&told, "All avoid up"), at(&told, "All avoid down")), (left + 2, left + 8 + 16));
+        assert_eq!(told.iter().filter(|line| line.starts_with("10096 carries")).count(), 2, "{told:?}");
+        // Between switches the other direction carries on; routes leave both.
+        let told = told_of(&hpn(), "leaf-0:uplink-0", &[(100, 20_000, Some(ways))], &quick());
+        assert_eq!(told.iter().filter(|line| line.contains("dies")).count(), 1, "{told:?}");
+        let known = at(&told, "All avoid up") - 4;
+        assert!((6_100..=9_100).contains(&known), "{told:?}");
+        assert_eq!(at(&told, "All avoid down"), known + 8 + 16);
+        assert_eq!((at(&told, &format!("carries {ways:?}")), at(&told, "All use up")), (20_000, 20_016));
+        // Mended before anybody gave up, nobody leaves it.
+        let told = told_of(&hpn(), "host-0/nic-0:port-0", &[(100, 2_000, Some(ways))], &quick());
+        let expected = ["100 silent", "100 dies", "2000 up", "2000 carries"];
+        assert!(told.iter().zip(expected).all(|(line, word)| line.starts_with(word)), "{told:?}");
+        assert_eq!(told.len(), 4);
+    }
+}
+
+#[test]
+fn two_directions_that_go_silent_one_after_the_other_are_heard_each_from_its_own_moment() {
+    let bfd = Reaction { bfd: Some(ms(150)), ..quick() };
+    // The second direction dies before the first end could tell: it counts from 120 for itself.
+    let spans = [(100, 20_000, Some(Ways::Forward)), (120, 20_000, Some(Ways::Backward))];
+    let told = told_of(&hpn(), "leaf-0:uplink-0", &spans, &bfd);
+    let (first, second) = (at(&told, "All avoid down") - 24, at(&told, "All avoid up") - 4);
+    assert!((200..=250).contains(&first) && (220..=270).contains(&second), "{told:?}");
 }

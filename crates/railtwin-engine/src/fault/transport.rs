@@ -3,7 +3,7 @@ use railtwin_units::SimTime;
 use railtwin_units::keys::whole;
 
 railtwin_units::choice! {
-    /// When a queue pair that lost packets goes on over another path.
+    /// When a queue pair that lost packets goes on.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Resume {
         /// At once, as after a failover inside the NIC: a packet on the new path meets a receiver that still waits for an
@@ -11,6 +11,9 @@ railtwin_units::choice! {
         Nak = "nak",
         /// At its next retransmission: all packets in flight were lost and none follows them.
         Timeout = "timeout",
+        /// At once where its path, the old or a new one, carries before its window is used up, else at its next
+        /// retransmission: what packets do.
+        Window = "window",
     }
 }
 
@@ -30,7 +33,8 @@ railtwin_units::section! {
         /// (HPN section 4: both ports share the context of the queue pair): packets follow those that were lost, and the
         /// peer's negative acknowledgement brings the sender back as soon as the path carries. `timeout` is the
         /// alternative, where a whole window was lost and nothing follows: only the timer for retransmissions does.
-        /// Packets do the one or the other by their window.
+        /// `window` has `[packet] window` decide, on the old path and on a new one: packets follow until it is used up.
+        /// That is what packets do whatever this says; under `nak` it decides on the old path.
         #[key(flow)]
         pub resume: Resume = Resume::Nak,
     }

@@ -24,17 +24,18 @@ impl Flight {
         std::mem::take(&mut self.started)
     }
 
-    /// Which bundles of a pattern have bytes left to move, in their order.
-    pub fn moving(&mut self, now: SimTime, pattern: PatternId) -> Vec<bool> {
+    /// The bytes that bundles of a pattern have left to move, in their order; none for those that are done.
+    pub fn moving(&mut self, now: SimTime, pattern: PatternId) -> Vec<Option<f64>> {
         let Some(offer) = self.active[pattern.index()] else {
-            return vec![false; self.table.bundles_of(pattern).len()];
+            return vec![None; self.table.bundles_of(pattern).len()];
         };
         let left = match &mut self.course {
             Course::Steps(steps) => steps.bytes_left(now, &self.table, pattern),
             Course::Whole(whole) => whole.bytes_left(),
         };
         let size = |bundle: usize| self.table.volume[bundle] * offer.bytes as f64;
-        self.table.bundles_of(pattern).map(|bundle| left[bundle] > size(bundle) * FINISHED).collect()
+        let of = |bundle: usize| Some(left[bundle]).filter(|&left| left > size(bundle) * FINISHED);
+        self.table.bundles_of(pattern).map(of).collect()
     }
 
     /// What can wait of a bundle: all of it under a static split or without a route, else each queue pair.

@@ -52,6 +52,9 @@ impl<C: Control> Host<C> {
     /// Tells the leaf at a port to stop or to go on.
     fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
         let port = &self.ports[row].port;
+        if port.dead {
+            return;
+        }
         let line = &port.line;
         let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
         let time = sent.saturating_add(line.propagation);

@@ -62,7 +62,7 @@ impl Builder<'_> {
                 let seen = match state {
                     CableState::Up => continue,
                     CableState::Down => reaction.detection,
-                    CableState::Silent => reaction.silence(access),
+                    CableState::Silent(_) => reaction.silence(access),
                 };
                 let rerouted = late.saturating_add(seen.mean());
                 let until_ns = events.peek().map_or(u64::MAX, |&(at, _)| at);
@@ -82,7 +82,8 @@ impl Builder<'_> {
                         self.law(entity, Counter::AckTimeouts, grows);
                         self.law(entity, Counter::AckTimeouts, Law::Leaps { at_ns: from_ns, by: pairs });
                     }
-                    for (nic, pairs) in receivers {
+                    // Where only the way back is silent data arrive, and their acknowledgements do not.
+                    for (nic, pairs) in receivers.into_iter().filter(|_| state.takes(link)) {
                         let Some(&entity) = self.out.nics.get(&nic) else { continue };
                         // Once for each queue pair: what was in flight is sent again.
                         self.law(entity, Counter::OutOfSequence, Law::Leaps { at_ns: from_ns, by: pairs });

@@ -1,6 +1,6 @@
 //! From the faults of a scenario to the life of every cable.
 use railtwin_engine::fault::events;
-use railtwin_engine::{Fault, Outage};
+use railtwin_engine::{Fault, Outage, Ways};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
@@ -8,7 +8,7 @@ use railtwin_units::SimTime;
 
 use crate::resolve::Source;
 use crate::section::fault::resolve::Injected;
-use crate::{FaultKind, FaultSpec, FaultSubject, ScenarioError};
+use crate::{Direction, FaultKind, FaultSpec, FaultSubject, ScenarioError};
 
 /// The events of all cables that break, in order of time, and what was injected.
 pub(crate) fn faults(
@@ -32,19 +32,23 @@ pub(crate) fn faults(
     for (injected, cables) in &named {
         let fault = &injected.fault;
         let first = outages.len();
-        let silent = fault.measure.carrier == Some(true);
         for (from, until) in spans(fault) {
             // A repair of the same thing ends what began before it.
             let repairs =
                 named.iter().filter(|(other, same)| other.fault.kind == FaultKind::Up && same == cables);
             let repair = repairs.map(|(other, _)| other.fault.at).filter(|&at| at > from).min();
             let until = until.min(repair.unwrap_or(SimTime::NEVER));
-            outages.extend(cables.iter().map(|&cable| Outage { cable, from, until, silent }));
+            let silent = |cable| (fault.measure.carrier == Some(true)).then(|| ways(fabric, fault, cable));
+            outages.extend(cables.iter().map(|&cable| Outage { cable, from, until, silent: silent(cable) }));
         }
         // A repair is no fault: it has no outage of its own.
         let Some(last) = outages[first..].last() else { continue };
         let component = match &fault.subject {
-            FaultSubject::Cable(_) | FaultSubject::Port(_) => Component::Cable(fabric.cable_name(cables[0])),
+            FaultSubject::Cable(_) | FaultSubject::Port(_) => match ways(fabric, fault, cables[0]) {
+                Ways::Both => Component::Cable(fabric.cable_name(cables[0])),
+                Ways::Forward => Component::Link(fabric.link_name(cables[0].forward())),
+                Ways::Backward => Component::Link(fabric.link_name(cables[0].backward())),
+            },
             subject => device_component(fabric, subject.parts().1),
         };
         let (from_ns, until_ns) = (ns(fault.at), ns(last.until));
@@ -59,6 +63,20 @@ pub(crate) fn faults(
         });
     }
     Ok((events(&outages), truths))
+}
+
+/// Which links of a cable a fault takes, seen from what it names.
+fn ways(fabric: &Fabric, fault: &FaultSpec, cable: CableId) -> Ways {
+    let out = match fault.measure.direction {
+        None | Some(Direction::Both) => return Ways::Both,
+        Some(direction) => direction == Direction::Out,
+    };
+    let near = fabric.cable_ports(cable)[0];
+    let leaves_near = match &fault.subject {
+        FaultSubject::Cable(name) | FaultSubject::Port(name) => fabric.port_name(near) == *name,
+        subject => devices(fabric, subject).is_some_and(|all| all.contains(&fabric.port_device(near))),
+    };
+    if leaves_near == out { Ways::Forward } else { Ways::Backward }
 }
 
 /// A time in whole nanoseconds; [`u64::MAX`] for never.

@@ -52,7 +52,8 @@ railtwin_units::section! {
         /// Whether what goes down keeps its carrier, so that its ports take it for up and only protocols that hear nothing
         /// tell: `lacp_rate`, `bgp_hold` and `bfd` of `[reaction]`; default false, the loss of light tells.
         pub carrier: Option<bool> = None,
-        /// Which links: out of the named end, into it, or both; default both, for latency of a switch out.
+        /// Which links: out of the named end, into it, or both; default both, for latency of a switch out. What goes down
+        /// has it with `carrier = true` only: a loss of light takes both.
         pub direction: Option<Direction> = None,
         /// Share that is left: of a link's rate, for small-buffer of the buffer.
         pub capacity: Option<f64> = None,

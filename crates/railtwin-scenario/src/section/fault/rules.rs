@@ -28,11 +28,11 @@ impl FaultRule {
         let links = |needs, may| Self { subjects: LINKS, subject_hint: LINKS_HINT, needs, may };
         let of = |subjects, subject_hint, needs, may| Self { subjects, subject_hint, needs, may };
         match kind {
-            Down => links(None, &["until", "carrier"]),
+            Down => links(None, &["until", "carrier", "direction"]),
             Up => links(None, &[]),
             Flap => links(
                 Some(("length", "write how long each flap lasts, such as length = \"2 s\"")),
-                &["flaps", "period", "carrier"],
+                &["flaps", "period", "carrier", "direction"],
             ),
             Slow => links(
                 Some(("capacity", "write the share that is left, such as capacity = 0.5")),
@@ -110,7 +110,8 @@ pub(crate) fn ends(kind: FaultKind) -> bool {
 fn kinds_with(key: &str) -> &'static str {
     match key {
         "direction" => {
-            "leave it away, or write kind = \"slow\", \"lossy\", \"lose-acknowledgement\" or \"latency\""
+            "leave it away, or write kind = \"slow\", \"lossy\", \"lose-acknowledgement\" or \"latency\", or \
+             kind = \"down\" or \"flap\" with carrier = true"
         }
         "carrier" => "leave it away, or write kind = \"down\" or \"flap\"",
         "capacity" => "leave it away, or write kind = \"slow\", \"pause-storm\" or \"small-buffer\"",
@@ -163,6 +164,13 @@ fn of_keys(fault: &FaultSpec, rule: &FaultRule) -> Option<(&'static str, Trouble
         && !given.contains(&(key, true))
     {
         return Some(("kind", (format!("`{name}` needs `{key}`"), hint)));
+    }
+    if matches!(fault.kind, FaultKind::Down | FaultKind::Flap)
+        && fault.measure.direction.is_some()
+        && fault.measure.carrier != Some(true)
+    {
+        let message = format!("a `{name}` that takes its carrier along takes both directions");
+        return Some(("direction", (message, "leave it away, or write carrier = true")));
     }
     let vain = [
         (
