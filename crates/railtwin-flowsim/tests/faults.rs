@@ -333,7 +333,8 @@ proptest! {
         let cables = fabrics::network_cables(&case.fabric);
         let outages: Vec<Outage> = faults.iter().map(|(cable, from, span)| {
             let (cable, from) = (cables[cable.index(cables.len())], us(*from));
-            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)), silent: (from.ps() % 3 == 0).then_some(WAYS[(from.ps() / 3 % 3) as usize]) }
+            let silent = (from.ps() % 3 == 0).then_some(WAYS[(from.ps() / 3 % 3) as usize]);
+            Outage { cable, from, until: span.map_or(SimTime::NEVER, |span| from + us(span)), silent }
         }).collect();
         case.faults = events(&outages);
         let log = run(&case);

@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn numbers_are_written_as_tiles_write_them() {
         let cases = [
-            (8.232_499, "s", "8.232 s"),
+            (8.460_499, "s", "8.460 s"),
             (0.588, "s", "588.0 ms"),
             (0.999_96, "s", "1.000 s"),
             (12.5, "s", "12.50 s"),
