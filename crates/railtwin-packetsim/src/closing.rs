@@ -48,7 +48,7 @@ impl Closed {
             for arrival in inbox {
                 if !matches!(
                     arrival.packet.kind,
-                    Kind::Pause | Kind::Resume | Kind::Elsewhere | Kind::Halt | Kind::HandedOn
+                    Kind::Pause | Kind::Resume | Kind::Freed | Kind::Elsewhere | Kind::Halt | Kind::HandedOn
                 ) {
                     let link = device.line(arrival.packet.port).link ^ 1;
                     self.late.push((link, gone_later(arrival, network.line(LinkId(link)), self.at)));

@@ -11,8 +11,7 @@ use railtwin_engine::packet::Credit;
 use crate::network::Speed;
 use crate::ports::Chain;
 
-/// Credits over what the line sends, in percent: the egress may not run dry between two of them (deep-buffer switches
-/// of Broadcom's DNX family are set up with about 2 % more).
+/// Credits over what the line sends, in percent: the egress may not run dry between two of them.
 const SPEEDUP: u64 = 102;
 
 /// Windows never grow beyond this: more than a port of 800 Gbps sends in 160 us.
@@ -56,8 +55,10 @@ struct Scheduler {
     waking: bool,
     /// Bytes granted that have not crossed to the egress.
     outstanding: u64,
-    /// Stopped until the egress has sent something.
+    /// Gives no credits to data until the egress has sent something.
     stopped: bool,
+    /// Data that waits for credits, bytes.
+    waiting: u64,
 }
 
 /// All queues of a switch.
@@ -137,6 +138,8 @@ impl Credits {
     /// A packet of `bytes` waits: when the scheduler hears of it, where it did not know.
     pub fn ask(&mut self, now: u64, index: usize, bytes: u64) -> Option<u64> {
         let half = self.credit.latency.ps() / 2;
+        let (out, high) = self.ends(index);
+        self.schedulers[out].waiting += if high { 0 } else { bytes };
         let queue = self.queue(index);
         queue.bytes += bytes;
         if queue.listed || !queue.wants() {
@@ -151,6 +154,8 @@ impl Credits {
         let (out, high) = self.ends(index);
         let scheduler = &mut self.schedulers[out];
         scheduler.lines[usize::from(!high)].push_back(index as u32);
+        // What goes first goes also where data has to wait, for a paused line too.
+        scheduler.stopped &= !high;
         if scheduler.waking || scheduler.stopped {
             return None;
         }
@@ -165,11 +170,8 @@ impl Credits {
         // What the line sends in a credit latency, and one packet that it sends meanwhile.
         let most = (speed.bytes_per_s() * latency as f64 * 1e-12) as u64 * SPEEDUP / 100 + 2 * quantum;
         self.schedulers[out].waking = false;
-        if self.schedulers[out].outstanding + queued >= most {
-            self.schedulers[out].stopped = true;
-            return Turn { given: None, next: None };
-        }
-        for class in 0..2 {
+        let full = self.schedulers[out].outstanding + queued >= most;
+        for class in 0..if full { 1 } else { 2 } {
             while let Some(index) = self.schedulers[out].lines[class].pop_front() {
                 let index = index as usize;
                 let queue = self.queue(index);
@@ -188,6 +190,7 @@ impl Credits {
                 return Turn { given: Some((index, there)), next: Some(scheduler.next_at) };
             }
         }
+        self.schedulers[out].stopped = full;
         Turn { given: None, next: None }
     }
 
@@ -214,13 +217,20 @@ impl Credits {
 
     /// Whether the first packet of a queue may cross; takes `bytes` off if so.
     pub fn spend(&mut self, index: usize, bytes: u64) -> bool {
+        let (out, high) = self.ends(index);
         let queue = self.queue(index);
         let may = queue.balance > 0;
         if may {
             queue.balance -= bytes as i64;
             queue.bytes -= bytes;
+            self.schedulers[out].waiting -= if high { 0 } else { bytes };
         }
         may
+    }
+
+    /// Data of all ingress ports that waits for credits of an egress, bytes.
+    pub fn waiting(&self, out: usize) -> u64 {
+        self.schedulers[out].waiting
     }
 
     /// The egress has sent something: when a scheduler that had stopped has its next turn.

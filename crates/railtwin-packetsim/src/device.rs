@@ -123,19 +123,19 @@ impl<C: Control> Device<C> {
                 self.port(usize::from(port)).dead = dead;
                 if dead {
                     // Who is cut off is no longer paused: the frame that ends the pause could not arrive.
-                    self.arrive(now, Packet { port, ..Packet::new(Kind::Resume) }, shared, post);
+                    self.arrive(now, Packet { port, ..Packet::new(Kind::Freed) }, shared, post);
                 } else if let DeviceState::Switch(switch) = &mut self.kind {
                     switch.remind(now, usize::from(port), post);
                 }
             }
             // The pause that it was told ends after its quanta, and nobody renews it.
             What::Deaf(port) => {
-                self.arrive(now, Packet { port, ..Packet::new(Kind::Resume) }, shared, post);
+                self.arrive(now, Packet { port, ..Packet::new(Kind::Freed) }, shared, post);
             }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
             What::Storm(port, true) => self.port(usize::from(port)).pause(now),
             What::Storm(port, false) => {
-                let packet = Packet { port, ..Packet::new(Kind::Resume) };
+                let packet = Packet { port, ..Packet::new(Kind::Freed) };
                 self.arrive(now, packet, shared, post);
             }
             What::Slow(nic, speed) => {

@@ -171,6 +171,11 @@ fn shared<'a>(
         connection_slots,
         leg_slots,
         selective: packets.is_selective(case.routing.balancer),
+        least_window: if packets.is_selective(case.routing.balancer) {
+            0
+        } else {
+            u64::from(packets.acknowledge_every) * packets.full()
+        },
         cnp_interval: packets.cnp_interval().ps(),
         notifies: packets.congestion_control.needs().notifications,
         flows: network_legs * operations.max(1) <= FLOWS_MAX,

@@ -103,6 +103,8 @@ pub struct Shared<'a> {
     pub leg_slots: Vec<[u32; 2]>,
     /// Whether receivers take packets out of order.
     pub selective: bool,
+    /// Bytes of so many packets that a receiver answers, to which congestion control may not shrink a window.
+    pub least_window: u64,
     /// Whether marked packets are answered by congestion notifications.
     pub notifies: bool,
     /// Least time between two of them for one queue pair, ps.
@@ -249,9 +251,10 @@ impl<C: Control> Host<C> {
             Kind::Notification => self.on_notification(now, packet, shared),
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
-            Kind::Resume => {
+            Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
-                self.ports[port].port.resume(now, shared.packets.watchdog.ps());
+                let told = packet.kind == Kind::Resume;
+                self.ports[port].port.resume(now, shared.packets.watchdog.ps(), told);
                 self.kick(now, port, shared, agenda, post);
             }
             Kind::Elsewhere => {

@@ -111,7 +111,8 @@ impl<C: Control> Host<C> {
     /// Most bytes in flight of a sender.
     #[inline]
     fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
-        let own = self.control.window(&self.senders[sender].state);
+        // An answer has to come of what is in flight.
+        let own = self.control.window(&self.senders[sender].state).max(shared.least_window);
         shared.packets.window.map_or(own, |window| own.min(window.0))
     }
 
@@ -223,6 +224,11 @@ impl<C: Control> Host<C> {
         while let Some(who) = self.ports[row].ready.pop_front() {
             let window = self.window(who as usize, shared);
             let sender = &mut self.senders[who as usize];
+            if sender.not_before > now {
+                // A notification came while it stood in line.
+                self.ports[row].paced.push(Reverse((sender.not_before, who)));
+                continue;
+            }
             sender.queued = false;
             if !sender.may_send(window) {
                 continue;

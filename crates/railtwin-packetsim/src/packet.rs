@@ -23,6 +23,8 @@ pub enum Kind {
     Pause,
     /// Go on.
     Resume,
+    /// No packet: a port that was told to stop goes on, and no frame told it to.
+    Freed,
     /// No packet: all hosts that take part in an operation have ended it.
     Elsewhere,
     /// No packet: a job stops.

@@ -194,8 +194,8 @@ impl Port {
         }
     }
 
-    /// Told to go on.
-    pub fn resume(&mut self, now: u64, watchdog: u64) {
+    /// Goes on; `told` where a frame said so.
+    pub fn resume(&mut self, now: u64, watchdog: u64, told: bool) {
         if !self.paused {
             return;
         }
@@ -203,7 +203,7 @@ impl Port {
         self.book_pause(now);
         self.book_renewals(now);
         self.paused = false;
-        self.counts.resume_frames += 1;
+        self.counts.resume_frames += u32::from(told);
     }
 
     /// Books the pause up to `now`.

@@ -148,9 +148,10 @@ impl Switch {
     ) {
         match packet.kind {
             Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
-            Kind::Resume => {
+            Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
-                self.ports[port].resume(now, net.case.packets.keys.watchdog.ps());
+                let told = packet.kind == Kind::Resume;
+                self.ports[port].resume(now, net.case.packets.keys.watchdog.ps(), told);
                 self.go_on(now, port, agenda, post);
             }
             _ if self.model.cut_through => self.cut_through(now, packet, net, agenda, post),

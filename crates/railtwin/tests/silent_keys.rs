@@ -185,6 +185,11 @@ fn bases() -> Vec<String> {
              byte_counter = \"30 kB\", recovery_rounds = 1 }\n[packet.nic]\ncnp_interval = \"4 us\"\n[switch.leaf]\n\
              ecn = { min = \"10 kB\", max = \"40 kB\", probability = 0.5 }\n",
         ),
+        packets(
+            "[packet]\ncongestion_control = { kind = \"dcqcn\", preset = \"dcqcn-2015\", increase_timer = \"20 us\" }\n\
+             [packet.nic]\ncnp_interval = \"4 us\"\n[switch.leaf]\n\
+             ecn = { min = \"10 kB\", max = \"40 kB\", probability = 0.5 }\n",
+        ),
         packets("[packet]\ncongestion_control = { kind = \"hpcc\", stages = 2, additive = \"2 Gbps\" }\n"),
         packets(
             "[packet]\ncongestion_control = { kind = \"aimd\" }\n[switch.leaf]\ntrim = \"60 kB\"\n\

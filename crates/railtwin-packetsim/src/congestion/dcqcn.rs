@@ -57,7 +57,7 @@ impl DcqcnControl {
     fn advance(&self, state: &mut State, now: u64) {
         loop {
             let next = self.next_change(state);
-            if next > now {
+            if next > now || next == NEVER {
                 return;
             }
             if state.pending && self.next_cut(state) == next {
@@ -65,7 +65,7 @@ impl DcqcnControl {
                 self.cut(state, next);
             } else {
                 state.timer_since = next;
-                state.timer_rounds += 1;
+                state.timer_rounds = state.timer_rounds.saturating_add(1);
                 self.increase(state);
             }
         }
@@ -80,10 +80,10 @@ impl DcqcnControl {
         }
         state.alpha_since += periods * timer;
         // Equation 2, once for each timer without a CNP: alpha = (1 - g) alpha.
-        state.alpha *= (1.0 - gain).powi(periods.min(1 << 20) as i32);
+        state.alpha *= (1.0 - gain).powi(i32::try_from(periods).unwrap_or(i32::MAX));
         if state.notified {
             // The first of these periods saw one: alpha = (1 - g) alpha + g, and all later ones fade it.
-            state.alpha += gain * (1.0 - gain).powi((periods - 1).min(1 << 20) as i32);
+            state.alpha += gain * (1.0 - gain).powi(i32::try_from(periods - 1).unwrap_or(i32::MAX));
             state.notified = false;
         }
     }
@@ -108,9 +108,9 @@ impl DcqcnControl {
     /// Bytes that leave.
     fn on_bytes(&self, state: &mut State, bytes: u64) {
         state.bytes += bytes;
-        if state.bytes >= self.0.byte_counter.0 {
+        while state.active && state.bytes >= self.0.byte_counter.0 {
             state.bytes -= self.0.byte_counter.0;
-            state.byte_rounds += 1;
+            state.byte_rounds = state.byte_rounds.saturating_add(1);
             self.increase(state);
         }
     }
@@ -197,11 +197,13 @@ impl Control for DcqcnControl {
     #[inline]
     fn on_sent(&self, state: &mut State, path: &Path, now: u64, bytes: u64) -> u64 {
         let line = path.speed.time(bytes);
-        if !state.active {
+        if !state.active && !state.pending {
             return line;
         }
         self.advance(state, now);
-        self.on_bytes(state, bytes);
+        if state.active {
+            self.on_bytes(state, bytes);
+        }
         line.max(self.gone(state, now, bytes as f64) - now)
     }
 
@@ -445,5 +447,20 @@ mod tests {
         let left = 82_500.0 - 55_000.0 * (rates[0] + rates[1]);
         let expected = 3 * TIMER + (left / (rates[2] * 1e9) * 1e12) as u64;
         assert!(later.abs_diff(expected) < 10, "{later} {expected}");
+    }
+
+    #[test]
+    fn a_notification_that_waits_cuts_a_queue_pair_that_is_free_again_too() {
+        // Cuts a millisecond apart: by then nine timers have led back to the line.
+        let law =
+            DcqcnLaw { cut_interval: railtwin_units::SimTime::from_ns(1_000_000), ..DcqcnLaw::PUBLISHED };
+        let control = DcqcnControl(law);
+        let mut state = control.start(&PATH);
+        _ = control.on_cnp(&mut state, 0, 0);
+        _ = control.on_cnp(&mut state, US, 0);
+        for at in (0..20).map(|round| round * TIMER) {
+            _ = control.on_sent(&mut state, &PATH, at, 100);
+        }
+        assert!(state.active && state.cut_at == 1_000 * US, "{state:?}");
     }
 }

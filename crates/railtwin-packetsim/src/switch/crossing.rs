@@ -22,7 +22,7 @@ impl Switch {
         if credits.pass(now, index, bytes) {
             return self.enqueue(now, packet, out, false, agenda, post);
         }
-        let queued = credits.queue(index).bytes + self.queues[out].bytes;
+        let queued = credits.waiting(out) + self.queues[out].bytes;
         if !packet.has(HIGH) && !self.admit(now, into, queued, bytes, post) {
             return;
         }

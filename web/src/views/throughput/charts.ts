@@ -14,6 +14,8 @@ const GAP_PX = 22;
 const AROUND_PX = { top: 20, bottom: 44 };
 /** More ticks than this have no words. */
 const TICK_WORDS_MAX = 8;
+/** Ticks closer than this part of the window have their words together, at the first. */
+const WORDS_APART = 1 / 14;
 
 const perSecond = (value: number): string => `${bytes(value)}/s`;
 const steps = (value: number): string => joined(figureShown(value, "steps/s"));
@@ -22,6 +24,25 @@ export const hasBytes = (runs: readonly RunSeries[]): boolean =>
   runs.some(({ series }) => series.bytes.length > 0);
 export const chartHeight = (runs: readonly RunSeries[]): number =>
   AROUND_PX.top + AROUND_PX.bottom + GRID_PX + (hasBytes(runs) ? GRID_PX + GAP_PX : 0);
+
+/** What stands at each tick: the words of all that follow closely, each once, at the first of them; else nothing. */
+export function tickWords(
+  ticks: readonly Pick<Tick, "at_ps" | "label">[],
+  apart_ps: number,
+): string[] {
+  const order = ticks.map((_, row) => row).sort((a, b) => ticks[a]!.at_ps - ticks[b]!.at_ps);
+  const words = ticks.map(() => "");
+  let first: number | undefined;
+  let told: string[] = [];
+  for (const row of order) {
+    const tick = ticks[row]!;
+    if (first === undefined || tick.at_ps - ticks[first]!.at_ps > apart_ps)
+      [first, told] = [row, []];
+    if (!told.includes(tick.label)) told.push(tick.label);
+    words[first] = told.join(", ");
+  }
+  return words;
+}
 
 export function jobOption(
   runs: readonly RunSeries[],
@@ -35,10 +56,11 @@ export function jobOption(
   const kinds = hasBytes(runs) ? (["bytes", "steps"] as const) : (["steps"] as const);
   const axis = timeAxis(to_ps - from_ps);
   const inWindow = ticks.filter(({ at_ps }) => at_ps >= from_ps && at_ps <= to_ps);
+  const words = tickWords(inWindow, (to_ps - from_ps) * WORDS_APART);
   const marks = (grid: number) => ({
     silent: true,
     symbol: "none",
-    data: inWindow.map(({ at_ps, text, repair, label }) => ({
+    data: inWindow.map(({ at_ps, text, repair }, row) => ({
       xAxis: at_ps,
       name: text,
       lineStyle: {
@@ -47,9 +69,9 @@ export function jobOption(
         width: 1.25,
       },
       label: {
-        show: grid === 0 && inWindow.length <= TICK_WORDS_MAX,
+        show: grid === 0 && inWindow.length <= TICK_WORDS_MAX && words[row] !== "",
         position: "end" as const,
-        formatter: label,
+        formatter: words[row],
         color: repair ? theme.good : theme.mark,
         fontSize: 11,
         distance: 3,

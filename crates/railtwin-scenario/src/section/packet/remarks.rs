@@ -1,15 +1,18 @@
 //! Keys of packets that are allowed and likely not meant.
-use railtwin_engine::packet::Buffer;
+use railtwin_engine::packet::{Buffer, MarkAt};
 use railtwin_engine::{Case, PacketCase};
 use railtwin_fabric::{CableClass, LinkId};
-use railtwin_units::{Bytes, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 use super::TIERS;
 
 /// All of them.
 pub(crate) fn of_packets(case: &Case) -> Vec<String> {
     let mut all = Vec::from_iter(of_window(case));
-    all.extend(of_switches(&case.packets));
+    let links = (0..case.fabric.link_count()).map(LinkId::from_index);
+    let switched = links.filter(|link| case.fabric.cable_class(link.cable()) >= CableClass::Access);
+    let fastest = switched.map(|link| case.fabric.capacity(link)).max().unwrap_or(Rate::ZERO);
+    all.extend(of_switches(&case.packets, fastest));
     all.extend(of_samples(case));
     all
 }
@@ -38,10 +41,25 @@ fn of_window(case: &Case) -> Option<String> {
 }
 
 /// Thresholds that a queue cannot reach.
-fn of_switches(packets: &PacketCase) -> Vec<String> {
+fn of_switches(packets: &PacketCase, fastest: Rate) -> Vec<String> {
     let mut all = Vec::new();
     for (tier, model) in TIERS.iter().zip(&packets.tiers) {
         let (Buffer::Shared { bytes, .. } | Buffer::Carved { bytes }) = model.buffer;
+        if let (Some(credit), Some(ecn)) = (model.credit, model.ecn)
+            && ecn.at != MarkAt::Voq
+        {
+            // What an egress may be granted: the packets of the fastest port within a credit latency, and two more.
+            let most =
+                (fastest.bytes_per_s() * credit.latency.seconds() * 1.02) as u64 + 2 * packets.keys.full();
+            if ecn.min.0 >= most {
+                all.push(format!(
+                    "switch.{tier}: under credits at most {} wait at an egress, and ecn.min is {}: nothing is marked \
+                     there but by `initial`; write at = \"voq\"",
+                    Bytes(most).shortest(),
+                    ecn.min.shortest()
+                ));
+            }
+        }
         let thresholds =
             [("ecn.min", model.ecn.map(|ecn| ecn.min.0), "marked"), ("trim", model.trim, "trimmed")];
         for (key, threshold, done) in thresholds {
