@@ -93,7 +93,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                 for port in &mut switch.ports {
                     note(port, &counted, shared, &mut packets, &mut log);
                 }
-                packets.counts.marked += switch.marked;
+                packets.counts.marked += switch.marker.marked;
                 packets.counts.trimmed += switch.trimmed;
                 packets.buffer_bytes_max[switch.row as usize] = switch.buffer.used_max;
                 if let Some(at) = switch.alarmed {

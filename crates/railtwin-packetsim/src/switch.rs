@@ -15,10 +15,10 @@ use crate::agenda::Agenda;
 use crate::buffer::{PAUSE_BYTES, Room, SharedBuffer};
 use crate::credit::Credits;
 use crate::network::{CUT, Network};
-use crate::packet::{BACK, BY_SWITCH, HIGH, Kind, MARKED, Packet};
+use crate::packet::{BACK, BY_SWITCH, HIGH, Kind, Packet};
 use crate::ports::{Pool, Port};
 use crate::post::Post;
-use queue::{Queue, draw, marks};
+use queue::{Marker, Queue};
 
 /// Tasks of a switch's agenda: kind in the top byte.
 const WAKE: u64 = 0;
@@ -66,9 +66,8 @@ pub struct Switch {
     /// The buffer.
     pub buffer: SharedBuffer,
     model: SwitchModel,
-    /// Draws of this switch alone, and how many it has made to mark.
+    /// Draws of this switch alone.
     draw: u64,
-    draws: u64,
     /// Which epoch of routes it follows.
     pub epoch: usize,
     /// Last packet and uplink of queue pairs, for flowlets. Looked up only.
@@ -82,8 +81,8 @@ pub struct Switch {
     round_trip: f64,
     /// Bytes of a packet without payload.
     control: u16,
-    /// Data packets marked here that were not marked before.
-    pub marked: u64,
+    /// Marks data packets.
+    pub marker: Marker,
     /// Data packets trimmed here.
     pub trimmed: u64,
     /// Bytes of the buffer beyond which an alarm goes, and when it first went.
@@ -114,7 +113,6 @@ impl Switch {
             pool: Pool::default(),
             model,
             draw: stream::mix(draw ^ stream::mix(u64::from(row))),
-            draws: 0,
             epoch: 0,
             flowlets: HashMap::new(),
             late: Late::default(),
@@ -122,7 +120,7 @@ impl Switch {
             telemetry: packets.congestion_control.needs().telemetry,
             round_trip: network.base_round_trip.max(1) as f64,
             control: packets.wire().control as u16,
-            marked: 0,
+            marker: Marker::new(model.ecn, stream::mix(draw ^ stream::mix(u64::from(row)))),
             trimmed: 0,
             alarm: 0,
             alarmed: None,
@@ -260,8 +258,7 @@ impl Switch {
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
             } else {
-                let waits = queue.bytes;
-                self.mark(MarkAt::Enqueue, waits, &mut packet);
+                self.marker.mark(MarkAt::Enqueue, queue.bytes, &mut packet);
             }
         }
         let bytes = u64::from(packet.bytes);
@@ -331,21 +328,6 @@ impl Switch {
         post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
     }
 
-    /// Marks a data packet by the bytes of a queue, where the switch marks there.
-    #[inline]
-    fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) {
-        let Some(ecn) = self.model.ecn else { return };
-        if ecn.at != at || bytes <= ecn.min.0 || packet.kind != Kind::Data {
-            return;
-        }
-        // Each packet has a draw of its own: what any two share would mark them together.
-        self.draws += 1;
-        if marks(&ecn, bytes, draw(self.draw, self.draws)) {
-            self.marked += u64::from(!packet.has(MARKED));
-            packet.flags |= MARKED;
-        }
-    }
-
     /// The port is free: sends what goes first.
     #[inline]
     fn next(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
@@ -362,14 +344,12 @@ impl Switch {
         let bytes = u64::from(packet.bytes);
         port.settle_queue(now, waits);
         queue.bytes -= bytes;
-        let left = queue.bytes;
         if self.telemetry {
             queue.observe(now, port, &mut packet, self.round_trip);
         }
         if !packet.has(HIGH) {
-            self.mark(MarkAt::Dequeue, left, &mut packet);
+            self.marker.mark(MarkAt::Dequeue, queue.bytes, &mut packet);
         }
-        let (port, queue) = (&mut self.ports[out], &self.queues[out]);
         port.send(now, packet, post);
         if !queue.high.is_empty() || !queue.data.is_empty() && !port.paused {
             port.waking = true;

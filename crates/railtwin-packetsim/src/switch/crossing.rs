@@ -72,7 +72,7 @@ impl Switch {
             let Some(mut packet) = self.pool.pop(&mut queue.waiting) else { break };
             let left = queue.bytes;
             if !high {
-                self.mark(MarkAt::Voq, left, &mut packet);
+                self.marker.mark(MarkAt::Voq, left, &mut packet);
             }
             self.enqueue(now, packet, out, !high, agenda, post);
         }

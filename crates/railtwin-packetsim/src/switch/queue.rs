@@ -1,8 +1,8 @@
 //! What waits for a port, how full the port was lately, and whether what finds a queue is marked.
-use railtwin_engine::packet::Ecn;
+use railtwin_engine::packet::{Ecn, MarkAt};
 use railtwin_units::stream;
 
-use crate::packet::{FULL, Kind, Packet};
+use crate::packet::{FULL, Kind, MARKED, Packet};
 use crate::ports::{Chain, Port};
 
 /// Packets that wait for a port.
@@ -55,6 +55,38 @@ impl Queue {
     }
 }
 
+/// Marks data packets of one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Marker {
+    ecn: Option<Ecn>,
+    /// Draws of this switch alone, and how many it has made.
+    draw: u64,
+    draws: u64,
+    /// Data packets marked here that were not marked before.
+    pub marked: u64,
+}
+
+impl Marker {
+    pub(super) fn new(ecn: Option<Ecn>, draw: u64) -> Self {
+        Self { ecn, draw, draws: 0, marked: 0 }
+    }
+
+    /// Marks a data packet by the bytes of a queue, where the switch marks there.
+    #[inline]
+    pub(super) fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) {
+        let Some(ecn) = &self.ecn else { return };
+        if ecn.at != at || bytes <= ecn.min.0 || packet.kind != Kind::Data {
+            return;
+        }
+        // Each packet has a draw of its own: what any two share would mark them together.
+        self.draws += 1;
+        if marks(ecn, bytes, draw(self.draw, self.draws)) {
+            self.marked += u64::from(!packet.has(MARKED));
+            packet.flags |= MARKED;
+        }
+    }
+}
+
 /// The `n`-th draw of a switch: uniform over 64 bits, and no two of them have anything in common.
 #[inline]
 pub(super) fn draw(switch: u64, n: u64) -> u64 {
@@ -72,7 +104,6 @@ pub(super) fn marks(ecn: &Ecn, bytes: u64, draw: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use railtwin_engine::packet::MarkAt;
     use railtwin_units::Bytes;
 
     use super::*;
