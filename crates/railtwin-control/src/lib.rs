@@ -1,10 +1,13 @@
 //! Decisions, pure and deterministic: the same state gives the same answer, on a simulated and on a live cluster.
 //!
+//! * [`controller`]: what every controller is: events in, actions out.
 //! * [`placement`]: which GPU each rank of a job gets.
 //! * [`paths`]: which path each queue pair takes, and by which source port.
 //! * [`te`]: Meta's traffic engineering: which uplink each flow of a leaf takes.
+pub mod controller;
 pub mod paths;
 pub mod placement;
 pub mod te;
 
+pub use controller::{Action, Controller, Decision, Event};
 pub use placement::{Place, PlacementError, PlacementPolicy, Placer};

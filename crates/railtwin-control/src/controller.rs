@@ -1,0 +1,165 @@
+//! What every controller is: events in, actions out, with the time as an argument.
+//!
+//! A controller is pure and deterministic: what it decides follows from the events that it was told of, in their order,
+//! and from the times that it was given. It reads no clock and no file, so the same one decides over a simulated
+//! fabric and over a real one; who carries events to it and its actions to devices is a mediator.
+use std::fmt;
+
+use railtwin_fabric::{DeviceId, HostId};
+use railtwin_units::SimTime;
+
+use crate::paths::JobId;
+use crate::te::{Change, LinkReport, WriteError};
+
+/// A connection that a job opened.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Opening<'a> {
+    /// The job.
+    pub job: JobId,
+    /// Its NIC that sends.
+    pub source: DeviceId,
+    /// Its NIC that receives.
+    pub target: DeviceId,
+    /// Backend ports of the source; queue pair `q` leaves by port `q mod ports`.
+    pub ports: u32,
+    /// Row of its first queue pair among all that were ever opened.
+    pub first: u32,
+    /// Numbers of its queue pairs at the target, which switches may hash.
+    pub numbers: &'a [u32],
+    /// Bytes that a step of the job sends over it.
+    pub bytes: f64,
+}
+
+/// What a controller is told.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event<'a> {
+    /// A link is up or down, as its switch told it.
+    Link(LinkReport),
+    /// Connections were opened.
+    Opened(&'a [Opening<'a>]),
+    /// A job is gone, with all its connections.
+    Closed(JobId),
+    /// What became of a write to a leaf.
+    Written {
+        /// The write.
+        change: Change,
+        /// Why it did not succeed; none where it did.
+        error: Option<&'a WriteError>,
+    },
+    /// A detector names a host.
+    Found(Finding),
+    /// A host works again.
+    Repaired(HostId),
+}
+
+/// A host that a detector holds for the cause of a fault.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Finding {
+    /// The host.
+    pub host: HostId,
+    /// The job that suffers.
+    pub job: JobId,
+    /// How sure the detector is, 0 to 1.
+    pub confidence: f64,
+    /// What is wrong, in the detector's word.
+    pub cause: &'static str,
+    /// Whether the job stands still by it, rather than being slow.
+    pub halts: bool,
+}
+
+/// What a controller wants done.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Action {
+    /// A queue pair, by its row, sends by another source port; none where it has no path any more.
+    Path {
+        /// Row of the queue pair.
+        queue_pair: u32,
+        /// The UDP source port.
+        source_port: Option<u16>,
+    },
+    /// A leaf's entry changes.
+    Entry(Change),
+    /// No job runs on a host from now on.
+    Isolate(HostId),
+    /// A spare takes a host's place in a job, and its ranks in their order.
+    Swap {
+        /// The job.
+        job: JobId,
+        /// The host that leaves it.
+        out: HostId,
+        /// The spare.
+        spare: HostId,
+    },
+    /// A job starts again from its latest valid checkpoint.
+    Restart(JobId),
+}
+
+impl Action {
+    /// The name in tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Path { .. } => "path",
+            Self::Entry(Change::Add(_)) => "entry-add",
+            Self::Entry(Change::Replace { .. }) => "entry-replace",
+            Self::Entry(Change::Remove(_)) => "entry-remove",
+            Self::Isolate(_) => "isolate",
+            Self::Swap { .. } => "swap",
+            Self::Restart(_) => "restart",
+        }
+    }
+}
+
+/// An action with its reason.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Decision {
+    /// What shall be done.
+    pub action: Action,
+    /// Why, in a word: as the table `actions` has it.
+    pub reason: &'static str,
+}
+
+/// Whoever decides.
+pub trait Controller: fmt::Debug + Send {
+    /// The name in tables.
+    fn name(&self) -> &'static str;
+
+    /// Takes in what it is told at `now`. Times never go back.
+    fn on_event(&mut self, now: SimTime, event: &Event<'_>);
+
+    /// Appends what it wants done, once all events of `now` are told.
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>);
+
+    /// When it is to be asked again though nothing happens; [`SimTime::NEVER`] if only events can move it. After
+    /// [`Controller::decide`] at `now` it is later than `now`.
+    fn next_time(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}
+
+/// When who plans does so again after something changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replan {
+    /// Never: what was planned stays, switches route around what is dead.
+    Never,
+    /// As soon as it is known.
+    AtOnce,
+    /// So long after it is known.
+    After(SimTime),
+    /// At the next whole multiple of a period.
+    Every(SimTime),
+}
+
+impl Replan {
+    /// When a change that becomes known at `now` is planned for; none where it never is.
+    pub fn time_for(self, now: SimTime) -> Option<SimTime> {
+        match self {
+            Self::Never => None,
+            Self::AtOnce => Some(now),
+            Self::After(time) => Some(now.saturating_add(time)),
+            Self::Every(period) => {
+                let period = period.ps().max(1);
+                Some(SimTime::from_ps((now.ps() / period + 1).saturating_mul(period)))
+            }
+        }
+    }
+}
