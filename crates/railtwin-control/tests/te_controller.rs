@@ -1,139 +1,172 @@
 //! Traffic engineering in time: what leaves hold lags what happens, and the lag is bounded.
-
 use proptest::prelude::*;
+use railtwin_control::controller::{Action, Controller, Decision, Event, Opening, Replan};
+use railtwin_control::paths::JobId;
 use railtwin_control::te::{
-    Applied, Demand, Engine, EngineOptions, LinkReport, MemoryDriver, Subject, Timing, TrafficEngineering,
-    TrafficMatrix,
+    Engine, EngineOptions, LeafEntries, LinkReport, Subject, TrafficEngineering, WriteError,
 };
 use railtwin_fabric::{Fabric, HostId, LinkId};
-use railtwin_routing::{NicPort, Prefixes};
+use railtwin_routing::Prefixes;
 use railtwin_testkit::fabrics;
-use railtwin_units::{Rate, SimTime};
+use railtwin_units::SimTime;
+
+const PERIOD: Replan = Replan::Every(SimTime::from_ns(30_000_000_000));
 
 fn fabric() -> Fabric {
     fabrics::leaves(fabrics::host(8, 1, 200), 4, 1, 8).build().expect("valid")
-}
-
-/// Host 0 to host 1, NIC by NIC.
-fn matrix(fabric: &Fabric) -> TrafficMatrix {
-    let demand = |nic| Demand {
-        source: NicPort { nic: fabric.nic(HostId(0), nic), port: 0 },
-        target: fabric.nic(HostId(1), nic),
-        rate: Rate::from_gbps(200),
-    };
-    (0..8).map(demand).collect()
 }
 
 fn at(seconds: f64) -> SimTime {
     SimTime::from_seconds(seconds)
 }
 
-fn parts(fabric: &Fabric) -> (TrafficEngineering<'_>, MemoryDriver) {
-    let prefixes = Prefixes::by_leaf_set(fabric);
-    let driver = MemoryDriver::new(prefixes.clone(), 100);
-    let engine = Engine::new(prefixes, EngineOptions::default());
-    (TrafficEngineering::new(fabric, engine, Timing::default()), driver)
+/// Host 0 to host 1, NIC by NIC.
+fn openings(fabric: &Fabric) -> Vec<Opening<'static>> {
+    let opening = |nic| Opening {
+        job: JobId(0),
+        source: fabric.nic(HostId(0), nic),
+        target: fabric.nic(HostId(1), nic),
+        ports: 1,
+        first: nic,
+        numbers: &[7],
+        bytes: 1e6,
+    };
+    (0..8).map(opening).collect()
+}
+
+/// A controller with leaves that take what it decides at once.
+struct Driven<'a> {
+    te: TrafficEngineering<'a>,
+    leaves: LeafEntries,
+    fabric: &'a Fabric,
+    silent: bool,
+}
+
+impl<'a> Driven<'a> {
+    fn new(fabric: &'a Fabric) -> Self {
+        let prefixes = Prefixes::by_leaf_set(fabric);
+        let leaves = LeafEntries::new(prefixes.clone(), 100);
+        let engine = Engine::new(prefixes, EngineOptions::default());
+        let mut te = TrafficEngineering::new(fabric, engine, PERIOD);
+        te.on_event(SimTime::ZERO, &Event::Opened(&openings(fabric)));
+        Self { te, leaves, fabric, silent: false }
+    }
+
+    /// Asks at `now` and carries out; how many writes were decided.
+    fn ask(&mut self, now: SimTime) -> usize {
+        let mut decisions = Vec::new();
+        self.te.decide(now, &mut decisions);
+        for Decision { action, .. } in &decisions {
+            let Action::Entry(change) = *action else { panic!("{action:?}") };
+            let leaf = self.fabric.target(change.entry().ingress);
+            let error = match self.silent {
+                true => Some(WriteError::NoAnswer { leaf }),
+                false => self.leaves.write(leaf, &change).err(),
+            };
+            self.te.on_event(now, &Event::Written { change, error: error.as_ref() });
+        }
+        decisions.len()
+    }
+
+    fn uses(&self, link: LinkId) -> usize {
+        self.leaves.table().iter().filter(|entry| entry.next == link).count()
+    }
+
+    fn report(&mut self, now: SimTime, link: LinkId, up: bool, version: u64) {
+        let report = LinkReport { time: now, subject: Subject::Cable(link.cable()), up, version };
+        self.te.on_event(now, &Event::Link(report));
+    }
 }
 
 #[test]
 fn a_fault_is_answered_at_the_next_run_and_not_before() {
     let fabric = fabric();
-    let matrix = matrix(&fabric);
-    let (mut te, mut driver) = parts(&fabric);
-    assert_eq!(te.next_tick(), SimTime::ZERO);
-    let tick = te.tick(SimTime::ZERO, &matrix, &mut driver);
-    assert!(tick.ran && tick.written.is_empty());
-    assert!(te.entries().is_empty(), "nothing is written before the delay is over");
-    assert_eq!(te.next_tick(), at(1.0));
-    let tick = te.tick(at(1.0), &matrix, &mut driver);
-    assert_eq!((tick.ran, tick.written[0].done.len()), (false, 8));
-    assert_eq!(te.next_tick(), at(30.0));
+    let mut driven = Driven::new(&fabric);
+    assert_eq!(driven.ask(SimTime::ZERO), 8);
+    assert_eq!(driven.te.next_time(), SimTime::NEVER, "nothing changed");
 
-    // At 7 s an uplink in use dies. Its entry stays until 31 s, and is for the leaf to ignore.
-    let uplink = te.entries().iter().next().expect("eight entries").next;
-    let report =
-        |up, version| LinkReport { time: at(7.0), subject: Subject::Cable(uplink.cable()), up, version };
-    assert_eq!(te.report(&report(false, 1)), Applied::Changed);
-    assert_eq!(te.next_run_after(at(7.0)), at(30.0));
-    let uses = |te: &TrafficEngineering<'_>, link: LinkId| {
-        te.entries().iter().filter(|entry| entry.next == link).count()
-    };
-    for seconds in [7.0, 29.9, 30.0, 30.9] {
-        te.tick(at(seconds), &matrix, &mut driver);
-        assert_eq!(uses(&te, uplink), 1, "at {seconds} s");
+    // At 7 s an uplink in use dies. Its entry stays until 30 s, and is for the leaf to ignore.
+    let uplink = driven.leaves.table().iter().next().expect("eight entries").next;
+    driven.report(at(7.0), uplink, false, 1);
+    assert_eq!(driven.te.next_time(), at(30.0));
+    for seconds in [7.0, 29.9] {
+        assert_eq!((driven.ask(at(seconds)), driven.uses(uplink)), (0, 1), "at {seconds} s");
     }
-    let tick = te.tick(at(31.0), &matrix, &mut driver);
-    assert_eq!((uses(&te, uplink), tick.written[0].done.len()), (0, 1), "one flow moves");
-    assert_eq!(driver.table(), te.entries());
+    assert_eq!((driven.ask(at(30.0)), driven.uses(uplink)), (1, 0), "one flow moves");
+    assert_eq!(driven.te.next_time(), SimTime::NEVER);
 
     // A job that ends takes its entries with it.
-    te.tick(at(60.0), &TrafficMatrix::default(), &mut driver);
-    te.tick(at(61.0), &TrafficMatrix::default(), &mut driver);
-    assert!(te.entries().is_empty() && te.placement().is_some_and(|placement| placement.flows.is_empty()));
+    driven.te.on_event(at(40.0), &Event::Closed(JobId(0)));
+    assert_eq!(driven.ask(at(60.0)), 8);
+    assert!(driven.leaves.table().is_empty());
+    assert!(driven.te.placement().is_some_and(|placement| placement.flows.is_empty()));
 }
 
 #[test]
-fn a_silent_leaf_is_written_in_the_next_period() {
+fn a_write_that_fails_is_due_again_in_the_next_period() {
     let fabric = fabric();
-    let matrix = matrix(&fabric);
-    let (mut te, mut driver) = parts(&fabric);
-    let leaf = fabric.target(fabric.access_link(fabric.nic(HostId(0), 0), 0).expect("cabled"));
-    driver.set_silent(leaf, true);
-    te.tick(at(0.0), &matrix, &mut driver);
-    assert_eq!(te.tick(at(1.0), &matrix, &mut driver).written[0].failed.len(), 8);
-    driver.set_silent(leaf, false);
-    te.tick(at(30.0), &matrix, &mut driver);
-    assert_eq!(te.tick(at(31.0), &matrix, &mut driver).written[0].done.len(), 8);
-
-    // A restart of the leaf is mended in the same way.
-    te.programmer().forget(&fabric, leaf);
-    te.tick(at(60.0), &matrix, &mut driver);
-    assert_eq!(te.tick(at(61.0), &matrix, &mut driver).written[0].done.len(), 8);
-}
-
-#[test]
-fn missed_runs_are_made_up_for_by_one() {
-    let fabric = fabric();
-    let (mut te, mut driver) = parts(&fabric);
-    let tick = te.tick(at(100.0), &matrix(&fabric), &mut driver);
-    assert!(tick.ran);
-    assert_eq!(tick.written.len(), 1, "the run of 90 s was due by 91 s");
-    assert_eq!(te.next_tick(), at(120.0));
-    let once = Timing { period: SimTime::ZERO, ..Timing::default() };
-    assert_eq!(once.next_run_after(SimTime::ZERO), SimTime::NEVER);
+    let mut driven = Driven::new(&fabric);
+    driven.silent = true;
+    assert_eq!(driven.ask(SimTime::ZERO), 8);
+    assert!(driven.leaves.table().is_empty());
+    assert_eq!(driven.te.next_time(), at(30.0));
+    driven.silent = false;
+    assert_eq!(driven.ask(at(30.0)), 8);
+    assert_eq!((driven.leaves.table().len(), driven.te.next_time()), (8, SimTime::NEVER));
 }
 
 proptest! {
-    /// Calling only when told to is as good as calling all the time.
+    /// Asking only when told to is as good as asking all the time, and each fault is answered within a period.
     #[test]
-    fn ticks_between_due_times_change_nothing(calls in prop::collection::vec(0u64..120_000, 0..20)) {
+    fn asking_between_due_times_changes_nothing(
+        calls in prop::collection::vec(0u64..120_000, 0..20),
+        faults in prop::collection::vec((1u64..100_000, 0u32..8, any::<bool>()), 0..6),
+    ) {
         let fabric = fabric();
-        let matrix = matrix(&fabric);
-        let end = at(120.0);
-        let run = |extra: &[u64]| {
-            let (mut te, mut driver) = parts(&fabric);
-            let mut extra: Vec<SimTime> = extra.iter().map(|&ms| SimTime::from_ns(ms * 1_000_000)).collect();
-            extra.sort_unstable();
-            let (mut extra, mut runs) = (extra.into_iter().peekable(), 0);
-            while te.next_tick() < end {
-                let due = te.next_tick();
-                while let Some(call) = extra.next_if(|&call| call < due) {
-                    prop_assert_eq!(te.tick(call, &matrix, &mut driver), Default::default());
+        let leaf = fabric.target(fabric.access_link(fabric.nic(HostId(0), 0), 0).expect("cabled"));
+        let uplinks: Vec<LinkId> = fabric
+            .neighbors(leaf)
+            .iter()
+            .filter(|(_, far)| fabric.place(*far).is_some())
+            .map(|&(link, _)| link)
+            .collect();
+        let mut faults = faults;
+        faults.sort_unstable();
+        let run = |calls: &[u64]| {
+            let mut driven = Driven::new(&fabric);
+            let ms = |ms: u64| SimTime::from_ns(ms * 1_000_000);
+            let mut calls: Vec<SimTime> = calls.iter().map(|&call| ms(call)).collect();
+            calls.sort_unstable();
+            let (mut writes, mut version, mut faults) = (driven.ask(SimTime::ZERO), 0, faults.iter().peekable());
+            let mut calls = calls.into_iter().peekable();
+            loop {
+                let fault = faults.peek().map_or(SimTime::NEVER, |fault| ms(fault.0));
+                let call = calls.peek().copied().unwrap_or(SimTime::NEVER);
+                let now = fault.min(call).min(driven.te.next_time());
+                if now == SimTime::NEVER {
+                    break;
                 }
-                runs += usize::from(te.tick(due, &matrix, &mut driver).ran);
+                while let Some(&(_, uplink, up)) = faults.next_if(|fault| ms(fault.0) == now) {
+                    version += 1;
+                    driven.report(now, uplinks[uplink as usize % uplinks.len()], up, version);
+                    prop_assert!(driven.te.next_time() <= now + SimTime::from_ns(30_000_000_000)
+                        || driven.te.next_time() == SimTime::NEVER);
+                }
+                while calls.next_if(|&call| call == now).is_some() {}
+                writes += driven.ask(now);
+                prop_assert!(driven.te.next_time() > now);
             }
-            prop_assert_eq!((runs, te.entries()), (4, driver.table()));
-            Ok(driver.writes())
+            Ok((writes, driven.leaves.table().clone()))
         };
         prop_assert_eq!(run(&calls)?, run(&[])?);
     }
 
     #[test]
-    fn the_next_run_is_later_by_at_most_a_period(first in 0u64..100, period in 1u64..100, now in 0u64..1000) {
-        let [first, period, now] = [first, period, now].map(SimTime::from_ps);
-        let timing = Timing { first, period, delay: SimTime::ZERO };
-        let next = timing.next_run_after(now);
-        prop_assert!(next > now && next.since(first).ps().is_multiple_of(period.ps()));
-        prop_assert!(next == first || next.since(now) <= period);
+    fn the_next_run_is_later_by_at_most_a_period(period in 1u64..100, now in 0u64..1000) {
+        let [period, now] = [period, now].map(SimTime::from_ps);
+        let next = Replan::Every(period).time_for(now).unwrap();
+        prop_assert!(next > now && next.ps().is_multiple_of(period.ps()) && next.since(now) <= period);
+        prop_assert_eq!(Replan::AtOnce.time_for(now), Some(now));
+        prop_assert_eq!(Replan::Never.time_for(now), None);
     }
 }

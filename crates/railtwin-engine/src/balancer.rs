@@ -83,8 +83,7 @@ pub struct Properties {
     pub reason: &'static str,
 }
 
-/// How often traffic engineering plans (Meta RoCE section 4.3.1).
-pub const TE_PERIOD: SimTime = SimTime::from_ns(30_000_000_000);
+pub use railtwin_control::te::controller::PERIOD as TE_PERIOD;
 
 impl Balancer {
     /// All that others go by.

@@ -2,12 +2,14 @@
 use std::sync::Arc;
 
 use railtwin_control::Place;
+pub use railtwin_control::controller::Replan;
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::Truth;
 use railtwin_routing::EcmpConfig;
 use railtwin_units::{SimTime, stream};
 
 use crate::balancer::Balancer;
+use crate::control_spec::ControlSpec;
 use crate::fault::{Fault, Impairment, Moment, RankFault, Reaction, Transport, timeline};
 use crate::graph::WorkGraph;
 use crate::packet::PacketCase;
@@ -44,33 +46,6 @@ railtwin_units::choice! {
         RoundRobin = "round-robin",
         /// A part of every message to each: as many acknowledgements for it as queue pairs.
         Split = "split",
-    }
-}
-
-/// When who planned paths plans again after a fault or a repair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Replan {
-    /// Never: what was planned stays, switches route around what is dead.
-    Never,
-    /// As soon as routes have converged.
-    AtOnce,
-    /// So long after routes have converged.
-    After(SimTime),
-    /// At the next whole multiple of a period.
-    Every(SimTime),
-}
-
-impl Replan {
-    /// When who planned paths plans again after routes changed at `now`; none where it never does, or did so at once.
-    pub fn after(self, now: SimTime) -> Option<SimTime> {
-        match self {
-            Self::Never | Self::AtOnce => None,
-            Self::After(time) => Some(now.saturating_add(time)),
-            Self::Every(period) => {
-                let next = (now.ps() / period.ps().max(1) + 1).saturating_mul(period.ps().max(1));
-                Some(SimTime::from_ps(next))
-            }
-        }
     }
 }
 
@@ -111,6 +86,8 @@ pub struct RoutingCase {
     pub replan: Replan,
     /// Whether messages for another rail first cross NVLink to its GPU (NCCL's PXN).
     pub pxn: bool,
+    /// How decisions of controllers take effect.
+    pub control: ControlSpec,
 }
 
 impl Default for RoutingCase {

@@ -4,16 +4,16 @@ use std::sync::OnceLock;
 
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{
-    DestinationOrder, EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing,
-    Selection, nic_ip, roce_source_port,
+    DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Selection,
+    nic_ip, roce_source_port,
 };
 use railtwin_units::stream;
 use rayon::prelude::*;
 
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
+use crate::mediator::{self, Connected, Programmed};
 use crate::opened::Draw;
-use crate::plan::{self, SteeredPorts};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
 const ADAPTIVE_PARTS: u32 = 64;
@@ -39,7 +39,7 @@ pub struct Connection {
     pub bytes: f64,
 }
 
-/// What decides paths at one moment.
+/// What decides paths once nothing is on its way any more.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// Links that switches and hosts route around.
@@ -112,6 +112,8 @@ impl ChosenPaths {
 pub struct Chooser<'a> {
     fabric: &'a Fabric,
     case: &'a RoutingCase,
+    /// As the replicate drew it, before the balancer adds to what is hashed.
+    drawn: EcmpConfig,
     ecmp: EcmpConfig,
     draw: u64,
     connections: Vec<Connection>,
@@ -126,15 +128,13 @@ impl<'a> Chooser<'a> {
     pub fn new(
         fabric: &'a Fabric,
         case: &'a RoutingCase,
-        Draw { draw, mut ecmp }: Draw,
+        Draw { draw, ecmp: drawn }: Draw,
         connections: Vec<Connection>,
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
-        if case.balancer.properties().hashes_target {
-            ecmp.spec = ecmp.spec.with_fields(ecmp.spec.fields | Fields::TARGET_QP);
-        }
+        let ecmp = mediator::ecmp_of(case.balancer, drawn);
         let (whole, order) = (OnceLock::new(), OnceLock::new());
-        Self { fabric, case, ecmp, draw, connections, queue_pairs, whole, order }
+        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, whole, order }
     }
 
     /// The tables of the fabric without faults.
@@ -142,62 +142,45 @@ impl<'a> Chooser<'a> {
         self.whole.get_or_init(|| Forwarding::new(self.fabric, &LinkMask::none(self.fabric)))
     }
 
-    /// The paths of all queue pairs.
-    pub fn choose(&self, view: View<'_>) -> ChosenPaths {
-        self.choose_and_tell(view).0
+    /// What controllers tell for these connections once they know the dead links of `planned`.
+    pub fn settled(&self, planned: &LinkMask) -> Programmed {
+        let connected = Connected { connections: &self.connections, numbers: self.queue_pairs };
+        let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
+        mediator::settled(self.fabric, &routing, connected, self.draw, planned)
     }
 
-    /// The same, and the source ports that hosts or a controller planned, where they do.
-    pub fn choose_and_tell(&self, view: View<'_>) -> (ChosenPaths, Option<SteeredPorts>) {
-        let forwarding = Forwarding::new(self.fabric, view.mask);
+    /// The paths of all queue pairs in the state that a view describes.
+    pub fn choose(&self, view: View<'_>) -> ChosenPaths {
+        self.choose_by(view.mask, &self.settled(view.planned))
+    }
+
+    /// The same with what hosts and leaves were told.
+    pub fn choose_by(&self, mask: &LinkMask, programmed: &Programmed) -> ChosenPaths {
+        let forwarding = Forwarding::new(self.fabric, mask);
         let mut routing = Routing::new(self.fabric, &forwarding, &self.ecmp);
         if self.case.resilient {
             routing = routing.with_resilience(self.whole());
         }
-        let chosen = match self.case.balancer {
+        match self.case.balancer {
             Balancer::Ecmp | Balancer::EEcmp | Balancer::MultipathEcn => self.routed(&routing, None),
             Balancer::Pinned => self.routed(&routing.with_selection(Selection::Slice, self.whole()), None),
             Balancer::DModK => {
                 let order = self.order.get_or_init(|| DestinationOrder::new(self.fabric, self.whole()));
                 self.routed(&routing.with_selection(Selection::DModK(order), self.whole()), None)
             }
-            Balancer::Disjoint => {
-                let ports = self.disjoint(&routing, view);
-                return (self.routed(&routing, Some(&ports)), Some(ports));
-            }
-            Balancer::C4p => {
-                let whole = self.case.resilient.then(|| self.whole());
-                let (connections, numbers) = (&self.connections, self.queue_pairs);
-                let ports =
-                    plan::least_used(self.fabric, self.ecmp, connections, numbers, view.planned, whole);
-                return (self.routed(&routing, Some(&ports)), Some(ports));
-            }
+            Balancer::Disjoint | Balancer::C4p => self.routed(&routing, Some(programmed)),
             Balancer::Te => {
-                let entries = plan::entries(self.fabric, &self.connections, view.planned);
-                self.routed(&routing.with_selection(Selection::Entries(&entries), self.whole()), None)
+                let entries = Selection::Entries(programmed.entries());
+                self.routed(&routing.with_selection(entries, self.whole()), None)
             }
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),
             Balancer::Adaptive => self.adaptive(&routing),
-        };
-        (chosen, None)
-    }
-
-    fn disjoint(&self, routing: &Routing<'_>, view: View<'_>) -> SteeredPorts {
-        let (connections, numbers) = (&self.connections, self.queue_pairs);
-        if view.planned == view.mask {
-            return plan::disjoint(routing, connections, numbers, self.draw);
         }
-        let known = Forwarding::new(self.fabric, view.planned);
-        let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
-        if self.case.resilient {
-            routing = routing.with_resilience(self.whole());
-        }
-        plan::disjoint(&routing, connections, numbers, self.draw)
     }
 
     /// One path each, as switches choose for the packets of a queue pair.
-    fn routed(&self, routing: &Routing<'_>, ports: Option<&SteeredPorts>) -> ChosenPaths {
+    fn routed(&self, routing: &Routing<'_>, ports: Option<&Programmed>) -> ChosenPaths {
         self.in_parallel(|connection, queue_pair, out| {
             let source_port = ports
                 .and_then(|ports| ports.port(connection.first + queue_pair))

@@ -6,21 +6,24 @@
 //! * [`no_way`]: what the fabric has no way for.
 //! * [`extent`]: how many rows that makes, counted before it is done.
 //! * [`balancer`]: who picks paths, and what others go by; [`choose`]: the path of every queue pair.
-//! * [`plan`]: what hosts and controllers plan for it.
+//! * [`mediator`]: events to controllers, and their actions to hosts and leaves; [`plan`]: what hosts plan by themselves.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
-//! * [`case`]: one fully resolved input, [`routing_spec`] how a scenario says its part; [`run_log`]: what an engine hands back.
+//! * [`routing_spec`], [`control_spec`]: how a scenario says its part of a case.
+//! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod balancer;
 pub mod bundles;
 pub mod case;
 pub mod choose;
+pub mod control_spec;
 pub mod edge_rates;
 pub mod extent;
 pub mod fault;
 pub mod graph;
 pub mod lower;
+pub mod mediator;
 pub mod no_way;
 pub mod opened;
 pub mod packet;
@@ -33,6 +36,7 @@ pub mod run_log;
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
+pub use control_spec::ControlSpec;
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{
@@ -40,6 +44,7 @@ pub use fault::{
     Ways,
 };
 pub use graph::{JobGraph, WorkGraph};
+pub use mediator::{ActionRow, Mediator, Programmed};
 pub use no_way::{NoWay, Relay};
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;

@@ -8,8 +8,10 @@ use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape, shape_o
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter};
-use crate::case::{Case, Pace, Replan};
+use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
+use crate::fault::Moment;
+use crate::mediator::{Connected, Mediator, Programmed};
 use crate::opened::{Draw, Opened};
 use crate::path_sink::PathSink;
 
@@ -236,10 +238,29 @@ impl<'a> Lowering<'a> {
         &self.queue_pairs
     }
 
-    /// The path of every queue pair by what hosts, switches and planners know.
-    pub fn paths(&self, view: View<'_>) -> ChosenPaths {
+    fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
-        Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs).choose(view)
+        Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
+    }
+
+    /// The mediator of a run of this replicate, at time zero.
+    pub fn mediator<'m>(&self, moments: &'m [Moment]) -> Mediator<'m>
+    where
+        'a: 'm,
+    {
+        let routing = RoutingCase { ecmp: self.draw.ecmp, ..self.case.routing };
+        let connected = Connected { connections: &self.connections, numbers: &self.queue_pairs };
+        Mediator::new(&self.case.fabric, &routing, connected, self.draw.draw, moments)
+    }
+
+    /// The path of every queue pair in the state that a view describes.
+    pub fn paths(&self, view: View<'_>) -> ChosenPaths {
+        self.chooser().choose(view)
+    }
+
+    /// The path of every queue pair by what switches know and hosts and leaves were told.
+    pub fn paths_by(&self, mask: &LinkMask, programmed: &Programmed) -> ChosenPaths {
+        self.chooser().choose_by(mask, programmed)
     }
 
     /// All patterns on links, under a mask of dead links; `flows` also returns every queue pair's path. What is
@@ -252,14 +273,18 @@ impl<'a> Lowering<'a> {
 
     /// The same where hosts and switches know more than who planned.
     pub fn table_of(&self, view: View<'_>, flows: bool) -> (BundleTable, Vec<FlowPath>) {
-        let chosen = self.paths(view);
+        self.table_on(&self.paths(view), flows)
+    }
+
+    /// All patterns on given paths; `flows` also returns every queue pair's.
+    pub fn table_on(&self, chosen: &ChosenPaths, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let dynamic = self.case.routing.is_dynamic();
         let by_class = self.case.pace == Pace::Class && !dynamic;
         // Joined pattern by pattern, so that the bundles of all are never held together.
         let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())
             .into_par_iter()
             .map(|pattern| {
-                let (table, paths) = self.pattern(pattern, &chosen, dynamic, flows);
+                let (table, paths) = self.pattern(pattern, chosen, dynamic, flows);
                 (if by_class { table.by_class() } else { table }, paths)
             })
             .collect();

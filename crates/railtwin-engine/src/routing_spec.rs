@@ -5,6 +5,7 @@ use railtwin_units::{Bytes, SimTime};
 
 use crate::balancer::{Balancer, TE_PERIOD};
 use crate::case::{Posting, RoutingCase, SlotOrder, Split};
+use crate::control_spec::ControlSpec;
 
 railtwin_units::section! {
     /// How traffic finds its way.
@@ -80,6 +81,7 @@ impl From<&RoutingSpec> for RoutingCase {
             resilient: spec.resilient,
             replan: spec.replan(),
             pxn: spec.pxn,
+            control: ControlSpec::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
+use crate::mediator::ActionRow;
 use crate::packet_log::PacketLog;
 
 /// Start and end of every operation, by operation id; [`SimTime::NEVER`] where it did not happen.
@@ -119,6 +120,8 @@ pub struct RunLog {
     pub pattern_bytes: Vec<f64>,
     /// Faults that acted and what they did to jobs, in order.
     pub incidents: Vec<Incident>,
+    /// What controllers decided, in order.
+    pub actions: Vec<ActionRow>,
     /// Work done over time, where it was asked for.
     pub throughput: Option<Throughput>,
     /// What packets left behind, where the engine moves packets.

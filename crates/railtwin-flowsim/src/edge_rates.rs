@@ -1,10 +1,10 @@
 //! What each queue pair carries and could carry in the state that the network is in at one moment.
 use std::collections::BTreeSet;
 
-use railtwin_engine::choose::{ChosenPaths, View};
-use railtwin_engine::fault::{Aftermath, Change, Known};
+use railtwin_engine::choose::ChosenPaths;
+use railtwin_engine::fault::{Change, Known};
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{BundleTable, Case, EdgeRates};
+use railtwin_engine::{BundleTable, Case, EdgeRates, Programmed};
 use railtwin_fabric::{LinkId, PortRole};
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
@@ -14,18 +14,19 @@ use crate::component::{Profile, RateBook};
 use crate::engine::FlowEngine;
 
 /// Plays faults up to and with `at`: what is known then, and what links carry.
-fn state(case: &Case, lowering: &Lowering<'_>, replicate: u32, at: SimTime) -> (Known, Vec<f64>) {
+fn state(
+    case: &Case,
+    lowering: &Lowering<'_>,
+    replicate: u32,
+    at: SimTime,
+) -> ((Known, Programmed), Vec<f64>) {
     let fabric = &*case.fabric;
     let capacity = |link: u32| case.data_rate(LinkId(link));
     let mut capacities: Vec<f64> = (0..fabric.link_count() as u32).map(capacity).collect();
     let moments = case.timeline(replicate);
-    let mut aftermath = Aftermath::new(fabric, &moments, case.routing.replan);
-    while let Some(now) = aftermath.next_time().filter(|now| *now <= at) {
-        let news = aftermath.pass(now);
-        if news.learnt && news.due {
-            // Here a change in the moment of a plan asks for another one.
-            aftermath.plan_after(now);
-        }
+    let mut mediator = lowering.mediator(&moments);
+    while let Some(now) = mediator.next_time().filter(|now| *now <= at) {
+        let news = mediator.pass(now);
         for moment in news.moments {
             let (cable, ways, dead) = match moment.change {
                 Change::Dies(cable, ways) => (cable, ways, true),
@@ -41,7 +42,7 @@ fn state(case: &Case, lowering: &Lowering<'_>, replicate: u32, at: SimTime) -> (
     for link in case.impairments.iter().map(|ill| ill.link).collect::<BTreeSet<_>>() {
         capacities[link.index()] *= ailing.share(link, at);
     }
-    (aftermath.into_known(), capacities)
+    (mediator.into_state(), capacities)
 }
 
 /// Seconds for each byte of the operation, by bundle of a pattern's own shape.
@@ -68,10 +69,9 @@ impl FlowEngine {
     /// with the same rate.
     pub fn edge_rates(&self, case: &Case, replicate: u32, at: SimTime) -> EdgeRates {
         let lowering = Lowering::new(case, replicate);
-        let (known, capacities) = state(case, &lowering, replicate, at);
-        let view = View { mask: &known.routed, planned: &known.planned };
-        let (table, _) = lowering.table_of(view, false);
-        let chosen = lowering.paths(view);
+        let ((known, programmed), capacities) = state(case, &lowering, replicate, at);
+        let chosen = lowering.paths_by(&known.routed, &programmed);
+        let (table, _) = lowering.table_on(&chosen, false);
         let mut book = RateBook::new(&capacities, table.patterns(), false);
         let mut out = EdgeRates { at, pattern_start: vec![0], row_start: vec![0], ..EdgeRates::default() };
         out.link_start.push(0);

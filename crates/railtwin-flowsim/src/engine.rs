@@ -1,10 +1,9 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
-use railtwin_engine::choose::View as Paths;
-use railtwin_engine::fault::{Aftermath, Change, Known, Moment, black_hole};
+use railtwin_engine::fault::{Change, Known, Moment, black_hole};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
-    BundleTable, CableState, Case, Engine, Incident, IncidentKind, RankFault, Replan, RunLog, Transport,
-    WorkGraph,
+    BundleTable, CableState, Case, Engine, Incident, IncidentKind, Mediator, Programmed, RankFault, RunLog,
+    Transport, WorkGraph,
 };
 use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_units::SimTime;
@@ -60,7 +59,7 @@ impl Engine for FlowEngine {
         let mut lowering = Lowering::new(case, replicate);
         let moments = case.timeline(replicate);
         let outside = Outside {
-            aftermath: Aftermath::new(&case.fabric, &moments, case.routing.replan),
+            mediator: lowering.mediator(&moments),
             transport: case.transport,
             window: Window::of(case),
             throughput: case.throughput,
@@ -68,15 +67,15 @@ impl Engine for FlowEngine {
             rank_faults: case.rank_faults.clone(),
         };
         lowering.delay_links(SimTime::ZERO);
-        let table = table_of(outside.aftermath.known(), &lowering);
+        let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
         let links = 0..case.fabric.link_count() as u32;
         let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
         let network = Network { fabric: &case.fabric, healthy };
-        let mut log = self.work_off(&network, table, &case.work, outside, |known, delayed| {
+        let mut log = self.work_off(&network, table, &case.work, outside, |mediator, delayed| {
             if let Some(now) = delayed {
                 lowering.delay_links(now);
             }
-            table_of(known, &lowering)
+            table_of(mediator.known(), mediator.programmed(), &lowering)
         });
         for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
             *bytes = case.on_the_wire(link, *bytes);
@@ -96,7 +95,7 @@ struct Network<'a> {
 /// What comes from outside while work goes on.
 #[derive(Debug)]
 struct Outside<'a> {
-    aftermath: Aftermath<'a>,
+    mediator: Mediator<'a>,
     transport: Transport,
     window: Window,
     throughput: Option<SimTime>,
@@ -105,12 +104,12 @@ struct Outside<'a> {
 }
 
 /// The bundles on the paths that follow from what is known.
-fn table_of(known: &Known, lowering: &Lowering<'_>) -> BundleTable {
-    let routed = lowering.table_of(Paths { mask: &known.routed, planned: &known.planned }, false).0;
+fn table_of(known: &Known, programmed: &Programmed, lowering: &Lowering<'_>) -> BundleTable {
+    let routed = lowering.table_on(&lowering.paths_by(&known.routed, programmed), false).0;
     if known.routed == known.bridged {
         return routed;
     }
-    let (bridged, flows) = lowering.table_of(Paths { mask: &known.bridged, planned: &known.planned }, true);
+    let (bridged, flows) = lowering.table_on(&lowering.paths_by(&known.bridged, programmed), true);
     let lost = |link| known.routed.is_down(link) && !known.bridged.is_down(link);
     let caught = black_hole::bridged(&bridged, &flows, &lost);
     black_hole::join(&routed, &bridged, &caught)
@@ -125,7 +124,7 @@ impl FlowEngine {
     pub fn run_table(&self, fabric: &Fabric, table: BundleTable, work: &WorkGraph) -> RunLog {
         assert!(table.patterns() >= work.patterns, "every pattern of the work needs its bundles");
         let quiet = Outside {
-            aftermath: Aftermath::new(fabric, &[], Replan::Never),
+            mediator: Mediator::quiet(fabric),
             transport: Transport::default(),
             window: Window::none(),
             throughput: None,
@@ -137,7 +136,7 @@ impl FlowEngine {
         self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
     }
 
-    /// The loop. `routes` is asked where paths change, with what is known and the time itself where delays of links
+    /// The loop. `routes` is asked where paths change, with what is known and told and the time itself where delays of links
     /// changed; it returns the table of paths. `table` is that of time zero.
     fn work_off(
         &self,
@@ -145,7 +144,7 @@ impl FlowEngine {
         table: BundleTable,
         work: &WorkGraph,
         mut outside: Outside<'_>,
-        mut routes: impl FnMut(&Known, Option<SimTime>) -> BundleTable,
+        mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> BundleTable,
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
@@ -163,8 +162,8 @@ impl FlowEngine {
         flight.solve(now);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
-            let (aftermath, ailing) = (outside.aftermath.next_time(), outside.ailing.next_time());
-            let all = [next, aftermath, ailing, waiting.next_time()];
+            let (mediator, ailing) = (outside.mediator.next_time(), outside.ailing.next_time());
+            let all = [next, mediator, ailing, waiting.next_time()];
             let Some(soonest) = all.into_iter().flatten().min() else {
                 break;
             };
@@ -178,7 +177,7 @@ impl FlowEngine {
                 break;
             }
             now = soonest;
-            let news = outside.aftermath.pass(now);
+            let news = outside.mediator.pass(now);
             for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
@@ -187,11 +186,8 @@ impl FlowEngine {
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
-            if delayed.is_some() && !news.due {
-                outside.aftermath.plan_after(now);
-            }
-            if news.reroutes() || delayed.is_some() {
-                flight.reroute(now, routes(outside.aftermath.known(), delayed));
+            if news.reroutes || delayed.is_some() {
+                flight.reroute(now, routes(&outside.mediator, delayed));
                 waiting.paths_changed();
             }
             flight.advance(now, &mut order);
@@ -203,6 +199,7 @@ impl FlowEngine {
         order.finish(&mut log);
         log.counted_until = if log.unfinished > 0 { now.max(log.end) } else { log.end };
         flight.finish(now, work, &mut log);
+        log.actions = outside.mediator.into_actions();
         log
     }
 }

@@ -1,11 +1,10 @@
 //! The engine: from a case to devices, and back to a log.
-use railtwin_engine::choose::View as Paths;
 use std::collections::BTreeSet;
 
-use railtwin_engine::fault::{Aftermath, Change, Known, Moment};
+use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
-use railtwin_engine::{Case, Engine, RunLog};
+use railtwin_engine::{ActionRow, Case, Engine, Mediator, RunLog};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
@@ -61,33 +60,40 @@ impl Controlled for Run<'_> {
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
         let mut network = Network::new(case, ends.collect(), threads);
         let moments = case.timeline(replicate);
-        learn(case, &moments, &lowering, &mut network);
+        let actions = learn(case, &moments, &lowering, &mut network);
         let shared = Shared { broken: broken(&moments), ..shared(case, &network, &program, &lowering) };
         let changes = Changes::new(case, &network, &moments);
         let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
         let done = machine.run(&shared, &changes);
-        log::write(&shared, &moments, done)
+        let mut log = log::write(&shared, &moments, done);
+        // What would be decided after the end is decided no more.
+        let until = log.counted();
+        log.actions = actions.into_iter().take_while(|action| action.decided <= until).collect();
+        log
     }
 }
 
-/// Adds the routes that follow from all moments of the case's faults to the network.
-fn learn(case: &Case, moments: &[Moment], lowering: &Lowering<'_>, network: &mut Network<'_>) {
-    let mut learn = |at: SimTime, known: &Known| {
-        let paths = lowering.paths(Paths { mask: &known.routed, planned: &known.planned });
-        network.learn(at, &paths, Forwarding::new(&case.fabric, &known.routed));
+/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, to the
+/// network. Returns what controllers decided.
+fn learn(
+    case: &Case,
+    moments: &[Moment],
+    lowering: &Lowering<'_>,
+    network: &mut Network<'_>,
+) -> Vec<ActionRow> {
+    let mut learn = |at: SimTime, mediator: &Mediator<'_>| {
+        let routed = &mediator.known().routed;
+        let paths = lowering.paths_by(routed, mediator.programmed());
+        network.learn(at, &paths, Forwarding::new(&case.fabric, routed));
     };
-    let mut aftermath = Aftermath::new(&case.fabric, moments, case.routing.replan);
-    learn(SimTime::ZERO, aftermath.known());
-    while let Some(at) = aftermath.next_time() {
-        let news = aftermath.pass(at);
-        if news.learnt && news.due {
-            // Here a change in the moment of a plan asks for another one.
-            aftermath.plan_after(at);
-        }
-        if news.reroutes() {
-            learn(at, aftermath.known());
+    let mut mediator = lowering.mediator(moments);
+    learn(SimTime::ZERO, &mediator);
+    while let Some(at) = mediator.next_time() {
+        if mediator.pass(at).reroutes {
+            learn(at, &mediator);
         }
     }
+    mediator.into_actions()
 }
 
 /// From when a cable dies until all carry and paths use them again.

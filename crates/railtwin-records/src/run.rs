@@ -113,6 +113,26 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "actions",
+        row: "one decision of a controller that took effect, or was to",
+        columns: &[
+            ("decided_ps", "u64", "when it was decided"),
+            ("effective_ps", "u64", "when it takes effect; the largest number where it never does"),
+            ("controller", "text", "who decided"),
+            ("action", "text", "path, entry-add, entry-replace, entry-remove, isolate, swap, restart"),
+            ("reason", "text", "why"),
+            ("job", "text", "job that it concerns; empty where it is none's"),
+            (
+                "subject",
+                "text",
+                "what it acts on: a queue pair, an ingress port and prefix of a leaf, a host",
+            ),
+            ("before", "text", "what it was; empty where nothing was"),
+            ("after", "text", "what it is then; empty where nothing is"),
+            ("moved", "u32", "queue pairs, entries or ranks that it moved"),
+        ],
+    },
+    TableDoc {
         name: "throughput",
         row: "one job in one bucket of time; there where `[run] throughput` asks for it",
         columns: &[

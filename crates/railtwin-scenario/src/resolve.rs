@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use railtwin_control::Placer;
-use railtwin_engine::{Case, NoWay, Pace, Relay, WorkGraph};
+use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph};
 
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
@@ -124,7 +124,7 @@ impl Scenario {
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
-            routing: (&self.routing).into(),
+            routing: RoutingCase { control: self.control, ..(&self.routing).into() },
             pace: self.pace(),
             wire_share,
             faults: troubles.faults,

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::packet::Packets;
-use railtwin_engine::{Pace, Reaction, RoutingSpec, Transport};
+use railtwin_engine::{ControlSpec, Pace, Reaction, RoutingSpec, Transport};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, Table, joined, key, whole};
 use serde::Serialize;
@@ -40,6 +40,9 @@ railtwin_units::section! {
         pub fabric: FabricSpec,
         /// How traffic finds its way.
         pub routing: RoutingSpec = RoutingSpec::default(),
+        /// How controllers hear of what happens, and how their decisions take effect.
+        #[key(sparse)]
+        pub control: ControlSpec = ControlSpec::default(),
         /// The jobs.
         pub jobs as "job": Vec<JobSpec> = Vec::new(),
         /// Limits inside a host.
@@ -93,6 +96,7 @@ impl Scenario {
             run: RunSpec::default(),
             fabric,
             routing: RoutingSpec::default(),
+            control: ControlSpec::default(),
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),

@@ -2,10 +2,9 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::balancer::BySwitch;
-use railtwin_engine::choose::{Chooser, Connection, View};
+use railtwin_engine::choose::{Chooser, Connection};
 use railtwin_engine::opened::{Draw, Opened};
-use railtwin_engine::plan::SteeredPorts;
-use railtwin_engine::{Balancer, Case, Replan};
+use railtwin_engine::{Balancer, Case, Programmed, Replan};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::LinkMask;
 
@@ -69,7 +68,8 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
     let none = LinkMask::none(fabric);
     // As of tables that are made from the start on.
     let planned = if case.routing.replan == Replan::Never { &none } else { down };
-    let (chosen, steered) = chooser.choose_and_tell(View { mask: down, planned });
+    let programmed = chooser.settled(planned);
+    let chosen = chooser.choose_by(down, &programmed);
     let mut all = Vec::with_capacity(numbers.len());
     for (row, connection) in (0..).zip(&connections) {
         let mut busy = BTreeMap::new();
@@ -83,7 +83,7 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
             let reason = match path.links {
                 [] => "stranded",
                 _ if port != own => "bond",
-                links => reason(case.routing.balancer, steered.as_ref(), queue_pair, links, &busy),
+                links => reason(case.routing.balancer, &programmed, queue_pair, links, &busy),
             };
             between(path.links).iter().for_each(|&link| *busy.entry(link).or_insert(0) += 1);
             all.push(QueuePair {
@@ -114,19 +114,16 @@ fn between(links: &[LinkId]) -> &[LinkId] {
 
 fn reason(
     balancer: Balancer,
-    steered: Option<&SteeredPorts>,
+    programmed: &Programmed,
     queue_pair: u32,
     links: &[LinkId],
     busy: &BTreeMap<LinkId, u32>,
 ) -> &'static str {
     let properties = balancer.properties();
-    match steered.and_then(|steered| steered.reason(queue_pair)) {
-        Some(reason) => reason.name(),
-        None if properties.is_disjoint && between(links).iter().any(|link| busy.contains_key(link)) => {
-            "shared"
-        }
-        None => properties.reason,
+    if properties.is_disjoint && between(links).iter().any(|link| busy.contains_key(link)) {
+        return "shared";
     }
+    programmed.reason(queue_pair).unwrap_or(properties.reason)
 }
 
 #[cfg(test)]

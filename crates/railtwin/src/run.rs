@@ -182,6 +182,7 @@ impl Run {
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
+            tables::actions(case, log),
         ];
         if !case.truths.is_empty() {
             all.push(railtwin_records::finding_tables::faults(&case.truths));

@@ -1,6 +1,6 @@
 //! The tables of a run folder, from a simulation.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{Case, Incident, IncidentKind, RunLog};
+use railtwin_engine::{ActionRow, Case, Incident, IncidentKind, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId, PortRole};
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
@@ -189,6 +189,29 @@ pub fn incidents(case: &Case, log: &RunLog) -> Table {
             Column::coded("job", log.incidents.iter().map(job)),
             Column::coded("device", devices.iter().map(String::as_str)),
             Column::coded("kind", log.incidents.iter().map(|incident| incident.kind.name())),
+        ],
+    )
+}
+
+/// What controllers decided, in the order in which they did.
+pub fn actions(case: &Case, log: &RunLog) -> Table {
+    let all = &log.actions;
+    let told: Vec<[String; 3]> = all.iter().map(|action| action.told(&case.fabric)).collect();
+    let column = |at: usize| told.iter().map(move |told| told[at].as_str());
+    let job = |action: &ActionRow| action.job.map_or("", |job| case.work.jobs[job as usize].name.as_str());
+    Table::new(
+        "actions",
+        vec![
+            Column::u64("decided_ps", all.iter().map(|action| action.decided.ps()).collect()),
+            Column::u64("effective_ps", all.iter().map(|action| action.effective.ps()).collect()),
+            Column::coded("controller", all.iter().map(|action| action.controller)),
+            Column::coded("action", all.iter().map(|action| action.action.name())),
+            Column::coded("reason", all.iter().map(|action| action.reason)),
+            Column::coded("job", all.iter().map(job)),
+            Column::coded("subject", column(0)),
+            Column::coded("before", column(1)),
+            Column::coded("after", column(2)),
+            Column::u32("moved", all.iter().map(|action| action.moved).collect()),
         ],
     )
 }

@@ -55,6 +55,11 @@ fn bases() -> Vec<String> {
              [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
         ),
         format!(
+            "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"te\"\nreplan = \"once\"\n\
+             [control]\nreport = \"1 us\"\nprogramming = \"2 us\"\nentries = 2\n\
+             [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
+        ),
+        format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\n[[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\n\
              kind = \"down\"\n"
         ),

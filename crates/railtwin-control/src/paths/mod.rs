@@ -1,5 +1,6 @@
 //! Path allocation: which path each queue pair takes, and the UDP source port that makes the switches take it.
 //!
+//! * [`C4p`]: the controller of all jobs' queue pairs.
 //! * [`PathAllocator`]: all jobs' queue pairs over least-used links, left port to left port (C4P, C4 section III-B).
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
 //! * [`HostAgent`]: the same without a controller, from the host's own leaves (HPN section 6.1).
@@ -29,6 +30,7 @@
 //! The model page is `docs/models/path-allocation.md`.
 mod allocator;
 mod assignment;
+mod c4p;
 mod catalogue;
 mod dag;
 mod flow;
@@ -42,6 +44,7 @@ mod search;
 
 pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
+pub use c4p::C4p;
 pub use host_agent::{Connection, HostAgent, LeafTables, Refreshed};
 pub use load_balance::{LoadBalance, LoadBalanceError};
 pub use outstanding::{LeastOutstanding, TooManyCompleted};

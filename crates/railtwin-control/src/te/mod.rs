@@ -5,8 +5,8 @@
 //! * [`matrix`]: who wants to send how much to whom.
 //! * [`engine`]: constrained shortest path first, largest flow first; then flows are moved
 //!   aside where a link is too full.
-//! * [`programmer`]: what to write so that the leaves hold what is intended, and again if a write fails.
-//! * [`controller`]: all of it every period, 30 s by default; time is an argument.
+//! * [`changes`]: what to write so that the leaves hold what is intended.
+//! * [`controller`]: all of it in its period; writes that fail are due again in the next.
 //! * [`zone`]: which flows get entries at all.
 //!
 //! Between two runs, and for flows without an entry, routes of BGP and the hash of ECMP decide.
@@ -31,21 +31,21 @@
 //! ```
 //!
 //! The model page is `docs/models/traffic-engineering.md`.
+pub mod changes;
 pub mod collector;
 pub mod controller;
 pub mod engine;
 mod flows;
 pub mod matrix;
 pub mod outcome;
-pub mod programmer;
 mod repair;
 mod spread;
 pub mod zone;
 
+pub use changes::{Change, LeafEntries, WriteError, changes};
 pub use collector::{Applied, Collector, LinkReport, Subject};
-pub use controller::{Tick, Timing, TrafficEngineering};
+pub use controller::TrafficEngineering;
 pub use engine::{Engine, EngineOptions};
 pub use matrix::{Demand, MatrixError, TrafficMatrix};
 pub use outcome::{FlowPlacement, PlacedFlow};
-pub use programmer::{Change, Driver, MemoryDriver, Programmed, Programmer, WriteError, changes};
 pub use zone::{Scheme, ZonePolicy};

@@ -1,35 +1,23 @@
-//! What switches, hosts and planners know of dead links at one time.
+//! What switches and hosts know of dead links at one time.
 use railtwin_fabric::Fabric;
 use railtwin_routing::LinkMask;
 
 use super::{Change, View};
-use crate::case::Replan;
 
-/// The links that paths avoid: of traffic that is routed, of what leaves bridge, and of who plans paths.
+/// The links that paths avoid: of traffic that is routed, and of what leaves bridge.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// By traffic that is routed.
     pub routed: LinkMask,
     /// By what leaves bridge between NICs of their own.
     pub bridged: LinkMask,
-    /// By who plans paths.
-    pub planned: LinkMask,
-    /// When it plans again.
-    pub replan: Replan,
 }
 
 impl Known {
     /// Nothing is avoided yet.
-    pub fn new(fabric: &Fabric, replan: Replan) -> Self {
+    pub fn new(fabric: &Fabric) -> Self {
         let none = LinkMask::none(fabric);
-        Self { routed: none.clone(), bridged: none.clone(), planned: none, replan }
-    }
-
-    /// Who plans learns what switches know; false where it knew.
-    pub fn plan(&mut self) -> bool {
-        let news = self.planned != self.routed;
-        self.planned = self.routed.clone();
-        news
+        Self { routed: none.clone(), bridged: none }
     }
 
     /// Takes note of a change; false where it changes no path.

@@ -18,7 +18,7 @@ pub mod transport;
 use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
-pub use aftermath::{Aftermath, News};
+pub use aftermath::Aftermath;
 pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
 pub use outage::{Outage, events};

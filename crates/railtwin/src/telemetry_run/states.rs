@@ -1,6 +1,7 @@
 //! The states of the network that faults bring about, as rates of queue pairs.
 use std::collections::BTreeSet;
 
+use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Case, EdgeRates};
 use railtwin_flowsim::FlowEngine;
 use railtwin_units::SimTime;
@@ -9,7 +10,7 @@ use railtwin_units::SimTime;
 const STATES_MAX: usize = 64;
 
 /// The rates of `base`, the case without faults, and then those of `case` from each moment on at which they may
-/// change: when a cable dies or carries, when somebody has noticed, when paths are planned again, when an impairment
+/// change: when a cable dies or carries, when somebody has noticed, when controllers decide and when that holds, when an impairment
 /// begins or ends.
 pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String>) -> Vec<EdgeRates> {
     let engine = FlowEngine::default();
@@ -33,9 +34,11 @@ pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String
 /// Moments at which rates may change, in order.
 fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     let mut moments = BTreeSet::new();
-    for moment in case.timeline(replicate) {
-        moments.insert(moment.at);
-        moments.extend(case.routing.replan.after(moment.at));
+    let (timeline, lowering) = (case.timeline(replicate), Lowering::new(case, replicate));
+    let mut mediator = lowering.mediator(&timeline);
+    while let Some(at) = mediator.next_time() {
+        mediator.pass(at);
+        moments.insert(at);
     }
     for impairment in &case.impairments {
         moments.extend([impairment.from, impairment.until]);

@@ -1,8 +1,8 @@
 //! What to write into leaves so that they hold what is intended, no more writes than needed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use railtwin_fabric::{DeviceId, Fabric, LinkId};
+use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_routing::{EntryTable, PrefixId, Prefixes, TableEntry};
 use thiserror::Error;
 
@@ -79,81 +79,18 @@ pub enum WriteError {
     },
 }
 
-/// Carries changes to leaves: the only part that knows what a switch is like.
-pub trait Driver {
-    /// Writes one change to a leaf. Repeating a write must do no harm.
-    ///
-    /// # Errors
-    /// [`WriteError`] if it is not known to be done.
-    fn write(&mut self, leaf: DeviceId, change: &Change) -> Result<(), WriteError>;
-}
-
-/// What a round of writes came to.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Programmed {
-    /// Changes that succeeded, in order.
-    pub done: Vec<Change>,
-    /// Changes that did not, with the reason.
-    pub failed: Vec<(Change, WriteError)>,
-}
-
-/// Keeps the leaves in step with what is intended.
+/// Leaves in memory, for simulation: they hold entries up to a limit.
 #[derive(Clone, Debug)]
-pub struct Programmer {
-    programmed: EntryTable,
-}
-
-impl Programmer {
-    /// Leaves without entries.
-    pub fn new(prefixes: Prefixes) -> Self {
-        Self { programmed: EntryTable::new(prefixes) }
-    }
-
-    /// What the leaves hold as far as writes have succeeded.
-    pub fn programmed(&self) -> &EntryTable {
-        &self.programmed
-    }
-
-    /// Forgets the entries of a leaf that lost them, say by a restart, so that they are due again.
-    pub fn forget(&mut self, fabric: &Fabric, leaf: DeviceId) {
-        let lost: Vec<TableEntry> =
-            self.programmed.iter().filter(|entry| fabric.target(entry.ingress) == leaf).collect();
-        for entry in lost {
-            self.programmed.remove(entry.ingress, entry.prefix);
-        }
-    }
-
-    /// Writes what differs from `intended`. What fails stays different, so the next call tries again.
-    pub fn program(&mut self, fabric: &Fabric, intended: &EntryTable, driver: &mut dyn Driver) -> Programmed {
-        let mut outcome = Programmed::default();
-        for change in changes(&self.programmed, intended) {
-            match driver.write(fabric.target(change.entry().ingress), &change) {
-                Ok(()) => {
-                    change.apply(&mut self.programmed);
-                    outcome.done.push(change);
-                }
-                Err(error) => outcome.failed.push((change, error)),
-            }
-        }
-        outcome
-    }
-}
-
-/// Leaves in memory, for simulation: they hold entries up to a limit and can fall silent.
-#[derive(Clone, Debug)]
-pub struct MemoryDriver {
+pub struct LeafEntries {
     table: EntryTable,
     entries_per_leaf: usize,
     held: BTreeMap<DeviceId, usize>,
-    silent: BTreeSet<DeviceId>,
-    writes: u64,
 }
 
-impl MemoryDriver {
+impl LeafEntries {
     /// Empty leaves that hold up to `entries_per_leaf` entries each.
     pub fn new(prefixes: Prefixes, entries_per_leaf: usize) -> Self {
-        let table = EntryTable::new(prefixes);
-        Self { table, entries_per_leaf, held: BTreeMap::new(), silent: BTreeSet::new(), writes: 0 }
+        Self { table: EntryTable::new(prefixes), entries_per_leaf, held: BTreeMap::new() }
     }
 
     /// What the leaves hold.
@@ -161,30 +98,15 @@ impl MemoryDriver {
         &self.table
     }
 
-    /// Lets a leaf answer writes or not.
-    pub fn set_silent(&mut self, leaf: DeviceId, silent: bool) {
-        if silent {
-            self.silent.insert(leaf);
-        } else {
-            self.silent.remove(&leaf);
-        }
-    }
-
-    /// Writes that succeeded so far.
-    pub fn writes(&self) -> u64 {
-        self.writes
-    }
-
     fn has(&self, ingress: LinkId, prefix: PrefixId) -> bool {
         self.table.get(ingress, prefix).is_some()
     }
-}
 
-impl Driver for MemoryDriver {
-    fn write(&mut self, leaf: DeviceId, change: &Change) -> Result<(), WriteError> {
-        if self.silent.contains(&leaf) {
-            return Err(WriteError::NoAnswer { leaf });
-        }
+    /// Writes one change. Repeating a write does no harm.
+    ///
+    /// # Errors
+    /// [`WriteError`] where the leaf is full.
+    pub fn write(&mut self, leaf: DeviceId, change: &Change) -> Result<(), WriteError> {
         let TableEntry { ingress, prefix, .. } = change.entry();
         let before = self.has(ingress, prefix);
         let after = !matches!(change, Change::Remove(_));
@@ -194,7 +116,6 @@ impl Driver for MemoryDriver {
         }
         *held = *held + usize::from(after) - usize::from(before);
         change.apply(&mut self.table);
-        self.writes += 1;
         Ok(())
     }
 }
@@ -202,8 +123,8 @@ impl Driver for MemoryDriver {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use railtwin_fabric::HostId;
     use railtwin_fabric::preset::LeafSpine;
+    use railtwin_fabric::{Fabric, HostId};
 
     use super::*;
 
@@ -230,45 +151,23 @@ mod tests {
     }
 
     #[test]
-    fn failed_writes_are_due_again() {
+    fn a_leaf_refuses_what_it_has_no_room_for() {
         let fabric = fabric();
-        let prefixes = Prefixes::by_leaf_set(&fabric);
-        let (mut programmer, mut driver) =
-            (Programmer::new(prefixes.clone()), MemoryDriver::new(prefixes.clone(), 1));
         let access = |host, nic| fabric.access_link(fabric.nic(HostId(host), nic), 0).expect("cabled");
         let leaf = fabric.target(access(0, 0));
-        let mut intended = EntryTable::new(prefixes.clone());
-        intended.insert(access(0, 0), PrefixId(1), LinkId(7));
-
-        driver.set_silent(leaf, true);
-        let outcome = programmer.program(&fabric, &intended, &mut driver);
-        assert_eq!((outcome.done.len(), outcome.failed.len()), (0, 1));
-        assert_eq!(outcome.failed[0].1, WriteError::NoAnswer { leaf });
-        assert!(programmer.programmed().is_empty());
-        driver.set_silent(leaf, false);
-        assert_eq!(programmer.program(&fabric, &intended, &mut driver).done.len(), 1);
-        assert_eq!((driver.table(), programmer.programmed()), (&intended, &intended));
-        assert_eq!(
-            programmer.program(&fabric, &intended, &mut driver),
-            Programmed::default(),
-            "nothing left to do"
-        );
-
-        // The leaf holds one entry; a second is refused until the first is gone.
-        intended.insert(access(0, 1), PrefixId(1), LinkId(7));
-        let outcome = programmer.program(&fabric, &intended, &mut driver);
-        assert_eq!(
-            outcome.failed[0].1.to_string(),
-            format!("the table of leaf {} is full with 1 entries", leaf.0)
-        );
-        intended.remove(access(0, 0), PrefixId(1));
-        assert_eq!(programmer.program(&fabric, &intended, &mut driver).done.len(), 2);
-
-        // A restart empties the leaf.
-        programmer.forget(&fabric, leaf);
-        driver = MemoryDriver::new(prefixes, 1);
-        assert_eq!(programmer.program(&fabric, &intended, &mut driver).done.len(), 1);
-        assert_eq!((driver.table(), driver.writes()), (&intended, 1));
+        let entry = |nic| TableEntry { ingress: access(0, nic), prefix: PrefixId(1), next: LinkId(7) };
+        let mut leaves = LeafEntries::new(Prefixes::by_leaf_set(&fabric), 1);
+        assert_eq!(leaves.write(leaf, &Change::Add(entry(0))), Ok(()));
+        let refused = leaves.write(leaf, &Change::Add(entry(1))).unwrap_err();
+        assert_eq!(refused.to_string(), format!("the table of leaf {} is full with 1 entries", leaf.0));
+        // Again the same, another next hop for it, and one in the place of one that is gone.
+        assert_eq!(leaves.write(leaf, &Change::Add(entry(0))), Ok(()));
+        let other = TableEntry { next: LinkId(9), ..entry(0) };
+        assert_eq!(leaves.write(leaf, &Change::Replace { entry: other, was: LinkId(7) }), Ok(()));
+        assert_eq!(leaves.table().iter().collect::<Vec<_>>(), [other]);
+        assert_eq!(leaves.write(leaf, &Change::Remove(other)), Ok(()));
+        assert_eq!(leaves.write(leaf, &Change::Add(entry(1))), Ok(()));
+        assert_eq!(leaves.table().iter().collect::<Vec<_>>(), [entry(1)]);
     }
 
     proptest! {

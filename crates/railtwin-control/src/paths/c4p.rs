@@ -1,0 +1,174 @@
+//! C4P's master: one controller for the queue pairs of all jobs (C4 section III-B).
+use std::collections::BTreeMap;
+
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
+use railtwin_routing::{EcmpConfig, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, nic_ip};
+use railtwin_units::SimTime;
+use rayon::prelude::*;
+
+use super::allocator::PathAllocator;
+use super::assignment::{Assignment, Demand, JobId, Reason};
+use super::replan::{LinkState, Move};
+use crate::controller::{Action, Controller, Decision, Event, Opening, Replan};
+use crate::te::{Applied, Collector};
+
+/// Plans the queue pairs of a connection when it is opened, over the least used paths of the whole fabric, and moves
+/// as little as the links that it hears to be dead ask for.
+#[derive(Clone, Debug)]
+pub struct C4p<'a> {
+    allocator: PathAllocator<'a>,
+    collector: Collector,
+    replan: Replan,
+    fabric: &'a Fabric,
+    ecmp: EcmpConfig,
+    /// The tables without faults, where groups keep the numbers of their members.
+    whole: Option<Forwarding>,
+    /// Rows of the queue pairs of each job, in the order of its assignments.
+    rows: BTreeMap<JobId, Vec<u32>>,
+    /// Rows of queue pairs that were opened and not told a path yet: job and place in its assignments.
+    fresh: Vec<(JobId, usize)>,
+    due: Option<SimTime>,
+    has_decided: bool,
+}
+
+impl<'a> C4p<'a> {
+    /// A master without jobs. `resilient` says whether groups keep the numbers of their members when one is dead.
+    pub fn new(fabric: &'a Fabric, ecmp: EcmpConfig, replan: Replan, resilient: bool) -> Self {
+        let none = LinkMask::none(fabric);
+        Self {
+            allocator: PathAllocator::new(fabric, ecmp, &none),
+            collector: Collector::new(fabric),
+            replan,
+            fabric,
+            ecmp,
+            whole: resilient.then(|| Forwarding::new(fabric, &none)),
+            rows: BTreeMap::new(),
+            fresh: Vec::new(),
+            due: None,
+            has_decided: false,
+        }
+    }
+
+    fn open(&mut self, opening: &Opening<'_>) {
+        let rows = self.rows.entry(opening.job).or_default();
+        let mut numbers = Vec::new();
+        for port in 0..opening.ports {
+            numbers.clear();
+            for index in (port as usize..opening.numbers.len()).step_by(opening.ports as usize) {
+                self.fresh.push((opening.job, rows.len()));
+                rows.push(opening.first + index as u32);
+                numbers.push(opening.numbers[index]);
+            }
+            let source = NicPort { nic: opening.source, port };
+            let demand = Demand { source, target: opening.target, queue_pairs: &numbers, weight: 1 };
+            self.allocator.allocate(opening.job, &[demand]);
+        }
+    }
+
+    /// What links became since the last plan.
+    fn news(&self) -> Vec<(LinkId, LinkState)> {
+        let (known, planned) = (self.collector.mask(), self.allocator.forwarding().mask());
+        let died = known.down_links().filter(|&link| !planned.is_down(link));
+        let back = planned.down_links().filter(|&link| !known.is_down(link));
+        died.map(|link| (link, LinkState::Down)).chain(back.map(|link| (link, LinkState::Up))).collect()
+    }
+
+    fn move_as_links_ask(&mut self, decisions: &mut Vec<Decision>) {
+        let news = self.news();
+        if news.is_empty() {
+            return;
+        }
+        let replan = self.allocator.replan(&news);
+        let rows = &self.rows;
+        let decision = |one: &Move, source_port, reason| {
+            let queue_pair = rows[&one.job][one.index];
+            Decision { action: Action::Path { queue_pair, source_port }, reason }
+        };
+        let port = |given: &Assignment| (given.reason != Reason::Stranded).then_some(given.source_port);
+        let Some(whole) = &self.whole else {
+            decisions
+                .extend(replan.ported.iter().map(|one| decision(one, port(&one.after), "group-changed")));
+            let moved = replan.moved.iter().chain(&replan.stranded);
+            decisions.extend(moved.map(|one| decision(one, port(&one.after), one.after.reason.name())));
+            return;
+        };
+        // The allocator gave new ports to all whose groups shrank. These groups do not: who keeps its path keeps its
+        // port, and who moves needs the port that leads there through groups of the old size.
+        let routing =
+            Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp).with_resilience(whole);
+        let moved: Vec<&Move> = replan.moved.iter().chain(&replan.stranded).collect();
+        let ports: Vec<Option<u16>> = moved.par_iter().map(|one| port_to(&routing, &one.after)).collect();
+        decisions
+            .extend(moved.iter().zip(ports).map(|(one, port)| decision(one, port, one.after.reason.name())));
+    }
+
+    /// Tells the paths of what was opened since the last plan.
+    fn tell_fresh(&mut self, decisions: &mut Vec<Decision>) {
+        let mut given: Vec<&Assignment> = Vec::new();
+        let mut of = None;
+        for &(job, index) in &self.fresh {
+            if of != Some(job) {
+                given = self.allocator.assignments(job).collect();
+                of = Some(job);
+            }
+            let one = given[index];
+            let source_port = (one.reason != Reason::Stranded).then_some(one.source_port);
+            let action = Action::Path { queue_pair: self.rows[&job][index], source_port };
+            decisions.push(Decision { action, reason: one.reason.name() });
+        }
+        self.fresh.clear();
+    }
+}
+
+/// A source port that takes the path of an assignment; its own where none does, none without a path.
+fn port_to(routing: &Routing<'_>, given: &Assignment) -> Option<u16> {
+    if given.reason == Reason::Stranded {
+        return None;
+    }
+    let tuple = FiveTuple::roce(nic_ip(given.source.nic), nic_ip(given.target), FIRST_PORT);
+    let key = HashKey::of(tuple).with_target_qp(given.queue_pair);
+    let mut path = Vec::new();
+    let found = (FIRST_PORT..=LAST_PORT).find(|&port| {
+        path.clear();
+        let way = routing.route(given.source, given.target, &key.with_source_port(port), &mut path);
+        way.is_ok() && path == given.path.links()
+    });
+    found.or(Some(given.source_port))
+}
+
+impl Controller for C4p<'_> {
+    fn name(&self) -> &'static str {
+        "c4p"
+    }
+
+    fn on_event(&mut self, now: SimTime, event: &Event<'_>) {
+        match *event {
+            Event::Link(report) => {
+                if self.collector.apply(&report) == Applied::Changed && self.has_decided {
+                    self.due = self.due.or(self.replan.time_for(now));
+                }
+            }
+            Event::Opened(openings) => openings.iter().for_each(|opening| self.open(opening)),
+            Event::Closed(job) => {
+                self.allocator.release(job);
+                self.rows.remove(&job);
+                self.fresh.retain(|&(of, _)| of != job);
+            }
+            Event::Written { .. } | Event::Found(_) | Event::Repaired(_) => {}
+        }
+    }
+
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        // What is opened gets its paths on the fabric as it was last planned for; what is dead by then moves them.
+        self.tell_fresh(decisions);
+        if !self.has_decided || self.due.is_some_and(|due| due <= now) {
+            (self.has_decided, self.due) = (true, None);
+            self.move_as_links_ask(decisions);
+        }
+    }
+
+    fn next_time(&self) -> SimTime {
+        self.due.unwrap_or(SimTime::NEVER)
+    }
+}

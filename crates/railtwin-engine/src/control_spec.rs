@@ -1,0 +1,59 @@
+//! `[control]`: how long decisions of controllers are on their way, and what leaves can hold.
+use railtwin_control::te::{EngineOptions, ZonePolicy};
+use railtwin_units::SimTime;
+use railtwin_units::keys::{Kind, whole};
+
+use crate::balancer::Balancer;
+
+/// From a run of traffic engineering until its entries hold, where nothing is said: computing and writing. An
+/// assumption; the paper gives no time.
+const TE_PROGRAMMING: SimTime = SimTime::from_ns(1_000_000_000);
+
+railtwin_units::section! {
+    /// How events reach controllers and how their decisions take effect; when they plan is `[routing] replan`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ControlSpec "[control]" {
+        /// From a change of routes until a controller hears of it.
+        pub report: SimTime = SimTime::ZERO,
+        /// From a decision until it holds: computing, telling hosts, writing into switches; default 1 s for te, none
+        /// for others. What is decided before the run starts holds from the start.
+        pub programming: Option<SimTime> = None,
+        /// Most entries that a leaf holds for te; the largest flows get them.
+        pub entries: u32 [whole(0..=1_048_576)] = 16_384,
+        /// Which flows te places, the rest being hashed.
+        pub zones: Zones = Zones::Inside,
+        /// Share of writes into leaves that do not succeed, and are due again in the next period; default none.
+        pub lost_writes: Option<f64> [Kind::Share(0.0, 1.0)] = None,
+    }
+}
+
+railtwin_units::choice! {
+    /// Which flows traffic engineering places (Meta RoCE section 4.4.3). A zone is a pod.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Zones {
+        /// Those inside a zone; across zones E-ECMP.
+        Inside = "inside",
+        /// All.
+        Everywhere = "everywhere",
+        /// None.
+        Nowhere = "nowhere",
+    }
+}
+
+impl ControlSpec {
+    /// From a decision until it holds.
+    pub fn programming(&self, balancer: Balancer) -> SimTime {
+        let own = if balancer == Balancer::Te { TE_PROGRAMMING } else { SimTime::ZERO };
+        self.programming.unwrap_or(own)
+    }
+
+    /// How traffic engineering places flows.
+    pub fn engine_options(&self) -> EngineOptions {
+        let policy = match self.zones {
+            Zones::Inside => ZonePolicy::InsideZones,
+            Zones::Everywhere => ZonePolicy::Everywhere,
+            Zones::Nowhere => ZonePolicy::Nowhere,
+        };
+        EngineOptions { entries_per_leaf: self.entries as usize, policy, ..EngineOptions::default() }
+    }
+}

@@ -1,0 +1,61 @@
+//! Decisions as rows of the table `actions`.
+use railtwin_control::controller::Action;
+use railtwin_control::te::Change;
+use railtwin_fabric::Fabric;
+use railtwin_units::SimTime;
+
+/// One decision, or those that were made for what a job opened at the start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ActionRow {
+    /// When it was decided.
+    pub decided: SimTime,
+    /// When it holds; [`SimTime::NEVER`] where a switch did not take it.
+    pub effective: SimTime,
+    /// Who decided.
+    pub controller: &'static str,
+    /// What: of several the first.
+    pub action: Action,
+    /// Why.
+    pub reason: &'static str,
+    /// Row of the job that it concerns; none where it is nobody's.
+    pub job: Option<u32>,
+    /// The source port that the queue pair had when it was decided.
+    pub before: Option<u16>,
+    /// Queue pairs or entries that it moved.
+    pub moved: u32,
+}
+
+impl ActionRow {
+    /// What it acts on, what that was, and what it is then, for people.
+    pub fn told(&self, fabric: &Fabric) -> [String; 3] {
+        let port = |port: Option<u16>| port.map_or_else(String::new, |port| format!("source port {port}"));
+        let leaves = |link| fabric.link_name(link);
+        if self.moved > 1 {
+            let what = match self.action {
+                Action::Path { .. } => "queue pairs",
+                Action::Entry(_) => "entries",
+                _ => "ranks",
+            };
+            return [format!("{} {what}", self.moved), String::new(), String::new()];
+        }
+        match self.action {
+            Action::Path { queue_pair, source_port } => {
+                [format!("queue pair {queue_pair}"), port(self.before), port(source_port)]
+            }
+            Action::Entry(change) => {
+                let entry = change.entry();
+                let subject = format!("{} to prefix {}", leaves(entry.ingress), entry.prefix.0);
+                match change {
+                    Change::Add(_) => [subject, String::new(), leaves(entry.next)],
+                    Change::Replace { was, .. } => [subject, leaves(was), leaves(entry.next)],
+                    Change::Remove(_) => [subject, leaves(entry.next), String::new()],
+                }
+            }
+            Action::Isolate(host) => [format!("host-{}", host.0), String::new(), String::new()],
+            Action::Swap { out, spare, .. } => {
+                [format!("host-{}", out.0), format!("host-{}", out.0), format!("host-{}", spare.0)]
+            }
+            Action::Restart(_) => Default::default(),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The mediator: events to controllers, their actions to hosts and leaves, each after its delay.
+//!
+//! Both engines go through one timeline with it, so that they see the same decisions at the same times:
+//!
+//! 1. what faults do and what switches and hosts learn of them, of [`Aftermath`];
+//! 2. reports of links reach controllers `[control] report` after routes changed;
+//! 3. controllers decide when they are told something, or when they asked to be asked;
+//! 4. what they decide holds `[control] programming` later.
+//!
+//! At one time they happen in this order, and what takes effect without delay is told to its controller before that
+//! decides again. Each decision is an [`ActionRow`].
+mod actions;
+mod hosts;
+mod programmed;
+mod settled;
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
+use railtwin_control::paths::JobId;
+use railtwin_control::te::{LinkReport, Subject, WriteError};
+use railtwin_fabric::{Fabric, LinkId};
+use railtwin_units::{SimTime, stream};
+
+pub use actions::ActionRow;
+pub use programmed::Programmed;
+pub(crate) use settled::ecmp_of;
+pub use settled::{Connected, settled};
+
+use crate::case::RoutingCase;
+use crate::fault::{Aftermath, Change, Known, Moment, View};
+
+/// Carries events and actions between a run and its controllers.
+#[derive(Debug)]
+pub struct Mediator<'a> {
+    fabric: &'a Fabric,
+    aftermath: Aftermath<'a>,
+    controllers: Vec<Box<dyn Controller + 'a>>,
+    programmed: Programmed,
+    /// First queue pair and job of each connection, ascending: whose a queue pair is.
+    jobs: Vec<(u32, u32)>,
+    report: SimTime,
+    programming: SimTime,
+    lost_writes: f64,
+    draw: u64,
+    /// Reports on their way, in order of time.
+    reports: VecDeque<(SimTime, LinkReport)>,
+    /// By link: version of its last report.
+    versions: BTreeMap<LinkId, u64>,
+    /// Decisions on their way: when they hold and their number, then the controller and its row in `rows`, if it has
+    /// one.
+    coming: BTreeMap<(SimTime, u64), (usize, Decision, Option<usize>)>,
+    decided: u64,
+    rows: Vec<ActionRow>,
+}
+
+/// What passed at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct News<'a> {
+    /// What happened.
+    pub moments: &'a [Moment],
+    /// Whether paths may be other ones than before.
+    pub reroutes: bool,
+}
+
+impl<'a> Mediator<'a> {
+    /// At time zero, with all connections opened. What is down from then on was down long before: everybody knows of
+    /// it, and what is decided then holds from the start.
+    pub fn new(
+        fabric: &'a Fabric,
+        routing: &RoutingCase,
+        connected: Connected<'_>,
+        draw: u64,
+        moments: &'a [Moment],
+    ) -> Self {
+        let controllers = settled::controllers(fabric, routing, connected, draw);
+        let control = &routing.control;
+        let steered = if controllers.is_empty() { 0 } else { connected.numbers.len() };
+        let mut mediator = Self {
+            fabric,
+            aftermath: Aftermath::new(fabric, moments),
+            controllers,
+            programmed: Programmed::new(fabric, steered, control.entries),
+            jobs: Vec::new(),
+            report: control.report,
+            programming: SimTime::ZERO,
+            lost_writes: 0.0,
+            draw,
+            reports: VecDeque::new(),
+            versions: BTreeMap::new(),
+            coming: BTreeMap::new(),
+            decided: 0,
+            rows: Vec::new(),
+        };
+        if !mediator.controllers.is_empty() {
+            mediator.jobs = connected.connections.iter().map(|one| (one.first, one.job)).collect();
+            mediator.open(connected);
+            let dead: Vec<LinkId> = mediator.aftermath.known().routed.down_links().collect();
+            let told = |link| (SimTime::ZERO, mediator.report_of(link, false, SimTime::ZERO));
+            mediator.reports = dead.into_iter().map(told).collect();
+            mediator.tell(SimTime::ZERO);
+            mediator.decide(SimTime::ZERO, true);
+        }
+        mediator.programming = control.programming(routing.balancer);
+        mediator.lost_writes = control.lost_writes.unwrap_or(0.0);
+        mediator
+    }
+
+    /// Without controllers and without faults.
+    pub fn quiet(fabric: &'a Fabric) -> Self {
+        Self::new(fabric, &RoutingCase::default(), Connected { connections: &[], numbers: &[] }, 0, &[])
+    }
+
+    fn open(&mut self, connected: Connected<'_>) {
+        let targets: Vec<u32> = connected.numbers.iter().map(|&(_, target)| target).collect();
+        let opening = |one: &crate::choose::Connection| Opening {
+            job: JobId(one.job),
+            source: one.source,
+            target: one.target,
+            ports: one.ports,
+            first: one.first,
+            numbers: &targets[one.first as usize..(one.first + one.count) as usize],
+            bytes: one.bytes,
+        };
+        let openings: Vec<Opening<'_>> = connected.connections.iter().map(opening).collect();
+        for controller in &mut self.controllers {
+            controller.on_event(SimTime::ZERO, &Event::Opened(&openings));
+        }
+    }
+
+    /// What is known now.
+    pub const fn known(&self) -> &Known {
+        self.aftermath.known()
+    }
+
+    /// What hosts and leaves were told.
+    pub const fn programmed(&self) -> &Programmed {
+        &self.programmed
+    }
+
+    /// What was known and told last.
+    pub fn into_state(self) -> (Known, Programmed) {
+        (self.aftermath.into_known(), self.programmed)
+    }
+
+    /// All decisions in the order in which they were made.
+    pub fn into_actions(self) -> Vec<ActionRow> {
+        self.rows
+    }
+
+    /// When something happens next; none where nothing more does.
+    pub fn next_time(&self) -> Option<SimTime> {
+        let asked = self.controllers.iter().map(|one| one.next_time()).min();
+        let asked = asked.filter(|&at| at < SimTime::NEVER);
+        let report = self.reports.front().map(|&(at, _)| at);
+        let coming = self.coming.keys().next().map(|&(at, _)| at);
+        [self.aftermath.next_time(), asked, report, coming].into_iter().flatten().min()
+    }
+
+    /// Passes through what happens at `now`, which is not after [`Self::next_time`].
+    pub fn pass(&mut self, now: SimTime) -> News<'a> {
+        let (moments, learnt) = self.aftermath.pass(now);
+        if self.controllers.is_empty() {
+            return News { moments, reroutes: learnt };
+        }
+        // Everybody knew what is so from the start.
+        if now > SimTime::ZERO {
+            for moment in moments {
+                let (link, up) = match moment.change {
+                    Change::Avoided(link, View::All | View::Routed) => (link, false),
+                    Change::Used(link, View::All | View::Routed) => (link, true),
+                    _ => continue,
+                };
+                let report = self.report_of(link, up, now);
+                self.reports.push_back((now.saturating_add(self.report), report));
+            }
+        }
+        let mut reroutes = learnt;
+        reroutes |= self.take_effect(now);
+        let told = self.tell(now);
+        if told || self.controllers.iter().any(|one| one.next_time() <= now) {
+            self.decide(now, false);
+            reroutes |= self.take_effect(now);
+        }
+        News { moments, reroutes }
+    }
+
+    fn report_of(&mut self, link: LinkId, up: bool, time: SimTime) -> LinkReport {
+        let version = self.versions.entry(link).or_default();
+        *version += 1;
+        LinkReport { time, subject: Subject::Link(link), up, version: *version }
+    }
+
+    /// Tells controllers what has reached them; false where nothing has.
+    fn tell(&mut self, now: SimTime) -> bool {
+        let mut told = false;
+        while let Some(&(_, report)) = self.reports.front().filter(|(at, _)| *at <= now) {
+            self.reports.pop_front();
+            self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Link(report)));
+            told = true;
+        }
+        told
+    }
+
+    /// Asks all controllers. What they decide for what was opened at the start is one row for each job and reason.
+    fn decide(&mut self, now: SimTime, at_start: bool) {
+        for number in 0..self.controllers.len() {
+            let mut decisions = Vec::new();
+            self.controllers[number].decide(now, &mut decisions);
+            let name = self.controllers[number].name();
+            let effective = now.saturating_add(self.programming);
+            let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
+            for decision in decisions {
+                let job = self.job_of(&decision.action);
+                let row = ActionRow {
+                    decided: now,
+                    effective,
+                    controller: name,
+                    action: decision.action,
+                    reason: decision.reason,
+                    job,
+                    before: self.before(&decision.action),
+                    moved: 1,
+                };
+                if at_start {
+                    let key = (job, decision.action.name(), decision.reason);
+                    let group = groups.entry(key).or_insert(self.rows.len());
+                    match self.rows.get_mut(*group) {
+                        Some(known) => known.moved += 1,
+                        None => self.rows.push(row),
+                    }
+                    self.carry_out(now, number, decision);
+                    continue;
+                }
+                self.rows.push(row);
+                self.coming.insert((effective, self.decided), (number, decision, Some(self.rows.len() - 1)));
+                self.decided += 1;
+            }
+        }
+    }
+
+    /// Carries out what holds by `now`; whether paths may be others.
+    fn take_effect(&mut self, now: SimTime) -> bool {
+        let mut changed = false;
+        while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (_, number) = *entry.key();
+            let (controller, decision, row) = entry.remove();
+            if self.is_lost(number, &decision.action) {
+                let Action::Entry(change) = decision.action else { continue };
+                let error = WriteError::NoAnswer { leaf: self.fabric.target(change.entry().ingress) };
+                self.written(now, controller, change, Some(&error));
+                if let Some(row) = row {
+                    self.rows[row].effective = SimTime::NEVER;
+                }
+                continue;
+            }
+            match self.carry_out(now, controller, decision) {
+                Some(paths) => changed |= paths,
+                None => {
+                    if let Some(row) = row {
+                        self.rows[row].effective = SimTime::NEVER;
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// Whether paths may be others; none where a leaf refused.
+    fn carry_out(&mut self, now: SimTime, controller: usize, decision: Decision) -> Option<bool> {
+        let outcome = self.programmed.apply(self.fabric, &decision.action, decision.reason);
+        if let Action::Entry(change) = decision.action {
+            self.written(now, controller, change, outcome.as_ref().err());
+        }
+        outcome.ok()
+    }
+
+    fn written(
+        &mut self,
+        now: SimTime,
+        controller: usize,
+        change: railtwin_control::te::Change,
+        error: Option<&WriteError>,
+    ) {
+        self.controllers[controller].on_event(now, &Event::Written { change, error });
+    }
+
+    /// Whether a write gets lost, by a draw of its own.
+    fn is_lost(&self, number: u64, action: &Action) -> bool {
+        if self.lost_writes <= 0.0 || !matches!(action, Action::Entry(_)) {
+            return false;
+        }
+        let draw = stream::mix(self.draw ^ stream::mix(0x77_72_69_74_65 ^ number));
+        (draw >> 11) as f64 / (1_u64 << 53) as f64 <= self.lost_writes
+    }
+
+    /// The source port that a queue pair had.
+    fn before(&self, action: &Action) -> Option<u16> {
+        match action {
+            Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair),
+            _ => None,
+        }
+    }
+
+    fn job_of(&self, action: &Action) -> Option<u32> {
+        match *action {
+            Action::Path { queue_pair, .. } => {
+                let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
+                self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
+            }
+            Action::Swap { job, .. } | Action::Restart(job) => Some(job.0),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
+use railtwin_control::controller::Controller;
+use railtwin_control::paths::C4p;
+use railtwin_control::te::{Engine, TrafficEngineering};
+use railtwin_fabric::Fabric;
+use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
+use railtwin_units::SimTime;
+
+use super::hosts::Hosts;
+use super::{Mediator, Programmed};
+use crate::balancer::Balancer;
+use crate::case::RoutingCase;
+use crate::choose::Connection;
+use crate::fault::{Change, Moment, View};
+
+/// Connections as they were opened, and the numbers of their queue pairs at both ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Connected<'c> {
+    /// In the order in which they were opened.
+    pub connections: &'c [Connection],
+    /// By row of the queue pair.
+    pub numbers: &'c [(u32, u32)],
+}
+
+/// How switches of a case hash under its balancer.
+pub(crate) fn ecmp_of(balancer: Balancer, mut ecmp: EcmpConfig) -> EcmpConfig {
+    if balancer.properties().hashes_target {
+        ecmp.spec = ecmp.spec.with_fields(ecmp.spec.fields | Fields::TARGET_QP);
+    }
+    ecmp
+}
+
+/// The controllers of a case; none where switches and hosts choose by themselves.
+pub(super) fn controllers<'a>(
+    fabric: &'a Fabric,
+    routing: &RoutingCase,
+    connected: Connected<'_>,
+    draw: u64,
+) -> Vec<Box<dyn Controller + 'a>> {
+    let ecmp = ecmp_of(routing.balancer, routing.ecmp);
+    if connected.connections.is_empty() {
+        return Vec::new();
+    }
+    match routing.balancer {
+        Balancer::C4p => vec![Box::new(C4p::new(fabric, ecmp, routing.replan, routing.resilient))],
+        Balancer::Te => {
+            let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
+            vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
+        }
+        Balancer::Disjoint => vec![Box::new(Hosts::new(fabric, ecmp, routing, connected, draw))],
+        _ => Vec::new(),
+    }
+}
+
+/// What hosts and leaves hold after everybody heard that the links of `planned` are dead, from the start: as of plans
+/// that are made once and take effect.
+pub fn settled(
+    fabric: &Fabric,
+    routing: &RoutingCase,
+    connected: Connected<'_>,
+    draw: u64,
+    planned: &LinkMask,
+) -> Programmed {
+    let at = SimTime::ZERO;
+    let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
+    let moments: Vec<Moment> = told.collect();
+    Mediator::new(fabric, routing, connected, draw, &moments).into_state().1
+}
