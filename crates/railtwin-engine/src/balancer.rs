@@ -121,6 +121,11 @@ impl Balancer {
         self.properties().is_dynamic
     }
 
+    /// Whether a controller decides its paths, on hosts or for all of them.
+    pub const fn has_controller(self) -> bool {
+        matches!(self, Self::Te | Self::C4p | Self::Disjoint)
+    }
+
     /// Whether it sends the packets of one queue pair over several paths, where they overtake each other.
     pub const fn is_spread(self) -> bool {
         match self.properties().by_switch {

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod calibrate;
+mod control;
 mod declared;
 mod determinism;
 mod diagnose;

@@ -1,11 +1,14 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
+use railtwin_engine::{Balancer, ControlSpec};
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
+use crate::Scenario;
 use crate::consistency::Trouble;
 use crate::error::Problem;
+use crate::remarks::listed;
 use crate::tree::{Node, steps};
 
 /// `routing.fields` names each field once.
@@ -30,5 +33,28 @@ pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
             Some(("plans at every multiple of 0 s".to_owned(), "write a period such as \"30 s\""))
         }
         _ => None,
+    }
+}
+
+impl Scenario {
+    /// A warning that names every key about controllers that is not its default and that no controller of the balancer
+    /// goes by; none where there is no such key.
+    pub(crate) fn idle_control(&self) -> Option<String> {
+        let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
+        let decides = balancer.has_controller();
+        let writes = balancer == Balancer::Te;
+        let keys = [
+            ("routing.replan", !decides && self.routing.replan.is_some()),
+            ("routing.replan_time", !decides && self.routing.replan_time.is_some()),
+            ("control.report", !decides && control.report != usual.report),
+            ("control.programming", !decides && control.programming != usual.programming),
+            ("control.entries", !writes && control.entries != usual.entries),
+            ("control.zones", !writes && control.zones != usual.zones),
+            ("control.lost_writes", !writes && control.lost_writes != usual.lost_writes),
+        ];
+        let idle: Vec<String> =
+            keys.into_iter().filter(|(_, idle)| *idle).map(|(key, _)| key.to_owned()).collect();
+        let verb = if idle.len() == 1 { "changes" } else { "change" };
+        (!idle.is_empty()).then(|| format!("{} {verb} nothing under balancer {balancer}", listed(&idle)))
     }
 }
