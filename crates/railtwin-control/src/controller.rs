@@ -6,6 +6,7 @@
 use std::fmt;
 
 use railtwin_fabric::{DeviceId, HostId};
+use railtwin_routing::NicPort;
 use railtwin_units::SimTime;
 
 use crate::paths::JobId;
@@ -46,10 +47,21 @@ pub enum Event<'a> {
         /// Why it did not succeed; none where it did.
         error: Option<&'a WriteError>,
     },
+    /// Probes that were asked for came back or did not, in the order in which they were asked for.
+    Probed(&'a [Answer]),
     /// A detector names a host.
     Found(Finding),
     /// A host works again.
     Repaired(HostId),
+}
+
+/// What became of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// Packets sent.
+    pub sent: u32,
+    /// Packets that did not arrive.
+    pub lost: u32,
 }
 
 /// A host that a detector holds for the cause of a fault.
@@ -79,6 +91,17 @@ pub enum Action {
     },
     /// A leaf's entry changes.
     Entry(Change),
+    /// Packets are sent from a port to a NIC, to see how many arrive.
+    Probe {
+        /// The port.
+        source: NicPort,
+        /// The NIC.
+        target: DeviceId,
+        /// The UDP source port.
+        source_port: u16,
+        /// Packets.
+        packets: u32,
+    },
     /// No job runs on a host from now on.
     Isolate(HostId),
     /// A spare takes a host's place in a job, and its ranks in their order.
@@ -102,6 +125,7 @@ impl Action {
             Self::Entry(Change::Add(_)) => "entry-add",
             Self::Entry(Change::Replace { .. }) => "entry-replace",
             Self::Entry(Change::Remove(_)) => "entry-remove",
+            Self::Probe { .. } => "probe",
             Self::Isolate(_) => "isolate",
             Self::Swap { .. } => "swap",
             Self::Restart(_) => "restart",

@@ -1,4 +1,5 @@
 //! `[control]`: how long decisions of controllers are on their way, and what leaves can hold.
+use railtwin_control::paths::Probing;
 use railtwin_control::te::{EngineOptions, ZonePolicy};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
@@ -18,6 +19,17 @@ railtwin_units::section! {
         /// From a decision until it holds: computing, telling hosts, writing into switches; default 1 s for te, none
         /// for others. What is decided before the run starts holds from the start.
         pub programming: Option<SimTime> = None,
+        /// How often c4p probes the paths between all leaves, to find links that lose packets; default never.
+        pub probes: Option<SimTime> [Kind::Span] = None,
+        /// Packets along each path in a survey.
+        #[key(sparse)]
+        pub probe_packets: u32 [whole(1..=1_000_000)] = 100,
+        /// Most paths of a pair of leaves that are probed.
+        #[key(sparse)]
+        pub probe_paths: u32 [whole(1..=4096)] = 64,
+        /// Surveys without a loss after which a faulty link counts as sound again.
+        #[key(sparse)]
+        pub clean_surveys: u32 [whole(1..=1000)] = 3,
         /// Most entries that a leaf holds for te; the largest flows get them.
         pub entries: u32 [whole(0..=1_048_576)] = 16_384,
         /// Which flows te places, the rest being hashed.
@@ -45,6 +57,12 @@ impl ControlSpec {
     pub fn programming(&self, balancer: Balancer) -> SimTime {
         let own = if balancer == Balancer::Te { TE_PROGRAMMING } else { SimTime::ZERO };
         self.programming.unwrap_or(own)
+    }
+
+    /// How C4P's master probes; none where it does not.
+    pub fn probing(&self, draw: u64) -> Option<Probing> {
+        let &Self { probes, probe_packets: packets, probe_paths: paths, clean_surveys: clean, .. } = self;
+        probes.map(|period| Probing { period, packets, paths, clean, seed: draw })
     }
 
     /// How traffic engineering places flows.

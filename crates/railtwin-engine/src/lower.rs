@@ -250,7 +250,8 @@ impl<'a> Lowering<'a> {
     {
         let routing = RoutingCase { ecmp: self.draw.ecmp, ..self.case.routing };
         let connected = Connected { connections: &self.connections, numbers: &self.queue_pairs };
-        Mediator::new(&self.case.fabric, &routing, connected, self.draw.draw, moments)
+        let ground = (moments, self.case.impairments.as_slice());
+        Mediator::new(&self.case.fabric, &routing, connected, self.draw.draw, ground)
     }
 
     /// The path of every queue pair in the state that a view describes.

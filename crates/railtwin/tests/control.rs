@@ -88,6 +88,34 @@ fn decisions_wait_for_reports_periods_and_writes() {
 }
 
 #[test]
+fn a_prober_finds_a_link_that_loses_and_c4p_leaves_it_until_it_is_sound() {
+    let lossy = "[[fault]]\nat = \"40 us\"\nuntil = \"150 us\"\ncable = \"leaf-0:uplink-2\"\nkind = \"lossy\"\n\
+                 loss = 0.2\n";
+    let text = |control: &str| {
+        let whole = scene("balancer = \"c4p\"", control);
+        format!("{}{lossy}", &whole[..whole.find("[[fault]]").unwrap()])
+    };
+    let blind = log_of(&text(""), EngineName::Flow, 1);
+    assert_eq!(late(&blind).count(), 0, "nobody hears of what a link loses");
+    let probing = text("probes = \"20 us\"\nreport = \"2 us\"\nclean_surveys = 2");
+    let flows = log_of(&probing, EngineName::Flow, 1);
+    let packets = log_of(&probing, EngineName::Packet, 1);
+    let both = flows.end.min(packets.end);
+    assert_eq!(until(&flows, both), until(&packets, both));
+    let moved: Vec<&ActionRow> = late(&flows).filter(|one| one.action.name() == "path").collect();
+    assert!(!moved.is_empty());
+    // The survey of 40 us is the first that meets it, and its answers are back 2 us later.
+    let us = |us: u64| SimTime::from_ns(us * 1_000);
+    assert_eq!(moved[0].decided, us(42));
+    let bad = resolved(&probing, EngineName::Flow).case.impairments[0].link.index();
+    assert!(flows.link_bytes[bad] < 0.7 * blind.link_bytes[bad], "{}", flows.link_bytes[bad]);
+    assert!(flows.end <= blind.end, "{} {}", flows.end, blind.end);
+    // Surveys are rows of their own, each with all paths of all pairs of leaves.
+    let surveys: Vec<&ActionRow> = late(&flows).filter(|one| one.action.name() == "probe").collect();
+    assert_eq!((surveys[0].decided, surveys[0].moved), (us(20), 4 * 3 * 4));
+}
+
+#[test]
 fn the_table_of_a_run_tells_every_decision() {
     let text = scene("balancer = \"te\"\nreplan = \"once\"", "programming = \"2 us\"");
     let run = Run::of(resolved(&text, EngineName::Flow), &|| ());

@@ -55,6 +55,12 @@ fn bases() -> Vec<String> {
              [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
         ),
         format!(
+            "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"c4p\"\n\
+             [control]\nreport = \"1 us\"\nprogramming = \"2 us\"\nprobes = \"10 us\"\n\
+             [[fault]]\nat = \"3 us\"\nuntil = \"60 us\"\ncable = \"leaf-0:uplink-1\"\n\
+             kind = \"lossy\"\nloss = 0.02\n"
+        ),
+        format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"te\"\nreplan = \"once\"\n\
              [control]\nreport = \"1 us\"\nprogramming = \"2 us\"\nentries = 2\n\
              [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"

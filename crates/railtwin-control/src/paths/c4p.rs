@@ -9,9 +9,36 @@ use rayon::prelude::*;
 
 use super::allocator::PathAllocator;
 use super::assignment::{Assignment, Demand, JobId, Reason};
+use super::probe::{ProbedPath, Prober, blame};
 use super::replan::{LinkState, Move};
-use crate::controller::{Action, Controller, Decision, Event, Opening, Replan};
+use crate::controller::{Action, Answer, Controller, Decision, Event, Opening, Replan};
 use crate::te::{Applied, Collector};
+
+/// How C4P's master probes (C4 section III-B).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probing {
+    /// From one survey to the next.
+    pub period: SimTime,
+    /// Packets along each path.
+    pub packets: u32,
+    /// Paths of a pair of leaves at most.
+    pub paths: u32,
+    /// Surveys without a loss after which a link counts as sound again.
+    pub clean: u32,
+    /// Which servers of the leaves probe.
+    pub seed: u64,
+}
+
+/// What probing found so far.
+#[derive(Clone, Debug)]
+struct Surveys {
+    probing: Probing,
+    next: SimTime,
+    /// The paths that are probed, on the links that are planned for.
+    paths: Option<Vec<ProbedPath>>,
+    /// Faulty links, and how many surveys found nothing wrong with each since.
+    faulty: BTreeMap<LinkId, u32>,
+}
 
 /// Plans the queue pairs of a connection when it is opened, over the least used paths of the whole fabric, and moves
 /// as little as the links that it hears to be dead ask for.
@@ -30,6 +57,9 @@ pub struct C4p<'a> {
     fresh: Vec<(JobId, usize)>,
     due: Option<SimTime>,
     has_decided: bool,
+    surveys: Option<Surveys>,
+    /// What probes found of links since the last decision.
+    found: Vec<(LinkId, LinkState)>,
 }
 
 impl<'a> C4p<'a> {
@@ -47,7 +77,17 @@ impl<'a> C4p<'a> {
             fresh: Vec::new(),
             due: None,
             has_decided: false,
+            surveys: None,
+            found: Vec::new(),
         }
+    }
+
+    /// A master that probes, the first time after a period.
+    #[must_use]
+    pub fn with_probing(mut self, probing: Probing) -> Self {
+        let next = probing.period;
+        self.surveys = Some(Surveys { probing, next, paths: None, faulty: BTreeMap::new() });
+        self
     }
 
     fn open(&mut self, opening: &Opening<'_>) {
@@ -74,12 +114,59 @@ impl<'a> C4p<'a> {
         died.map(|link| (link, LinkState::Down)).chain(back.map(|link| (link, LinkState::Up))).collect()
     }
 
-    fn move_as_links_ask(&mut self, decisions: &mut Vec<Decision>) {
-        let news = self.news();
+    /// Asks for a survey where one is due.
+    fn survey(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next <= now) else { return };
+        let Probing { period, packets, paths, seed, .. } = surveys.probing;
+        while surveys.next <= now {
+            surveys.next = surveys.next.saturating_add(period);
+        }
+        let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
+        let plan = || Prober::new(routing, seed, paths as usize).plan();
+        let all = surveys.paths.get_or_insert_with(plan);
+        decisions.extend(all.iter().map(|one| {
+            let ProbedPath { source, target, source_port, .. } = *one;
+            Decision { action: Action::Probe { source, target, source_port, packets }, reason: "survey" }
+        }));
+    }
+
+    /// Takes in a survey; which links are found faulty now, and which sound again.
+    fn judge(&mut self, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
+        let Some(Surveys { probing, paths: Some(paths), faulty, .. }) = &mut self.surveys else {
+            return Vec::new();
+        };
+        // Another survey than the one that is known of: its paths are gone.
+        if answers.len() != paths.len() {
+            return Vec::new();
+        }
+        for (path, answer) in paths.iter_mut().zip(answers) {
+            (path.sent, path.lost) = (answer.sent, answer.lost);
+        }
+        let found = blame(paths);
+        let mut news = Vec::new();
+        for &link in &found {
+            if faulty.insert(link, 0).is_none() {
+                news.push((link, LinkState::Faulty));
+            }
+        }
+        faulty.retain(|&link, clean| {
+            *clean += u32::from(found.binary_search(&link).is_err());
+            let stays = *clean < probing.clean;
+            if !stays {
+                news.push((link, LinkState::Up));
+            }
+            stays
+        });
+        // What is dead is no matter of probes.
+        news.retain(|&(link, _)| !self.allocator.forwarding().mask().is_down(link));
+        news
+    }
+
+    fn move_as_links_ask(&mut self, news: &[(LinkId, LinkState)], decisions: &mut Vec<Decision>) {
         if news.is_empty() {
             return;
         }
-        let replan = self.allocator.replan(&news);
+        let replan = self.allocator.replan(news);
         let rows = &self.rows;
         let decision = |one: &Move, source_port, reason| {
             let queue_pair = rows[&one.job][one.index];
@@ -155,6 +242,10 @@ impl Controller for C4p<'_> {
                 self.rows.remove(&job);
                 self.fresh.retain(|&(of, _)| of != job);
             }
+            Event::Probed(answers) => {
+                let news = self.judge(answers);
+                self.found.extend(news);
+            }
             Event::Written { .. } | Event::Found(_) | Event::Repaired(_) => {}
         }
     }
@@ -164,11 +255,19 @@ impl Controller for C4p<'_> {
         self.tell_fresh(decisions);
         if !self.has_decided || self.due.is_some_and(|due| due <= now) {
             (self.has_decided, self.due) = (true, None);
-            self.move_as_links_ask(decisions);
+            let news = self.news();
+            if let Some(surveys) = self.surveys.as_mut().filter(|_| !news.is_empty()) {
+                surveys.paths = None;
+            }
+            self.move_as_links_ask(&news, decisions);
         }
+        let found = std::mem::take(&mut self.found);
+        self.move_as_links_ask(&found, decisions);
+        self.survey(now, decisions);
     }
 
     fn next_time(&self) -> SimTime {
-        self.due.unwrap_or(SimTime::NEVER)
+        let survey = self.surveys.as_ref().map_or(SimTime::NEVER, |surveys| surveys.next);
+        self.due.unwrap_or(SimTime::NEVER).min(survey)
     }
 }

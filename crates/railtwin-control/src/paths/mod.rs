@@ -44,9 +44,9 @@ mod search;
 
 pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
-pub use c4p::C4p;
+pub use c4p::{C4p, Probing};
 pub use host_agent::{Connection, HostAgent, LeafTables, Refreshed};
 pub use load_balance::{LoadBalance, LoadBalanceError};
 pub use outstanding::{LeastOutstanding, TooManyCompleted};
-pub use probe::{Answer, Probe, ProbedPath, Prober, Replay, Survey};
+pub use probe::{ProbedPath, Prober, blame};
 pub use replan::{LinkState, Move, Replan};

@@ -1,13 +1,12 @@
 //! The paths between leaves and their faulty links, found by probes (C4 section III-B).
 //!
-//! Between chosen servers of every two leaves one packet is sent along each path, by a source port that the switches'
-//! hashes send there. Links of a path that was reached are sound. What was lost is laid to as few of the other links
-//! as will do.
+//! Between chosen servers of every two leaves packets are sent along each path, by a source port that the switches'
+//! hashes send there. What was lost is laid to as few links as will do.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
-use railtwin_routing::{FiveTuple, HashKey, LinkMask, NicPort, Routing, nic_ip};
+use railtwin_routing::{FiveTuple, HashKey, NicPort, Routing, nic_ip};
 use railtwin_units::stream;
 
 use super::assignment::Path;
@@ -16,96 +15,36 @@ use super::dag::PathDag;
 use super::flow::Flow;
 use super::search::Scratch;
 
-/// What became of a probe.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Answer {
-    /// It came back.
-    Reached,
-    /// It did not.
-    Lost,
-}
-
-/// Sends probes: a live prober on hosts, or a replay of the switches.
-pub trait Probe {
-    /// Sends one packet with this UDP source port from a port of a NIC to another NIC.
-    fn probe(&mut self, source: NicPort, target: DeviceId, source_port: u16) -> Answer;
-}
-
-/// Probes by replay: packets go as the switches' tables and hashes say, and are lost on the links in `lossy`.
-#[derive(Clone, Debug)]
-pub struct Replay<'a> {
-    /// The switches.
-    pub routing: Routing<'a>,
-    /// Links that lose what crosses them, though the switches do not know.
-    pub lossy: LinkMask,
-}
-
-impl Probe for Replay<'_> {
-    fn probe(&mut self, source: NicPort, target: DeviceId, source_port: u16) -> Answer {
-        let key = HashKey::of(FiveTuple::roce(nic_ip(source.nic), nic_ip(target), source_port));
-        let mut path = Vec::new();
-        let landed = self.routing.route(source, target, &key, &mut path);
-        match landed.is_ok() && !path.iter().any(|&link| self.lossy.is_down(link)) {
-            true => Answer::Reached,
-            false => Answer::Lost,
-        }
-    }
-}
-
-/// A path between two leaves, with the probe that took it.
+/// A path between two leaves, the probe that takes it, and what became of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbedPath {
-    /// Where the probe set out.
+    /// The port of the server that probes.
     pub source: NicPort,
-    /// Where it was to arrive.
+    /// The NIC that is probed.
     pub target: DeviceId,
-    /// Its source port.
+    /// The UDP source port of the packets.
     pub source_port: u16,
-    /// Its links.
+    /// Where they go by the tables and hashes that the prober knows.
     pub path: Path,
-    /// What became of it.
-    pub answer: Answer,
+    /// Packets sent.
+    pub sent: u32,
+    /// Packets that did not arrive.
+    pub lost: u32,
 }
 
-/// What the probes found.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Survey {
-    /// By rows of source and target leaf: the paths, reached and lost.
-    pub paths: BTreeMap<(u32, u32), Vec<ProbedPath>>,
-    /// Links to which the losses are laid, ascending: for [`super::PathAllocator::replan`] to avoid.
-    pub faulty: Vec<LinkId>,
-    /// Lost probes all of whose links others crossed soundly: losses by chance, not by a link.
-    pub unexplained: usize,
-}
-
-impl Survey {
-    /// The healthy paths of a pair of leaves.
-    pub fn healthy(&self, source_leaf: u32, target_leaf: u32) -> impl Iterator<Item = &ProbedPath> {
-        let all = self.paths.get(&(source_leaf, target_leaf)).map_or(&[][..], Vec::as_slice);
-        all.iter().filter(|one| !one.path.links().iter().any(|link| self.faulty.binary_search(link).is_ok()))
-    }
-
-    /// Number of probes sent.
-    pub fn probes(&self) -> usize {
-        self.paths.values().map(Vec::len).sum()
-    }
-}
-
-/// Plans probes over what the switches' tables offer; each pair of leaves is worked out when asked for.
+/// Plans probes over what the switches' tables offer.
 #[derive(Clone, Debug)]
 pub struct Prober<'a> {
     routing: Routing<'a>,
     catalogue: Catalogue,
     scratch: Scratch,
     no_use: Vec<u64>,
-    /// By row of a leaf: the port of a server that stands for it.
     servers: BTreeMap<u32, NicPort>,
     most_paths: usize,
 }
 
 impl<'a> Prober<'a> {
-    /// Chooses a server for every leaf by lot, from the stream of `seed` named after the leaf's row. A pair of leaves
-    /// gets at most `most_paths` probes; two tiers have as many paths as uplinks, three have very many.
+    /// A prober that draws the servers by `seed` and probes at most `most_paths` paths of a pair of leaves.
     pub fn new(routing: Routing<'a>, seed: u64, most_paths: usize) -> Self {
         let fabric = routing.fabric;
         Self {
@@ -118,22 +57,25 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Rows of the leaves that have a server, ascending.
-    pub fn leaves(&self) -> impl Iterator<Item = u32> + '_ {
-        self.servers.keys().copied()
+    /// Probes along all paths between all pairs of leaves, pair after pair; nothing is sent yet.
+    pub fn plan(&mut self) -> Vec<ProbedPath> {
+        let leaves: Vec<u32> = self.servers.keys().copied().collect();
+        let mut all = Vec::new();
+        for &source in &leaves {
+            for &target in leaves.iter().filter(|&&target| target != source) {
+                self.pair(source, target, &mut all);
+            }
+        }
+        all
     }
 
-    /// Probes every path from one leaf to another; none if the fabric does not join them.
-    pub fn pair(&mut self, source_leaf: u32, target_leaf: u32, probe: &mut impl Probe) -> Vec<ProbedPath> {
-        let (Some(&source), Some(&to)) = (self.servers.get(&source_leaf), self.servers.get(&target_leaf))
-        else {
-            return Vec::new();
-        };
-        let target = to.nic;
+    /// The paths from a server of one leaf to a server of another, each by the lowest source port that takes it.
+    fn pair(&mut self, source_leaf: u32, target_leaf: u32, all: &mut Vec<ProbedPath>) {
+        let (source, target) = (self.servers[&source_leaf], self.servers[&target_leaf].nic);
         let access = self.routing.forwarding.access(source.nic, source.port);
         let access = access.expect("servers are chosen by their access links").link;
         let Some(pair) = self.catalogue.pair(&self.routing, source_leaf, target) else {
-            return Vec::new();
+            return;
         };
         let dag = self.catalogue.dag(pair);
         let flow = Flow {
@@ -147,7 +89,7 @@ impl<'a> Prober<'a> {
         };
         self.scratch.new_key();
         let wanted = ways_to(dag, target_leaf).min(self.most_paths as u64) as usize;
-        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let mut seen = BTreeSet::new();
         for source_port in FIRST_PORT..=LAST_PORT {
             if seen.len() >= wanted {
                 break;
@@ -159,28 +101,44 @@ impl<'a> Prober<'a> {
                 self.routing.fabric.switch_row(self.routing.fabric.source(last)) == Some(target_leaf);
             // A server with two ports on the leaf has several last links; one will do.
             if is_there && seen.insert(Path::of(path.beyond_access())) {
-                let answer = probe.probe(source, target, source_port);
-                found.push(ProbedPath { source, target, source_port, path, answer });
+                all.push(ProbedPath { source, target, source_port, path, sent: 0, lost: 0 });
             }
         }
-        found
     }
+}
 
-    /// Probes all pairs of leaves and lays the losses to links.
-    pub fn survey(&mut self, probe: &mut impl Probe) -> Survey {
-        let leaves: Vec<u32> = self.leaves().collect();
-        let mut survey = Survey::default();
-        for &source in &leaves {
-            for &target in leaves.iter().filter(|&&target| target != source) {
-                let paths = self.pair(source, target, probe);
-                if !paths.is_empty() {
-                    survey.paths.insert((source, target), paths);
-                }
+/// The links to which lost packets are laid, ascending: again and again, of the paths that lost something and are not
+/// explained yet, the link that lost the largest share of what crossed it; of several the one that most of these paths
+/// cross, then the lowest. A link on a path that loses nothing loses less than one that only such paths cross, so the
+/// one link that all lossy paths share comes first.
+pub fn blame(probed: &[ProbedPath]) -> Vec<LinkId> {
+    let mut open: Vec<&ProbedPath> = probed.iter().filter(|one| one.sent > 0).collect();
+    let mut faulty = Vec::new();
+    loop {
+        // Packets sent, packets lost, lossy paths, by link.
+        let mut crossed: BTreeMap<LinkId, (u64, u64, u64)> = BTreeMap::new();
+        for one in &open {
+            for &link in one.path.links() {
+                let (sent, lost, paths) = crossed.entry(link).or_default();
+                *sent += u64::from(one.sent);
+                *lost += u64::from(one.lost);
+                *paths += u64::from(one.lost > 0);
             }
         }
-        (survey.faulty, survey.unexplained) = blame(survey.paths.values().flatten());
-        survey
+        // Shares are compared exactly: a / b above c / d as a d above c b.
+        crossed.retain(|_, (_, lost, _)| *lost > 0);
+        let worst =
+            crossed.iter().max_by(|&(one, &(sent, lost, paths)), &(other, &(of_sent, of_lost, of_paths))| {
+                let (left, right) =
+                    (u128::from(lost) * u128::from(of_sent), u128::from(of_lost) * u128::from(sent));
+                left.cmp(&right).then(paths.cmp(&of_paths)).then(other.cmp(one))
+            });
+        let Some((&worst, _)) = worst else { break };
+        open.retain(|one| !one.path.links().contains(&worst));
+        faulty.push(worst);
     }
+    faulty.sort_unstable();
+    faulty
 }
 
 /// A live port of a server for each leaf.
@@ -215,30 +173,4 @@ fn ways_to(dag: &PathDag, leaf: u32) -> u64 {
         };
     }
     ways[0]
-}
-
-/// The links to which lost probes are laid, and how many are left without any: of the links that no reached probe
-/// crossed, again and again the one that explains most of what is left, the lowest of several.
-fn blame<'p>(probed: impl Iterator<Item = &'p ProbedPath> + Clone) -> (Vec<LinkId>, usize) {
-    let of = |answer| probed.clone().filter(move |one| one.answer == answer);
-    let sound: BTreeSet<LinkId> = of(Answer::Reached).flat_map(|one| one.path.links()).copied().collect();
-    let suspects =
-        |one: &'p ProbedPath| one.path.links().iter().copied().filter(|link| !sound.contains(link));
-    let mut lost: Vec<Vec<LinkId>> = of(Answer::Lost).map(|one| suspects(one).collect()).collect();
-    let all = lost.len();
-    lost.retain(|suspects| !suspects.is_empty());
-    let unexplained = all - lost.len();
-    let mut faulty = Vec::new();
-    while !lost.is_empty() {
-        let mut explains: BTreeMap<LinkId, usize> = BTreeMap::new();
-        for &link in lost.iter().flatten() {
-            *explains.entry(link).or_default() += 1;
-        }
-        let worst = explains.iter().max_by_key(|&(link, count)| (count, std::cmp::Reverse(link)));
-        let (&worst, _) = worst.expect("what is left has suspects");
-        lost.retain(|suspects| !suspects.contains(&worst));
-        faulty.push(worst);
-    }
-    faulty.sort_unstable();
-    (faulty, unexplained)
 }

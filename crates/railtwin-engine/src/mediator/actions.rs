@@ -34,6 +34,7 @@ impl ActionRow {
             let what = match self.action {
                 Action::Path { .. } => "queue pairs",
                 Action::Entry(_) => "entries",
+                Action::Probe { .. } => "paths",
                 _ => "ranks",
             };
             return [format!("{} {what}", self.moved), String::new(), String::new()];
@@ -51,6 +52,15 @@ impl ActionRow {
                     Change::Remove(_) => [subject, leaves(entry.next), String::new()],
                 }
             }
+            Action::Probe { source, target, source_port, .. } => [
+                format!(
+                    "{} to {} by source port {source_port}",
+                    fabric.device_name(source.nic),
+                    fabric.device_name(target)
+                ),
+                String::new(),
+                String::new(),
+            ],
             Action::Isolate(host) => [format!("host-{}", host.0), String::new(), String::new()],
             Action::Swap { out, spare, .. } => {
                 [format!("host-{}", out.0), format!("host-{}", out.0), format!("host-{}", spare.0)]

@@ -10,6 +10,7 @@
 //! At one time they happen in this order, and what takes effect without delay is told to its controller before that
 //! decides again. Each decision is an [`ActionRow`].
 mod actions;
+mod ground;
 mod hosts;
 mod programmed;
 mod settled;
@@ -17,7 +18,7 @@ mod settled;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
+use railtwin_control::controller::{Action, Answer, Controller, Decision, Event, Opening};
 use railtwin_control::paths::JobId;
 use railtwin_control::te::{LinkReport, Subject, WriteError};
 use railtwin_fabric::{Fabric, LinkId};
@@ -28,8 +29,9 @@ pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
 
-use crate::case::RoutingCase;
-use crate::fault::{Aftermath, Change, Known, Moment, View};
+use self::ground::Ground;
+use crate::case::{Replan, RoutingCase};
+use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
 
 /// Carries events and actions between a run and its controllers.
 #[derive(Debug)]
@@ -52,6 +54,11 @@ pub struct Mediator<'a> {
     /// one.
     coming: BTreeMap<(SimTime, u64), (usize, Decision, Option<usize>)>,
     decided: u64,
+    ground: Ground<'a>,
+    /// Answers on their way: when they are back, and to whom.
+    answers: VecDeque<(SimTime, usize, Vec<Answer>)>,
+    /// When the last thing has come to rest: nobody is asked any more without a cause.
+    rest: SimTime,
     rows: Vec<ActionRow>,
 }
 
@@ -72,7 +79,7 @@ impl<'a> Mediator<'a> {
         routing: &RoutingCase,
         connected: Connected<'_>,
         draw: u64,
-        moments: &'a [Moment],
+        (moments, impairments): (&'a [Moment], &'a [Impairment]),
     ) -> Self {
         let controllers = settled::controllers(fabric, routing, connected, draw);
         let control = &routing.control;
@@ -91,8 +98,13 @@ impl<'a> Mediator<'a> {
             versions: BTreeMap::new(),
             coming: BTreeMap::new(),
             decided: 0,
+            ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
+            answers: VecDeque::new(),
+            rest: SimTime::ZERO,
             rows: Vec::new(),
         };
+        let last = mediator.ground.last_change(moments);
+        mediator.rest = last.saturating_add(patience(routing));
         if !mediator.controllers.is_empty() {
             mediator.jobs = connected.connections.iter().map(|one| (one.first, one.job)).collect();
             mediator.open(connected);
@@ -109,7 +121,13 @@ impl<'a> Mediator<'a> {
 
     /// Without controllers and without faults.
     pub fn quiet(fabric: &'a Fabric) -> Self {
-        Self::new(fabric, &RoutingCase::default(), Connected { connections: &[], numbers: &[] }, 0, &[])
+        Self::new(
+            fabric,
+            &RoutingCase::default(),
+            Connected { connections: &[], numbers: &[] },
+            0,
+            (&[], &[]),
+        )
     }
 
     fn open(&mut self, connected: Connected<'_>) {
@@ -152,10 +170,11 @@ impl<'a> Mediator<'a> {
     /// When something happens next; none where nothing more does.
     pub fn next_time(&self) -> Option<SimTime> {
         let asked = self.controllers.iter().map(|one| one.next_time()).min();
-        let asked = asked.filter(|&at| at < SimTime::NEVER);
+        let asked = asked.filter(|&at| at <= self.rest && at < SimTime::NEVER);
+        let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
-        [self.aftermath.next_time(), asked, report, coming].into_iter().flatten().min()
+        [self.aftermath.next_time(), asked, report, answer, coming].into_iter().flatten().min()
     }
 
     /// Passes through what happens at `now`, which is not after [`Self::next_time`].
@@ -164,6 +183,7 @@ impl<'a> Mediator<'a> {
         if self.controllers.is_empty() {
             return News { moments, reroutes: learnt };
         }
+        moments.iter().for_each(|moment| self.ground.pass(moment));
         // Everybody knew what is so from the start.
         if now > SimTime::ZERO {
             for moment in moments {
@@ -200,7 +220,33 @@ impl<'a> Mediator<'a> {
             self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Link(report)));
             told = true;
         }
+        while let Some((_, controller, answers)) = self.answers.pop_front_if(|(at, ..)| *at <= now) {
+            self.controllers[controller].on_event(now, &Event::Probed(&answers));
+            told = true;
+        }
         told
+    }
+
+    /// Sends the probes among decisions; their answers are on their way to who asked.
+    fn probe(&mut self, now: SimTime, controller: usize, decisions: &mut Vec<Decision>) {
+        let is_probe = |one: &Decision| matches!(one.action, Action::Probe { .. });
+        let Some(&first) = decisions.iter().find(|one| is_probe(one)) else { return };
+        let probes: Vec<Action> =
+            decisions.iter().filter(|one| is_probe(one)).map(|one| one.action).collect();
+        decisions.retain(|one| !is_probe(one));
+        let answers = self.ground.answer(now, &self.aftermath.known().routed, &probes);
+        let back = now.saturating_add(self.report);
+        self.answers.push_back((back, controller, answers));
+        self.rows.push(ActionRow {
+            decided: now,
+            effective: now,
+            controller: self.controllers[controller].name(),
+            action: first.action,
+            reason: first.reason,
+            job: None,
+            before: None,
+            moved: probes.len() as u32,
+        });
     }
 
     /// Asks all controllers. What they decide for what was opened at the start is one row for each job and reason.
@@ -208,6 +254,7 @@ impl<'a> Mediator<'a> {
         for number in 0..self.controllers.len() {
             let mut decisions = Vec::new();
             self.controllers[number].decide(now, &mut decisions);
+            self.probe(now, number, &mut decisions);
             let name = self.controllers[number].name();
             let effective = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
@@ -313,4 +360,19 @@ impl<'a> Mediator<'a> {
             _ => None,
         }
     }
+}
+
+/// For how long controllers are still asked after the last thing happened: what is on its way then, a plan, and the
+/// surveys that it takes to find out and to trust a link again.
+fn patience(routing: &RoutingCase) -> SimTime {
+    let control = &routing.control;
+    let plan = match routing.replan {
+        Replan::Never | Replan::AtOnce => SimTime::ZERO,
+        Replan::After(time) | Replan::Every(time) => time,
+    };
+    let surveys = u64::from(control.clean_surveys) + 2;
+    let probes = control.probes.unwrap_or(SimTime::ZERO).ps().saturating_mul(surveys);
+    let delays = control.report.saturating_add(control.programming(routing.balancer));
+    let once = plan.saturating_add(delays).saturating_add(SimTime::from_ps(probes));
+    once.saturating_add(once)
 }

@@ -42,7 +42,13 @@ pub(super) fn controllers<'a>(
         return Vec::new();
     }
     match routing.balancer {
-        Balancer::C4p => vec![Box::new(C4p::new(fabric, ecmp, routing.replan, routing.resilient))],
+        Balancer::C4p => {
+            let master = C4p::new(fabric, ecmp, routing.replan, routing.resilient);
+            let probing = routing.control.probing(draw);
+            vec![Box::new(
+                probing.map_or_else(|| master.clone(), |probing| master.clone().with_probing(probing)),
+            )]
+        }
         Balancer::Te => {
             let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
             vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
@@ -64,5 +70,5 @@ pub fn settled(
     let at = SimTime::ZERO;
     let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
     let moments: Vec<Moment> = told.collect();
-    Mediator::new(fabric, routing, connected, draw, &moments).into_state().1
+    Mediator::new(fabric, routing, connected, draw, (&moments, &[])).into_state().1
 }

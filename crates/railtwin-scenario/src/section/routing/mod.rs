@@ -42,7 +42,7 @@ impl Scenario {
     pub(crate) fn idle_control(&self) -> Option<String> {
         let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
         let decides = balancer.has_controller();
-        let writes = balancer == Balancer::Te;
+        let (writes, surveys) = (balancer == Balancer::Te, control.probes.is_some());
         let keys = [
             ("routing.replan", !decides && self.routing.replan.is_some()),
             ("routing.replan_time", !decides && self.routing.replan_time.is_some()),
@@ -50,6 +50,10 @@ impl Scenario {
             ("control.programming", !decides && control.programming != usual.programming),
             ("control.entries", !writes && control.entries != usual.entries),
             ("control.zones", !writes && control.zones != usual.zones),
+            ("control.probes", balancer != Balancer::C4p && surveys),
+            ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
+            ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
+            ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys),
             ("control.lost_writes", !writes && control.lost_writes != usual.lost_writes),
         ];
         let idle: Vec<String> =
