@@ -144,7 +144,7 @@ fn the_table_of_a_run_tells_every_decision() {
 fn keys_of_controllers_that_nobody_goes_by_are_told() {
     let text = scene("balancer = \"ecmp\"\nreplan = \"once\"", "report = \"4 us\"\nentries = 3");
     let warnings = resolved(&text, EngineName::Flow).case.warnings;
-    let told = "routing.replan, control.report and control.entries change nothing under balancer ecmp";
+    let told = "control.report and control.entries change nothing under balancer ecmp";
     assert!(warnings.iter().any(|warning| warning == told), "{warnings:?}");
     let text = scene("balancer = \"c4p\"", "lost_writes = 0.5");
     let warnings = resolved(&text, EngineName::Flow).case.warnings;

@@ -71,6 +71,13 @@ fn the_smallest_scenarios_meet_their_closed_forms() {
 }
 
 #[test]
+fn loops_of_control_cost_and_save_what_they_are_expected_to() {
+    assert!(files("control").len() >= 3);
+    let broken = broken("control", |_| true);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
 fn other_simulators_cases_end_as_they_do_there() {
     // A quarter of a minute of packets alone; its 64 hosts are a row of the reproduction table.
     let broken = broken("peers", |text| !text.contains("name = \"pw4\""));

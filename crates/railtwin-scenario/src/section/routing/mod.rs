@@ -44,8 +44,6 @@ impl Scenario {
         let decides = balancer.has_controller();
         let (writes, surveys) = (balancer == Balancer::Te, control.probes.is_some());
         let keys = [
-            ("routing.replan", !decides && self.routing.replan.is_some()),
-            ("routing.replan_time", !decides && self.routing.replan_time.is_some()),
             ("control.report", !decides && control.report != usual.report),
             ("control.programming", !decides && control.programming != usual.programming),
             ("control.entries", !writes && control.entries != usual.entries),
