@@ -1,10 +1,11 @@
-//! Checks of the house: `cargo xtask layers | tidy | architecture [--check] [--root DIR]`.
+//! Checks of the house: `cargo xtask layers | tidy | idle | architecture [--check] [--root DIR]`.
 //!
 //! Exit status: 0 all well, 1 a rule is broken (each breach on its own line), 2 the call itself was wrong.
 #![allow(clippy::disallowed_methods, reason = "a tool beside the layers: reading files is its work")]
 
 mod architecture;
 mod findings;
+mod idle;
 mod layers;
 mod links;
 mod manifests;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use findings::Findings;
 
-const USAGE: &str = "usage: cargo xtask layers | tidy | architecture [--check]   [--root DIR]";
+const USAGE: &str = "usage: cargo xtask layers | tidy | idle | architecture [--check]   [--root DIR]";
 
 fn main() -> ExitCode {
     let call = match parse(std::env::args().skip(1)) {
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     };
     let outcome = match call.task {
         Task::Layers => layers::check(&call.root),
+        Task::Idle => idle::check(&call.root),
         Task::Tidy => tidy::check(&call.root),
         Task::Architecture if call.check => architecture::check(&call.root),
         Task::Architecture => architecture::rewrite(&call.root),
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
 enum Task {
     Layers,
     Tidy,
+    Idle,
     Architecture,
 }
 
@@ -66,6 +69,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Call, String> {
     let task = match arguments.next().as_deref() {
         Some("layers") => Task::Layers,
         Some("tidy") => Task::Tidy,
+        Some("idle") => Task::Idle,
         Some("architecture") => Task::Architecture,
         Some(other) => return Err(format!("no check is called `{other}`")),
         None => return Err("name the check to run".to_owned()),

@@ -21,6 +21,19 @@ pub struct Settings {
     /// Files that a rule spares.
     #[serde(default)]
     pub waiver: Vec<Waiver>,
+    /// Public items of `railtwin-control` that nothing but tests reads yet.
+    #[serde(default)]
+    pub idle: Vec<Idle>,
+}
+
+/// An item that may be idle for a while.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Idle {
+    /// Its name.
+    pub item: String,
+    /// What it waits for.
+    pub reason: String,
 }
 
 /// A text that no tracked file may hold.
@@ -66,6 +79,11 @@ impl Settings {
                     "{FILE}: waiver of `{}` for {}: give a reason",
                     waiver.rule, waiver.file
                 ));
+            }
+        }
+        for idle in &settings.idle {
+            if idle.reason.trim().is_empty() {
+                return Err(format!("{FILE}: idle `{}`: give a reason", idle.item));
             }
         }
         for banned in &settings.banned {

@@ -83,7 +83,8 @@ pub struct Properties {
     pub reason: &'static str,
 }
 
-pub use railtwin_control::te::controller::PERIOD as TE_PERIOD;
+/// How often traffic engineering plans (Meta RoCE section 4.3.1).
+pub const TE_PERIOD: SimTime = railtwin_control::te::controller::PERIOD;
 
 impl Balancer {
     /// All that others go by.

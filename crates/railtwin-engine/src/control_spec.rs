@@ -19,6 +19,8 @@ railtwin_units::section! {
         /// From a decision until it holds: computing, telling hosts, writing into switches; default 1 s for te, none
         /// for others. What is decided before the run starts holds from the start.
         pub programming: Option<SimTime> = None,
+        /// Most queue pairs that c4p moves to even out what links carry when one is back; default as many as help.
+        pub rebalance: Option<u32> [whole(0..=u32::MAX as i64)] = None,
         /// How often c4p probes the paths between all leaves, to find links that lose packets; default never.
         pub probes: Option<SimTime> [Kind::Span] = None,
         /// Packets along each path in a survey.

@@ -58,6 +58,8 @@ pub struct C4p<'a> {
     due: Option<SimTime>,
     has_decided: bool,
     surveys: Option<Surveys>,
+    /// Queue pairs moved at most when a link is back.
+    rebalance: u32,
     /// What probes found of links since the last decision.
     found: Vec<(LinkId, LinkState)>,
 }
@@ -78,8 +80,16 @@ impl<'a> C4p<'a> {
             due: None,
             has_decided: false,
             surveys: None,
+            rebalance: u32::MAX,
             found: Vec::new(),
         }
+    }
+
+    /// A master that moves at most so many queue pairs to even out what links carry when one is back.
+    #[must_use]
+    pub const fn with_rebalance(mut self, most: u32) -> Self {
+        self.rebalance = most;
+        self
     }
 
     /// A master that probes, the first time after a period.
@@ -166,7 +176,11 @@ impl<'a> C4p<'a> {
         if news.is_empty() {
             return;
         }
-        let replan = self.allocator.replan(news);
+        let mut replan = self.allocator.replan(news);
+        // What left a link stays away when it is back, until the load is evened out.
+        if news.iter().any(|&(_, state)| state == LinkState::Up) {
+            replan.moved.extend(self.allocator.rebalance(self.rebalance as usize));
+        }
         let rows = &self.rows;
         let decision = |one: &Move, source_port, reason| {
             let queue_pair = rows[&one.job][one.index];

@@ -4,7 +4,7 @@
 //! * [`PathAllocator`]: all jobs' queue pairs over least-used links, left port to left port (C4P, C4 section III-B).
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
 //! * [`HostAgent`]: the same without a controller, from the host's own leaves (HPN section 6.1).
-//! * [`LoadBalance`], [`LeastOutstanding`]: how much each queue pair of a connection carries.
+//! * [`LoadBalance`]: how much each queue pair of a connection carries.
 //!
 //! ```
 //! use railtwin_control::paths::{Demand, JobId, LinkState, PathAllocator};
@@ -36,7 +36,6 @@ mod dag;
 mod flow;
 pub mod host_agent;
 pub mod load_balance;
-pub mod outstanding;
 pub mod probe;
 mod rebalance;
 mod replan;
@@ -47,6 +46,5 @@ pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
 pub use c4p::{C4p, Probing};
 pub use host_agent::{Connection, HostAgent, LeafTables, Refreshed};
 pub use load_balance::{LoadBalance, LoadBalanceError};
-pub use outstanding::{LeastOutstanding, TooManyCompleted};
 pub use probe::{ProbedPath, Prober, blame};
 pub use replan::{LinkState, Move, Replan};

@@ -49,7 +49,6 @@ pub struct Collector {
     /// By link: newest version seen; 0 before any report.
     version: Vec<u64>,
     last_change: SimTime,
-    stale: u64,
 }
 
 impl Collector {
@@ -59,7 +58,6 @@ impl Collector {
             mask: LinkMask::none(fabric),
             version: vec![0; fabric.link_count()],
             last_change: SimTime::ZERO,
-            stale: 0,
         }
     }
 
@@ -83,7 +81,6 @@ impl Collector {
         }
         match outcome {
             Applied::Changed => self.last_change = self.last_change.max(report.time),
-            Applied::Stale => self.stale += 1,
             _ => {}
         }
         outcome
@@ -111,11 +108,6 @@ impl Collector {
     pub fn last_change(&self) -> SimTime {
         self.last_change
     }
-
-    /// How many reports came late or twice.
-    pub fn stale_reports(&self) -> u64 {
-        self.stale
-    }
 }
 
 #[cfg(test)]
@@ -142,7 +134,6 @@ mod tests {
         assert_eq!(collector.apply(&report(Subject::Cable(cable), false, 4)), Applied::Unchanged);
         assert_eq!(collector.apply(&report(Subject::Link(cable.forward()), true, 5)), Applied::Changed);
         assert_eq!(collector.mask().down_links().collect::<Vec<_>>(), [cable.backward()]);
-        assert_eq!(collector.stale_reports(), 2);
     }
 
     #[test]

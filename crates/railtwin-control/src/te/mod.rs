@@ -46,6 +46,6 @@ pub use changes::{Change, LeafEntries, WriteError, changes};
 pub use collector::{Applied, Collector, LinkReport, Subject};
 pub use controller::TrafficEngineering;
 pub use engine::{Engine, EngineOptions};
-pub use matrix::{Demand, MatrixError, TrafficMatrix};
+pub use matrix::{Demand, TrafficMatrix};
 pub use outcome::{FlowPlacement, PlacedFlow};
 pub use zone::{Scheme, ZonePolicy};

@@ -43,7 +43,8 @@ pub(super) fn controllers<'a>(
     }
     match routing.balancer {
         Balancer::C4p => {
-            let master = C4p::new(fabric, ecmp, routing.replan, routing.resilient);
+            let master = C4p::new(fabric, ecmp, routing.replan, routing.resilient)
+                .with_rebalance(routing.control.rebalance.unwrap_or(u32::MAX));
             let probing = routing.control.probing(draw);
             vec![Box::new(
                 probing.map_or_else(|| master.clone(), |probing| master.clone().with_probing(probing)),

@@ -48,6 +48,7 @@ impl Scenario {
             ("control.programming", !decides && control.programming != usual.programming),
             ("control.entries", !writes && control.entries != usual.entries),
             ("control.zones", !writes && control.zones != usual.zones),
+            ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance),
             ("control.probes", balancer != Balancer::C4p && surveys),
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
