@@ -253,6 +253,7 @@ fn reproduced(row: &Row, wanted: &Wanted, points_of: &BTreeMap<String, Points>, 
 mod tests {
     use std::path::Path;
 
+    use super::pick::Point;
     use super::*;
     use crate::question::Question;
 
