@@ -4,6 +4,7 @@
 //! they are held against other simulators, embedded here, so that `railtwin run scenarios/papers/<name>.toml --json`
 //! prints the same values. Rows of models without a run name a calculation instead ([`calculate`]).
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use railtwin_units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -195,11 +196,11 @@ pub fn reproduce(
     let mut table = Vec::new();
     for row in &rows {
         for scenario in row.scenarios() {
-            if !seconds_of.contains_key(&scenario) {
+            if let Entry::Vacant(first) = seconds_of.entry(scenario.clone()) {
                 progress(&scenario);
                 let start = clock();
                 points_of.get_mut(&scenario).expect("it is there").run()?;
-                seconds_of.insert(scenario, clock() - start);
+                first.insert(clock() - start);
             }
         }
         let seconds = seconds_of[&row.source()];
