@@ -5,9 +5,11 @@
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 use std::time::Instant;
 
+use railtwin_engine::packet::{CongestionControl, Dcqcn, Ecn, Hpcc, MarkAt};
 use railtwin_engine::{Case, Engine, PacketLog, RunLog};
 use railtwin_packetsim::PacketEngine;
 use railtwin_testkit::{cases, fabrics, works};
+use railtwin_units::Bytes;
 use railtwin_workload::{Algorithm, Collective};
 
 mod bare;
@@ -76,6 +78,47 @@ fn measure(name: &str, case: &Case, threads: u32, repeats: usize) -> (f64, RunLo
     (hops / seconds, log)
 }
 
+/// What the rate laws cost: the same messages on the same paths under each, and their packet-hops a second over those of
+/// nobody who slows senders down, in turn with them so that a machine whose speed drifts favors none.
+fn beside_none(case: &Case, repeats: usize) {
+    // Alibaba's thresholds for 25 Gb/s, times the rate, as its simulator of HPCC has them.
+    let ecn = Ecn { min: Bytes(400_000), max: Bytes(1_600_000), probability: 0.2, at: MarkAt::Dequeue };
+    let laws = [
+        ("none", CongestionControl::None),
+        ("dcqcn", CongestionControl::Dcqcn(Dcqcn::default())),
+        ("hpcc", CongestionControl::Hpcc(Hpcc::default())),
+    ];
+    let mut rates = [const { Vec::new() }; 3];
+    let mut told = [(0.0, 0, 0.0); 3];
+    for _ in 0..repeats {
+        for (row, (_, law)) in laws.into_iter().enumerate() {
+            let mut case = case.clone();
+            case.packets.keys.congestion_control = law;
+            case.packets.tiers.iter_mut().for_each(|tier| tier.ecn = Some(ecn));
+            let start = Instant::now();
+            let log = PacketEngine { threads: 1 }.run(&case, 0);
+            let seconds = start.elapsed().as_secs_f64();
+            let counts = log.packets.as_deref().expect("the packet engine logs packets").counts;
+            rates[row].push(counts.packet_hops as f64 / seconds);
+            told[row] = (counts.packet_hops as f64, counts.cnps, log.end.seconds());
+        }
+    }
+    let medians = rates.map(|mut rates| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    });
+    for (row, (name, _)) in laws.into_iter().enumerate() {
+        let (hops, cnps, end) = told[row];
+        println!(
+            "  under {name:<16} 1 thread  {:>6.2} M packet-hops  {:>6.2} M/s  {:.3} of none; {cnps} CNPs, ends at {:.3} ms",
+            hops * 1e-6,
+            medians[row] * 1e-6,
+            medians[row] / medians[0],
+            end * 1e3,
+        );
+    }
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
@@ -83,6 +126,7 @@ fn main() {
         let small = cases::pairs(fabrics::t128(), &works::permutation(128, 1), 2_000_000);
         let (rate, _) = measure("permutation 128", &small, 1, 5);
         beside_bare(&small, rate, 5);
+        beside_none(&small, 9);
         let long = cases::pairs(fabrics::t128(), &works::permutation(128, 1), 20_000_000);
         measure("permutation 128, 20 MB", &long, 1, 3);
     }
@@ -93,6 +137,7 @@ fn main() {
         let (two, _) = measure("permutation 1,024", &medium, 2, 3);
         println!("{:<24} {:.2} times the rate of one", "  2 threads", two / one);
         beside_bare(&medium, one, 3);
+        beside_none(&medium, 3);
     }
     if wants("large") {
         let fabric = fabrics::leaf_spine(128, 64, 64, (100, 100), 1_000);
@@ -109,6 +154,7 @@ fn main() {
             queued as f64 / 4178.0 * 1e-6,
         );
         beside_bare(&large, rate, 1);
+        beside_none(&large, 3);
     }
     if wants("incast") {
         let incast = works::incast((8..128).step_by(8).chain([9]));

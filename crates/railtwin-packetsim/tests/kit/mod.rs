@@ -1,4 +1,6 @@
 //! Runs, and sums over logs.
+pub mod reference;
+
 use railtwin_engine::{Case, Engine, PacketLog, RunLog};
 use railtwin_fabric::Fabric;
 use railtwin_packetsim::PacketEngine;

@@ -4,23 +4,21 @@
 //! they are held against other simulators, embedded here, so that `railtwin run scenarios/papers/<name>.toml --json`
 //! prints the same values. Rows of models without a run name a calculation instead ([`calculate`]).
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::btree_map::Entry;
 
-use railtwin_scenario::{Scenario, Work, Workload};
 use railtwin_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::gain::gains;
-use crate::question::Question;
-use crate::run::Run;
 
 mod calculate;
 mod co_tuning;
 mod detect;
 mod pick;
+mod points;
 mod relay;
-use pick::{Picked, Point};
+use pick::Picked;
+use points::{Length, Points};
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
@@ -59,6 +57,12 @@ impl Row {
             (None, Some(calculation)) => format!("{CALCULATION}{calculation}"),
             _ => panic!("a test reads the table: {} names a scenario or a calculation", self.id),
         }
+    }
+
+    /// All that its figures come from: its own source first, then what it is held against.
+    fn scenarios(&self) -> Vec<String> {
+        let others = self.figures.iter().filter_map(|wanted| wanted.from.against().map(str::to_owned));
+        std::iter::once(self.source()).chain(others).collect()
     }
 }
 
@@ -109,6 +113,10 @@ pub struct Reproduced {
     pub paper: f64,
     /// What came out; null where the run has no such figure, or the figure no value.
     pub ours: Option<f64>,
+    /// The least and the most over the points that `ours` is taken from: draws, or values of axes that the row leaves
+    /// open; absent where it is of one point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<[f64; 2]>,
     /// Why nothing came out; absent where something did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -159,78 +167,46 @@ pub fn reproduce(
         let known = ids().join(", ");
         return Err(Error::Argument(format!("no row {unknown:?}; write some of: {known}")));
     }
-    let mut figures_of: BTreeMap<String, (Vec<Point>, f64)> = BTreeMap::new();
-    let mut table = Vec::new();
-    for row in rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)) {
-        let others = row.figures.iter().filter_map(|wanted| wanted.from.against());
-        let own = row.source();
-        for scenario in std::iter::once(own.as_str()).chain(others) {
-            if !figures_of.contains_key(scenario) {
-                progress(scenario);
-                let start = clock();
-                let length = Length {
-                    replicates: row.full_replicates.filter(|_| full),
-                    bytes: row.full_bytes.filter(|_| full),
-                };
-                let figures = points(scenario, length)?;
-                figures_of.insert(scenario.to_owned(), (figures, clock() - start));
+    let rows: Vec<Row> =
+        rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)).collect();
+    // Points before runs: which of them are run is what all rows read together.
+    let mut points_of: BTreeMap<String, Points> = BTreeMap::new();
+    for row in &rows {
+        let length = Length {
+            replicates: row.full_replicates.filter(|_| full),
+            bytes: row.full_bytes.filter(|_| full),
+        };
+        for scenario in row.scenarios() {
+            if !points_of.contains_key(&scenario) {
+                points_of.insert(scenario.clone(), Points::of(&scenario, length)?);
             }
         }
-        table.extend(row.figures.iter().map(|wanted| reproduced(&row, wanted, &figures_of)));
+    }
+    for row in &rows {
+        for wanted in &row.figures {
+            let of = |name: &str| &points_of[name].points;
+            let own = row.source();
+            let against = wanted.from.against().unwrap_or(&own).to_owned();
+            let (ours, others) = wanted.from.reads(of(&own), of(&against));
+            points_of.get_mut(&own).expect("it is there").want(&ours);
+            points_of.get_mut(&against).expect("it is there").want(&others);
+        }
+    }
+    let mut seconds_of: BTreeMap<String, f64> = BTreeMap::new();
+    let mut table = Vec::new();
+    for row in &rows {
+        for scenario in row.scenarios() {
+            if let Entry::Vacant(first) = seconds_of.entry(scenario.clone()) {
+                progress(&scenario);
+                let start = clock();
+                points_of.get_mut(&scenario).expect("it is there").run()?;
+                first.insert(clock() - start);
+            }
+        }
+        let seconds = seconds_of[&row.source()];
+        table.extend(row.figures.iter().map(|wanted| reproduced(row, wanted, &points_of, seconds)));
     }
     Ok(table)
-}
-
-/// How much more than by default is run.
-#[derive(Clone, Copy, Debug)]
-struct Length {
-    replicates: Option<u32>,
-    bytes: Option<Bytes>,
-}
-
-impl Length {
-    fn set(self, scenario: &mut Scenario) {
-        if let Some(replicates) = self.replicates {
-            scenario.run.replicates = replicates;
-        }
-        for job in scenario.jobs.iter_mut() {
-            match (&mut job.work, self.bytes) {
-                (Work::Collective(collective), Some(bytes)) => collective.bytes = bytes,
-                (Work::Workload(Workload::Traffic(traffic)), Some(bytes)) => traffic.set_bytes(bytes),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// The points of a scenario of the papers with their figures; the gains of its sweep stand in a point without
-/// labels. Of a calculation there is one point.
-fn points(name: &str, length: Length) -> Result<Vec<Point>, Error> {
-    if let Some(calculation) = name.strip_prefix(CALCULATION) {
-        let unknown = || Error::Argument(format!("the table names no calculation {calculation:?}"));
-        let figures = calculate::figures(calculation).ok_or_else(unknown)?;
-        return Ok(vec![Point { label: Vec::new(), figures }]);
-    }
-    let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
-    let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
-    let question = Question::of_text(&place(name), text, Path::new(".")).with_files(FILES);
-    let mut points = Vec::new();
-    let mut labels: Vec<Vec<(String, String)>> = Vec::new();
-    let mut gain = None;
-    for mut point in question.points()? {
-        length.set(&mut point.scenario);
-        let run = Run::of(question.resolve(&point.scenario)?, &|| ());
-        labels.push(point.label.clone());
-        points.push(Point::new(&point.label, run.info.figures));
-        gain = point.scenario.gain;
-    }
-    if let Some(gain) = gain {
-        let all: Vec<_> =
-            labels.iter().zip(&points).map(|(label, p)| (label.as_slice(), p.figures.as_slice())).collect();
-        let figures = gains(&gain, &all);
-        points.push(Point { label: Vec::new(), figures });
-    }
-    Ok(points)
 }
 
 /// The file of a scenario in the repository; a calculation as it is called.
@@ -242,12 +218,14 @@ fn place(scenario: &str) -> String {
     format!("{folder}/{scenario}.toml")
 }
 
-fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Point>, f64)>) -> Reproduced {
+fn reproduced(row: &Row, wanted: &Wanted, points_of: &BTreeMap<String, Points>, seconds: f64) -> Reproduced {
     let own = row.source();
-    let (points, seconds) = &figures_of[&own];
-    let (others, _) = &figures_of[wanted.from.against().unwrap_or(&own)];
-    let value = wanted.from.value(&wanted.figure, points, others);
+    let (points, others) =
+        (&points_of[&own].points, &points_of[wanted.from.against().unwrap_or(&own)].points);
+    let values = wanted.from.values(&wanted.figure, points, others);
+    let value = values.as_ref().map(|values| wanted.from.taken(values)).map_err(Clone::clone);
     let (ours, reason) = (value.as_ref().ok().copied(), value.err());
+    let spread = values.ok().filter(|values| values.len() > 1).map(|values| pick::range(&values));
     let exact = wanted.low.is_none() && wanted.high.is_none();
     let low = wanted.low.or(exact.then_some(wanted.paper));
     let high = wanted.high.or(exact.then_some(wanted.paper));
@@ -267,13 +245,18 @@ fn reproduced(row: &Row, wanted: &Wanted, figures_of: &BTreeMap<String, (Vec<Poi
         met: wanted.skipped.is_none().then_some(met),
         skipped: wanted.skipped.clone(),
         fitted: row.fitted.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
-        seconds: *seconds,
+        spread,
+        seconds,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::pick::Point;
     use super::*;
+    use crate::question::Question;
 
     #[test]
     fn every_row_names_a_scenario_that_resolves() {

@@ -73,37 +73,48 @@ impl Picked {
         points.iter().any(|point| point.has(&self.at))
     }
 
-    /// The value at `points`, where it is a share as one of `others`; why there is none where no point that fits has the
-    /// figure, or one has it without a value.
+    /// Which of `points` it reads for itself, and which of `others` those are held against, by number; labels are enough.
+    pub fn reads(&self, points: &[Point], others: &[Point]) -> (Vec<usize>, Vec<usize>) {
+        let own: Vec<usize> = (0..points.len()).filter(|&row| points[row].has(&self.at)).collect();
+        let base = match (self.of.is_empty(), self.over.is_empty()) {
+            (true, true) => return (own, Vec::new()),
+            (false, _) => &self.of,
+            (true, false) => &self.over,
+        };
+        let others = own.iter().filter_map(|&row| points[row].beside(base, others)).collect();
+        (own, others)
+    }
+
+    /// The values at the points that fit, where they are shares as ones of `others`; why there are none where no point
+    /// that fits has the figure, or one has it without a value.
     ///
     /// # Errors
     /// The reason, for people.
-    pub fn value(&self, figure: &str, points: &[Point], others: &[Point]) -> Result<f64, String> {
+    pub fn values(&self, figure: &str, points: &[Point], others: &[Point]) -> Result<Vec<f64>, String> {
         let fits = points.iter().filter(|point| point.has(&self.at));
         // Figures of the whole sweep stand in one point: do not ask the others for them.
         let known: Vec<&Point> = fits.filter(|point| point.figure(figure).is_some()).collect();
         if known.is_empty() {
             return Err(format!("no run has {figure}"));
         }
-        let values: Result<Vec<f64>, String> =
-            known.iter().map(|point| self.one(figure, point, others)).collect();
-        let values = values?;
-        Ok(match self.take {
+        known.iter().map(|point| self.one(figure, point, others)).collect()
+    }
+
+    /// What becomes of several values, of which there is at least one.
+    pub fn taken(&self, values: &[f64]) -> f64 {
+        match self.take {
             Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Take::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
-            Take::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        })
+            Take::Min => range(values)[0],
+            Take::Max => range(values)[1],
+        }
     }
 
     fn one(&self, figure: &str, point: &Point, others: &[Point]) -> Result<f64, String> {
         let ours = point.value(figure)?;
         let base = self.base.as_deref().unwrap_or(figure);
         let against = |other: &BTreeMap<String, String>| {
-            let axis = |path: &str| others.iter().any(|p| p.label.iter().any(|(known, _)| known == path));
-            let known = point.label.iter().filter(|(path, _)| axis(path)).cloned().collect();
-            let here = Point { label: known, figures: Vec::new() };
-            let same = |p: &&Point| p.has(other) && p.same_but(&here, other);
-            others.iter().find(same).ok_or_else(|| "no run to hold it against".to_owned())?.value(base)
+            let beside = point.beside(other, others).ok_or("no run to hold it against")?;
+            others[beside].value(base)
         };
         match (self.of.is_empty(), self.over.is_empty(), &self.base) {
             (true, true, None) => Ok(ours),
@@ -141,7 +152,21 @@ impl Picked {
     }
 }
 
+/// The least and the most of some values.
+pub fn range(values: &[f64]) -> [f64; 2] {
+    let over = |of: fn(f64, f64) -> f64, first: f64| values.iter().copied().fold(first, of);
+    [over(f64::min, f64::INFINITY), over(f64::max, f64::NEG_INFINITY)]
+}
+
 impl Point {
+    /// The first of `others` that has what `other` says and agrees with this point on all other axes that they have.
+    fn beside(&self, other: &BTreeMap<String, String>, others: &[Self]) -> Option<usize> {
+        let axis = |path: &str| others.iter().any(|p| p.label.iter().any(|(known, _)| known == path));
+        let known = self.label.iter().filter(|(path, _)| axis(path)).cloned().collect();
+        let here = Self { label: known, figures: Vec::new() };
+        others.iter().position(|p| p.has(other) && p.same_but(&here, other))
+    }
+
     fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|known| known.name == name)
     }
@@ -180,6 +205,12 @@ mod tests {
         Point { label, figures: vec![Figure::new("busbw_mean", value, "bits_per_s")] }
     }
 
+    impl Picked {
+        fn value(&self, figure: &str, points: &[Point], others: &[Point]) -> Result<f64, String> {
+            self.values(figure, points, others).map(|values| self.taken(&values))
+        }
+    }
+
     fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
     }
@@ -201,6 +232,11 @@ mod tests {
         assert_eq!(most.value("busbw_mean", &points, &points), Ok(2.0));
         assert_eq!(most.value("busbw", &points, &points), Err("no run has busbw".to_owned()));
         assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
+        // What is read is what has a part in the value, and no other point.
+        let four = Picked { at: map(&[("balancer", "c4p"), ("hosts", "4")]), ..gain };
+        assert_eq!(four.reads(&points, &points), (vec![1], vec![3]));
+        assert_eq!(mean.reads(&points, &points), (vec![0, 1], Vec::new()));
+        assert_eq!(range(&mean.values("busbw_mean", &points, &points).unwrap()), [30.0, 40.0]);
     }
 
     #[test]

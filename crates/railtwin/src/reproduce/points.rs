@@ -1,0 +1,107 @@
+//! The points of a scenario of the papers: which of them some row reads, and their runs, side by side.
+use std::path::Path;
+
+use railtwin_scenario::{Scenario, SweepPoint, Work, Workload};
+use railtwin_units::Bytes;
+use rayon::prelude::*;
+
+use super::pick::Point;
+use super::{CALCULATION, FILES, PAPERS, calculate, place};
+use crate::error::Error;
+use crate::gain::gains;
+use crate::question::Question;
+use crate::run::Run;
+
+/// How much more than by default is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Length {
+    pub(super) replicates: Option<u32>,
+    pub(super) bytes: Option<Bytes>,
+}
+
+impl Length {
+    fn set(self, scenario: &mut Scenario) {
+        if let Some(replicates) = self.replicates {
+            scenario.run.replicates = replicates;
+        }
+        for job in scenario.jobs.iter_mut() {
+            match (&mut job.work, self.bytes) {
+                (Work::Collective(collective), Some(bytes)) => collective.bytes = bytes,
+                (Work::Workload(Workload::Traffic(traffic)), Some(bytes)) => traffic.set_bytes(bytes),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What is run.
+enum Of {
+    /// A calculation, by its name.
+    Calculation(String),
+    /// A scenario, point by point.
+    Sweep(Question, Vec<SweepPoint>),
+}
+
+/// The points of a scenario of the papers; the gains of its sweep stand in a point without labels. Of a calculation there
+/// is one point.
+pub(super) struct Points {
+    /// With figures once they have run, and without where no row reads them.
+    pub(super) points: Vec<Point>,
+    of: Of,
+    /// By point: whether a row reads it.
+    wanted: Vec<bool>,
+}
+
+impl Points {
+    /// The points, not yet run.
+    pub(super) fn of(name: &str, length: Length) -> Result<Self, Error> {
+        if let Some(calculation) = name.strip_prefix(CALCULATION) {
+            let points = vec![Point { label: Vec::new(), figures: Vec::new() }];
+            return Ok(Self { points, of: Of::Calculation(calculation.to_owned()), wanted: vec![true] });
+        }
+        let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+        let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
+        let question = Question::of_text(&place(name), text, Path::new(".")).with_files(FILES);
+        let mut sweep = question.points()?;
+        sweep.iter_mut().for_each(|point| length.set(&mut point.scenario));
+        // A gain is over all points.
+        let wanted = sweep.iter().map(|point| point.scenario.gain.is_some()).collect();
+        let points = sweep.iter().map(|point| Point::new(&point.label, Vec::new())).collect();
+        Ok(Self { points, of: Of::Sweep(question, sweep), wanted })
+    }
+
+    /// A row reads these.
+    pub(super) fn want(&mut self, rows: &[usize]) {
+        rows.iter().for_each(|&row| self.wanted[row] = true);
+    }
+
+    /// Runs all that some row reads, side by side; what comes out does not depend on the number of threads.
+    pub(super) fn run(&mut self) -> Result<(), Error> {
+        let (question, sweep) = match &self.of {
+            Of::Sweep(question, sweep) => (question, sweep),
+            Of::Calculation(name) => {
+                let unknown = || Error::Argument(format!("the table names no calculation {name:?}"));
+                self.points[0].figures = calculate::figures(name).ok_or_else(unknown)?;
+                return Ok(());
+            }
+        };
+        let run = |(point, wanted): (&SweepPoint, &bool)| -> Result<_, Error> {
+            if !wanted {
+                return Ok(Vec::new());
+            }
+            Ok(Run::of(question.resolve(&point.scenario)?, &|| ()).info.figures)
+        };
+        let figures: Result<Vec<_>, Error> =
+            sweep.par_iter().zip(&self.wanted).map(run).panic_fuse().collect();
+        for (point, figures) in self.points.iter_mut().zip(figures?) {
+            point.figures = figures;
+        }
+        if let Some(gain) = sweep.last().and_then(|point| point.scenario.gain.clone()) {
+            let labels = sweep.iter().map(|point| point.label.as_slice());
+            let all: Vec<_> = labels.zip(self.points.iter().map(|point| point.figures.as_slice())).collect();
+            let figures = gains(&gain, &all);
+            self.points.push(Point { label: Vec::new(), figures });
+        }
+        Ok(())
+    }
+}
