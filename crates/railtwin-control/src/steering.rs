@@ -195,8 +195,17 @@ impl Steering {
         self.queue = left;
     }
 
-    /// Puts spares into places, the longest empty first.
+    /// Puts spares into places, the longest empty first; a host that was mended before anybody took its place has it
+    /// again.
     fn swap(&mut self, decisions: &mut Vec<Decision>) {
+        let (spares, jobs) = (&mut self.spares, &mut self.jobs);
+        self.vacancies.retain(|vacancy| {
+            let back = spares.remove(&vacancy.host);
+            if back && let Some(seats) = jobs.get_mut(&vacancy.job) {
+                seats.restart = Some(vacancy.reason);
+            }
+            !back
+        });
         let mut left = Vec::new();
         for vacancy in std::mem::take(&mut self.vacancies) {
             let Some(spare) = self.spare_for(vacancy.host, &[]) else {

@@ -67,6 +67,12 @@ fn a_spare_of_the_segment_takes_the_place_and_the_ranks() {
     let back = decided(&mut steering, minutes(9), &[Event::Repaired(HostId(10))]);
     assert_eq!(back, [swap(8, 10), Action::Restart(JOB)]);
     assert!(decided(&mut steering, minutes(10), &[]).is_empty());
+    // One that is mended before anybody took its place has it again.
+    assert_eq!(
+        decided(&mut steering, minutes(11), &[Event::Found(finding(10, true))]),
+        [Action::Isolate(HostId(10))]
+    );
+    assert_eq!(decided(&mut steering, minutes(12), &[Event::Repaired(HostId(10))]), [Action::Restart(JOB)]);
 }
 
 #[test]

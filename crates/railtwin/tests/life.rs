@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn every_moment_is_booked_once(
         process in prop::sample::select(vec!["c4", "llama3", "hpn", "infinitehbd"]),
-        c4d in any::<bool>(), factor in 10_u32..2000, recall in 0_u32..=10, false_alarms in 0_u32..5,
+        c4d in any::<bool>(), factor in 10_u32..2000, recall in 1_u32..=10, false_alarms in 0_u32..5,
         checkpoint in 1_u32..400, out in 1_u32..5, hourly in 1_u32..4, automatic in any::<bool>(),
         pod in any::<bool>(), seed in 0_u32..1000,
     ) {
