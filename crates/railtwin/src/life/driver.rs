@@ -345,6 +345,8 @@ impl Driver<'_> {
                 if let Some(outage) = &mut self.outage {
                     outage.resolved = true;
                 }
+                // Nothing is left to diagnose; it waits where a place is empty.
+                self.enter(now, Some(Part::Waiting));
                 if let Some(last) = self.standstill() {
                     last.isolated = Some(now);
                 }
