@@ -8,15 +8,16 @@ use crate::downtime_incidents::{Job, read};
 use crate::downtime_plan::PlanFlags;
 use crate::downtime_text::{hours_of, percent};
 use crate::table::TextTable;
-use crate::{CliError, Streams, downtime_plan, downtime_replay, downtime_table3};
+use crate::{CliError, Streams, downtime_life, downtime_plan, downtime_replay, downtime_table3};
 
 /// Arguments of `downtime`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without --plan, --replay or --table3, FILE lists incidents (.csv or .json), which are booked."
+    after_help = "Without --plan, --replay, --table3 or --run, FILE lists incidents (.csv or .json), which are booked."
 )]
 pub struct DowntimeArgs {
-    /// Incidents (.csv or .json), a plan (.toml) with --plan, or a history of faults (.json) with --replay
+    /// Incidents (.csv or .json), a plan (.toml) with --plan, a history of faults (.json) with --replay, or a scenario
+    /// (.toml) with --run
     #[arg(value_name = "FILE")]
     file: Option<String>,
     /// Say what to expect of a job: downtime, money, the best checkpoint interval, spares
@@ -28,6 +29,12 @@ pub struct DowntimeArgs {
     /// Print C4's Table III beside what its rates and times come to
     #[arg(long, conflicts_with_all = ["plan", "replay"])]
     table3: bool,
+    /// Live through the failures of a scenario with [steering] and book it beside Table III
+    #[arg(long, conflicts_with_all = ["plan", "replay", "table3", "hours"])]
+    run: bool,
+    /// Lives by lot, in place of the scenario's
+    #[arg(long, value_name = "COUNT", requires = "run")]
+    seeds: Option<String>,
     /// Hours that each job was watched, or that the plan asks about
     #[arg(long, value_name = "HOURS")]
     hours: Option<String>,
@@ -52,6 +59,7 @@ pub(crate) fn run(args: &DowntimeArgs, streams: &mut Streams<'_>) -> Result<(), 
         return Err(CliError::input(message, "write --plan as well"));
     }
     let (json, text) = match (args.plan, args.replay, args.table3) {
+        _ if args.run => downtime_life::answer(file, args.seeds.as_deref())?,
         (true, ..) => downtime_plan::answer(file, args.hours.as_deref(), &flags)?,
         (_, true, _) => {
             let hours = args.hours.as_deref();
@@ -81,7 +89,7 @@ fn booked(file: Option<&str>, hours: Option<&str>) -> Result<(Value, String), Cl
         let message = "there is no file of incidents";
         return Err(CliError::input(
             message,
-            "name a .csv or .json file, or write --plan, --replay or --table3",
+            "name a .csv or .json file, or write --plan, --replay, --table3 or --run",
         ));
     };
     let hours = hours.map(hours_of).transpose()?;

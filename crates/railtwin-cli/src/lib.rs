@@ -23,6 +23,7 @@ mod design;
 mod diagnose;
 mod downtime;
 mod downtime_incidents;
+mod downtime_life;
 mod downtime_plan;
 mod downtime_replay;
 mod downtime_settings;

@@ -135,3 +135,49 @@ fn c4s_table_stands_beside_ours() {
     assert!(railtwin(&["downtime", "--table3"]).out.contains("Implied"));
     railtwin(&["downtime", "x.csv", "--table3"]).assert_refused(&["x.csv"]);
 }
+
+#[test]
+fn a_scenario_with_steering_is_lived_through_and_booked() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = "schema = 1\nname = \"life\"\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 2\nspare_hosts = 1\n\
+                spines = 2\n[[job]]\nhosts = 2\ncollective = { kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 s\" }\n";
+    let failures = "[failures]\nprocess = \"c4\"\nwindow = \"720 h\"\ndays = 30\nfactor = 100\n";
+    let steering = "[steering]\nc4d = [false, true]\nlives = 4\n";
+    let file = written(folder.path(), "life.toml", &format!("{base}{failures}{steering}"));
+    let answer = railtwin(&["downtime", "--run", &file, "--json"]).json();
+    let points = answer["points"].as_array().unwrap();
+    assert_eq!((points.len(), points[0]["seeds"].as_array().unwrap().len()), (2, 4));
+    let median = |point: usize| points[point]["downtime"]["median"].as_f64().unwrap();
+    assert!(median(0) > median(1) && median(1) > 0.0);
+    let two = railtwin(&["downtime", "--run", &file, "--seeds", "2", "--json"]).json();
+    assert_eq!(two["points"][0]["seeds"].as_array().unwrap().len(), 2);
+    let text = railtwin(&["downtime", "--run", &file]).out;
+    for words in ["June, paper", "31.16 %", "December, paper", "1.16 %", "Follows from the model", "Put in"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    railtwin(&["downtime", "--run"]).assert_refused(&["asks for a scenario"]);
+    railtwin(&["downtime", "--run", &file, "--seeds", "0"]).assert_refused(&["--seeds cannot be \"0\""]);
+    railtwin(&["downtime", "--seeds", "3", &file]).assert_refused(&["--run"]);
+    let plain = written(folder.path(), "plain.toml", base);
+    railtwin(&["downtime", "--run", &plain]).assert_refused(&["has no [steering]"]);
+    for (more, words) in [
+        (steering, "nothing fails by chance"),
+        (
+            "[failures]\nprocess = \"c4\"\nwindow = \"1 s\"\ndays = 900\n[steering]\n",
+            "longer than simulated time",
+        ),
+        (&*format!("{failures}[steering]\nautomatic = [\"cuda\", \"cuda\"]\n"), "`cuda` stands twice"),
+        (&*format!("{failures}[steering]\nautomatic = [\"fire\"]\n"), "fire"),
+        (&*format!("{failures}[steering]\ncheckpoint = \"0 s\"\n"), "checkpoint"),
+        (&*format!("{failures}[steering]\nhosts_out = 0\n"), "hosts_out"),
+        (
+            &*format!(
+                "{failures}[steering]\n[[job]]\nhosts = 1\ncollective = {{ kind = \"all-reduce\", bytes = \"1 MB\" }}\n"
+            ),
+            "follows one job",
+        ),
+    ] {
+        let wrong = written(folder.path(), "wrong.toml", &format!("{base}{more}"));
+        railtwin(&["downtime", "--run", &wrong]).assert_refused(&[words]);
+    }
+}

@@ -51,6 +51,10 @@ pub enum Event<'a> {
     Probed(&'a [Answer]),
     /// A detector names a host.
     Found(Finding),
+    /// A person names a host, or agrees with a finding that was proposed.
+    Confirmed(Finding),
+    /// What stopped a job, and was no host of its own, is gone.
+    Cleared(JobId),
     /// A host works again.
     Repaired(HostId),
 }

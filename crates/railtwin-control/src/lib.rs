@@ -3,11 +3,14 @@
 //! * [`controller`]: what every controller is: events in, actions out.
 //! * [`placement`]: which GPU each rank of a job gets.
 //! * [`paths`]: which path each queue pair takes, and by which source port.
+//! * [`steering`]: which hosts are isolated, and which spares take their place (C4D).
 //! * [`te`]: Meta's traffic engineering: which uplink each flow of a leaf takes.
 pub mod controller;
 pub mod paths;
 pub mod placement;
+pub mod steering;
 pub mod te;
 
 pub use controller::{Action, Controller, Decision, Event};
 pub use placement::{Place, PlacementError, PlacementPolicy, Placer};
+pub use steering::{Policy, SpareScope, Steering};

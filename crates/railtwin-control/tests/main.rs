@@ -4,5 +4,6 @@ mod allocation;
 mod fabrics;
 mod host_agent;
 mod probing;
+mod steering;
 mod te_controller;
 mod te_engine;

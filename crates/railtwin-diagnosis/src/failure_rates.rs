@@ -23,40 +23,27 @@ pub const HPN_LEAF: f64 = 0.051e-2;
 /// somebody replaces a part that is on stock.
 pub const REPAIR_H: f64 = 24.0;
 
-/// What a crash turns out to be: the rows of C4's Table III.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cause {
-    /// Uncorrectable memory of a GPU, or NVLink.
-    EccNvlink,
-    /// Any other error of the GPU that CUDA reports.
-    Cuda,
-    /// A collective that does not end (Table I calls it NCCL timeout).
-    CclTimeout,
-    /// Messages without acknowledgement: a dead peer, NIC or link.
-    AckTimeout,
-    /// All else.
-    Unknown,
+railtwin_units::choice! {
+    /// What a crash turns out to be: the rows of C4's Table III, in its order.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Cause {
+        /// Uncorrectable memory of a GPU, or NVLink.
+        EccNvlink = "ecc-nvlink",
+        /// Any other error of the GPU that CUDA reports.
+        Cuda = "cuda",
+        /// A collective that does not end (Table I calls it NCCL timeout).
+        CclTimeout = "ccl-timeout",
+        /// Messages without acknowledgement: a dead peer, NIC or link.
+        AckTimeout = "ack-timeout",
+        /// All else.
+        Unknown = "unknown",
+    }
 }
 
 impl Cause {
-    /// All, as C4 lists them.
-    pub const ALL: [Self; 5] =
-        [Self::EccNvlink, Self::Cuda, Self::CclTimeout, Self::AckTimeout, Self::Unknown];
-
-    /// The name in files and options.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EccNvlink => "ecc-nvlink",
-            Self::Cuda => "cuda",
-            Self::CclTimeout => "ccl-timeout",
-            Self::AckTimeout => "ack-timeout",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// The cause called so.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|cause| cause.name() == name)
+        Self::named(name)
     }
 
     /// All names, for messages.
@@ -72,12 +59,6 @@ impl Cause {
     /// Whether the GPU is to blame (C4, section IV-B1).
     pub const fn is_gpu(self) -> bool {
         matches!(self, Self::EccNvlink | Self::Cuda)
-    }
-}
-
-impl Serialize for Cause {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
     }
 }
 
@@ -291,7 +272,8 @@ impl Draw {
         if mean.is_finite() { -unit.ln() * mean } else { f64::INFINITY }
     }
 
-    pub(crate) fn chance(&mut self, share: f64) -> bool {
+    /// Whether what happens in this share of cases does, 0..1.
+    pub fn chance(&mut self, share: f64) -> bool {
         self.unit() <= share
     }
 

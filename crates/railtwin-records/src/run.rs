@@ -133,6 +133,34 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "standstills",
+        row: "one time that the job stood still in the life that `[steering]` shows; times are real ones, 2^64-1 where the \
+              life ended before",
+        columns: &[
+            ("job", "text", "job name"),
+            ("cause", "text", "what it is booked as: ecc-nvlink, cuda, ccl-timeout, ack-timeout, unknown"),
+            (
+                "kind",
+                "text",
+                "kind of the fault; empty where a host went that no fault of the job had stopped",
+            ),
+            ("subject", "text", "part that failed, or host that went"),
+            ("source", "text", "process and rate that drew it; empty without a fault"),
+            (
+                "found_by",
+                "text",
+                "detectors; watchdog: people after it; start: it failed before the first step; controller: a job that ran \
+                 was stopped",
+            ),
+            ("checkpoint_ps", "u64", "when the last checkpoint was whole"),
+            ("failed_ps", "u64", "when the job stood still"),
+            ("detected_ps", "u64", "when somebody knew"),
+            ("isolated_ps", "u64", "when the culprit was out, or what was no host was mended"),
+            ("replaced_ps", "u64", "when every place was taken, so that processes started"),
+            ("restarted_ps", "u64", "when steps ran again, or the next fault showed before the first"),
+        ],
+    },
+    TableDoc {
         name: "throughput",
         row: "one job in one bucket of time; there where `[run] throughput` asks for it",
         columns: &[

@@ -8,6 +8,7 @@ use crate::section::fault::rules::trouble_of_fault;
 use crate::section::job::rules::troubles_of_jobs;
 use crate::section::packet::troubles_of_packets;
 use crate::section::routing::trouble_of_replan;
+use crate::section::steering::rules::trouble_of_steering;
 use crate::section::telemetry::rules::trouble_of_telemetry;
 use crate::tree::{Node, steps};
 
@@ -33,6 +34,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
     }
     for (key, trouble) in scenario.failures.iter().flat_map(troubles_of_failures) {
         report(format!("failures.{key}"), trouble);
+    }
+    if let Some((key, trouble)) = trouble_of_steering(scenario) {
+        report(format!("steering.{key}"), trouble);
     }
     if let Some((key, trouble)) = trouble_of_telemetry(scenario) {
         report(format!("telemetry.{key}"), trouble);

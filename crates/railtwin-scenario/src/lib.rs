@@ -7,6 +7,7 @@
 //! * [`Scenario::resolve`]: the immutable case that engines run.
 //! * [`expand`]: a list where one value is wanted is an axis of a sweep.
 //! * [`FailuresSpec`]: faults that are drawn by rates; [`expected_faults`] says how many on average.
+//! * [`SteeringSpec`]: how a job lives with them; [`failures_by_lot`] draws those of one life.
 //! * [`ScenarioError`]: problems with file, line, column, bytes and a hint.
 //! * [`keys()`]: the description of the keys; [`json_schema`], [`reference()`]: the same for editors and for people.
 //!
@@ -52,6 +53,7 @@ pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
 pub use json_schema::json_schema;
 // Values of keys that are declared where they are read.
+pub use railtwin_control::SpareScope;
 pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::packet::{
     Admission, Aimd, AlphaUpdate, ClampTarget, CongestionControl, Credit, Dcqcn, DcqcnPreset, Ecn, Hpcc,
@@ -69,7 +71,7 @@ pub use scenario::{EngineName, GainSpec, RunSpec, SCHEMA, Scenario, keys};
 pub use section::fabric::host_caps;
 pub use section::fabric::price::{cost_of, host_of, protocol_of};
 pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec};
-pub use section::failures::resolve::expected_faults;
+pub use section::failures::resolve::{Failure, expected_faults, failures_by_lot};
 pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};
 pub use section::fault::rules::FaultRule;
 pub use section::fault::{Direction, FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
@@ -78,6 +80,7 @@ pub use section::job::{
     Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
 };
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
+pub use section::steering::{ByHand, SteeringSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};

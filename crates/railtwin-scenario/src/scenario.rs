@@ -13,6 +13,7 @@ use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
 use crate::section::job::JobSpec;
 use crate::section::packet::SwitchesSpec;
+use crate::section::steering::SteeringSpec;
 use crate::section::telemetry::TelemetrySpec;
 
 /// The version of the scenario's schema that this program reads and writes.
@@ -51,6 +52,8 @@ railtwin_units::section! {
         pub faults as "fault": Vec<FaultSpec> = Vec::new(),
         /// What breaks by chance, by rates or from a history.
         pub failures: Option<FailuresSpec> = None,
+        /// How the job lives with what breaks by chance, over the real time of `[failures]`.
+        pub steering: Option<SteeringSpec> = None,
         /// How long the network takes to react to a fault.
         pub reaction: Reaction = Reaction::default(),
         /// How queue pairs live through a fault.
@@ -101,6 +104,7 @@ impl Scenario {
             caps: Vec::new(),
             faults: Vec::new(),
             failures: None,
+            steering: None,
             reaction: Reaction::default(),
             transport: Transport::default(),
             packet: Packets::default(),

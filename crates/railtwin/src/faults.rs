@@ -74,7 +74,7 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
 
 /// How many faults `[failures]` drew, in all and by kind, beside the mean of its rates; nothing without it.
 pub fn drawn(scenario: &Scenario, case: &Case) -> Vec<Figure> {
-    if scenario.failures.is_none() {
+    if scenario.failures.is_none() || scenario.steering.is_some() {
         return Vec::new();
     }
     let mut counts: BTreeMap<FaultKind, u32> = BTreeMap::new();

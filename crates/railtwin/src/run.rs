@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::engines::engine_of;
 use crate::error::Error;
+use crate::life::Life;
 use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
@@ -35,6 +36,8 @@ pub struct Run {
     pub simulation: Option<Simulation>,
     /// What its ranks recorded and what was found in it; none where the scenario does not ask.
     pub telemetry: Option<TelemetryRun>,
+    /// The lives of its job; none where the scenario does not ask, or the job does not end.
+    pub life: Option<Life>,
     table: BundleTable,
     flows: Vec<FlowPath>,
     moves: Moves,
@@ -88,7 +91,7 @@ impl Run {
         // Copies of a job say the same.
         info.warnings.dedup();
         let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
-        let (mut moves, mut telemetry) = (Moves::default(), None);
+        let (mut moves, mut telemetry, mut life) = (Moves::default(), None, None);
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
@@ -115,6 +118,15 @@ impl Run {
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
+            if resolved.scenario.steering.is_some() {
+                match Life::of(&resolved, &done, None) {
+                    Ok(lived) => {
+                        info.figures.extend(lived.figures());
+                        life = Some(lived);
+                    }
+                    Err(error) => info.warnings.push(format!("no life of the job: {error}")),
+                }
+            }
             info.figures.extend(crate::memory_figures::figures(case));
             info.figures.extend(of_fabric);
             crate::assumed::note_mfu(&resolved, &mut info.figures);
@@ -159,7 +171,7 @@ impl Run {
             simulation = Some(done);
         }
         info.status = Status::Complete;
-        Ok(Self { resolved, info, simulation, telemetry, table, flows, moves })
+        Ok(Self { resolved, info, simulation, telemetry, life, table, flows, moves })
     }
 
     /// A figure's value by name.
@@ -193,6 +205,9 @@ impl Run {
         }
         if let Some(run) = &self.telemetry {
             all.extend(run.tables());
+        }
+        if let Some(life) = &self.life {
+            all.extend(life.tables());
         }
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));

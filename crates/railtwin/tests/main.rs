@@ -13,6 +13,7 @@ mod golden;
 mod hash_odds;
 mod headline;
 mod kit;
+mod life;
 mod partial;
 mod payload;
 mod relay;

@@ -151,6 +151,13 @@ fn bases() -> Vec<String> {
         format!(
             "{leaves}{quick}{ring}[failures]\nprocess = \"c4\"\nwindow = \"20 us\"\nacceleration = 1e12\n"
         ),
+        // So many failures that every clause of a policy has its turn.
+        format!(
+            "{hpn}[[job]]\nname = \"life\"\nhosts = 2\nplacement = \"spread\"\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"4 MB\" }}\n[failures]\nprocess = \"c4\"\n\
+             window = \"20 us\"\ndays = 30\nfactor = 600\n[steering]\nlives = 2\nrecall = 0.6\n\
+             false_alarms = 2\nautomatic = [\"ecc-nvlink\", \"unknown\"]\n"
+        ),
         format!(
             "{leaves}{quick}{ring}[failures]\nwindow = \"20 us\"\ndays = 90\n[[failures.rate]]\n\
              part = \"access-cable\"\nper_month = 1\nkind = \"down\"\nrepair = \"40000 s\"\n"

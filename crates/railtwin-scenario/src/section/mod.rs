@@ -5,4 +5,5 @@ pub(crate) mod fault;
 pub(crate) mod job;
 pub(crate) mod packet;
 pub(crate) mod routing;
+pub(crate) mod steering;
 pub(crate) mod telemetry;

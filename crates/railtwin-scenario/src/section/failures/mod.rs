@@ -43,6 +43,9 @@ railtwin_units::section! {
         pub window: SimTime,
         /// How much longer real time is.
         pub scale: TimeScale [flat],
+        /// How many times as often things fail as the rates say.
+        #[key(sparse)]
+        pub factor: f64 [Kind::Share(0.0, 1e6)] = 1.0,
         /// How long repairs take: shortened as the time between failures is, as in reality, or never.
         pub repairs: Repairs = Repairs::Scaled,
         /// Kinds of faults that are drawn; default all.

@@ -86,6 +86,24 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The host that one is in, or for a cable of a NIC at; none of what is in no host.
+    pub(crate) fn host(&self, kind: PartKind, index: usize) -> Option<HostId> {
+        let of = |device: DeviceId| self.fabric.host_of(device);
+        match kind {
+            PartKind::Gpu => of(self.gpus[index]),
+            PartKind::Nic => of(self.nics[index]),
+            PartKind::Host => Some(self.hosts[index]),
+            PartKind::Rank => self.placements.iter().flatten().nth(index).map(|place| place.host),
+            PartKind::AccessCable => {
+                let ends = self.fabric.cable_ports(self.access[index]);
+                ends.into_iter().find_map(|port| of(self.fabric.port_device(port)))
+            }
+            PartKind::UplinkCable | PartKind::Leaf | PartKind::Spine | PartKind::Job | PartKind::Storage => {
+                None
+            }
+        }
+    }
+
     /// Names of those in the host of an index; none of what is in no host.
     pub(crate) fn of_host(&self, kind: PartKind, index: usize) -> Vec<String> {
         let (fabric, host) = (self.fabric, self.hosts[index]);

@@ -1,9 +1,10 @@
 //! From `[failures]` to faults: when which part fails, and the fault that it is then.
 use railtwin_diagnosis::downtime::history::{HISTORY_FORM, SHIPPED_HOSTS, read_history};
 use railtwin_diagnosis::downtime::replay::{Episode, FaultEvent, Replay};
-use railtwin_diagnosis::failure_process::{self, Fall, PartKind};
+use railtwin_diagnosis::failure_process::{self, Fall, PartKind, Process};
 use railtwin_diagnosis::failure_rates::{Cause, Draw, MONTH_H};
 use railtwin_engine::Case;
+use railtwin_fabric::HostId;
 use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
@@ -40,6 +41,8 @@ struct Row {
     per_month: f64,
     /// Mean hours; infinite where nobody mends it.
     repair_h: f64,
+    /// Whether its source counts jobs that stopped, whatever the fault that it is taken for would do.
+    stops: bool,
     fault: FaultSpec,
 }
 
@@ -53,6 +56,7 @@ fn rows(failures: &FailuresSpec) -> Vec<Row> {
             per: hazard.per,
             per_month: hazard.per_month,
             repair_h: hazard.repair_h,
+            stops: matches!(process, Process::C4 | Process::Llama3),
             fault: fault_of(&hazard.fall),
         })
     });
@@ -63,6 +67,7 @@ fn rows(failures: &FailuresSpec) -> Vec<Row> {
         per: rate.per.unwrap_or(rate.part),
         per_month: rate.per_month,
         repair_h: rate.repair.map_or(f64::INFINITY, |repair| repair.seconds() / 3600.0),
+        stops: false,
         fault: rate.fault(String::new()),
     });
     of_process.chain(own).filter(|row| failures.draws(row.fault.kind)).collect()
@@ -93,7 +98,7 @@ fn fault_of(fall: &Fall) -> FaultSpec {
 fn mean(row: &Row, failures: &FailuresSpec, parts: &Parts<'_>) -> f64 {
     match parts.count(row.part) {
         0 => 0.0,
-        _ => row.per_month * parts.count(row.per) as f64 * failures.hours() / MONTH_H,
+        _ => row.per_month * failures.factor * parts.count(row.per) as f64 * failures.hours() / MONTH_H,
     }
 }
 
@@ -102,6 +107,54 @@ pub fn expected_faults(scenario: &Scenario, case: &Case) -> Option<f64> {
     let failures = scenario.failures.as_ref().filter(|failures| failures.replay().is_none())?;
     let parts = Parts::of(&case.fabric, &case.work, &case.placements);
     Some(rows(failures).iter().map(|row| mean(row, failures, &parts)).sum())
+}
+
+/// A failure in the life of a job that `[steering]` follows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failure {
+    /// When, in real time.
+    pub at: SimTime,
+    /// Which rate drew it.
+    pub source: String,
+    /// The part.
+    pub part: PartKind,
+    /// The host that the part is in, or for a cable of a NIC at; none of what is in no host.
+    pub host: Option<HostId>,
+    /// The fault, from time 0 on and without an end.
+    pub fault: FaultSpec,
+    /// How long until the part works again; none where nobody mends it.
+    pub repair: Option<SimTime>,
+    /// Whether its source counts jobs that stopped: whatever the fault would do, it stops the job.
+    pub stops: bool,
+}
+
+/// The failures of one life of the jobs of a case, in the order of time: those that the same seed draws into a run. None
+/// where nothing fails by rates.
+pub fn failures_by_lot(scenario: &Scenario, case: &Case, seed: u64) -> Vec<Failure> {
+    let Some(failures) = &scenario.failures else { return Vec::new() };
+    let parts = Parts::of(&case.fabric, &case.work, &case.placements);
+    let drawing = Drawing { failures, seed, parts: &parts };
+    let from = failures.from.seconds() * failures.acceleration();
+    let mut all = Vec::new();
+    for row in rows(failures) {
+        all.extend(drawing.lots(&row).into_iter().map(|(at_h, index, repair_h)| {
+            Failure {
+                at: SimTime::from_seconds(from + at_h * 3600.0),
+                source: row.source.clone(),
+                part: row.part,
+                host: parts.host(row.part, index),
+                fault: FaultSpec {
+                    subject: subject(row.part, row.fault.kind, parts.name(row.part, index)),
+                    ..row.fault.clone()
+                },
+                repair: (failures.repairs != Repairs::Never && repair_h.is_finite())
+                    .then(|| SimTime::from_seconds(repair_h * 3600.0)),
+                stops: row.stops,
+            }
+        }));
+    }
+    all.sort_by_key(|failure| failure.at);
+    all
 }
 
 /// Draws the faults of a scenario: a Poisson process for each rate, with a random stream of its own name, so that one
@@ -164,15 +217,26 @@ impl Drawing<'_> {
             return;
         }
         drawn.examples.push(self.example(row.part, &row.fault, &row.path));
-        let hours = self.failures.hours();
-        let per_hour = mean(row, self.failures, self.parts) / hours;
-        let mut lot = Draw::new(self.seed, &format!("failures/{}", row.source));
-        let told = lot.arrivals(per_hour, hours, |lot, at_h| {
-            let name = self.parts.name(row.part, lot.below(count as u32) as usize);
-            let repair_h = lot.exponential(row.repair_h);
+        let told = self.lots(row).into_iter().map(|(at_h, index, repair_h)| {
+            let name = self.parts.name(row.part, index);
             self.fault(row.part, &row.fault, name, at_h, repair_h, &row.path, &row.source)
         });
         drawn.faults.extend(told);
+    }
+
+    /// Of each failure of a rate its hour of real time, the index of its part and the hours of its repair.
+    fn lots(&self, row: &Row) -> Vec<(f64, usize, f64)> {
+        let count = self.parts.count(row.part);
+        if count == 0 {
+            return Vec::new();
+        }
+        let hours = self.failures.hours();
+        let per_hour = mean(row, self.failures, self.parts) / hours;
+        let mut lot = Draw::new(self.seed, &format!("failures/{}", row.source));
+        lot.arrivals(per_hour, hours, |lot, at_h| {
+            let index = lot.below(count as u32) as usize;
+            (at_h, index, lot.exponential(row.repair_h))
+        })
     }
 
     /// The fault of a part from an hour of real time on.

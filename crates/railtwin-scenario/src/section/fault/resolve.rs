@@ -79,7 +79,10 @@ pub(crate) fn troubles(
         let drawn = failures::resolve::draw(failures, scenario.seed, ground, read)?;
         // A kind that cannot be is refused even where chance draws none.
         troubles_of(scenario.engine, &drawn.examples, ground)?;
-        injected.extend(drawn.faults);
+        // A job that lives with them is run without: its life is not a run of every step.
+        if scenario.steering.is_none() {
+            injected.extend(drawn.faults);
+        }
         notes = drawn.notes;
     }
     let mut all = troubles_of(scenario.engine, &injected, ground)?;

@@ -5,6 +5,7 @@
 //! makes is dead code to the compiler: [`GROUPS`] holds copies, so that standing in it is no use.
 pub(crate) mod fabric;
 pub(crate) mod job;
+pub(crate) mod life;
 pub(crate) mod network;
 pub(crate) mod packets;
 mod words;
@@ -86,6 +87,8 @@ pub enum By {
     Packet,
     /// The detectors of `[telemetry]`, whichever engine ran.
     Diagnosis,
+    /// `[steering]`, from a step of whichever engine.
+    Life,
     /// `[gain]` of a scenario.
     Gain,
 }
@@ -97,6 +100,7 @@ impl By {
             Self::Both => "both",
             Self::Packet => "packet",
             Self::Diagnosis => "both, `[telemetry]`",
+            Self::Life => "both, `[steering]`",
             Self::Gain => "both, `[gain]`",
         }
     }
@@ -244,7 +248,7 @@ pub struct Group {
 }
 
 /// All figures that there are.
-pub const GROUPS: [Group; 11] = [
+pub const GROUPS: [Group; 12] = [
     Group { title: "Of a job", when: "Of every job.", figures: job::JOB },
     Group {
         title: "Of a job that computes",
@@ -265,6 +269,11 @@ pub const GROUPS: [Group; 11] = [
     Group { title: "Of the network and the run", when: "Of every run with jobs.", figures: network::NETWORK },
     Group { title: "Of packets", when: "Of the packet engine.", figures: packets::PACKETS },
     Group { title: "Of drawn faults", when: "With `[failures]`.", figures: network::DRAWN },
+    Group {
+        title: "Of the life of a job",
+        when: "With `[steering]`: medians over lives by lot.",
+        figures: life::LIFE,
+    },
     Group {
         title: "Of diagnosis",
         when: "With `[telemetry]`, where detectors look.",

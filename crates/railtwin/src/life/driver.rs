@@ -1,0 +1,491 @@
+//! One life of a job: faults, findings, decisions and repairs in the order of time. The controller decides; here is what
+//! its decisions and everybody's work take, and what each moment is booked as.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_control::controller::Finding;
+use railtwin_control::paths::JobId;
+use railtwin_control::{Action, Controller, Decision, Event, Policy, Steering};
+use railtwin_diagnosis::downtime::{Account, Part};
+use railtwin_diagnosis::failure_rates::{Cause, Draw};
+use railtwin_fabric::{Fabric, HostId};
+use railtwin_scenario::SteeringSpec;
+use railtwin_units::SimTime;
+
+use crate::life::detectors::CONFIDENCE;
+use crate::life::due::Due;
+use crate::life::hits::{Effect, Hit, is_communication};
+use crate::life::lived::{Done, Finder, Lived, Standstill};
+use crate::life::progress::{Progress, hours};
+
+const JOB: JobId = JobId(0);
+
+/// The standstill that goes on.
+#[derive(Clone, Copy, Debug)]
+struct Outage {
+    /// The host to blame.
+    host: Option<HostId>,
+    /// Whether somebody saw to the cause.
+    resolved: bool,
+}
+
+struct Driver<'a> {
+    spec: &'a SteeringSpec,
+    hits: &'a [Hit],
+    controller: Steering,
+    queue: BTreeMap<(SimTime, u64), Due>,
+    posted: u64,
+    progress: Progress,
+    step: SimTime,
+    /// What the time since then is booked as; none while the job runs.
+    part: Option<Part>,
+    since: SimTime,
+    account: Account,
+    outage: Option<Outage>,
+    seats: Vec<HostId>,
+    /// The host that each failure happened to.
+    host_of: Vec<Option<HostId>>,
+    /// Failures that happened while the job stood still: they show when it runs again.
+    latent: Vec<usize>,
+    /// Failures that slow the job now.
+    slow: Vec<usize>,
+    /// When a host that was named to be out will be.
+    out_at: BTreeMap<HostId, SimTime>,
+    /// Hosts that people named: the time to take them out is in theirs.
+    by_hand: BTreeSet<HostId>,
+    answers: BTreeSet<HostId>,
+    asked: SimTime,
+    begin: SimTime,
+    generation: u32,
+    lived: Lived,
+}
+
+/// Lives through `hits` until `end`. `step` is the healthy time of a step, `hosts` are those of the job in the order of
+/// their ranks.
+pub fn live(
+    spec: &SteeringSpec,
+    fabric: &Fabric,
+    hosts: &[HostId],
+    step: SimTime,
+    hits: &[Hit],
+    seed: u64,
+    end: SimTime,
+) -> Lived {
+    let causes = spec.automatic.as_deref().unwrap_or(&Cause::ALL);
+    let policy = Policy {
+        automatic: causes.iter().map(|cause| cause.name()).collect(),
+        confidence: spec.confidence,
+        hosts_out: spec.hosts_out,
+        hosts_per_hour: spec.hosts_per_hour,
+        spares: spec.spares,
+    };
+    let mut driver = Driver {
+        spec,
+        hits,
+        controller: Steering::new(policy, fabric, &[(JOB, hosts.to_vec())]),
+        queue: BTreeMap::new(),
+        posted: 0,
+        progress: Progress::new(step, spec.checkpoint, spec.checkpoint_cost),
+        step,
+        part: None,
+        since: SimTime::ZERO,
+        account: Account::default(),
+        outage: None,
+        seats: hosts.to_vec(),
+        host_of: vec![None; hits.len()],
+        latent: Vec::new(),
+        slow: Vec::new(),
+        out_at: BTreeMap::new(),
+        by_hand: BTreeSet::new(),
+        answers: BTreeSet::new(),
+        asked: SimTime::NEVER,
+        begin: SimTime::ZERO,
+        generation: 0,
+        lived: Lived {
+            seed,
+            shares: Account::default(),
+            standstills: Vec::new(),
+            done: Vec::new(),
+            steps: 0,
+            failures: hits.len() as u32,
+            idle: 0,
+            harmless: 0,
+            accused: 0,
+            out_most: 0,
+            hosts: Vec::new(),
+        },
+    };
+    for (index, hit) in hits.iter().enumerate() {
+        driver.post(hit.at, Due::Fault(index));
+    }
+    if let Some(per_day) = spec.false_alarms.filter(|_| spec.c4d) {
+        let mut lot = Draw::new(seed, "steering/false-alarms");
+        let seats = hosts.len() as u32;
+        let all = lot.arrivals(per_day / 24.0, hours(end), |lot, at_h| (at_h, lot.below(seats)));
+        for (at_h, seat) in all {
+            driver.post(SimTime::from_seconds(at_h * 3600.0), Due::FalseAlarm(seat as usize));
+        }
+    }
+    driver.run(end);
+    driver.close(end)
+}
+
+impl Driver<'_> {
+    fn post(&mut self, at: SimTime, due: Due) {
+        self.queue.insert((at, self.posted), due);
+        self.posted += 1;
+    }
+
+    fn run(&mut self, end: SimTime) {
+        while let Some((&(now, _), _)) = self.queue.first_key_value() {
+            if now >= end {
+                return;
+            }
+            while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 == now) {
+                let due = entry.remove();
+                self.happen(now, due);
+            }
+            self.decide(now);
+        }
+    }
+
+    fn close(mut self, end: SimTime) -> Lived {
+        match self.part {
+            None => self.progress.finish(end),
+            Some(part) => self.account[part] += hours(end.since(self.since)),
+        }
+        let span = hours(end);
+        self.lived.shares = (self.account + *self.progress.account()) * (1.0 / span);
+        self.lived.steps = self.progress.steps();
+        self.lived.hosts = self.seats;
+        self.lived
+    }
+
+    /// Books what was and begins another part; none runs steps.
+    fn enter(&mut self, now: SimTime, part: Option<Part>) {
+        match self.part {
+            Some(was) => self.account[was] += hours(now.since(self.since)),
+            None => self.progress.advance(now),
+        }
+        if part.is_none() {
+            self.progress.resume(now);
+        }
+        (self.part, self.since) = (part, now);
+    }
+
+    /// Whether somebody saw to what stopped the job, and every place is taken: another may have stopped it since a
+    /// restart was decided.
+    fn may_begin(&self) -> bool {
+        let seats = self.controller.hosts(JOB);
+        self.outage.is_none_or(|outage| outage.resolved)
+            && !self.controller.out().any(|out| seats.contains(&out))
+    }
+
+    fn runs(&self) -> bool {
+        self.part.is_none()
+    }
+
+    fn standstill(&mut self) -> Option<&mut Standstill> {
+        self.lived.standstills.last_mut()
+    }
+
+    fn happen(&mut self, now: SimTime, due: Due) {
+        match due {
+            Due::Fault(index) => self.fault(now, index),
+            Due::FalseAlarm(seat) => {
+                let host = self.seats[seat];
+                if self.runs() && !self.controller.out().any(|out| out == host) {
+                    self.lived.accused += 1;
+                    let finding = self.finding(host, Cause::Unknown, false);
+                    self.controller.on_event(now, &Event::Found(finding));
+                }
+            }
+            Due::Found(index) => self.found(now, index),
+            Due::Watchdog(index) => {
+                self.know(now, index);
+                self.post(now.saturating_add(self.hits[index].by_hand), Due::Named(index));
+            }
+            Due::Named(index) => self.named(now, index),
+            Due::Answer(finding) => {
+                self.answers.remove(&finding.host);
+                self.controller.on_event(now, &Event::Confirmed(finding));
+            }
+            Due::Isolated(host) => self.isolated(now, host),
+            Due::Seated(gone, spare) => {
+                if let Some(seat) = self.seats.iter_mut().find(|seat| **seat == gone) {
+                    *seat = spare;
+                }
+            }
+            Due::Begin(generation) if generation == self.generation && self.may_begin() => {
+                self.enter(now, Some(Part::Reinitialisation));
+                if let Some(last) = self.standstill() {
+                    last.isolated = last.isolated.or(Some(now));
+                    last.replaced = Some(now);
+                }
+                self.post(now.saturating_add(self.spec.restart), Due::Steps(generation));
+            }
+            Due::Steps(generation) if generation == self.generation => self.again(now),
+            Due::Repaired(host) => {
+                self.out_at.remove(&host);
+                // It comes back without the failures that it left with.
+                let gone = |index: &usize| self.host_of[*index] == Some(host);
+                self.latent.retain(|index| !gone(index));
+                self.host_of.iter_mut().filter(|of| **of == Some(host)).for_each(|of| *of = None);
+                self.controller.on_event(now, &Event::Repaired(host));
+            }
+            Due::Healed(index) => {
+                self.slow.retain(|&slow| slow != index);
+                self.latent.retain(|&latent| latent != index);
+                self.set_pace(now);
+            }
+            Due::Begin(_) | Due::Steps(_) | Due::Ask => {}
+        }
+    }
+
+    fn finding(&self, host: HostId, cause: Cause, halts: bool) -> Finding {
+        Finding { host, job: JOB, confidence: CONFIDENCE, cause: cause.name(), halts }
+    }
+
+    fn fault(&mut self, now: SimTime, index: usize) {
+        let hit = &self.hits[index];
+        let host = hit.seat.map(|seat| self.seats[seat]);
+        self.host_of[index] = host;
+        if host.is_some_and(|host| self.controller.out().any(|out| out == host)) {
+            self.lived.idle += 1;
+        } else if hit.effect == Effect::None {
+            self.lived.harmless += 1;
+        } else if self.runs() {
+            self.strike(now, index, None);
+        } else {
+            self.latent.push(index);
+        }
+    }
+
+    /// A failure acts on the job: while it runs, or before its first step.
+    fn strike(&mut self, now: SimTime, index: usize, start: Option<Finder>) {
+        let hit = &self.hits[index];
+        if matches!(hit.effect, Effect::Slows(_)) {
+            self.slow.push(index);
+            self.set_pace(now);
+            if let Some(after) = hit.found_after {
+                self.post(now.saturating_add(after), Due::Found(index));
+            }
+            if let Some(repair) = hit.repair {
+                self.post(now.saturating_add(repair), Due::Healed(index));
+            }
+            return;
+        }
+        if start.is_none() {
+            self.progress.crash(now);
+        }
+        let finder = match (start, hit.found_after) {
+            (Some(finder), _) => finder,
+            (None, Some(_)) => Finder::Detectors,
+            (None, None) => Finder::Watchdog,
+        };
+        self.lived.standstills.push(Standstill {
+            cause: hit.cause,
+            kind: Some(hit.kind),
+            subject: hit.subject.clone(),
+            source: hit.source.clone(),
+            finder,
+            checkpoint: self.progress.checkpoint(),
+            failed: now,
+            detected: None,
+            isolated: None,
+            replaced: None,
+            restarted: None,
+        });
+        self.outage = Some(Outage { host: self.host_of[index], resolved: false });
+        self.enter(now, Some(Part::Detection));
+        // What fails before the first step is seen at once; who is to blame is another question.
+        match (start, hit.found_after) {
+            (Some(_), Some(_)) => self.found(now, index),
+            (Some(_), None) => self.happen(now, Due::Watchdog(index)),
+            (None, Some(after)) => self.post(now.saturating_add(after), Due::Found(index)),
+            (None, None) => self.post(now.saturating_add(self.spec.watchdog), Due::Watchdog(index)),
+        }
+    }
+
+    /// Somebody knows that the job stands still by a failure.
+    fn know(&mut self, now: SimTime, index: usize) {
+        self.enter(now, Some(Part::Diagnosis(self.hits[index].cause)));
+        if let Some(last) = self.standstill() {
+            last.detected = Some(now);
+        }
+    }
+
+    /// Detectors find a failure: of a host the controller hears, anything else is for people.
+    fn found(&mut self, now: SimTime, index: usize) {
+        let (cause, by_hand) = (self.hits[index].cause, self.hits[index].by_hand);
+        let halts = self.hits[index].effect == Effect::Stops;
+        if halts {
+            self.know(now, index);
+        } else if !self.slow.contains(&index) && !self.latent.contains(&index) {
+            return;
+        }
+        match self.host_of[index] {
+            Some(host) => {
+                let finding = self.finding(host, cause, halts);
+                self.controller.on_event(now, &Event::Found(finding));
+            }
+            None if halts => self.post(now.saturating_add(by_hand), Due::Named(index)),
+            None => {}
+        }
+    }
+
+    /// People know what a failure is, and have seen to it where it is no host.
+    fn named(&mut self, now: SimTime, index: usize) {
+        match self.host_of[index] {
+            Some(host) => {
+                self.by_hand.insert(host);
+                let finding = Finding { confidence: 1.0, ..self.finding(host, self.hits[index].cause, true) };
+                self.controller.on_event(now, &Event::Confirmed(finding));
+            }
+            None => {
+                if let Some(outage) = &mut self.outage {
+                    outage.resolved = true;
+                }
+                // Nothing is left to diagnose; it waits where a place is empty.
+                self.enter(now, Some(Part::Waiting));
+                if let Some(last) = self.standstill() {
+                    last.isolated = Some(now);
+                }
+                self.controller.on_event(now, &Event::Cleared(JOB));
+            }
+        }
+    }
+
+    fn isolated(&mut self, now: SimTime, host: HostId) {
+        self.slow.retain(|&slow| self.host_of[slow] != Some(host));
+        self.set_pace(now);
+        if self.runs() {
+            // The controller stops a job that ran, and the work since the last checkpoint goes.
+            self.progress.crash(now);
+            self.outage = Some(Outage { host: Some(host), resolved: true });
+            self.lived.standstills.push(Standstill {
+                cause: Cause::Unknown,
+                kind: None,
+                subject: format!("host-{}", host.0),
+                source: String::new(),
+                finder: Finder::Controller,
+                checkpoint: self.progress.checkpoint(),
+                failed: now,
+                detected: Some(now),
+                isolated: None,
+                replaced: None,
+                restarted: None,
+            });
+        }
+        if self.outage.is_some_and(|outage| outage.host == Some(host)) {
+            self.enter(now, Some(Part::Waiting));
+            if let Some(last) = self.standstill() {
+                last.isolated = Some(now);
+            }
+        }
+    }
+
+    /// Processes run: the first failure that nobody saw to shows, or else steps run.
+    fn again(&mut self, now: SimTime) {
+        if let Some(last) = self.standstill() {
+            last.restarted = Some(now);
+        }
+        let out: BTreeSet<HostId> = self.controller.out().collect();
+        let mut latent = std::mem::take(&mut self.latent);
+        latent.retain(|&index| self.host_of[index].is_none_or(|host| !out.contains(&host)));
+        let stops = |&index: &usize| self.hits[index].effect == Effect::Stops;
+        if let Some(first) = latent.iter().position(stops) {
+            let index = latent.remove(first);
+            self.latent = latent;
+            self.strike(now, index, Some(Finder::Start));
+            return;
+        }
+        self.outage = None;
+        self.enter(now, None);
+        self.set_pace(now);
+        for index in latent {
+            self.strike(now, index, None);
+        }
+    }
+
+    /// Steps take as long as with the worst of what slows them.
+    fn set_pace(&mut self, now: SimTime) {
+        if !self.runs() {
+            return;
+        }
+        let slows = |&index: &usize| match self.hits[index].effect {
+            Effect::Slows(step) => Some((step, index)),
+            _ => None,
+        };
+        let worst = self.slow.iter().filter_map(slows).max();
+        let (pace, part) = match worst {
+            Some((step, index)) if is_communication(self.hits[index].kind) => (step, Part::SlowCommunication),
+            Some((step, _)) => (step, Part::SlowOther),
+            None => (self.step, Part::SlowOther),
+        };
+        self.progress.set_pace(now, pace, part);
+    }
+
+    /// What the controller decides, and when it takes effect.
+    fn decide(&mut self, now: SimTime) {
+        let mut decisions: Vec<Decision> = Vec::new();
+        self.controller.decide(now, &mut decisions);
+        for decision in decisions {
+            let effective = match decision.action {
+                Action::Isolate(host) => self.isolate(now, host),
+                Action::Swap { out, spare, .. } => {
+                    let at = self.out_at.get(&out).copied().unwrap_or(now).max(now);
+                    self.begin = self.begin.max(at);
+                    self.post(at, Due::Seated(out, spare));
+                    at
+                }
+                Action::Restart(_) => self.restart(now),
+                Action::Path { .. } | Action::Entry(_) => unreachable!("steering acts on hosts alone"),
+            };
+            let (action, reason) = (decision.action, decision.reason);
+            self.lived.done.push(Done { decided: now, effective, action, reason });
+        }
+        let proposed: Vec<Finding> = self.controller.proposed().to_vec();
+        for finding in proposed {
+            if self.answers.insert(finding.host) {
+                self.post(now.saturating_add(self.spec.answer), Due::Answer(finding));
+            }
+        }
+        let next = self.controller.next_time();
+        if next != SimTime::NEVER && next != self.asked {
+            self.asked = next;
+            self.post(next, Due::Ask);
+        }
+    }
+
+    fn isolate(&mut self, now: SimTime, host: HostId) -> SimTime {
+        let takes = if self.by_hand.remove(&host) { SimTime::ZERO } else { self.spec.isolation };
+        let at = now.saturating_add(takes);
+        self.out_at.insert(host, at);
+        self.post(at, Due::Isolated(host));
+        let of_host = |&index: &usize| self.host_of[index] == Some(host);
+        let away = match (0..self.hits.len()).rev().find(of_host) {
+            Some(index) => self.hits[index].repair,
+            None => Some(self.spec.tests),
+        };
+        if let Some(away) = away {
+            self.post(at.saturating_add(away), Due::Repaired(host));
+        }
+        if let Some(outage) = self.outage.as_mut().filter(|outage| outage.host == Some(host)) {
+            outage.resolved = true;
+        }
+        let out = self.controller.out().count() as u32;
+        self.lived.out_most = self.lived.out_most.max(out);
+        at
+    }
+
+    /// When steps run again; never where what stopped the job is still there, as another restart comes with its end.
+    fn restart(&mut self, now: SimTime) -> SimTime {
+        if self.outage.is_some_and(|outage| !outage.resolved) {
+            return SimTime::NEVER;
+        }
+        self.generation += 1;
+        self.begin = self.begin.max(now);
+        self.post(self.begin, Due::Begin(self.generation));
+        self.begin.saturating_add(self.spec.restart)
+    }
+}

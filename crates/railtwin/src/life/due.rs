@@ -1,0 +1,34 @@
+//! What is due in a life.
+use railtwin_control::controller::Finding;
+use railtwin_fabric::HostId;
+
+/// What is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Due {
+    /// A failure, by its index.
+    Fault(usize),
+    /// A detector accuses the host of this place wrongly.
+    FalseAlarm(usize),
+    /// Detectors find a failure.
+    Found(usize),
+    /// The watchdog ends the job.
+    Watchdog(usize),
+    /// People know what a failure is.
+    Named(usize),
+    /// A person answers a proposal.
+    Answer(Finding),
+    /// A host is out.
+    Isolated(HostId),
+    /// A spare is in the place of a host.
+    Seated(HostId, HostId),
+    /// Processes start, where nothing was decided since.
+    Begin(u32),
+    /// Steps run, where nothing was decided since.
+    Steps(u32),
+    /// A host works again.
+    Repaired(HostId),
+    /// What slowed the job is mended.
+    Healed(usize),
+    /// The controller asked for it.
+    Ask,
+}

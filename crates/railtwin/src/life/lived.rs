@@ -1,0 +1,99 @@
+//! What comes of a life: its account, when the job stood still, what the controller did.
+use railtwin_control::Action;
+use railtwin_diagnosis::downtime::Account;
+use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_fabric::HostId;
+use railtwin_records::FaultKind;
+use railtwin_units::SimTime;
+
+/// Who knew of a standstill first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finder {
+    /// The detectors.
+    Detectors,
+    /// The watchdog, and people after it.
+    Watchdog,
+    /// Whoever started the job: it failed before its first step.
+    Start,
+    /// Nobody had to: the controller took a host out of a job that ran.
+    Controller,
+}
+
+impl Finder {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Detectors => "detectors",
+            Self::Watchdog => "watchdog",
+            Self::Start => "start",
+            Self::Controller => "controller",
+        }
+    }
+}
+
+/// One time that the job stood still; times that the life did not reach are none.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Standstill {
+    /// What it was booked as.
+    pub cause: Cause,
+    /// The kind of the fault; none where a host went that no fault of the job had stopped.
+    pub kind: Option<FaultKind>,
+    /// The part that failed, or the host that went.
+    pub subject: String,
+    /// Which rate drew it; empty without a fault.
+    pub source: String,
+    /// Who knew first.
+    pub finder: Finder,
+    /// When the last checkpoint was whole.
+    pub checkpoint: SimTime,
+    /// When the job stood still.
+    pub failed: SimTime,
+    /// When somebody knew.
+    pub detected: Option<SimTime>,
+    /// When the culprit was out.
+    pub isolated: Option<SimTime>,
+    /// When every place was taken, so that processes started.
+    pub replaced: Option<SimTime>,
+    /// When steps ran again, or the next fault showed before the first.
+    pub restarted: Option<SimTime>,
+}
+
+/// A decision and when it took effect.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Done {
+    /// When it was decided.
+    pub decided: SimTime,
+    /// When it took effect; [`SimTime::NEVER`] where it did not.
+    pub effective: SimTime,
+    /// What was done.
+    pub action: Action,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// What came of a life.
+#[derive(Clone, Debug)]
+pub struct Lived {
+    /// Seed of its draws.
+    pub seed: u64,
+    /// Shares of its time.
+    pub shares: Account,
+    /// In the order of time.
+    pub standstills: Vec<Standstill>,
+    /// In the order of time.
+    pub done: Vec<Done>,
+    /// Steps that no crash took back.
+    pub steps: u64,
+    /// Failures that were drawn, of which so many hit a host that was out already, and so many did nothing.
+    pub failures: u32,
+    /// Of them, those of hosts that were out already.
+    pub idle: u32,
+    /// Of them, those that neither stop the job nor slow it.
+    pub harmless: u32,
+    /// Hosts that were accused and had no fault.
+    pub accused: u32,
+    /// The most hosts that were out at the same time.
+    pub out_most: u32,
+    /// Hosts of the job in the order of their ranks at the end.
+    pub hosts: Vec<HostId>,
+}

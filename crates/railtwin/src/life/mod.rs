@@ -1,0 +1,249 @@
+//! The life of a job over weeks (`[steering]`): failures stop it, somebody finds them, a spare takes a host's place, it
+//! starts again from its latest checkpoint, and every moment is booked as C4's Table III has it.
+//!
+//! Between events nothing changes, so no step is simulated but one: the engine's healthy step says how long steps take,
+//! and one with the spares of a life in place whether they serve as well. Of each life by lot the failures are those that
+//! `[failures]` draws from its seed; all decisions are those of [`railtwin_control::Steering`].
+//!
+//! * [`detectors`]: what the score card says of our detectors.
+//! * [`hits`]: what failures do, and what they are booked as.
+//! * [`progress`]: steps, checkpoints, work that a crash takes back.
+//! * [`driver`]: events in time; [`lived`]: what comes of them.
+//! * [`tables`]: `actions` and `standstills`.
+pub mod detectors;
+pub mod driver;
+mod due;
+pub mod hits;
+pub mod lived;
+pub mod progress;
+pub mod tables;
+
+use railtwin_diagnosis::downtime::{Account, Part};
+use railtwin_fabric::HostId;
+use railtwin_records::Table;
+use railtwin_store::Figure;
+use railtwin_units::SimTime;
+
+use crate::engines::engine_of;
+use crate::error::Error;
+use crate::figures::declared::{Declared, life as declared};
+use crate::life::driver::live;
+use crate::life::hits::{Effects, hits};
+use crate::life::lived::{Finder, Lived, Standstill};
+use crate::question::Resolved;
+use crate::simulate::{Simulation, mean_step, simulate};
+
+/// The lives of a job, by lot.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// The job.
+    pub job: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Ranks of one of its hosts, the first.
+    pub ranks_per_host: u32,
+    /// Real time of each life.
+    pub span: SimTime,
+    /// Healthy time of a step.
+    pub step: SimTime,
+    /// Time of a step with the spares of the shown life in place; the healthy one where none took a place.
+    pub step_with_spares: SimTime,
+    /// In the order of their seeds.
+    pub lives: Vec<Lived>,
+    /// The life whose downtime is the median (the lower one of two), by its index.
+    pub shown: usize,
+}
+
+/// A figure's values over lives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// The median; of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of values; none where there are none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut all: Vec<f64> = values.collect();
+        all.sort_by(f64::total_cmp);
+        let (&least, &most) = (all.first()?, all.last()?);
+        let middle = all.len() / 2;
+        let median =
+            if all.len() % 2 == 1 { all[middle] } else { f64::midpoint(all[middle - 1], all[middle]) };
+        Some(Self { median, least, most })
+    }
+}
+
+impl Life {
+    /// The lives of the job of a point with `[steering]`, whose healthy run is `done`. `lives` stands for the scenario's
+    /// number of them.
+    ///
+    /// # Errors
+    /// [`Error::Scenario`] where the engine does not know a fault that was drawn; [`Error::Argument`] where the job has no
+    /// step time, or the scenario no `[steering]`.
+    pub fn of(resolved: &Resolved, done: &Simulation, lives: Option<u32>) -> Result<Self, Error> {
+        let (scenario, case) = (&resolved.scenario, &resolved.case);
+        let (Some(spec), Some(failures)) = (&scenario.steering, &scenario.failures) else {
+            return Err(Error::Argument("the scenario has no [steering]".to_owned()));
+        };
+        let step = mean_step(&done.replicates[done.chosen as usize], 0).filter(|step| *step > 0.0);
+        let no_step =
+            || Error::Argument("the healthy job does not end, so its steps take no time".to_owned());
+        let step = SimTime::from_seconds(step.ok_or_else(no_step)?);
+        let places = &case.placements[0];
+        let mut hosts: Vec<HostId> = Vec::new();
+        for place in places {
+            if !hosts.contains(&place.host) {
+                hosts.push(place.host);
+            }
+        }
+        let from = failures.from.seconds() * failures.acceleration();
+        let span = SimTime::from_seconds(from + failures.hours() * 3600.0);
+        let first = failures.seed.unwrap_or(scenario.seed);
+        let mut effects = Effects::new(resolved, step);
+        let mut all = Vec::new();
+        for life in 0..lives.unwrap_or(spec.lives) {
+            let seed = first.wrapping_add(u64::from(life));
+            let hits = hits(resolved, spec, seed, &hosts, &mut effects)?;
+            all.push(live(spec, &case.fabric, &hosts, step, &hits, seed, span));
+        }
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        let downtime = |&life: &usize| all[life].shares.downtime();
+        order.sort_by(|a, b| downtime(a).total_cmp(&downtime(b)));
+        let shown = order[(order.len() - 1) / 2];
+        let step_with_spares = step_on(resolved, done.chosen, &hosts, &all[shown].hosts)?.unwrap_or(step);
+        Ok(Self {
+            job: case.work.jobs[0].name.clone(),
+            ranks: places.len() as u32,
+            ranks_per_host: places.iter().filter(|place| place.host == hosts[0]).count() as u32,
+            span,
+            step,
+            step_with_spares,
+            lives: all,
+            shown,
+        })
+    }
+
+    /// The life that tables show.
+    pub fn shown(&self) -> &Lived {
+        &self.lives[self.shown]
+    }
+
+    /// An amount of each life.
+    pub fn spread(&self, of: impl Fn(&Lived) -> f64) -> Spread {
+        Spread::of(self.lives.iter().map(of)).expect("there is a life")
+    }
+
+    /// A share of time of each life.
+    pub fn share(&self, of: impl Fn(&Account) -> f64) -> Spread {
+        self.spread(|lived| of(&lived.shares))
+    }
+
+    /// The tables of the life that is shown.
+    pub fn tables(&self) -> Vec<Table> {
+        vec![tables::actions(self), tables::standstills(self)]
+    }
+
+    /// Figures: medians over the lives.
+    pub fn figures(&self) -> Vec<Figure> {
+        let note = format!(
+            "median of {} lives of {:.0} h, seeds {} to {}",
+            self.lives.len(),
+            progress::hours(self.span),
+            self.lives[0].seed,
+            self.lives[self.lives.len() - 1].seed,
+        );
+        let downtime = self.share(Account::downtime);
+        let mut all = vec![
+            declared::DOWNTIME.figure(downtime.median, &note),
+            declared::DOWNTIME_LEAST.figure(downtime.least, &note),
+            declared::DOWNTIME_MOST.figure(downtime.most, &note),
+        ];
+        type Of = fn(&Account) -> f64;
+        let parts: [(Declared, Of); 8] = [
+            (declared::POST_CHECKPOINT, |a| a[Part::PostCheckpoint]),
+            (declared::DETECTION, |a| a[Part::Detection]),
+            (declared::DIAGNOSIS, Account::diagnosis),
+            (declared::REINITIALISATION, |a| a[Part::Reinitialisation]),
+            (declared::WAITING, |a| a[Part::Waiting]),
+            (declared::CHECKPOINTING, |a| a[Part::Checkpointing]),
+            (declared::SLOW, |a| a[Part::SlowCommunication] + a[Part::SlowOther]),
+            (declared::PRODUCTIVE, |a| a[Part::Productive]),
+        ];
+        all.extend(parts.map(|(of, part)| of.figure(self.share(part).median, &note)));
+        let crashes =
+            |lived: &Lived| lived.standstills.iter().filter(|row| row.kind.is_some()).count() as f64;
+        let swaps =
+            |lived: &Lived| lived.done.iter().filter(|row| row.action.name() == "swap").count() as f64;
+        let counts: [(Declared, &dyn Fn(&Lived) -> f64); 4] = [
+            (declared::CRASHES, &crashes),
+            (declared::SWAPS, &swaps),
+            (declared::ACCUSED, &|lived| f64::from(lived.accused)),
+            (declared::STEPS, &|lived| lived.steps as f64),
+        ];
+        all.extend(counts.map(|(of, count)| of.figure(self.spread(count).median, &note)));
+        let out = self.spread(|lived| f64::from(lived.out_most)).most;
+        all.push(declared::OUT_MOST.figure(out, "in any of the lives"));
+        let rows = || self.lives.iter().flat_map(|lived| &lived.standstills);
+        let seen = || rows().filter(|row| matches!(row.finder, Finder::Detectors | Finder::Watchdog));
+        let after =
+            |row: &Standstill, until: Option<SimTime>| until.map(|until| until.since(row.failed).seconds());
+        let times = |of: Declared, most: bool, spread: Option<Spread>| {
+            let value = spread.map(|spread| if most { spread.most } else { spread.median });
+            of.given(value.ok_or_else(|| "no crash came so far".to_owned()), "all crashes of all lives")
+        };
+        let detected = Spread::of(seen().filter_map(|row| after(row, row.detected)));
+        let again = Spread::of(rows().filter_map(|row| after(row, row.restarted)));
+        all.push(times(declared::DETECTED_AFTER, false, detected));
+        all.push(times(declared::DETECTED_AFTER_MOST, true, detected));
+        all.push(times(declared::AGAIN_AFTER, false, again));
+        let ratio = self.step_with_spares.seconds() / self.step.seconds();
+        all.push(
+            declared::SPARE_STEP_RATIO.figure(ratio, "one run on the hosts that the shown life ends with"),
+        );
+        all
+    }
+}
+
+/// The time of a step where `now` stands in place of `before`, host by host; none where nothing changed.
+fn step_on(
+    resolved: &Resolved,
+    replicate: u32,
+    before: &[HostId],
+    now: &[HostId],
+) -> Result<Option<SimTime>, Error> {
+    if before == now {
+        return Ok(None);
+    }
+    let mut case = resolved.case.clone();
+    for place in &mut case.placements[0] {
+        let seat = before.iter().position(|&host| host == place.host);
+        place.host = seat.map_or(place.host, |seat| now[seat]);
+    }
+    let engine = engine_of(resolved);
+    let log = engine.run(&case, replicate);
+    let ended = crate::exposed::steps_of(&case.work.jobs[0], &log.times);
+    let times: Vec<f64> = ended.iter().map(|(_, start, end)| end.since(*start).seconds()).collect();
+    if times.is_empty() {
+        return Err(Error::Argument("the job does not end on the spares that took a place".to_owned()));
+    }
+    Ok(Some(SimTime::from_seconds(times.iter().sum::<f64>() / times.len() as f64)))
+}
+
+/// The lives of a point, from its healthy run on: for who wants no run folder.
+///
+/// # Errors
+/// See [`Life::of`].
+pub fn lives(resolved: &Resolved, lives: Option<u32>) -> Result<Life, Error> {
+    if resolved.case.work.jobs.is_empty() {
+        return Err(Error::Argument("the scenario has no job".to_owned()));
+    }
+    let engine = engine_of(resolved);
+    let count = resolved.scenario.run.replicates;
+    let done = simulate(&resolved.case, engine.as_ref(), count, &|| (), &mut |_, _| Ok(()))?;
+    Life::of(resolved, &done, lives)
+}

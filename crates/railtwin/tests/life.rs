@@ -1,0 +1,145 @@
+//! The life of a job: every moment is booked once, as the incidents say; the same seed lives the same life.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use std::path::Path;
+
+use proptest::prelude::*;
+use railtwin::life::lived::{Finder, Lived};
+use railtwin::life::progress::hours;
+use railtwin::life::{Life, lives};
+use railtwin::{Question, Run};
+use railtwin_control::Action;
+use railtwin_diagnosis::downtime::{Incident, Part, What, book};
+use railtwin_records::run::TABLES;
+use railtwin_units::SimTime;
+
+/// A job of 32 GPUs on two hosts of each of two segments, with a spare in each, that fails a lot.
+fn text(failures: &str, steering: &str) -> String {
+    format!(
+        "schema = 1\nname = \"life\"\nseed = 3\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 2\n\
+         spare_hosts = 1\nspines = 2\n[[job]]\nname = \"train\"\nhosts = 4\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 s\" }}\n\
+         [failures]\nwindow = \"720 h\"\ndays = 30\n{failures}\n[steering]\nlives = 3\n{steering}\n"
+    )
+}
+
+fn life(failures: &str, steering: &str) -> Life {
+    let question = Question::of_text("life.toml", &text(failures, steering), Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    lives(&question.resolve(&point.scenario).unwrap(), None).unwrap()
+}
+
+/// The incidents of a life as `railtwin downtime` would be handed them; hours.
+fn incidents(lived: &Lived, end: SimTime) -> Vec<Incident> {
+    let at = |time: Option<SimTime>| hours(time.unwrap_or(end).min(end));
+    let incident = |row: &railtwin::life::lived::Standstill| {
+        let (isolated, restarted) = (at(row.isolated), at(row.restarted));
+        let what = match row.finder {
+            Finder::Start => What::Startup { isolated, restarted, cause: row.cause },
+            _ => What::Crash {
+                checkpoint: hours(row.checkpoint),
+                detected: at(row.detected),
+                isolated,
+                restarted,
+                cause: row.cause,
+            },
+        };
+        Incident { at: hours(row.failed), what }
+    };
+    lived.standstills.iter().map(incident).collect()
+}
+
+/// The account of a life is that of its incidents, but that these know neither waiting nor checkpoints.
+fn agrees(life: &Life) -> Result<(), TestCaseError> {
+    for lived in &life.lives {
+        prop_assert!((lived.shares.total() - 1.0).abs() < 1e-9, "{}", lived.shares.total());
+        let booked = book(0.0, hours(life.span), &incidents(lived, life.span)).unwrap().shares();
+        let ours = lived.shares;
+        let pairs = [
+            (ours[Part::PostCheckpoint], booked[Part::PostCheckpoint]),
+            (ours[Part::Detection], booked[Part::Detection]),
+            (ours.diagnosis(), booked.diagnosis()),
+            (ours[Part::Reinitialisation] + ours[Part::Waiting], booked[Part::Reinitialisation]),
+        ];
+        for (ours, booked) in pairs {
+            prop_assert!((ours - booked).abs() < 1e-9, "seed {}: {pairs:?}", lived.seed);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_moment_is_booked_once(
+        process in prop::sample::select(vec!["c4", "llama3", "hpn", "infinitehbd"]),
+        c4d in any::<bool>(), factor in 10_u32..2000, recall in 1_u32..=10, false_alarms in 0_u32..5,
+        checkpoint in 1_u32..400, out in 1_u32..5, hourly in 1_u32..4, automatic in any::<bool>(),
+        pod in any::<bool>(), seed in 0_u32..1000,
+    ) {
+        let failures = format!("process = \"{process}\"\nfactor = {factor}\nseed = {seed}");
+        let alarms = if false_alarms > 0 { format!("false_alarms = {false_alarms}\n") } else { String::new() };
+        let only = if automatic { "" } else { "automatic = [\"cuda\"]\n" };
+        let spares = if pod { "pod" } else { "segment" };
+        let steering = format!(
+            "c4d = {c4d}\nrecall = {}\n{alarms}{only}checkpoint = \"{checkpoint} min\"\nhosts_out = {out}\n\
+             hosts_per_hour = {hourly}\nspares = \"{spares}\"",
+            f64::from(recall) / 10.0
+        );
+        let one = life(&failures, &steering);
+        agrees(&one)?;
+        let again = life(&failures, &steering);
+        for (one, again) in one.lives.iter().zip(&again.lives) {
+            prop_assert_eq!(&one.done, &again.done);
+            prop_assert_eq!(&one.standstills, &again.standstills);
+            // Whoever stands in a place came by the swaps that were done.
+            let mut hosts = [0, 1, 3, 4].map(railtwin_fabric::HostId);
+            let effective = one.done.iter().filter(|row| row.effective < one_span());
+            let mut swaps: Vec<_> = effective.filter_map(|row| match row.action {
+                Action::Swap { out, spare, .. } => Some((row.effective, out, spare)),
+                _ => None,
+            }).collect();
+            swaps.sort_by_key(|swap| swap.0);
+            for (_, out, spare) in swaps {
+                let seat = hosts.iter_mut().find(|host| **host == out);
+                *seat.unwrap() = spare;
+            }
+            prop_assert_eq!(&one.hosts[..], &hosts[..]);
+        }
+    }
+}
+
+/// The end of the lives above.
+fn one_span() -> SimTime {
+    SimTime::from_seconds(720.0 * 3600.0)
+}
+
+#[test]
+fn detectors_and_spares_make_a_month_of_crashes_short() {
+    let failures = "process = \"c4\"\nfactor = 100";
+    let [before, after] = ["c4d = false", "checkpoint = \"10 min\"\ncheckpoint_cost = \"10 s\""]
+        .map(|steering| life(failures, steering));
+    // The same failures, however they are dealt with.
+    let drawn = |life: &Life| life.lives.iter().map(|lived| lived.failures).collect::<Vec<_>>();
+    assert_eq!(drawn(&before), drawn(&after));
+    let downtime = |life: &Life| life.share(railtwin_diagnosis::downtime::Account::downtime).median;
+    assert!(downtime(&before) > 5.0 * downtime(&after), "{} {}", downtime(&before), downtime(&after));
+    let finders = |life: &Life| life.shown().standstills.iter().map(|row| row.finder).collect::<Vec<_>>();
+    assert!(!finders(&before).contains(&Finder::Detectors) && !finders(&after).contains(&Finder::Watchdog));
+}
+
+#[test]
+fn tables_of_a_life_are_as_documented() {
+    let question = Question::of_text("life.toml", &text("process = \"c4\"\nfactor = 50", ""), Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
+    assert!(crate::declared::undeclared(&run).is_empty(), "{:?}", crate::declared::undeclared(&run));
+    let tables = run.tables();
+    for name in ["actions", "standstills"] {
+        let table = tables.iter().find(|table| table.name == name).unwrap();
+        let doc = TABLES.iter().find(|doc| doc.name == name).unwrap();
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(columns, doc.columns.iter().map(|column| column.0).collect::<Vec<_>>());
+        assert!(table.rows() > 0);
+    }
+    assert_eq!(run.figure("spare_step_ratio"), Some(1.0));
+}
