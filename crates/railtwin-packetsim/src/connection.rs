@@ -2,10 +2,9 @@
 use std::collections::VecDeque;
 
 use crate::agenda::Agenda;
+use crate::clearing::Clearing;
 use crate::congestion::Control;
-use crate::host::{CLEARED, Host, Shared};
-use crate::network::Speed;
-use crate::packet::{HIGH, Kind, Packet};
+use crate::host::{Host, Shared};
 use crate::post::Post;
 use crate::slots::SendSlots;
 
@@ -39,8 +38,14 @@ pub struct Connection {
     pub waiting: VecDeque<Waiting>,
     /// When the last buffer is copied out, at the target.
     pub copied: u64,
-    /// Queue pair whose way back clearances take, at the target.
+    /// Queue pair whose way clearances take back, and whose way their answers take.
     pub queue_pair: u32,
+    /// Packets in flight of all its queue pairs, where they share a window.
+    pub flight: u32,
+    /// Senders that wait for room in it.
+    pub wait_for_room: VecDeque<u32>,
+    /// How clearances get over.
+    pub clearing: Clearing,
 }
 
 impl<C: Control> Host<C> {
@@ -62,7 +67,7 @@ impl<C: Control> Host<C> {
     ) {
         let row = shared.connection_slots[connection as usize][0] as usize;
         let message = Waiting { leg, item, bytes, since: now };
-        if shared.packets.admission.is_some() {
+        if shared.program.legs[leg as usize].clears {
             let one = &mut self.from[row];
             if one.cleared == 0 {
                 one.waiting.push_back(message);
@@ -75,7 +80,7 @@ impl<C: Control> Host<C> {
     }
 
     /// Gives a message to the queue pair whose turn it is, or a part to each; under a dynamic split it waits for a slot.
-    fn post_message(
+    pub(crate) fn post_message(
         &mut self,
         now: u64,
         row: usize,
@@ -155,55 +160,5 @@ impl<C: Control> Host<C> {
         }
         sender.post(message.bytes, message.leg, message.item, slot, u64::from(shared.wire.payload));
         self.line_up(now, row as usize, shared, agenda, post);
-    }
-
-    /// A message is in a buffer of the receiver: copies it out.
-    pub(crate) fn copy_out(&mut self, now: u64, connection: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
-        let Some(admission) = shared.packets.admission else { return };
-        let row = shared.connection_slots[connection as usize][1] as usize;
-        let one = &mut self.to[row];
-        let time = Speed::of(admission.copy).time(shared.message);
-        one.copied = one.copied.max(now).saturating_add(time);
-        agenda.push(one.copied, CLEARED | row as u64);
-    }
-
-    /// A buffer is free: tells the sender.
-    pub(crate) fn clear(
-        &mut self,
-        now: u64,
-        row: usize,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) {
-        let queue_pair = self.to[row].queue_pair;
-        let receiver = shared.slots[queue_pair as usize][1] as usize;
-        let flags = if shared.clearances_first { HIGH } else { 0 };
-        self.counts.clear_to_send += 1;
-        let packet = Packet { queue_pair, flags, ..Packet::new(Kind::Clear) };
-        self.answer(now, receiver, packet, shared, agenda, post);
-    }
-
-    /// A clearance is here.
-    pub(crate) fn on_clear(
-        &mut self,
-        now: u64,
-        packet: Packet,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) {
-        let connection = shared.connection_of[packet.queue_pair as usize] as usize;
-        let row = shared.connection_slots[connection][0] as usize;
-        let one = &mut self.from[row];
-        let Some(message) = one.waiting.pop_front() else {
-            one.cleared += 1;
-            return;
-        };
-        if let Some(next) = one.waiting.front_mut() {
-            next.since = next.since.max(now);
-        }
-        self.counts.clearance_wait.add(now - message.since);
-        self.post_message(now, row, message, shared, agenda, post);
     }
 }

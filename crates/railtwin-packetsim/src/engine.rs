@@ -185,6 +185,8 @@ fn shared<'a>(
         cnp_interval: packets.cnp_interval().ps(),
         notifies: packets.congestion_control.needs().notifications,
         flows: network_legs * operations.max(1) <= FLOWS_MAX,
+        burst: packets.nic.burst.map_or(0, |burst| burst.0),
+        draw: lowering.draw().draw,
         broken: Vec::new(),
     }
 }

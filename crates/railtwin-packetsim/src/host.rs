@@ -1,5 +1,5 @@
 //! A host: its NICs with their queue pairs, and the operations that it works on.
-use railtwin_engine::packet::{Packets, Wire};
+use railtwin_engine::packet::{Packets, WindowOf, Wire};
 use railtwin_engine::{IncidentKind, Posting, Transport};
 use railtwin_fabric::{DeviceId, HostId};
 
@@ -29,6 +29,8 @@ pub(crate) const CROSS: u64 = 8 << 56;
 pub(crate) const PACED: u64 = 9 << 56;
 /// The latency that hosts add to the operation of a seat is over.
 pub(crate) const LATENT: u64 = 10 << 56;
+/// The timer of clearances that nobody has told of having heard.
+pub(crate) const UNHEARD: u64 = 11 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// What a host counts.
@@ -111,6 +113,10 @@ pub struct Shared<'a> {
     pub cnp_interval: u64,
     /// Whether starts and ends of flows are kept.
     pub flows: bool,
+    /// Bytes that a queue pair sends in a turn.
+    pub burst: u64,
+    /// What this replicate draws from.
+    pub draw: u64,
     /// When packets may be lost to dead cables, in order: from when one dies until all carry and are used.
     pub broken: Vec<[u64; 2]>,
 }
@@ -131,6 +137,25 @@ impl Shared<'_> {
     pub fn splits(&self) -> bool {
         let routing = &self.network.case.routing;
         routing.posting == Posting::Split && !routing.is_dynamic()
+    }
+
+    /// Whether queue pairs of a connection share its window. Under a dynamic split its slots bound them together.
+    pub fn shares_window(&self) -> bool {
+        let packets = self.packets;
+        packets.window.is_some()
+            && packets.window_of == WindowOf::Connection
+            && !self.network.case.routing.is_dynamic()
+    }
+
+    /// Buffers of every connection that are cleared from the start: those of [`Packets::admission`], else those of a
+    /// collective library's channel.
+    pub fn cleared(&self) -> u32 {
+        if let Some(admission) = self.packets.admission {
+            return admission.channels;
+        }
+        let routing = &self.network.case.routing;
+        let slots = self.packets.library_slots(self.message).unwrap_or(0);
+        if routing.is_dynamic() { routing.slots } else { slots }
     }
 
     /// Source and target NIC of a connection.
@@ -224,6 +249,11 @@ impl<C: Control> Host<C> {
         let path = Path { speed, round_trip: shared.network.base_round_trip.max(1), full };
         let mut sender = Sender::new(queue_pair, path, self.control.start(&path), shared.selective);
         sender.start = start;
+        // The connection was opened just now.
+        let row = self.from.len() - 1;
+        if self.from[row].count > 1 && shared.shares_window() {
+            sender.shares = row as u32;
+        }
         self.senders.push(sender);
     }
 
@@ -250,6 +280,7 @@ impl<C: Control> Host<C> {
             Kind::Acknowledge | Kind::Negative => self.on_answer(now, packet, shared, agenda, post),
             Kind::Notification => self.on_notification(now, packet, shared),
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
+            Kind::Heard => self.on_heard(now, packet, shared),
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
@@ -308,13 +339,14 @@ impl<C: Control> Host<C> {
                 self.work_off(now, shared, agenda, post);
             }
             CLEARED => self.clear(now, what as usize, shared, agenda, post),
+            UNHEARD => self.on_unheard(now, what as usize, shared, agenda, post),
             ENDED => {
                 let (role, row) = ((what >> 32) as usize, what as u32);
                 self.computed(now, role, row, shared);
                 self.work_off(now, shared, agenda, post);
             }
             BEGIN => {
-                self.begin(what as usize, shared);
+                self.begin_job(what as usize, shared);
                 self.work_off(now, shared, agenda, post);
             }
             _ => {}

@@ -13,6 +13,7 @@
 mod agenda;
 mod buffer;
 mod changes;
+mod clearing;
 mod closing;
 mod congestion;
 mod connection;

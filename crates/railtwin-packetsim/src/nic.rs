@@ -1,5 +1,6 @@
 //! NICs: who sends next, what is answered, what waits for PCIe.
 mod drain;
+mod room;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -108,14 +109,6 @@ impl Nic {
 }
 
 impl<C: Control> Host<C> {
-    /// Most bytes in flight of a sender.
-    #[inline]
-    fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
-        // An answer has to come of what is in flight.
-        let own = self.control.window(&self.senders[sender].state).max(shared.least_window);
-        shared.packets.window.map_or(own, |window| own.min(window.0))
-    }
-
     /// Lets a sender stand in line if it has something to send.
     pub(crate) fn line_up(
         &mut self,
@@ -125,11 +118,10 @@ impl<C: Control> Host<C> {
         agenda: &mut Agenda,
         post: &mut Post<'_>,
     ) {
-        let window = self.window(row, shared);
-        let sender = &mut self.senders[row];
-        if sender.queued || !sender.may_send(window) {
+        if self.senders[row].queued || !self.may_send(row, shared) {
             return;
         }
+        let sender = &mut self.senders[row];
         let Some(start) = sender.start else { return };
         sender.queued = true;
         let port = usize::from(start.port);
@@ -222,24 +214,25 @@ impl<C: Control> Host<C> {
             }
         }
         while let Some(who) = self.ports[row].ready.pop_front() {
-            let window = self.window(who as usize, shared);
             let sender = &mut self.senders[who as usize];
-            if sender.not_before > now {
+            if sender.not_before > now && sender.burst == 0 {
                 // A notification came while it stood in line.
                 self.ports[row].paced.push(Reverse((sender.not_before, who)));
                 continue;
             }
             sender.queued = false;
-            if !sender.may_send(window) {
+            if !self.may_send(who as usize, shared) {
                 continue;
             }
+            let sender = &mut self.senders[who as usize];
             if sender.start.is_some_and(|start| usize::from(start.port) != row) {
                 // Its route leads over another port since it stood in line here.
                 self.line_up(now, who as usize, shared, agenda, post);
                 continue;
             }
             let wire = shared.wire;
-            if sender.in_flight() == 0 {
+            let before = sender.in_flight();
+            if before == 0 {
                 sender.tries.restart(SimTime::from_ps(now));
             }
             let (packet, again) = sender.emit(now, u64::from(wire.payload), u64::from(wire.header));
@@ -250,24 +243,32 @@ impl<C: Control> Host<C> {
                 agenda.push(sender.tries.due(&shared.transport).ps(), TIMER | u64::from(who));
             }
             let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
-            sender.not_before = now.saturating_add(gap);
             let bytes = u64::from(packet.bytes);
+            // A burst goes out as fast as the line takes it; then its rate holds for all of it.
+            let left =
+                if sender.not_before <= now && sender.burst == 0 { shared.burst } else { sender.burst };
+            sender.burst = left.saturating_sub(bytes);
+            sender.not_before = sender.not_before.max(now).saturating_add(gap);
             let port = &mut self.ports[row];
             port.port.send(now, packet, post);
             let nic = &mut self.nics[nic];
             if nic.fetch_binds {
                 nic.fetched = nic.fetched.max(now).saturating_add(nic.fetch.time(bytes));
             }
-            let window = self.window(who as usize, shared);
-            let sender = &mut self.senders[who as usize];
-            if sender.may_send(window) {
+            self.flight_was(now, (who as usize, before), shared, agenda, post);
+            if self.may_send(who as usize, shared) {
+                let sender = &mut self.senders[who as usize];
                 sender.queued = true;
                 let port = &mut self.ports[row];
-                if sender.not_before <= port.port.busy_until {
+                if sender.burst > 0 {
+                    port.ready.push_front(who);
+                } else if sender.not_before <= port.port.busy_until {
                     port.ready.push_back(who);
                 } else {
                     port.paced.push(Reverse((sender.not_before, who)));
                 }
+            } else {
+                self.senders[who as usize].burst = 0;
             }
             return;
         }
@@ -287,7 +288,19 @@ impl<C: Control> Host<C> {
         packet.route = start.route;
         packet.bytes = shared.wire.control as u16;
         packet.flags |= BACK;
-        let row = usize::from(start.port);
+        self.stand_in_line(now, usize::from(start.port), packet, shared, agenda, post);
+    }
+
+    /// Lets a packet without payload stand in line at a port.
+    pub(crate) fn stand_in_line(
+        &mut self,
+        now: u64,
+        row: usize,
+        packet: Packet,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
         let port = &mut self.ports[row];
         if packet.has(HIGH) {
             port.high.push_back(packet)
@@ -398,6 +411,7 @@ impl<C: Control> Host<C> {
         if !negative {
             post.mail.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
+        let before = sender.in_flight();
         let since = sender.tries.since().ps();
         if sender.tries.answered(SimTime::from_ps(now)) {
             let job = shared.job_of(sender.queue_pair);
@@ -429,6 +443,7 @@ impl<C: Control> Host<C> {
         } else if fresh > 0 {
             self.control.on_ack(&mut sender.state, &sender.path, feedback);
         }
+        self.flight_was(now, (row, before), shared, agenda, post);
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
             self.free_slots(now, packet.queue_pair, shared, agenda, post);
@@ -481,8 +496,10 @@ impl<C: Control> Host<C> {
             TimedOut::Again(_) => {}
         }
         self.counts.ack_timeouts += 1;
+        let before = sender.in_flight();
         sender.go_back();
         agenda.push(sender.tries.due(transport).ps(), TIMER | row as u64);
+        self.flight_was(now, (row, before), shared, agenda, post);
         self.line_up(now, row, shared, agenda, post);
     }
 }

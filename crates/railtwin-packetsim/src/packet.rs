@@ -17,8 +17,10 @@ pub enum Kind {
     Negative,
     /// Congestion notification packet.
     Notification,
-    /// Clear-to-send.
+    /// Clear-to-send: so many buffers of a connection as `number` were cleared so far.
     Clear,
+    /// So many clearances as `number` have arrived.
+    Heard,
     /// Stop sending data over the port.
     Pause,
     /// Go on.

@@ -37,6 +37,8 @@ pub struct Leg {
     pub cap: Option<Speed>,
     /// Bytes for each byte of the operation.
     pub share: f64,
+    /// Whether its messages wait for clearance: one that counts what its receiver has handed on has no need of it.
+    pub clears: bool,
     /// First of its waits.
     wait_start: u32,
 }
@@ -128,6 +130,9 @@ impl Program {
         let fabric = &*case.fabric;
         let (shape, connections) = lowering.shape_of(pattern);
         let connections: Vec<Option<u32>> = connections.collect();
+        let keys = &case.packets.keys;
+        let job = case.work.jobs.partition_point(|job| job.first_pattern as usize <= pattern) - 1;
+        let waits = keys.clear_to_send && case.packets.has_library(job as u32);
         for bundle in &shape.bundles {
             let course = course(shape, bundle);
             let cap = lowering.cap_of(pattern) * bundle.bus_share;
@@ -168,6 +173,8 @@ impl Program {
                     cut: course.cut,
                     cap: is_capped.then(pace),
                     share: amount * bundle.volume,
+                    clears: matches!(way, Way::Network(_))
+                        && (keys.admission.is_some() || waits && course.cut.slots(0, 1).is_none()),
                     wait_start: self.waits.len() as u32,
                 });
                 let waits = course.waits_of(row).iter();

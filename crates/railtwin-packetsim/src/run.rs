@@ -88,7 +88,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
     fn connect(&mut self, shared: &Shared<'_>) {
         let network = shared.network;
         let fabric = &network.case.fabric;
-        let cleared = shared.packets.admission.map_or(0, |admission| admission.channels);
+        let cleared = shared.cleared();
         let routing = &network.case.routing;
         let slots = || Box::new(SendSlots::new(routing.slots, routing.order_of_slots()));
         let mut queue_pair = 0;

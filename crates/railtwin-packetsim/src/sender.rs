@@ -77,7 +77,16 @@ pub struct Sender<S> {
     pub selective: Option<Selective>,
     /// Bytes posted and not acknowledged.
     pub outstanding: u64,
+    /// Row of its connection, where queue pairs of one share a window; [`ALONE`] otherwise.
+    pub shares: u32,
+    /// Waits for room in that window.
+    pub waits_for_room: bool,
+    /// Bytes that it may still send in its turn.
+    pub burst: u64,
 }
+
+/// A sender that shares its window with no other.
+pub const ALONE: u32 = u32::MAX;
 
 impl<S> Sender<S> {
     /// A sender that has nothing to send.
@@ -99,6 +108,9 @@ impl<S> Sender<S> {
             state,
             selective: selective.then(Selective::default),
             outstanding: 0,
+            shares: ALONE,
+            waits_for_room: false,
+            burst: 0,
         }
     }
 

@@ -5,6 +5,7 @@ mod operations;
 
 use std::collections::VecDeque;
 
+use railtwin_units::stream;
 use railtwin_workload::{Cut, Wait, Work};
 
 use crate::agenda::Agenda;
@@ -107,6 +108,8 @@ pub(crate) struct RoleState {
     step: u32,
     waits: Vec<u32>,
     left: u32,
+    /// Whether its job has started here.
+    begun: bool,
     halted: bool,
 }
 
@@ -137,6 +140,17 @@ impl<T: Copy> Slots<T> {
         self.free.push(slot);
         self.slots[slot as usize]
     }
+}
+
+/// How much later than the job a host begins it, ps: evenly up to `start_jitter` where a collective library runs it. Each
+/// host and job have a number of their own.
+fn lateness(shared: &Shared<'_>, job: u32, name: &str, host: u32) -> u64 {
+    let most = shared.packets.start_jitter.ps();
+    if most == 0 || !shared.network.case.packets.has_library(job) {
+        return 0;
+    }
+    let draw = stream::number(shared.draw, &format!("start of {name} at host {host}"));
+    ((u128::from(draw) * u128::from(most)) >> 64) as u64
 }
 
 /// The work of a host.
@@ -224,10 +238,12 @@ impl Worker {
                 step: 0,
                 waits: spec.waits.clone(),
                 left: spec.operations.len() as u32,
+                begun: false,
                 halted: false,
             });
             if job.steps > 0 {
-                agenda.push(job.start.ps(), BEGIN | u64::from(slot));
+                let late = lateness(shared, spec.job, &job.name, host);
+                agenda.push(job.start.ps().saturating_add(late), BEGIN | u64::from(slot));
             }
         }
         this

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use railtwin_control::PlacementPolicy;
 use railtwin_engine::fault::events;
-use railtwin_engine::packet::{Buffer, Priority};
+use railtwin_engine::packet::{Buffer, Priority, WindowOf};
 use railtwin_engine::{Case, Engine, Outage, RunLog, SlotOrder, Split};
 use railtwin_fabric::{CableClass, Fabric};
 use railtwin_flowsim::FlowEngine;
@@ -107,6 +107,8 @@ fn as_many_slots_in_order_as_queue_pairs_are_a_static_split() {
         clean(&mut case);
         case.routing.slots = QUEUE_PAIRS;
         let dynamic = ends(&mut case);
+        // Slots bound what all queue pairs have in flight, so here the window of each bounds none of them.
+        case.packets.keys.window_of = WindowOf::QueuePair;
         case.routing.split = Split::Static;
         let fixed = ends(&mut case);
         println!("{:?}: {dynamic:?} {fixed:?}", kind.0);

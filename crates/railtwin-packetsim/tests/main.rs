@@ -6,6 +6,7 @@ mod closed_forms;
 mod collectives;
 mod congestion;
 mod counters;
+mod defaults;
 mod determinism;
 mod dynamic_split;
 mod kit;

@@ -115,6 +115,7 @@ impl Scenario {
                     .map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 placements.push(places);
                 specs.push(job);
+                packets.libraries.push(job.work.is_collective());
                 work.push(name, job.start, plan, self.run.steps);
             }
         }

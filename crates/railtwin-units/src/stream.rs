@@ -8,11 +8,14 @@ pub type Stream = Pcg64Mcg;
 /// The stream called `name` of run seed `seed`: the same pair gives the same numbers everywhere.
 #[inline]
 pub fn named(seed: u64, name: &str) -> Stream {
-    let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
-    for byte in name.bytes() {
-        state = mix(state ^ u64::from(byte));
-    }
-    Stream::seed_from_u64(state)
+    Stream::seed_from_u64(number(seed, name))
+}
+
+/// The one number called `name` of run seed `seed`, where a stream of them is not asked.
+#[inline]
+pub fn number(seed: u64, name: &str) -> u64 {
+    let state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
+    name.bytes().fold(state, |state, byte| mix(state ^ u64::from(byte)))
 }
 
 /// One step of splitmix64 (Steele, Lea, Flood 2014): a bijection with full avalanche.
@@ -35,5 +38,8 @@ mod tests {
         assert_eq!(first(7, "hash"), first(7, "hash"));
         assert_ne!(first(7, "hash"), first(8, "hash"));
         assert_ne!(first(7, "hash"), first(7, "placement"));
+        assert_eq!(number(7, "host"), number(7, "host"));
+        assert_ne!(number(7, "host"), number(8, "host"));
+        assert_ne!(number(7, "host"), number(7, "switch"));
     }
 }

@@ -222,6 +222,7 @@ fn bases() -> Vec<String> {
             "{leaves}{shift}[switch.leaf]\ncredit = {{ latency = \"3 us\", initial = \"8 KiB\", ramp = 2 }}\n"
         ),
         packets("[routing]\nbalancer = \"flowlet\"\n[run]\nreplicates = 2\nsteps = 2\n"),
+        packets("[routing]\nqueue_pairs = 4\nmessage = \"16 KiB\"\n[packet]\nwindow = \"64 KiB\"\n"),
     ];
     all.iter_mut().for_each(|base| *base = format!("schema = 1\nname = \"base\"\nseed = 7\n{base}"));
     all

@@ -34,8 +34,18 @@ railtwin_units::section! {
         /// Packets for one acknowledgement; the last of a message always has one.
         #[key(packet)]
         pub acknowledge_every: u32 [whole(1..=65_536)] = 1,
-        /// Most bytes of a queue pair in flight: as a rule the buffer of an NCCL channel.
+        /// Most bytes of a connection in flight, over all its queue pairs: the buffer of an NCCL channel.
         pub window: Option<Bytes> = Some(Bytes(4 << 20)),
+        /// Whom `window` bounds: a connection with all its queue pairs, or each queue pair by itself.
+        #[key(packet, sparse)]
+        pub window_of: WindowOf = WindowOf::Connection,
+        /// Whether messages of a collective library wait for a clear-to-send, as those of NCCL do; plain transfers never
+        /// wait, and `admission` overrules it.
+        #[key(packet, sparse)]
+        pub clear_to_send: bool = true,
+        /// How far apart hosts start a job of a collective library: each so much later at most, drawn evenly.
+        #[key(packet, sparse)]
+        pub start_jitter: SimTime = SimTime::from_ns(40_000),
         /// Idle time after which a leaf may move a queue pair to another uplink, for the balancer flowlet.
         #[key(packet)]
         pub flowlet: SimTime = SimTime::from_ns(256_000),
@@ -54,7 +64,8 @@ railtwin_units::section! {
         /// Who slows a sender down before switches pause it.
         #[key(packet)]
         pub congestion_control: CongestionControl = CongestionControl::None,
-        /// Receiver-driven admission: a message waits for a cleared buffer; default none.
+        /// Receiver-driven admission with buffers of one's own, for every job: a message waits for a cleared one;
+        /// default none, and `clear_to_send` as NCCL has it.
         #[key(packet)]
         pub admission: Option<Admission> [
             or_none(&Admission::TABLE, "{ channels = 2, buffer = \"512 KiB\", copy = \"400 Gbps\" }")
@@ -76,6 +87,20 @@ railtwin_units::choice! {
     }
 }
 
+railtwin_units::choice! {
+    /// Whom the window bounds.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum WindowOf {
+        /// All queue pairs of a connection together: they share the buffer of its channel.
+        Connection = "connection",
+        /// Each queue pair by itself, as where nothing above the transport bounds it.
+        QueuePair = "queue-pair",
+    }
+}
+
+/// Slots of the buffer of an NCCL channel (`NCCL_STEPS`).
+pub const CHANNEL_SLOTS: u32 = 8;
+
 railtwin_units::section! {
     /// Receiver-driven admission by the collective library (Meta RoCE section 5.2.2): a message is sent only into a
     /// buffer that the receiver has cleared.
@@ -96,6 +121,9 @@ railtwin_units::section! {
     pub struct NicLimits "[packet.nic]" {
         /// Bytes that wait for PCIe on the receiving side before the NIC pauses its leaf.
         pub receive_buffer: Bytes = Bytes(1_000_000),
+        /// Bytes on the wire that a queue pair sends in a turn, and before its rate is looked at again; default one packet.
+        #[key(packet, sparse)]
+        pub burst: Option<Bytes> [sizes(1..=MOST_BYTES)] = None,
         /// Least time between two CNPs for one queue pair (DCQCN's notification point); default as the preset of DCQCN
         /// has it.
         pub cnp_interval: Option<SimTime> [Kind::Span] = None,
@@ -139,6 +167,14 @@ impl Packets {
         self.nic.cnp_interval.unwrap_or(of_preset)
     }
 
+    /// Buffers of a connection that a collective library clears by itself, with messages of at most `message` bytes: as
+    /// many as the buffer of its channel holds; none where nothing waits for clearance.
+    pub fn library_slots(&self, message: u64) -> Option<u32> {
+        let slots = |window: Bytes| u32::try_from(window.0 / message.max(1)).unwrap_or(u32::MAX).max(1);
+        let channel = self.window.filter(|_| self.window_of == WindowOf::Connection);
+        self.clear_to_send.then(|| channel.map_or(CHANNEL_SLOTS, slots))
+    }
+
     /// Whether these go before data.
     pub fn goes_first(&self, which: Priority) -> bool {
         self.priority.contains(&which)
@@ -162,6 +198,15 @@ pub struct PacketCase {
     pub tiers: [SwitchModel; 3],
     /// What goes wrong.
     pub troubles: Vec<Troubled>,
+    /// Which jobs a collective library runs, by row; those beyond are plain transfers.
+    pub libraries: Vec<bool>,
+}
+
+impl PacketCase {
+    /// Whether a collective library runs a job.
+    pub fn has_library(&self, job: u32) -> bool {
+        self.libraries.get(job as usize).copied().unwrap_or(false)
+    }
 }
 
 impl Default for PacketCase {
@@ -171,6 +216,7 @@ impl Default for PacketCase {
             message: 512 << 10,
             tiers: [SwitchModel::LEAF; 3],
             troubles: Vec::new(),
+            libraries: Vec::new(),
         }
     }
 }

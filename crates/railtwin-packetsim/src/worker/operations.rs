@@ -13,8 +13,21 @@ use crate::program::{Way, item_bytes, pieces};
 const AHEAD: u64 = 4096;
 
 impl<C: Control> Host<C> {
-    /// A job starts.
-    pub(crate) fn begin(&mut self, role: usize, shared: &Shared<'_>) {
+    /// A job starts here. Others may have begun it before, and words of theirs have come.
+    pub(crate) fn begin_job(&mut self, role: usize, shared: &Shared<'_>) {
+        self.worker.roles[role].begun = true;
+        self.begin(role, shared);
+        self.hear_early(shared);
+    }
+
+    /// Hears words again that came before their step began here.
+    fn hear_early(&mut self, shared: &Shared<'_>) {
+        let early = std::mem::take(&mut self.worker.early);
+        early.into_iter().for_each(|word| self.on_elsewhere(word, shared));
+    }
+
+    /// A step starts.
+    fn begin(&mut self, role: usize, shared: &Shared<'_>) {
         let state = &self.worker.roles[role];
         let spec = &shared.program.roles[state.role as usize];
         let free = (0..spec.operations.len()).filter(|&row| state.waits[row] == 0);
@@ -276,7 +289,7 @@ impl<C: Control> Host<C> {
             worker.across(shared.leg_slots[leg as usize][0]);
         }
         if whole && let Way::Network(connection) = shared.program.legs[leg as usize].way {
-            self.copy_out(now, connection, shared, agenda);
+            self.copy_out(now, (connection, leg), shared, agenda, post);
             self.tell_sender(now, row, shared, post);
         }
     }
@@ -354,9 +367,7 @@ impl<C: Control> Host<C> {
                 seat.turn = 0;
             }
             self.begin(role, shared);
-            // Words about this step may have come before it began here.
-            let early = std::mem::take(&mut self.worker.early);
-            early.into_iter().for_each(|word| self.on_elsewhere(word, shared));
+            self.hear_early(shared);
             debug_assert!(self.worker.early.iter().all(|word| word.0 != job || word.1 > step));
         }
     }
@@ -368,7 +379,7 @@ impl<C: Control> Host<C> {
             self.worker.roles.iter().position(|state| shared.program.roles[state.role as usize].job == job);
         let Some(role) = role else { return };
         let state = &mut self.worker.roles[role];
-        if state.step < step {
+        if !state.begun || state.step < step {
             self.worker.early.push(word);
             return;
         }
@@ -391,6 +402,7 @@ impl<C: Control> Host<C> {
                 state.halted = true;
             }
         }
+        self.give_up_clearing(job, shared);
         for sender in &mut self.senders {
             if shared.job_of(sender.queue_pair) == job {
                 sender.tries.give_up();

@@ -21,6 +21,7 @@ pub(crate) fn packets(
         message: scenario.routing.message.map_or(PacketCase::default().message, |bytes| bytes.0),
         tiers,
         troubles: Vec::new(),
+        libraries: Vec::new(),
     })
 }
 
