@@ -203,6 +203,7 @@ fn bases() -> Vec<String> {
         format!(
             "{leaves}{shift}[switch.leaf]\ncredit = {{ latency = \"3 us\", initial = \"8 KiB\", ramp = 2 }}\n"
         ),
+        packets("[packet]\nreorder = \"16 KiB\"\n[routing]\nbalancer = \"spray\"\n"),
         packets("[routing]\nbalancer = \"flowlet\"\n[run]\nreplicates = 2\nsteps = 2\n"),
     ];
     all.iter_mut().for_each(|base| *base = format!("schema = 1\nname = \"base\"\nseed = 7\n{base}"));

@@ -36,6 +36,10 @@ railtwin_units::section! {
         pub acknowledge_every: u32 [whole(1..=65_536)] = 1,
         /// Most bytes of a queue pair in flight: as a rule the buffer of an NCCL channel.
         pub window: Option<Bytes> = Some(Bytes(4 << 20)),
+        /// Most bytes from a packet that is missing to the last one sent, where receivers take packets out of order: what
+        /// they can keep of one queue pair; default `window`.
+        #[key(packet)]
+        pub reorder: Option<Bytes> [sizes(1..=MOST_BYTES)] = None,
         /// Idle time after which a leaf may move a queue pair to another uplink, for the balancer flowlet.
         #[key(packet)]
         pub flowlet: SimTime = SimTime::from_ns(256_000),
@@ -137,6 +141,11 @@ impl Packets {
             _ => Dcqcn::default().cnp_interval(),
         };
         self.nic.cnp_interval.unwrap_or(of_preset)
+    }
+
+    /// Most bytes from a packet that is missing to the last one sent, where there is a bound.
+    pub fn reorder_bound(&self) -> Option<Bytes> {
+        self.reorder.or(self.window)
     }
 
     /// Whether these go before data.
