@@ -19,6 +19,12 @@ pub struct PacketCounts {
     pub out_of_sequence: u64,
     /// Local ACK timeouts.
     pub ack_timeouts: u64,
+    /// Packets sent again because nothing had been heard for two round trips.
+    pub probes: u64,
+    /// Most packets from one that is missing to the last one that is there, of a queue pair.
+    pub reorder_packets_max: u64,
+    /// Time for which nothing but the reorder bound kept queue pairs from sending, over all of them, ps.
+    pub reorder_held_ps: u64,
     /// Congestion notification packets.
     pub cnps: u64,
     /// Clear-to-send messages.

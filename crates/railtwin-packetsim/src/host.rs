@@ -13,6 +13,7 @@ use crate::packet::{Kind, Packet};
 use crate::post::Post;
 use crate::program::Program;
 use crate::receiver::Receiver;
+use crate::recovery::Selective;
 use crate::sender::Sender;
 use crate::slots::SendSlots;
 use crate::worker::Worker;
@@ -48,6 +49,12 @@ pub struct HostCounts {
     pub out_of_sequence: u64,
     /// Local ACK timeouts.
     pub ack_timeouts: u64,
+    /// Probes for the end of what was sent.
+    pub probes: u64,
+    /// Most packets from one that is missing to the last one here, of a queue pair.
+    pub reorder_span: u32,
+    /// Time for which nothing but the reorder bound kept queue pairs from sending, ps.
+    pub reorder_held: u64,
     /// Congestion notification packets sent.
     pub cnps: u64,
     /// Clear-to-send messages sent.
@@ -247,8 +254,18 @@ impl<C: Control> Host<C> {
             .map_or(Speed::of(railtwin_units::Rate::from_gbps(1)), |port| port.port.line.speed);
         let full = shared.packets.full();
         let path = Path { speed, round_trip: shared.network.base_round_trip.max(1), full };
-        let mut sender = Sender::new(queue_pair, path, self.control.start(&path), shared.selective);
+        let is_library = shared.network.case.packets.has_library(shared.job_of(queue_pair));
+        let most = shared.packets.most_in_flight(is_library);
+        let selective = shared.selective.then(|| {
+            // Until a round trip is measured it is held for that of a whole window in one queue (Little's law).
+            let window = most.map_or(0, |window| speed.time(window));
+            let bound = shared.packets.reorder.map(|bound| bound.0).or(most);
+            let bound = bound.map_or(u32::MAX, |bound| u32::try_from(bound / full).unwrap_or(u32::MAX));
+            Selective::new(path.round_trip.saturating_add(window), bound)
+        });
+        let mut sender = Sender::new(queue_pair, path, self.control.start(&path), selective);
         sender.start = start;
+        sender.most = most.unwrap_or(u64::MAX);
         // The connection was opened just now.
         let row = self.from.len() - 1;
         if self.from[row].count > 1 && shared.shares_window() {

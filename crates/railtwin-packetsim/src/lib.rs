@@ -1,7 +1,7 @@
 //! The packet-level engine: every packet on every link, with queues, pauses, marks and retransmissions.
 //!
 //! * `network`: devices, lines and routes, which do not change; `program`: the work of each host.
-//! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender`, `receiver`, `connection`,
+//! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender` with `recovery` of losses, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
 //! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind; [`footprint`]: what a run
 //!   takes, before it runs.
@@ -32,6 +32,7 @@ mod ports;
 mod post;
 mod program;
 mod receiver;
+mod recovery;
 mod run;
 mod sender;
 mod slots;

@@ -228,6 +228,9 @@ fn count(sum: &mut PacketCounts, one: &crate::host::HostCounts) {
     sum.negative += one.negative;
     sum.out_of_sequence += one.out_of_sequence;
     sum.ack_timeouts += one.ack_timeouts;
+    sum.probes += one.probes;
+    sum.reorder_packets_max = sum.reorder_packets_max.max(u64::from(one.reorder_span));
+    sum.reorder_held_ps += one.reorder_held;
     sum.cnps += one.cnps;
     sum.clear_to_send += one.clear_to_send;
 }

@@ -1,11 +1,11 @@
 //! NICs: who sends next, what is answered, what waits for PCIe.
 mod drain;
 mod room;
+mod timer;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use railtwin_engine::fault::TimedOut;
 use railtwin_engine::{IncidentKind, pcie};
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_units::SimTime;
@@ -232,7 +232,7 @@ impl<C: Control> Host<C> {
             }
             let wire = shared.wire;
             let before = sender.in_flight();
-            if before == 0 {
+            if sender.is_silent() {
                 sender.tries.restart(SimTime::from_ps(now));
             }
             let (packet, again) = sender.emit(now, u64::from(wire.payload), u64::from(wire.header));
@@ -240,7 +240,7 @@ impl<C: Control> Host<C> {
             self.counts.sent_again += u64::from(again);
             if !sender.armed {
                 sender.armed = true;
-                agenda.push(sender.tries.due(&shared.transport).ps(), TIMER | u64::from(who));
+                agenda.push(sender.timer_due(&shared.transport), TIMER | u64::from(who));
             }
             let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
             let bytes = u64::from(packet.bytes);
@@ -268,7 +268,15 @@ impl<C: Control> Host<C> {
                     port.paced.push(Reverse((sender.not_before, who)));
                 }
             } else {
-                self.senders[who as usize].burst = 0;
+                let window = self.window(who as usize, shared);
+                let sender = &mut self.senders[who as usize];
+                sender.burst = 0;
+                if shared.selective
+                    && sender.is_held(window)
+                    && let Some(selective) = &mut sender.selective
+                {
+                    selective.hold(now);
+                }
             }
             return;
         }
@@ -326,7 +334,7 @@ impl<C: Control> Host<C> {
             leg: packet.number,
             stamp: packet.stamp,
             telemetry: packet.telemetry,
-            flags: acknowledgement_flags | packet.flags & MARKED,
+            flags: acknowledgement_flags | packet.answer_flags(),
             ..Packet::new(Kind::Acknowledge)
         };
         if packet.kind == Kind::Trimmed {
@@ -358,7 +366,11 @@ impl<C: Control> Host<C> {
                     return;
                 }
             }
-            Verdict::Early => self.counts.out_of_sequence += 1,
+            Verdict::Early => {
+                self.counts.out_of_sequence += 1;
+                self.counts.reorder_span = self.counts.reorder_span.max(receiver.span());
+                reply.item = receiver.held_before(packet.number);
+            }
             Verdict::Again => {}
             Verdict::Refused(tell) => {
                 self.counts.out_of_sequence += 1;
@@ -420,11 +432,25 @@ impl<C: Control> Host<C> {
             // The answer to a packet behind those that were lost, before any timer told of them.
             self.words.push((now, Word::Waited(shared.job_of(sender.queue_pair), since)));
         }
+        let mut sooner = false;
+        if let Some(selective) = &mut sender.selective {
+            sooner = selective.answered(now);
+            sooner |= !negative && selective.hear(now, sender.acked, &packet);
+        }
         let done = &mut self.worker.done;
         let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
-        if shared.selective && !negative {
-            sender.arrived(packet.leg);
-            fresh = 1;
+        let mut lost = 0;
+        if let Some(selective) = &mut sender.selective {
+            if fresh > 0 {
+                self.counts.reorder_held += selective.release(now);
+            }
+            if !negative {
+                fresh = 1;
+                lost = selective.expire(now, sender.acked);
+            }
+        }
+        if sooner && sender.armed {
+            agenda.push(sender.timer_due(&shared.transport), TIMER | row as u64);
         }
         let feedback = Feedback {
             number: if shared.selective { packet.leg + 1 } else { sender.acked },
@@ -443,6 +469,10 @@ impl<C: Control> Host<C> {
         } else if fresh > 0 {
             self.control.on_ack(&mut sender.state, &sender.path, feedback);
         }
+        // A lost packet says of its path what a trimmed one says.
+        for _ in 0..lost {
+            self.control.on_trimmed(&mut sender.state, &sender.path, sender.path.full);
+        }
         self.flight_was(now, (row, before), shared, agenda, post);
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
@@ -460,46 +490,5 @@ impl<C: Control> Host<C> {
         if let Some(start) = sender.start {
             self.ports[usize::from(start.port)].port.counts.notified += 1;
         }
-    }
-
-    /// The local ACK timer of a sender.
-    pub(crate) fn on_timer(
-        &mut self,
-        now: u64,
-        row: usize,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) {
-        let transport = &shared.transport;
-        let sender = &mut self.senders[row];
-        // What waits to be sent again is missing an answer too.
-        if sender.acked == sender.top || sender.tries.is_dead() {
-            sender.armed = false;
-            return;
-        }
-        let due = sender.tries.due(transport).ps();
-        if now < due {
-            agenda.push(due, TIMER | row as u64);
-            return;
-        }
-        let job = shared.job_of(sender.queue_pair);
-        let since = sender.tries.since().ps();
-        match sender.tries.time_out(SimTime::from_ps(now), transport) {
-            TimedOut::Dies => {
-                sender.armed = false;
-                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
-                return;
-            }
-            // It waits since the last answer, as a flow waits since its path is gone.
-            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
-            TimedOut::Again(_) => {}
-        }
-        self.counts.ack_timeouts += 1;
-        let before = sender.in_flight();
-        sender.go_back();
-        agenda.push(sender.tries.due(transport).ps(), TIMER | row as u64);
-        self.flight_was(now, (row, before), shared, agenda, post);
-        self.line_up(now, row, shared, agenda, post);
     }
 }

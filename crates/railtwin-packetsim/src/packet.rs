@@ -44,6 +44,10 @@ pub const LAST: u8 = 4;
 /// Travels towards the source of its queue pair.
 pub const BACK: u8 = 8;
 
+/// Where flags have how often a data packet was sent again, and the most that fits.
+const AGAIN: u32 = 4;
+const AGAIN_MAX: u8 = 15;
+
 /// A packet, or a word between hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
@@ -55,7 +59,8 @@ pub struct Packet {
     pub route: u32,
     /// Leg of the message of a last packet; the number that an acknowledgement answers.
     pub leg: u32,
-    /// Item of the leg.
+    /// Item of the leg; of acknowledgements out of order which of the 32 packets before the answered one are there, the
+    /// nearest in the lowest bit.
     pub item: u32,
     /// When the data packet left its NIC, in [`STAMP`]s, wrapping.
     pub stamp: u32,
@@ -67,7 +72,7 @@ pub struct Packet {
     pub telemetry: u16,
     /// What it is.
     pub kind: Kind,
-    /// [`HIGH`], [`MARKED`], [`LAST`], [`BACK`].
+    /// [`HIGH`], [`MARKED`], [`LAST`], [`BACK`]; above them how often data were sent again, or what is answered.
     pub flags: u8,
 }
 
@@ -92,6 +97,27 @@ impl Packet {
             kind,
             flags: 0,
         }
+    }
+
+    /// The same, sent again for the n-th time; beyond what fits they are counted from one again.
+    #[inline]
+    pub const fn sent_again(mut self, times: u8) -> Self {
+        if times > 0 {
+            self.flags |= ((times - 1) % AGAIN_MAX + 1) << AGAIN;
+        }
+        self
+    }
+
+    /// The flags of an answer that takes paths of its own where the packet did.
+    #[inline]
+    pub const fn answer_flags(&self) -> u8 {
+        self.flags & (MARKED | AGAIN_MAX << AGAIN)
+    }
+
+    /// What tells the paths of its transmissions apart: nothing the first time.
+    #[inline]
+    pub const fn entropy(&self) -> u64 {
+        (self.flags >> AGAIN) as u64
     }
 
     /// Whether a flag is set.

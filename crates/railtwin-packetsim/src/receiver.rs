@@ -55,6 +55,18 @@ impl Receiver {
         }
     }
 
+    /// Packets from the first one that is missing to the last one that is here.
+    pub fn span(&self) -> u32 {
+        self.early.len() as u32
+    }
+
+    /// Which of the 32 packets before `number` are here beyond the first one missing, the nearest in the lowest bit.
+    pub fn held_before(&self, number: u32) -> u32 {
+        let row = (number.saturating_sub(self.expected) as usize).min(self.early.len());
+        let nearest = self.early.range(row.saturating_sub(32)..row).rev();
+        nearest.zip(0..).fold(0, |bits, (one, bit)| bits | u32::from(one.0) << bit)
+    }
+
     /// A data packet is here; `deliver` gets the messages that are whole now.
     #[inline]
     pub fn take(&mut self, packet: &Packet, mut deliver: impl FnMut(Delivered)) -> Verdict {

@@ -1,10 +1,12 @@
 //! The sending end of a queue pair: messages as numbered packets, kept until they are acknowledged.
 use std::collections::VecDeque;
 
+use railtwin_engine::Transport;
 use railtwin_engine::fault::Tries;
 
 use crate::congestion::Path;
 use crate::packet::{Kind, LAST, Packet, STAMP};
+use crate::recovery::Selective;
 
 /// A message that was posted.
 #[derive(Clone, Copy, Debug)]
@@ -21,25 +23,6 @@ pub struct Message {
     pub item: u32,
     /// Slot of its connection that it holds, under a dynamic split.
     pub slot: u32,
-}
-
-/// What is known of a packet that was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
-    InFlight,
-    Lost,
-    Arrived,
-}
-
-/// What a sender must know of packets in flight where receivers take them out of order.
-#[derive(Clone, Debug, Default)]
-pub struct Selective {
-    /// Numbers to send again: the lost ones.
-    again: VecDeque<u32>,
-    /// Packets from the oldest one without an acknowledgement on.
-    fates: VecDeque<Fate>,
-    /// Packets in flight.
-    in_flight: u32,
 }
 
 /// The sending end.
@@ -77,6 +60,8 @@ pub struct Sender<S> {
     pub selective: Option<Selective>,
     /// Bytes posted and not acknowledged.
     pub outstanding: u64,
+    /// Most bytes in flight, of its own and of the window that it shares; `u64::MAX` without a bound.
+    pub most: u64,
     /// Row of its connection, where queue pairs of one share a window; [`ALONE`] otherwise.
     pub shares: u32,
     /// Waits for room in that window.
@@ -90,7 +75,7 @@ pub const ALONE: u32 = u32::MAX;
 
 impl<S> Sender<S> {
     /// A sender that has nothing to send.
-    pub fn new(queue_pair: u32, path: Path, state: S, selective: bool) -> Self {
+    pub fn new(queue_pair: u32, path: Path, state: S, selective: Option<Selective>) -> Self {
         Self {
             queue_pair,
             start: None,
@@ -106,8 +91,9 @@ impl<S> Sender<S> {
             tries: Tries::default(),
             path,
             state,
-            selective: selective.then(Selective::default),
+            selective,
             outstanding: 0,
+            most: u64::MAX,
             shares: ALONE,
             waits_for_room: false,
             burst: 0,
@@ -124,38 +110,51 @@ impl<S> Sender<S> {
 
     /// Packets in flight.
     pub fn in_flight(&self) -> u32 {
-        self.selective.as_ref().map_or(self.next - self.acked, |selective| selective.in_flight)
+        self.selective.as_ref().map_or(self.next - self.acked, Selective::in_flight)
+    }
+
+    /// Whether nothing waits for an answer, so that the local ACK timer starts with the next packet.
+    pub fn is_silent(&self) -> bool {
+        match &self.selective {
+            None => self.next == self.acked,
+            Some(selective) => selective.in_flight() == 0 && selective.is_heard(),
+        }
     }
 
     /// Whether a packet may leave, given `window` bytes.
     #[inline]
     pub fn may_send(&self, window: u64) -> bool {
-        let waits = self.next < self.end || self.selective.as_ref().is_some_and(|s| !s.again.is_empty());
+        let waits = match &self.selective {
+            None => self.next < self.end,
+            Some(selective) => {
+                self.next < self.end && selective.has_room(self.next - self.acked) || selective.is_owing()
+            }
+        };
+        waits && !self.tries.is_dead() && self.start.is_some() && self.fits(window)
+    }
+
+    /// Whether `window` has room for one more packet.
+    #[inline]
+    fn fits(&self, window: u64) -> bool {
         let flight = u64::from(self.in_flight());
-        waits
-            && !self.tries.is_dead()
-            && self.start.is_some()
-            && (flight == 0 || (flight + 1) * self.path.full <= window)
+        flight == 0 || (flight + 1) * self.path.full <= window
+    }
+
+    /// Whether nothing but the receiver's room keeps the next packet back.
+    pub fn is_held(&self, window: u64) -> bool {
+        let full = self.selective.as_ref().is_some_and(|one| !one.has_room(self.next - self.acked));
+        full && self.next < self.end && self.fits(window)
     }
 
     /// The next packet, and whether it was sent before.
     #[inline]
     pub fn emit(&mut self, now: u64, payload: u64, header: u64) -> (Packet, bool) {
-        let number = match &mut self.selective {
-            Some(selective) => {
-                selective.in_flight += 1;
-                selective.again.pop_front()
-            }
+        let owed = match &mut self.selective {
+            Some(selective) => selective.send_again(now, self.acked),
             None => None,
         };
-        let (number, message) = match number {
-            Some(number) => {
-                let acked = self.acked;
-                if let Some(selective) = &mut self.selective {
-                    selective.fates[(number - acked) as usize] = Fate::InFlight;
-                }
-                (number, self.messages[self.message_of(number)])
-            }
+        let (number, message, times) = match owed {
+            Some((number, times)) => (number, self.messages[self.message_of(number)], times),
             None => {
                 let number = self.next;
                 while number >= self.messages[self.cursor].first + self.messages[self.cursor].packets {
@@ -163,9 +162,9 @@ impl<S> Sender<S> {
                 }
                 self.next += 1;
                 if let Some(selective) = &mut self.selective {
-                    selective.fates.push_back(Fate::InFlight);
+                    selective.send(now);
                 }
-                (number, self.messages[self.cursor])
+                (number, self.messages[self.cursor], 0)
             }
         };
         let index = u64::from(number - message.first);
@@ -184,7 +183,7 @@ impl<S> Sender<S> {
             flags: if last { LAST } else { 0 },
             ..Packet::new(Kind::Data)
         };
-        (packet, again)
+        (packet.sent_again(times), again)
     }
 
     fn message_of(&self, number: u32) -> usize {
@@ -208,40 +207,17 @@ impl<S> Sender<S> {
             done(message);
         }
         if let Some(selective) = &mut self.selective {
-            for fate in selective.fates.drain(..fresh as usize) {
-                selective.in_flight -= u32::from(fate == Fate::InFlight);
-            }
-            selective.again.retain(|&again| again >= number);
+            selective.pass(fresh, number);
         }
         fresh
     }
 
-    /// One packet has arrived, before others perhaps.
-    pub fn arrived(&mut self, number: u32) {
-        let acked = self.acked;
-        if let Some(selective) = &mut self.selective
-            && number >= acked
-            && let Some(fate) = selective.fates.get_mut((number - acked) as usize)
-        {
-            match std::mem::replace(fate, Fate::Arrived) {
-                Fate::InFlight => selective.in_flight -= 1,
-                // It was only late.
-                Fate::Lost => selective.again.retain(|&again| again != number),
-                Fate::Arrived => {}
-            }
-        }
-    }
-
     /// One packet was lost for certain.
     pub fn lost(&mut self, number: u32) {
-        let acked = self.acked;
         if let Some(selective) = &mut self.selective
-            && number >= acked
-            && let Some(fate @ Fate::InFlight) = selective.fates.get_mut((number - acked) as usize)
+            && let Some(row) = number.checked_sub(self.acked)
         {
-            *fate = Fate::Lost;
-            selective.in_flight -= 1;
-            selective.again.push_back(number);
+            selective.lose(row, self.acked);
         }
     }
 
@@ -252,16 +228,15 @@ impl<S> Sender<S> {
                 self.next = self.acked;
                 self.cursor = 0;
             }
-            Some(selective) => {
-                selective.again.clear();
-                for (number, fate) in (self.acked..).zip(&mut selective.fates) {
-                    if *fate != Fate::Arrived {
-                        *fate = Fate::Lost;
-                        selective.again.push_back(number);
-                    }
-                }
-                selective.in_flight = 0;
-            }
+            Some(selective) => selective.lose_all(self.acked),
         }
+    }
+
+    /// When its timer is due: the local ACK timer, or before that the next probe.
+    pub fn timer_due(&mut self, transport: &Transport) -> u64 {
+        let due = self.tries.due(transport).ps();
+        let Some(selective) = &mut self.selective else { return due };
+        selective.timer_at = due.min(selective.probe_due(transport.retry_count));
+        selective.timer_at
     }
 }

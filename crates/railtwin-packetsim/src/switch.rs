@@ -384,17 +384,29 @@ impl Switch {
         let Some(forwarding) = &net.epochs[self.epoch].forwarding else { return NOWHERE };
         let nic = net.ends[packet.queue_pair as usize][usize::from(!packet.has(BACK))];
         let group = forwarding.next_links(self.row, nic);
-        let (count, number) = (group.len() as u64, u64::from(packet.number));
+        let count = group.len() as u64;
         let port = |index: u64| usize::from(net.port_of(group[index as usize]));
         if count < 2 {
             return if count == 0 { NOWHERE } else { port(0) };
         }
+        // Acknowledgements of packets that a missing one holds up are spread as they are in order.
+        let number = u64::from(match packet.kind {
+            Kind::Acknowledge | Kind::Negative => packet.leg.wrapping_add(1),
+            _ => packet.number,
+        });
         let own = self.draw ^ stream::mix(u64::from(packet.queue_pair) << 1 | u64::from(packet.has(BACK)));
         match net.by_switch {
             // In turn, every round from another place: queue pairs do not march in step.
-            Some(BySwitch::InTurn) => port((number + stream::mix(own ^ (number / count))) % count),
+            Some(BySwitch::InTurn) => {
+                let turn = number + stream::mix(own ^ (number / count));
+                match packet.entropy() {
+                    0 => port(turn % count),
+                    // Sent again: any of the others.
+                    again => port((turn + 1 + stream::mix(own ^ number ^ again << 32) % (count - 1)) % count),
+                }
+            }
             Some(BySwitch::LeastLoaded) => {
-                let first = stream::mix(own ^ number) % count;
+                let first = stream::mix(own ^ number ^ packet.entropy() << 32) % count;
                 let mut best = port(first);
                 for step in 1..count {
                     let other = port((first + step) % count);

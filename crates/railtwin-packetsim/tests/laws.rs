@@ -47,11 +47,18 @@ fn assert_conserved(case: &Case, log: &RunLog) {
     let counts = log_packets.counts;
     let data: u64 = log_packets.flows.iter().map(|flow| on_wire(flow.bytes)).sum();
     let control = counts.acknowledgements + counts.cnps + counts.clear_to_send;
-    assert_eq!(kit::arrived(&case.fabric, log), (data + control * CONTROL) as f64, "{counts:?}");
+    let arrived = kit::arrived(&case.fabric, log);
+    let least = (data + control * CONTROL) as f64;
     let sent: u64 = log_packets.flows.iter().map(|flow| wire(flow.bytes).len() as u64).sum();
-    assert_eq!(counts.data, sent);
-    assert_eq!(counts.acknowledgements, sent);
-    assert_eq!(log_packets.round_trip.count, sent);
+    assert_eq!(counts.data, sent + counts.sent_again);
+    assert_eq!(counts.acknowledgements, counts.data);
+    assert_eq!(log_packets.round_trip.count, counts.data);
+    // Where packets may overtake each other, what a pause holds for two round trips may be sent again: a probe, or a
+    // packet among many that others have left behind.
+    assert!(counts.sent_again == 0 || case.routing.balancer.is_spread());
+    assert!((counts.sent_again - counts.probes) * 4 <= sent, "{counts:?}");
+    let twice = (counts.sent_again * FULL) as f64;
+    assert!((least..=least + twice).contains(&arrived), "{arrived} {least} {counts:?}");
     for flow in &log_packets.flows {
         assert!(flow.end > flow.start, "{flow:?}");
     }
@@ -154,7 +161,7 @@ proptest! {
         let log = run(&case);
         assert_conserved(&case, &log);
         let counts = packets(&log).counts;
-        prop_assert_eq!((counts.dropped, counts.lost, counts.sent_again, counts.ack_timeouts), (0, 0, 0, 0));
+        prop_assert_eq!((counts.dropped, counts.lost, counts.ack_timeouts), (0, 0, 0));
         // Pauses end: nothing stands still longer than the run lasts, and frames come with pauses.
         let links = &packets(&log).links;
         for (&frames, &paused) in links.pause_frames.iter().zip(&links.paused_ps) {
@@ -191,7 +198,7 @@ proptest! {
         prop_assert_eq!(counts.data, sent + counts.sent_again);
         prop_assert!(counts.lost + counts.dropped == 0 || counts.sent_again > 0 || every > 1 || counts.acknowledgements > 0);
         if counts.lost + counts.dropped == 0 {
-            prop_assert_eq!((counts.sent_again, counts.negative), (0, 0));
+            prop_assert!((counts.sent_again - counts.probes) * 4 <= sent && counts.negative == 0, "{:?}", counts);
         }
     }
 }

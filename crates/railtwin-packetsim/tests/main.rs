@@ -11,6 +11,7 @@ mod determinism;
 mod dynamic_split;
 mod kit;
 mod laws;
+mod losses;
 mod outages;
 mod rate_laws;
 mod stalls;

@@ -53,7 +53,7 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     let Some(packets) = &log.packets else { return Vec::new() };
     let mut figures = Figures::default();
     flow_figures(packets, &mut figures);
-    counts(packets, &mut figures);
+    counts(case, packets, &mut figures);
     let length = length(case, log);
     pauses(case, log, packets, &length, &mut figures);
     queues(case, packets, &mut figures);
@@ -94,7 +94,7 @@ fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
     figures.push(declared::PACKET_FLOWS_UNFINISHED, unfinished as f64, note);
 }
 
-fn counts(packets: &PacketLog, figures: &mut Figures) {
+fn counts(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     let counts = &packets.counts;
     let all = [
         (declared::PACKET_HOPS, counts.packet_hops, "packets that crossed a link, each counted on each"),
@@ -110,6 +110,7 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
             "data packets that arrived with a gap before them",
         ),
         (declared::ACK_TIMEOUTS, counts.ack_timeouts, "local ACK timeouts"),
+        (declared::PROBES, counts.probes, "data packets, where receivers take them out of order"),
         (declared::CNPS, counts.cnps, "congestion notification packets"),
         (declared::PAUSE_FRAMES, counts.pause_frames, "renewals included"),
         (declared::PAUSE_RENEWALS, counts.pause_renewals, "of the pause frames"),
@@ -118,6 +119,11 @@ fn counts(packets: &PacketLog, figures: &mut Figures) {
     for (of, value, note) in all {
         figures.push(of, value as f64, note);
     }
+    let note = "of the queue pair with most; 0 where receivers take packets in order alone";
+    let span = counts.reorder_packets_max.saturating_mul(case.packets.keys.full());
+    figures.push(declared::REORDER_BYTES_MAX, span as f64, note);
+    let held = SimTime::from_ps(counts.reorder_held_ps).seconds();
+    figures.push(declared::REORDER_HELD_TIME, held, "sum over queue pairs");
 }
 
 /// Pause frames by who sent them to whom: against the direction of the link that they stop.

@@ -260,7 +260,11 @@ impl Controller for C4p<'_> {
                 let news = self.judge(answers);
                 self.found.extend(news);
             }
-            Event::Written { .. } | Event::Found(_) | Event::Repaired(_) => {}
+            Event::Written { .. }
+            | Event::Found(_)
+            | Event::Confirmed(_)
+            | Event::Cleared(_)
+            | Event::Repaired(_) => {}
         }
     }
 

@@ -145,7 +145,11 @@ impl Controller for TrafficEngineering<'_> {
             Event::Written { change, error: None } => change.apply(&mut self.programmed),
             // It is different from what is intended still, and so due in the next run.
             Event::Written { error: Some(_), .. } => self.changed(now),
-            Event::Probed(_) | Event::Found(_) | Event::Repaired(_) => {}
+            Event::Probed(_)
+            | Event::Found(_)
+            | Event::Confirmed(_)
+            | Event::Cleared(_)
+            | Event::Repaired(_) => {}
         }
     }
 

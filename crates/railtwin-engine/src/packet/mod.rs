@@ -34,11 +34,16 @@ railtwin_units::section! {
         /// Packets for one acknowledgement; the last of a message always has one.
         #[key(packet)]
         pub acknowledge_every: u32 [whole(1..=65_536)] = 1,
-        /// Most bytes of a connection in flight, over all its queue pairs: the buffer of an NCCL channel.
+        /// Most bytes of a connection in flight, over all its queue pairs, for each of its channels: the buffer of an NCCL
+        /// channel.
         pub window: Option<Bytes> = Some(Bytes(4 << 20)),
         /// Whom `window` bounds: a connection with all its queue pairs, or each queue pair by itself.
         #[key(packet, sparse)]
         pub window_of: WindowOf = WindowOf::Connection,
+        /// Channels of a connection of a collective library, each with a `window`: two, as NCCL opens for each NIC at
+        /// least. Plain transfers have one.
+        #[key(packet, sparse)]
+        pub channels: u32 [whole(1..=64)] = 2,
         /// Whether messages of a collective library wait for a clear-to-send, as those of NCCL do; plain transfers never
         /// wait, and `admission` overrules it.
         #[key(packet, sparse)]
@@ -46,6 +51,10 @@ railtwin_units::section! {
         /// How far apart hosts start a job of a collective library: each so much later at most, drawn evenly.
         #[key(packet, sparse)]
         pub start_jitter: SimTime = SimTime::from_ns(40_000),
+        /// Most bytes from a packet that is missing to the last one sent, where receivers take packets out of order: what
+        /// they can keep of one queue pair; default `window`.
+        #[key(packet)]
+        pub reorder: Option<Bytes> [sizes(1..=MOST_BYTES)] = None,
         /// Idle time after which a leaf may move a queue pair to another uplink, for the balancer flowlet.
         #[key(packet)]
         pub flowlet: SimTime = SimTime::from_ns(256_000),
@@ -168,13 +177,19 @@ impl Packets {
     }
 
     /// Buffers of a connection that a collective library clears by itself, with messages of at most `message` bytes: as
-    /// many as the buffer of its channel holds; none where nothing waits for clearance.
+    /// many as the buffers of its channels hold; none where nothing waits for clearance.
     pub fn library_slots(&self, message: u64) -> Option<u32> {
         let slots = |window: Bytes| u32::try_from(window.0 / message.max(1)).unwrap_or(u32::MAX).max(1);
         let channel = self.window.filter(|_| self.window_of == WindowOf::Connection);
-        self.clear_to_send.then(|| channel.map_or(CHANNEL_SLOTS, slots))
+        self.clear_to_send.then(|| channel.map_or(CHANNEL_SLOTS, slots).saturating_mul(self.channels))
     }
 
+    /// Most bytes in flight of a queue pair, and of its connection where `window_of` says so; of a collective library or
+    /// not.
+    pub fn most_in_flight(&self, is_library: bool) -> Option<u64> {
+        let channels = if is_library && self.window_of == WindowOf::Connection { self.channels } else { 1 };
+        self.window.map(|window| window.0.saturating_mul(u64::from(channels)))
+    }
     /// Whether these go before data.
     pub fn goes_first(&self, which: Priority) -> bool {
         self.priority.contains(&which)

@@ -10,10 +10,10 @@ use crate::sender::ALONE;
 impl<C: Control> Host<C> {
     /// Most bytes in flight of a sender.
     #[inline]
-    fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
+    pub(super) fn window(&self, sender: usize, shared: &Shared<'_>) -> u64 {
         // An answer has to come of what is in flight.
         let own = self.control.window(&self.senders[sender].state).max(shared.least_window);
-        shared.packets.window.map_or(own, |window| own.min(window.0))
+        own.min(self.senders[sender].most)
     }
 
     /// Whether a sender may send a packet. One that only lacks room in a shared window stands in line for it.
@@ -28,8 +28,7 @@ impl<C: Control> Host<C> {
             return true;
         }
         let one = &mut self.from[sender.shares as usize];
-        let window = shared.packets.window.map_or(u64::MAX, |window| window.0);
-        if one.flight == 0 || (u64::from(one.flight) + 1) * sender.path.full <= window {
+        if one.flight == 0 || (u64::from(one.flight) + 1).saturating_mul(sender.path.full) <= sender.most {
             return true;
         }
         if !std::mem::replace(&mut sender.waits_for_room, true) {
@@ -52,11 +51,10 @@ impl<C: Control> Host<C> {
         if sender.shares == ALONE {
             return;
         }
-        let (connection, after, full) = (sender.shares as usize, sender.in_flight(), sender.path.full);
+        let (connection, after) = (sender.shares as usize, sender.in_flight());
+        let most = (sender.most / sender.path.full).max(1);
         let one = &mut self.from[connection];
         one.flight = one.flight + after - before;
-        let window = shared.packets.window.map_or(u64::MAX, |window| window.0);
-        let most = (window / full).max(1);
         // Each once: one that may not send after all stands at the end again.
         for _ in 0..one.wait_for_room.len() {
             let one = &mut self.from[connection];

@@ -31,6 +31,13 @@ declare! {
     OUT_OF_SEQUENCE = "out_of_sequence": Count, Less;
     /// Local ACK timeouts.
     ACK_TIMEOUTS = "ack_timeouts": Count, Less;
+    /// Packets sent again because nothing had been heard for two round trips (tail loss probes).
+    PROBES = "probes": Count, Less;
+    /// Most bytes on the wire from a packet that is missing to the last one that is there, of a queue pair: what a receiver
+    /// keeps out of order.
+    REORDER_BYTES_MAX = "reorder_bytes_max": Bytes, Less;
+    /// Time for which nothing but the reorder bound kept queue pairs from sending, over all of them.
+    REORDER_HELD_TIME = "reorder_held_time": Seconds, Less;
     /// Congestion notification packets.
     CNPS = "cnps": Count, Neither;
     /// Pause frames, renewals included.

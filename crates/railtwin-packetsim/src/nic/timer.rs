@@ -1,0 +1,73 @@
+//! Timers of senders: the local ACK timer, and probes before it.
+use railtwin_engine::IncidentKind;
+use railtwin_engine::fault::TimedOut;
+use railtwin_units::SimTime;
+
+use crate::agenda::{Agenda, NEVER};
+use crate::congestion::Control;
+use crate::host::{Host, Shared, TIMER, Word};
+use crate::post::Post;
+
+impl<C: Control> Host<C> {
+    /// The local ACK timer of a sender.
+    pub(crate) fn on_timer(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let transport = &shared.transport;
+        let sender = &mut self.senders[row];
+        if let Some(selective) = &mut sender.selective {
+            // Another timer stands in the agenda.
+            if selective.timer_at != now {
+                return;
+            }
+            selective.timer_at = NEVER;
+        }
+        // What waits to be sent again is missing an answer too.
+        if sender.acked == sender.top || sender.tries.is_dead() {
+            sender.armed = false;
+            return;
+        }
+        let before = sender.in_flight();
+        let due = sender.tries.due(transport).ps();
+        if now < due {
+            if let Some(selective) = &mut sender.selective
+                && now >= selective.probe_due(transport.retry_count)
+            {
+                // What has arrived since may tell more than a probe.
+                let lost = selective.expire(now, sender.acked);
+                self.counts.probes += u64::from(lost == 0 && selective.probe(now, sender.acked));
+                for _ in 0..lost {
+                    self.control.on_trimmed(&mut sender.state, &sender.path, sender.path.full);
+                }
+            }
+            agenda.push(sender.timer_due(transport), TIMER | row as u64);
+            self.flight_was(now, (row, before), shared, agenda, post);
+            if shared.selective {
+                self.line_up(now, row, shared, agenda, post);
+            }
+            return;
+        }
+        let job = shared.job_of(sender.queue_pair);
+        let since = sender.tries.since().ps();
+        match sender.tries.time_out(SimTime::from_ps(now), transport) {
+            TimedOut::Dies => {
+                sender.armed = false;
+                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
+                return;
+            }
+            // It waits since the last answer, as a flow waits since its path is gone.
+            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
+            TimedOut::Again(_) => {}
+        }
+        self.counts.ack_timeouts += 1;
+        sender.go_back();
+        agenda.push(sender.timer_due(transport), TIMER | row as u64);
+        self.flight_was(now, (row, before), shared, agenda, post);
+        self.line_up(now, row, shared, agenda, post);
+    }
+}
