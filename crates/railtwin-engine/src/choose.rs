@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use railtwin_control::paths::SteeredPorts;
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{
     DestinationOrder, EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing,
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
 use crate::opened::Draw;
-use crate::plan::{self, SteeredPorts};
+use crate::plan;
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
 const ADAPTIVE_PARTS: u32 = 64;
