@@ -31,6 +31,56 @@ fn least(
     paths.filter(lands).map(|path| burden(uses, &path[1..path.len() - 1])).min()
 }
 
+/// The source port that the rule of the model page names, found by following every port: of the least burden among
+/// the first 257, if that has the least most-used link of all paths; else the first with that link; else the least
+/// burden that any port reaches. Paths are those that land on the source's own port.
+fn by_the_rule(routing: &Routing<'_>, uses: &[u64], given: &Assignment) -> Option<u16> {
+    let own = given.source.port;
+    let (most, _) = least(routing, uses, given, Some(own))?;
+    let follow = |port: u16| {
+        let mut path = Vec::new();
+        let key = key_of(given).with_source_port(port);
+        let landed = routing.route(given.source, given.target, &key, &mut path).ok()?;
+        (landed.port_index == own).then(|| (burden(uses, &path[1..path.len() - 1]), port))
+    };
+    let first = (0xC000..=0xC100).filter_map(follow).filter(|(burden, _)| burden.0 == most).min();
+    let later = || (0xC101..=0xFFFF).filter_map(follow).find(|(burden, _)| burden.0 == most);
+    let any = || (0xC000..=0xFFFF).filter_map(follow).min();
+    first.or_else(later).or_else(any).map(|(_, port)| port)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn source_ports_are_those_of_the_rule(
+        fabric in any_fabric(), ecmp in any_ecmp(), share in 0.0..0.2, seed: u64, drawn in any_demands(16),
+        dying: prop::sample::Index,
+    ) {
+        // Cores that send by port of arrival have fewer paths than there are.
+        let ecmp = railtwin_routing::EcmpConfig { core_per_port: false, ..ecmp };
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &masked(&fabric, share, seed));
+        let mut uses = vec![0u64; fabric.link_count()];
+        // What a death and a repair leave behind is no reason for other answers.
+        for round in 0..2 {
+            for given in allocator.allocate(JobId(round), &demands(&fabric, &drawn)) {
+                let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+                if matches!(given.reason, Reason::LeastUsed | Reason::NoPortReaches) {
+                    prop_assert_eq!(Some(given.source_port), by_the_rule(&routing, &uses, &given), "{:?}", given);
+                }
+                given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
+            }
+            let cable = *dying.get(&network_cables(&fabric));
+            allocator.replan_cable(cable, LinkState::Down);
+            allocator.replan_cable(cable, LinkState::Up);
+            uses.fill(0);
+            for (_, given) in all(&allocator) {
+                given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]
 

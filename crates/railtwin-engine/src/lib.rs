@@ -6,7 +6,7 @@
 //! * [`no_way`]: what the fabric has no way for.
 //! * [`extent`]: how many rows that makes, counted before it is done.
 //! * [`balancer`]: who picks paths, and what others go by; [`choose`]: the path of every queue pair.
-//! * [`mediator`]: events to controllers, and their actions to hosts and leaves; [`plan`]: what hosts plan by themselves.
+//! * [`mediator`]: events to controllers, and their actions to hosts and leaves.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
@@ -29,7 +29,6 @@ pub mod opened;
 pub mod packet;
 pub mod packet_log;
 mod path_sink;
-pub mod plan;
 pub mod routing_spec;
 pub mod run_log;
 

@@ -58,7 +58,7 @@ fn assert_whole(case: &Case, log: &PacketLog, flows: usize, bytes: u64) {
     assert!(log.flows.iter().all(|flow| flow.bytes == bytes && flow.end != SimTime::NEVER));
     assert_eq!(counts.data, flows as u64 * wire(bytes).len() as u64 + counts.sent_again);
     assert_eq!(counts.ack_timeouts, 0, "{counts:?}");
-    let bound = case.packets.keys.reorder_bound().unwrap().0;
+    let bound = case.packets.keys.reorder.or(case.packets.keys.window).unwrap().0;
     assert!(counts.reorder_packets_max * FULL <= bound, "{counts:?}");
 }
 

@@ -3,7 +3,7 @@ use crate::fault::Truth;
 use crate::finding::{Action, Component, Evidence, Finding, Suspect};
 use crate::table::{Column, Table};
 
-/// The tables `findings`, `suspects`, `evidence` and `actions`; rows of the last three name their finding.
+/// The tables `findings`, `suspects`, `evidence` and `proposals`; rows of the last three name their finding.
 pub fn tables(findings: &[Finding], actions: &[Action]) -> Vec<Table> {
     let text = |name: &str, value: &dyn Fn(&Finding) -> String| {
         let values: Vec<String> = findings.iter().map(value).collect();
@@ -23,7 +23,7 @@ pub fn tables(findings: &[Finding], actions: &[Action]) -> Vec<Table> {
             text("advice", &|finding| finding.advice.clone()),
         ],
     );
-    vec![found, suspects(findings), evidence(findings), actions_table(actions)]
+    vec![found, suspects(findings), evidence(findings), proposals_table(actions)]
 }
 
 /// Everything of one kind that findings hold, with the row of its finding.
@@ -60,14 +60,14 @@ fn evidence(findings: &[Finding]) -> Table {
     Table::new("evidence", columns)
 }
 
-fn actions_table(actions: &[Action]) -> Table {
+fn proposals_table(actions: &[Action]) -> Table {
     let mut columns = vec![
         Column::u32("finding", actions.iter().map(|action| action.finding).collect()),
         Column::coded("kind", actions.iter().map(|action| action.kind.name())),
     ];
     columns.extend(component_columns(actions.iter().map(|action| &action.target)));
     columns.push(Column::coded("reason", actions.iter().map(|action| action.reason.as_str())));
-    Table::new("actions", columns)
+    Table::new("proposals", columns)
 }
 
 /// The table `faults`: ground truth of a simulated run.
@@ -111,7 +111,7 @@ mod tests {
         };
         let all = tables(&findings, &[action]);
         let rows: Vec<(&str, usize)> = all.iter().map(|table| (table.name.as_str(), table.rows())).collect();
-        assert_eq!(rows, [("findings", 2), ("suspects", 2), ("evidence", 0), ("actions", 1)]);
+        assert_eq!(rows, [("findings", 2), ("suspects", 2), ("evidence", 0), ("proposals", 1)]);
         assert_eq!(all[1].columns[0], Column::u32("finding", vec![1, 1]));
         assert_eq!(all[0].columns[3], Column::coded("faults", ["crash hang", "crash hang"]));
     }

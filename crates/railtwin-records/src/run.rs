@@ -383,7 +383,7 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
-        name: "actions",
+        name: "proposals",
         row: "one action that a finding asks for; nothing is applied",
         columns: &[
             ("finding", "u32", "row in findings"),

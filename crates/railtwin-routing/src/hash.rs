@@ -118,8 +118,23 @@ impl HashSpec {
     /// The hash of `key`, below 2^[`HashFunction::width`].
     #[inline]
     pub fn hash(&self, key: &HashKey) -> u32 {
-        let plain = self.function.of_bytes(self.fields.serialise(key).as_slice());
+        self.seeded(self.plain(key))
+    }
+
+    /// What `key` comes to before seed and offset: alike for all switches that read the same fields by the same
+    /// function.
+    #[inline]
+    pub fn plain(&self, key: &HashKey) -> u32 {
+        self.function.of_bytes(self.fields.serialise(key).as_slice())
+    }
+
+    /// Seed and offset at work on a plain hash. Of narrow functions the bits beyond the width are none.
+    #[inline]
+    pub(crate) fn seeded(&self, plain: u32) -> u32 {
         let width = self.function.width();
+        if width < 32 && plain >> width != 0 {
+            return 0;
+        }
         rotate_right(mix(plain, self.seed, width), u32::from(self.offset), width)
     }
 

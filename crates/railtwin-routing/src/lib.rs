@@ -24,7 +24,7 @@
 //!
 //! On a fabric, [`Forwarding`] holds what each switch may choose from while the links in a
 //! [`LinkMask`] are dead, [`EcmpConfig`] which hash it runs, and [`Routing`] puts them together:
-//! the path of a packet, all paths there are, and source ports whose paths share no link.
+//! the path of a packet, all paths there are, and the path that each source port takes.
 //!
 //! ```
 //! use railtwin_fabric::{HostId, preset::Hpn};
@@ -43,10 +43,9 @@
 //! let landed = routing.route(source, target, &key, &mut path).expect("nothing is dead");
 //! assert_eq!((path.len(), landed.port_index), (4, 0));
 //!
-//! // Sixteen queue pairs on sixteen spines.
-//! let avoid = Avoid::default();
-//! let steered = routing.disjoint_source_ports(source, target, &key, 16, &avoid);
-//! assert_eq!(steered.expect("nothing is dead").len(), 16);
+//! // Source ports reach all sixty spines.
+//! let by_port = routing.paths_by_source_port(source, target, &key);
+//! assert_eq!(by_port.expect("nothing is dead").len(), 60);
 //! # Ok::<(), railtwin_fabric::FabricError>(())
 //! ```
 //!
@@ -54,9 +53,9 @@
 
 mod adjacency;
 pub mod balance;
+pub mod by_source_port;
 mod core_ports;
 mod crc;
-pub mod disjoint;
 pub mod ecmp;
 pub mod entries;
 mod error;
@@ -65,12 +64,13 @@ pub mod five_tuple;
 pub mod forwarding;
 pub mod hash;
 pub mod mask;
-mod matching;
 pub mod next_hop;
 pub mod paths;
+pub mod port_space;
 pub mod port_table;
 pub mod route;
 mod seed_mix;
+pub mod seed_table;
 pub mod selection;
 pub mod solve;
 pub mod source_port;
@@ -78,7 +78,7 @@ mod spread;
 mod toeplitz;
 
 pub use balance::max_mean_ratio;
-pub use disjoint::{Avoid, SteeredPath};
+pub use by_source_port::SteeredPath;
 pub use ecmp::{EcmpConfig, Seeds};
 pub use entries::{EntryTable, PrefixId, Prefixes, TableEntry};
 pub use error::RoutingError;
@@ -89,8 +89,10 @@ pub use hash::{HashFunction, HashSpec};
 pub use mask::LinkMask;
 pub use next_hop::NextHop;
 pub use paths::Paths;
+pub use port_space::PortSpace;
 pub use port_table::PortTable;
 pub use route::{Landed, NicPort, NoRoute, Routing, nic_ip};
+pub use seed_table::SeedTable;
 pub use selection::{DestinationOrder, Selection};
 pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
 pub use source_port::{QueuePairNumbers, connect, roce_source_port};

@@ -7,6 +7,7 @@
 
 use crate::five_tuple::HashKey;
 use crate::hash::{HashSpec, bucket_of};
+use crate::port_space::{Equation, PortEquations};
 use crate::source_port::{FIRST_PORT, LAST_PORT, PORT_BITS, PORT_COUNT};
 
 /// What one switch makes of a packet at each source port in 0xC000..=0xFFFF.
@@ -72,7 +73,7 @@ pub struct Wanted<'a> {
 /// The lowest port in 0xC000..=0xFFFF that meets every demand; `None` if no port does.
 ///
 /// Demands on power-of-two groups are solved by elimination; the others are then searched for
-/// among all ports.
+/// among those that are left.
 ///
 /// ```
 /// use railtwin_routing::*;
@@ -99,11 +100,28 @@ pub fn solve_joint(wanted: &[Wanted<'_>]) -> Option<u16> {
     if wanted.iter().any(|demand| demand.bucket >= demand.members) {
         return None;
     }
-    if wanted.iter().all(|demand| demand.members.is_power_of_two()) {
-        return solve_linear(wanted);
+    let (linear, others): (Vec<&Wanted<'_>>, Vec<_>) =
+        wanted.iter().partition(|demand| demand.members.is_power_of_two());
+    let mut equations = PortEquations::default();
+    let are_met = linear.iter().all(|demand| demand.insert_into(&mut equations));
+    let mut ports = are_met.then(|| equations.space().ports())?;
+    ports.find(|&port| others.iter().all(|one| bucket_of(one.solver.hash(port), one.members) == one.bucket))
+}
+
+impl Wanted<'_> {
+    /// Adds the equations of a power-of-two group; false if they contradict those before.
+    fn insert_into(&self, equations: &mut PortEquations) -> bool {
+        (0..self.members.trailing_zeros()).all(|bit| {
+            let mask = self
+                .solver
+                .differences
+                .iter()
+                .enumerate()
+                .fold(0, |mask, (port_bit, &d)| mask | (bit_of(u64::from(d), bit) as u16) << port_bit);
+            let right = bit_of(u64::from(self.solver.base), bit) ^ bit_of(self.bucket as u64, bit) == 1;
+            equations.insert(Equation { mask, right })
+        })
     }
-    (FIRST_PORT..=LAST_PORT)
-        .find(|&port| wanted.iter().all(|one| bucket_of(one.solver.hash(port), one.members) == one.bucket))
 }
 
 /// The ports 0xC000..=0xFFFF sorted by the group member they take.
@@ -153,75 +171,9 @@ pub fn ports_by_bucket(spec: &HashSpec, key: &HashKey, members: usize) -> PortsB
     PortsByBucket { ports, starts }
 }
 
-/// Lowest port for demands on power-of-two groups, by elimination over GF(2).
-fn solve_linear(wanted: &[Wanted<'_>]) -> Option<u16> {
-    let mut system = PortEquations::default();
-    for demand in wanted {
-        for bit in 0..demand.members.trailing_zeros() {
-            let equation =
-                Equation {
-                    mask: demand.solver.differences.iter().enumerate().fold(0, |mask, (port_bit, &d)| {
-                        mask | (bit_of(u64::from(d), bit) as u16) << port_bit
-                    }),
-                    right: bit_of(u64::from(demand.solver.base), bit) ^ bit_of(demand.bucket as u64, bit)
-                        == 1,
-                };
-            if !system.insert(equation) {
-                return None;
-            }
-        }
-    }
-    Some(FIRST_PORT | system.lowest_solution())
-}
-
 /// Bit `bit` of `value`, 0 beyond its width.
 fn bit_of(value: u64, bit: u32) -> u64 {
     value.checked_shr(bit).unwrap_or(0) & 1
-}
-
-/// The XOR of the port bits in `mask` must be `right`.
-#[derive(Debug, Clone, Copy)]
-struct Equation {
-    mask: u16,
-    right: bool,
-}
-
-/// Independent equations, each kept at the lowest bit of its mask.
-#[derive(Debug, Default)]
-struct PortEquations {
-    by_lowest_bit: [Option<Equation>; PORT_BITS as usize],
-}
-
-impl PortEquations {
-    /// Adds an equation; false if it contradicts those before.
-    fn insert(&mut self, mut equation: Equation) -> bool {
-        while equation.mask != 0 {
-            match &mut self.by_lowest_bit[equation.mask.trailing_zeros() as usize] {
-                Some(known) => {
-                    equation.mask ^= known.mask;
-                    equation.right ^= known.right;
-                }
-                empty => {
-                    *empty = Some(equation);
-                    return true;
-                }
-            }
-        }
-        !equation.right
-    }
-
-    /// The solution with every free bit 0. Each bound bit depends on higher bits only, so two
-    /// solutions first differ (from the top) at a free bit, and this one has the 0 there.
-    fn lowest_solution(&self) -> u16 {
-        let mut port = 0u16;
-        for (bit, equation) in self.by_lowest_bit.iter().enumerate().rev() {
-            if let Some(Equation { mask, right }) = equation {
-                let others = (mask & port).count_ones() & 1 == 1;
-                port |= u16::from(others ^ right) << bit;
-            }
-        }
-        port
-    }
 }
 
 #[cfg(test)]

@@ -1,30 +1,14 @@
-//! Source ports sorted by path against the switches themselves, and disjoint sets of them.
+//! Source ports sorted by path against the switches themselves.
 
 use crate::fabrics;
 use std::collections::BTreeMap;
 
 use fabrics::any_masked;
 use proptest::prelude::*;
-use railtwin_fabric::preset::{DcnPlus, Hpn};
-use railtwin_fabric::{DeviceId, HostId, LinkId};
-use railtwin_routing::{
-    Avoid, EcmpConfig, FiveTuple, Forwarding, HashFunction, HashKey, HashSpec, LinkMask, NicPort, Routing,
-    Seeds, SteeredPath, nic_ip,
-};
+use railtwin_fabric::{DeviceId, LinkId};
+use railtwin_routing::{FiveTuple, Forwarding, HashKey, NicPort, Routing, SteeredPath, nic_ip};
 use railtwin_testkit::draws::any_ecmp;
 use railtwin_testkit::fabrics::nics;
-
-fn crc32(seeds: Seeds) -> EcmpConfig {
-    EcmpConfig::new(HashSpec::new(HashFunction::Crc32).with_seed(11), seeds)
-}
-
-fn assert_disjoint(paths: &[SteeredPath]) {
-    let mut links: Vec<LinkId> = paths.iter().flat_map(|path| path.beyond_access()).copied().collect();
-    let all = links.len();
-    links.sort();
-    links.dedup();
-    assert_eq!(links.len(), all, "a link is on two paths");
-}
 
 /// Checks `found` against a replay of every source port, one by one.
 fn assert_foreseen(
@@ -45,98 +29,6 @@ fn assert_foreseen(
     assert_eq!(found, seen);
 }
 
-/// HPN section 6.1 and appendix B: 60 disjoint paths to another segment, 59 without one spine.
-#[test]
-fn hpn_has_sixty_disjoint_paths_and_fifty_nine_without_a_spine() {
-    let fabric = Hpn::default().build().expect("default preset");
-    let ecmp = crc32(Seeds::PerTier);
-    let (nic, target) = (fabric.nic(HostId(0), 3), fabric.nic(HostId(136 * 4), 3));
-    let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
-    let mut mask = LinkMask::none(&fabric);
-    for expected in [60, 59] {
-        let forwarding = Forwarding::new(&fabric, &mask);
-        let routing = Routing::new(&fabric, &forwarding, &ecmp);
-        for port in 0..2 {
-            let source = NicPort { nic, port };
-            let find = |count| routing.disjoint_source_ports(source, target, &key, count, &Avoid::default());
-            let all = find(100).expect("reachable");
-            assert_eq!(all.len(), expected);
-            assert_disjoint(&all);
-            assert!(all.iter().all(|path| routing.landing(target, path).port_index == port));
-            assert_eq!(find(16).expect("reachable").len(), 16);
-            let sorted = routing.paths_by_source_port(source, target, &key).expect("reachable");
-            assert_foreseen(&routing, source, target, &key, &sorted);
-        }
-        // The port-0 and the port-1 plane lose a spine each.
-        for name in ["spine-17", "spine-77"] {
-            mask.set_device(&fabric, fabric.switch_named(name).expect("a spine"), true);
-        }
-    }
-}
-
-/// Where a leaf has parallel cables to a spine, first come would block later ones; moving helps.
-#[test]
-fn dcn_plus_uses_every_uplink_of_the_leaf() {
-    let dcn = DcnPlus { pods: 1, ..DcnPlus::default() };
-    let fabric = dcn.build().expect("one pod of dcn-plus");
-    let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
-    let ecmp = crc32(Seeds::PerTier);
-    let routing = Routing::new(&fabric, &forwarding, &ecmp);
-    let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(20), 0));
-    let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
-    let source = NicPort { nic, port: 0 };
-    let found = routing.disjoint_source_ports(source, target, &key, 100, &Avoid::default());
-    let found = found.expect("reachable");
-    assert_disjoint(&found);
-    assert_eq!(found.len(), 64, "8 spines, 8 cables each");
-    let landed = |port| {
-        let lands = |path: &&SteeredPath| routing.landing(target, path).port_index == port;
-        found.iter().filter(lands).count()
-    };
-    assert!(landed(0) > 0 && landed(1) > 0, "both ports of the target");
-}
-
-#[test]
-fn dead_and_busy_links_are_avoided() {
-    let fabric = Hpn::default().build().expect("default preset");
-    let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
-    let ecmp = crc32(Seeds::PerSwitch);
-    let routing = Routing::new(&fabric, &forwarding, &ecmp);
-    let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(200), 0));
-    let source = NicPort { nic, port: 1 };
-    let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(target), 0));
-    let find = |count, avoid: &Avoid<'_>| {
-        let found = routing.disjoint_source_ports(source, target, &key, count, avoid);
-        found.expect("reachable")
-    };
-    let all = find(60, &Avoid::default());
-    let uplink = |path: &SteeredPath| path.links[1];
-
-    let mut mask = LinkMask::none(&fabric);
-    mask.set_link(uplink(&all[5]), true);
-    let avoid = Avoid { dead: Some(&mask), busy: &[] };
-    let left = find(60, &avoid);
-    assert_eq!(left.len(), 59);
-    assert!(left.iter().all(|path| uplink(path) != uplink(&all[5])));
-
-    // All uplinks are busy but three; of these one less than the others.
-    let mut busy = vec![0; fabric.link_count()];
-    for path in &all {
-        busy[uplink(path).index()] = 9;
-    }
-    for (path, uses) in [(7, 2), (8, 1), (9, 2)] {
-        busy[uplink(&all[path]).index()] = uses;
-    }
-    let avoid = Avoid { dead: None, busy: &busy };
-    let uplinks = |paths: &[SteeredPath]| paths.iter().map(uplink).collect::<Vec<_>>();
-    assert_eq!(uplinks(&find(1, &avoid)), [uplink(&all[8])]);
-    let mut three = uplinks(&find(3, &avoid));
-    three.sort();
-    let mut expected = uplinks(&all[7..10]);
-    expected.sort();
-    assert_eq!(three, expected);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -154,12 +46,6 @@ proptest! {
         match routing.paths_by_source_port(source, target, &key) {
             Ok(found) => {
                 assert_foreseen(&routing, source, target, &key, &found);
-                let chosen = routing
-                    .disjoint_source_ports(source, target, &key, usize::MAX, &Avoid::default())
-                    .expect("the same way");
-                prop_assert!(!chosen.is_empty());
-                assert_disjoint(&chosen);
-                prop_assert!(chosen.iter().all(|path| found.contains(path)));
             }
             Err(error) => {
                 let mut path = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::choose::{Chooser, Connection};
 use railtwin_engine::opened::{Draw, Opened};
-use railtwin_engine::{Balancer, Case, Programmed, Replan};
+use railtwin_engine::{Balancer, Case, Programmed};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::LinkMask;
 
@@ -65,10 +65,8 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
     }
     let Opened { connections, queue_pairs: numbers, .. } = opened;
     let chooser = Chooser::new(fabric, &case.routing, draw, connections.clone(), &numbers);
-    let none = LinkMask::none(fabric);
-    // As of tables that are made from the start on.
-    let planned = if case.routing.replan == Replan::Never { &none } else { down };
-    let programmed = chooser.settled(planned);
+    // What is down from the start was known to who planned, also to who never plans again.
+    let programmed = chooser.settled(down);
     let chosen = chooser.choose_by(down, &programmed);
     let mut all = Vec::with_capacity(numbers.len());
     for (row, connection) in (0..).zip(&connections) {
@@ -127,62 +125,5 @@ fn reason(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use railtwin_engine::lower::Lowering;
-
-    use super::*;
-    use crate::Question;
-
-    /// Of a run's connections, opened again one by one: for every balancer the run's own paths.
-    #[test]
-    fn queue_pairs_have_the_paths_of_the_run() {
-        for balancer in Balancer::ALL.into_iter().filter(|&one| without_paths(one).is_none()) {
-            for (replicate, down) in [(0, false), (1, true)] {
-                let text = format!(
-                    "schema = 1\nname = \"a\"\nseed = 5\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\n\
-                     spare_hosts = 0\nspines = 8\n[routing]\nbalancer = \"{balancer}\"\nqueue_pairs = 3\n\
-                     [[job]]\nhosts = 8\ncollective = {{ kind = \"all-reduce\", bytes = \"64 MiB\" }}\n"
-                );
-                let question = Question::of_text("a.toml", &text, Path::new("."));
-                let point = question.points().unwrap().remove(0);
-                let case = question.resolve(&point.scenario).unwrap().case;
-                let mut mask = LinkMask::none(&case.fabric);
-                if down {
-                    mask.set_cable(case.fabric.cable_named("leaf-0:uplink-3").unwrap(), true);
-                    mask.set_cable(case.fabric.cable_named("host-1/nic-0:port-1").unwrap(), true);
-                }
-                let lowering = Lowering::new(&case, replicate);
-                let demands: Vec<Demand> = lowering
-                    .connections()
-                    .iter()
-                    .map(|one| Demand {
-                        job: one.job,
-                        source: one.source,
-                        target: one.target,
-                        queue_pairs: 3,
-                        bytes: one.bytes,
-                    })
-                    .collect();
-                assert!(demands.len() > 8);
-                let found = plan(&case, replicate, &demands, &mask);
-                let mut of_run = BTreeMap::new();
-                for flow in lowering.table(&mask, true).1 {
-                    let key = (flow.source, flow.target, flow.queue_pair);
-                    of_run.insert(key, (flow.source_port, flow.landed_port, flow.links));
-                }
-                assert_eq!(found.len(), of_run.len(), "{balancer}");
-                for one in found {
-                    let demand = demands[one.demand as usize];
-                    let key = (demand.source, demand.target, one.index);
-                    assert_eq!(
-                        of_run[&key],
-                        (one.source_port, one.landed_port, one.links),
-                        "{balancer} {key:?}"
-                    );
-                }
-            }
-        }
-    }
-}
+#[path = "queue_pairs_tests.rs"]
+mod tests;

@@ -194,7 +194,7 @@ impl Run {
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
-            tables::actions(case, log),
+            self.actions(),
         ];
         if !case.truths.is_empty() {
             all.push(railtwin_records::finding_tables::faults(&case.truths));
@@ -213,6 +213,17 @@ impl Run {
             all.push(tables::flows(case, log, &self.flows));
         }
         all
+    }
+
+    /// What controllers decided: of the run, and of the life of its job, whose times are its own.
+    fn actions(&self) -> Table {
+        let log = self.simulation.as_ref().map(|simulation| &simulation.log);
+        let of_run = log.map(|log| tables::actions(&self.resolved.case, log));
+        let of_life = self.life.as_ref().map(crate::life::tables::actions);
+        match (of_run, of_life) {
+            (Some(run), Some(life)) if run.rows() > 0 => tables::joined(&run, &life),
+            (run, life) => life.or(run).unwrap_or_else(|| Table::new("actions", Vec::new())),
+        }
     }
 
     /// The run as the page reads it; none without a simulation.

@@ -64,7 +64,7 @@ fn tables_lead_back_to_the_records_and_are_as_documented() {
         for name in
             ["ranks", "communicators", "rank_operations", "queue_pairs", "messages", "counters", "probes"]
                 .into_iter()
-                .chain(["findings", "suspects", "evidence", "actions"])
+                .chain(["findings", "suspects", "evidence", "proposals"])
         {
             let table = tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no {name}"));
             let doc = railtwin_records::run::table_doc(name).unwrap();

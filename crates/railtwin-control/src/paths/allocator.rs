@@ -122,6 +122,7 @@ impl<'a> PathAllocator<'a> {
     /// Marks a link as faulty or sound, moving nothing.
     pub(super) fn mark_faulty(&mut self, link: LinkId, faulty: bool) {
         if self.faulty.is_down(link) != faulty {
+            self.scratch.forget_bounds();
             self.faulty.set_link(link, faulty);
             let cost = &mut self.cost[link.index()];
             *cost = if faulty { *cost + FAULTY } else { *cost - FAULTY };
@@ -130,6 +131,9 @@ impl<'a> PathAllocator<'a> {
 
     /// Adds an assignment to the uses of its links, or takes it away.
     pub(super) fn count(&mut self, given: &Assignment, add: bool) {
+        if !add {
+            self.scratch.forget_bounds();
+        }
         for link in given.path.links() {
             let (cost, crossings) = (&mut self.cost[link.index()], &mut self.crossings[link.index()]);
             if add {
@@ -158,10 +162,13 @@ impl<'a> PathAllocator<'a> {
         let access = forwarding.access(nic, port).filter(|access| !forwarding.mask().is_down(access.link))?;
         held.pair = catalogue.pair(&routing, access.leaf, given.target)?;
         let key = HashKey::of(FiveTuple::roce(nic_ip(nic), nic_ip(given.target), FIRST_PORT));
+        let dag = catalogue.dag(held.pair);
         let flow = Flow {
             routing: &routing,
             tables: &catalogue.tables,
-            dag: catalogue.dag(held.pair),
+            pair: held.pair,
+            dag,
+            twist: Flow::first_twist(&routing, &catalogue.tables, dag, access.link),
             cost,
             key: key.with_target_qp(given.queue_pair),
             access: access.link,

@@ -2,25 +2,91 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{DeviceId, LinkId, NONE};
-use railtwin_routing::{HashSpec, NextHop, PortTable, Routing};
+use railtwin_routing::source_port::FIRST_PORT;
+use railtwin_routing::{Fields, HashKey, HashSpec, NextHop, PortTable, Routing, SeedTable};
 
-/// The distinct hashes of a fabric's switches with what source ports add to each.
+use super::tries::STRICT_WORDS;
+
+/// One hash of a fabric's switches, looked up.
+#[derive(Clone, Debug)]
+pub(super) struct HashTable {
+    pub(super) spec: HashSpec,
+    /// From the plain hash of a packet at the first source port, which all switches share.
+    pub(super) seed: SeedTable,
+    /// What source ports add.
+    pub(super) ports: PortTable,
+    /// By number of low bits, where a first leaf chooses by them: for each value of the low bits which of the first
+    /// ports add it.
+    first_ports: Vec<Vec<[u64; STRICT_WORDS]>>,
+}
+
+impl HashTable {
+    /// For each value of the low bits that choose in a group the first ports that add it; none where the group is no
+    /// power of two.
+    #[inline]
+    pub(super) fn first_ports(&self, members: Members) -> Option<&[[u64; STRICT_WORDS]]> {
+        self.first_ports
+            .get(members.low_bits()? as usize)
+            .map(Vec::as_slice)
+            .filter(|columns| !columns.is_empty())
+    }
+
+    fn learn_first_ports(&mut self, members: Members) {
+        let Some(bits) = members.low_bits().map(|bits| bits as usize) else { return };
+        if self.first_ports.len() <= bits {
+            self.first_ports.resize(bits + 1, Vec::new());
+        }
+        if !self.first_ports[bits].is_empty() {
+            return;
+        }
+        let mut columns = vec![[0; STRICT_WORDS]; 1 << bits];
+        for port in 0..64 * STRICT_WORDS {
+            let added = self.ports.difference(FIRST_PORT + port as u16) as usize % (1 << bits);
+            columns[added][port / 64] |= 1 << (port % 64);
+        }
+        self.first_ports[bits] = columns;
+    }
+
+    /// Whether the port of arrival is in the hash.
+    #[inline]
+    pub(super) fn reads_arrival(&self) -> bool {
+        self.spec.fields.contains(Fields::INGRESS_PORT)
+    }
+
+    /// What the port by which a link enters the switch adds; 0 where the hash does not read it.
+    pub(super) fn twist(&self, routing: &Routing<'_>, arrival: LinkId) -> u32 {
+        if !self.reads_arrival() {
+            return 0;
+        }
+        let key = HashKey::default();
+        self.spec.hash(&key) ^ self.spec.hash(&key.with_ingress_port(routing.arrival_port(arrival)))
+    }
+}
+
+/// The distinct hashes of a fabric's switches, which differ in their seeds alone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     known: BTreeMap<HashSpec, u32>,
-    tables: Vec<(HashSpec, PortTable)>,
+    tables: Vec<HashTable>,
 }
 
 impl Tables {
     pub(super) fn number(&mut self, spec: &HashSpec) -> u32 {
         *self.known.entry(*spec).or_insert_with(|| {
-            self.tables.push((*spec, PortTable::new(spec)));
+            let (seed, ports) = (SeedTable::new(spec), PortTable::new(spec));
+            self.tables.push(HashTable { spec: *spec, seed, ports, first_ports: Vec::new() });
             self.tables.len() as u32 - 1
         })
     }
 
+    /// Number of distinct hashes so far.
     #[inline]
-    pub(super) fn get(&self, number: u32) -> &(HashSpec, PortTable) {
+    pub(super) fn len(&self) -> usize {
+        self.tables.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> &HashTable {
         &self.tables[number as usize]
     }
 }
@@ -44,6 +110,11 @@ impl Members {
         let fraction = self.magic.wrapping_mul(u64::from(hash));
         ((u128::from(fraction) * u128::from(self.count)) >> 64) as usize
     }
+
+    /// The number of low bits that decide, where the count is a power of two.
+    pub(super) fn low_bits(self) -> Option<u32> {
+        self.count.is_power_of_two().then(|| self.count.trailing_zeros())
+    }
 }
 
 /// A link out of a node and the node that it enters.
@@ -51,6 +122,8 @@ impl Members {
 pub(super) struct Edge {
     pub(super) link: LinkId,
     pub(super) next: u32,
+    /// What the port of arrival adds to the hash of the node that it enters.
+    pub(super) twist: u32,
 }
 
 /// A switch on the way. At a core whose egress hangs on the ingress there is one for each ingress.
@@ -79,6 +152,8 @@ impl Node {
 pub(super) struct PathDag {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
+    /// The nodes that deliver, in order: the leaves of the target, so no more than a NIC has ports.
+    pub(super) leaves: Vec<u32>,
     /// The way beyond each edge of the first node where that is one link to one leaf that all share: two tiers
     /// with planes, and most others without parallel cables. Empty otherwise.
     pub(super) single: Vec<LinkId>,
@@ -88,7 +163,8 @@ impl PathDag {
     /// The ways from the leaf in row `leaf` to the leaves that announce `target_nic`.
     pub(super) fn build(routing: &Routing<'_>, leaf: u32, target_nic: DeviceId, tables: &mut Tables) -> Self {
         let target = routing.forwarding.target_of(target_nic);
-        let mut build = Build { known: BTreeMap::new(), dag: Self::default() };
+        let rows = vec![NONE; routing.fabric.switches().len()];
+        let mut build = Build { rows, by_arrival: BTreeMap::new(), dag: Self::default() };
         let mut arrivals = vec![LinkId(0)];
         build.node(leaf, NONE);
         let mut node = 0;
@@ -97,6 +173,7 @@ impl PathDag {
             build.dag.nodes[node].first = build.dag.edges.len() as u32;
             if target.is_some_and(|target| routing.forwarding.delivers(row, target)) {
                 build.dag.nodes[node].delivers = true;
+                build.dag.leaves.push(node as u32);
                 node += 1;
                 continue;
             }
@@ -122,16 +199,40 @@ impl PathDag {
                 if next as usize == arrivals.len() {
                     arrivals.push(link);
                 }
-                build.dag.edges.push(Edge { link, next });
+                build.dag.edges.push(Edge { link, next, twist: 0 });
             }
             node += 1;
+        }
+        build.dag.learn_first_ports(tables);
+        let PathDag { nodes, edges, .. } = &mut build.dag;
+        for edge in edges {
+            let table = nodes[edge.next as usize].table;
+            if table != NONE {
+                edge.twist = tables.get(table).twist(routing, edge.link);
+            }
         }
         build.dag.single = build.dag.only_ways().unwrap_or_default();
         build.dag
     }
 
+    /// Learns which of the first ports take which member of the first two groups.
+    fn learn_first_ports(&self, tables: &mut Tables) {
+        let entered = self.edges[self.nodes[0].edges()].iter().map(|edge| edge.next as usize);
+        for node in std::iter::once(0).chain(entered) {
+            let Node { table, members, .. } = self.nodes[node];
+            if table != NONE {
+                tables.tables[table as usize].learn_first_ports(members);
+            }
+        }
+    }
+
+    /// The nodes that deliver.
+    pub(super) fn delivering(&self) -> impl Iterator<Item = &Node> {
+        self.leaves.iter().map(|&node| &self.nodes[node as usize])
+    }
+
     fn only_ways(&self) -> Option<Vec<LinkId>> {
-        let last = self.nodes.iter().position(|node| node.delivers)?;
+        let last = *self.leaves.first()? as usize;
         let way = |edge: usize| match self.nodes[self.edges[edge].next as usize].edges() {
             range if range.len() == 1 && self.edges[range.start].next as usize == last => {
                 Some(self.edges[range.start].link)
@@ -143,19 +244,25 @@ impl PathDag {
 }
 
 struct Build {
-    /// Node by row and, where it matters, link of arrival.
-    known: BTreeMap<(u32, u32), u32>,
+    /// Node by row where it does not matter whence packets come; [`NONE`] where there is none yet.
+    rows: Vec<u32>,
+    /// Node by row and link of arrival where it does.
+    by_arrival: BTreeMap<(u32, u32), u32>,
     dag: PathDag,
 }
 
 impl Build {
     fn node(&mut self, row: u32, arrival: u32) -> u32 {
-        let nodes = &mut self.dag.nodes;
-        *self.known.entry((row, arrival)).or_insert_with(|| {
+        let known = match arrival {
+            NONE => &mut self.rows[row as usize],
+            _ => self.by_arrival.entry((row, arrival)).or_insert(NONE),
+        };
+        if *known == NONE {
+            *known = self.dag.nodes.len() as u32;
             let members = Members { magic: 0, count: 0 };
-            nodes.push(Node { row, first: 0, members, table: NONE, delivers: false });
-            nodes.len() as u32 - 1
-        })
+            self.dag.nodes.push(Node { row, first: 0, members, table: NONE, delivers: false });
+        }
+        *known
     }
 }
 

@@ -1,5 +1,5 @@
 //! One queue pair as its search sees it: the ways, the uses of links, the packet.
-use railtwin_fabric::{DeviceId, LinkId};
+use railtwin_fabric::{DeviceId, LinkId, NONE};
 use railtwin_routing::{HashKey, NextHop, Routing};
 
 use super::assignment::Path;
@@ -16,6 +16,8 @@ pub(super) type Burden = (u64, u64);
 pub(super) struct Flow<'r, 'a> {
     pub(super) routing: &'r Routing<'a>,
     pub(super) tables: &'r Tables,
+    /// Number of the pair of leaves in the catalogue.
+    pub(super) pair: u32,
     pub(super) dag: &'r PathDag,
     /// Use of each link.
     pub(super) cost: &'r [u64],
@@ -23,6 +25,8 @@ pub(super) struct Flow<'r, 'a> {
     pub(super) key: HashKey,
     /// The link into the first leaf.
     pub(super) access: LinkId,
+    /// What its port adds to the hash of that leaf.
+    pub(super) twist: u32,
     pub(super) target: DeviceId,
 }
 
@@ -49,6 +53,14 @@ pub(super) struct Found {
 }
 
 impl Flow<'_, '_> {
+    /// What the port of an access link adds to the hash of the first leaf.
+    pub(super) fn first_twist(routing: &Routing<'_>, tables: &Tables, dag: &PathDag, access: LinkId) -> u32 {
+        match dag.nodes[0].table {
+            NONE => 0,
+            table => tables.get(table).twist(routing, access),
+        }
+    }
+
     /// Whether a leaf has a link to the target that ends on port `landing`.
     pub(super) fn offers(&self, node: &Node, landing: Landing) -> bool {
         let links = self.routing.forwarding.next_links(node.row, self.target);

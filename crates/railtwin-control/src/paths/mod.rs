@@ -2,6 +2,7 @@
 //!
 //! * [`C4p`]: the controller of all jobs' queue pairs.
 //! * [`PathAllocator`]: all jobs' queue pairs over least-used links, left port to left port (C4P, C4 section III-B).
+//! * [`Hosts`], [`disjoint()`]: hosts that keep the queue pairs of a connection off each other's links (HPN appendix B).
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
 //! * [`HostAgent`]: the same without a controller, from the host's own leaves (HPN section 6.1).
 //! * [`LoadBalance`]: how much each queue pair of a connection carries.
@@ -30,21 +31,30 @@
 //! The model page is `docs/models/path-allocation.md`.
 mod allocator;
 mod assignment;
+mod bounds;
 mod c4p;
 mod catalogue;
 mod dag;
+mod disjoint;
 mod flow;
 pub mod host_agent;
+mod hosts;
 pub mod load_balance;
+mod matching;
 pub mod probe;
 mod rebalance;
 mod replan;
 mod search;
+mod steered;
+mod tries;
 
 pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
 pub use c4p::{C4p, Probing};
+pub use disjoint::{Avoid, disjoint, disjoint_source_ports};
 pub use host_agent::{Connection, HostAgent, LeafTables, Refreshed};
+pub use hosts::Hosts;
 pub use load_balance::{LoadBalance, LoadBalanceError};
 pub use probe::{ProbedPath, Prober, blame};
 pub use replan::{LinkState, Move, Replan};
+pub use steered::QueuePairs;

@@ -81,7 +81,9 @@ impl<'a> Prober<'a> {
         let flow = Flow {
             routing: &self.routing,
             tables: &self.catalogue.tables,
+            pair,
             dag,
+            twist: Flow::first_twist(&self.routing, &self.catalogue.tables, dag, access),
             cost: &self.no_use,
             key: HashKey::of(FiveTuple::roce(nic_ip(source.nic), nic_ip(target), FIRST_PORT)),
             access,

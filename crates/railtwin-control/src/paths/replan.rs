@@ -117,6 +117,7 @@ impl PathAllocator<'_> {
         if gone.is_empty() && !revived {
             return vec![false; self.catalogue.len()];
         }
+        self.scratch.forget_bounds();
         self.forwarding = Forwarding::new(self.fabric, &mask);
         let routing = railtwin_routing::Routing::new(self.fabric, &self.forwarding, &self.ecmp);
         self.catalogue.refresh(&routing, &gone, revived)

@@ -11,7 +11,6 @@
 //! decides again. Each decision is an [`ActionRow`].
 mod actions;
 mod ground;
-mod hosts;
 mod programmed;
 mod settled;
 

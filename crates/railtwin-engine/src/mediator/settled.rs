@@ -1,12 +1,11 @@
 //! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
 use railtwin_control::controller::Controller;
-use railtwin_control::paths::C4p;
+use railtwin_control::paths::{C4p, Hosts};
 use railtwin_control::te::{Engine, TrafficEngineering};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
 use railtwin_units::SimTime;
 
-use super::hosts::Hosts;
 use super::{Mediator, Programmed};
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
@@ -54,7 +53,9 @@ pub(super) fn controllers<'a>(
             let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
             vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
         }
-        Balancer::Disjoint => vec![Box::new(Hosts::new(fabric, ecmp, routing, connected, draw))],
+        Balancer::Disjoint => {
+            vec![Box::new(Hosts::new(fabric, ecmp, routing.replan, routing.resilient, draw))]
+        }
         _ => Vec::new(),
     }
 }

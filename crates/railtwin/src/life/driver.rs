@@ -439,7 +439,9 @@ impl Driver<'_> {
                     at
                 }
                 Action::Restart(_) => self.restart(now),
-                Action::Path { .. } | Action::Entry(_) => unreachable!("steering acts on hosts alone"),
+                Action::Path { .. } | Action::Entry(_) | Action::Probe { .. } => {
+                    unreachable!("steering acts on hosts alone")
+                }
             };
             let (action, reason) = (decision.action, decision.reason);
             self.lived.done.push(Done { decided: now, effective, action, reason });

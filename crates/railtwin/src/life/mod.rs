@@ -9,7 +9,7 @@
 //! * [`hits`]: what failures do, and what they are booked as.
 //! * [`progress`]: steps, checkpoints, work that a crash takes back.
 //! * [`driver`]: events in time; [`lived`]: what comes of them.
-//! * [`tables`]: `actions` and `standstills`.
+//! * [`tables`]: `actions`, behind those of the run, and `standstills`.
 pub mod detectors;
 pub mod driver;
 mod due;
@@ -145,7 +145,7 @@ impl Life {
 
     /// The tables of the life that is shown.
     pub fn tables(&self) -> Vec<Table> {
-        vec![tables::actions(self), tables::standstills(self)]
+        vec![tables::standstills(self)]
     }
 
     /// Figures: medians over the lives.

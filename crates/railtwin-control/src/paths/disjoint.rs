@@ -1,25 +1,72 @@
-//! What hosts plan for the connections of a case: source ports that reach disjoint paths.
+//! Source ports whose paths share no link: HPN's EstablishConns and FINDPATHS.
+//!
+//! HPN (SIGCOMM 2024, section 6.1 and appendix B, algorithm 1) opens one connection for each of several source ports
+//! that the host knows to take disjoint paths, because it can replay the exact hash of each switch (RePaC, USENIX ATC
+//! 2021). Here some ports are replayed one by one; where these do not do, all 16,384 are sorted by path and links are
+//! shared out among the paths.
 use railtwin_fabric::{DeviceId, LinkId};
-use railtwin_routing::{Avoid, Fields, FiveTuple, HashKey, NicPort, Routing, nic_ip};
+use railtwin_routing::{
+    Fields, FiveTuple, HashKey, LinkMask, NicPort, NoRoute, Routing, SteeredPath, nic_ip,
+};
 use railtwin_units::stream;
 use rayon::prelude::*;
 
-use crate::choose::Connection;
+use super::matching::disjoint_subset;
+use super::steered::QueuePairs;
 
-/// Queue pairs of a connection that leave by a port of its NIC.
-fn by_port(connection: &Connection, port: u32) -> impl Iterator<Item = u32> + use<> {
-    let first = connection.first;
-    (port..connection.count).step_by(connection.ports as usize).map(move |queue_pair| first + queue_pair)
+/// What a host would rather not use.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Avoid<'a> {
+    /// Links never to use, such as those that died since the tables converged.
+    pub dead: Option<&'a LinkMask>,
+    /// Use of each link so far, by [`LinkId`]; links beyond the end count as unused.
+    /// Of the paths at hand those with the least used links are taken first.
+    pub busy: &'a [u32],
+}
+
+impl Avoid<'_> {
+    fn allows(&self, links: &[LinkId]) -> bool {
+        self.dead.is_none_or(|mask| links.iter().all(|&link| !mask.is_down(link)))
+    }
+
+    /// Most used link of a path, then the sum of uses.
+    fn burden(&self, links: &[LinkId]) -> (u32, u64) {
+        let uses = || links.iter().map(|link| self.busy.get(link.index()).copied().unwrap_or(0));
+        (uses().max().unwrap_or(0), uses().map(u64::from).sum())
+    }
+}
+
+/// Up to `count` source ports whose paths pairwise share no link but access links: FINDPATHS. The key gives all but
+/// the source port. On fabrics of one or two tiers as many as exist among the hashed paths; with three tiers a larger
+/// set may exist. Empty only if `avoid` forbids all paths or `count` is 0.
+///
+/// # Errors
+/// [`NoRoute`] if the source port or the target is down or out of reach.
+pub fn disjoint_source_ports(
+    routing: &Routing<'_>,
+    source: NicPort,
+    target_nic: DeviceId,
+    key: &HashKey,
+    count: usize,
+    avoid: &Avoid<'_>,
+) -> Result<Vec<SteeredPath>, NoRoute> {
+    let mut paths = routing.paths_by_source_port(source, target_nic, key)?;
+    paths.retain(|path| avoid.allows(&path.links));
+    paths.sort_by_cached_key(|path| (avoid.burden(path.beyond_access()), path.source_port));
+    let between: Vec<&[LinkId]> = paths.iter().map(SteeredPath::beyond_access).collect();
+    let chosen = disjoint_subset(&between, count);
+    Ok(chosen.into_iter().map(|path| paths[path].clone()).collect())
 }
 
 /// Every connection by itself (HPN appendix B, algorithm 1): the queue pairs of one NIC port get pairwise
 /// disjoint paths as far as there are any, whatever others use. Source ports are replayed through the switches'
 /// hashes from a place that the draw gives each connection, as hosts know nothing of each other; where so many
-/// tries find too few, all 16,384 are sorted by path. `numbers` are those of the queue pairs at both ends.
+/// tries find too few, all 16,384 are sorted by path. `numbers` are those of the queue pairs at the target, by row.
+/// Returns the source port of each row; none where there is no live path.
 pub fn disjoint(
     routing: &Routing<'_>,
-    connections: &[Connection],
-    numbers: &[(u32, u32)],
+    connections: &[QueuePairs],
+    numbers: &[u32],
     draw: u64,
 ) -> Vec<Option<u16>> {
     let reads_queue_pair = routing.ecmp.spec.fields.contains(Fields::TARGET_QP);
@@ -29,11 +76,11 @@ pub fn disjoint(
         .map(|connection| {
             let mut ports = Vec::with_capacity(connection.count as usize);
             for port in 0..connection.ports {
-                let wanted: Vec<u32> = by_port(connection, port).collect();
+                let wanted: Vec<u32> = connection.by_port(port).collect();
                 let from = NicPort { nic: connection.source, port };
                 let first = stream::mix(draw ^ stream::mix(u64::from(wanted[0])));
                 let chosen = if reads_queue_pair {
-                    let numbers = wanted.iter().map(|&row| numbers[row as usize].1);
+                    let numbers = wanted.iter().map(|&row| numbers[row as usize]);
                     disjoint_ports_by_number(routing, from, connection.target, numbers, first)
                 } else {
                     disjoint_ports(routing, from, connection.target, wanted.len(), first)
@@ -79,7 +126,7 @@ fn disjoint_ports(
             }
         }
     }
-    let exact = routing.disjoint_source_ports(from, target, &key, count, &Avoid::default());
+    let exact = disjoint_source_ports(routing, from, target, &key, count, &Avoid::default());
     exact.map_or_else(|_| ports, |paths| paths.iter().map(|path| path.source_port).collect())
 }
 
@@ -112,7 +159,7 @@ fn disjoint_ports_by_number(
             let mut busy = vec![0_u32; routing.fabric.link_count()];
             used.iter().for_each(|link| busy[link.index()] += 1);
             let exact =
-                routing.disjoint_source_ports(from, target, &key, 1, &Avoid { dead: None, busy: &busy });
+                disjoint_source_ports(routing, from, target, &key, 1, &Avoid { dead: None, busy: &busy });
             let port = exact.ok().and_then(|paths| paths.first().map(|path| path.source_port));
             let port = port.unwrap_or(0xC000 | (first & 0x3FFF) as u16);
             between = walk(port).unwrap_or_default();

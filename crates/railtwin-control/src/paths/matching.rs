@@ -12,7 +12,7 @@ use railtwin_fabric::LinkId;
 /// paths of two links this is augmentation in a bipartite graph, whose result is of greatest size
 /// (Berge 1957). For longer paths, which may collide with several others, the problem is
 /// NP-hard and the result may fall short.
-pub(crate) fn disjoint_subset(paths: &[&[LinkId]], count: usize) -> Vec<usize> {
+pub(super) fn disjoint_subset(paths: &[&[LinkId]], count: usize) -> Vec<usize> {
     let mut groups: BTreeMap<Option<LinkId>, Vec<usize>> = BTreeMap::new();
     for (row, path) in paths.iter().enumerate() {
         groups.entry(path.first().copied()).or_default().push(row);

@@ -1,9 +1,5 @@
-//! Source ports whose paths share no link: HPN's EstablishConns and FINDPATHS.
-//!
-//! HPN (SIGCOMM 2024, section 6.1 and appendix B, algorithm 1) opens one connection for each of
-//! several source ports that the host knows to take disjoint paths, because it can replay the
-//! exact hash of each switch (RePaC, USENIX ATC 2021). Here the replay sorts all 16,384 source
-//! ports by path, switch by switch; then links are shared out among the paths.
+//! Which path each source port takes: what a host knows that can replay the exact hash of each switch
+//! (RePaC, USENIX ATC 2021). All 16,384 source ports are sorted by path, switch by switch.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +7,6 @@ use railtwin_fabric::{DeviceId, LinkId};
 
 use crate::five_tuple::HashKey;
 use crate::hash::bucket_of;
-use crate::mask::LinkMask;
-use crate::matching::disjoint_subset;
 use crate::route::{Choice, Landed, NicPort, NoRoute, Routing};
 use crate::selection::Hashed;
 use crate::solve::PortSolver;
@@ -20,28 +14,6 @@ use crate::source_port::{FIRST_PORT, LAST_PORT, PORT_COUNT};
 
 /// Below this many ports at a switch, hashing each is cheaper than learning the switch's answer.
 const SOLVER_PAYS: usize = 32;
-
-/// What a host would rather not use.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Avoid<'a> {
-    /// Links never to use, such as those that died since the tables converged.
-    pub dead: Option<&'a LinkMask>,
-    /// Use of each link so far, by [`LinkId`]; links beyond the end count as unused.
-    /// Of the paths at hand those with the least used links are taken first.
-    pub busy: &'a [u32],
-}
-
-impl Avoid<'_> {
-    fn allows(&self, links: &[LinkId]) -> bool {
-        self.dead.is_none_or(|mask| links.iter().all(|&link| !mask.is_down(link)))
-    }
-
-    /// Most used link of a path, then the sum of uses.
-    fn burden(&self, links: &[LinkId]) -> (u32, u64) {
-        let uses = || links.iter().map(|link| self.busy.get(link.index()).copied().unwrap_or(0));
-        (uses().max().unwrap_or(0), uses().map(u64::from).sum())
-    }
-}
 
 /// A source port and the path that its packets take.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -86,28 +58,6 @@ impl<'a> Routing<'a> {
         replay.sort(leaf, ports, &mut vec![link], &mut found)?;
         found.sort();
         Ok(found)
-    }
-
-    /// Up to `count` source ports whose paths pairwise share no link but access links: FINDPATHS.
-    /// On fabrics of one or two tiers as many as exist among the hashed paths; with three tiers
-    /// a larger set may exist. Empty only if `avoid` forbids all paths or `count` is 0.
-    ///
-    /// # Errors
-    /// [`NoRoute`] if the source port or the target is down or out of reach.
-    pub fn disjoint_source_ports(
-        &self,
-        source: NicPort,
-        target_nic: DeviceId,
-        key: &HashKey,
-        count: usize,
-        avoid: &Avoid<'_>,
-    ) -> Result<Vec<SteeredPath>, NoRoute> {
-        let mut paths = self.paths_by_source_port(source, target_nic, key)?;
-        paths.retain(|path| avoid.allows(&path.links));
-        paths.sort_by_cached_key(|path| (avoid.burden(path.beyond_access()), path.source_port));
-        let between: Vec<&[LinkId]> = paths.iter().map(SteeredPath::beyond_access).collect();
-        let chosen = disjoint_subset(&between, count);
-        Ok(chosen.into_iter().map(|path| paths[path].clone()).collect())
     }
 
     /// Where a path lands.

@@ -1,0 +1,156 @@
+//! What lies beyond each switch of a pair's ways, kept from one queue pair to the next.
+//!
+//! While queue pairs are placed the uses of links only grow, so the least use that was once found beyond a switch
+//! stays a lower bound. The next queue pair of the same pair of leaves goes down from the source leaf along the links
+//! that these bounds call best, and looks anew only at the switches it meets; if one has more use than it was known
+//! for, another may be best, and it looks there. What it answers is as exact as two passes over all links.
+use super::dag::PathDag;
+use super::flow::{Burden, Flow, Landing};
+
+/// What is known to lie between a node and the target.
+#[derive(Clone, Copy, Default, Debug)]
+struct Beyond {
+    /// The most used link of any way has at least this use; [`u64::MAX`] where there is none that lands as asked.
+    most: u64,
+    /// The sum of any way within the limit is at least this; [`u64::MAX`] where there is none.
+    sum: u64,
+    /// Turns in which the two were found to be exact.
+    most_turn: u64,
+    sum_turn: u64,
+}
+
+/// Bounds of one pair of leaves.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Bounds {
+    /// Since when uses have only grown; a question of another generation starts from nothing.
+    generation: Option<u64>,
+    /// Ways whose sum counts have no link that is used more.
+    limit: u64,
+    /// Counts questions.
+    turn: u64,
+    /// By node.
+    beyond: Vec<Beyond>,
+}
+
+impl Bounds {
+    /// The least burden of all ways that land as asked; none if there is none. `generation` is another one whenever a
+    /// use may have fallen or the ways may have changed.
+    pub(super) fn optimum(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        landing: Landing,
+        generation: u64,
+    ) -> Option<Burden> {
+        self.turn += 1;
+        let mut is_known = self.generation == Some(generation);
+        self.generation = Some(generation);
+        self.beyond.resize(flow.dag.nodes.len(), Beyond::default());
+        for (&leaf, node) in flow.dag.leaves.iter().zip(flow.dag.delivering()) {
+            let most = if flow.offers(node, landing) { 0 } else { u64::MAX };
+            is_known &= self.beyond[leaf as usize].most == most;
+            self.beyond[leaf as usize].most = most;
+        }
+        if is_known {
+            let most = self.exact_most(flow, 0);
+            if most != self.limit && most != u64::MAX {
+                self.sum_up(flow.dag, flow.cost, most);
+            }
+        } else {
+            self.find_most(flow.dag, flow.cost);
+            self.sum_up(flow.dag, flow.cost, self.beyond[0].most);
+        }
+        let most = self.beyond[0].most;
+        (most != u64::MAX).then(|| (most, self.exact_sum(flow, 0)))
+    }
+
+    /// A lower bound of the use of the most used link beyond a node.
+    #[inline]
+    pub(super) fn most(&self, node: u32) -> u64 {
+        self.beyond[node as usize].most
+    }
+
+    /// A lower bound of the sum of uses beyond a node over links used no more than the optimum's most used.
+    #[inline]
+    pub(super) fn sum(&self, node: u32) -> u64 {
+        self.beyond[node as usize].sum
+    }
+
+    /// One pass from the far end.
+    fn find_most(&mut self, dag: &PathDag, cost: &[u64]) {
+        for (index, node) in dag.nodes.iter().enumerate().rev().filter(|(_, node)| !node.delivers) {
+            let through = dag.edges[node.edges()].iter().map(|edge| {
+                let further = self.beyond[edge.next as usize].most;
+                further.max(cost[edge.link.index()])
+            });
+            self.beyond[index].most = through.min().unwrap_or(u64::MAX);
+            self.beyond[index].most_turn = self.turn;
+        }
+    }
+
+    /// Another: a higher limit lets more links in, so no sum found under a lower one is a bound.
+    fn sum_up(&mut self, dag: &PathDag, cost: &[u64], limit: u64) {
+        self.limit = limit;
+        for (index, node) in dag.nodes.iter().enumerate().rev() {
+            let mut least = u64::MAX;
+            for edge in &dag.edges[node.edges()] {
+                let (cost, further) = (cost[edge.link.index()], self.beyond[edge.next as usize].sum);
+                if cost <= limit && further != u64::MAX {
+                    least = least.min(cost + further);
+                }
+            }
+            let offered = if self.beyond[index].most == 0 { 0 } else { u64::MAX };
+            self.beyond[index].sum = if node.delivers { offered } else { least };
+            self.beyond[index].sum_turn = self.turn;
+        }
+    }
+
+    /// The use of the most used link beyond a node: the first link as good as the node is known for, if what lies
+    /// beyond that is as good as known too.
+    fn exact_most(&mut self, flow: &Flow<'_, '_>, index: usize) -> u64 {
+        let (node, known) = (&flow.dag.nodes[index], self.beyond[index]);
+        if node.delivers || known.most_turn == self.turn {
+            return known.most;
+        }
+        loop {
+            let (mut least, mut child) = (u64::MAX, index);
+            for edge in &flow.dag.edges[node.edges()] {
+                let through = flow.cost[edge.link.index()].max(self.beyond[edge.next as usize].most);
+                if through < least {
+                    (least, child) = (through, edge.next as usize);
+                    if least <= known.most {
+                        break;
+                    }
+                }
+            }
+            if least == u64::MAX || self.exact_most(flow, child) <= least {
+                (self.beyond[index].most, self.beyond[index].most_turn) = (least, self.turn);
+                return least;
+            }
+        }
+    }
+
+    /// The same of the sum within the limit.
+    pub(super) fn exact_sum(&mut self, flow: &Flow<'_, '_>, index: usize) -> u64 {
+        let (node, known) = (&flow.dag.nodes[index], self.beyond[index]);
+        if node.delivers || known.sum_turn == self.turn {
+            return known.sum;
+        }
+        loop {
+            let (mut least, mut child) = (u64::MAX, index);
+            for edge in &flow.dag.edges[node.edges()] {
+                let (cost, further) = (flow.cost[edge.link.index()], self.beyond[edge.next as usize].sum);
+                if cost <= self.limit && further != u64::MAX && cost + further < least {
+                    (least, child) = (cost + further, edge.next as usize);
+                    if least <= known.sum {
+                        break;
+                    }
+                }
+            }
+            let before = self.beyond[child].sum;
+            if least == u64::MAX || self.exact_sum(flow, child) == before {
+                (self.beyond[index].sum, self.beyond[index].sum_turn) = (least, self.turn);
+                return least;
+            }
+        }
+    }
+}

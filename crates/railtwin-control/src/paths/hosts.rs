@@ -1,0 +1,101 @@
+//! Hosts that keep the queue pairs of a connection off each other's links (HPN appendix B, algorithm 1).
+use railtwin_fabric::Fabric;
+use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Routing};
+use railtwin_units::SimTime;
+
+use super::disjoint::disjoint;
+use super::steered::QueuePairs;
+use crate::controller::{Action, Controller, Decision, Event, Opening, Replan};
+use crate::te::{Applied, Collector};
+
+/// All hosts of a fabric, each of which plans its own connections by what switches know and nothing of the others'.
+#[derive(Clone, Debug)]
+pub struct Hosts<'a> {
+    fabric: &'a Fabric,
+    ecmp: EcmpConfig,
+    replan: Replan,
+    draw: u64,
+    /// The tables without faults, where groups keep the numbers of their members.
+    whole: Option<Forwarding>,
+    connections: Vec<QueuePairs>,
+    /// Numbers of queue pairs at the target, by row.
+    numbers: Vec<u32>,
+    collector: Collector,
+    told: Vec<Option<u16>>,
+    due: Option<SimTime>,
+    has_decided: bool,
+}
+
+impl<'a> Hosts<'a> {
+    /// Hosts without connections. `draw` says where each begins to try; `resilient` whether groups keep the numbers of
+    /// their members when one is dead.
+    pub fn new(fabric: &'a Fabric, ecmp: EcmpConfig, replan: Replan, resilient: bool, draw: u64) -> Self {
+        Self {
+            fabric,
+            ecmp,
+            replan,
+            draw,
+            whole: resilient.then(|| Forwarding::new(fabric, &LinkMask::none(fabric))),
+            connections: Vec::new(),
+            numbers: Vec::new(),
+            collector: Collector::new(fabric),
+            told: Vec::new(),
+            due: None,
+            has_decided: false,
+        }
+    }
+
+    fn open(&mut self, &Opening { job, source, target, ports, first, numbers, .. }: &Opening<'_>) {
+        let count = numbers.len() as u32;
+        self.connections.push(QueuePairs { job, source, target, first, count, ports });
+        let end = first as usize + numbers.len();
+        self.numbers.resize(self.numbers.len().max(end), 0);
+        self.numbers[first as usize..end].copy_from_slice(numbers);
+    }
+}
+
+impl Controller for Hosts<'_> {
+    fn name(&self) -> &'static str {
+        "hosts"
+    }
+
+    fn on_event(&mut self, now: SimTime, event: &Event<'_>) {
+        match *event {
+            Event::Link(report) => {
+                if self.collector.apply(&report) == Applied::Changed && self.has_decided {
+                    self.due = self.due.or(self.replan.time_for(now));
+                }
+            }
+            Event::Opened(openings) => {
+                openings.iter().for_each(|opening| self.open(opening));
+                self.due = Some(now);
+            }
+            Event::Closed(job) => self.connections.retain(|one| one.job != job),
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
+        (self.has_decided, self.due) = (true, None);
+        let known = Forwarding::new(self.fabric, self.collector.mask());
+        let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
+        if let Some(whole) = &self.whole {
+            routing = routing.with_resilience(whole);
+        }
+        let ports = disjoint(&routing, &self.connections, &self.numbers, self.draw);
+        self.told.resize(ports.len(), None);
+        for (queue_pair, (told, source_port)) in (0..).zip(self.told.iter_mut().zip(ports)) {
+            if std::mem::replace(told, source_port) != source_port {
+                let action = Action::Path { queue_pair, source_port };
+                decisions.push(Decision { action, reason: "disjoint" });
+            }
+        }
+    }
+
+    fn next_time(&self) -> SimTime {
+        self.due.unwrap_or(SimTime::NEVER)
+    }
+}

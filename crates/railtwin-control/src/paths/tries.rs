@@ -1,0 +1,255 @@
+//! Which source ports are worth a walk, and in what order ways are looked for on them.
+//!
+//! A leaf with a power of two of uplinks takes the low bits of its hash, and what a port adds to those is the same for
+//! every packet. So the ports that lead over an uplink are a column of a table that is made once, moved by the packet's
+//! own hash, and ports that lead over none of the uplinks wanted are never looked at.
+use railtwin_fabric::NONE;
+use railtwin_routing::PortSpace;
+use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
+
+use super::bounds::Bounds;
+use super::dag::PathDag;
+use super::flow::{Burden, Flow, Found, Landing};
+use super::search::Scratch;
+
+/// Ports tried for the least sum before any way with the least most-used link is good enough.
+pub(super) const STRICT_PORTS: u16 = 256;
+/// Words of 64 ports that hold these and the next one.
+pub(super) const STRICT_WORDS: usize = STRICT_PORTS as usize / 64 + 1;
+/// Members of the first node's group over which a good way may lead, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Admitted {
+    members: Vec<u32>,
+    /// Nodes that these enter.
+    entered: Vec<u32>,
+    /// By node: what is known of it in the round of this number.
+    seconds: Vec<Second>,
+    round: u64,
+}
+
+/// A node behind an admitted member.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    round: u64,
+    /// Use of the least used admitted member that enters it.
+    least: u64,
+    /// The first ports that take an edge out of it over which a good way may lead, among others perhaps.
+    ports: [u64; STRICT_WORDS],
+}
+
+impl Scratch {
+    /// Of the ways whose most used link is no more used than `limit`, the one of the least sum that one of the first
+    /// ports takes, and of several the lowest port's. Sums are gone through from `least` on: as long as no port takes
+    /// one, the next is the least that a walk was given up for, so that none is left out.
+    pub(super) fn within(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        landing: Landing,
+        (limit, least): Burden,
+        bounds: &mut Bounds,
+    ) -> Option<Found> {
+        let hash = self.first_hash(flow).filter(|_| flow.dag.nodes[0].members.low_bits().is_some());
+        let mut sum = least;
+        while sum != u64::MAX {
+            let mut next = hash.map_or(u64::MAX, |_| self.admit(flow, limit, sum, bounds));
+            for word in 0..STRICT_WORDS {
+                // Most find a way on the first few ports: what is behind the first switch is not worth a look then.
+                if hash.is_some() && word == 1 - usize::from(sum > least) {
+                    next = next.min(self.narrow(flow, (limit, sum), bounds));
+                }
+                let mut ports = hash.map_or(u64::MAX, |hash| self.ports_of_word(flow, word, hash));
+                if word == STRICT_WORDS - 1 {
+                    ports &= 1;
+                }
+                while ports != 0 {
+                    let port = FIRST_PORT + (64 * word) as u16 + ports.trailing_zeros() as u16;
+                    ports &= ports - 1;
+                    let found = self.walk(flow, port, landing, |edge, (most, up_to)| {
+                        if most > limit {
+                            return false;
+                        }
+                        let whole = up_to.saturating_add(bounds.sum(edge.next));
+                        if whole > sum {
+                            next = next.min(whole);
+                        }
+                        whole <= sum
+                    });
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+            }
+            sum = next;
+        }
+        None
+    }
+
+    /// The first way within `limit` that any later port takes.
+    pub(super) fn later(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        landing: Landing,
+        limit: u64,
+        bounds: &Bounds,
+    ) -> Option<Found> {
+        self.admit_within(flow, limit, bounds);
+        let mut best: Option<Found> = None;
+        self.each_port(flow, FIRST_PORT + STRICT_PORTS + 1, |scratch, port| {
+            if best.is_some_and(|best| best.source_port <= port) {
+                return false;
+            }
+            let found = scratch.walk(flow, port, landing, |edge, (most, _)| {
+                most <= limit && bounds.sum(edge.next) != u64::MAX
+            });
+            best = found.or(best);
+            found.is_none()
+        });
+        best
+    }
+
+    /// The way of least burden that any port takes, and of several the lowest port's: all are walked.
+    pub(super) fn reached(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        landing: Landing,
+        bounds: &Bounds,
+    ) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        for port in FIRST_PORT..=LAST_PORT {
+            let least = best.map_or((u64::MAX, u64::MAX), |best| best.burden);
+            let found = self.walk(flow, port, landing, |edge, (most, sum)| {
+                let further = bounds.most(edge.next);
+                further != u64::MAX && (most.max(further), sum) < least
+            });
+            best = found.or(best);
+        }
+        best
+    }
+
+    /// Admits members over which a way within `limit` may have a sum of no more than `sum`. Returns the least sum
+    /// that another member may have.
+    fn admit(&mut self, flow: &Flow<'_, '_>, limit: u64, sum: u64, bounds: &mut Bounds) -> u64 {
+        let mut next = u64::MAX;
+        self.admitted.round += 1;
+        self.admitted.members.clear();
+        for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
+            let cost = flow.cost[edge.link.index()];
+            let mut whole = cost.saturating_add(bounds.sum(edge.next));
+            if cost > limit {
+                continue;
+            }
+            if whole <= sum {
+                whole = cost.saturating_add(bounds.exact_sum(flow, edge.next as usize));
+            }
+            if whole <= sum {
+                self.admitted.members.push(member);
+            } else {
+                next = next.min(whole);
+            }
+        }
+        next
+    }
+
+    /// Finds the ports that take a good edge also out of the nodes behind the admitted members. Returns the least sum
+    /// that a way over another of their edges may have.
+    fn narrow(&mut self, flow: &Flow<'_, '_>, (limit, sum): Burden, bounds: &Bounds) -> u64 {
+        let PathDag { nodes, edges, .. } = flow.dag;
+        let mut admitted = std::mem::take(&mut self.admitted);
+        let Admitted { members, entered, seconds, round } = &mut admitted;
+        entered.clear();
+        if seconds.len() < nodes.len() {
+            seconds.resize(nodes.len(), Second::default());
+        }
+        for &member in &*members {
+            let edge = edges[(nodes[0].first + member) as usize];
+            let (cost, second) = (flow.cost[edge.link.index()], &mut seconds[edge.next as usize]);
+            if second.round == *round {
+                second.least = second.least.min(cost);
+            } else {
+                *second = Second { round: *round, least: cost, ports: [u64::MAX; STRICT_WORDS] };
+                entered.push(edge.next);
+            }
+        }
+        let mut next = u64::MAX;
+        for &index in &*entered {
+            let (node, second) = (&nodes[index as usize], &mut seconds[index as usize]);
+            if node.table == NONE {
+                continue;
+            }
+            let table = flow.tables.get(node.table);
+            let Some(columns) = table.first_ports(node.members).filter(|_| !table.reads_arrival()) else {
+                continue;
+            };
+            let low = self.base(flow, node.table) as usize & (columns.len() - 1);
+            second.ports = [0; STRICT_WORDS];
+            for (member, edge) in edges[node.edges()].iter().enumerate() {
+                let cost = flow.cost[edge.link.index()];
+                let whole = second.least.saturating_add(cost).saturating_add(bounds.sum(edge.next));
+                if cost <= limit && whole <= sum {
+                    let column = &columns[member ^ low];
+                    second.ports.iter_mut().zip(column).for_each(|(ports, more)| *ports |= more);
+                } else if cost <= limit {
+                    next = next.min(whole);
+                }
+            }
+        }
+        self.admitted = admitted;
+        next
+    }
+
+    /// Admits members over which a way within `limit` may lead.
+    fn admit_within(&mut self, flow: &Flow<'_, '_>, limit: u64, bounds: &Bounds) {
+        let edges = flow.dag.edges[flow.dag.nodes[0].edges()].iter();
+        let fits = |edge: &super::dag::Edge| {
+            flow.cost[edge.link.index()] <= limit && bounds.sum(edge.next) != u64::MAX
+        };
+        let members = (0..).zip(edges).filter(|(_, edge)| fits(edge)).map(|(member, _)| member);
+        self.admitted.members.clear();
+        self.admitted.members.extend(members);
+    }
+
+    /// The ports of one word of 64 that lead over an admitted member, the lowest bit first; all where the group is no
+    /// power of two.
+    #[inline]
+    fn ports_of_word(&self, flow: &Flow<'_, '_>, word: usize, hash: u32) -> u64 {
+        let first = &flow.dag.nodes[0];
+        let Some(columns) = flow.tables.get(first.table).first_ports(first.members) else { return u64::MAX };
+        let low = hash as usize & (columns.len() - 1);
+        let Admitted { members, seconds, round, .. } = &self.admitted;
+        members.iter().fold(0, |ports, &member| {
+            let entered = flow.dag.edges[(first.first + member) as usize].next as usize;
+            let second = seconds.get(entered).filter(|second| second.round == *round);
+            ports
+                | columns[member as usize ^ low][word] & second.map_or(u64::MAX, |second| second.ports[word])
+        })
+    }
+
+    /// Calls `go` with every port from `from` on that may lead over an admitted member, member by member where these
+    /// are few of a power of two, else in order; until it says so of a member, or of all.
+    fn each_port(&mut self, flow: &Flow<'_, '_>, from: u16, mut go: impl FnMut(&mut Self, u16) -> bool) {
+        let first = &flow.dag.nodes[0];
+        let (bits, hash) = (first.members.low_bits(), self.first_hash(flow));
+        if let (Some(bits), Some(hash)) = (bits, hash)
+            && self.admitted.members.len() << 2 <= 1 << bits
+        {
+            let members = std::mem::take(&mut self.admitted.members);
+            for &member in &members {
+                let ports = &flow.tables.get(first.table).ports;
+                let space = PortSpace::of([(ports, hash ^ member, bits)]);
+                let ports = space.iter().flat_map(PortSpace::ports).skip_while(|&port| port < from);
+                for port in ports {
+                    if !go(self, port) {
+                        break;
+                    }
+                }
+            }
+            self.admitted.members = members;
+            return;
+        }
+        for port in from..=LAST_PORT {
+            if !go(self, port) {
+                break;
+            }
+        }
+    }
+}
