@@ -11,6 +11,9 @@ const LEAST: &str = "schema = 1\nname = \"a\"\n[fabric]\npreset = \"hpn\"\n[[job
     collective = { kind = \"all-reduce\", bytes = \"1 MB\" }\n[switch.leaf]\ntrim = \"100 kB\"\n\
     ecn = { min = \"1 B\", max = \"1 kB\", probability = 0.5 }\n";
 
+/// What a life cannot do without.
+const FAILURES: &str = "process = \"c4\"\nwindow = \"720 h\"\ndays = 30\n";
+
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z0-9./ -]{1,12}", ".{1,12}"]
 }
@@ -229,11 +232,21 @@ fn least() -> toml::Table {
     LEAST.parse().expect("it is TOML")
 }
 
+/// A life asks for what fails by rates, and for one job.
+fn with_failures(body: &mut toml::Table) {
+    let by_rates = |failures: &Value| failures.get("replay").is_none();
+    if body.contains_key("steering") && !body.get("failures").is_some_and(by_rates) {
+        let month: toml::Table = FAILURES.parse().expect("it is TOML");
+        body.insert("failures".to_owned(), month.into());
+    }
+}
+
 /// One section or key of the whole, which goes with what is there at least.
 pub(crate) fn section(key: &'static Key) -> BoxedStrategy<Value> {
     let goes = move |value: &Value| {
         let mut body = least();
         body.insert(key.name.to_owned(), value.clone());
+        with_failures(&mut body);
         is_scenario(&body)
     };
     value(&key.kind).prop_filter("it is refused", goes).boxed()
@@ -250,6 +263,7 @@ pub(crate) fn scenario() -> BoxedStrategy<Scenario> {
     let joined = all.prop_map(|entries| {
         let mut body = least();
         body.extend(entries.into_iter().flatten());
+        with_failures(&mut body);
         body
     });
     let read = |body: toml::Table| Scenario::parse("x", &body.to_string()).ok();

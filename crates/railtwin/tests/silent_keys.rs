@@ -151,12 +151,18 @@ fn bases() -> Vec<String> {
         format!(
             "{leaves}{quick}{ring}[failures]\nprocess = \"c4\"\nwindow = \"20 us\"\nacceleration = 1e12\n"
         ),
-        // So many failures that every clause of a policy has its turn.
+        // So many failures that every clause of a policy has its turn. Packets do not know errors of GPUs and refuse the
+        // process: every key is written, so that the refusal is of it.
         format!(
             "{hpn}[[job]]\nname = \"life\"\nhosts = 2\nplacement = \"spread\"\n\
              collective = {{ kind = \"all-reduce\", bytes = \"4 MB\" }}\n[failures]\nprocess = \"c4\"\n\
-             window = \"20 us\"\ndays = 30\nfactor = 600\n[steering]\nlives = 2\nrecall = 0.6\n\
-             false_alarms = 2\nautomatic = [\"ecc-nvlink\", \"unknown\"]\n"
+             window = \"20 us\"\ndays = 30\nfactor = 150\n[steering]\nc4d = true\nlives = 8\n\
+             checkpoint = \"3 h\"\ncheckpoint_cost = \"100 s\"\ndetection = \"30 s\"\nrecall = 0.6\n\
+             false_alarms = 1\nwatchdog = \"30 min\"\nisolation = \"10 min\"\nrestart = \"10 min\"\n\
+             by_hand = {{ ecc_nvlink = \"1 h\", cuda = \"1 h\", ccl_timeout = \"1 h\", ack_timeout = \"1 h\", \
+             unknown = \"1 h\" }}\nanswer = \"30 min\"\ntests = \"24 h\"\n\
+             automatic = [\"ecc-nvlink\", \"unknown\"]\nconfidence = 0.5\nhosts_out = 8\nhosts_per_hour = 4\n\
+             spares = \"pod\"\n"
         ),
         format!(
             "{leaves}{quick}{ring}[failures]\nwindow = \"20 us\"\ndays = 90\n[[failures.rate]]\n\
@@ -475,7 +481,8 @@ fn every_key_is_heard_by_both_engines() {
                 Err(Refusal::Meaning(message))
                     if message.contains(&format!("the {engine} engine does not know")) =>
                 {
-                    let of_faults = |path: &[String]| ["fault", "failures"].contains(&path[0].as_str());
+                    let of_faults =
+                        |path: &[String]| ["fault", "failures", "steering"].contains(&path[0].as_str());
                     let there = |path: &[String]| now(&base, path).is_some();
                     let heard = keys.into_iter().filter(|(_, path, _)| of_faults(path) && there(path));
                     found.extend(heard.map(|(name, ..)| (name, Told::Heard)));
