@@ -354,7 +354,7 @@ impl Selective {
             return NEVER;
         }
         let trip = u64::from(self.trip.smooth().max(self.newest_trip)).max(1) * STAMP;
-        self.spoke.saturating_add(2 * trip << self.probes)
+        self.spoke.saturating_add((2 * trip) << self.probes)
     }
 
     /// Takes the oldest packet in flight for lost, to be sent again first; false where nothing is in flight.
