@@ -74,7 +74,20 @@ impl<'a> Mediator<'a> {
         draw: u64,
         moments: &'a [Moment],
     ) -> Self {
-        let controllers = settled::controllers(fabric, routing, connected, draw);
+        Self::with(Vec::new(), fabric, routing, connected, draw, moments)
+    }
+
+    /// The same with controllers of one's own behind those of the balancer.
+    pub fn with(
+        own: Vec<Box<dyn Controller + 'a>>,
+        fabric: &'a Fabric,
+        routing: &RoutingCase,
+        connected: Connected<'_>,
+        draw: u64,
+        moments: &'a [Moment],
+    ) -> Self {
+        let mut controllers = settled::controllers(fabric, routing, connected, draw);
+        controllers.extend(own);
         let control = &routing.control;
         let steered = if controllers.is_empty() { 0 } else { connected.numbers.len() };
         let mut mediator = Self {
