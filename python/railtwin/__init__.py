@@ -18,6 +18,7 @@ from railtwin._native import Figure, Run, Table, __version__
 from railtwin.console import main
 from railtwin.errors import (
     ArgumentError,
+    ControllerError,
     Error,
     FileError,
     FolderError,
@@ -32,6 +33,7 @@ version = __version__
 
 __all__ = [
     "ArgumentError",
+    "ControllerError",
     "Error",
     "Figure",
     "FileError",

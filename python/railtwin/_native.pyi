@@ -1,6 +1,6 @@
 # Types of the module that is built from crates/railtwin-python.
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -8,7 +8,10 @@ import pandas
 import polars
 import pyarrow
 
+from railtwin.control import QueuePair
+
 __all__ = [
+    "Fabric",
     "Figure",
     "Run",
     "Table",
@@ -22,6 +25,20 @@ __all__ = [
 ]
 
 __version__: str
+
+@final
+class Fabric:
+    @property
+    def replicate(self) -> int: ...
+    @property
+    def links(self) -> int: ...
+    @property
+    def dead(self) -> list[int]: ...
+    def route(self, queue_pair: QueuePair, source_port: int) -> list[int]: ...
+    def capacity(self, link: int) -> int: ...
+    def link_name(self, link: int) -> str: ...
+    def device_name(self, device: int) -> str: ...
+    def prefix(self, nic: int) -> int | None: ...
 
 @final
 class Figure:
@@ -88,6 +105,7 @@ def run_one(
     progress: Callable[[int, int], object] | None,
     engine: str | None,
     threads: int,
+    controllers: Iterable[object],
 ) -> Run: ...
 def run_sweep(
     scenario: object,
@@ -95,6 +113,7 @@ def run_sweep(
     progress: Callable[[int, int], object] | None,
     engine: str | None,
     threads: int,
+    controllers: Iterable[object],
 ) -> list[Run]: ...
 def open_folder(folder: str | os.PathLike[str]) -> Run: ...
 def design(what: object, settings: Mapping[str, Any] | None) -> dict[str, Any]: ...

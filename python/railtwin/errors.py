@@ -75,6 +75,10 @@ class ArgumentError(Error):
     """An argument does not fit the rest."""
 
 
+class ControllerError(Error):
+    """A controller of one's own did what none can: what it raises itself stays what it is."""
+
+
 class MissingPackageError(Error):
     """A package that railtwin does without until it is asked for is not installed."""
 

@@ -2,10 +2,11 @@
 """The calls: run, sweep, open, design, schema."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from railtwin import _native
+from railtwin.control import Factory
 
 Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """A path, a TOML text (it has line breaks), or a dictionary of the same structure.
@@ -25,6 +26,7 @@ def run(
     progress: Progress | None = None,
     engine: str | None = None,
     threads: int = 1,
+    controllers: Iterable[Factory] = (),
 ) -> _native.Run:
     """Run a scenario.
 
@@ -49,9 +51,13 @@ def run(
     >>> run.figure("step_time").unit
     's'
 
-    Raises `ScenarioError`, `FileError`, `FolderError`, and `ArgumentError` for a sweep.
+    `controllers` are classes of `railtwin.control.Controller`, or functions that make one: they steer beside
+    the scenario's balancer. What they do is in no hash, so with `folder` such a run is never taken for one
+    that is there; what they raise ends the run, leaves no folder, and is raised here.
+
+    Raises `ScenarioError`, `FileError`, `FolderError`, `ControllerError`, and `ArgumentError` for a sweep.
     """
-    return _native.run_one(scenario, folder, progress, engine, threads)
+    return _native.run_one(scenario, folder, progress, engine, threads, controllers)
 
 
 def sweep(
@@ -61,10 +67,11 @@ def sweep(
     progress: Progress | None = None,
     engine: str | None = None,
     threads: int = 1,
+    controllers: Iterable[Factory] = (),
 ) -> list[_native.Run]:
     """Run every point of a scenario in which a list stands where one value is wanted.
 
-    `engine` and `threads` are those of `run`. An axis of engines ends where `engine` is given.
+    `engine`, `threads` and `controllers` are those of `run`. An axis of engines ends where `engine` is given.
     With `folder` each point has a run folder in it, named by scenario and run id, and a sweep that was broken
     off goes on where it was.
 
@@ -78,9 +85,9 @@ def sweep(
     >>> [run.label for run in runs]
     [{'job.gpus': '2'}, {'job.gpus': '4'}]
 
-    Raises `ScenarioError`, `FileError`, `FolderError`.
+    Raises `ScenarioError`, `FileError`, `FolderError`, `ControllerError`.
     """
-    return _native.run_sweep(scenario, folder, progress, engine, threads)
+    return _native.run_sweep(scenario, folder, progress, engine, threads, controllers)
 
 
 def open(folder: str | os.PathLike[str]) -> _native.Run:

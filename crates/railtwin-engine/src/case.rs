@@ -12,6 +12,7 @@ use crate::balancer::Balancer;
 use crate::control_spec::ControlSpec;
 use crate::fault::{Fault, Impairment, Moment, RankFault, Reaction, Transport, timeline};
 use crate::graph::WorkGraph;
+use crate::own::Own;
 use crate::packet::PacketCase;
 use crate::routing_spec::RoutingSpec;
 use crate::run_log::RunLog;
@@ -160,6 +161,8 @@ pub struct Case {
     pub throughput: Option<SimTime>,
     /// What only packets ask.
     pub packets: PacketCase,
+    /// Controllers of one's own, beside those of the balancer; none where nobody brought any.
+    pub own: Option<Own>,
     /// What is allowed and likely not meant, and what was left out; notes on a job's work stand in its plan.
     pub warnings: Vec<String>,
 }
@@ -184,6 +187,7 @@ impl Case {
             transport: Transport::default(),
             throughput: None,
             packets: PacketCase::default(),
+            own: None,
             warnings: Vec::new(),
         }
     }

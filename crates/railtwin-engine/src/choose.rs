@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{
-    DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Selection,
-    nic_ip, roce_source_port,
+    DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashKey, Landed, LinkMask, NicPort, Routing,
+    Selection, nic_ip, roce_source_port,
 };
 use railtwin_units::stream;
 use rayon::prelude::*;
@@ -14,6 +14,7 @@ use crate::balancer::Balancer;
 use crate::case::RoutingCase;
 use crate::mediator::{self, Connected, Programmed};
 use crate::opened::Draw;
+use crate::own::{Own, Site};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
 const ADAPTIVE_PARTS: u32 = 64;
@@ -118,6 +119,8 @@ pub struct Chooser<'a> {
     draw: u64,
     connections: Vec<Connection>,
     queue_pairs: &'a [(u32, u32)],
+    /// Controllers of one's own, and where they stand.
+    own: Option<(&'a Own, Site)>,
     whole: OnceLock<Forwarding>,
     order: OnceLock<DestinationOrder>,
 }
@@ -133,8 +136,13 @@ impl<'a> Chooser<'a> {
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
         let ecmp = mediator::ecmp_of(case.balancer, drawn);
-        let (whole, order) = (OnceLock::new(), OnceLock::new());
-        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, whole, order }
+        let (own, whole, order) = (None, OnceLock::new(), OnceLock::new());
+        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, own, whole, order }
+    }
+
+    /// The same with controllers of one's own beside those of the balancer.
+    pub fn with_own(self, own: Option<(&'a Own, Site)>) -> Self {
+        Self { own, ..self }
     }
 
     /// The tables of the fabric without faults.
@@ -146,7 +154,9 @@ impl<'a> Chooser<'a> {
     pub fn settled(&self, planned: &LinkMask) -> Programmed {
         let connected = Connected { connections: &self.connections, numbers: self.queue_pairs };
         let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
-        mediator::settled(self.fabric, &routing, connected, self.draw, planned)
+        let made = |(own, site): &(&Own, Site)| own.make(site, self.queue_pairs.len());
+        let own = self.own.as_ref().map_or_else(Vec::new, made);
+        mediator::settled(own, self.fabric, &routing, connected, self.draw, planned)
     }
 
     /// The paths of all queue pairs in the state that a view describes.
@@ -161,17 +171,26 @@ impl<'a> Chooser<'a> {
         if self.case.resilient {
             routing = routing.with_resilience(self.whole());
         }
+        // A leaf's entry goes before the hash, whoever wrote it.
+        let placed = self.case.balancer == Balancer::Te || !programmed.entries().is_empty();
         match self.case.balancer {
-            Balancer::Ecmp | Balancer::EEcmp | Balancer::MultipathEcn => self.routed(&routing, None),
             Balancer::Pinned => self.routed(&routing.with_selection(Selection::Slice, self.whole()), None),
             Balancer::DModK => {
                 let order = self.order.get_or_init(|| DestinationOrder::new(self.fabric, self.whole()));
                 self.routed(&routing.with_selection(Selection::DModK(order), self.whole()), None)
             }
-            Balancer::Disjoint | Balancer::C4p => self.routed(&routing, Some(programmed)),
-            Balancer::Te => {
-                let entries = Selection::Entries(programmed.entries());
-                self.routed(&routing.with_selection(entries, self.whole()), None)
+            // Hosts send by the port that a controller told, and choose one themselves where none did.
+            Balancer::Ecmp
+            | Balancer::EEcmp
+            | Balancer::MultipathEcn
+            | Balancer::Disjoint
+            | Balancer::C4p
+            | Balancer::Te => {
+                if placed {
+                    let entries = Selection::Entries(programmed.entries());
+                    routing = routing.with_selection(entries, self.whole());
+                }
+                self.routed(&routing, Some(programmed))
             }
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),
@@ -186,10 +205,8 @@ impl<'a> Chooser<'a> {
                 .and_then(|ports| ports.port(connection.first + queue_pair))
                 .unwrap_or_else(|| self.source_port(connection.first + queue_pair));
             let key = self.key(connection, queue_pair, source_port);
-            let landed = turns(connection, queue_pair).find_map(|port| {
-                let from = NicPort { nic: connection.source, port };
-                routing.route(from, connection.target, &key, &mut out.links).ok()
-            });
+            let turns = turns(connection.ports, queue_pair);
+            let landed = walk(routing, connection.source, connection.target, turns, &key, &mut out.links);
             out.push(source_port, landed.map_or(0, |landed| landed.port_index));
         })
     }
@@ -197,7 +214,7 @@ impl<'a> Chooser<'a> {
     /// All paths at once, evenly at every switch.
     fn sprayed(&self, routing: &Routing<'_>) -> ChosenPaths {
         self.in_parallel(|connection, queue_pair, out| {
-            let spread = turns(connection, queue_pair).find_map(|port| {
+            let spread = turns(connection.ports, queue_pair).find_map(|port| {
                 routing.spread(NicPort { nic: connection.source, port }, connection.target).ok()
             });
             let before = out.links.len();
@@ -219,7 +236,7 @@ impl<'a> Chooser<'a> {
             let source_port = self.source_port(row);
             let key = self.key(connection, queue_pair, source_port);
             let before = out.links.len();
-            let landed = turns(connection, queue_pair).find_map(|port| {
+            let landed = turns(connection.ports, queue_pair).find_map(|port| {
                 let from = NicPort { nic: connection.source, port };
                 let least = |switch: u32, group: &[LinkId]| {
                     let leaf = self.fabric.switches()[switch as usize].1.tier == 1;
@@ -249,7 +266,7 @@ impl<'a> Chooser<'a> {
             for part in 0..ADAPTIVE_PARTS {
                 path.clear();
                 let salt = stream::mix(self.draw ^ u64::from(row)) ^ u64::from(part);
-                let found = turns(connection, queue_pair).any(|port| {
+                let found = turns(connection.ports, queue_pair).any(|port| {
                     let from = NicPort { nic: connection.source, port };
                     let least =
                         |_, group: &[LinkId]| Some(least_loaded(group, salt, |link| load[link.index()]));
@@ -284,8 +301,7 @@ impl<'a> Chooser<'a> {
 
     fn key(&self, connection: &Connection, queue_pair: u32, source_port: u16) -> HashKey {
         let (_, remote) = self.queue_pairs[(connection.first + queue_pair) as usize];
-        let tuple = FiveTuple::roce(nic_ip(connection.source), nic_ip(connection.target), source_port);
-        HashKey::of(tuple).with_target_qp(remote)
+        key(connection.source, connection.target, remote, source_port)
     }
 
     fn in_parallel(&self, one: impl Fn(&Connection, u32, &mut ChosenPaths) + Sync) -> ChosenPaths {
@@ -323,9 +339,27 @@ fn first_landed(forwarding: &Forwarding, target: DeviceId, links: &[LinkId]) -> 
 
 /// Ports of the source NIC in the order in which a queue pair tries them: its own, and when that leads nowhere
 /// the bond moves it to the next (HPN section 4).
-fn turns(connection: &Connection, queue_pair: u32) -> impl Iterator<Item = u32> + use<> {
-    let ports = connection.ports;
+pub(crate) fn turns(ports: u32, queue_pair: u32) -> impl Iterator<Item = u32> + use<> {
     (0..ports).map(move |turn| (queue_pair + turn) % ports)
+}
+
+/// What switches hash of the packets of a queue pair whose number at the target is `number`.
+pub(crate) fn key(source: DeviceId, target: DeviceId, number: u32, source_port: u16) -> HashKey {
+    HashKey::of(FiveTuple::roce(nic_ip(source), nic_ip(target), source_port)).with_target_qp(number)
+}
+
+/// Appends the links that packets with `key` take, by the first port in turn that leads to the target; none where no
+/// port does.
+#[inline]
+pub(crate) fn walk(
+    routing: &Routing<'_>,
+    source: DeviceId,
+    target: DeviceId,
+    mut turns: impl Iterator<Item = u32>,
+    key: &HashKey,
+    links: &mut Vec<LinkId>,
+) -> Option<Landed> {
+    turns.find_map(|port| routing.route(NicPort { nic: source, port }, target, key, links).ok())
 }
 
 /// The link of a group with the least load; of several one by `salt`.

@@ -7,6 +7,7 @@
 //! * [`extent`]: how many rows that makes, counted before it is done.
 //! * [`balancer`]: who picks paths, and what others go by; [`choose`]: the path of every queue pair.
 //! * [`mediator`]: events to controllers, and their actions to hosts and leaves.
+//! * [`own`]: controllers of one's own: how they come into a run.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
@@ -26,6 +27,7 @@ pub mod lower;
 pub mod mediator;
 pub mod no_way;
 pub mod opened;
+pub mod own;
 pub mod packet;
 pub mod packet_log;
 mod path_sink;
@@ -45,6 +47,7 @@ pub use fault::{
 pub use graph::{JobGraph, WorkGraph};
 pub use mediator::{ActionRow, Mediator, Programmed};
 pub use no_way::{NoWay, Relay};
+pub use own::Own;
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
 pub use path_sink::{nvlink, pcie};

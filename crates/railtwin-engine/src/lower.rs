@@ -1,5 +1,6 @@
 //! From ranks to links: algorithm, queue pairs, source ports, paths.
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
@@ -11,8 +12,9 @@ use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
 use crate::fault::Moment;
-use crate::mediator::{Connected, Mediator, Programmed};
+use crate::mediator::{Connected, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
+use crate::own::{Own, Site};
 use crate::path_sink::PathSink;
 
 /// One queue pair's path.
@@ -49,6 +51,9 @@ const INSIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Lowering<'a> {
     case: &'a Case,
+    replicate: u32,
+    /// Controllers of one's own.
+    own: Option<&'a Own>,
     draw: Draw,
     shapes: Vec<(Shape, f64)>,
     /// First bundle of each communicator of each pattern.
@@ -72,6 +77,8 @@ impl<'a> Lowering<'a> {
     pub fn new(case: &'a Case, replicate: u32) -> Self {
         let mut lowering = Self {
             case,
+            replicate,
+            own: case.own.as_ref(),
             draw: Draw::of(case.seed, case.routing.ecmp, replicate),
             shapes: Vec::new(),
             first_bundles: Vec::new(),
@@ -100,6 +107,11 @@ impl<'a> Lowering<'a> {
         lowering.connect();
         lowering.weigh();
         lowering
+    }
+
+    /// The same without controllers of one's own: for who asks before they are to run.
+    pub fn without_own(self) -> Self {
+        Self { own: None, ..self }
     }
 
     /// The shape of a pattern's communicators together, the cap on its bus bandwidth, and the first bundle of each
@@ -241,6 +253,20 @@ impl<'a> Lowering<'a> {
     fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
         Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
+            .with_own(self.own_site())
+    }
+
+    /// Controllers of one's own and where they stand; none where there is nothing to steer either.
+    fn own_site(&self) -> Option<(&'a Own, Site)> {
+        let own = self.own.filter(|_| !self.connections.is_empty())?;
+        let routing = &self.case.routing;
+        let site = Site {
+            fabric: Arc::clone(&self.case.fabric),
+            ecmp: ecmp_of(routing.balancer, self.draw.ecmp),
+            resilient: routing.resilient,
+            replicate: self.replicate,
+        };
+        Some((own, site))
     }
 
     /// The mediator of a run of this replicate, at time zero.
@@ -251,7 +277,9 @@ impl<'a> Lowering<'a> {
         let routing = RoutingCase { ecmp: self.draw.ecmp, ..self.case.routing };
         let connected = Connected { connections: &self.connections, numbers: &self.queue_pairs };
         let ground = (moments, self.case.impairments.as_slice());
-        Mediator::new(&self.case.fabric, &routing, connected, self.draw.draw, ground)
+        let own =
+            self.own_site().map_or_else(Vec::new, |(own, site)| own.make(&site, self.queue_pairs.len()));
+        Mediator::with(own, &self.case.fabric, &routing, connected, self.draw.draw, ground)
     }
 
     /// The path of every queue pair in the state that a view describes.

@@ -33,6 +33,7 @@ pub(crate) fn of(py: Python<'_>, error: &railtwin::Error, text: &str) -> PyErr {
                 keywords.set_item("hint", hint)
             })
         }
+        railtwin::Error::Controller { .. } => controller(py, &error.to_string(), ""),
         other => argument(py, &other.to_string(), ""),
     }
 }
@@ -72,6 +73,14 @@ pub(crate) fn file(py: Python<'_>, path: &std::path::Path, problem: &std::io::Er
 /// An argument that does not fit.
 pub(crate) fn argument(py: Python<'_>, message: &str, hint: &str) -> PyErr {
     make(py, "ArgumentError", message, |keywords| match hint {
+        "" => Ok(()),
+        hint => keywords.set_item("hint", hint),
+    })
+}
+
+/// A controller that does what none can.
+pub(crate) fn controller(py: Python<'_>, message: &str, hint: &str) -> PyErr {
+    make(py, "ControllerError", message, |keywords| match hint {
         "" => Ok(()),
         hint => keywords.set_item("hint", hint),
     })

@@ -5,6 +5,7 @@
 //!
 //! * [`scenario`]: a path, a text or a dictionary becomes a question.
 //! * [`calls`]: run, sweep, open, design, schema.
+//! * [`controllers`]: controllers that are Python objects; [`sight`]: what they can ask.
 //! * [`run`]: a run, its figures and its tables.
 //! * [`table`]: tables by the Arrow C data interface, without copying.
 //! * [`watch`]: long calls, off the interpreter, that hear Ctrl-C and tell how far they are.
@@ -14,11 +15,13 @@
 
 mod calls;
 mod command;
+mod controllers;
 mod convert;
 mod errors;
 mod run;
 mod scenario;
 mod shown;
+mod sight;
 mod table;
 mod watch;
 
@@ -31,6 +34,8 @@ mod native {
     use crate::command::run_command;
     #[pymodule_export]
     use crate::run::{Figure, Run};
+    #[pymodule_export]
+    use crate::sight::Fabric;
     #[pymodule_export]
     use crate::table::Table;
 

@@ -9,7 +9,7 @@ impl Scenario {
     /// All remarks on a resolved scenario; `specs` are those of its jobs.
     pub(crate) fn remarks(&self, case: &Case, specs: &[&JobSpec]) -> Vec<String> {
         let mut all = Vec::from_iter(self.unread());
-        all.extend(self.idle_control());
+        all.extend(self.idle_control(false));
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));
         for (job, spec) in case.work.jobs.iter().zip(specs) {
             all.extend(of_job(&job.name, &job.plan, spec));

@@ -36,7 +36,7 @@ pub fn packet_hops(resolved: &Resolved) -> Option<f64> {
     if resolved.scenario.engine != EngineName::Packet || case.work.jobs.is_empty() {
         return None;
     }
-    let lowering = Lowering::new(case, 0);
+    let lowering = Lowering::new(case, 0).without_own();
     let none = LinkMask::none(&case.fabric);
     let paths = lowering.paths(View { mask: &none, planned: &none });
     let packets = &case.packets.keys;

@@ -1,4 +1,5 @@
 //! What can go wrong between a scenario's text and its run folder.
+use railtwin_engine::own::Halt;
 use railtwin_scenario::ScenarioError;
 use railtwin_store::StoreError;
 
@@ -37,9 +38,25 @@ pub enum Error {
         /// What would be smaller.
         remedy: String,
     },
+    /// A controller of one's own that cannot go on.
+    #[error("{}: {}", of_replicate(.halt, *.replicate), .halt.why)]
+    Controller {
+        /// Which, and why.
+        halt: Halt,
+        /// The replicate in which it was; none where paths were asked for outside one.
+        replicate: Option<u32>,
+    },
     /// An argument that does not fit the rest.
     #[error("{0}")]
     Argument(String),
+}
+
+fn of_replicate(halt: &Halt, replicate: Option<u32>) -> String {
+    let name = &halt.controller;
+    replicate.map_or_else(
+        || format!("controller {name}"),
+        |replicate| format!("controller {name}, replicate {replicate}"),
+    )
 }
 
 impl From<railtwin_formats::FormatError> for Error {

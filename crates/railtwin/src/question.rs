@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use railtwin_engine::Case;
+use railtwin_engine::{Case, Own};
 use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
 use railtwin_store::input::{self, Kind};
 use sha2::{Digest, Sha256};
@@ -37,6 +37,39 @@ pub struct Resolved {
     pub case_hash: String,
     /// Threads that one run of the packet engine uses; no part of the case, the result does not depend on it.
     pub threads: u32,
+}
+
+impl Resolved {
+    /// The same with controllers of one's own. Their names are part of what names the run; what they do is not, so who
+    /// keeps runs must know which code made them.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where switches do not hash source ports under the case's balancer, and for a name that is
+    /// empty or there twice.
+    pub fn with_controllers(mut self, own: Own) -> Result<Self, Error> {
+        let balancer = self.case.routing.balancer;
+        if let Some(why) = Own::refused_by(balancer) {
+            return Err(Error::Argument(format!(
+                "controllers cannot steer under balancer {balancer}, where {why}; write one of ecmp, e-ecmp, \
+                 multipath-ecn, disjoint, c4p, te"
+            )));
+        }
+        let names = own.names();
+        if let Some((row, name)) =
+            names.iter().enumerate().find(|(row, name)| name.is_empty() || names[..*row].contains(name))
+        {
+            let what = if name.is_empty() { "has no name" } else { "has the name of another" };
+            return Err(Error::Argument(format!("controller {row} {what}: {name:?}")));
+        }
+        // Keys that only controllers read are read now.
+        let before = self.scenario.idle_control(false);
+        self.case.warnings.retain(|warning| Some(warning) != before.as_ref());
+        self.case.warnings.extend(self.scenario.idle_control(true));
+        self.case_text.push_str(&format!("# controllers {}\n", names.join(", ")));
+        self.case_hash = hex(&Sha256::digest(self.case_text.as_bytes()));
+        self.case.own = Some(own);
+        Ok(self)
+    }
 }
 
 impl Question {

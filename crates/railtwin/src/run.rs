@@ -3,6 +3,7 @@ use std::path::Path;
 
 use railtwin_engine::BundleTable;
 use railtwin_engine::lower::{FlowPath, Lowering};
+use railtwin_engine::own::guarded;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
 use railtwin_routing::LinkMask;
@@ -68,6 +69,9 @@ pub struct Unexpected {
 
 impl Run {
     /// Runs a resolved point. `progress` hears of each replicate that is done.
+    ///
+    /// # Panics
+    /// Where a controller of one's own cannot go on: [`Run::of_into`] tells of it.
     pub fn of(resolved: Resolved, progress: &(dyn Fn() + Sync)) -> Self {
         Self::of_into(resolved, None, progress).expect("without a folder nothing is written that could fail")
     }
@@ -75,8 +79,18 @@ impl Run {
     /// Runs a resolved point whose folder [`begin`] made: its `steps` can be read while the run goes on.
     ///
     /// # Errors
-    /// [`Error::Store`] when the steps cannot be written.
+    /// [`Error::Store`] when the steps cannot be written, [`Error::Controller`] where a controller of one's own cannot
+    /// go on.
     pub fn of_into(
+        resolved: Resolved,
+        folder: Option<&RunFolder>,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Self, Error> {
+        guarded(|| Self::worked_off(resolved, folder, progress))
+            .unwrap_or_else(|halt| Err(Error::Controller { halt, replicate: None }))
+    }
+
+    fn worked_off(
         resolved: Resolved,
         folder: Option<&RunFolder>,
         progress: &(dyn Fn() + Sync),
@@ -387,6 +401,9 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
     say("queue pairs per NIC port", routing.queue_pairs.to_string());
     say("hash", routing.hash.name().to_owned());
     say(headline::comparison::DRAWS, resolved.scenario.run.replicates.to_string());
+    if let Some(own) = &resolved.case.own {
+        say("controllers", own.names().join(", "));
+    }
     if let Some(assumed) = crate::assumed::fact(resolved) {
         say(crate::assumed::FACT, assumed);
     }

@@ -1,4 +1,5 @@
 //! All replicates of a case, and the one that stands for them.
+use railtwin_engine::own::guarded;
 use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_units::SimTime;
 use rayon::prelude::*;
@@ -52,7 +53,8 @@ pub type Handed<'a> = dyn FnMut(u32, &[Replicate]) -> Result<(), Error> + 'a;
 /// at a time. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// What `done` returns; no more replicates start then.
+/// What `done` returns; no more replicates start then. [`Error::Controller`] where one of one's own cannot go on: that of
+/// the first such replicate.
 pub fn simulate(
     case: &Case,
     engine: &dyn Engine,
@@ -60,24 +62,30 @@ pub fn simulate(
     progress: &(dyn Fn() + Sync),
     done: &mut Handed<'_>,
 ) -> Result<Simulation, Error> {
+    let log_of = |replicate: u32| {
+        let failed = |halt| Error::Controller { halt, replicate: Some(replicate) };
+        guarded(|| engine.run(case, replicate)).map_err(failed)
+    };
     if count == 1 {
-        let log = engine.run(case, 0);
+        let log = log_of(0)?;
         let replicates = vec![shorten(case, &log)];
         progress();
         done(0, &replicates)?;
         return Ok(Simulation { replicates, chosen: 0, log });
     }
     let run = |replicate: u32| {
-        let log = engine.run(case, replicate);
+        let log = log_of(replicate)?;
         let short = shorten(case, &log);
         progress();
-        short
+        Ok(short)
     };
     let mut replicates: Vec<Replicate> = Vec::with_capacity(count as usize);
     while (replicates.len() as u32) < count {
         let first = replicates.len() as u32;
-        let batch: Vec<Replicate> =
+        let batch: Vec<Result<Replicate, Error>> =
             (first..count.min(first + BATCH)).into_par_iter().map(run).panic_fuse().collect();
+        // The first error by number, whichever came first by the clock.
+        let batch = batch.into_iter().collect::<Result<Vec<Replicate>, Error>>()?;
         done(first, &batch)?;
         replicates.extend(batch);
     }
@@ -91,7 +99,7 @@ pub fn simulate(
     });
     let chosen = order.get((count as usize).saturating_sub(1) / 2).copied().unwrap_or(0);
     // Run again rather than kept: twenty logs of a large job would fill the memory.
-    let log = engine.run(case, chosen);
+    let log = log_of(chosen)?;
     Ok(Simulation { replicates, chosen, log })
 }
 

@@ -2,11 +2,17 @@
 //! delay of the loop changes when they hold.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use std::path::Path;
+use std::sync::Arc;
 
 use railtwin::engines::engine;
 use railtwin::{Question, Resolved, Run};
+use railtwin_control::controller::{Action, Controller, Decision, Event};
+use railtwin_control::te::Change;
+use railtwin_engine::own::{Own, QueuePair, Site, Ways};
 use railtwin_engine::{ActionRow, RunLog};
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_records::ColumnData;
+use railtwin_routing::{Prefixes, TableEntry};
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 
@@ -150,4 +156,147 @@ fn keys_of_controllers_that_nobody_goes_by_are_told() {
     let warnings = resolved(&text, EngineName::Flow).case.warnings;
     let told = "control.lost_writes changes nothing under balancer c4p";
     assert!(warnings.iter().any(|warning| warning == told), "{warnings:?}");
+}
+
+/// Every queue pair by the first source port that leads over one spine: other ones when groups of links change.
+#[derive(Debug)]
+struct OneSpine {
+    ways: Ways,
+    spine: Option<DeviceId>,
+    fabric: Arc<Fabric>,
+    open: Vec<(QueuePair, u16)>,
+    stale: bool,
+}
+
+impl Controller for OneSpine {
+    fn name(&self) -> &'static str {
+        "one-spine"
+    }
+
+    fn on_event(&mut self, _now: SimTime, event: &Event<'_>) {
+        match event {
+            Event::Opened(all) => {
+                self.open.extend(all.iter().flat_map(QueuePair::of).map(|one| (one, 0xC000)));
+                self.stale = true;
+            }
+            Event::Link(report) => self.stale |= self.ways.hear(report),
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let mut links = Vec::new();
+        for (one, port) in &mut self.open {
+            let leads = |port: &u16| {
+                links.clear();
+                self.ways.route(one, *port, &mut links)
+                    && links.get(1).is_some_and(|&up| Some(self.fabric.target(up)) == self.spine)
+            };
+            let found = (0xC000..0xC400).find(leads);
+            if let Some(source_port) = found.filter(|found| found != port || now == SimTime::ZERO) {
+                *port = source_port;
+                let action = Action::Path { queue_pair: one.row, source_port: Some(source_port) };
+                decisions.push(Decision { action, reason: "over-one-spine" });
+            }
+        }
+    }
+}
+
+fn own(make: impl Fn(&Site) -> Box<dyn Controller> + Send + Sync + 'static) -> Own {
+    Own::new(&["one-spine"], move |site| vec![make(site)])
+}
+
+fn one_spine(site: &Site) -> Box<dyn Controller> {
+    let (fabric, ways) = (Arc::clone(&site.fabric), Ways::new(site));
+    Box::new(OneSpine { ways, spine: fabric.switch_named("spine-1"), fabric, open: Vec::new(), stale: false })
+}
+
+#[test]
+fn a_controller_of_ones_own_decides_alike_under_both_engines() {
+    let text = scene("", "report = \"4 us\"\nprogramming = \"6 us\"");
+    let log = |name, threads| {
+        let resolved = resolved(&text, name).with_controllers(own(one_spine)).unwrap();
+        engine(name, threads).run(&resolved.case, 0)
+    };
+    let (flows, packets) = (log(EngineName::Flow, 1), log(EngineName::Packet, 1));
+    assert_eq!(packets, log(EngineName::Packet, 2));
+    let both = flows.end.min(packets.end);
+    assert_eq!(until(&flows, both), until(&packets, both));
+    assert!(
+        flows
+            .actions
+            .iter()
+            .all(|action| action.controller == "one-spine" && action.reason == "over-one-spine")
+    );
+    assert!(late(&flows).next().is_some(), "groups shrank, so ports lead elsewhere");
+    for action in late(&flows) {
+        assert_eq!(action.effective, action.decided + SimTime::from_ns(6_000), "{action:?}");
+    }
+    // Without it the log is another: it is heard under a balancer that hashes.
+    assert_ne!(flows.link_bytes, log_of(&text, EngineName::Flow, 1).link_bytes);
+}
+
+#[test]
+fn a_run_of_ones_own_controllers_has_a_name_of_its_own_and_says_theirs() {
+    let text = scene("", "report = \"4 us\"");
+    let plain = resolved(&text, EngineName::Flow);
+    assert!(plain.case.warnings.iter().any(|warning| warning.starts_with("control.report changes nothing")));
+    let with_it = plain.clone().with_controllers(own(one_spine)).unwrap();
+    assert!(with_it.case.warnings.iter().all(|warning| !warning.contains("control.report")));
+    assert_ne!(railtwin::run::id_of(&plain), railtwin::run::id_of(&with_it));
+    let run = Run::of_into(with_it, None, &|| ()).unwrap();
+    assert_eq!(run.info.facts["controllers"], "one-spine");
+    let spray = resolved(&scene("balancer = \"spray\"", ""), EngineName::Flow);
+    let refused = spray.with_controllers(own(one_spine)).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("controllers cannot steer under balancer spray, where switches"),
+        "{refused}"
+    );
+}
+
+/// Asks for one thing at the start, and to be asked again at a time.
+#[derive(Debug)]
+struct Asks(Action, SimTime);
+
+impl Controller for Asks {
+    fn name(&self) -> &'static str {
+        "asks"
+    }
+    fn on_event(&mut self, _now: SimTime, _event: &Event<'_>) {}
+    fn decide(&mut self, _now: SimTime, decisions: &mut Vec<Decision>) {
+        decisions.push(Decision { action: self.0, reason: "asked" });
+    }
+    fn next_time(&self) -> SimTime {
+        self.1
+    }
+}
+
+#[test]
+fn what_cannot_be_done_ends_the_run_with_a_reason_and_no_panic() {
+    let told = |action: Action, next: SimTime| {
+        let resolved = resolved(&scene("", ""), EngineName::Flow);
+        let asks =
+            Own::new(&["asks"], move |_: &Site| vec![Box::new(Asks(action, next)) as Box<dyn Controller>]);
+        Run::of_into(resolved.with_controllers(asks).unwrap(), None, &|| ())
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    let path = |queue_pair, source_port| Action::Path { queue_pair, source_port };
+    let never = SimTime::NEVER;
+    assert!(told(path(99_999, None), never).contains("no queue pair 99999: "));
+    assert!(told(path(0, Some(80)), never).contains("source port 80 is none of RoCE v2's"));
+    assert!(told(path(0, None), SimTime::ZERO).contains("which is not later"));
+    assert!(told(Action::Restart(railtwin_control::paths::JobId(0)), never).contains("restart is no action"));
+    let fabric = resolved(&scene("", ""), EngineName::Flow).case.fabric;
+    let nic = fabric.nic(railtwin_fabric::HostId(0), 0);
+    let access = fabric.access_link(nic, 0).unwrap();
+    let prefix = Prefixes::by_leaf_set(&fabric).prefix_of(nic).unwrap();
+    let add = |ingress, next| Action::Entry(Change::Add(TableEntry { ingress, prefix, next }));
+    assert!(told(add(access, LinkId(1 << 30)), never).contains("there is no link 1073741824"));
+    assert!(told(add(access.reverse(), access), never).contains("leads from no NIC into a leaf"));
+    assert!(told(add(access, access), never).contains("where the entry stands"));
 }

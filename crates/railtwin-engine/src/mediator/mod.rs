@@ -78,9 +78,22 @@ impl<'a> Mediator<'a> {
         routing: &RoutingCase,
         connected: Connected<'_>,
         draw: u64,
+        ground: (&'a [Moment], &'a [Impairment]),
+    ) -> Self {
+        Self::with(Vec::new(), fabric, routing, connected, draw, ground)
+    }
+
+    /// The same with controllers of one's own behind those of the balancer.
+    pub fn with(
+        own: Vec<Box<dyn Controller + 'a>>,
+        fabric: &'a Fabric,
+        routing: &RoutingCase,
+        connected: Connected<'_>,
+        draw: u64,
         (moments, impairments): (&'a [Moment], &'a [Impairment]),
     ) -> Self {
-        let controllers = settled::controllers(fabric, routing, connected, draw);
+        let mut controllers = settled::controllers(fabric, routing, connected, draw);
+        controllers.extend(own);
         let control = &routing.control;
         let steered = if controllers.is_empty() { 0 } else { connected.numbers.len() };
         let mut mediator = Self {

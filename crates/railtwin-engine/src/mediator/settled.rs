@@ -61,9 +61,10 @@ pub(super) fn controllers<'a>(
 }
 
 /// What hosts and leaves hold after everybody heard that the links of `planned` are dead, from the start: as of plans
-/// that are made once and take effect.
-pub fn settled(
-    fabric: &Fabric,
+/// that are made once and take effect. `own` are controllers of one's own.
+pub fn settled<'a>(
+    own: Vec<Box<dyn Controller + 'a>>,
+    fabric: &'a Fabric,
     routing: &RoutingCase,
     connected: Connected<'_>,
     draw: u64,
@@ -72,5 +73,5 @@ pub fn settled(
     let at = SimTime::ZERO;
     let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
     let moments: Vec<Moment> = told.collect();
-    Mediator::new(fabric, routing, connected, draw, (&moments, &[])).into_state().1
+    Mediator::with(own, fabric, routing, connected, draw, (&moments, &[])).into_state().1
 }

@@ -38,16 +38,18 @@ pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
 
 impl Scenario {
     /// A warning that names every key about controllers that is not its default and that no controller of the balancer
-    /// goes by; none where there is no such key.
-    pub(crate) fn idle_control(&self) -> Option<String> {
+    /// goes by, nor where there are controllers of one's `own` one of those; none where there is no such key.
+    pub fn idle_control(&self, own: bool) -> Option<String> {
         let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
         let decides = balancer.has_controller();
-        let (writes, surveys) = (balancer == Balancer::Te, control.probes.is_some());
+        // Whether one of one's own writes entries nobody knows before it does.
+        let (told, writes) = (decides || own, own || balancer == Balancer::Te);
+        let surveys = control.probes.is_some();
         let keys = [
-            ("control.report", !decides && control.report != usual.report),
-            ("control.programming", !decides && control.programming != usual.programming),
+            ("control.report", !told && control.report != usual.report),
+            ("control.programming", !told && control.programming != usual.programming),
             ("control.entries", !writes && control.entries != usual.entries),
-            ("control.zones", !writes && control.zones != usual.zones),
+            ("control.zones", balancer != Balancer::Te && control.zones != usual.zones),
             ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance),
             ("control.probes", balancer != Balancer::C4p && surveys),
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),

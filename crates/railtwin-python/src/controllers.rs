@@ -1,0 +1,371 @@
+//! Controllers that are Python objects: events as the classes of `railtwin.control`, actions back.
+//!
+//! Each replicate has objects of its own, and holds the interpreter only while it asks them. What they raise ends the
+//! run and is raised again by the call, with their own traceback; of several replicates it is the first's.
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
+use railtwin::Resolved;
+use railtwin_control::controller::{Action, Controller, Decision, Event};
+use railtwin_control::te::{Change, LinkReport, Subject};
+use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
+use railtwin_fabric::LinkId;
+use railtwin_routing::{PrefixId, TableEntry};
+use railtwin_store::printable;
+use railtwin_units::SimTime;
+
+use crate::errors;
+use crate::scenario::Placed;
+use crate::sight::{Ears, Fabric};
+
+/// Longest name of a controller or reason of a decision, in characters: they are words in a table.
+const WORD_MAX: usize = 64;
+/// Different words of one process; each is kept for as long as it lives.
+const WORDS_MAX: usize = 4_096;
+/// How a controller comes into a call.
+const HAND_OVER: &str = "hand over its class, or a function that is given the fabric and makes one: every replicate \
+                         gets its own";
+
+/// A word that lives as long as the process; none where there are too many.
+fn word(text: &str) -> Option<&'static str> {
+    static WORDS: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = words.get(text) {
+        return Some(known);
+    }
+    if words.len() >= WORDS_MAX {
+        return None;
+    }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    words.insert(kept);
+    Some(kept)
+}
+
+/// A name or a reason.
+fn word_of(py: Python<'_>, what: &str, text: &str) -> PyResult<&'static str> {
+    let count = text.chars().count();
+    if count == 0 || count > WORD_MAX || printable(text) != text {
+        let message = format!("{what} is {text:?}");
+        return Err(errors::controller(py, &message, &format!("write 1 to {WORD_MAX} printable characters")));
+    }
+    let many = || {
+        let message = format!("{what} is {text:?}, one of more than {WORDS_MAX} different ones");
+        errors::controller(py, &message, "a reason is a word that many decisions share")
+    };
+    word(text).ok_or_else(many)
+}
+
+/// What makes a controller, and its name.
+#[derive(Debug)]
+struct Factory {
+    name: &'static str,
+    make: Py<PyAny>,
+}
+
+/// What was raised first in each replicate.
+type Raised = Arc<Mutex<BTreeMap<u32, PyErr>>>;
+
+/// The controllers of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Controllers {
+    factories: Arc<Vec<Factory>>,
+    raised: Raised,
+}
+
+impl Controllers {
+    /// A sequence of classes or functions that make controllers.
+    pub(crate) fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = given.py();
+        let mut factories = Vec::new();
+        let items = given.try_iter().map_err(|_| {
+            errors::argument(py, "controllers is no list", "write controllers=[Mine], with the class in it")
+        })?;
+        for item in items {
+            let item = item?;
+            let is_object = !item.is_instance_of::<PyType>() && item.hasattr("on_event")?;
+            if is_object || !item.is_callable() {
+                let message = format!("{} is no class of controllers", item.repr()?);
+                return Err(errors::argument(py, &message, HAND_OVER));
+            }
+            let name = word_of(py, "the name of a controller", &name_of(&item)?)?;
+            factories.push(Factory { name, make: item.unbind() });
+        }
+        Ok(Self { factories: Arc::new(factories), raised: Raised::default() })
+    }
+
+    /// Puts them beside those of a case, if there are any.
+    pub(crate) fn beside(&self, resolved: Resolved) -> Result<Resolved, Placed> {
+        if self.factories.is_empty() {
+            return Ok(resolved);
+        }
+        let names: Vec<&str> = self.factories.iter().map(|factory| factory.name).collect();
+        let all = self.clone();
+        let make = move |site: &Site| {
+            let one = |factory| Box::new(Mine::new(factory, &all.raised, site)) as Box<dyn Controller>;
+            all.factories.iter().map(one).collect()
+        };
+        Ok(resolved.with_controllers(Own::new(&names, make))?)
+    }
+
+    /// What a controller raised, where that is the error.
+    pub(crate) fn raised(&self, error: &railtwin::Error) -> Option<PyErr> {
+        let railtwin::Error::Controller { replicate, .. } = error else { return None };
+        let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        match replicate {
+            Some(replicate) => raised.remove(replicate),
+            None => raised.pop_first().map(|(_, error)| error),
+        }
+    }
+}
+
+/// The attribute `name`, else how a class or function is called; that of what a partial calls.
+fn name_of(factory: &Bound<'_, PyAny>) -> PyResult<String> {
+    for attribute in ["name", "__name__"] {
+        if let Some(Ok(name)) = factory.getattr_opt(attribute)?.map(|name| name.extract::<String>())
+            && name != "<lambda>"
+        {
+            return Ok(name);
+        }
+    }
+    match factory.getattr_opt("func")? {
+        Some(inner) => name_of(&inner),
+        None => {
+            let message = format!("{} has no name", factory.repr()?);
+            Err(errors::argument(factory.py(), &message, "give it an attribute `name`, or write a def"))
+        }
+    }
+}
+
+/// One controller of one replicate.
+#[derive(Debug)]
+struct Mine {
+    name: &'static str,
+    replicate: u32,
+    raised: Raised,
+    controller: Py<PyAny>,
+    ears: Ears,
+    site: Site,
+    bounds: Bounds,
+    opened: usize,
+    /// What leaves hold by its writes, by ingress and prefix.
+    told: BTreeMap<(u32, u32), LinkId>,
+    next: SimTime,
+}
+
+impl Mine {
+    fn new(factory: &Factory, raised: &Raised, site: &Site) -> Self {
+        let fabric = Fabric::new(site);
+        let ears = fabric.ears();
+        let asked = Python::attach(|py| {
+            let made = factory.make.bind(py).call1((Py::new(py, fabric)?,))?;
+            for method in ["on_event", "actions"] {
+                if !made.getattr_opt(method)?.is_some_and(|method| method.is_callable()) {
+                    let message = format!("{} has no method `{method}`", made.repr()?);
+                    return Err(errors::controller(py, &message, "a controller has on_event and actions"));
+                }
+            }
+            Ok(made.unbind())
+        });
+        let controller = give_up(asked, factory.name, site.replicate, raised, SimTime::ZERO);
+        Self {
+            name: factory.name,
+            replicate: site.replicate,
+            raised: Arc::clone(raised),
+            controller,
+            ears,
+            bounds: Bounds::new(&site.fabric, 0),
+            site: site.clone(),
+            opened: 0,
+            told: BTreeMap::new(),
+            next: SimTime::NEVER,
+        }
+    }
+
+    fn heard<T>(&self, asked: PyResult<T>, now: SimTime) -> T {
+        give_up(asked, self.name, self.replicate, &self.raised, now)
+    }
+
+    /// The decision that an action of Python says.
+    fn decision(&self, action: &Bound<'_, PyAny>, classes: &Classes<'_>) -> PyResult<Decision> {
+        let py = action.py();
+        let text = |name| action.getattr(name)?.extract::<String>();
+        let decided = if action.is_instance(&classes.path)? {
+            let queue_pair = action.getattr(intern!(py, "queue_pair"))?.extract()?;
+            let source_port = action.getattr(intern!(py, "source_port"))?.extract()?;
+            Action::Path { queue_pair, source_port }
+        } else if action.is_instance(&classes.entry)? {
+            let (ingress, prefix) =
+                (action.getattr("ingress")?.extract()?, action.getattr("prefix")?.extract()?);
+            let next: Option<u32> = action.getattr("next")?.extract()?;
+            let was = self.told.get(&(ingress, prefix)).copied();
+            let entry = |next| TableEntry { ingress: LinkId(ingress), prefix: PrefixId(prefix), next };
+            Action::Entry(match (next.map(LinkId), was) {
+                (Some(next), Some(was)) => Change::Replace { entry: entry(next), was },
+                (Some(next), None) => Change::Add(entry(next)),
+                (None, Some(was)) => Change::Remove(entry(was)),
+                (None, None) => {
+                    let message = format!("{} takes out an entry that it did not write", action.repr()?);
+                    return Err(errors::controller(py, &message, "write it first"));
+                }
+            })
+        } else {
+            let message = format!("{} is no action", action.repr()?);
+            return Err(errors::controller(py, &message, "yield Path or Entry of railtwin.control"));
+        };
+        let refused = |why: String| errors::controller(py, &why, "");
+        self.bounds.check(&decided).map_err(refused)?;
+        let reason = word_of(py, "the reason of an action", &text("reason")?)?;
+        Ok(Decision { action: decided, reason })
+    }
+
+    fn decisions(&self, py: Python<'_>, now: SimTime, decisions: &mut Vec<Decision>) -> PyResult<()> {
+        let given = self.controller.bind(py).call_method1(intern!(py, "actions"), (now.seconds(),))?;
+        if given.is_none() {
+            let hint = "return a list, or yield; `return ()` is no action";
+            return Err(errors::controller(py, "actions() gave None", hint));
+        }
+        let classes = Classes::of(py)?;
+        let items = given.try_iter()?;
+        for action in items.clone() {
+            let action = action?;
+            match self.decision(&action, &classes) {
+                Ok(decision) => decisions.push(decision),
+                // Raised where the controller yields: the traceback has its line.
+                Err(error) if items.hasattr("throw")? => {
+                    let swallowed = items.call_method1("throw", (error.value(py),));
+                    return Err(swallowed.err().unwrap_or(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// When the controller asks to be asked again, if it has a way to say so.
+    fn asked_again(&self, py: Python<'_>, now: SimTime) -> PyResult<SimTime> {
+        let Some(method) = self.controller.bind(py).getattr_opt(intern!(py, "next_time"))? else {
+            return Ok(SimTime::NEVER);
+        };
+        let Some(seconds) = method.call0()?.extract::<Option<f64>>()? else { return Ok(SimTime::NEVER) };
+        // Seconds as a float are whole picoseconds up to two hours, and beyond that near them.
+        let ps = (seconds * 1e12).round();
+        if ps > now.ps() as f64 && ps < SimTime::NEVER.ps() as f64 {
+            return Ok(SimTime::from_ps(ps as u64));
+        }
+        let message = format!("next_time() gave {seconds} at {} s", now.seconds());
+        Err(errors::controller(py, &message, "give a later time in seconds, or None"))
+    }
+
+    fn tell(&mut self, py: Python<'_>, now: SimTime, event: &Event<'_>) -> PyResult<()> {
+        let module = py.import(intern!(py, "railtwin.control"))?;
+        let controller = self.controller.bind(py);
+        let say = |class: &str, fields: Bound<'_, PyTuple>| {
+            let event = module.getattr(class)?.call1(fields)?;
+            controller.call_method1(intern!(py, "on_event"), (now.seconds(), event)).map(drop)
+        };
+        match *event {
+            Event::Link(LinkReport { subject, up, .. }) => {
+                let links = match subject {
+                    Subject::Link(link) => vec![link],
+                    Subject::Cable(cable) => vec![cable.forward(), cable.backward()],
+                };
+                let class = if up { "LinkUp" } else { "LinkDown" };
+                links.into_iter().try_for_each(|link| say(class, (link.0,).into_pyobject(py)?))
+            }
+            Event::Opened(openings) => {
+                let class = module.getattr("QueuePair")?;
+                let made = |one: QueuePair| {
+                    let QueuePair { row, number, port, ports, job, source, target, bytes } = one;
+                    class.call1((row, number, port, ports, job, source.0, target.0, bytes))
+                };
+                let all = openings.iter().flat_map(QueuePair::of).map(made).collect::<PyResult<Vec<_>>>()?;
+                say("Opened", (PyTuple::new(py, all)?,).into_pyobject(py)?)
+            }
+            Event::Closed(job) => say("Closed", (job.0,).into_pyobject(py)?),
+            Event::Written { change, error } => {
+                let TableEntry { ingress, prefix, next } = change.entry();
+                let next = (!matches!(change, Change::Remove(_))).then_some(next.0);
+                let entry = module.getattr("Entry")?.call1((ingress.0, prefix.0, next))?;
+                let why = error.map(|error| PyString::new(py, &error.to_string()));
+                say("Written", (entry, why).into_pyobject(py)?)
+            }
+            // Of hosts nobody is told yet who steers queue pairs.
+            Event::Probed(_)
+            | Event::Found(_)
+            | Event::Confirmed(_)
+            | Event::Cleared(_)
+            | Event::Repaired(_) => Ok(()),
+        }
+    }
+}
+
+/// The classes of actions.
+struct Classes<'py> {
+    path: Bound<'py, PyAny>,
+    entry: Bound<'py, PyAny>,
+}
+
+impl<'py> Classes<'py> {
+    fn of(py: Python<'py>) -> PyResult<Self> {
+        let module = py.import(intern!(py, "railtwin.control"))?;
+        Ok(Self { path: module.getattr("Path")?, entry: module.getattr("Entry")? })
+    }
+}
+
+/// What Python gave; where it raised, that is kept for the caller and the run ends.
+fn give_up<T>(asked: PyResult<T>, name: &str, replicate: u32, raised: &Raised, now: SimTime) -> T {
+    let error = match asked {
+        Ok(given) => return given,
+        Err(error) => error,
+    };
+    let why = Python::attach(|py| {
+        let note = format!("in controller {name} at {} s, replicate {replicate}", now.seconds());
+        // A note is a help: what cannot take one is raised without.
+        let _ = error.value(py).call_method1("add_note", (note,));
+        error.to_string()
+    });
+    raised.lock().unwrap_or_else(PoisonError::into_inner).entry(replicate).or_insert(error);
+    halt(name, why)
+}
+
+impl Controller for Mine {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn on_event(&mut self, now: SimTime, event: &Event<'_>) {
+        match event {
+            Event::Link(report) => self.ears.hear(report),
+            Event::Opened(openings) => {
+                let ends = openings.iter().map(|one| one.first as usize + one.numbers.len());
+                self.opened = ends.fold(self.opened, usize::max);
+                self.bounds = Bounds::new(&self.site.fabric, self.opened);
+            }
+            Event::Written { change, error: None } => {
+                let TableEntry { ingress, prefix, next } = change.entry();
+                match change {
+                    Change::Remove(_) => self.told.remove(&(ingress.0, prefix.0)),
+                    Change::Add(_) | Change::Replace { .. } => self.told.insert((ingress.0, prefix.0), next),
+                };
+            }
+            _ => {}
+        }
+        let heard = Python::attach(|py| self.tell(py, now, event));
+        self.heard(heard, now);
+    }
+
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        let asked = Python::attach(|py| {
+            self.decisions(py, now, decisions)?;
+            self.asked_again(py, now)
+        });
+        self.next = self.heard(asked, now);
+    }
+
+    fn next_time(&self) -> SimTime {
+        self.next
+    }
+}

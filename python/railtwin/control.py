@@ -1,0 +1,173 @@
+# What a controller of one's own is told, and what it says.
+"""Write a controller: events in, actions out.
+
+A controller is any object with `on_event` and `actions`. `railtwin.run` is given its class, or a function
+that makes one, and every replicate gets its own; it steers under both engines.
+
+>>> import railtwin as rt
+>>> from railtwin.control import Opened, Path
+>>> class OnePort:
+...     def __init__(self, fabric):
+...         self.open = []
+...     def on_event(self, now, event):
+...         if isinstance(event, Opened):
+...             self.open += event.queue_pairs
+...     def actions(self, now):
+...         while self.open:
+...             yield Path(self.open.pop().row, 50_000, "same")
+>>> run = rt.run({
+...     "schema": 1,
+...     "name": "one-port",
+...     "fabric": {"preset": "fat-tree", "k": 4},
+...     "job": [{"gpus": 4, "collective": {"kind": "all-to-all", "bytes": "1 MB"}}],
+... }, controllers=[OnePort])
+>>> set(run.table("flows").to_dict()["source_port"])
+{50000}
+
+Times are seconds since the start of the run, links and devices numbers from 0, and a link is one direction
+of a cable.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from railtwin._native import Fabric
+
+__all__ = [
+    "SOURCE_PORTS",
+    "Action",
+    "Closed",
+    "Controller",
+    "Entry",
+    "Event",
+    "Fabric",
+    "LinkDown",
+    "LinkUp",
+    "Opened",
+    "Path",
+    "QueuePair",
+    "Written",
+]
+
+SOURCE_PORTS = range(0xC000, 0x10000)
+"""UDP source ports of RoCE v2: a path's `source_port` is one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePair:
+    """A queue pair as it was opened."""
+
+    row: int
+    """Its row among all that were ever opened: what `Path` names."""
+    number: int
+    """Its number at the target, which switches may hash."""
+    port: int
+    """The port of the source NIC that it leaves by while that leads anywhere."""
+    ports: int
+    """Ports of the source NIC towards the fabric."""
+    job: int
+    """Row of its job, from 0."""
+    source: int
+    """The NIC that sends, a device."""
+    target: int
+    """The NIC that receives, a device."""
+    bytes: float
+    """Bytes that a step of the job sends over it, where all queue pairs of its connection send alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Jobs opened queue pairs. Those of the whole run are opened at its start."""
+
+    queue_pairs: tuple[QueuePair, ...]
+    """They, by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A job is gone, with all its queue pairs."""
+
+    job: int
+    """Row of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown:
+    """A link is dead: switches route around it, and `[control] report` has passed since."""
+
+    link: int
+    """The link."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    """A link carries again."""
+
+    link: int
+    """The link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A queue pair sends by another source port.
+
+    It holds `[control] programming` later; what is said at the start holds from the start.
+    """
+
+    queue_pair: int
+    """Row of the queue pair."""
+    source_port: int | None
+    """One of `SOURCE_PORTS`; None gives the choice back to the host."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A leaf sends what enters by a link, and is for a prefix, out by another link, whatever it hashes to."""
+
+    ingress: int
+    """The link by which packets enter, from a NIC into the leaf."""
+    prefix: int
+    """The prefix of the target: `Fabric.prefix`."""
+    next: int | None
+    """The link by which they leave; None takes the entry out."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of an `Entry`."""
+
+    entry: Entry
+    """The entry."""
+    error: str | None
+    """Why the leaf does not hold it; None where it does."""
+
+
+Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Written
+"""What a controller is told. More kinds may come: pass over what you do not know."""
+
+Action: TypeAlias = Path | Entry
+"""What a controller wants done."""
+
+
+class Controller(Protocol):
+    """Whoever decides.
+
+    What it decides may follow from what it was told and from nothing else: a replicate is played more than
+    once, and must come out alike. `next_time(self) -> float | None`, if it is there, is asked after `actions`
+    for when to be asked again though nothing happens.
+    """
+
+    def on_event(self, now: float, event: Event) -> None:
+        """Take in what happened, `now` seconds after the start."""
+
+    def actions(self, now: float) -> Iterable[Action]:
+        """Return or yield what shall be done, once all events of `now` are told."""
+
+
+Factory: TypeAlias = Callable[[Fabric], Controller]
+"""A class of controllers, or what else makes one from the fabric as it sees it."""
