@@ -32,6 +32,16 @@ pub fn u8_column(values: &[u8]) -> Value {
     json!({ "type": "u8", "data": STANDARD.encode(values) })
 }
 
+/// Lists of different lengths, of rows of links: `start` has one entry more than there are lists.
+pub fn lists<'a>(all: impl Iterator<Item = &'a [u32]>) -> Value {
+    let (mut start, mut links) = (vec![0], Vec::new());
+    for list in all {
+        links.extend_from_slice(list);
+        start.push(links.len() as u32);
+    }
+    json!({ "start": u32_column(&start), "links": u32_column(&links) })
+}
+
 impl PageTable {
     /// An empty table of `rows` rows.
     pub fn new(rows: usize) -> Self {

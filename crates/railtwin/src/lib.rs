@@ -41,6 +41,7 @@ pub mod bandwidth;
 pub mod busbw;
 pub mod calibrate;
 pub mod columns;
+pub mod control_page;
 pub mod diagnose;
 pub mod diagnosis_page;
 pub mod engines;

@@ -7,7 +7,7 @@ use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId, NONE};
 use railtwin_units::{SimTime, stream};
 use serde_json::{Value, json};
 
-use crate::columns::{PageTable, u32_column};
+use crate::columns::{PageTable, lists};
 use crate::moves::{Epoch, Move, Moves};
 
 /// Flows that a page lists at most; about 100 bytes each.
@@ -182,17 +182,18 @@ impl<'a> Paths<'a> {
         after.max().unwrap_or(at)
     }
 
-    /// Lists of different lengths: `start` has one entry more than there are lists. Each row once in a list, as
-    /// packets may be spread over parallel cables, which share one.
-    fn ragged<'b>(&self, lists: impl Iterator<Item = &'b [LinkId]>) -> Value {
-        let (mut start, mut rows) = (vec![0], Vec::new());
+    /// Lists of different lengths. Each row once in a list, as packets may be spread over parallel cables, which share
+    /// one.
+    fn ragged<'b>(&self, all: impl Iterator<Item = &'b [LinkId]>) -> Value {
         let mut seen = BTreeSet::new();
-        for list in lists {
-            seen.clear();
-            rows.extend(list.iter().map(|link| self.link_rows[link.index()]).filter(|&row| seen.insert(row)));
-            start.push(rows.len() as u32);
-        }
-        json!({ "start": u32_column(&start), "links": u32_column(&rows) })
+        let rows: Vec<Vec<u32>> = all
+            .map(|list| {
+                seen.clear();
+                let rows = list.iter().map(|link| self.link_rows[link.index()]);
+                rows.filter(|&row| seen.insert(row)).collect()
+            })
+            .collect();
+        lists(rows.iter().map(Vec::as_slice))
     }
 }
 

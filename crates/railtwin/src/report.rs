@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::balance::by_tier;
 use crate::columns::PageTable;
+use crate::control_page::control;
 use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
@@ -100,6 +101,9 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     payload["flows"] = paths.flows();
     if let Some(moves) = paths.moves() {
         payload["moves"] = moves;
+    }
+    if let Some(told) = control(case, log, simulation.chosen, &link_rows) {
+        payload["control"] = told;
     }
     if let Some(throughput) = input.throughput.and_then(|table| progress::throughput(table, &jobs)) {
         payload["throughput"] = throughput;

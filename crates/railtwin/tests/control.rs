@@ -17,7 +17,7 @@ use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 
 /// Eight hosts behind four leaves, one of whose spines is down for a while.
-fn scene(routing: &str, control: &str) -> String {
+pub(crate) fn scene(routing: &str, control: &str) -> String {
     format!(
         "schema = 1\nname = \"loop\"\nseed = 7\n[fabric]\npreset = \"leaf-spine\"\nleaves = 4\n\
          hosts_per_leaf = 2\nuplinks = 4\nparallel = 1\nrails_per_leaf = 1\nchip = \"51200 Gbps\"\n\
@@ -32,7 +32,7 @@ fn scene(routing: &str, control: &str) -> String {
     )
 }
 
-fn resolved(text: &str, engine: EngineName) -> Resolved {
+pub(crate) fn resolved(text: &str, engine: EngineName) -> Resolved {
     let question = Question::of_text("loop.toml", text, Path::new(".")).with_engine(Some(engine));
     let points = question.points().unwrap_or_else(|error| panic!("{error}\n{text}"));
     question.resolve(&points[0].scenario).unwrap_or_else(|error| panic!("{error}\n{text}"))

@@ -3,6 +3,7 @@
 mod bandwidth;
 mod calibrate;
 mod control;
+mod control_page;
 mod declared;
 mod determinism;
 mod diagnose;

@@ -14,18 +14,18 @@ fn bytes(column: &Value) -> Vec<u8> {
     STANDARD.decode(column["data"].as_str().unwrap()).unwrap()
 }
 
-fn u32s(column: &Value) -> Vec<u32> {
+pub(crate) fn u32s(column: &Value) -> Vec<u32> {
     assert!(column["type"] == "u32" || column["type"] == "str", "{column}");
     bytes(column).chunks_exact(4).map(|four| u32::from_le_bytes(four.try_into().unwrap())).collect()
 }
 
-fn f64s(column: &Value) -> Vec<f64> {
+pub(crate) fn f64s(column: &Value) -> Vec<f64> {
     assert_eq!(column["type"], "f64");
     bytes(column).chunks_exact(8).map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect()
 }
 
 /// Lists of link rows.
-fn lists(ragged: &Value) -> Vec<Vec<u32>> {
+pub(crate) fn lists(ragged: &Value) -> Vec<Vec<u32>> {
     let (start, links) = (u32s(&ragged["start"]), u32s(&ragged["links"]));
     start.windows(2).map(|pair| links[pair[0] as usize..pair[1] as usize].to_vec()).collect()
 }

@@ -16,6 +16,7 @@ import {
   type SeedResult,
   type Timeline,
 } from "./payload";
+import { decodeControl } from "./control_decode";
 import { decodeDiagnosis } from "./diagnosis";
 import { decodeOperations, decodePackets } from "./packets";
 import {
@@ -117,6 +118,9 @@ function decodeRun(value: unknown, at: string): Run {
     balance: run["balance"] === undefined ? [] : list(run, "balance", at, decodeBalance),
     operations: section("operations", decodeOperations),
     packets: section("packets", (packets, place) => decodePackets(packets, links.rows, place)),
+    control: section("control", (control, place) =>
+      decodeControl(control, devices.rows, links.rows, place),
+    ),
     diagnosis: section("diagnosis", decodeDiagnosis),
   };
 }

@@ -1,7 +1,9 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
+import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
 
+export * from "./control";
 export * from "./findings";
 
 /** Version of the payload that this page reads; another number is refused with a clear error. */
@@ -76,6 +78,7 @@ export interface WireRun {
   balance?: TierBalance[];
   operations?: WireTable;
   packets?: WirePackets;
+  control?: WireControl;
   diagnosis?: WireDiagnosis;
 }
 export interface WirePackets {
@@ -412,6 +415,7 @@ export interface Run {
   balance: TierBalance[];
   operations: Operations | null;
   packets: Packets | null;
+  control: Control | null;
   diagnosis: Diagnosis | null;
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */

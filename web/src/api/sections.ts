@@ -12,7 +12,7 @@ export function optional<T>(
   return value === undefined || value === null ? null : decode(value, at);
 }
 
-function decodeLists(value: unknown, lists: number, links: number, at: string): LinkLists {
+export function decodeLists(value: unknown, lists: number, links: number, at: string): LinkLists {
   const from = fields(value, at);
   const start = u32(from["start"], lists + 1, `${at}.start`);
   const rows = u32Free(from["links"], `${at}.links`);

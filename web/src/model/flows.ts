@@ -135,12 +135,22 @@ export interface Strokes {
   ends: [DeviceRow, DeviceRow][];
 }
 
-/** The links of what is picked: a move or all moves of the epoch, a flow, a pair of hosts; null: nothing is. */
+/** What some gave up and others took up stays as it is. */
+function joinKept(strokes: Strokes): void {
+  for (const link of strokes.old)
+    if (strokes.fresh.delete(link)) {
+      strokes.old.delete(link);
+      strokes.kept.add(link);
+    }
+}
+
+/** The links of what is picked: a move or all moves of the epoch, a decision or its batch, a flow, a pair of hosts;
+ * null: nothing is. */
 export function strokesOf(
   run: Run,
-  page: Pick<PageState, "list" | "flow" | "pair" | "epoch" | "move">,
+  page: Pick<PageState, "list" | "flow" | "pair" | "epoch" | "move" | "batch" | "action">,
 ): Strokes | null {
-  const { flows, moves } = run;
+  const { flows, moves, control } = run;
   const strokes: Strokes = {
     kept: new Set(),
     old: new Set(),
@@ -154,11 +164,17 @@ export function strokesOf(
       for (const link of linksOf(moves.before, row)) strokes.old.add(link);
       for (const link of linksOf(moves.after, row)) strokes.fresh.add(link);
     }
-    for (const link of strokes.old)
-      if (strokes.fresh.delete(link)) {
-        strokes.old.delete(link);
-        strokes.kept.add(link);
-      }
+    joinKept(strokes);
+  } else if (page.list === "actions" && control) {
+    const { action, batch } = page;
+    const [of, row] =
+      action !== null && action < control.actions.rows
+        ? [control.actions, action]
+        : [control.batches, batch !== null && batch < control.batches.rows ? batch : null];
+    if (row === null) return null;
+    for (const link of linksOf(of.left, row)) strokes.old.add(link);
+    for (const link of linksOf(of.taken, row)) strokes.fresh.add(link);
+    joinKept(strokes);
   } else if (flows && page.flow !== null && page.flow < flows.rows) {
     for (const link of linksOf(flows.path, page.flow)) strokes.kept.add(link);
   } else if (flows && page.pair) {

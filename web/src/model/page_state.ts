@@ -36,7 +36,7 @@ export type MatrixValue = (typeof MATRIX_VALUES)[number];
 /** Where the drawn part of the matrix begins, as row and column. */
 export type MatrixBlock = "auto" | "all" | readonly [number, number];
 /** What the map's table lists. */
-export const LISTS = ["links", "flows", "pairs", "moves"] as const;
+export const LISTS = ["links", "flows", "pairs", "moves", "actions"] as const;
 export type ListName = (typeof LISTS)[number];
 
 export interface TimeWindow {
@@ -61,6 +61,11 @@ export interface PageState {
   epoch: number;
   /** Row of moves whose paths are lit. */
   move: number | null;
+  /** Row of the batch of decisions, and of the decision in it, whose links are lit. */
+  batch: number | null;
+  action: number | null;
+  /** The moment at which the state of controllers is told; null: the end of the time window. */
+  at: Ps | null;
   /** Null is the whole run. */
   window: TimeWindow | null;
   direction: Direction;
@@ -90,6 +95,9 @@ export const START: PageState = {
   pair: null,
   epoch: 1,
   move: null,
+  batch: null,
+  action: null,
+  at: null,
   window: null,
   direction: "all",
   statistic: "worst",
@@ -106,7 +114,13 @@ export const START: PageState = {
 };
 
 /** No path is picked: what a new device, link, list or run begins with. */
-export const NO_PATH = { flow: null, pair: null, move: null } as const;
+export const NO_PATH = {
+  flow: null,
+  pair: null,
+  move: null,
+  batch: null,
+  action: null,
+} as const;
 
 function oneOf<T extends string>(names: readonly T[], value: string | null, otherwise: T): T {
   return names.find((name) => name === value) ?? otherwise;
@@ -146,6 +160,9 @@ export function stateOf(hash: string): PageState {
     pair: pairOf(given.get("pair")),
     epoch: wholeOr(given.get("epoch"), START.epoch),
     move: wholeOr(given.get("move"), null),
+    batch: wholeOr(given.get("decisions"), null),
+    action: wholeOr(given.get("decision"), null),
+    at: wholeOr(given.get("at"), null),
     window: windowOf(given.get("time")),
     direction: oneOf(DIRECTIONS, given.get("direction"), START.direction),
     statistic: oneOf(STATISTICS, given.get("value"), START.statistic),
@@ -178,6 +195,9 @@ export function hashOf(state: PageState): string {
   put("pair", state.pair && state.pair.join("-"), null);
   put("epoch", state.epoch, START.epoch);
   put("move", state.move, null);
+  put("decisions", state.batch, null);
+  put("decision", state.action, null);
+  put("at", state.at && Math.round(state.at), null);
   if (state.window)
     named.set("time", `${Math.round(state.window.from_ps)}-${Math.round(state.window.to_ps)}`);
   put("direction", state.direction, START.direction);

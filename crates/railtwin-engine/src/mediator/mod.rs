@@ -169,6 +169,11 @@ impl<'a> Mediator<'a> {
         &self.programmed
     }
 
+    /// Decisions on their way: made, and not in effect yet.
+    pub fn pending(&self) -> usize {
+        self.coming.len()
+    }
+
     /// What was known and told last.
     pub fn into_state(self) -> (Known, Programmed) {
         (self.aftermath.into_known(), self.programmed)
