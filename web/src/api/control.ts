@@ -42,7 +42,7 @@ export interface Batches {
   taken: LinkLists;
   left_total: Uint32Array;
   taken_total: Uint32Array;
-  /** Later ones that are not listed. */
+  /** Others that are not listed. */
   left_out: number;
 }
 /** Single decisions; of many, some of each batch. */

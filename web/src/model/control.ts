@@ -95,6 +95,7 @@ const DEEDS: Record<string, readonly [string, string, string]> = {
   "entry-add": ["adds", "entry", "entries"],
   "entry-replace": ["replaces", "entry", "entries"],
   "entry-remove": ["removes", "entry", "entries"],
+  probe: ["probes", "path", "paths"],
   isolate: ["isolates", "host", "hosts"],
   swap: ["swaps", "host", "hosts"],
   restart: ["restarts", "job", "jobs"],

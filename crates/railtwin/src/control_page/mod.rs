@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::columns::{PageTable, lists, u32_column};
 use history::{History, Rows, Track, Way};
 
-/// Batches that a page lists at most, the earliest.
+/// Batches that a page lists at most.
 const BATCHES_MAX: usize = 400;
 /// Actions that a page lists at most, over all batches.
 const ACTIONS_MAX: usize = 2_000;
@@ -41,10 +41,11 @@ pub fn control(case: &Case, log: &RunLog, replicate: u32, link_rows: &[u32]) -> 
     let rows = Rows { links: link_rows, hosts: case.fabric.hosts().len() as u32 };
     let history = History::of(case, log, &lowering, replicate, rows);
     let all = batches(&log.actions);
-    let listed = &all[..all.len().min(BATCHES_MAX)];
+    let total = all.len();
+    let listed = &listed_batches(all, &history)[..];
     Some(json!({
         "total": log.actions.len(),
-        "batches": batch_table(&log.actions, listed, &history, link_rows, all.len() - listed.len()),
+        "batches": batch_table(&log.actions, listed, &history, link_rows, total - listed.len()),
         "actions": action_table(case, log, &lowering, listed, &history, link_rows),
         "states": state_table(&history),
     }))
@@ -66,6 +67,24 @@ fn batches(actions: &[ActionRow]) -> Vec<Batch<'_>> {
         }
     }
     all
+}
+
+/// As many as there is room for: before all others those that moved something or were not taken, then the earliest. In
+/// the order of before.
+fn listed_batches<'a>(all: Vec<Batch<'a>>, history: &History) -> Vec<Batch<'a>> {
+    let is_quiet = |batch: &Batch<'_>| {
+        let is_empty = |&row: &usize| history.ways[row].left.is_empty() && history.ways[row].taken.is_empty();
+        batch.first.effective != SimTime::NEVER && batch.rows.iter().all(is_empty)
+    };
+    let mut order: Vec<(bool, usize)> =
+        all.iter().enumerate().map(|(number, batch)| (is_quiet(batch), number)).collect();
+    order.sort_unstable();
+    order.truncate(BATCHES_MAX);
+    let mut chosen: Vec<usize> = order.into_iter().map(|(_, number)| number).collect();
+    chosen.sort_unstable();
+    let mut chosen = chosen.into_iter().peekable();
+    let numbered = all.into_iter().enumerate();
+    numbered.filter(|(number, _)| chosen.next_if_eq(number).is_some()).map(|(_, batch)| batch).collect()
 }
 
 fn batch_table(
@@ -229,4 +248,49 @@ fn track(track: &Track) -> Value {
         "place": u32_column(&track.place),
         "count": u32_column(&track.count),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(at: u64) -> ActionRow {
+        ActionRow {
+            decided: SimTime::from_ps(at),
+            effective: SimTime::from_ps(at),
+            controller: "c4p",
+            action: Action::Path { queue_pair: 0, source_port: None },
+            reason: "least-used",
+            job: None,
+            before: None,
+            moved: 1,
+        }
+    }
+
+    /// A late decision that moved something is listed though early ones that did not fill the page.
+    #[test]
+    fn decisions_that_moved_something_are_listed_first() {
+        let actions: Vec<ActionRow> = (1..=BATCHES_MAX as u64 + 9).map(row).collect();
+        let mut history = History { ways: vec![Way::default(); actions.len()], ..History::default() };
+        history.ways[BATCHES_MAX + 4].taken.push(LinkId(1));
+        let listed = listed_batches(batches(&actions), &history);
+        assert_eq!(listed.len(), BATCHES_MAX);
+        let rows: Vec<usize> = listed.iter().map(|batch| batch.rows[0]).collect();
+        assert_eq!(
+            (rows[0], rows[BATCHES_MAX - 2], rows[BATCHES_MAX - 1]),
+            (0, BATCHES_MAX - 2, BATCHES_MAX + 4)
+        );
+    }
+
+    /// Small batches are listed whole, large ones share what they leave.
+    #[test]
+    fn batches_share_the_room_for_single_decisions() {
+        let actions: Vec<ActionRow> =
+            (0..3 * ACTIONS_MAX).map(|at| row(if at < 10 { 1 } else { 2 + (at % 2) as u64 })).collect();
+        let all = batches(&actions);
+        let listed = listed_actions(&all);
+        assert_eq!(listed.len(), ACTIONS_MAX);
+        let of = |wanted: u32| listed.iter().filter(|(batch, _)| *batch == wanted).count();
+        assert_eq!([of(0), of(1), of(2)], [10, (ACTIONS_MAX - 10) / 2, (ACTIONS_MAX - 10) / 2]);
+    }
 }
