@@ -99,7 +99,7 @@ def open(folder: str | os.PathLike[str]) -> _native.Run:
     >>> done = rt.run({"schema": 1, "name": "two", "fabric": {"preset": "fat-tree", "k": 4},
     ...     "job": [{"gpus": 2, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}]}, folder=folder)
     >>> rt.open(folder).tables
-    ['exposed', 'flows', 'incidents', 'links', 'operations', 'steps']
+    ['actions', 'exposed', 'flows', 'incidents', 'links', 'operations', 'steps']
 
     Raises `FolderError`.
     """

@@ -131,16 +131,20 @@ def test_both_engines_see_the_same_decisions(least_used):
 
 
 def test_events_come_in_time_with_what_they_speak_of():
-    heard = {}
+    logs = []
 
     class Listens(Idle):
+        def __init__(self, fabric):
+            super().__init__(fabric)
+            self.log = []
+            logs.append((fabric.replicate, self.log))
+
         def on_event(self, now, event):
-            log = heard.setdefault(self.fabric.replicate, {}).setdefault(id(self), [])
-            log.append((now, event, tuple(self.fabric.dead)))
+            self.log.append((now, event, tuple(self.fabric.dead)))
 
     rt.run(TEXT, controllers=[Listens])
-    assert sorted(heard) == [0, 1, 2]
-    log = max(heard[0].values(), key=len)
+    assert {replicate for replicate, _ in logs} == {0, 1, 2}
+    log = max((log for _, log in logs), key=len)
     now, opened, dead = log[0]
     assert (now, type(opened), dead) == (0.0, Opened, ())
     pairs = opened.queue_pairs
