@@ -47,15 +47,9 @@ impl HashTable {
         self.first_ports[bits] = columns;
     }
 
-    /// Whether the port of arrival is in the hash.
-    #[inline]
-    pub(super) fn reads_arrival(&self) -> bool {
-        self.spec.fields.contains(Fields::INGRESS_PORT)
-    }
-
     /// What the port by which a link enters the switch adds; 0 where the hash does not read it.
     pub(super) fn twist(&self, routing: &Routing<'_>, arrival: LinkId) -> u32 {
-        if !self.reads_arrival() {
+        if !self.spec.fields.contains(Fields::INGRESS_PORT) {
             return 0;
         }
         let key = HashKey::default();
@@ -203,7 +197,10 @@ impl PathDag {
             }
             node += 1;
         }
-        build.dag.learn_first_ports(tables);
+        let first = build.dag.nodes[0];
+        if first.table != NONE {
+            tables.tables[first.table as usize].learn_first_ports(first.members);
+        }
         let PathDag { nodes, edges, .. } = &mut build.dag;
         for edge in edges {
             let table = nodes[edge.next as usize].table;
@@ -213,17 +210,6 @@ impl PathDag {
         }
         build.dag.single = build.dag.only_ways().unwrap_or_default();
         build.dag
-    }
-
-    /// Learns which of the first ports take which member of the first two groups.
-    fn learn_first_ports(&self, tables: &mut Tables) {
-        let entered = self.edges[self.nodes[0].edges()].iter().map(|edge| edge.next as usize);
-        for node in std::iter::once(0).chain(entered) {
-            let Node { table, members, .. } = self.nodes[node];
-            if table != NONE {
-                tables.tables[table as usize].learn_first_ports(members);
-            }
-        }
     }
 
     /// The nodes that deliver.

@@ -65,7 +65,7 @@ impl Scratch {
 
     /// A hash at the first source port, but for what the port of arrival adds.
     #[inline]
-    pub(super) fn base(&mut self, flow: &Flow<'_, '_>, table: u32) -> u32 {
+    fn base(&mut self, flow: &Flow<'_, '_>, table: u32) -> u32 {
         let (epoch, base) = self.bases[table as usize];
         if epoch == self.epoch {
             return base;

@@ -3,12 +3,10 @@
 //! A leaf with a power of two of uplinks takes the low bits of its hash, and what a port adds to those is the same for
 //! every packet. So the ports that lead over an uplink are a column of a table that is made once, moved by the packet's
 //! own hash, and ports that lead over none of the uplinks wanted are never looked at.
-use railtwin_fabric::NONE;
 use railtwin_routing::PortSpace;
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 
 use super::bounds::Bounds;
-use super::dag::PathDag;
 use super::flow::{Burden, Flow, Found, Landing};
 use super::search::Scratch;
 
@@ -16,25 +14,11 @@ use super::search::Scratch;
 pub(super) const STRICT_PORTS: u16 = 256;
 /// Words of 64 ports that hold these and the next one.
 pub(super) const STRICT_WORDS: usize = STRICT_PORTS as usize / 64 + 1;
+
 /// Members of the first node's group over which a good way may lead, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Admitted {
     members: Vec<u32>,
-    /// Nodes that these enter.
-    entered: Vec<u32>,
-    /// By node: what is known of it in the round of this number.
-    seconds: Vec<Second>,
-    round: u64,
-}
-
-/// A node behind an admitted member.
-#[derive(Clone, Copy, Debug, Default)]
-struct Second {
-    round: u64,
-    /// Use of the least used admitted member that enters it.
-    least: u64,
-    /// The first ports that take an edge out of it over which a good way may lead, among others perhaps.
-    ports: [u64; STRICT_WORDS],
 }
 
 impl Scratch {
@@ -53,10 +37,6 @@ impl Scratch {
         while sum != u64::MAX {
             let mut next = hash.map_or(u64::MAX, |_| self.admit(flow, limit, sum, bounds));
             for word in 0..STRICT_WORDS {
-                // Most find a way on the first few ports: what is behind the first switch is not worth a look then.
-                if hash.is_some() && word == 1 - usize::from(sum > least) {
-                    next = next.min(self.narrow(flow, (limit, sum), bounds));
-                }
                 let mut ports = hash.map_or(u64::MAX, |hash| self.ports_of_word(flow, word, hash));
                 if word == STRICT_WORDS - 1 {
                     ports &= 1;
@@ -130,7 +110,6 @@ impl Scratch {
     /// that another member may have.
     fn admit(&mut self, flow: &Flow<'_, '_>, limit: u64, sum: u64, bounds: &mut Bounds) -> u64 {
         let mut next = u64::MAX;
-        self.admitted.round += 1;
         self.admitted.members.clear();
         for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
             let cost = flow.cost[edge.link.index()];
@@ -147,53 +126,6 @@ impl Scratch {
                 next = next.min(whole);
             }
         }
-        next
-    }
-
-    /// Finds the ports that take a good edge also out of the nodes behind the admitted members. Returns the least sum
-    /// that a way over another of their edges may have.
-    fn narrow(&mut self, flow: &Flow<'_, '_>, (limit, sum): Burden, bounds: &Bounds) -> u64 {
-        let PathDag { nodes, edges, .. } = flow.dag;
-        let mut admitted = std::mem::take(&mut self.admitted);
-        let Admitted { members, entered, seconds, round } = &mut admitted;
-        entered.clear();
-        if seconds.len() < nodes.len() {
-            seconds.resize(nodes.len(), Second::default());
-        }
-        for &member in &*members {
-            let edge = edges[(nodes[0].first + member) as usize];
-            let (cost, second) = (flow.cost[edge.link.index()], &mut seconds[edge.next as usize]);
-            if second.round == *round {
-                second.least = second.least.min(cost);
-            } else {
-                *second = Second { round: *round, least: cost, ports: [u64::MAX; STRICT_WORDS] };
-                entered.push(edge.next);
-            }
-        }
-        let mut next = u64::MAX;
-        for &index in &*entered {
-            let (node, second) = (&nodes[index as usize], &mut seconds[index as usize]);
-            if node.table == NONE {
-                continue;
-            }
-            let table = flow.tables.get(node.table);
-            let Some(columns) = table.first_ports(node.members).filter(|_| !table.reads_arrival()) else {
-                continue;
-            };
-            let low = self.base(flow, node.table) as usize & (columns.len() - 1);
-            second.ports = [0; STRICT_WORDS];
-            for (member, edge) in edges[node.edges()].iter().enumerate() {
-                let cost = flow.cost[edge.link.index()];
-                let whole = second.least.saturating_add(cost).saturating_add(bounds.sum(edge.next));
-                if cost <= limit && whole <= sum {
-                    let column = &columns[member ^ low];
-                    second.ports.iter_mut().zip(column).for_each(|(ports, more)| *ports |= more);
-                } else if cost <= limit {
-                    next = next.min(whole);
-                }
-            }
-        }
-        self.admitted = admitted;
         next
     }
 
@@ -215,13 +147,7 @@ impl Scratch {
         let first = &flow.dag.nodes[0];
         let Some(columns) = flow.tables.get(first.table).first_ports(first.members) else { return u64::MAX };
         let low = hash as usize & (columns.len() - 1);
-        let Admitted { members, seconds, round, .. } = &self.admitted;
-        members.iter().fold(0, |ports, &member| {
-            let entered = flow.dag.edges[(first.first + member) as usize].next as usize;
-            let second = seconds.get(entered).filter(|second| second.round == *round);
-            ports
-                | columns[member as usize ^ low][word] & second.map_or(u64::MAX, |second| second.ports[word])
-        })
+        self.admitted.members.iter().fold(0, |ports, &member| ports | columns[member as usize ^ low][word])
     }
 
     /// Calls `go` with every port from `from` on that may lead over an admitted member, member by member where these
