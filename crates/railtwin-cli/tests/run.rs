@@ -17,7 +17,7 @@ fn a_run_folder_is_complete_and_reused() {
     assert!(first["runs"][0]["wall_s"].is_number());
     let run = RunFolder::open(&folder_of(&first, 0)).unwrap();
     assert_eq!(run.info().unwrap().status, Status::Complete);
-    let tables = ["exposed", "flows", "incidents", "links", "operations", "steps"];
+    let tables = ["actions", "exposed", "flows", "incidents", "links", "operations", "steps"];
     assert_eq!(run.table_names().unwrap(), tables);
     assert_eq!(run.table("steps").unwrap().rows(), 1);
     let again = railtwin(&call).json();

@@ -42,7 +42,7 @@ fn simulated(engine: &str, caps: &Path, hosts: u32, local: u32, kind: Collective
         "schema = 1\nname = \"held-out\"\nengine = \"{engine}\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 1\n\
          hosts_per_leaf = {hosts}\nuplinks = 1\n[fabric.host]\nmodel = \"hgx-h100\"\n{gpus}nic_ports = 1\n\
          nic_port_capacity = \"400 Gbps\"\ncaps = \"{}\"\n[[job]]\nhosts = {hosts}\n\
-         collective = {{ kind = \"{kind}\", bytes = \"{bytes} B\" }}\n",
+         collective = {{ kind = \"{kind}\", bytes = \"{bytes} B\" }}\n[packet]\nstart_jitter = \"0 s\"\n",
         caps.display()
     );
     let question = Question::of_text("held-out.toml", &text, Path::new("/"));

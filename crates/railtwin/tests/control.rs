@@ -103,7 +103,7 @@ fn a_prober_finds_a_link_that_loses_and_c4p_leaves_it_until_it_is_sound() {
     };
     let blind = log_of(&text(""), EngineName::Flow, 1);
     assert_eq!(late(&blind).count(), 0, "nobody hears of what a link loses");
-    let probing = text("probes = \"20 us\"\nreport = \"2 us\"\nclean_surveys = 2");
+    let probing = text("probes = \"20 us\"\nreport = \"2 us\"\nclean_surveys = 2\nrebalance = 0");
     let flows = log_of(&probing, EngineName::Flow, 1);
     let packets = log_of(&probing, EngineName::Packet, 1);
     let both = flows.end.min(packets.end);

@@ -175,7 +175,7 @@ impl Scene {
     /// As text, without its faults.
     pub fn whole(&self) -> String {
         format!(
-            "{}[transport]\ntimeout = {}\nretry_count = {}\nresume = \"{}\"\n",
+            "{}[packet]\nstart_jitter = \"0 s\"\n[transport]\ntimeout = {}\nretry_count = {}\nresume = \"{}\"\n",
             self.head, self.timeout, self.retry_count, self.resume
         )
     }
