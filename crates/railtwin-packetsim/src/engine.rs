@@ -16,6 +16,8 @@ use crate::network::Network;
 use crate::program::{Program, Way};
 use crate::run::Machine;
 
+/// Moments of controllers that are worked out ahead: those who write again and again what never arrives never rest.
+const PASSES: usize = 100_000;
 /// Legs over all operations up to which starts and ends of flows are kept.
 const FLOWS_MAX: u64 = 4_000_000;
 
@@ -88,7 +90,8 @@ fn learn(
     };
     let mut mediator = lowering.mediator(moments);
     learn(SimTime::ZERO, &mediator);
-    while let Some(at) = mediator.next_time() {
+    for _ in 0..PASSES {
+        let Some(at) = mediator.next_time() else { break };
         if mediator.pass(at).reroutes {
             learn(at, &mediator);
         }

@@ -58,6 +58,8 @@ pub struct Mediator<'a> {
     answers: VecDeque<(SimTime, usize, Vec<Answer>)>,
     /// When the last thing has come to rest: nobody is asked any more without a cause.
     rest: SimTime,
+    /// For how long after something happened controllers are still asked.
+    patience: SimTime,
     rows: Vec<ActionRow>,
 }
 
@@ -113,10 +115,11 @@ impl<'a> Mediator<'a> {
             ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
             answers: VecDeque::new(),
             rest: SimTime::ZERO,
+            patience: patience(routing),
             rows: Vec::new(),
         };
         let last = mediator.ground.last_change(moments);
-        mediator.rest = last.saturating_add(patience(routing));
+        mediator.rest = last.saturating_add(mediator.patience);
         if !mediator.controllers.is_empty() {
             mediator.jobs = connected.connections.iter().map(|one| (one.first, one.job)).collect();
             mediator.open(connected);
@@ -312,6 +315,8 @@ impl<'a> Mediator<'a> {
             let (controller, decision, row) = entry.remove();
             if self.is_lost(number, &decision.action) {
                 let Action::Entry(change) = decision.action else { continue };
+                // It is due again.
+                self.rest = self.rest.max(now.saturating_add(self.patience));
                 let error = WriteError::NoAnswer { leaf: self.fabric.target(change.entry().ingress) };
                 self.written(now, controller, change, Some(&error));
                 if let Some(row) = row {
