@@ -312,7 +312,7 @@ mod tests {
         for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
             assert!(row.ours.is_some(), "{row:?}");
             // The month before C4D misses what the paper had: fewer crashes, and quicker people.
-            let before = row.figure.starts_with("downtime[c4d=false");
+            let before = row.figure == "downtime[c4d=false checkpoint=3 h factor=1]";
             assert_eq!(row.met == Some(false), before, "{row:?}");
         }
     }
