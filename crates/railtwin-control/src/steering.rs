@@ -250,7 +250,8 @@ impl Controller for Steering {
                 }
             }
             Event::Repaired(host) => {
-                if self.out.remove(&host) {
+                let was_out = self.out.remove(&host);
+                if was_out {
                     self.spares.insert(host);
                 }
             }

@@ -142,7 +142,7 @@ proptest! {
         let (mut seats, mut out, mut isolated) = (hosts(), BTreeSet::new(), Vec::<SimTime>::new());
         let mut now = SimTime::ZERO;
         for (kind, host, later) in events {
-            now = now + minutes(later);
+            now += minutes(later);
             let unsure = Finding { confidence: 0.2, ..finding(host, true) };
             let event = match kind {
                 0 | 1 => Event::Found(finding(host, kind == 0)),

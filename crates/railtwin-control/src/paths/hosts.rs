@@ -62,7 +62,8 @@ impl Controller for Hosts<'_> {
     fn on_event(&mut self, now: SimTime, event: &Event<'_>) {
         match *event {
             Event::Link(report) => {
-                if self.collector.apply(&report) == Applied::Changed && self.has_decided {
+                let changed = self.collector.apply(&report) == Applied::Changed;
+                if changed && self.has_decided {
                     self.due = self.due.or(self.replan.time_for(now));
                 }
             }

@@ -79,9 +79,8 @@ impl Collector {
             // `Changed` sorts before `Unchanged`, and that before `Stale`.
             outcome = outcome.min(now);
         }
-        match outcome {
-            Applied::Changed => self.last_change = self.last_change.max(report.time),
-            _ => {}
+        if outcome == Applied::Changed {
+            self.last_change = self.last_change.max(report.time);
         }
         outcome
     }

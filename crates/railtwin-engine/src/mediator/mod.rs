@@ -240,7 +240,8 @@ impl<'a> Mediator<'a> {
             self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Link(report)));
             told = true;
         }
-        while let Some((_, controller, answers)) = self.answers.pop_front_if(|(at, ..)| *at <= now) {
+        while self.answers.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, controller, answers)) = self.answers.pop_front() else { break };
             self.controllers[controller].on_event(now, &Event::Probed(&answers));
             told = true;
         }

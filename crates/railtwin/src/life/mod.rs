@@ -78,6 +78,9 @@ impl Spread {
     }
 }
 
+/// What is counted of a life.
+type Counted<'a> = &'a dyn Fn(&Lived) -> f64;
+
 impl Life {
     /// The lives of the job of a point with `[steering]`, whose healthy run is `done`. `lives` stands for the scenario's
     /// number of them.
@@ -179,7 +182,7 @@ impl Life {
             |lived: &Lived| lived.standstills.iter().filter(|row| row.kind.is_some()).count() as f64;
         let swaps =
             |lived: &Lived| lived.done.iter().filter(|row| row.action.name() == "swap").count() as f64;
-        let counts: [(Declared, &dyn Fn(&Lived) -> f64); 4] = [
+        let counts: [(Declared, Counted<'_>); 4] = [
             (declared::CRASHES, &crashes),
             (declared::SWAPS, &swaps),
             (declared::ACCUSED, &|lived| f64::from(lived.accused)),
