@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use crate::fabrics;
 use fabrics::*;
 use proptest::prelude::*;
-use railtwin_control::paths::{Demand, JobId, LinkState, PathAllocator, ProbedPath, Prober, Reason, blame};
+use railtwin_control::controller::{Action, Answer, Controller, Decision, Event, Opening, Replan};
+use railtwin_control::paths::{
+    C4p, Demand, JobId, LinkState, PathAllocator, ProbedPath, Prober, Probing, Reason, blame,
+};
+use railtwin_control::te::{LinkReport, Subject};
 use railtwin_fabric::{CableClass, Fabric, LinkId};
 use railtwin_routing::{FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, nic_ip};
 use railtwin_testkit::draws::any_ecmp;
 use railtwin_testkit::fabrics::{network_cables, nics};
-use railtwin_units::stream;
+use railtwin_units::{SimTime, stream};
 
 fn leaf_spine_links(fabric: &Fabric) -> Vec<LinkId> {
     let cables = network_cables(fabric)
@@ -94,6 +98,112 @@ fn same_set(fabric: &Fabric) -> usize {
         .map(|target| forwarding.leaves(railtwin_routing::TargetId::from_index(target)).len())
         .map(|leaves| leaves * (leaves - 1))
         .sum()
+}
+
+/// C4P's master on a fabric of eight spines, whose surveys are answered by hand.
+struct Surveyed<'a> {
+    master: C4p<'a>,
+    asked: Vec<Vec<Decision>>,
+}
+
+impl<'a> Surveyed<'a> {
+    fn new(fabric: &'a Fabric) -> Self {
+        let period = SimTime::from_ns(1_000);
+        let probing = Probing { period, packets: 10, paths: 64, clean: 2, seed: 3 };
+        let replan = Replan::AtOnce;
+        let master = C4p::new(fabric, crc32(Seeds::PerTier), replan, false).with_probing(probing);
+        Self { master, asked: Vec::new() }
+    }
+
+    /// Asks at `us`; how many queue pairs move.
+    fn ask(&mut self, us: u64) -> usize {
+        let mut decisions = Vec::new();
+        self.master.decide(SimTime::from_ns(us * 1_000), &mut decisions);
+        let is_probe = |one: &Decision| matches!(one.action, Action::Probe { .. });
+        let (probes, others): (Vec<_>, Vec<_>) = decisions.into_iter().partition(is_probe);
+        if !probes.is_empty() {
+            self.asked.push(probes);
+        }
+        others.len()
+    }
+
+    /// Answers the oldest survey: `lossy` links lose all.
+    fn answer(&mut self, us: u64, routing: &Routing<'_>, lossy: &LinkMask) {
+        let answers: Vec<Answer> = self
+            .asked
+            .remove(0)
+            .iter()
+            .map(|one| {
+                let Action::Probe { source, target, source_port, packets } = one.action else {
+                    unreachable!("only probes are kept")
+                };
+                let key = HashKey::of(FiveTuple::roce(nic_ip(source.nic), nic_ip(target), source_port));
+                let mut path = Vec::new();
+                let landed = routing.route(source, target, &key, &mut path).is_ok();
+                let arrives = landed && !path.iter().any(|&link| lossy.is_down(link));
+                Answer { sent: packets, lost: if arrives { 0 } else { packets } }
+            })
+            .collect();
+        self.master.on_event(SimTime::from_ns(us * 1_000), &Event::Probed(&answers));
+    }
+
+    fn tell(&mut self, us: u64, link: LinkId, up: bool, version: u64) {
+        let time = SimTime::from_ns(us * 1_000);
+        let report = LinkReport { time, subject: Subject::Cable(link.cable()), up, version };
+        self.master.on_event(time, &Event::Link(report));
+    }
+}
+
+/// A lossy link that dies and returns is found again, and answers that come after the next survey was sent belong to
+/// the one that they answer.
+#[test]
+fn a_lossy_link_is_found_again_after_it_was_dead() {
+    let fabric = hpn(1, 3, 4, 6, true);
+    let ecmp = crc32(Seeds::PerTier);
+    let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+    let routing = Routing::new(&fabric, &forwarding, &ecmp);
+    let all = nics(&fabric);
+    let numbers: Vec<u32> = (0..12).collect();
+    let openings: Vec<Opening<'_>> = (0..all.len())
+        .map(|row| Opening {
+            job: JobId(0),
+            source: all[row],
+            target: all[(row + 8) % all.len()],
+            ports: 2,
+            first: 12 * row as u32,
+            numbers: &numbers,
+            bytes: 1.0,
+        })
+        .collect();
+    let mut c4p = Surveyed::new(&fabric);
+    c4p.master.on_event(SimTime::ZERO, &Event::Opened(&openings));
+    assert_eq!(c4p.ask(0), 12 * all.len());
+    let bad = leaf_spine_links(&fabric)[17];
+    let (mut lossy, none) = (LinkMask::none(&fabric), LinkMask::none(&fabric));
+    lossy.set_link(bad, true);
+    // Two surveys are under way when the first is answered.
+    assert_eq!((c4p.ask(1), c4p.ask(2)), (0, 0));
+    c4p.answer(2, &routing, &lossy);
+    let moved = c4p.ask(2);
+    assert!(moved > 0, "who crossed it leaves it");
+    c4p.answer(2, &routing, &lossy);
+    assert_eq!(c4p.ask(2), 0, "known");
+    // It dies and returns, and loses still: moved onto when it is back, off again when probes say so.
+    c4p.tell(2, bad, false, 1);
+    c4p.ask(2);
+    c4p.tell(2, bad, true, 2);
+    let back = c4p.ask(2);
+    assert!(back > 0, "its load is evened out");
+    c4p.ask(3);
+    c4p.answer(3, &routing, &lossy);
+    assert!(c4p.ask(3) > 0, "found again");
+    // Two clean surveys, and it is used again.
+    for us in [4, 5] {
+        c4p.ask(us);
+        c4p.answer(us, &routing, &none);
+        let moved = c4p.ask(us);
+        assert_eq!(moved > 0, us == 5, "at {us} us");
+    }
 }
 
 proptest! {

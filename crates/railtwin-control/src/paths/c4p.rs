@@ -1,5 +1,5 @@
 //! C4P's master: one controller for the queue pairs of all jobs (C4 section III-B).
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
@@ -36,6 +36,8 @@ struct Surveys {
     next: SimTime,
     /// The paths that are probed, on the links that are planned for.
     paths: Option<Vec<ProbedPath>>,
+    /// The paths of surveys whose answers are on their way, oldest first.
+    asked: VecDeque<Vec<ProbedPath>>,
     /// Faulty links, and how many surveys found nothing wrong with each since.
     faulty: BTreeMap<LinkId, u32>,
 }
@@ -96,7 +98,8 @@ impl<'a> C4p<'a> {
     #[must_use]
     pub fn with_probing(mut self, probing: Probing) -> Self {
         let next = probing.period;
-        self.surveys = Some(Surveys { probing, next, paths: None, faulty: BTreeMap::new() });
+        self.surveys =
+            Some(Surveys { probing, next, paths: None, asked: VecDeque::new(), faulty: BTreeMap::new() });
         self
     }
 
@@ -134,6 +137,7 @@ impl<'a> C4p<'a> {
         let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
         let plan = || Prober::new(routing, seed, paths as usize).plan();
         let all = surveys.paths.get_or_insert_with(plan);
+        surveys.asked.push_back(all.clone());
         decisions.extend(all.iter().map(|one| {
             let ProbedPath { source, target, source_port, .. } = *one;
             Decision { action: Action::Probe { source, target, source_port, packets }, reason: "survey" }
@@ -142,17 +146,12 @@ impl<'a> C4p<'a> {
 
     /// Takes in a survey; which links are found faulty now, and which sound again.
     fn judge(&mut self, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
-        let Some(Surveys { probing, paths: Some(paths), faulty, .. }) = &mut self.surveys else {
-            return Vec::new();
-        };
-        // Another survey than the one that is known of: its paths are gone.
-        if answers.len() != paths.len() {
-            return Vec::new();
-        }
+        let Some(Surveys { probing, asked, faulty, .. }) = &mut self.surveys else { return Vec::new() };
+        let Some(mut paths) = asked.pop_front() else { return Vec::new() };
         for (path, answer) in paths.iter_mut().zip(answers) {
             (path.sent, path.lost) = (answer.sent, answer.lost);
         }
-        let found = blame(paths);
+        let found = blame(&paths);
         let mut news = Vec::new();
         for &link in &found {
             if faulty.insert(link, 0).is_none() {
@@ -276,6 +275,9 @@ impl Controller for C4p<'_> {
             let news = self.news();
             if let Some(surveys) = self.surveys.as_mut().filter(|_| !news.is_empty()) {
                 surveys.paths = None;
+                // Who is back counts as sound until probes say otherwise again.
+                let is_back = |link| news.contains(&(link, LinkState::Up));
+                surveys.faulty.retain(|&link, _| !is_back(link));
             }
             self.move_as_links_ask(&news, decisions);
         }
