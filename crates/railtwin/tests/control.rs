@@ -300,3 +300,37 @@ fn what_cannot_be_done_ends_the_run_with_a_reason_and_no_panic() {
     assert!(told(add(access.reverse(), access), never).contains("leads from no NIC into a leaf"));
     assert!(told(add(access, access), never).contains("where the entry stands"));
 }
+
+/// Moves queue pair 0 to the next source port every 50 us, asked by nothing but the time.
+#[derive(Debug)]
+struct Ticks(u64);
+
+impl Controller for Ticks {
+    fn name(&self) -> &'static str {
+        "ticks"
+    }
+    fn on_event(&mut self, _now: SimTime, _event: &Event<'_>) {}
+    fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
+        if now.ps() >= self.0 * 50_000_000 && self.0 < 4 {
+            let action = Action::Path { queue_pair: 0, source_port: Some(0xC000 + self.0 as u16) };
+            decisions.push(Decision { action, reason: "time" });
+            self.0 += 1;
+        }
+    }
+    fn next_time(&self) -> SimTime {
+        if self.0 < 4 { SimTime::from_ps(self.0 * 50_000_000) } else { SimTime::NEVER }
+    }
+}
+
+#[test]
+fn a_controller_of_ones_own_is_asked_when_it_says_though_nothing_happens() {
+    let whole = scene("", "");
+    let text = &whole[..whole.find("[[fault]]").unwrap()];
+    for name in [EngineName::Flow, EngineName::Packet] {
+        let own = Own::new(&["ticks"], |_: &Site| vec![Box::new(Ticks(0))]);
+        let resolved = resolved(text, name).with_controllers(own).unwrap();
+        let log = engine(name, 1).run(&resolved.case, 0);
+        let decided: Vec<u64> = log.actions.iter().map(|one| one.decided.ps() / 1_000_000).collect();
+        assert_eq!(decided, [0, 50, 100, 150], "{name:?}");
+    }
+}

@@ -7,8 +7,8 @@
 //! 3. controllers decide when they are told something, or when they asked to be asked;
 //! 4. what they decide holds `[control] programming` later.
 //!
-//! At one time they happen in this order, and what takes effect without delay is told to its controller before that
-//! decides again. Each decision is an [`ActionRow`].
+//! At one time they happen in this order; what was decided before holds before anything is told, and what holds without
+//! delay does so at the end. Each decision is an [`ActionRow`].
 mod actions;
 mod ground;
 mod programmed;
@@ -38,6 +38,8 @@ pub struct Mediator<'a> {
     fabric: &'a Fabric,
     aftermath: Aftermath<'a>,
     controllers: Vec<Box<dyn Controller + 'a>>,
+    /// The first so many are those of the balancer; the others are one's own.
+    of_balancer: usize,
     programmed: Programmed,
     /// First queue pair and job of each connection, ascending: whose a queue pair is.
     jobs: Vec<(u32, u32)>,
@@ -56,7 +58,8 @@ pub struct Mediator<'a> {
     ground: Ground<'a>,
     /// Answers on their way: when they are back, and to whom.
     answers: VecDeque<(SimTime, usize, Vec<Answer>)>,
-    /// When the last thing has come to rest: nobody is asked any more without a cause.
+    /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
+    /// themselves.
     rest: SimTime,
     /// For how long after something happened controllers are still asked.
     patience: SimTime,
@@ -95,6 +98,7 @@ impl<'a> Mediator<'a> {
         (moments, impairments): (&'a [Moment], &'a [Impairment]),
     ) -> Self {
         let mut controllers = settled::controllers(fabric, routing, connected, draw);
+        let of_balancer = controllers.len();
         controllers.extend(own);
         let control = &routing.control;
         let steered = if controllers.is_empty() { 0 } else { connected.numbers.len() };
@@ -102,6 +106,7 @@ impl<'a> Mediator<'a> {
             fabric,
             aftermath: Aftermath::new(fabric, moments),
             controllers,
+            of_balancer,
             programmed: Programmed::new(fabric, steered, control.entries),
             jobs: Vec::new(),
             report: control.report,
@@ -189,8 +194,10 @@ impl<'a> Mediator<'a> {
 
     /// When something happens next; none where nothing more does.
     pub fn next_time(&self) -> Option<SimTime> {
-        let asked = self.controllers.iter().map(|one| one.next_time()).min();
-        let asked = asked.filter(|&at| at <= self.rest && at < SimTime::NEVER);
+        let (of_balancer, own) = self.controllers.split_at(self.of_balancer);
+        let soonest = |all: &[Box<dyn Controller + 'a>]| all.iter().map(|one| one.next_time()).min();
+        let asked = soonest(of_balancer).filter(|&at| at <= self.rest);
+        let asked = asked.into_iter().chain(soonest(own)).min().filter(|&at| at < SimTime::NEVER);
         let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
@@ -328,6 +335,7 @@ impl<'a> Mediator<'a> {
             match self.carry_out(now, controller, decision) {
                 Some(paths) => changed |= paths,
                 None => {
+                    self.rest = self.rest.max(now.saturating_add(self.patience));
                     if let Some(row) = row {
                         self.rows[row].effective = SimTime::NEVER;
                     }

@@ -44,10 +44,10 @@ pub(super) fn controllers<'a>(
         Balancer::C4p => {
             let master = C4p::new(fabric, ecmp, routing.replan, routing.resilient)
                 .with_rebalance(routing.control.rebalance.unwrap_or(u32::MAX));
-            let probing = routing.control.probing(draw);
-            vec![Box::new(
-                probing.map_or_else(|| master.clone(), |probing| master.clone().with_probing(probing)),
-            )]
+            vec![Box::new(match routing.control.probing(draw) {
+                Some(probing) => master.with_probing(probing),
+                None => master,
+            })]
         }
         Balancer::Te => {
             let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
