@@ -193,17 +193,14 @@ impl<C: Control> Host<C> {
         }
         let job = shared.job_of(one.queue_pair);
         let since = clearing.tries.since().ps();
-        match clearing.tries.time_out(SimTime::from_ps(now), transport) {
-            TimedOut::Dies => {
-                clearing.armed = false;
-                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
-                return;
-            }
-            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
-            TimedOut::Again(_) => {}
+        let outcome = clearing.tries.time_out(SimTime::from_ps(now), transport);
+        clearing.armed = outcome != TimedOut::Dies;
+        if clearing.armed {
+            agenda.push(clearing.tries.due(transport).ps(), UNHEARD | row as u64);
         }
-        agenda.push(clearing.tries.due(transport).ps(), UNHEARD | row as u64);
-        self.counts.ack_timeouts += 1;
+        if self.ran_out(now, (job, since), outcome) {
+            return;
+        }
         self.tell_cleared(now, row, shared, agenda, post);
     }
 

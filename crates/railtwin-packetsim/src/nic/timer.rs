@@ -9,6 +9,21 @@ use crate::host::{Host, Shared, TIMER, Word};
 use crate::post::Post;
 
 impl<C: Control> Host<C> {
+    /// What a timer that ran out means for a job whose packets have had no answer since a time; whether that is its end.
+    pub(crate) fn ran_out(&mut self, now: u64, (job, since): (u32, u64), outcome: TimedOut) -> bool {
+        match outcome {
+            TimedOut::Dies => {
+                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
+                return true;
+            }
+            // It waits since the last answer, as a flow waits since its path is gone.
+            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
+            TimedOut::Again(_) => {}
+        }
+        self.counts.ack_timeouts += 1;
+        false
+    }
+
     /// The local ACK timer of a sender.
     pub(crate) fn on_timer(
         &mut self,
@@ -54,17 +69,12 @@ impl<C: Control> Host<C> {
         }
         let job = shared.job_of(sender.queue_pair);
         let since = sender.tries.since().ps();
-        match sender.tries.time_out(SimTime::from_ps(now), transport) {
-            TimedOut::Dies => {
-                sender.armed = false;
-                self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
-                return;
-            }
-            // It waits since the last answer, as a flow waits since its path is gone.
-            TimedOut::Again(1) => self.words.push((since, Word::Incident(IncidentKind::Stalled(job)))),
-            TimedOut::Again(_) => {}
+        let outcome = sender.tries.time_out(SimTime::from_ps(now), transport);
+        sender.armed = outcome != TimedOut::Dies;
+        if self.ran_out(now, (job, since), outcome) {
+            return;
         }
-        self.counts.ack_timeouts += 1;
+        let sender = &mut self.senders[row];
         sender.go_back();
         agenda.push(sender.timer_due(transport), TIMER | row as u64);
         self.flight_was(now, (row, before), shared, agenda, post);
