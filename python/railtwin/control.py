@@ -46,6 +46,7 @@ __all__ = [
     "LinkUp",
     "Opened",
     "Path",
+    "Priority",
     "QueuePair",
     "Written",
 ]
@@ -124,6 +125,18 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Priority:
+    """On every link what a job sends goes before what jobs of lower priority send, whatever its scenario says."""
+
+    job: int
+    """Row of the job."""
+    priority: int
+    """0 to 7; the highest goes first."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A leaf sends what enters by a link, and is for a prefix, out by another link, whatever it hashes to."""
 
@@ -150,7 +163,7 @@ class Written:
 Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Written
 """What a controller is told. More kinds may come: pass over what you do not know."""
 
-Action: TypeAlias = Path | Entry
+Action: TypeAlias = Path | Priority | Entry
 """What a controller wants done."""
 
 

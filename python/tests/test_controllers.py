@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 import railtwin as rt
 import railtwin.control
-from railtwin.control import SOURCE_PORTS, Entry, LinkDown, LinkUp, Opened, QueuePair, Written
+from railtwin.control import (
+    SOURCE_PORTS,
+    Entry,
+    LinkDown,
+    LinkUp,
+    Opened,
+    Priority,
+    QueuePair,
+    Written,
+)
 from railtwin.control import Path as Steer
 
 ROOT = Path(__file__).parents[2]
@@ -216,6 +225,38 @@ def test_entries_go_before_the_hash():
     assert run.table("links").to_dict()["flows"] != ecmp.table("links").to_dict()["flows"]
 
 
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_priorities_hold_from_when_they_are_said(engine):
+    class Second(Idle):
+        def actions(self, now):
+            return [Priority(1, 7, "second first")] if now == 0 else []
+
+    send = {"collective": {"kind": "send-receive", "bytes": "20 MB"}, "hosts": 2}
+    scenario = {
+        "schema": 1,
+        "name": "two",
+        "fabric": {
+            "preset": "leaf-spine",
+            "leaves": 2,
+            "hosts_per_leaf": 2,
+            "uplinks": 1,
+            "parallel": 1,
+            "host": {"model": "plain"},
+        },
+        "packet": {"congestion_control": "none"},
+        "job": [send | {"placement": {"hosts": hosts}} for hosts in ([0, 2], [1, 3])],
+    }
+    alike = rt.run(scenario, engine=engine)
+    first = rt.run(scenario, controllers=[Second], engine=engine)
+    before, after = (
+        [run.figures[f"job-{job}.step_time"] for job in (0, 1)] for run in (alike, first)
+    )
+    assert after[1] < 0.6 * before[1]
+    assert after[0] == pytest.approx(before[0], rel=0.05)
+    rows = first.table("actions").to_dict()
+    assert (rows["action"], rows["job"]) == (["priority"], ["job-1"])
+
+
 def test_what_it_raises_is_its_own_with_its_line(tmp_path):
     def stumbles(self, now):
         yield Steer(0, 50_000)
@@ -248,6 +289,9 @@ def test_what_it_raises_later_ends_the_run(engine):
         (Steer(10_000, 50_000), "no queue pair 10000: 224 are open"),
         (Steer(0, 80), "source port 80"),
         (Steer(0, 50_000, ""), "reason"),
+        (Priority(9, 1), "no job 9: the run has 1"),
+        (Priority(0, 8), "no priority 8: write one of 0 to 7"),
+        (Priority(0, 300), "no priority 300: write one of 0 to 7"),
         (Entry(0, 0, 10**6), "no link 1000000"),
         (Entry(0, 10**6, None), "did not write"),
         ("left", "'left' is no action"),

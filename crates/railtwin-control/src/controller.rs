@@ -93,6 +93,13 @@ pub enum Action {
         /// The UDP source port.
         source_port: Option<u16>,
     },
+    /// What a job sends goes before what jobs of lower priority send, from now on.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// 0 to 7; the highest goes first.
+        priority: u8,
+    },
     /// A leaf's entry changes.
     Entry(Change),
     /// Packets are sent from a port to a NIC, to see how many arrive.
@@ -126,6 +133,7 @@ impl Action {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Path { .. } => "path",
+            Self::Priority { .. } => "priority",
             Self::Entry(Change::Add(_)) => "entry-add",
             Self::Entry(Change::Replace { .. }) => "entry-replace",
             Self::Entry(Change::Remove(_)) => "entry-remove",

@@ -2,6 +2,9 @@
 use railtwin_units::SimTime;
 use railtwin_workload::{Operation, OperationId, PatternId, Plan, Work};
 
+/// Highest priority: IEEE 802.1Q has eight classes of traffic, of which the network itself takes none here.
+pub const PRIORITY_MAX: u8 = 7;
+
 /// One job's share of the graph.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobGraph {
@@ -17,6 +20,8 @@ pub struct JobGraph {
     pub first_operation: u32,
     /// First pattern of the job in the case.
     pub first_pattern: u32,
+    /// What it sends goes before what jobs of lower priority send, 0 to [`PRIORITY_MAX`].
+    pub priority: u8,
 }
 
 /// All operations of a case. Operation `i` of step `k` of a job is `first + k · |plan| + i`; a step starts
@@ -32,7 +37,7 @@ pub struct WorkGraph {
 }
 
 impl WorkGraph {
-    /// Adds a job.
+    /// Adds a job of the lowest priority.
     pub fn push(&mut self, name: String, start: SimTime, plan: Plan, steps: u32) {
         let count = plan.operations.len() * steps as usize;
         let patterns = plan.patterns.len();
@@ -43,6 +48,7 @@ impl WorkGraph {
             steps,
             first_operation: self.operations as u32,
             first_pattern: self.patterns as u32,
+            priority: 0,
         });
         self.operations += count;
         self.patterns += patterns;

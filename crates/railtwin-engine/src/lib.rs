@@ -44,7 +44,7 @@ pub use fault::{
     CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
     Ways,
 };
-pub use graph::{JobGraph, WorkGraph};
+pub use graph::{JobGraph, PRIORITY_MAX, WorkGraph};
 pub use mediator::{ActionRow, Mediator, Programmed};
 pub use no_way::{NoWay, Relay};
 pub use own::Own;

@@ -265,6 +265,7 @@ impl<'a> Lowering<'a> {
             ecmp: ecmp_of(routing.balancer, self.draw.ecmp),
             resilient: routing.resilient,
             replicate: self.replicate,
+            jobs: self.case.work.jobs.len() as u32,
         };
         Some((own, site))
     }

@@ -38,6 +38,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
+use railtwin_control::paths::JobId;
 use railtwin_control::te::{Applied, Collector, LinkReport};
 use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
@@ -46,6 +47,7 @@ use railtwin_units::SimTime;
 
 use crate::balancer::Balancer;
 use crate::choose;
+use crate::graph::PRIORITY_MAX;
 
 /// Times in a row that a controller may ask to be asked again while it is told nothing. Between two events nothing
 /// changes that it could see, so who does so without end waits for nothing, and would hold up the run for ever.
@@ -103,7 +105,7 @@ impl Own {
     /// there.
     pub(crate) fn make<'a>(&self, site: &Site, queue_pairs: usize) -> Vec<Box<dyn Controller + 'a>> {
         let checked = |inner| {
-            let bounds = Bounds::new(&site.fabric, queue_pairs);
+            let bounds = Bounds::new(site, queue_pairs);
             Box::new(Checked { inner, bounds, now: SimTime::ZERO, idle: 0 }) as Box<dyn Controller + 'a>
         };
         (self.make)(site).into_iter().map(checked).collect()
@@ -121,6 +123,8 @@ pub struct Site {
     pub resilient: bool,
     /// The number of the replicate, from 0.
     pub replicate: u32,
+    /// Jobs of the run, by row.
+    pub jobs: u32,
 }
 
 /// A queue pair as it was opened.
@@ -217,13 +221,14 @@ impl Ways {
 pub struct Bounds {
     fabric: Arc<Fabric>,
     queue_pairs: usize,
+    jobs: u32,
     prefixes: OnceLock<usize>,
 }
 
 impl Bounds {
-    /// For so many queue pairs on a fabric.
-    pub fn new(fabric: &Arc<Fabric>, queue_pairs: usize) -> Self {
-        Self { fabric: Arc::clone(fabric), queue_pairs, prefixes: OnceLock::new() }
+    /// For so many queue pairs at a site.
+    pub fn new(site: &Site, queue_pairs: usize) -> Self {
+        Self { fabric: Arc::clone(&site.fabric), queue_pairs, jobs: site.jobs, prefixes: OnceLock::new() }
     }
 
     /// Whether an action can be carried out.
@@ -239,6 +244,13 @@ impl Bounds {
                 format!("source port {port} is none of RoCE v2's: write one of {FIRST_PORT} to {LAST_PORT}"),
             ),
             Action::Path { .. } => Ok(()),
+            Action::Priority { job: JobId(job), .. } if job >= self.jobs => {
+                Err(format!("there is no job {job}: the run has {}, from row 0", self.jobs))
+            }
+            Action::Priority { priority, .. } if priority > PRIORITY_MAX => {
+                Err(format!("there is no priority {priority}: write one of 0 to {PRIORITY_MAX}"))
+            }
+            Action::Priority { .. } => Ok(()),
             Action::Entry(change) => {
                 let entry = change.entry();
                 let fabric = &*self.fabric;
@@ -265,9 +277,12 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Probe { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => Err(
-                format!("{} is no action of a controller of one's own: write path or entry", action.name()),
-            ),
+            Action::Probe { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
+                Err(format!(
+                    "{} is no action of a controller of one's own: write path, priority or entry",
+                    action.name()
+                ))
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Rates of patterns in flight: what a set of patterns that share links gets, and how one alone runs its course.
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use railtwin_engine::BundleTable;
@@ -76,6 +77,8 @@ pub struct RateBook {
     known: HashMap<u128, Rc<Rates>>,
     profiles: Vec<Option<Rc<Profile>>>,
     remember: bool,
+    /// Priority by pattern; none where all have the same.
+    priorities: Vec<u8>,
     /// Queue pairs that stand still.
     held: BTreeSet<QueuePair>,
     /// What was done so far.
@@ -83,6 +86,13 @@ pub struct RateBook {
     /// Size of what is in flight together beyond which bundles end together: [`EXACT_WORK`].
     pub exact_work: u64,
     columns: Columns,
+}
+
+/// A bundle that moves, and its row among those asked for.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    bundle: u32,
+    row: usize,
 }
 
 /// A problem being built.
@@ -95,7 +105,6 @@ struct Columns {
     caps: Vec<f64>,
     capacities: Vec<f64>,
     touched: Vec<LinkId>,
-    bundles: Vec<u32>,
     rates: Vec<f64>,
 }
 
@@ -110,10 +119,20 @@ impl RateBook {
             known: HashMap::new(),
             profiles: vec![None; patterns],
             remember,
+            priorities: Vec::new(),
             held: BTreeSet::new(),
             counters: Counters::default(),
             exact_work: EXACT_WORK,
             columns: Columns::default(),
+        }
+    }
+
+    /// Patterns of higher priority are served first on every link, from now on; forgets all rates of several together.
+    pub fn set_priorities(&mut self, priorities: &[u8]) {
+        self.known.clear();
+        self.priorities.clear();
+        if priorities.windows(2).any(|two| two[0] != two[1]) {
+            self.priorities.extend_from_slice(priorities);
         }
     }
 
@@ -212,17 +231,17 @@ impl RateBook {
         first.max(longer)
     }
 
+    /// Rates of `patterns` together. Those of the highest priority share the links, those of the next what is left, and
+    /// so on: strict priority.
     fn solve(&mut self, table: &BundleTable, patterns: &[PatternId], done: &dyn Fn(usize) -> bool) -> Rates {
         let total: usize = patterns.iter().map(|&p| table.bundles_of(p).len()).sum();
-        self.columns.bundles.clear();
         let (mut row, mut rows) = (0, Vec::with_capacity(total));
         for &pattern in patterns {
             for bundle in table.bundles_of(pattern) {
                 let all = QueuePair { bundle: bundle as u32, strand: QueuePair::ALL };
                 let routed = table.link_start[bundle] < table.link_start[bundle + 1];
                 if routed && !done(bundle) && !self.held.contains(&all) {
-                    self.columns.bundles.push(bundle as u32);
-                    rows.push(row);
+                    rows.push(Row { bundle: bundle as u32, row });
                 }
                 row += 1;
             }
@@ -230,15 +249,38 @@ impl RateBook {
         self.counters.solves += 1;
         self.counters.bundles += rows.len() as u64;
         let mut out = Rates { bundles: vec![0.0; total], strands: Vec::new() };
-        if table.is_dynamic() {
-            self.solve_dynamic(table, &rows, &mut out);
-        } else {
-            self.solve_static(table, &rows, &mut out);
+        self.columns.touched.clear();
+        self.columns.capacities.clear();
+        let mut groups = self.by_priority(table, patterns, rows).into_iter().peekable();
+        while let Some(rows) = groups.next() {
+            if table.is_dynamic() {
+                self.solve_dynamic(table, &rows, &mut out);
+            } else {
+                self.solve_static(table, &rows, &mut out);
+            }
+            if groups.peek().is_some() {
+                self.columns.take_what_is_used();
+            }
         }
+        out.strands.sort_unstable_by_key(|&(strand, _)| strand);
         for &link in &self.columns.touched {
             self.local_of[link.index()] = u32::MAX;
         }
         out
+    }
+
+    /// The rows by priority, the highest first, each ascending: one group where all have the same.
+    fn by_priority(&self, table: &BundleTable, patterns: &[PatternId], rows: Vec<Row>) -> Vec<Vec<Row>> {
+        let of = |pattern: PatternId| self.priorities.get(pattern.index()).copied().unwrap_or_default();
+        if patterns.windows(2).all(|two| of(two[0]) == of(two[1])) {
+            return vec![rows];
+        }
+        let mut groups: BTreeMap<Reverse<u8>, Vec<Row>> = BTreeMap::new();
+        for one in rows {
+            let pattern = table.pattern_start.partition_point(|&start| start <= one.bundle) - 1;
+            groups.entry(Reverse(of(PatternId::from_index(pattern)))).or_default().push(one);
+        }
+        groups.into_values().collect()
     }
 
     fn local(&mut self, link: LinkId) -> u32 {
@@ -256,13 +298,12 @@ impl RateBook {
         self.local(LinkId::from_index(self.capacities.len() - 1))
     }
 
-    fn solve_static(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
+    fn solve_static(&mut self, table: &BundleTable, rows: &[Row], out: &mut Rates) {
         self.columns.clear();
         let constraints = self.constraints.take();
         let constraints = constraints.unwrap_or_else(|| Constraints::of(table, &self.capacities));
         let columns = &mut self.columns;
-        for &bundle in &columns.bundles {
-            let bundle = bundle as usize;
+        for bundle in rows.iter().map(|one| one.bundle as usize) {
             for k in constraints.start[bundle] as usize..constraints.start[bundle + 1] as usize {
                 // Constraints are fewer than links: the same scratch column serves both.
                 let id = constraints.ids[k];
@@ -290,19 +331,18 @@ impl RateBook {
             capacities: &columns.capacities,
         };
         self.solver.solve(&problem, &mut columns.rates);
-        for (&row, &rate) in rows.iter().zip(&columns.rates) {
-            out.bundles[row] = rate;
+        for (one, &rate) in rows.iter().zip(&columns.rates) {
+            out.bundles[one.row] = rate;
         }
     }
 
-    fn solve_dynamic(&mut self, table: &BundleTable, rows: &[usize], out: &mut Rates) {
+    fn solve_dynamic(&mut self, table: &BundleTable, rows: &[Row], out: &mut Rates) {
         self.columns.clear();
         let from = &table.strands;
         let mut strands =
             Strands { bundle_start: vec![0], start: vec![0], slots: from.slots, ..Strands::default() };
         let mut numbers = Vec::new();
-        for i in 0..self.columns.bundles.len() {
-            let bundle = self.columns.bundles[i] as usize;
+        for bundle in rows.iter().map(|one| one.bundle as usize) {
             for s in from.bundle_start[bundle] as usize..from.bundle_start[bundle + 1] as usize {
                 for k in from.link_start[s] as usize..from.link_start[s + 1] as usize {
                     strands.links.push(self.local(from.links[k]));
@@ -322,15 +362,18 @@ impl RateBook {
             strands.bundle_start.push(strands.edge.len() as u32);
             strands.bundle_caps.push(table.cap[bundle]);
         }
-        let (mut paces, mut rates) = (Vec::new(), Vec::new());
-        let (solver, capacities) = (&mut self.solver, &self.columns.capacities);
-        let rounds = dynamic::solve(solver, &strands, capacities, &mut paces, &mut rates);
+        let mut paces = Vec::new();
+        let Columns { capacities, rates, .. } = &mut self.columns;
+        let rounds = dynamic::solve(&mut self.solver, &strands, capacities, &mut paces, rates);
         self.counters.rounds += rounds as u64;
         self.counters.restless += u64::from(rounds == ROUNDS_MAX);
-        for (&row, &pace) in rows.iter().zip(&paces) {
-            out.bundles[row] = pace;
+        for (one, &pace) in rows.iter().zip(&paces) {
+            out.bundles[one.row] = pace;
         }
-        out.strands.extend(numbers.into_iter().zip(rates).filter(|(_, rate)| *rate > 0.0));
+        let columns = &mut self.columns;
+        out.strands
+            .extend(numbers.into_iter().zip(columns.rates.iter().copied()).filter(|(_, rate)| *rate > 0.0));
+        (columns.start, columns.links, columns.shares) = (strands.start, strands.links, strands.shares);
     }
 }
 
@@ -342,8 +385,22 @@ impl Columns {
         self.shares.clear();
         self.weights.clear();
         self.caps.clear();
-        self.capacities.clear();
-        self.touched.clear();
+    }
+
+    /// Leaves the capacities that are not used at the rates found last. What rounding leaves of a full link is nothing.
+    fn take_what_is_used(&mut self) {
+        const NOTHING: f64 = 1e-12;
+        let whole = self.capacities.clone();
+        for (variable, rate) in self.rates.iter().enumerate() {
+            for k in self.start[variable] as usize..self.start[variable + 1] as usize {
+                self.capacities[self.links[k] as usize] -= self.shares[k] * rate;
+            }
+        }
+        for (left, whole) in self.capacities.iter_mut().zip(whole) {
+            if *left <= whole * NOTHING {
+                *left = 0.0;
+            }
+        }
     }
 }
 

@@ -148,7 +148,8 @@ impl FlowEngine {
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
-        let mut flight = Flight::new(healthy.clone(), table, self.shortcuts, meter);
+        let priorities = outside.mediator.programmed().priorities_of_patterns(work);
+        let mut flight = Flight::new(healthy.clone(), table, &priorities, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
@@ -186,6 +187,9 @@ impl FlowEngine {
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
+            if news.reprioritizes {
+                flight.set_priorities(now, &outside.mediator.programmed().priorities_of_patterns(work));
+            }
             if news.reroutes || delayed.is_some() {
                 flight.reroute(now, routes(&outside.mediator, delayed));
                 waiting.paths_changed();

@@ -59,16 +59,26 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Nothing in flight over links of so many bytes per second. A meter records throughput over time.
-    pub fn new(capacities: Vec<f64>, table: BundleTable, shortcuts: Shortcuts, meter: Option<Meter>) -> Self {
+    /// Nothing in flight over links of so many bytes per second; `priorities` by pattern. A meter records throughput over
+    /// time.
+    pub fn new(
+        capacities: Vec<f64>,
+        table: BundleTable,
+        priorities: &[u8],
+        shortcuts: Shortcuts,
+        meter: Option<Meter>,
+    ) -> Self {
         let patterns = table.patterns();
         let links = capacities.len();
         // Where patterns are hardly more than one bundle the same few meet again and again: rates are looked up.
         let few = shortcuts.remember && table.bundles() <= FEW * patterns;
-        let course = if shortcuts.touched && !few && !table.is_dynamic() && meter.is_none() {
+        let alike = priorities.windows(2).all(|two| two[0] == two[1]);
+        let course = if shortcuts.touched && !few && !table.is_dynamic() && meter.is_none() && alike {
             Course::Steps(Box::new(Steps::new(&table, &capacities, shortcuts)))
         } else {
-            Course::Whole(Box::new(Whole::new(&table, &capacities, shortcuts)))
+            let mut whole = Whole::new(&table, &capacities, shortcuts);
+            whole.set_priorities(priorities);
+            Course::Whole(Box::new(whole))
         };
         let mut ledger = Ledger::new(patterns, links);
         ledger.meter = meter;
@@ -219,6 +229,33 @@ impl Flight {
                 }
             }
         }
+    }
+
+    /// Patterns of higher priority are served first from now on.
+    pub fn set_priorities(&mut self, now: SimTime, priorities: &[u8]) {
+        if let Course::Whole(whole) = &mut self.course {
+            whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+            return whole.set_priorities(priorities);
+        }
+        if priorities.windows(2).all(|two| two[0] == two[1]) {
+            return;
+        }
+        // What an event touches is known for one priority alone: from now on all that share links are solved whole.
+        let left = self.carried_so_far(now);
+        self.ledger.settle(&self.table);
+        let Course::Steps(steps) = &self.course else { return };
+        let mut whole = Whole::new(&self.table, &self.capacities, steps.shortcuts());
+        for (link, _) in self.down.iter().enumerate().filter(|(_, down)| **down) {
+            whole.set_capacity(LinkId::from_index(link), 0.0);
+        }
+        whole.take_over(now, &self.table, &self.conflicts, &self.flying(), left);
+        for pair in &self.held {
+            let pattern = self.table.pattern_start.partition_point(|&start| start <= pair.bundle) - 1;
+            let pattern = PatternId::from_index(pattern);
+            whole.hold(now, &self.table, &mut self.ledger, (pattern, *pair), true);
+        }
+        whole.set_priorities(priorities);
+        self.course = Course::Whole(Box::new(whole));
     }
 
     /// Patterns in flight, ascending, with the bytes of their operations.

@@ -309,6 +309,11 @@ impl Steps {
         self.ways[pattern.index()] = Way::Landed;
     }
 
+    /// Ways to save work that it goes by.
+    pub const fn shortcuts(&self) -> Shortcuts {
+        self.shortcuts
+    }
+
     /// Bytes left by bundle of a pattern in flight, with [`DONE`] for bundles that ended.
     pub fn bytes_left(&mut self, now: SimTime, table: &BundleTable, pattern: PatternId) -> &[f64] {
         self.leave_course(now, table, pattern);

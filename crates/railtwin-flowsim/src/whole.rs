@@ -398,6 +398,37 @@ impl Whole {
         seconds
     }
 
+    /// Goes on with patterns that were in flight, with the bytes of their operations; bytes left by bundle, [`DONE`] for
+    /// those that ended.
+    pub fn take_over(
+        &mut self,
+        now: SimTime,
+        table: &BundleTable,
+        conflicts: &Conflicts,
+        patterns: &[(PatternId, u64)],
+        left: Vec<f64>,
+    ) {
+        self.bytes_left = left;
+        for &(pattern, bytes) in patterns {
+            let mut active = Active { bytes: bytes as f64, component: 0, done_mix: 0, left: 0 };
+            for bundle in table.bundles_of(pattern) {
+                if self.bytes_left[bundle] == DONE {
+                    active.done_mix ^= mix(bundle as u64 + 1);
+                } else {
+                    active.left += 1;
+                }
+            }
+            self.active[pattern.index()] = Some(active);
+            self.loose.push(pattern);
+        }
+        self.regroup_left(now, conflicts);
+    }
+
+    /// Patterns of higher priority are served first from now on; [`Whole::bring_all_up_to`] comes first.
+    pub fn set_priorities(&mut self, priorities: &[u8]) {
+        self.book.set_priorities(priorities);
+    }
+
     /// A link loses or regains its capacity; [`Whole::bring_all_up_to`] comes first.
     pub fn set_capacity(&mut self, link: LinkId, bytes_per_s: f64) {
         self.book.set_capacity(link, bytes_per_s);

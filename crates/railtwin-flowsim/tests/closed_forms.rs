@@ -44,6 +44,33 @@ fn a_ring_takes_what_the_bus_factor_says() {
     }
 }
 
+/// Three senders over one uplink: who goes first has all of it, the next what is left, and those of one priority share.
+#[test]
+fn higher_priorities_are_served_first() {
+    let bytes = [1 << 30, 2 << 30, 1 << 30];
+    let ends = |priorities: [u8; 3]| {
+        let plans = (0..)
+            .zip(bytes)
+            .map(|(from, bytes)| (works::send(bytes, 1), PlacementPolicy::Hosts(vec![from, from + 3])));
+        let mut case = cases::jobs(fabrics::leaf_spine(2, 3, 1, (400, 400), 0), plans.collect());
+        for (job, priority) in case.work.jobs.iter_mut().zip(priorities) {
+            job.priority = priority;
+        }
+        let log = FlowEngine::default().run(&case, 0);
+        log.times.end.iter().map(|end| end.seconds() * 50e9 / f64::from(1 << 30)).collect::<Vec<_>>()
+    };
+    for (priorities, expected) in [
+        ([0, 0, 0], [3.0, 4.0, 3.0]),
+        ([7, 0, 0], [1.0, 4.0, 3.0]),
+        ([0, 1, 2], [4.0, 3.0, 1.0]),
+        ([1, 0, 1], [2.0, 4.0, 2.0]),
+    ] {
+        for (end, expected) in ends(priorities).into_iter().zip(expected) {
+            close(end, expected);
+        }
+    }
+}
+
 #[test]
 fn aggregated_trees_move_what_a_ring_does_in_fewer_steps() {
     for hosts in [2, 3, 7, 8, 13] {

@@ -115,7 +115,8 @@ proptest! {
                 told[v as usize] = filling.rate(v);
             }
             for (v, &fresh) in from_scratch(&drawn, &inside, &held).iter().enumerate() {
-                prop_assert!((told[v] - fresh).abs() <= 1e-12 * fresh.max(1e-3), "{}: {} for {}", v, told[v], fresh);
+                // A level counts as unchanged within 1e-13; what is left of a link beside large ones has more of that.
+                prop_assert!((told[v] - fresh).abs() <= 1e-11 * fresh.max(1e-3), "{}: {} for {}", v, told[v], fresh);
             }
         }
     }

@@ -10,4 +10,5 @@ mod filling_laws;
 mod long_times;
 mod lp_oracle;
 mod max_min_laws;
+mod priorities;
 mod shortcuts_under_faults;

@@ -33,7 +33,9 @@ struct Ingress {
 /// The buffer of one switch.
 #[derive(Debug)]
 pub struct SharedBuffer {
+    /// By port, and within it by level.
     ingress: Vec<Ingress>,
+    levels: usize,
     alpha: f64,
     /// Bytes of the pool, and how many of them are taken.
     pool: u64,
@@ -61,13 +63,15 @@ pub fn headroom(line: &Line, pfc: &Pfc, full: u64, latency: u64) -> u64 {
 }
 
 impl SharedBuffer {
-    /// An empty buffer; `full` are the bytes of a full packet on the wire, `latency` is the switch's.
-    pub fn new(model: &SwitchModel, lines: &[Line], full: u64, latency: u64) -> Self {
+    /// An empty buffer for so many levels of priority, each of which has a reserve and a headroom at every port; `full`
+    /// are the bytes of a full packet on the wire, `latency` is the switch's.
+    pub fn new(model: &SwitchModel, lines: &[Line], levels: usize, full: u64, latency: u64) -> Self {
         let room = |line: &Line| {
             model.pfc.map_or(0, |pfc| pfc.headroom.unwrap_or_else(|| headroom(line, &pfc, full, latency)))
         };
-        let mut ingress: Vec<Ingress> =
-            lines.iter().map(|line| Ingress { headroom_max: room(line), ..Ingress::default() }).collect();
+        let of =
+            |line| std::iter::repeat_n(Ingress { headroom_max: room(line), ..Ingress::default() }, levels);
+        let mut ingress: Vec<Ingress> = lines.iter().flat_map(of).collect();
         let mut buffer = Self {
             alpha: 0.0,
             pool: 0,
@@ -79,6 +83,7 @@ impl SharedBuffer {
             bytes: 0,
             limit: u64::MAX,
             ingress: Vec::new(),
+            levels,
         };
         match model.buffer {
             Buffer::Shared { bytes, reserved, alpha } => {
@@ -89,10 +94,11 @@ impl SharedBuffer {
                 ingress.iter_mut().for_each(|port| port.reserved = reserved);
             }
             Buffer::Carved { bytes } => {
-                buffer.bytes = bytes * ingress.len() as u64;
+                buffer.bytes = bytes * lines.len() as u64;
+                let part = bytes / levels as u64;
                 for port in &mut ingress {
-                    port.headroom_max = port.headroom_max.min(bytes / 2);
-                    port.reserved = bytes - port.headroom_max;
+                    port.headroom_max = port.headroom_max.min(part / 2);
+                    port.reserved = part - port.headroom_max;
                 }
             }
         }
@@ -106,17 +112,17 @@ impl SharedBuffer {
         (self.alpha * (self.pool - self.shared) as f64) as u64
     }
 
-    /// Takes a packet in that joins a queue of `queued` bytes.
+    /// Takes a packet of a level in that joins a queue of `queued` bytes.
     ///
     /// Without pause frames a pool bounds what waits at an egress, however many ports it came in by: beyond its reserve
     /// a queue may take `alpha` times what is free (dynamic threshold, Choudhury and Hahne 1998).
     #[inline]
-    pub fn take(&mut self, port: usize, bytes: u64, queued: u64) -> Room {
+    pub fn take(&mut self, (port, level): (usize, usize), bytes: u64, queued: u64) -> Room {
         if self.used + bytes > self.limit {
             return Room::None;
         }
         let share = self.share();
-        let ingress = &mut self.ingress[port];
+        let ingress = &mut self.ingress[port * self.levels + level];
         let (old, new) = (ingress.bytes, ingress.bytes + bytes);
         let mut room = Room::Taken;
         // With `alpha` above one a port may take more than is free: the pool itself is the limit then.
@@ -141,9 +147,10 @@ impl SharedBuffer {
 
     /// Lets a packet go; true where the neighbor may go on.
     #[inline]
-    pub fn give(&mut self, port: usize, bytes: u64) -> bool {
+    pub fn give(&mut self, (port, level): (usize, usize), bytes: u64) -> bool {
         self.used -= bytes;
-        let ingress = &mut self.ingress[port];
+        let row = port * self.levels + level;
+        let ingress = &mut self.ingress[row];
         let from_headroom = bytes.min(ingress.headroom);
         ingress.headroom -= from_headroom;
         let (old, new) = (ingress.bytes, ingress.bytes - (bytes - from_headroom));
@@ -154,7 +161,7 @@ impl SharedBuffer {
         }
         let share = self.share();
         let offset = self.pfc.map_or(0, |pfc| pfc.resume_offset);
-        let ingress = &mut self.ingress[port];
+        let ingress = &mut self.ingress[row];
         // What is empty may always go on, whatever others take.
         let go_on = ingress.bytes == 0
             || ingress.bytes + offset.min(ingress.reserved + share) <= ingress.reserved + share;
@@ -162,9 +169,10 @@ impl SharedBuffer {
         go_on
     }
 
-    /// Whether the neighbor at a port is to stand still.
-    pub fn pauses(&self, port: usize) -> bool {
-        self.ingress[port].pausing
+    /// Levels on which the neighbor at a port is to stand still, bit by bit.
+    pub fn pauses(&self, port: usize) -> u8 {
+        let own = &self.ingress[port * self.levels..(port + 1) * self.levels];
+        own.iter().rev().fold(0, |all, level| all << 1 | u8::from(level.pausing))
     }
 
     /// How long the neighbor takes to react, ps.

@@ -74,7 +74,7 @@ impl Closed {
 /// A port as it stands, brought to the time `at` of the same window.
 fn account(port: &Port, waiting: u64, at: u64) -> Account {
     let counts = &port.counts;
-    let paused = if port.paused { at.saturating_sub(port.paused_since) } else { 0 };
+    let paused = if port.paused != 0 { at.saturating_sub(port.paused_since) } else { 0 };
     Account {
         bytes: counts.bytes,
         // A pause that ended within the window may have been booked beyond it.

@@ -47,18 +47,18 @@ impl Voq {
 /// The scheduler of an egress.
 #[derive(Clone, Debug, Default)]
 struct Scheduler {
-    /// Queues in line: those that go first, others.
-    lines: [VecDeque<u32>; 2],
+    /// Queues in line: those that go first, then those of each level of priority, the highest first.
+    lines: Vec<VecDeque<u32>>,
     /// When it may give the next credit.
     next_at: u64,
     /// Whether its next turn stands in the agenda.
     waking: bool,
-    /// Bytes granted that have not crossed to the egress.
-    outstanding: u64,
-    /// Gives no credits to data until the egress has sent something.
+    /// Bytes granted that have not crossed to the egress, of what goes first and of all levels as `lines`.
+    outstanding: Vec<u64>,
+    /// Gives no credits to data, or not to all of it, until the egress has sent something.
     stopped: bool,
-    /// Data that waits for credits, bytes.
-    waiting: u64,
+    /// Data that waits for credits, bytes, as `lines`.
+    waiting: Vec<u64>,
 }
 
 /// All queues of a switch.
@@ -66,6 +66,8 @@ struct Scheduler {
 pub struct Credits {
     credit: Credit,
     ports: usize,
+    /// Classes of packets: what goes first, and each level of priority.
+    classes: usize,
     /// Bytes of a credit: a full packet.
     quantum: u64,
     /// By ingress, made when it is first used: egress, then class.
@@ -83,25 +85,38 @@ pub struct Turn {
 }
 
 impl Credits {
-    /// Queues of a switch of so many ports; credits of `quantum` bytes.
-    pub fn new(credit: Credit, ports: usize, quantum: u64) -> Self {
-        let schedulers = vec![Scheduler::default(); ports];
-        Self { credit, ports, quantum, rows: vec![Vec::new(); ports], schedulers }
+    /// Queues of a switch of so many ports for so many levels of priority; credits of `quantum` bytes.
+    pub fn new(credit: Credit, ports: usize, levels: usize, quantum: u64) -> Self {
+        let classes = levels + 1;
+        let scheduler = Scheduler {
+            lines: vec![VecDeque::new(); classes],
+            outstanding: vec![0; classes],
+            waiting: vec![0; classes],
+            ..Scheduler::default()
+        };
+        let schedulers = vec![scheduler; ports];
+        Self { credit, ports, classes, quantum, rows: vec![Vec::new(); ports], schedulers }
     }
 
-    /// Number of a queue.
-    pub fn index(&self, ingress: usize, egress: usize, high: bool) -> usize {
-        (ingress * self.ports + egress) * 2 + usize::from(high)
+    /// Number of a queue: of a level of priority, or of what goes before all of them.
+    pub fn index(&self, ingress: usize, egress: usize, level: Option<usize>) -> usize {
+        (ingress * self.ports + egress) * self.classes + level.map_or(0, |level| self.classes - 1 - level)
     }
 
-    /// Egress and class of a queue.
-    pub fn ends(&self, index: usize) -> (usize, bool) {
-        (index / 2 % self.ports, index % 2 == 1)
+    /// Egress and level of a queue.
+    pub fn ends(&self, index: usize) -> (usize, Option<usize>) {
+        let (out, class) = self.class(index);
+        (out, (class > 0).then(|| self.classes - 1 - class))
+    }
+
+    /// Egress and class of a queue: 0 goes first.
+    fn class(&self, index: usize) -> (usize, usize) {
+        (index / self.classes % self.ports, index % self.classes)
     }
 
     /// A queue.
     pub fn queue(&mut self, index: usize) -> &mut Voq {
-        let (row, column) = (index / (2 * self.ports), index % (2 * self.ports));
+        let (row, column) = (index / (self.classes * self.ports), index % (self.classes * self.ports));
         let initial = self.credit.initial.0;
         let fresh = Voq {
             waiting: Chain::EMPTY,
@@ -115,7 +130,7 @@ impl Credits {
         };
         let row = &mut self.rows[row];
         if row.is_empty() {
-            row.resize(2 * self.ports, fresh);
+            row.resize(self.classes * self.ports, fresh);
         }
         &mut row[column]
     }
@@ -138,8 +153,8 @@ impl Credits {
     /// A packet of `bytes` waits: when the scheduler hears of it, where it did not know.
     pub fn ask(&mut self, now: u64, index: usize, bytes: u64) -> Option<u64> {
         let half = self.credit.latency.ps() / 2;
-        let (out, high) = self.ends(index);
-        self.schedulers[out].waiting += if high { 0 } else { bytes };
+        let (out, class) = self.class(index);
+        self.schedulers[out].waiting[class] += bytes;
         let queue = self.queue(index);
         queue.bytes += bytes;
         if queue.listed || !queue.wants() {
@@ -151,11 +166,11 @@ impl Credits {
 
     /// The scheduler has heard of a queue: when its next turn is, where none stands in the agenda.
     pub fn list(&mut self, now: u64, index: usize) -> Option<u64> {
-        let (out, high) = self.ends(index);
+        let (out, class) = self.class(index);
         let scheduler = &mut self.schedulers[out];
-        scheduler.lines[usize::from(!high)].push_back(index as u32);
-        // What goes first goes also where data has to wait, for a paused line too.
-        scheduler.stopped &= !high;
+        scheduler.lines[class].push_back(index as u32);
+        // What goes first goes also where data has to wait, for a paused line too; and so does a higher level.
+        scheduler.stopped &= class + 1 == self.classes && class > 0;
         if scheduler.waking || scheduler.stopped {
             return None;
         }
@@ -163,15 +178,23 @@ impl Credits {
         Some(scheduler.next_at.max(now))
     }
 
-    /// A turn of the scheduler of an egress at which `queued` bytes wait for a line of this speed.
-    pub fn turn(&mut self, now: u64, out: usize, queued: u64, speed: Speed) -> Turn {
+    /// A turn of the scheduler of an egress at which `queued` bytes of each level wait for a line of this speed.
+    pub fn turn(&mut self, now: u64, out: usize, queued: impl Fn(usize) -> u64, speed: Speed) -> Turn {
         let latency = self.credit.latency.ps();
         let quantum = self.quantum;
         // What the line sends in a credit latency, and one packet that it sends meanwhile.
         let most = (speed.bytes_per_s() * latency as f64 * 1e-12) as u64 * SPEEDUP / 100 + 2 * quantum;
         self.schedulers[out].waking = false;
-        let full = self.schedulers[out].outstanding + queued >= most;
-        for class in 0..if full { 1 } else { 2 } {
+        let (mut full, mut before) = (false, self.schedulers[out].outstanding[0]);
+        for class in 0..self.classes {
+            if class > 0 {
+                // A level waits for what goes before it alone: a lower one may be paused.
+                before += self.schedulers[out].outstanding[class] + queued(self.classes - 1 - class);
+                full = before >= most;
+                if full {
+                    break;
+                }
+            }
             while let Some(index) = self.schedulers[out].lines[class].pop_front() {
                 let index = index as usize;
                 let queue = self.queue(index);
@@ -183,7 +206,7 @@ impl Credits {
                 queue.in_flight += quantum;
                 let scheduler = &mut self.schedulers[out];
                 scheduler.lines[class].push_back(index as u32);
-                scheduler.outstanding += quantum;
+                scheduler.outstanding[class] += quantum;
                 scheduler.next_at = now.saturating_add(speed.time(quantum) * 100 / SPEEDUP);
                 scheduler.waking = true;
                 let there = now.saturating_add(latency - latency / 2);
@@ -197,8 +220,8 @@ impl Credits {
     /// A credit is at its queue: when the scheduler has to be told that it wants more, where it does not know.
     pub fn arrive(&mut self, now: u64, index: usize) -> Option<u64> {
         let (quantum, ramp) = (self.quantum, u64::from(self.credit.ramp.max(1)));
-        let (out, _) = self.ends(index);
-        self.schedulers[out].outstanding -= quantum;
+        let (out, class) = self.class(index);
+        self.schedulers[out].outstanding[class] -= quantum;
         let queue = self.queue(index);
         queue.in_flight -= quantum;
         queue.balance += quantum as i64;
@@ -217,20 +240,20 @@ impl Credits {
 
     /// Whether the first packet of a queue may cross; takes `bytes` off if so.
     pub fn spend(&mut self, index: usize, bytes: u64) -> bool {
-        let (out, high) = self.ends(index);
+        let (out, class) = self.class(index);
         let queue = self.queue(index);
         let may = queue.balance > 0;
         if may {
             queue.balance -= bytes as i64;
             queue.bytes -= bytes;
-            self.schedulers[out].waiting -= if high { 0 } else { bytes };
+            self.schedulers[out].waiting[class] -= bytes;
         }
         may
     }
 
-    /// Data of all ingress ports that waits for credits of an egress, bytes.
-    pub fn waiting(&self, out: usize) -> u64 {
-        self.schedulers[out].waiting
+    /// Data of a level and of all ingress ports that waits for credits of an egress, bytes.
+    pub fn waiting(&self, out: usize, level: usize) -> u64 {
+        self.schedulers[out].waiting[self.classes - 1 - level]
     }
 
     /// The egress has sent something: when a scheduler that had stopped has its next turn.

@@ -6,7 +6,7 @@ use crate::changes::{Changes, What};
 use crate::congestion::Control;
 use crate::host::{Host, Shared};
 use crate::network::Line;
-use crate::packet::{Kind, Packet};
+use crate::packet::{ALL_LEVELS, Kind, Packet};
 use crate::ports::Port;
 use crate::post::Post;
 use crate::switch::Switch;
@@ -123,19 +123,19 @@ impl<C: Control> Device<C> {
                 self.port(usize::from(port)).dead = dead;
                 if dead {
                     // Who is cut off is no longer paused: the frame that ends the pause could not arrive.
-                    self.arrive(now, Packet { port, ..Packet::new(Kind::Freed) }, shared, post);
+                    self.arrive(now, Packet::pausing(Kind::Freed, port, ALL_LEVELS), shared, post);
                 } else if let DeviceState::Switch(switch) = &mut self.kind {
                     switch.remind(now, usize::from(port), post);
                 }
             }
             // The pause that it was told ends after its quanta, and nobody renews it.
             What::Deaf(port) => {
-                self.arrive(now, Packet { port, ..Packet::new(Kind::Freed) }, shared, post);
+                self.arrive(now, Packet::pausing(Kind::Freed, port, ALL_LEVELS), shared, post);
             }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
-            What::Storm(port, true) => self.port(usize::from(port)).pause(now),
+            What::Storm(port, true) => self.port(usize::from(port)).pause(now, ALL_LEVELS),
             What::Storm(port, false) => {
-                let packet = Packet { port, ..Packet::new(Kind::Freed) };
+                let packet = Packet::pausing(Kind::Freed, port, ALL_LEVELS);
                 self.arrive(now, packet, shared, post);
             }
             What::Slow(nic, speed) => {
@@ -178,7 +178,7 @@ impl<C: Control> Device<C> {
                 port.book_pause(end.max(port.paused_since));
                 let (bytes_max, paused_ps) = (port.counts.sample_max, port.counts.sample_paused);
                 (port.counts.sample_max, port.counts.sample_paused) = (waiting, 0);
-                rest &= waiting == 0 && !port.paused;
+                rest &= waiting == 0 && port.paused == 0;
                 if bytes_max > 0 || paused_ps > 0 {
                     let link = port.line.link;
                     self.samples.push(QueueSample { index, link, bytes_max, paused_ps });

@@ -11,6 +11,7 @@ use railtwin_units::SimTime;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
 use crate::host::Shared;
+use crate::levels::Levels;
 use crate::log;
 use crate::network::Network;
 use crate::program::{Program, Way};
@@ -83,19 +84,23 @@ fn learn(
     lowering: &Lowering<'_>,
     network: &mut Network<'_>,
 ) -> Vec<ActionRow> {
+    let mut mediator = lowering.mediator(moments);
+    let mut levels = Levels::default();
     let mut learn = |at: SimTime, mediator: &Mediator<'_>| {
         let routed = &mediator.known().routed;
         let paths = lowering.paths_by(routed, mediator.programmed());
         network.learn(at, &paths, Forwarding::new(&case.fabric, routed));
+        levels.add(mediator.programmed().priorities_of_jobs(&case.work).collect());
     };
-    let mut mediator = lowering.mediator(moments);
     learn(SimTime::ZERO, &mediator);
     for _ in 0..PASSES {
         let Some(at) = mediator.next_time() else { break };
-        if mediator.pass(at).reroutes {
+        let news = mediator.pass(at);
+        if news.reroutes || news.reprioritizes {
             learn(at, &mediator);
         }
     }
+    network.set_levels(levels.count(), levels.of_queue_pairs(lowering.connections()));
     mediator.into_actions()
 }
 

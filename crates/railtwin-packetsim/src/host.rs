@@ -219,7 +219,7 @@ impl<C: Control> Host<C> {
             let count = ports.len();
             let lines = network.lines(node).iter();
             let own = lines.filter(|line| fabric.source(railtwin_fabric::LinkId(line.link)) == device);
-            ports.extend(own.map(|&line| NicPort::new(line, nics.len() as u32)));
+            ports.extend(own.map(|&line| NicPort::new(line, nics.len() as u32, network.levels)));
             nics.push(Nic::new(fabric, device, &ports[count..]));
         }
         let mut this = Self {
@@ -298,11 +298,12 @@ impl<C: Control> Host<C> {
             Kind::Notification => self.on_notification(now, packet, shared),
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
             Kind::Heard => self.on_heard(now, packet, shared),
-            Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
+            Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now, packet.item as u8),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
                 let told = packet.kind == Kind::Resume;
-                self.ports[port].port.resume(now, shared.packets.watchdog.ps(), told);
+                let watchdog = shared.packets.watchdog.ps();
+                self.ports[port].port.resume(now, watchdog, told, packet.item as u8);
                 self.kick(now, port, shared, agenda, post);
             }
             Kind::Elsewhere => {

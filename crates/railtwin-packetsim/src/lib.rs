@@ -23,6 +23,7 @@ mod engine;
 pub mod footprint;
 mod histogram;
 mod host;
+mod levels;
 mod log;
 mod meeting;
 mod network;

@@ -267,7 +267,7 @@ impl Counted {
 /// Writes down a port as it stands at the end.
 fn note(port: &mut Port, counted: &Counted, shared: &Shared<'_>, packets: &mut PacketLog, log: &mut RunLog) {
     let link = port.line.link as usize;
-    if port.paused {
+    if port.paused != 0 {
         let end = counted.end.max(port.paused_since);
         port.watch(end, shared.packets.watchdog.ps());
         port.book_pause(end);

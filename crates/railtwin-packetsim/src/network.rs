@@ -7,7 +7,7 @@ use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId};
 use railtwin_routing::Forwarding;
 use railtwin_units::{Rate, SimTime};
 
-use crate::packet::BY_SWITCH;
+use crate::packet::{BY_SWITCH, LEVEL};
 
 /// How long bytes take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +91,8 @@ pub struct Epoch {
     /// First hop of each queue pair's data and of its acknowledgements; where nobody knows a way, out of its NIC and
     /// no further. None without a cable.
     start: Vec<[u32; 2]>,
+    /// Level of each queue pair's priority; empty where there is one.
+    levels: Vec<u8>,
     /// For switches that choose.
     pub forwarding: Option<Forwarding>,
 }
@@ -100,8 +102,16 @@ pub struct Epoch {
 pub struct Start {
     /// Port of the host.
     pub port: u16,
-    /// Next hop.
+    /// Next hop, and the level of its priority, as in a packet.
     pub route: u32,
+}
+
+impl Start {
+    /// The level of its priority.
+    #[inline]
+    pub const fn level(self) -> usize {
+        (self.route >> LEVEL) as usize
+    }
 }
 
 const NO_ROUTE: u32 = u32::MAX;
@@ -134,6 +144,8 @@ pub struct Network<'a> {
     hops: Vec<u16>,
     /// Routes in order of time; the first from the start.
     pub epochs: Vec<Epoch>,
+    /// Levels of priority that a queue may have.
+    pub levels: usize,
     /// Least time between an act of one device and its effect on another, ps.
     pub lookahead: u64,
     /// Unloaded round trip over the longest path of a full packet and its acknowledgement, ps.
@@ -179,6 +191,7 @@ impl<'a> Network<'a> {
             ends,
             hops: Vec::new(),
             epochs: Vec::new(),
+            levels: 1,
             lookahead: LOOKAHEAD_MAX,
             base_round_trip: 0,
         };
@@ -293,19 +306,33 @@ impl<'a> Network<'a> {
     /// Egress port of a packet at the next device of its route.
     #[inline]
     pub fn hop(&self, route: u32) -> u16 {
-        self.hops[route as usize]
+        self.hops[(route & BY_SWITCH) as usize]
     }
 
     /// Where packets of a queue pair leave its source, or its target when `back`; none without a cable.
     pub fn start(&self, epoch: usize, queue_pair: u32, back: bool) -> Option<Start> {
-        let route = self.epochs[epoch].start[queue_pair as usize][usize::from(back)];
+        let Epoch { start, levels, .. } = &self.epochs[epoch];
+        let route = start[queue_pair as usize][usize::from(back)];
+        let level = levels.get(queue_pair as usize).map_or(0, |&level| u32::from(level));
         (route != NO_ROUTE).then(|| Start {
             port: self.hops[route as usize],
-            route: if self.by_switch.is_some() { BY_SWITCH } else { route + 1 },
+            route: level << LEVEL | if self.by_switch.is_some() { BY_SWITCH } else { route + 1 },
         })
     }
 
+    /// Sets the level of each queue pair's priority for every epoch, of so many levels; none where there is one.
+    pub fn set_levels(&mut self, count: usize, levels: Vec<Vec<u8>>) {
+        self.levels = count;
+        for (epoch, levels) in self.epochs.iter_mut().zip(levels) {
+            debug_assert!(levels.iter().all(|&level| usize::from(level) < count));
+            epoch.levels = levels;
+        }
+    }
+
     /// Adds the routes that hold from `at` on.
+    ///
+    /// # Panics
+    /// When all routes together have 2^29 hops or more.
     pub fn learn(&mut self, at: SimTime, paths: &ChosenPaths, forwarding: Forwarding) {
         let fabric = &*self.case.fabric;
         let by_switch = self.by_switch.is_some();
@@ -349,6 +376,11 @@ impl<'a> Network<'a> {
         if by_switch && first_routes {
             self.base_round_trip = self.longest(fabric, paths);
         }
+        assert!(
+            self.hops.len() < BY_SWITCH as usize,
+            "routes have fewer than 2^29 hops, not {}",
+            self.hops.len()
+        );
         epoch.forwarding = by_switch.then_some(forwarding);
         self.epochs.push(epoch);
     }

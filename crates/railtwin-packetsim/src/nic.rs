@@ -18,6 +18,16 @@ use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
 use crate::ports::Port;
 use crate::post::Post;
 use crate::receiver::Verdict;
+use crate::sender::Sender;
+
+/// What stands in line at a port with one priority.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    /// Packets without payload that do not go before data.
+    low: VecDeque<Packet>,
+    /// Senders that may send, in turn.
+    ready: VecDeque<u32>,
+}
 
 /// A port of a NIC.
 #[derive(Debug)]
@@ -30,10 +40,8 @@ pub struct NicPort {
     pub wake_at: u64,
     /// Packets without payload that go before data.
     high: VecDeque<Packet>,
-    /// Those that do not.
-    low: VecDeque<Packet>,
-    /// Senders that may send, in turn.
-    ready: VecDeque<u32>,
+    /// What stands in line, by level of priority.
+    levels: Vec<Waiting>,
     /// Senders that have to wait for their rate.
     paced: BinaryHeap<Reverse<(u64, u32)>>,
     /// Told the leaf to stop.
@@ -41,17 +49,41 @@ pub struct NicPort {
 }
 
 impl NicPort {
-    /// An idle port.
-    pub fn new(line: Line, nic: u32) -> Self {
+    /// An idle port for so many levels of priority.
+    pub fn new(line: Line, nic: u32, levels: usize) -> Self {
         Self {
             port: Port::new(line),
             nic,
             wake_at: NEVER,
             high: VecDeque::new(),
-            low: VecDeque::new(),
-            ready: VecDeque::new(),
+            levels: vec![Waiting::default(); levels],
             paced: BinaryHeap::new(),
             pausing: false,
+        }
+    }
+
+    /// Whether something stands in line on a level that is not paused.
+    fn any(&self, is: impl Fn(&Waiting) -> bool) -> bool {
+        self.levels.iter().enumerate().any(|(level, waiting)| is(waiting) && !self.port.is_paused(level))
+    }
+
+    /// Whether nothing may be sent but what goes before data.
+    fn is_shut(&self) -> bool {
+        (0..self.levels.len()).all(|level| self.port.is_paused(level))
+    }
+
+    /// Senders whose time has come stand in line.
+    fn take_due<S>(&mut self, now: u64, senders: &[Sender<S>]) {
+        while let Some(&Reverse((time, row))) = self.paced.peek()
+            && time <= now
+        {
+            self.paced.pop();
+            let sender = &senders[row as usize];
+            // A notification may have come since.
+            match sender.not_before {
+                later if later > now => self.paced.push(Reverse((later, row))),
+                _ => self.levels[sender.level()].ready.push_back(row),
+            }
         }
     }
 
@@ -101,6 +133,12 @@ impl Nic {
         }
     }
 
+    /// Whether it still fetches from GPU memory what it sends next.
+    #[inline]
+    const fn fetches_at(&self, now: u64) -> bool {
+        self.fetch_binds && self.fetched > now
+    }
+
     /// Takes what arrives at another speed from now on; at that of PCIe without one.
     pub fn slow_down(&mut self, speed: Option<Speed>) {
         self.drain = speed.unwrap_or(self.fetch);
@@ -126,7 +164,7 @@ impl<C: Control> Host<C> {
         sender.queued = true;
         let port = usize::from(start.port);
         if sender.not_before <= now {
-            self.ports[port].ready.push_back(row as u32);
+            self.ports[port].levels[start.level()].ready.push_back(row as u32);
         } else {
             self.ports[port].paced.push(Reverse((sender.not_before, row as u32)));
         }
@@ -167,53 +205,54 @@ impl<C: Control> Host<C> {
             port.arm(row, free, agenda);
             return;
         }
-        let control = match port.high.pop_front() {
-            None if !port.port.paused => port.low.pop_front(),
-            packet => packet,
-        };
-        match control {
-            Some(packet) => port.port.send(now, packet, post),
-            None if port.port.paused => return,
-            None => self.send_data(now, row, shared, agenda, post),
+        if let Some(packet) = port.high.pop_front() {
+            port.port.send(now, packet, post);
+        } else if port.is_shut() {
+            return;
+        } else {
+            let fetches = self.nics[port.nic as usize].fetches_at(now);
+            for level in (0..port.levels.len()).rev() {
+                let port = &mut self.ports[row];
+                if port.port.is_paused(level) {
+                    continue;
+                }
+                if let Some(packet) = port.levels[level].low.pop_front() {
+                    port.port.send(now, packet, post);
+                    break;
+                }
+                if fetches {
+                    continue;
+                }
+                port.take_due(now, &self.senders);
+                if self.send_data(now, (row, level), shared, agenda, post) {
+                    break;
+                }
+            }
         }
         let nic = self.nics[self.ports[row].nic as usize];
         let port = &mut self.ports[row];
-        let (free, paused) = (port.port.busy_until.max(now), port.port.paused);
+        let (free, shut) = (port.port.busy_until.max(now), port.is_shut());
         let data_at = if nic.fetch_binds { free.max(nic.fetched) } else { free };
-        if !port.high.is_empty() || !paused && !port.low.is_empty() {
+        if !port.high.is_empty() || port.any(|waiting| !waiting.low.is_empty()) {
             port.arm(row, free, agenda);
-        } else if !paused && !port.ready.is_empty() {
+        } else if port.any(|waiting| !waiting.ready.is_empty()) {
             port.arm(row, data_at, agenda);
-        } else if !paused && let Some(&Reverse((time, _))) = port.paced.peek() {
+        } else if !shut && let Some(&Reverse((time, _))) = port.paced.peek() {
             port.arm(row, time.max(data_at), agenda);
         }
     }
 
-    /// Sends one data packet of the sender whose turn it is.
+    /// Sends one data packet of the sender on a level whose turn it is; false where none may.
     fn send_data(
         &mut self,
         now: u64,
-        row: usize,
+        (row, level): (usize, usize),
         shared: &Shared<'_>,
         agenda: &mut Agenda,
         post: &mut Post<'_>,
-    ) {
+    ) -> bool {
         let nic = self.ports[row].nic as usize;
-        if self.nics[nic].fetch_binds && self.nics[nic].fetched > now {
-            return;
-        }
-        let port = &mut self.ports[row];
-        while let Some(&Reverse((time, sender))) = port.paced.peek()
-            && time <= now
-        {
-            port.paced.pop();
-            // A notification may have come since.
-            match self.senders[sender as usize].not_before {
-                later if later > now => port.paced.push(Reverse((later, sender))),
-                _ => port.ready.push_back(sender),
-            }
-        }
-        while let Some(who) = self.ports[row].ready.pop_front() {
+        while let Some(who) = self.ports[row].levels[level].ready.pop_front() {
             let sender = &mut self.senders[who as usize];
             if sender.not_before > now && sender.burst == 0 {
                 // A notification came while it stood in line.
@@ -225,8 +264,8 @@ impl<C: Control> Host<C> {
                 continue;
             }
             let sender = &mut self.senders[who as usize];
-            if sender.start.is_some_and(|start| usize::from(start.port) != row) {
-                // Its route leads over another port since it stood in line here.
+            if sender.start.is_some_and(|start| usize::from(start.port) != row || start.level() != level) {
+                // Its route leads over another port since it stood in line here, or it has another priority.
                 self.line_up(now, who as usize, shared, agenda, post);
                 continue;
             }
@@ -261,9 +300,9 @@ impl<C: Control> Host<C> {
                 sender.queued = true;
                 let port = &mut self.ports[row];
                 if sender.burst > 0 {
-                    port.ready.push_front(who);
+                    port.levels[level].ready.push_front(who);
                 } else if sender.not_before <= port.port.busy_until {
-                    port.ready.push_back(who);
+                    port.levels[level].ready.push_back(who);
                 } else {
                     port.paced.push(Reverse((sender.not_before, who)));
                 }
@@ -278,8 +317,9 @@ impl<C: Control> Host<C> {
                     selective.hold(now);
                 }
             }
-            return;
+            return true;
         }
+        false
     }
 
     /// Sends a packet without payload back to the source of a queue pair.
@@ -313,7 +353,7 @@ impl<C: Control> Host<C> {
         if packet.has(HIGH) {
             port.high.push_back(packet)
         } else {
-            port.low.push_back(packet)
+            port.levels[packet.level()].low.push_back(packet)
         }
         self.kick(now, row, shared, agenda, post);
     }

@@ -1,7 +1,11 @@
 //! What travels over links, in half a cache line.
 
 /// No route written in the packet: switches choose.
-pub const BY_SWITCH: u32 = u32::MAX;
+pub const BY_SWITCH: u32 = (1 << LEVEL) - 1;
+/// Bit of a route at which the level of its priority begins: 0 for the lowest priority of the run.
+pub const LEVEL: u32 = 29;
+/// All levels, as pause frames name them: bit by bit.
+pub const ALL_LEVELS: u8 = u8::MAX;
 
 /// What a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,12 +59,13 @@ pub struct Packet {
     pub queue_pair: u32,
     /// Packet number of data; what was expected next for acknowledgements.
     pub number: u32,
-    /// Row of the next egress port in the column of routes, or [`BY_SWITCH`].
+    /// Row of the next egress port in the column of routes, or [`BY_SWITCH`]; from bit [`LEVEL`] on the level of the
+    /// packet's priority.
     pub route: u32,
     /// Leg of the message of a last packet; the number that an acknowledgement answers.
     pub leg: u32,
-    /// Item of the leg; of acknowledgements out of order which of the 32 packets before the answered one are there, the
-    /// nearest in the lowest bit.
+    /// Item of the leg; of pause frames the levels, bit by bit; of acknowledgements out of order which of the 32 packets
+    /// before the answered one are there, the nearest in the lowest bit.
     pub item: u32,
     /// When the data packet left its NIC, in [`STAMP`]s, wrapping.
     pub stamp: u32,
@@ -97,6 +102,23 @@ impl Packet {
             kind,
             flags: 0,
         }
+    }
+
+    /// Stop, or go on, on some levels.
+    pub fn pausing(kind: Kind, port: u16, levels: u8) -> Self {
+        Self { port, item: u32::from(levels), ..Self::new(kind) }
+    }
+
+    /// The level of its priority.
+    #[inline]
+    pub const fn level(&self) -> usize {
+        (self.route >> LEVEL) as usize
+    }
+
+    /// Whether switches choose its way.
+    #[inline]
+    pub const fn is_by_switch(&self) -> bool {
+        self.route & BY_SWITCH == BY_SWITCH
     }
 
     /// The same, sent again for the n-th time; beyond what fits they are counted from one again.

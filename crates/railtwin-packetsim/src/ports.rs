@@ -140,8 +140,8 @@ pub struct Port {
     pub lossy: u32,
     /// Whether a task waits for `busy_until`.
     pub waking: bool,
-    /// Told to send no data.
-    pub paused: bool,
+    /// Levels of priority on which it was told to send nothing, bit by bit.
+    pub paused: u8,
     /// Whether the cable carries nothing.
     pub dead: bool,
     /// When the pause began.
@@ -166,7 +166,7 @@ impl Port {
             line,
             busy_until: 0,
             waking: false,
-            paused: false,
+            paused: 0,
             dead: false,
             lossy: 0,
             pause_began: 0,
@@ -175,16 +175,22 @@ impl Port {
         }
     }
 
-    /// Told to stop at `now`; what comes over a dead cable is not heard.
-    pub fn pause(&mut self, now: u64) {
+    /// Whether it may send nothing of a level.
+    #[inline]
+    pub const fn is_paused(&self, level: usize) -> bool {
+        self.paused >> level & 1 != 0
+    }
+
+    /// Told to stop on some levels at `now`; what comes over a dead cable is not heard.
+    pub fn pause(&mut self, now: u64, levels: u8) {
         if self.dead {
             return;
         }
         self.counts.pause_frames += 1;
-        if !self.paused {
-            self.paused = true;
+        if self.paused == 0 {
             (self.pause_began, self.paused_since) = (now, now);
         }
+        self.paused |= levels;
     }
 
     /// Notes a pause that lasted until `now` if that is longer than `watchdog`.
@@ -194,21 +200,25 @@ impl Port {
         }
     }
 
-    /// Goes on; `told` where a frame said so.
-    pub fn resume(&mut self, now: u64, watchdog: u64, told: bool) {
-        if !self.paused {
+    /// Goes on, on some levels; `told` where a frame said so. It counts as paused until it may send on all.
+    pub fn resume(&mut self, now: u64, watchdog: u64, told: bool, levels: u8) {
+        if self.paused & levels == 0 {
+            return;
+        }
+        self.counts.resume_frames += u32::from(told);
+        if self.paused & !levels != 0 {
+            self.paused &= !levels;
             return;
         }
         self.watch(now, watchdog);
         self.book_pause(now);
         self.book_renewals(now);
-        self.paused = false;
-        self.counts.resume_frames += u32::from(told);
+        self.paused = 0;
     }
 
     /// Books the pause up to `now`.
     pub fn book_pause(&mut self, now: u64) {
-        if self.paused {
+        if self.paused != 0 {
             let lasted = now - self.paused_since;
             self.counts.paused += lasted;
             self.counts.sample_paused += lasted;

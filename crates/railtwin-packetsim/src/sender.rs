@@ -5,7 +5,8 @@ use railtwin_engine::Transport;
 use railtwin_engine::fault::Tries;
 
 use crate::congestion::Path;
-use crate::packet::{Kind, LAST, Packet, STAMP};
+use crate::network::Start;
+use crate::packet::{BY_SWITCH, Kind, LAST, Packet, STAMP};
 use crate::recovery::Selective;
 
 /// A message that was posted.
@@ -31,7 +32,7 @@ pub struct Sender<S> {
     /// Queue pair.
     pub queue_pair: u32,
     /// Port of the host by which it sends, and the next hop; none without a cable.
-    pub start: Option<crate::network::Start>,
+    pub start: Option<Start>,
     /// Messages not acknowledged, in order.
     messages: VecDeque<Message>,
     /// The message of the next packet.
@@ -98,6 +99,12 @@ impl<S> Sender<S> {
             waits_for_room: false,
             burst: 0,
         }
+    }
+
+    /// The level of its priority.
+    #[inline]
+    pub fn level(&self) -> usize {
+        self.start.map_or(0, Start::level)
     }
 
     /// Posts a message.
@@ -175,7 +182,7 @@ impl<S> Sender<S> {
         let packet = Packet {
             queue_pair: self.queue_pair,
             number,
-            route: self.start.map_or(u32::MAX, |start| start.route),
+            route: self.start.map_or(BY_SWITCH, |start| start.route),
             leg: message.leg,
             item: message.item,
             stamp: (now / STAMP) as u32,

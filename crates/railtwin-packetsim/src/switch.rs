@@ -15,7 +15,7 @@ use crate::agenda::Agenda;
 use crate::buffer::{PAUSE_BYTES, Room, SharedBuffer};
 use crate::credit::Credits;
 use crate::network::{CUT, Network};
-use crate::packet::{BACK, BY_SWITCH, HIGH, Kind, Packet};
+use crate::packet::{BACK, HIGH, Kind, Packet};
 use crate::ports::{Pool, Port};
 use crate::post::Post;
 use queue::{Marker, Queue};
@@ -61,7 +61,9 @@ pub struct Switch {
     pub row: u32,
     /// Ports; a port is both an egress and an ingress.
     pub ports: Vec<Port>,
+    /// By port, and within it by level of priority.
     queues: Vec<Queue>,
+    levels: usize,
     pool: Pool,
     /// The buffer.
     pub buffer: SharedBuffer,
@@ -101,14 +103,18 @@ impl Switch {
         let packets = &network.case.packets.keys;
         let mut this = Self {
             row,
-            queues: vec![Queue::EMPTY; ports.len()],
+            queues: vec![Queue::EMPTY; ports.len() * network.levels],
+            levels: network.levels,
             buffer: SharedBuffer::new(
                 &model,
                 lines,
+                network.levels,
                 packets.full(),
                 network.case.fabric.switch_latency().ps(),
             ),
-            credits: model.credit.map(|credit| Credits::new(credit, ports.len(), packets.full())),
+            credits: model
+                .credit
+                .map(|credit| Credits::new(credit, ports.len(), network.levels, packets.full())),
             ports,
             pool: Pool::default(),
             model,
@@ -130,8 +136,12 @@ impl Switch {
     }
 
     /// Bytes that wait for a port.
+    #[inline]
     pub fn waiting(&self, port: usize) -> u64 {
-        self.queues[port].bytes
+        if self.levels == 1 {
+            return self.queues[port].bytes;
+        }
+        self.queues[port * self.levels..(port + 1) * self.levels].iter().map(|queue| queue.bytes).sum()
     }
 
     /// A packet or pause frame has arrived.
@@ -145,11 +155,12 @@ impl Switch {
         post: &mut Post<'_>,
     ) {
         match packet.kind {
-            Kind::Pause => self.ports[usize::from(packet.port)].pause(now),
+            Kind::Pause => self.ports[usize::from(packet.port)].pause(now, packet.item as u8),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
                 let told = packet.kind == Kind::Resume;
-                self.ports[port].resume(now, net.case.packets.keys.watchdog.ps(), told);
+                let watchdog = net.case.packets.keys.watchdog.ps();
+                self.ports[port].resume(now, watchdog, told, packet.item as u8);
                 self.go_on(now, port, agenda, post);
             }
             _ if self.model.cut_through => self.cut_through(now, packet, net, agenda, post),
@@ -164,7 +175,7 @@ impl Switch {
     /// The egress of a packet, as its route or this switch says; [`NOWHERE`] where none leads on.
     #[inline]
     fn next_port(&mut self, now: u64, packet: &mut Packet, net: &Network<'_>) -> usize {
-        if packet.route == BY_SWITCH {
+        if packet.is_by_switch() {
             return self.choose(now, packet, net);
         }
         let hop = net.hop(packet.route);
@@ -235,47 +246,52 @@ impl Switch {
         post: &mut Post<'_>,
     ) {
         let into = usize::from(packet.port);
-        let port = &mut self.ports[out];
-        let queue = &mut self.queues[out];
+        let (first, level) = (out * self.levels, packet.level());
         let high = packet.has(HIGH);
-        let free = queue.high.is_empty() && (high || queue.data.is_empty() && !port.paused);
-        if port.busy_until <= now && free {
+        let waits = self.waiting(out);
+        let port = &mut self.ports[out];
+        let queue = &mut self.queues[first + level];
+        // What waits on another level while the line is free is paused.
+        let open = high || queue.data.is_empty() && !port.is_paused(level);
+        if port.busy_until <= now && self.queues[first].high.is_empty() && open {
             if self.telemetry {
-                queue.observe(now, port, &mut packet, self.round_trip);
+                self.queues[first].observe(now, port, waits, &mut packet, self.round_trip);
             }
             let bytes = u64::from(packet.bytes);
             port.send(now, packet, post);
             if counted {
-                self.release(now, into, bytes, post);
+                self.release(now, (into, level), bytes, post);
             }
             return;
         }
         let full = u64::from(packet.bytes);
+        let queued = self.queues[first + level].bytes;
         if !high && packet.kind == Kind::Data {
-            if self.model.trim.is_some_and(|limit| queue.bytes + full > limit) {
+            if self.model.trim.is_some_and(|limit| queued + full > limit) {
                 self.trimmed += 1;
                 packet.kind = Kind::Trimmed;
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
             } else {
-                self.marker.mark(MarkAt::Enqueue, queue.bytes, &mut packet);
+                self.marker.mark(MarkAt::Enqueue, queued, &mut packet);
             }
         }
         let bytes = u64::from(packet.bytes);
         if packet.has(HIGH) {
             if counted {
-                self.release(now, into, full, post);
+                self.release(now, (into, level), full, post);
             }
-        } else if !counted && !self.admit(now, into, self.queues[out].bytes, bytes, post) {
+        } else if !counted && !self.admit(now, (into, level), queued, bytes, post) {
             return;
         }
-        let (port, queue) = (&mut self.ports[out], &mut self.queues[out]);
-        port.settle_queue(now, queue.bytes);
-        queue.bytes += bytes;
-        port.filled(queue.bytes);
-        let chain = if packet.has(HIGH) { &mut queue.high } else { &mut queue.data };
+        let port = &mut self.ports[out];
+        port.settle_queue(now, waits);
+        self.queues[first + level].bytes += bytes;
+        port.filled(waits + bytes);
+        let high = packet.has(HIGH);
+        let chain = if high { &mut self.queues[first].high } else { &mut self.queues[first + level].data };
         self.pool.push(chain, packet);
-        if !port.waking && (port.busy_until > now || packet.has(HIGH)) {
+        if !port.waking && (port.busy_until > now || high) {
             port.waking = true;
             agenda.push(port.busy_until.max(now), WAKE | out as u64);
         }
@@ -283,15 +299,22 @@ impl Switch {
 
     /// Counts a packet at its ingress; false where it is dropped.
     #[inline]
-    fn admit(&mut self, now: u64, into: usize, queued: u64, bytes: u64, post: &mut Post<'_>) -> bool {
-        let room = self.buffer.take(into, bytes, queued);
+    fn admit(
+        &mut self,
+        now: u64,
+        (into, level): (usize, usize),
+        queued: u64,
+        bytes: u64,
+        post: &mut Post<'_>,
+    ) -> bool {
+        let room = self.buffer.take((into, level), bytes, queued);
         if self.buffer.used > self.alarm && self.alarmed.is_none() {
             self.alarmed = Some(now);
         }
         match room {
             Room::Taken => true,
             Room::TakenPause => {
-                self.signal(now, into, Kind::Pause, post);
+                self.signal(now, into, (Kind::Pause, 1 << level), post);
                 true
             }
             Room::None => {
@@ -303,21 +326,22 @@ impl Switch {
 
     /// A packet has left: its ingress has room again.
     #[inline]
-    fn release(&mut self, now: u64, into: usize, bytes: u64, post: &mut Post<'_>) {
-        if self.buffer.give(into, bytes) {
-            self.signal(now, into, Kind::Resume, post);
+    fn release(&mut self, now: u64, (into, level): (usize, usize), bytes: u64, post: &mut Post<'_>) {
+        if self.buffer.give((into, level), bytes) {
+            self.signal(now, into, (Kind::Resume, 1 << level), post);
         }
     }
 
     /// A cable carries again: who was to stand still has to be told anew.
     pub fn remind(&mut self, now: u64, port: usize, post: &mut Post<'_>) {
-        if self.buffer.pauses(port) {
-            self.signal(now, port, Kind::Pause, post);
+        let levels = self.buffer.pauses(port);
+        if levels != 0 {
+            self.signal(now, port, (Kind::Pause, levels), post);
         }
     }
 
-    /// Tells the neighbor at a port to stop or to go on: after the packet that is being sent there.
-    fn signal(&mut self, now: u64, into: usize, kind: Kind, post: &mut Post<'_>) {
+    /// Tells the neighbor at a port to stop or to go on, on some levels: after the packet that is being sent there.
+    fn signal(&mut self, now: u64, into: usize, (kind, levels): (Kind, u8), post: &mut Post<'_>) {
         let port = &self.ports[into];
         if port.dead {
             return;
@@ -325,38 +349,33 @@ impl Switch {
         let line = &port.line;
         let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
         let time = sent.saturating_add(line.propagation).saturating_add(self.buffer.response());
-        post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
+        post.tell(line.target, time, Packet::pausing(kind, line.target_port, levels));
     }
 
     /// The port is free: sends what goes first.
     #[inline]
     fn next(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
-        let (port, queue) = (&mut self.ports[out], &mut self.queues[out]);
-        let waits = queue.bytes;
-        let mut packet = match self.pool.pop(&mut queue.high) {
-            Some(packet) => packet,
-            None if port.paused => return,
-            None => match self.pool.pop(&mut queue.data) {
-                Some(packet) => packet,
-                None => return,
-            },
-        };
+        let (waits, first) = (self.waiting(out), out * self.levels);
+        let Some(mut packet) = self.pop(out) else { return };
+        let level = packet.level();
         let bytes = u64::from(packet.bytes);
+        let (port, queues) = (&mut self.ports[out], &mut self.queues[first..first + self.levels]);
         port.settle_queue(now, waits);
-        queue.bytes -= bytes;
+        queues[level].bytes -= bytes;
         if self.telemetry {
-            queue.observe(now, port, &mut packet, self.round_trip);
+            queues[0].observe(now, port, waits - bytes, &mut packet, self.round_trip);
         }
         if !packet.has(HIGH) {
-            self.marker.mark(MarkAt::Dequeue, queue.bytes, &mut packet);
+            self.marker.mark(MarkAt::Dequeue, queues[level].bytes, &mut packet);
         }
         port.send(now, packet, post);
-        if !queue.high.is_empty() || !queue.data.is_empty() && !port.paused {
+        let sends = |(level, queue): (usize, &Queue)| !queue.data.is_empty() && !port.is_paused(level);
+        if !queues[0].high.is_empty() || queues.iter().enumerate().any(sends) {
             port.waking = true;
             agenda.push(port.busy_until, WAKE | out as u64);
         }
         if !packet.has(HIGH) {
-            self.release(now, usize::from(packet.port), bytes, post);
+            self.release(now, (usize::from(packet.port), level), bytes, post);
         }
         if let Some(credits) = &mut self.credits
             && let Some(time) = credits.go_on(now, out)
@@ -365,12 +384,28 @@ impl Switch {
         }
     }
 
+    /// Takes what goes first at a port: what goes before all data, then the highest level that is not paused.
+    #[inline]
+    fn pop(&mut self, out: usize) -> Option<Packet> {
+        let (port, first) = (&self.ports[out], out * self.levels);
+        if let Some(packet) = self.pool.pop(&mut self.queues[first].high) {
+            return Some(packet);
+        }
+        for level in (0..self.levels).rev().filter(|&level| !port.is_paused(level)) {
+            if let Some(packet) = self.pool.pop(&mut self.queues[first + level].data) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
     /// A paused port may go on.
     fn go_on(&mut self, now: u64, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
-        let port = &mut self.ports[out];
-        if port.waking || self.queues[out].bytes == 0 {
+        let port = &self.ports[out];
+        if port.waking || self.waiting(out) == 0 {
             return;
         }
+        let port = &mut self.ports[out];
         if port.busy_until > now {
             port.waking = true;
             agenda.push(port.busy_until, WAKE | out as u64);
@@ -423,7 +458,7 @@ impl Switch {
 
     /// Bytes that stand before a packet at a port.
     fn load(&self, now: u64, port: usize) -> u64 {
-        self.queues[port].bytes + u64::from(self.ports[port].busy_until > now)
+        self.waiting(port) + u64::from(self.ports[port].busy_until > now)
     }
 
     /// The uplink of a queue pair's flowlet: the least loaded one when it begins (Meta RoCE section 4.5).
@@ -443,12 +478,12 @@ impl Switch {
             Some((_, port)) => usize::from(port),
             None => {
                 let ports = group.iter().map(|&link| usize::from(net.port_of(link)));
-                let load = |port: usize| self.queues[port].recent(now, gap);
+                let load = |port: usize| self.queues[port * self.levels].recent(now, gap);
                 let least = ports.min_by(|&a, &b| load(a).total_cmp(&load(b)));
                 least.expect("a group with one link was no choice")
             }
         };
-        self.queues[port].add_recent(now, gap, f64::from(packet.bytes));
+        self.queues[port * self.levels].add_recent(now, gap, f64::from(packet.bytes));
         self.flowlets.insert(key, (now, port as u16));
         port
     }

@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
 use railtwin_control::controller::{Action, Controller, Decision, Event};
+use railtwin_control::paths::JobId;
 use railtwin_control::te::{Change, LinkReport, Subject};
+use railtwin_engine::PRIORITY_MAX;
 use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
 use railtwin_fabric::LinkId;
 use railtwin_routing::{PrefixId, TableEntry};
@@ -176,7 +178,7 @@ impl Mine {
             raised: Arc::clone(raised),
             controller,
             ears,
-            bounds: Bounds::new(&site.fabric, 0),
+            bounds: Bounds::new(site, 0),
             site: site.clone(),
             opened: 0,
             told: BTreeMap::new(),
@@ -196,6 +198,14 @@ impl Mine {
             let queue_pair = action.getattr(intern!(py, "queue_pair"))?.extract()?;
             let source_port = action.getattr(intern!(py, "source_port"))?.extract()?;
             Action::Path { queue_pair, source_port }
+        } else if action.is_instance(&classes.priority)? {
+            let (job, priority): (u32, u32) =
+                (action.getattr("job")?.extract()?, action.getattr("priority")?.extract()?);
+            let Ok(priority) = u8::try_from(priority) else {
+                let message = format!("there is no priority {priority}: write one of 0 to {PRIORITY_MAX}");
+                return Err(errors::controller(py, &message, ""));
+            };
+            Action::Priority { job: JobId(job), priority }
         } else if action.is_instance(&classes.entry)? {
             let (ingress, prefix) =
                 (action.getattr("ingress")?.extract()?, action.getattr("prefix")?.extract()?);
@@ -213,7 +223,11 @@ impl Mine {
             })
         } else {
             let message = format!("{} is no action", action.repr()?);
-            return Err(errors::controller(py, &message, "yield Path or Entry of railtwin.control"));
+            return Err(errors::controller(
+                py,
+                &message,
+                "yield Path, Priority or Entry of railtwin.control",
+            ));
         };
         let refused = |why: String| errors::controller(py, &why, "");
         self.bounds.check(&decided).map_err(refused)?;
@@ -305,13 +319,15 @@ impl Mine {
 /// The classes of actions.
 struct Classes<'py> {
     path: Bound<'py, PyAny>,
+    priority: Bound<'py, PyAny>,
     entry: Bound<'py, PyAny>,
 }
 
 impl<'py> Classes<'py> {
     fn of(py: Python<'py>) -> PyResult<Self> {
         let module = py.import(intern!(py, "railtwin.control"))?;
-        Ok(Self { path: module.getattr("Path")?, entry: module.getattr("Entry")? })
+        let class = |name| module.getattr(name);
+        Ok(Self { path: class("Path")?, priority: class("Priority")?, entry: class("Entry")? })
     }
 }
 
@@ -342,7 +358,7 @@ impl Controller for Mine {
             Event::Opened(openings) => {
                 let ends = openings.iter().map(|one| one.first as usize + one.numbers.len());
                 self.opened = ends.fold(self.opened, usize::max);
-                self.bounds = Bounds::new(&self.site.fabric, self.opened);
+                self.bounds = Bounds::new(&self.site, self.opened);
             }
             Event::Written { change, error: None } => {
                 let TableEntry { ingress, prefix, next } = change.entry();

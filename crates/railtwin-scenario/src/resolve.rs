@@ -117,6 +117,9 @@ impl Scenario {
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());
                 work.push(name, job.start, plan, self.run.steps);
+                if let Some(graph) = work.jobs.last_mut() {
+                    graph.priority = job.priority as u8;
+                }
             }
         }
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };

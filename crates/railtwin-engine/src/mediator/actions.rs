@@ -19,7 +19,7 @@ pub struct ActionRow {
     pub reason: &'static str,
     /// Row of the job that it concerns; none where it is nobody's.
     pub job: Option<u32>,
-    /// The source port that the queue pair had when it was decided.
+    /// The source port that the queue pair had when it was decided, or the priority that the job was given last.
     pub before: Option<u16>,
     /// Queue pairs or entries that it moved.
     pub moved: u32,
@@ -42,6 +42,10 @@ impl ActionRow {
         match self.action {
             Action::Path { queue_pair, source_port } => {
                 [format!("queue pair {queue_pair}"), port(self.before), port(source_port)]
+            }
+            Action::Priority { priority, .. } => {
+                let of = |priority: u16| format!("priority {priority}");
+                [String::new(), self.before.map_or_else(String::new, of), of(u16::from(priority))]
             }
             Action::Entry(change) => {
                 let entry = change.entry();

@@ -61,6 +61,8 @@ pub struct Mediator<'a> {
     /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
     /// themselves.
     rest: SimTime,
+    /// Whether a priority changed since the engine was last told.
+    reprioritized: bool,
     /// For how long after something happened controllers are still asked.
     patience: SimTime,
     rows: Vec<ActionRow>,
@@ -73,6 +75,8 @@ pub struct News<'a> {
     pub moments: &'a [Moment],
     /// Whether paths may be other ones than before.
     pub reroutes: bool,
+    /// Whether priorities of jobs may be other ones than before.
+    pub reprioritizes: bool,
 }
 
 impl<'a> Mediator<'a> {
@@ -120,6 +124,7 @@ impl<'a> Mediator<'a> {
             ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
             answers: VecDeque::new(),
             rest: SimTime::ZERO,
+            reprioritized: false,
             patience: patience(routing),
             rows: Vec::new(),
         };
@@ -208,7 +213,7 @@ impl<'a> Mediator<'a> {
     pub fn pass(&mut self, now: SimTime) -> News<'a> {
         let (moments, learnt) = self.aftermath.pass(now);
         if self.controllers.is_empty() {
-            return News { moments, reroutes: learnt };
+            return News { moments, reroutes: learnt, reprioritizes: false };
         }
         moments.iter().for_each(|moment| self.ground.pass(moment));
         // Everybody knew what is so from the start.
@@ -230,7 +235,7 @@ impl<'a> Mediator<'a> {
             self.decide(now, false);
             reroutes |= self.take_effect(now);
         }
-        News { moments, reroutes }
+        News { moments, reroutes, reprioritizes: std::mem::take(&mut self.reprioritized) }
     }
 
     fn report_of(&mut self, link: LinkId, up: bool, time: SimTime) -> LinkReport {
@@ -347,6 +352,7 @@ impl<'a> Mediator<'a> {
 
     /// Whether paths may be others; none where a leaf refused.
     fn carry_out(&mut self, now: SimTime, controller: usize, decision: Decision) -> Option<bool> {
+        self.reprioritized |= matches!(decision.action, Action::Priority { .. });
         let outcome = self.programmed.apply(self.fabric, &decision.action, decision.reason);
         if let Action::Entry(change) = decision.action {
             self.written(now, controller, change, outcome.as_ref().err());
@@ -373,10 +379,11 @@ impl<'a> Mediator<'a> {
         (draw >> 11) as f64 / (1_u64 << 53) as f64 <= self.lost_writes
     }
 
-    /// The source port that a queue pair had.
+    /// The source port that a queue pair had, or the priority that a job was given.
     fn before(&self, action: &Action) -> Option<u16> {
         match action {
             Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair),
+            Action::Priority { job, .. } => self.programmed.priority(*job).map(u16::from),
             _ => None,
         }
     }
@@ -387,7 +394,7 @@ impl<'a> Mediator<'a> {
                 let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
                 self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
             }
-            Action::Swap { job, .. } | Action::Restart(job) => Some(job.0),
+            Action::Priority { job, .. } | Action::Swap { job, .. } | Action::Restart(job) => Some(job.0),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@ use crate::agenda::Agenda;
 use crate::buffer::PAUSE_BYTES;
 use crate::congestion::Control;
 use crate::host::{DRAINED, Host, Shared};
-use crate::packet::{Kind, Packet};
+use crate::packet::{ALL_LEVELS, Kind, Packet};
 use crate::post::Post;
 
 impl<C: Control> Host<C> {
@@ -58,6 +58,6 @@ impl<C: Control> Host<C> {
         let line = &port.line;
         let sent = port.busy_until.max(now).saturating_add(line.speed.time(PAUSE_BYTES));
         let time = sent.saturating_add(line.propagation);
-        post.tell(line.target, time, Packet { port: line.target_port, ..Packet::new(kind) });
+        post.tell(line.target, time, Packet::pausing(kind, line.target_port, ALL_LEVELS));
     }
 }

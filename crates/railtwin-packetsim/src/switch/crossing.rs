@@ -18,12 +18,13 @@ impl Switch {
     ) {
         let (into, bytes) = (usize::from(packet.port), u64::from(packet.bytes));
         let Some(credits) = &mut self.credits else { return };
-        let index = credits.index(into, out, packet.has(HIGH));
+        let level = packet.level();
+        let index = credits.index(into, out, (!packet.has(HIGH)).then_some(level));
         if credits.pass(now, index, bytes) {
             return self.enqueue(now, packet, out, false, agenda, post);
         }
-        let queued = credits.waiting(out) + self.queues[out].bytes;
-        if !packet.has(HIGH) && !self.admit(now, into, queued, bytes, post) {
+        let queued = credits.waiting(out, level) + self.queues[out * self.levels + level].bytes;
+        if !packet.has(HIGH) && !self.admit(now, (into, level), queued, bytes, post) {
             return;
         }
         let Some(credits) = &mut self.credits else { return };
@@ -45,7 +46,8 @@ impl Switch {
     /// A turn of the scheduler of an egress.
     pub(super) fn on_turn(&mut self, now: u64, out: usize, agenda: &mut Agenda) {
         let Some(credits) = &mut self.credits else { return };
-        let turn = credits.turn(now, out, self.queues[out].bytes, self.ports[out].line.speed);
+        let queues = &self.queues[out * self.levels..(out + 1) * self.levels];
+        let turn = credits.turn(now, out, |level| queues[level].bytes, self.ports[out].line.speed);
         if let Some((index, time)) = turn.given {
             agenda.push(time, CREDIT | index as u64);
         }
@@ -57,7 +59,7 @@ impl Switch {
     /// A credit is there: what it covers crosses.
     pub(super) fn on_credit(&mut self, now: u64, index: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
         let Some(credits) = &mut self.credits else { return };
-        let (out, high) = credits.ends(index);
+        let (out, level) = credits.ends(index);
         if let Some(time) = credits.arrive(now, index) {
             agenda.push(time, TURN | out as u64);
         }
@@ -71,10 +73,10 @@ impl Switch {
             let queue = credits.queue(index);
             let Some(mut packet) = self.pool.pop(&mut queue.waiting) else { break };
             let left = queue.bytes;
-            if !high {
+            if level.is_some() {
                 self.marker.mark(MarkAt::Voq, left, &mut packet);
             }
-            self.enqueue(now, packet, out, !high, agenda, post);
+            self.enqueue(now, packet, out, level.is_some(), agenda, post);
         }
         // What was granted and is not needed any more may have held others back.
         let Some(credits) = &mut self.credits else { return };

@@ -5,18 +5,18 @@ use railtwin_units::stream;
 use crate::packet::{FULL, Kind, MARKED, Packet};
 use crate::ports::{Chain, Port};
 
-/// Packets that wait for a port.
+/// Packets of a level that wait for a port; what concerns the port as a whole stands with its lowest level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
-    /// What goes first.
+    /// Of the port: what goes before all data.
     pub(super) high: Chain,
     /// Data, and what is not before data.
     pub(super) data: Chain,
-    /// Bytes of both.
+    /// Bytes of the level's packets in both.
     pub(super) bytes: u64,
-    /// Utilization of the port as HPCC's switches estimate it, and when it was last updated.
+    /// Of the port: its utilization as HPCC's switches estimate it, and when it was last updated.
     utilization: (f64, u64),
-    /// Bytes sent lately, and when that was last updated.
+    /// Of the port: bytes sent lately, and when that was last updated.
     recent: (f64, u64),
 }
 
@@ -38,14 +38,21 @@ impl Queue {
     /// Writes the greatest utilization on the way into the packet: queue over bandwidth-delay product plus rate over
     /// capacity, averaged over a round trip (HPCC, Li et al. 2019, equation 2, averaged by switches as in PINT, Ben
     /// Basat et al. 2020, section 4.3).
-    pub(super) fn observe(&mut self, now: u64, port: &Port, packet: &mut Packet, round_trip: f64) {
+    pub(super) fn observe(
+        &mut self,
+        now: u64,
+        port: &Port,
+        waiting: u64,
+        packet: &mut Packet,
+        round_trip: f64,
+    ) {
         // What goes back carries what its data packet saw.
         let data = packet.kind == Kind::Data;
         let (old, then) = self.utilization;
         let passed = ((now - then) as f64).min(round_trip);
         let capacity = port.line.speed.bytes_per_s() * 1e-12;
         let sent = f64::from(packet.bytes) / (capacity * round_trip);
-        let queued = self.bytes as f64 * passed / (capacity * round_trip * round_trip);
+        let queued = waiting as f64 * passed / (capacity * round_trip * round_trip);
         let new = old * (1.0 - passed / round_trip) + sent + queued;
         self.utilization = (new, now);
         let seen = (new * FULL).min(f64::from(u16::MAX)) as u16;

@@ -9,6 +9,7 @@ pub(crate) mod size;
 mod traffic;
 
 use railtwin_control::PlacementPolicy;
+use railtwin_engine::PRIORITY_MAX;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Algorithm, Collective, Recompute};
@@ -39,6 +40,9 @@ railtwin_units::section! {
         pub placement: Placement = Placement::Packed,
         /// When it starts.
         pub start: SimTime = SimTime::ZERO,
+        /// On every link of the network what it sends goes before what jobs of lower priority send.
+        #[key(sparse)]
+        pub priority: u32 [whole(0..=PRIORITY_MAX as i64)] = 0,
         /// What it does.
         pub work: Work [flat],
     }
@@ -53,6 +57,7 @@ impl JobSpec {
             size: None,
             placement: Placement::Packed,
             start: SimTime::ZERO,
+            priority: 0,
             work,
         }
     }
