@@ -8,6 +8,7 @@ use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
 use crate::import::ImportArgs;
+use crate::interference::InterferenceArgs;
 use crate::paths::PathsArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
@@ -51,6 +52,8 @@ pub enum Verb {
     Report(ReportArgs),
     /// Give every queue pair of a list of demands its path and UDP source port
     Paths(PathsArgs),
+    /// Say what jobs on one fabric cost each other: each alone on its hosts, and all together
+    Interference(InterferenceArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault

@@ -34,6 +34,7 @@ mod errors;
 mod import;
 mod import_facts;
 mod import_scenario;
+mod interference;
 mod meter;
 mod paths;
 mod paths_demands;
@@ -134,6 +135,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Compare(args) => compare::run(args, streams),
             Verb::Report(args) => report::run(args, streams),
             Verb::Paths(args) => paths::run(args, streams),
+            Verb::Interference(args) => interference::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),

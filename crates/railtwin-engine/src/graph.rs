@@ -1,5 +1,5 @@
 //! The operations of all jobs of a case as one graph.
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Operation, OperationId, PatternId, Plan, Work};
 
 /// Highest priority: IEEE 802.1Q has eight classes of traffic, of which the network itself takes none here.
@@ -22,6 +22,8 @@ pub struct JobGraph {
     pub first_pattern: u32,
     /// What it sends goes before what jobs of lower priority send, 0 to [`PRIORITY_MAX`].
     pub priority: u8,
+    /// Share by which computing takes longer or shorter at most, see [`WorkGraph::computing`].
+    pub compute_jitter: f64,
 }
 
 /// All operations of a case. Operation `i` of step `k` of a job is `first + k · |plan| + i`; a step starts
@@ -49,9 +51,23 @@ impl WorkGraph {
             first_operation: self.operations as u32,
             first_pattern: self.patterns as u32,
             priority: 0,
+            compute_jitter: 0.0,
         });
         self.operations += count;
         self.patterns += patterns;
+    }
+
+    /// How long computing of `time` takes in a step of a job: longer or shorter by up to its jitter, evenly, and alike for
+    /// all that it computes in the step. `draw` is that of the replicate.
+    #[inline]
+    pub fn computing(&self, time: SimTime, (job, step): (usize, u32), draw: u64) -> SimTime {
+        let jitter = self.jobs[job].compute_jitter;
+        if jitter == 0.0 {
+            return time;
+        }
+        let drawn = stream::mix(draw ^ stream::mix((job as u64) << 32 | u64::from(step)));
+        let even = (drawn >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+        SimTime::from_ps((time.ps() as f64 * (1.0 + jitter * even)).round() as u64)
     }
 
     /// The job that an operation belongs to.

@@ -65,6 +65,7 @@ impl Engine for FlowEngine {
             throughput: case.throughput,
             ailing: Ailing::new(case, &lowering),
             rank_faults: case.rank_faults.clone(),
+            draw: lowering.draw().draw,
         };
         lowering.delay_links(SimTime::ZERO);
         let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
@@ -101,6 +102,7 @@ struct Outside<'a> {
     throughput: Option<SimTime>,
     ailing: Ailing,
     rank_faults: Vec<RankFault>,
+    draw: u64,
 }
 
 /// The bundles on the paths that follow from what is known.
@@ -130,6 +132,7 @@ impl FlowEngine {
             throughput: None,
             ailing: Ailing::default(),
             rank_faults: Vec::new(),
+            draw: 0,
         };
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let network = Network { fabric, healthy: (0..fabric.link_count() as u32).map(capacity).collect() };
@@ -147,7 +150,7 @@ impl FlowEngine {
         mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> BundleTable,
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
-        let mut order = WorkOrder::new(work, &outside.rank_faults);
+        let mut order = WorkOrder::new(work, &outside.rank_faults, outside.draw);
         let priorities = outside.mediator.programmed().priorities_of_patterns(work);
         let mut flight = Flight::new(healthy.clone(), table, &priorities, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);

@@ -25,6 +25,7 @@ struct Job {
 #[derive(Debug)]
 pub struct WorkOrder<'a> {
     work: &'a WorkGraph,
+    draw: u64,
     jobs: Vec<Job>,
     waiting: Vec<u32>,
     /// Ends of computations and of latencies after transfers, by time and operation.
@@ -43,10 +44,11 @@ pub struct WorkOrder<'a> {
 }
 
 impl<'a> WorkOrder<'a> {
-    /// All operations waiting; some ranks are in trouble.
-    pub fn new(work: &'a WorkGraph, faults: &[RankFault]) -> Self {
+    /// All operations waiting; some ranks are in trouble. `draw` is that of the replicate.
+    pub fn new(work: &'a WorkGraph, faults: &[RankFault], draw: u64) -> Self {
         let mut order = Self {
             work,
+            draw,
             jobs: Vec::new(),
             waiting: Vec::with_capacity(work.operations),
             ends: BinaryHeap::new(),
@@ -164,7 +166,7 @@ impl<'a> WorkOrder<'a> {
         // In the order of the plan: a communicator runs operations in the order in which they were issued.
         self.ready.sort_unstable();
         for operation in std::mem::take(&mut self.ready) {
-            let (row, ..) = self.work.locate(OperationId(operation));
+            let (row, step, _) = self.work.locate(OperationId(operation));
             if self.jobs[row].halted {
                 continue;
             }
@@ -184,6 +186,7 @@ impl<'a> WorkOrder<'a> {
             *start = now.min(*start);
             match found.work {
                 Work::Compute(time) => {
+                    let time = self.work.computing(time, (row, step), self.draw);
                     let end = self.ranks.computed(row, found.lane, now, time);
                     self.ends_at(operation, end);
                 }

@@ -116,9 +116,10 @@ impl Scenario {
                 placements.push(places);
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());
-                work.push(name, job.start, plan, self.run.steps);
+                work.push(name, job.start, plan, job.steps.unwrap_or(self.run.steps));
                 if let Some(graph) = work.jobs.last_mut() {
                     graph.priority = job.priority as u8;
+                    graph.compute_jitter = job.compute_jitter;
                 }
             }
         }

@@ -88,7 +88,9 @@ impl Estimate {
         if routing.queue_pairs > 1 {
             ways.push("fewer queue_pairs");
         }
-        if resolved.scenario.run.steps > 1 && self.extent.operations > self.extent.edges {
+        if resolved.case.work.jobs.iter().any(|job| job.steps > 1)
+            && self.extent.operations > self.extent.edges
+        {
             ways.push("fewer steps");
         }
         if resolved.case.pace == Pace::Bundle && !self.extent.dynamic {

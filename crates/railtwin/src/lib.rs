@@ -6,6 +6,7 @@
 //! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal; [`calibrate`]: what collectives cost hosts, from
 //!   the same tests.
 //! * [`tune`]: algorithm, protocol, channels and buffer for a network's round trip.
+//! * [`interference`]: what jobs on one fabric cost each other.
 //! * [`life`]: weeks of a job under failures, and what a controller does about them.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
@@ -52,6 +53,7 @@ pub mod faults;
 pub mod figures;
 pub mod gain;
 pub mod headline;
+pub mod interference;
 pub mod job_figures;
 pub mod life;
 pub mod link_bins;

@@ -13,6 +13,7 @@ mod figures;
 mod golden;
 mod hash_odds;
 mod headline;
+mod interference;
 mod kit;
 mod life;
 mod partial;

@@ -81,8 +81,11 @@ impl<C: Control> Host<C> {
             None => {
                 let (number, operation) = self.operation(role, row, shared);
                 let spec = &shared.program.roles[self.worker.roles[role].role as usize];
-                let plan = &shared.network.case.work.jobs[spec.job as usize].plan;
+                let work = &shared.network.case.work;
+                let plan = &work.jobs[spec.job as usize].plan;
                 let Work::Compute(time) = plan.operations[operation.index()].work else { return };
+                let step = self.worker.roles[role].step;
+                let time = work.computing(time, (spec.job as usize, step), shared.draw);
                 self.worker.times.insert(number, (now, u64::MAX));
                 agenda.push(now.saturating_add(time.ps()), ENDED | (role as u64) << 32 | u64::from(row));
             }

@@ -105,8 +105,8 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
     };
     let detectors = if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() };
     let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?.at(spec.detectors);
-    let mut told = watched(watch, resolved, spec, engine.name(), warnings);
-    let asked = u64::from(spec.steps.unwrap_or(resolved.scenario.run.steps));
+    let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
+    let mut told = watched(watch, (resolved, spec), asked, engine.name(), warnings);
     if told.steps < asked {
         told.stop = Some((job, stop_of(case, job, &told)));
     }
@@ -122,12 +122,11 @@ fn stop_of(case: &Case, job: usize, told: &TelemetryRun) -> Stop {
 
 fn watched(
     mut watch: Watch<'_>,
-    resolved: &Resolved,
-    spec: &TelemetrySpec,
+    (resolved, spec): (&Resolved, &TelemetrySpec),
+    steps: u64,
     source: &'static str,
     mut warnings: Vec<String>,
 ) -> TelemetryRun {
-    let steps = u64::from(spec.steps.unwrap_or(resolved.scenario.run.steps));
     let start_ns = watch.replay.now_ns();
     let mut records = Batch::default();
     let mut observation = Observation::from(start_ns);

@@ -40,6 +40,11 @@ railtwin_units::section! {
         pub placement: Placement = Placement::Packed,
         /// When it starts.
         pub start: SimTime = SimTime::ZERO,
+        /// Steps of the job; default `[run] steps`.
+        pub steps: Option<u32> [whole(1..=100_000)] = None,
+        /// Share by which what it computes in a step takes longer or shorter at most, by a draw for each step.
+        #[key(sparse)]
+        pub compute_jitter: f64 [Kind::Share(0.0, 1.0)] = 0.0,
         /// On every link of the network what it sends goes before what jobs of lower priority send.
         #[key(sparse)]
         pub priority: u32 [whole(0..=PRIORITY_MAX as i64)] = 0,
@@ -57,6 +62,8 @@ impl JobSpec {
             size: None,
             placement: Placement::Packed,
             start: SimTime::ZERO,
+            steps: None,
+            compute_jitter: 0.0,
             priority: 0,
             work,
         }
