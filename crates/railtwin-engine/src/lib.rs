@@ -37,7 +37,7 @@ pub mod run_log;
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
-pub use control_spec::ControlSpec;
+pub use control_spec::{ControlSpec, HostsBy};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{

@@ -12,6 +12,7 @@
 mod actions;
 mod ground;
 mod programmed;
+mod reads;
 mod settled;
 
 use std::collections::BTreeMap;
@@ -283,6 +284,7 @@ impl<'a> Mediator<'a> {
             let mut decisions = Vec::new();
             self.controllers[number].decide(now, &mut decisions);
             self.probe(now, number, &mut decisions);
+            self.note_reads(now, number, &mut decisions);
             let name = self.controllers[number].name();
             let effective = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();

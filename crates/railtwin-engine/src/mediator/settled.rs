@@ -1,6 +1,6 @@
 //! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
 use railtwin_control::controller::Controller;
-use railtwin_control::paths::{C4p, Hosts};
+use railtwin_control::paths::{C4p, HostAgents, Hosts};
 use railtwin_control::te::{Engine, TrafficEngineering};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
@@ -10,6 +10,7 @@ use super::{Mediator, Programmed};
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
 use crate::choose::Connection;
+use crate::control_spec::HostsBy;
 use crate::fault::{Change, Moment, View};
 
 /// Connections as they were opened, and the numbers of their queue pairs at both ends.
@@ -54,7 +55,11 @@ pub(super) fn controllers<'a>(
             vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
         }
         Balancer::Disjoint => {
-            vec![Box::new(Hosts::new(fabric, ecmp, routing.replan, routing.resilient, draw))]
+            let (replan, resilient) = (routing.replan, routing.resilient);
+            match routing.control.hosts {
+                HostsBy::Paths => vec![Box::new(Hosts::new(fabric, ecmp, replan, resilient, draw))],
+                HostsBy::Leaf => vec![Box::new(HostAgents::new(fabric, ecmp, replan, resilient, draw))],
+            }
         }
         _ => Vec::new(),
     }
