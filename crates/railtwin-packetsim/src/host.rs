@@ -68,6 +68,8 @@ pub struct HostCounts {
 pub enum Word {
     /// An operation that others wait for ended here: job, step, row in the plan.
     Ended(u32, u32, u32),
+    /// All operations of a job have ended here that end here at all.
+    Left(u32),
     /// Something befell a job.
     Incident(IncidentKind),
     /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
@@ -81,7 +83,7 @@ pub type FlowEnd = (u32, u32, u64);
 #[derive(Debug)]
 pub struct Shared<'a> {
     /// The network.
-    pub network: &'a Network<'a>,
+    pub network: Network<'a>,
     /// The work.
     pub program: &'a Program,
     /// What packets ask.
@@ -208,7 +210,7 @@ pub struct Host<C: Control> {
 impl<C: Control> Host<C> {
     /// A host before the first job starts.
     pub fn new(shared: &Shared<'_>, host: u32, control: C, agenda: &mut Agenda) -> Self {
-        let (network, case) = (shared.network, shared.network.case);
+        let (network, case) = (&shared.network, shared.network.case);
         let node = network.host_at[host as usize];
         let fabric = &*case.fabric;
         let id = HostId(host);
@@ -402,6 +404,11 @@ impl<C: Control> Host<C> {
     /// Ends of operations here that are to come, without those in which it only sends.
     pub(crate) fn ends_left(&self) -> u64 {
         self.worker.ends_left
+    }
+
+    /// Jobs of which ends are to come here.
+    pub(crate) fn jobs_left(&self, shared: &Shared<'_>) -> impl Iterator<Item = u32> {
+        self.worker.jobs_left(shared)
     }
 
     /// How many came since the last call, and when the last one came.

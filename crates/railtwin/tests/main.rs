@@ -23,3 +23,4 @@ mod scenarios;
 mod score;
 mod silent_keys;
 mod telemetry;
+mod tenants;

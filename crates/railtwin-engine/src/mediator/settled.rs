@@ -6,7 +6,7 @@ use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
 use railtwin_units::SimTime;
 
-use super::{Mediator, Programmed};
+use super::{Life, Mediator, Programmed};
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
 use crate::choose::Connection;
@@ -20,6 +20,8 @@ pub struct Connected<'c> {
     pub connections: &'c [Connection],
     /// By row of the queue pair.
     pub numbers: &'c [(u32, u32)],
+    /// By job; of those beyond the end [`Life::WHOLE`].
+    pub lives: &'c [Life],
 }
 
 /// How switches of a case hash under its balancer.
@@ -66,7 +68,8 @@ pub(super) fn controllers<'a>(
 }
 
 /// What hosts and leaves hold after everybody heard that the links of `planned` are dead, from the start: as of plans
-/// that are made once and take effect. `own` are controllers of one's own.
+/// that are made once and take effect. Jobs come and go in their order; one whose end is not known stays. `own` are
+/// controllers of one's own.
 pub fn settled<'a>(
     own: Vec<Box<dyn Controller + 'a>>,
     fabric: &'a Fabric,
@@ -78,5 +81,12 @@ pub fn settled<'a>(
     let at = SimTime::ZERO;
     let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
     let moments: Vec<Moment> = told.collect();
-    Mediator::with(own, fabric, routing, connected, draw, (&moments, &[])).into_state().1
+    let mut mediator = Mediator::with(own, fabric, routing, connected, draw, (&moments, &[]));
+    if connected.lives.iter().any(|life| life.start > SimTime::ZERO) {
+        // Who never rests is left alone once all jobs have come.
+        while let Some(at) = mediator.next_time().filter(|&at| at <= mediator.rest) {
+            mediator.pass(at);
+        }
+    }
+    mediator.into_state().1
 }
