@@ -113,6 +113,13 @@ pub enum Action {
         /// Packets.
         packets: u32,
     },
+    /// A host asks one of its own leaves for its ECMP groups: one message, which carries no data.
+    Read {
+        /// The host.
+        host: HostId,
+        /// The leaf.
+        leaf: DeviceId,
+    },
     /// No job runs on a host from now on.
     Isolate(HostId),
     /// A spare takes a host's place in a job, and its ranks in their order.
@@ -138,6 +145,7 @@ impl Action {
             Self::Entry(Change::Replace { .. }) => "entry-replace",
             Self::Entry(Change::Remove(_)) => "entry-remove",
             Self::Probe { .. } => "probe",
+            Self::Read { .. } => "read",
             Self::Isolate(_) => "isolate",
             Self::Swap { .. } => "swap",
             Self::Restart(_) => "restart",

@@ -8,3 +8,4 @@ mod probing;
 mod steering;
 mod te_controller;
 mod te_engine;
+mod tenants;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
-use crate::mediator::{self, Connected, Programmed};
+use crate::mediator::{self, Connected, Life, Programmed};
 use crate::opened::Draw;
 use crate::own::{Own, Site};
 
@@ -121,6 +121,8 @@ pub struct Chooser<'a> {
     queue_pairs: &'a [(u32, u32)],
     /// Controllers of one's own, and where they stand.
     own: Option<(&'a Own, Site)>,
+    /// By job; all there from the start where empty.
+    lives: Vec<Life>,
     whole: OnceLock<Forwarding>,
     order: OnceLock<DestinationOrder>,
 }
@@ -136,8 +138,13 @@ impl<'a> Chooser<'a> {
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
         let ecmp = mediator::ecmp_of(case.balancer, drawn);
-        let (own, whole, order) = (None, OnceLock::new(), OnceLock::new());
-        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, own, whole, order }
+        let (own, lives, whole, order) = (None, Vec::new(), OnceLock::new(), OnceLock::new());
+        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, own, lives, whole, order }
+    }
+
+    /// The same with jobs that come and go.
+    pub fn with_lives(self, lives: Vec<Life>) -> Self {
+        Self { lives, ..self }
     }
 
     /// The same with controllers of one's own beside those of the balancer.
@@ -152,7 +159,8 @@ impl<'a> Chooser<'a> {
 
     /// What controllers tell for these connections once they know the dead links of `planned`.
     pub fn settled(&self, planned: &LinkMask) -> Programmed {
-        let connected = Connected { connections: &self.connections, numbers: self.queue_pairs };
+        let (connections, numbers, lives) = (&self.connections, self.queue_pairs, &self.lives);
+        let connected = Connected { connections, numbers, lives };
         let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
         let made = |(own, site): &(&Own, Site)| own.make(site, self.queue_pairs.len());
         let own = self.own.as_ref().map_or_else(Vec::new, made);

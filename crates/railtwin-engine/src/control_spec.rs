@@ -19,6 +19,9 @@ railtwin_units::section! {
         /// From a decision until it holds: computing, telling hosts, writing into switches; default 1 s for te, none
         /// for others. What is decided before the run starts holds from the start.
         pub programming: Option<SimTime> = None,
+        /// What hosts plan by under disjoint.
+        #[key(sparse)]
+        pub hosts: HostsBy = HostsBy::Paths,
         /// Most queue pairs that c4p moves to even out what links carry when one is back; default as many as help.
         pub rebalance: Option<u32> [whole(0..=u32::MAX as i64)] = None,
         /// How often c4p probes the paths between all leaves, to find links that lose packets; default never.
@@ -38,6 +41,18 @@ railtwin_units::section! {
         pub zones: Zones = Zones::Inside,
         /// Share of writes into leaves that do not succeed, and are due again in the next period; default none.
         pub lost_writes: Option<f64> [Kind::Share(0.0, 1.0)] = None,
+    }
+}
+
+railtwin_units::choice! {
+    /// What hosts that steer their own queue pairs know of the network (HPN section 6.1).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HostsBy {
+        /// The tables and hashes of all switches: whole paths that share no link.
+        Paths = "paths",
+        /// The groups and hashes of their own leaves, which they read again when these change: with planes the whole
+        /// path, elsewhere its first hop.
+        Leaf = "leaf",
     }
 }
 

@@ -37,7 +37,7 @@ pub mod run_log;
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
-pub use control_spec::ControlSpec;
+pub use control_spec::{ControlSpec, HostsBy};
 pub use edge_rates::EdgeRates;
 pub use extent::Extent;
 pub use fault::{
@@ -45,7 +45,7 @@ pub use fault::{
     Ways,
 };
 pub use graph::{JobGraph, PRIORITY_MAX, WorkGraph};
-pub use mediator::{ActionRow, Mediator, Programmed};
+pub use mediator::{ActionRow, Life, Mediator, Programmed};
 pub use no_way::{NoWay, Relay};
 pub use own::Own;
 pub use packet::PacketCase;

@@ -12,7 +12,7 @@ use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
 use crate::fault::Moment;
-use crate::mediator::{Connected, Mediator, Programmed, ecmp_of};
+use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site};
 use crate::path_sink::PathSink;
@@ -70,6 +70,8 @@ pub struct Lowering<'a> {
     host_latency: Vec<SimTime>,
     /// What faults add to the delay of links, by link; empty where they add nothing.
     added: Vec<SimTime>,
+    /// By job.
+    lives: Vec<Life>,
 }
 
 impl<'a> Lowering<'a> {
@@ -89,6 +91,7 @@ impl<'a> Lowering<'a> {
             job_of: Vec::new(),
             host_latency: Vec::new(),
             added: Vec::new(),
+            lives: Life::of(&case.work.jobs),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -107,6 +110,13 @@ impl<'a> Lowering<'a> {
         lowering.connect();
         lowering.weigh();
         lowering
+    }
+
+    /// The same where it is known when jobs ended, by job; [`SimTime::NEVER`] for those that did not: for who asks after
+    /// the run.
+    pub fn with_ends(mut self, ends: &[SimTime]) -> Self {
+        self.lives.iter_mut().zip(ends).for_each(|(life, &end)| life.end = end);
+        self
     }
 
     /// The same without controllers of one's own: for who asks before they are to run.
@@ -253,6 +263,7 @@ impl<'a> Lowering<'a> {
     fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
         Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
+            .with_lives(self.lives.clone())
             .with_own(self.own_site())
     }
 
@@ -276,7 +287,8 @@ impl<'a> Lowering<'a> {
         'a: 'm,
     {
         let routing = RoutingCase { ecmp: self.draw.ecmp, ..self.case.routing };
-        let connected = Connected { connections: &self.connections, numbers: &self.queue_pairs };
+        let (connections, numbers, lives) = (&self.connections, &self.queue_pairs, &self.lives);
+        let connected = Connected { connections, numbers, lives };
         let ground = (moments, self.case.impairments.as_slice());
         let own =
             self.own_site().map_or_else(Vec::new, |(own, site)| own.make(&site, self.queue_pairs.len()));

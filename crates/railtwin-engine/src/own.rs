@@ -277,12 +277,14 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Probe { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
-                Err(format!(
-                    "{} is no action of a controller of one's own: write path, priority or entry",
-                    action.name()
-                ))
-            }
+            Action::Probe { .. }
+            | Action::Read { .. }
+            | Action::Isolate(_)
+            | Action::Swap { .. }
+            | Action::Restart(_) => Err(format!(
+                "{} is no action of a controller of one's own: write path, priority or entry",
+                action.name()
+            )),
         }
     }
 }

@@ -2,6 +2,7 @@
 use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
+use crate::graph::WorkGraph;
 use crate::mediator::ActionRow;
 use crate::packet_log::PacketLog;
 
@@ -145,5 +146,16 @@ impl RunLog {
     #[inline]
     pub fn counted(&self) -> SimTime {
         self.counted_until.max(self.end)
+    }
+
+    /// When each job ended, by row: as controllers were told of it. [`SimTime::NEVER`] for one that did not end, and for
+    /// what ended last of all, of which nobody hears any more.
+    pub fn job_ends(&self, work: &WorkGraph) -> Vec<SimTime> {
+        let ends = work.jobs.iter().map(|job| {
+            let first = job.first_operation as usize;
+            let count = job.plan.operations.len() * job.steps as usize;
+            self.times.end[first..first + count].iter().max().copied().unwrap_or(SimTime::NEVER)
+        });
+        ends.map(|end| if end == self.end && self.unfinished == 0 { SimTime::NEVER } else { end }).collect()
     }
 }

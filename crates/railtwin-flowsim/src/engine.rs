@@ -201,6 +201,7 @@ impl FlowEngine {
             order.advance(now, &mut flight);
             waiting.act(now, &mut flight, &mut order, work, &mut log);
             flight.solve(now);
+            order.take_over().into_iter().for_each(|job| outside.mediator.close(now, job));
             log.events += 1;
         }
         order.finish(&mut log);

@@ -37,6 +37,8 @@ pub struct WorkOrder<'a> {
     start: Vec<SimTime>,
     end: Vec<SimTime>,
     last_end: SimTime,
+    /// Jobs all of whose operations have ended, of which nobody was told.
+    over: Vec<u32>,
     /// Ranks in trouble.
     ranks: Ranks,
     /// Operations that are ready and wait for a rank in trouble, by the time at which it comes.
@@ -57,6 +59,7 @@ impl<'a> WorkOrder<'a> {
             start: vec![SimTime::NEVER; work.operations],
             end: vec![SimTime::NEVER; work.operations],
             last_end: SimTime::ZERO,
+            over: Vec::new(),
             ranks: Ranks::new(work, faults),
             held: BinaryHeap::new(),
         };
@@ -239,7 +242,14 @@ impl<'a> WorkOrder<'a> {
             job.step += 1;
             job.left_in_step = count;
             self.release_step(row, now);
+        } else if job.left_in_step == 0 {
+            self.over.push(row as u32);
         }
+    }
+
+    /// Jobs that have ended since this was last asked.
+    pub fn take_over(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.over)
     }
 
     /// Writes the times into the log.

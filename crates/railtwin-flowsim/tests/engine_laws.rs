@@ -164,8 +164,11 @@ proptest! {
         for (ours, wanted) in by_nic(&case, &log.link_bytes).iter().zip(by_nic(&case, &asked)) {
             prop_assert!(near(*ours, wanted, 1e-6, 1.0), "a NIC carries {} of {}", ours, wanted);
         }
+        // What controllers decide of a job that comes later depends on who is there then.
+        let late = case.work.jobs.iter().any(|job| job.start > SimTime::ZERO);
+        let shifts = case.routing.is_dynamic() || late && case.routing.balancer.has_controller();
         for (link, (&bytes, &wanted)) in log.link_bytes.iter().zip(&asked).enumerate() {
-            prop_assert!(case.routing.is_dynamic() || near(bytes, wanted, 1e-6, 1.0), "link {link}: {bytes} of {wanted}");
+            prop_assert!(shifts || near(bytes, wanted, 1e-6, 1.0), "link {link}: {bytes} of {wanted}");
             let most = case.fabric.capacity(LinkId(link as u32)).bytes_per_s() * log.end.seconds();
             prop_assert!(bytes <= most * (1.0 + 1e-8) + 1.0, "link {link}: {bytes} over {most}");
         }

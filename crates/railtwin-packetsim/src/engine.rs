@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
-use railtwin_engine::{ActionRow, Case, Engine, Mediator, RunLog};
+use railtwin_engine::{Case, Engine, Mediator, RunLog};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
+use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
+use crate::departures;
 use crate::host::Shared;
 use crate::levels::Levels;
 use crate::log;
@@ -18,7 +20,7 @@ use crate::program::{Program, Way};
 use crate::run::Machine;
 
 /// Moments of controllers that are worked out ahead: those who write again and again what never arrives never rest.
-const PASSES: usize = 100_000;
+pub(crate) const PASSES: usize = 100_000;
 /// Legs over all operations up to which starts and ends of flows are kept.
 const FLOWS_MAX: u64 = 4_000_000;
 
@@ -56,52 +58,81 @@ impl Controlled for Run<'_> {
     type Outcome = RunLog;
 
     fn under<C: Control>(self, control: C) -> RunLog {
-        let Self { case, replicate, threads } = self;
+        let mut levels = Levels::of(&self.case.work);
+        // A priority that nobody spoke of before needs queues and buffers of its own: the run is played anew with them.
+        loop {
+            match self.played(control, levels) {
+                Ok(log) => return log,
+                Err(more) => levels = more,
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Plays the run with queues for some levels of priority.
+    ///
+    /// # Errors
+    /// The levels that it takes, where it takes more.
+    fn played<C: Control>(&self, control: C, levels: Levels) -> Result<RunLog, Levels> {
+        let Self { case, replicate, threads } = *self;
         let lowering = Lowering::new(case, replicate);
         let program = Program::new(case, &lowering);
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
-        let mut network = Network::new(case, ends.collect(), threads);
+        let network = Network::new(case, ends.collect(), threads);
         let moments = case.timeline(replicate);
-        let actions = learn(case, &moments, &lowering, &mut network);
-        let shared = Shared { broken: broken(&moments), ..shared(case, &network, &program, &lowering) };
-        let changes = Changes::new(case, &network, &moments);
-        let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
-        let done = machine.run(&shared, &changes);
+        let mut mediator = lowering.mediator(&moments);
+        let mut shared = Shared { broken: broken(&moments), ..shared(case, network, &program, &lowering) };
+        shared.levels = levels;
+        learn(SimTime::ZERO, &mediator, &lowering, &mut shared);
+        // What is decided after a job is gone may depend on when that is; else nothing depends on packets.
+        let is_live = mediator.has_controllers() && case.work.jobs.len() > 1;
+        if !is_live {
+            plan_ahead(&mut mediator, &lowering, &mut shared);
+        }
+        shared.network.levels = shared.levels.count();
+        let mut changes = Changes::new(case, &shared.network, &moments);
+        let mut machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
+        if is_live {
+            departures::play(&mut machine, (&mut shared, &mut changes), &mut mediator, &lowering);
+        } else {
+            machine.run(NEVER, &shared, &changes);
+        }
+        if shared.is_outgrown() {
+            return Err(shared.levels.anew());
+        }
+        let done = machine.finish(&shared);
         let mut log = log::write(&shared, &moments, done);
         // What would be decided after the end is decided no more.
         let until = log.counted();
-        log.actions = actions.into_iter().take_while(|action| action.decided <= until).collect();
-        log
+        let actions = mediator.into_actions().into_iter();
+        log.actions = actions.take_while(|action| action.decided <= until).collect();
+        Ok(log)
     }
 }
 
-/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, to the
-/// network. Returns what controllers decided.
-fn learn(
-    case: &Case,
-    moments: &[Moment],
-    lowering: &Lowering<'_>,
-    network: &mut Network<'_>,
-) -> Vec<ActionRow> {
-    let mut mediator = lowering.mediator(moments);
-    let mut levels = Levels::default();
-    let mut learn = |at: SimTime, mediator: &Mediator<'_>| {
-        let routed = &mediator.known().routed;
-        let paths = lowering.paths_by(routed, mediator.programmed());
-        network.learn(at, &paths, Forwarding::new(&case.fabric, routed));
-        levels.add(mediator.programmed().priorities_of_jobs(&case.work).collect());
-    };
-    learn(SimTime::ZERO, &mediator);
+/// Adds the routes that follow from what is known and told, from `at` on, and the levels of all queue pairs.
+pub(crate) fn learn(at: SimTime, mediator: &Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) {
+    let routed = &mediator.known().routed;
+    let paths = lowering.paths_by(routed, mediator.programmed());
+    let forwarding = Forwarding::new(&shared.network.case.fabric, routed);
+    shared.network.learn(at, &paths, forwarding);
+    let priorities: Vec<u8> = mediator.programmed().priorities_of_jobs(&shared.network.case.work).collect();
+    shared.levels.add(&priorities);
+    let levels = shared.levels.of_queue_pairs(lowering.connections());
+    shared.network.set_levels(levels);
+}
+
+/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them.
+fn plan_ahead(mediator: &mut Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) {
     for _ in 0..PASSES {
         let Some(at) = mediator.next_time() else { break };
         let news = mediator.pass(at);
         if news.reroutes || news.reprioritizes {
-            learn(at, &mediator);
+            learn(at, mediator, lowering, shared);
         }
     }
-    network.set_levels(levels.count(), levels.of_queue_pairs(lowering.connections()));
-    mediator.into_actions()
 }
 
 /// From when a cable dies until all carry and paths use them again.
@@ -137,7 +168,7 @@ fn broken(moments: &[Moment]) -> Vec<[u64; 2]> {
 /// Numbers everything within its host.
 fn shared<'a>(
     case: &'a Case,
-    network: &'a Network<'a>,
+    network: Network<'a>,
     program: &'a Program,
     lowering: &Lowering<'_>,
 ) -> Shared<'a> {
@@ -196,5 +227,6 @@ fn shared<'a>(
         burst: packets.nic.burst.map_or(0, |burst| burst.0),
         draw: lowering.draw().draw,
         broken: Vec::new(),
+        levels: Levels::default(),
     }
 }

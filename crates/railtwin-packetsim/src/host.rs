@@ -7,6 +7,7 @@ use crate::agenda::Agenda;
 use crate::congestion::{Control, Path};
 use crate::connection::Connection;
 use crate::histogram::Histogram;
+use crate::levels::Levels;
 use crate::network::{Network, Place, Speed};
 use crate::nic::{Nic, NicPort};
 use crate::packet::{Kind, Packet};
@@ -68,6 +69,8 @@ pub struct HostCounts {
 pub enum Word {
     /// An operation that others wait for ended here: job, step, row in the plan.
     Ended(u32, u32, u32),
+    /// All operations of a job have ended here that end here at all.
+    Left(u32),
     /// Something befell a job.
     Incident(IncidentKind),
     /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
@@ -81,7 +84,7 @@ pub type FlowEnd = (u32, u32, u64);
 #[derive(Debug)]
 pub struct Shared<'a> {
     /// The network.
-    pub network: &'a Network<'a>,
+    pub network: Network<'a>,
     /// The work.
     pub program: &'a Program,
     /// What packets ask.
@@ -126,6 +129,8 @@ pub struct Shared<'a> {
     pub draw: u64,
     /// When packets may be lost to dead cables, in order: from when one dies until all carry and are used.
     pub broken: Vec<[u64; 2]>,
+    /// Priorities that what is sent has, as far as is known.
+    pub levels: Levels,
 }
 
 impl Shared<'_> {
@@ -138,6 +143,11 @@ impl Shared<'_> {
     pub fn broken_between(&self, from: u64, until: u64) -> bool {
         let first = self.broken.partition_point(|span| span[1] < from);
         self.broken.get(first).is_some_and(|span| span[0] <= until)
+    }
+
+    /// Whether there are priorities for which devices have no queues.
+    pub fn is_outgrown(&self) -> bool {
+        self.levels.count() > self.network.levels
     }
 
     /// Whether every queue pair of a connection gets a part of each message.
@@ -208,7 +218,7 @@ pub struct Host<C: Control> {
 impl<C: Control> Host<C> {
     /// A host before the first job starts.
     pub fn new(shared: &Shared<'_>, host: u32, control: C, agenda: &mut Agenda) -> Self {
-        let (network, case) = (shared.network, shared.network.case);
+        let (network, case) = (&shared.network, shared.network.case);
         let node = network.host_at[host as usize];
         let fabric = &*case.fabric;
         let id = HostId(host);
@@ -403,6 +413,11 @@ impl<C: Control> Host<C> {
     /// Ends of operations here that are to come, without those in which it only sends.
     pub(crate) fn ends_left(&self) -> u64 {
         self.worker.ends_left
+    }
+
+    /// Jobs of which ends are to come here.
+    pub(crate) fn jobs_left(&self, shared: &Shared<'_>) -> impl Iterator<Item = u32> {
+        self.worker.jobs_left(shared)
     }
 
     /// How many came since the last call, and when the last one came.

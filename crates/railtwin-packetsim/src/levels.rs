@@ -1,20 +1,31 @@
 //! Levels: the priorities of a run, the lowest first. Each has queues, pause frames and buffer of its own.
 use std::collections::BTreeSet;
 
+use railtwin_engine::WorkGraph;
 use railtwin_engine::choose::Connection;
 
 /// The priorities of jobs, epoch by epoch of the routes.
 #[derive(Debug, Default)]
 pub struct Levels {
-    epochs: Vec<Vec<u8>>,
     known: BTreeSet<u8>,
+    epochs: Vec<Vec<u8>>,
 }
 
 impl Levels {
+    /// Those that jobs have from the start; no epoch yet.
+    pub fn of(work: &WorkGraph) -> Self {
+        Self { known: work.jobs.iter().map(|job| job.priority).collect(), epochs: Vec::new() }
+    }
+
     /// Adds those of the next epoch, by job.
-    pub fn add(&mut self, priorities: Vec<u8>) {
-        self.known.extend(&priorities);
-        self.epochs.push(priorities);
+    pub fn add(&mut self, priorities: &[u8]) {
+        self.known.extend(priorities);
+        self.epochs.push(priorities.to_vec());
+    }
+
+    /// The same without epochs.
+    pub fn anew(self) -> Self {
+        Self { epochs: Vec::new(), ..self }
     }
 
     /// How many levels there are.

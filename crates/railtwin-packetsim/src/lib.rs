@@ -18,6 +18,7 @@ mod closing;
 mod congestion;
 mod connection;
 mod credit;
+mod departures;
 mod device;
 mod engine;
 pub mod footprint;

@@ -85,7 +85,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                             short.push(turn(since, IncidentKind::Stalled(job)));
                             short.push(turn(at, IncidentKind::Resumed(job)));
                         }
-                        Word::Ended(..) => {}
+                        Word::Ended(..) | Word::Left(_) => {}
                     }
                 }
             }

@@ -320,11 +320,9 @@ impl<'a> Network<'a> {
         })
     }
 
-    /// Sets the level of each queue pair's priority for every epoch, of so many levels; none where there is one.
-    pub fn set_levels(&mut self, count: usize, levels: Vec<Vec<u8>>) {
-        self.levels = count;
+    /// Sets the level of each queue pair's priority for every epoch; none where there is one level.
+    pub fn set_levels(&mut self, levels: Vec<Vec<u8>>) {
         for (epoch, levels) in self.epochs.iter_mut().zip(levels) {
-            debug_assert!(levels.iter().all(|&level| usize::from(level) < count));
             epoch.levels = levels;
         }
     }

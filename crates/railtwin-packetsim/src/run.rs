@@ -1,8 +1,9 @@
 //! Devices by windows of time, on any number of threads.
 use crate::agenda::{Agenda, NEVER};
-use crate::changes::Changes;
+use crate::changes::{Changes, What};
 use crate::closing::Closed;
 use crate::congestion::Control;
+use crate::departures::Departures;
 use crate::device::{Device, DeviceState, change_task};
 use crate::histogram::Histogram;
 use crate::host::{Host, Shared};
@@ -17,6 +18,7 @@ use crate::window::Part;
 #[derive(Debug)]
 pub struct Machine<C: Control> {
     parts: Vec<Part<C>>,
+    account: Account,
 }
 
 /// What a run leaves behind, devices in order of their numbers.
@@ -41,7 +43,7 @@ pub struct Done<C: Control> {
 impl<C: Control + std::fmt::Debug> Machine<C> {
     /// All devices before time zero.
     pub fn new(shared: &Shared<'_>, changes: &Changes, control: C, draw: u64) -> Self {
-        let network = shared.network;
+        let network = &shared.network;
         let threads = network.parts.len() - 1;
         let sample = shared.packets.samples.map_or(NEVER, |width| width.ps().max(1));
         let mut parts: Vec<Part<C>> = Vec::with_capacity(threads);
@@ -60,13 +62,14 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             let mail = Mail::new(cut[0], devices.len(), threads);
             parts.push(Part::new(devices, mail));
         }
-        let mut machine = Self { parts };
+        let mut machine = Self { parts, account: Account::default() };
         machine.connect(shared);
         for (row, &(device, at, _)) in (0..).zip(&changes.all) {
             let (part, row_in_part) = machine.find(shared, device);
             machine.parts[part].devices[row_in_part].agenda.push(at, change_task(row));
         }
         machine.parts.iter_mut().for_each(Part::begin);
+        machine.account.departures = Departures::new(shared, machine.parts.iter().flat_map(Part::hosts));
         machine
     }
 
@@ -86,7 +89,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
 
     /// Gives hosts both ends of all queue pairs and connections.
     fn connect(&mut self, shared: &Shared<'_>) {
-        let network = shared.network;
+        let network = &shared.network;
         let fabric = &network.case.fabric;
         let cleared = shared.cleared();
         let routing = &network.case.routing;
@@ -106,13 +109,19 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
     }
 
-    /// Runs until nothing is left to do.
-    pub fn run(mut self, shared: &Shared<'_>, changes: &Changes) -> Done<C> {
-        let mut account = Account::default();
-        if let [part] = self.parts.as_mut_slice() {
-            account.alone(&mut [part], usize::MAX, shared, changes);
+    /// Runs until nothing is left to do before `until`, or until jobs are gone where somebody is to be told of them:
+    /// gives these, and when their last operations ended.
+    pub fn run(&mut self, until: u64, shared: &Shared<'_>, changes: &Changes) -> Vec<(u32, u64)> {
+        let parts = std::mem::take(&mut self.parts);
+        let mut account = std::mem::take(&mut self.account);
+        account.until = until;
+        if parts.len() == 1 {
+            self.parts = parts;
+            let mut all: Vec<&mut Part<C>> = self.parts.iter_mut().collect();
+            account.alone(&mut all, usize::MAX, shared, changes);
+            self.account = account;
         } else {
-            let meeting = Meeting::new(self.parts);
+            let meeting = Meeting::new(parts, account);
             std::thread::scope(|scope| {
                 let threads = 0..shared.network.parts.len() - 1;
                 let workers: Vec<_> = threads
@@ -125,8 +134,41 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                     worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
             });
-            (self.parts, account) = meeting.finish();
+            (self.parts, self.account) = meeting.finish();
         }
+        std::mem::take(&mut self.account.departures.gone)
+    }
+
+    /// Jobs that are gone are told of from now on.
+    pub fn tell_of_departures(&mut self) {
+        self.account.departures.are_told = true;
+    }
+
+    /// When all operations had ended; none before.
+    pub fn ended(&self) -> Option<u64> {
+        self.account.closed.as_ref().map(|closed| closed.at)
+    }
+
+    /// All devices follow the routes of the last epoch from its time on, which no device has passed.
+    pub fn follow(&mut self, shared: &Shared<'_>, changes: &mut Changes) {
+        let epoch = shared.network.epochs.len() - 1;
+        let at = shared.network.epochs[epoch].at.ps();
+        for device in 0..shared.network.places.len() as u32 {
+            let row = changes.all.len() as u64;
+            changes.all.push((device, at, What::Follow(epoch)));
+            self.remind(device, at, change_task(row), shared);
+        }
+    }
+
+    fn remind(&mut self, device: u32, at: u64, task: u64, shared: &Shared<'_>) {
+        let (part, row) = self.find(shared, device);
+        let Part { devices, mail, .. } = &mut self.parts[part];
+        devices[row].agenda.push(at, task);
+        mail.next[row] = mail.next[row].min(at);
+    }
+
+    /// What the run leaves behind.
+    pub fn finish(self, shared: &Shared<'_>) -> Done<C> {
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
         let mut round_trip = Histogram::default();
@@ -137,6 +179,6 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
-        Done { devices, packet_hops, events, end, left, closed: account.closed, round_trip }
+        Done { devices, packet_hops, events, end, left, closed: self.account.closed, round_trip }
     }
 }

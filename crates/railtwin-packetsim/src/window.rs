@@ -3,7 +3,7 @@ use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::Control;
 use crate::device::{Device, DeviceState};
-use crate::host::{Shared, Word};
+use crate::host::{Host, Shared, Word};
 use crate::packet::Arrival;
 use crate::post::{Mail, Post};
 
@@ -43,6 +43,14 @@ impl<C: Control> Part<C> {
                 self.ends.0 += host.ends_left();
             }
         }
+    }
+
+    /// Its hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &Host<C>> {
+        self.devices.iter().filter_map(|device| match &device.kind {
+            DeviceState::Host(host) => Some(&**host),
+            DeviceState::Switch(_) => None,
+        })
     }
 
     /// When the next thing happens at its devices, or by what they sent to others in the last window.

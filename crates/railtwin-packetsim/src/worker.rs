@@ -108,6 +108,8 @@ pub(crate) struct RoleState {
     step: u32,
     waits: Vec<u32>,
     left: u32,
+    /// Ends of its operations here that are to come, without those in which the host only sends.
+    ends_left: u64,
     /// Whether its job has started here.
     begun: bool,
     halted: bool,
@@ -230,14 +232,15 @@ impl Worker {
                 this.legs(shared, host, pattern, seat as u32);
             }
             let counts = |seat: &Option<u32>| seat.is_none_or(|seat| !this.seats[seat as usize].only_sends());
-            this.ends_left +=
-                seat_of.iter().filter(|&seat| counts(seat)).count() as u64 * u64::from(job.steps);
+            let ends = seat_of.iter().filter(|&seat| counts(seat)).count() as u64 * u64::from(job.steps);
+            this.ends_left += ends;
             this.seat_of.push(seat_of);
             this.roles.push(RoleState {
                 role,
                 step: 0,
                 waits: spec.waits.clone(),
                 left: spec.operations.len() as u32,
+                ends_left: ends,
                 begun: false,
                 halted: false,
             });
@@ -323,14 +326,22 @@ impl Worker {
         self.stirred.extend(outs);
     }
 
-    /// An operation that counts has ended here.
-    fn ended(&mut self, now: u64, number: u32) {
+    /// Jobs of which ends are to come here.
+    pub(crate) fn jobs_left(&self, shared: &Shared<'_>) -> impl Iterator<Item = u32> {
+        let left = self.roles.iter().filter(|role| role.ends_left > 0);
+        left.map(|role| shared.program.roles[role.role as usize].job)
+    }
+
+    /// An operation that counts has ended here; whether it was the last of its role.
+    fn ended(&mut self, now: u64, role: usize, number: u32) -> bool {
         if let Some(times) = self.times.get_mut(&number) {
             times.1 = now;
         }
         self.ends_left -= 1;
         self.fresh_ends += 1;
         self.last_end = self.last_end.max(now);
+        self.roles[role].ends_left -= 1;
+        self.roles[role].ends_left == 0
     }
 
     /// Whether the next item of a leg may leave.

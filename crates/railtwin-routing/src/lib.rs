@@ -93,7 +93,7 @@ pub use port_space::PortSpace;
 pub use port_table::PortTable;
 pub use route::{Landed, NicPort, NoRoute, Routing, nic_ip};
 pub use seed_table::SeedTable;
-pub use selection::{DestinationOrder, Selection};
+pub use selection::{DestinationOrder, Hashed, Selection};
 pub use solve::{PortSolver, PortsByBucket, Wanted, ports_by_bucket, solve_joint};
 pub use source_port::{QueuePairNumbers, connect, roce_source_port};
 pub use toeplitz::{RSS_KEY, toeplitz};

@@ -80,19 +80,20 @@ pub(crate) fn slice_of(fabric: &Fabric, forwarding: &Forwarding, target: DeviceI
 
 /// One member of a group by hash.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hashed<'a> {
-    pub(crate) spec: HashSpec,
+pub struct Hashed<'a> {
+    /// How the switch hashes.
+    pub spec: HashSpec,
     /// Members that hash values stand for.
-    pub(crate) full: &'a [LinkId],
+    pub full: &'a [LinkId],
     /// Those alive; the same as `full` unless hashing is resilient.
-    pub(crate) live: &'a [LinkId],
+    pub live: &'a [LinkId],
 }
 
 impl Hashed<'_> {
     /// The link that a hash value stands for. Under resilient hashing the flows of a dead member are spread
     /// over the live ones and all others stay.
     #[inline]
-    pub(crate) fn link(&self, hash: u32) -> LinkId {
+    pub fn link(&self, hash: u32) -> LinkId {
         let link = self.full[bucket_of(hash, self.full.len())];
         if self.full.len() == self.live.len() || self.live.contains(&link) {
             return link;

@@ -77,7 +77,7 @@ impl Moves {
         let links: usize = flows.iter().map(|flow| flow.links.len()).sum();
         let size = flows.len().max(links / LINKS_EACH);
         let kept = changes.len().min(EPOCHS_MAX).min(PATHS_MAX / size);
-        let lowering = Lowering::new(case, replicate);
+        let lowering = Lowering::new(case, replicate).with_ends(&log.job_ends(&case.work));
         // What is dead from the start was known to who planned, even where that happens only once.
         let at_start = log.incidents.partition_point(|incident| incident.at == SimTime::ZERO);
         let first = mask_after(&case.fabric, &log.incidents[..at_start]);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use railtwin_engine::Replan;
 use railtwin_engine::lower::{FlowPath, Lowering};
+use railtwin_engine::{HostsBy, Replan};
 
 use super::*;
 use crate::Question;
@@ -108,8 +108,10 @@ fn assert_same(fabric: usize, balancer: Balancer, routing: &str, kind: &str, rep
         let faulty = format!("{text}[[fault]]\nat = \"{at}\"\ncable = \"{name}\"\nkind = \"down\"\n");
         let case = case_of(&faulty);
         // Who never plans again keeps the plan of before the fault, unless that is how it all began.
-        let (never, keeps) = (case.routing.replan == Replan::Never, case.routing.balancer == Balancer::Te);
-        // Traffic engineering that plans again leaves flows where they were.
+        let leaf = case.routing.control.hosts == HostsBy::Leaf;
+        // Traffic engineering that plans again leaves flows where they were, and so do hosts that know their own leaf.
+        let keeps = case.routing.balancer == Balancer::Te || leaf;
+        let never = case.routing.replan == Replan::Never;
         if at != "0 s" && (never || keeps) {
             continue;
         }
@@ -137,6 +139,8 @@ fn queue_pairs_have_the_paths_of_the_run_on_every_fabric_under_every_balancer() 
         for (lot, balancer) in balancers().into_iter().enumerate() {
             assert_same(fabric, balancer, "queue_pairs = 2\n", "all-reduce", 0, 37 * fabric + lot);
         }
+        let leaf = "queue_pairs = 2\n[control]\nhosts = \"leaf\"\n";
+        assert_same(fabric, Balancer::Disjoint, leaf, "all-reduce", 0, 41 * fabric);
     }
 }
 
@@ -149,7 +153,7 @@ proptest! {
         seeds in prop::sample::select(vec!["shared", "per-tier", "per-switch"]),
         hash in prop::sample::select(vec!["crc-16", "crc-32", "crc-32c", "xor", "toeplitz"]),
         fields in prop::sample::select(vec!["\"five_tuple\"", "\"five_tuple\", \"target_qp\"", "\"five_tuple\", \"ingress_port\""]),
-        resilient: bool, core_per_port: bool, replans: bool,
+        resilient: bool, core_per_port: bool, replans: bool, leaf: bool,
         kind in prop::sample::select(vec!["all-reduce", "all-to-all"]), replicate in 0u32..3, lot: u16,
     ) {
         let mut routing = format!(
@@ -158,6 +162,9 @@ proptest! {
         );
         if !replans && matches!(balancer, Balancer::C4p | Balancer::Disjoint | Balancer::Te) {
             routing += "replan = \"never\"\n";
+        }
+        if leaf {
+            routing += "[control]\nhosts = \"leaf\"\n";
         }
         assert_same(fabric, balancer, &routing, kind, replicate, usize::from(lot));
     }

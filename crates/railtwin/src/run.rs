@@ -152,7 +152,8 @@ impl Run {
                 info.counters.insert("restless_searches".into(), done.log.restless_searches);
                 info.counters.insert("joined_phases".into(), done.log.joined_phases);
             }
-            (table, flows) = Lowering::new(case, done.chosen).table(&LinkMask::none(&case.fabric), true);
+            let lowering = Lowering::new(case, done.chosen).with_ends(&done.log.job_ends(&case.work));
+            (table, flows) = lowering.table(&LinkMask::none(&case.fabric), true);
             info.counters.insert("queue_pair_paths".into(), flows.len() as u64);
             info.counters.insert("bundles".into(), table.bundles() as u64);
             if let Some(warning) = time_up::warning(case, &done, &table) {

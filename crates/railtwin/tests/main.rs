@@ -24,3 +24,4 @@ mod scenarios;
 mod score;
 mod silent_keys;
 mod telemetry;
+mod tenants;

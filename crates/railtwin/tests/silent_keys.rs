@@ -70,6 +70,10 @@ fn bases() -> Vec<String> {
              kind = \"down\"\n"
         ),
         format!(
+            "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"disjoint\"\n[control]\n\
+             report = \"1 us\"\n[[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
+        ),
+        format!(
             "{hpn}{quick}arp_proxy = false\n{queue_pairs}[[job]]\nname = \"all\"\ncount = 1\nhosts = 4\n\
              collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n\
              [[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nbusbw = \"20 Gbps\"\nhost = \"hgx-h800\"\n\

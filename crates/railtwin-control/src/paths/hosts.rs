@@ -18,6 +18,8 @@ pub struct Hosts<'a> {
     /// The tables without faults, where groups keep the numbers of their members.
     whole: Option<Forwarding>,
     connections: Vec<QueuePairs>,
+    /// How many of them, the last, have no source ports yet.
+    fresh: usize,
     /// Numbers of queue pairs at the target, by row.
     numbers: Vec<u32>,
     collector: Collector,
@@ -37,6 +39,7 @@ impl<'a> Hosts<'a> {
             draw,
             whole: resilient.then(|| Forwarding::new(fabric, &LinkMask::none(fabric))),
             connections: Vec::new(),
+            fresh: 0,
             numbers: Vec::new(),
             collector: Collector::new(fabric),
             told: Vec::new(),
@@ -48,6 +51,7 @@ impl<'a> Hosts<'a> {
     fn open(&mut self, &Opening { job, source, target, ports, first, numbers, .. }: &Opening<'_>) {
         let count = numbers.len() as u32;
         self.connections.push(QueuePairs { job, source, target, first, count, ports });
+        self.fresh += 1;
         let end = first as usize + numbers.len();
         self.numbers.resize(self.numbers.len().max(end), 0);
         self.numbers[first as usize..end].copy_from_slice(numbers);
@@ -67,29 +71,39 @@ impl Controller for Hosts<'_> {
                     self.due = self.due.or(self.replan.time_for(now));
                 }
             }
-            Event::Opened(openings) => {
-                openings.iter().for_each(|opening| self.open(opening));
-                self.due = Some(now);
+            Event::Opened(openings) => openings.iter().for_each(|opening| self.open(opening)),
+            Event::Closed(job) => {
+                let fresh = self.connections.len() - self.fresh;
+                self.fresh -= self.connections[fresh..].iter().filter(|one| one.job == job).count();
+                self.connections.retain(|one| one.job != job);
             }
-            Event::Closed(job) => self.connections.retain(|one| one.job != job),
             _ => {}
         }
     }
 
     fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
-        if self.due.is_none_or(|due| due > now) {
+        // Who opens a connection looks at the tables of now; the others wait for their plan.
+        let fresh = std::mem::take(&mut self.fresh);
+        let asked = if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            &self.connections[..]
+        } else {
+            &self.connections[self.connections.len() - fresh..]
+        };
+        self.has_decided = true;
+        if asked.is_empty() {
             return;
         }
-        (self.has_decided, self.due) = (true, None);
         let known = Forwarding::new(self.fabric, self.collector.mask());
         let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
         if let Some(whole) = &self.whole {
             routing = routing.with_resilience(whole);
         }
-        let ports = disjoint(&routing, &self.connections, &self.numbers, self.draw);
+        let ports = disjoint(&routing, asked, &self.numbers, self.draw);
         self.told.resize(ports.len(), None);
-        for (queue_pair, (told, source_port)) in (0..).zip(self.told.iter_mut().zip(ports)) {
-            if std::mem::replace(told, source_port) != source_port {
+        for queue_pair in asked.iter().flat_map(|one| one.first..one.first + one.count) {
+            let source_port = ports[queue_pair as usize];
+            if std::mem::replace(&mut self.told[queue_pair as usize], source_port) != source_port {
                 let action = Action::Path { queue_pair, source_port };
                 decisions.push(Decision { action, reason: "disjoint" });
             }

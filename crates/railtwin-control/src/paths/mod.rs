@@ -4,7 +4,7 @@
 //! * [`PathAllocator`]: all jobs' queue pairs over least-used links, left port to left port (C4P, C4 section III-B).
 //! * [`Hosts`], [`disjoint()`]: hosts that keep the queue pairs of a connection off each other's links (HPN appendix B).
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
-//! * [`HostAgent`]: the same without a controller, from the host's own leaves (HPN section 6.1).
+//! * [`HostAgents`], [`HostAgent`]: hosts that know their own leaves and nothing else (HPN section 6.1).
 //! * [`LoadBalance`]: how much each queue pair of a connection carries.
 //!
 //! ```
@@ -38,6 +38,7 @@ mod dag;
 mod disjoint;
 mod flow;
 pub mod host_agent;
+mod host_agents;
 mod hosts;
 pub mod load_balance;
 mod matching;
@@ -52,7 +53,8 @@ pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
 pub use c4p::{C4p, Probing};
 pub use disjoint::{Avoid, disjoint, disjoint_source_ports};
-pub use host_agent::{Connection, HostAgent, LeafTables, Refreshed};
+pub use host_agent::{HeldPair, HostAgent, LeafGroup, LeafTables, Leaves, Told};
+pub use host_agents::HostAgents;
 pub use hosts::Hosts;
 pub use load_balance::{LoadBalance, LoadBalanceError};
 pub use probe::{ProbedPath, Prober, blame};

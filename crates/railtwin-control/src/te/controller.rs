@@ -44,6 +44,8 @@ pub struct TrafficEngineering<'a> {
     /// When it runs next; none while nothing changed.
     due: Option<SimTime>,
     has_run: bool,
+    /// Whether nothing but jobs changed since the last run.
+    only_jobs: bool,
     placement: Option<FlowPlacement>,
     forwarding: Option<(LinkMask, Forwarding)>,
 }
@@ -60,6 +62,7 @@ impl<'a> TrafficEngineering<'a> {
             engine,
             due: None,
             has_run: false,
+            only_jobs: true,
             placement: None,
             forwarding: None,
         }
@@ -124,6 +127,7 @@ impl Controller for TrafficEngineering<'_> {
         match *event {
             Event::Link(report) => {
                 if self.collector.apply(&report) == Applied::Changed {
+                    self.only_jobs = false;
                     self.changed(now);
                 }
             }
@@ -144,7 +148,10 @@ impl Controller for TrafficEngineering<'_> {
             }
             Event::Written { change, error: None } => change.apply(&mut self.programmed),
             // It is different from what is intended still, and so due in the next run.
-            Event::Written { error: Some(_), .. } => self.changed(now),
+            Event::Written { error: Some(_), .. } => {
+                self.only_jobs = false;
+                self.changed(now);
+            }
             Event::Probed(_)
             | Event::Found(_)
             | Event::Confirmed(_)
@@ -157,7 +164,11 @@ impl Controller for TrafficEngineering<'_> {
         if self.has_run && self.due.is_none_or(|due| due > now) {
             return;
         }
-        let reason = if self.has_run { "links-changed" } else { "placed" };
+        let reason = match (self.has_run, std::mem::replace(&mut self.only_jobs, true)) {
+            (false, _) => "placed",
+            (true, true) => "jobs-changed",
+            (true, false) => "links-changed",
+        };
         (self.has_run, self.due) = (true, None);
         let intended = self.run();
         let all = changes(&self.programmed, &intended);

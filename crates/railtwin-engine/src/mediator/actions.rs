@@ -35,6 +35,7 @@ impl ActionRow {
                 Action::Path { .. } => "queue pairs",
                 Action::Entry(_) => "entries",
                 Action::Probe { .. } => "paths",
+                Action::Read { .. } => "leaves",
                 _ => "ranks",
             };
             return [format!("{} {what}", self.moved), String::new(), String::new()];
@@ -65,6 +66,10 @@ impl ActionRow {
                 String::new(),
                 String::new(),
             ],
+            Action::Read { host, leaf } => {
+                let subject = format!("{} by host-{}", fabric.device_name(leaf), host.0);
+                [subject, String::new(), String::new()]
+            }
             Action::Isolate(host) => [format!("host-{}", host.0), String::new(), String::new()],
             Action::Swap { out, spare, .. } => {
                 [format!("host-{}", out.0), format!("host-{}", out.0), format!("host-{}", spare.0)]

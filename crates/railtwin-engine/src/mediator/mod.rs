@@ -4,31 +4,34 @@
 //!
 //! 1. what faults do and what switches and hosts learn of them, of [`Aftermath`];
 //! 2. reports of links reach controllers `[control] report` after routes changed;
-//! 3. controllers decide when they are told something, or when they asked to be asked;
-//! 4. what they decide holds `[control] programming` later.
+//! 3. jobs come, and are gone when the last of their operations has ended;
+//! 4. controllers decide when they are told something, or when they asked to be asked;
+//! 5. what they decide holds `[control] programming` later, but for the paths of a job that just came: these hold at once.
 //!
 //! At one time they happen in this order; what was decided before holds before anything is told, and what holds without
 //! delay does so at the end. Each decision is an [`ActionRow`].
 mod actions;
 mod ground;
+mod lives;
 mod programmed;
+mod reads;
 mod settled;
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use railtwin_control::controller::{Action, Answer, Controller, Decision, Event, Opening};
-use railtwin_control::paths::JobId;
+use railtwin_control::controller::{Action, Answer, Controller, Decision, Event};
 use railtwin_control::te::{LinkReport, Subject, WriteError};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_units::{SimTime, stream};
 
 pub use actions::ActionRow;
+pub use lives::Life;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
 
 use self::ground::Ground;
+use self::lives::Lives;
 use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
 
@@ -43,6 +46,9 @@ pub struct Mediator<'a> {
     programmed: Programmed,
     /// First queue pair and job of each connection, ascending: whose a queue pair is.
     jobs: Vec<(u32, u32)>,
+    lives: Lives,
+    /// Jobs that came in this moment.
+    arrived: BTreeSet<u32>,
     report: SimTime,
     programming: SimTime,
     lost_writes: f64,
@@ -113,6 +119,8 @@ impl<'a> Mediator<'a> {
             of_balancer,
             programmed: Programmed::new(fabric, steered, control.entries),
             jobs: Vec::new(),
+            lives: Lives::default(),
+            arrived: BTreeSet::new(),
             report: control.report,
             programming: SimTime::ZERO,
             lost_writes: 0.0,
@@ -128,7 +136,10 @@ impl<'a> Mediator<'a> {
             patience: patience(routing),
             rows: Vec::new(),
         };
-        let last = mediator.ground.last_change(moments);
+        if !mediator.controllers.is_empty() {
+            mediator.lives = Lives::new(connected);
+        }
+        let last = mediator.ground.last_change(moments).max(mediator.lives.last_start());
         mediator.rest = last.saturating_add(mediator.patience);
         if !mediator.controllers.is_empty() {
             mediator.jobs = connected.connections.iter().map(|one| (one.first, one.job)).collect();
@@ -149,24 +160,15 @@ impl<'a> Mediator<'a> {
         Self::new(
             fabric,
             &RoutingCase::default(),
-            Connected { connections: &[], numbers: &[] },
+            Connected { connections: &[], numbers: &[], lives: &[] },
             0,
             (&[], &[]),
         )
     }
 
     fn open(&mut self, connected: Connected<'_>) {
-        let targets: Vec<u32> = connected.numbers.iter().map(|&(_, target)| target).collect();
-        let opening = |one: &crate::choose::Connection| Opening {
-            job: JobId(one.job),
-            source: one.source,
-            target: one.target,
-            ports: one.ports,
-            first: one.first,
-            numbers: &targets[one.first as usize..(one.first + one.count) as usize],
-            bytes: one.bytes,
-        };
-        let openings: Vec<Opening<'_>> = connected.connections.iter().map(opening).collect();
+        let (connections, targets) = connected.first();
+        let openings = lives::openings(&connections, &targets);
         for controller in &mut self.controllers {
             controller.on_event(SimTime::ZERO, &Event::Opened(&openings));
         }
@@ -206,7 +208,8 @@ impl<'a> Mediator<'a> {
         let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
-        [self.aftermath.next_time(), asked, report, answer, coming].into_iter().flatten().min()
+        let all = [self.aftermath.next_time(), asked, report, answer, coming, self.lives.next_time()];
+        all.into_iter().flatten().min()
     }
 
     /// Passes through what happens at `now`, which is not after [`Self::next_time`].
@@ -230,9 +233,15 @@ impl<'a> Mediator<'a> {
         }
         let mut reroutes = learnt;
         reroutes |= self.take_effect(now);
-        let told = self.tell(now);
+        let told = self.tell(now) | self.open_due(now);
         if told || self.controllers.iter().any(|one| one.next_time() <= now) {
-            self.decide(now, false);
+            reroutes |= self.decide(now, false);
+            reroutes |= self.take_effect(now);
+        }
+        // After all else of the moment: engines know of an end only when it has come.
+        if self.close_due(now) {
+            self.arrived.clear();
+            reroutes |= self.decide(now, false);
             reroutes |= self.take_effect(now);
         }
         News { moments, reroutes, reprioritizes: std::mem::take(&mut self.reprioritized) }
@@ -282,17 +291,24 @@ impl<'a> Mediator<'a> {
         });
     }
 
-    /// Asks all controllers. What they decide for what was opened at the start is one row for each job and reason.
-    fn decide(&mut self, now: SimTime, at_start: bool) {
+    /// Asks all controllers. What they decide for what was opened at the start, or just now, holds at once and is one row
+    /// for each job and reason. Whether paths may be others by it.
+    fn decide(&mut self, now: SimTime, at_start: bool) -> bool {
+        let mut changed = false;
         for number in 0..self.controllers.len() {
             let mut decisions = Vec::new();
             self.controllers[number].decide(now, &mut decisions);
             self.probe(now, number, &mut decisions);
+            self.note_reads(now, number, &mut decisions);
             let name = self.controllers[number].name();
-            let effective = now.saturating_add(self.programming);
+            let later = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
             for decision in decisions {
                 let job = self.job_of(&decision.action);
+                let of_arrival = matches!(decision.action, Action::Path { .. })
+                    && job.is_some_and(|job| self.arrived.contains(&job));
+                let at_once = at_start || of_arrival;
+                let effective = if at_once { now } else { later };
                 let row = ActionRow {
                     decided: now,
                     effective,
@@ -303,14 +319,14 @@ impl<'a> Mediator<'a> {
                     before: self.before(&decision.action),
                     moved: 1,
                 };
-                if at_start {
+                if at_once {
                     let key = (job, decision.action.name(), decision.reason);
                     let group = groups.entry(key).or_insert(self.rows.len());
                     match self.rows.get_mut(*group) {
                         Some(known) => known.moved += 1,
                         None => self.rows.push(row),
                     }
-                    self.carry_out(now, number, decision);
+                    changed |= self.carry_out(now, number, decision).unwrap_or(false);
                     continue;
                 }
                 self.rows.push(row);
@@ -318,6 +334,7 @@ impl<'a> Mediator<'a> {
                 self.decided += 1;
             }
         }
+        changed
     }
 
     /// Carries out what holds by `now`; whether paths may be others.

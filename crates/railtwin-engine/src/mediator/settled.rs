@@ -1,15 +1,16 @@
 //! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
 use railtwin_control::controller::Controller;
-use railtwin_control::paths::{C4p, Hosts};
+use railtwin_control::paths::{C4p, HostAgents, Hosts};
 use railtwin_control::te::{Engine, TrafficEngineering};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
 use railtwin_units::SimTime;
 
-use super::{Mediator, Programmed};
+use super::{Life, Mediator, Programmed};
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
 use crate::choose::Connection;
+use crate::control_spec::HostsBy;
 use crate::fault::{Change, Moment, View};
 
 /// Connections as they were opened, and the numbers of their queue pairs at both ends.
@@ -19,6 +20,8 @@ pub struct Connected<'c> {
     pub connections: &'c [Connection],
     /// By row of the queue pair.
     pub numbers: &'c [(u32, u32)],
+    /// By job; of those beyond the end [`Life::WHOLE`].
+    pub lives: &'c [Life],
 }
 
 /// How switches of a case hash under its balancer.
@@ -54,14 +57,19 @@ pub(super) fn controllers<'a>(
             vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
         }
         Balancer::Disjoint => {
-            vec![Box::new(Hosts::new(fabric, ecmp, routing.replan, routing.resilient, draw))]
+            let (replan, resilient) = (routing.replan, routing.resilient);
+            match routing.control.hosts {
+                HostsBy::Paths => vec![Box::new(Hosts::new(fabric, ecmp, replan, resilient, draw))],
+                HostsBy::Leaf => vec![Box::new(HostAgents::new(fabric, ecmp, replan, resilient, draw))],
+            }
         }
         _ => Vec::new(),
     }
 }
 
 /// What hosts and leaves hold after everybody heard that the links of `planned` are dead, from the start: as of plans
-/// that are made once and take effect. `own` are controllers of one's own.
+/// that are made once and take effect. Jobs come and go in their order; one whose end is not known stays. `own` are
+/// controllers of one's own.
 pub fn settled<'a>(
     own: Vec<Box<dyn Controller + 'a>>,
     fabric: &'a Fabric,
@@ -73,5 +81,12 @@ pub fn settled<'a>(
     let at = SimTime::ZERO;
     let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
     let moments: Vec<Moment> = told.collect();
-    Mediator::with(own, fabric, routing, connected, draw, (&moments, &[])).into_state().1
+    let mut mediator = Mediator::with(own, fabric, routing, connected, draw, (&moments, &[]));
+    if connected.lives.iter().any(|life| life.start > SimTime::ZERO) {
+        // Who never rests is left alone once all jobs have come.
+        while let Some(at) = mediator.next_time().filter(|&at| at <= mediator.rest) {
+            mediator.pass(at);
+        }
+    }
+    mediator.into_state().1
 }

@@ -328,7 +328,7 @@ impl<C: Control> Host<C> {
         seat.ready[seat.turn] = false;
         seat.turn += 1;
         if ends {
-            self.worker.ended(now, number);
+            self.ended(now, role, number, shared);
         }
         self.operation_over(now, role, operation, shared);
         self.sit_down(now, row, shared, agenda);
@@ -340,8 +340,15 @@ impl<C: Control> Host<C> {
         if self.worker.roles[role].halted {
             return;
         }
-        self.worker.ended(now, number);
+        self.ended(now, role, number, shared);
         self.operation_over(now, role, row, shared);
+    }
+
+    fn ended(&mut self, now: u64, role: usize, number: u32, shared: &Shared<'_>) {
+        if self.worker.ended(now, role, number) {
+            let job = shared.program.roles[self.worker.roles[role].role as usize].job;
+            self.words.push((now, Word::Left(job)));
+        }
     }
 
     fn operation_over(&mut self, now: u64, role: usize, row: u32, shared: &Shared<'_>) {

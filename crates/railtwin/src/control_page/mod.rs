@@ -37,7 +37,7 @@ pub fn control(case: &Case, log: &RunLog, replicate: u32, link_rows: &[u32]) -> 
     if log.actions.is_empty() {
         return None;
     }
-    let lowering = Lowering::new(case, replicate);
+    let lowering = Lowering::new(case, replicate).with_ends(&log.job_ends(&case.work));
     let rows = Rows { links: link_rows, hosts: case.fabric.hosts().len() as u32 };
     let history = History::of(case, log, &lowering, replicate, rows);
     let all = batches(&log.actions);

@@ -439,7 +439,11 @@ impl Driver<'_> {
                     at
                 }
                 Action::Restart(_) => self.restart(now),
-                Action::Path { .. } | Action::Priority { .. } | Action::Entry(_) | Action::Probe { .. } => {
+                Action::Path { .. }
+                | Action::Priority { .. }
+                | Action::Entry(_)
+                | Action::Probe { .. }
+                | Action::Read { .. } => {
                     unreachable!("steering acts on hosts alone")
                 }
             };

@@ -50,6 +50,7 @@ impl Scenario {
             ("control.programming", !told && control.programming != usual.programming),
             ("control.entries", !writes && control.entries != usual.entries),
             ("control.zones", balancer != Balancer::Te && control.zones != usual.zones),
+            ("control.hosts", balancer != Balancer::Disjoint && control.hosts != usual.hosts),
             ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance),
             ("control.probes", balancer != Balancer::C4p && surveys),
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),

@@ -1,0 +1,140 @@
+//! Jobs that come and go: controllers are told when connections are opened, and when a job is gone with all of its own.
+use std::collections::{BTreeSet, VecDeque};
+
+use railtwin_control::controller::{Event, Opening};
+use railtwin_control::paths::JobId;
+use railtwin_units::SimTime;
+
+use super::{Connected, Mediator};
+use crate::choose::Connection;
+use crate::graph::JobGraph;
+
+/// From when until when a job has its connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Life {
+    /// When it starts.
+    pub start: SimTime,
+    /// When the last of its operations ended; [`SimTime::NEVER`] where that is not known, or never happens.
+    pub end: SimTime,
+}
+
+impl Life {
+    /// From time zero on.
+    pub const WHOLE: Self = Self { start: SimTime::ZERO, end: SimTime::NEVER };
+
+    /// Of jobs whose ends are not known.
+    pub fn of(jobs: &[JobGraph]) -> Vec<Self> {
+        jobs.iter().map(|job| Self { start: job.start, end: SimTime::NEVER }).collect()
+    }
+}
+
+/// Jobs that have not come yet, and ends that nobody was told of.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    /// By when they start, then by row.
+    coming: VecDeque<(SimTime, u32)>,
+    ended: BTreeSet<(SimTime, u32)>,
+    /// Connections of those that are to come, with the numbers of all queue pairs at their targets.
+    connections: Vec<Connection>,
+    numbers: Vec<u32>,
+}
+
+impl Lives {
+    /// Of jobs some of which start later.
+    pub(super) fn new(connected: Connected<'_>) -> Self {
+        let is_late = |one: &&Connection| connected.start(one.job) > SimTime::ZERO;
+        let connections: Vec<Connection> = connected.connections.iter().filter(is_late).copied().collect();
+        let jobs: BTreeSet<(SimTime, u32)> =
+            connections.iter().map(|one| (connected.start(one.job), one.job)).collect();
+        let numbers = if connections.is_empty() { Vec::new() } else { connected.targets() };
+        let ends = (0..).zip(connected.lives).filter(|(_, life)| life.end < SimTime::NEVER);
+        let ended = ends.map(|(job, life)| (life.end, job)).collect();
+        Self { coming: jobs.into_iter().collect(), ended, connections, numbers }
+    }
+
+    /// When the next job comes or is told to be gone.
+    pub(super) fn next_time(&self) -> Option<SimTime> {
+        let coming = self.coming.front().map(|&(at, _)| at);
+        coming.into_iter().chain(self.ended.first().map(|&(at, _)| at)).min()
+    }
+
+    /// When the last job comes that is known to.
+    pub(super) fn last_start(&self) -> SimTime {
+        self.coming.back().map_or(SimTime::ZERO, |&(at, _)| at)
+    }
+}
+
+impl Connected<'_> {
+    fn start(&self, job: u32) -> SimTime {
+        self.lives.get(job as usize).map_or(SimTime::ZERO, |life| life.start)
+    }
+
+    /// Numbers of all queue pairs at their targets.
+    fn targets(&self) -> Vec<u32> {
+        self.numbers.iter().map(|&(_, target)| target).collect()
+    }
+
+    /// Connections of jobs that are there at time zero.
+    pub(super) fn first(&self) -> (Vec<Connection>, Vec<u32>) {
+        let is_there = |one: &&Connection| self.start(one.job) == SimTime::ZERO;
+        (self.connections.iter().filter(is_there).copied().collect(), self.targets())
+    }
+}
+
+/// Tells one way or another of `connections`.
+pub(super) fn openings<'c>(connections: &'c [Connection], targets: &'c [u32]) -> Vec<Opening<'c>> {
+    let opening = |one: &Connection| Opening {
+        job: JobId(one.job),
+        source: one.source,
+        target: one.target,
+        ports: one.ports,
+        first: one.first,
+        numbers: &targets[one.first as usize..(one.first + one.count) as usize],
+        bytes: one.bytes,
+    };
+    connections.iter().map(opening).collect()
+}
+
+impl Mediator<'_> {
+    /// A job's last operation ended at `at`: controllers are told then that it is gone, with all its connections. A job
+    /// that stopped before its end keeps them, as the processes of one that hangs do.
+    pub fn close(&mut self, at: SimTime, job: u32) {
+        if self.has_controllers() {
+            self.lives.ended.insert((at, job));
+        }
+    }
+
+    /// Whether anybody hears of jobs that come and go.
+    pub fn has_controllers(&self) -> bool {
+        !self.controllers.is_empty()
+    }
+
+    /// Opens what comes by `now`; false where nothing does. What is decided of it holds when it begins to send: a
+    /// connection asks for its path while it is set up.
+    pub(super) fn open_due(&mut self, now: SimTime) -> bool {
+        self.arrived.clear();
+        while let Some(&(_, job)) = self.lives.coming.front().filter(|(at, _)| *at <= now) {
+            self.lives.coming.pop_front();
+            self.arrived.insert(job);
+            let own = self.lives.connections.iter().filter(|one| one.job == job);
+            let own: Vec<Connection> = own.copied().collect();
+            let opened = openings(&own, &self.lives.numbers);
+            self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Opened(&opened)));
+        }
+        !self.arrived.is_empty()
+    }
+
+    /// Tells of the jobs that are gone by `now`; false where none is.
+    pub(super) fn close_due(&mut self, now: SimTime) -> bool {
+        let mut told = false;
+        while let Some(&(at, job)) = self.lives.ended.first().filter(|(at, _)| *at <= now) {
+            self.lives.ended.remove(&(at, job));
+            self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Closed(JobId(job))));
+            told = true;
+        }
+        if told {
+            self.rest = self.rest.max(now.saturating_add(self.patience));
+        }
+        told
+    }
+}
