@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
-use railtwin_engine::{ActionRow, Case, Engine, Mediator, RunLog};
+use railtwin_engine::{Case, Engine, Mediator, RunLog, Survey};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
+use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
 use crate::host::Shared;
@@ -15,6 +16,7 @@ use crate::log;
 use crate::network::Network;
 use crate::program::{Program, Way};
 use crate::run::Machine;
+use crate::surveys::{Live, Surveys};
 
 /// Moments of controllers that are worked out ahead: those who write again and again what never arrives never rest.
 const PASSES: usize = 100_000;
@@ -60,43 +62,53 @@ impl Controlled for Run<'_> {
         let program = Program::new(case, &lowering);
         let connections = lowering.connections();
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
-        let mut network = Network::new(case, ends.collect(), threads);
+        let network = Network::new(case, ends.collect(), threads);
         let moments = case.timeline(replicate);
-        let actions = learn(case, &moments, &lowering, &mut network);
-        let shared = Shared { broken: broken(&moments), ..shared(case, &network, &program, &lowering) };
-        let changes = Changes::new(case, &network, &moments);
-        let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
-        let done = machine.run(&shared, &changes);
+        let mut mediator = lowering.mediator(&moments);
+        let mut shared = Shared { broken: broken(&moments), ..shared(case, network, &program, &lowering) };
+        learn(SimTime::ZERO, &mediator, &lowering, &mut shared);
+        let asked = plan_ahead(&mut mediator, &lowering, &mut shared);
+        let mut changes = Changes::new(case, &shared.network, &moments);
+        let mut machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
+        let mut surveys = Surveys::default();
+        if asked.is_empty() {
+            machine.run(NEVER, &shared, &changes);
+        } else {
+            let mut live = Live { machine: &mut machine, shared: &mut shared, changes: &mut changes };
+            surveys.play(asked, &mut live, &mut mediator, &lowering);
+        }
+        let done = machine.finish(&shared);
         let mut log = log::write(&shared, &moments, done);
         // What would be decided after the end is decided no more.
         let until = log.counted();
-        log.actions = actions.into_iter().take_while(|action| action.decided <= until).collect();
+        log.actions = mediator.into_actions().into_iter().take_while(|action| action.decided <= until).collect();
+        log.surveys = surveys.finish(until);
         log
     }
 }
 
-/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, to the
-/// network. Returns what controllers decided.
-fn learn(
-    case: &Case,
-    moments: &[Moment],
-    lowering: &Lowering<'_>,
-    network: &mut Network<'_>,
-) -> Vec<ActionRow> {
-    let mut learn = |at: SimTime, mediator: &Mediator<'_>| {
-        let routed = &mediator.known().routed;
-        let paths = lowering.paths_by(routed, mediator.programmed());
-        network.learn(at, &paths, Forwarding::new(&case.fabric, routed));
-    };
-    let mut mediator = lowering.mediator(moments);
-    learn(SimTime::ZERO, &mediator);
+/// Adds the routes that follow from what is known and told at `at`.
+pub(crate) fn learn(at: SimTime, mediator: &Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) {
+    let routed = &mediator.known().routed;
+    let paths = lowering.paths_by(routed, mediator.programmed());
+    let forwarding = Forwarding::new(&shared.network.case.fabric, routed);
+    shared.network.learn(at, &paths, forwarding);
+}
+
+/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, up to the
+/// first survey that one asks for, which it returns: what is decided from then on may depend on what packets find.
+fn plan_ahead(mediator: &mut Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) -> Vec<Survey> {
     for _ in 0..PASSES {
+        let asked = mediator.take_surveys();
+        if !asked.is_empty() {
+            return asked;
+        }
         let Some(at) = mediator.next_time() else { break };
         if mediator.pass(at).reroutes {
-            learn(at, &mediator);
+            learn(at, mediator, lowering, shared);
         }
     }
-    mediator.into_actions()
+    Vec::new()
 }
 
 /// From when a cable dies until all carry and paths use them again.
@@ -132,7 +144,7 @@ fn broken(moments: &[Moment]) -> Vec<[u64; 2]> {
 /// Numbers everything within its host.
 fn shared<'a>(
     case: &'a Case,
-    network: &'a Network<'a>,
+    network: Network<'a>,
     program: &'a Program,
     lowering: &Lowering<'_>,
 ) -> Shared<'a> {
@@ -191,5 +203,6 @@ fn shared<'a>(
         burst: packets.nic.burst.map_or(0, |burst| burst.0),
         draw: lowering.draw().draw,
         broken: Vec::new(),
+        surveys: Vec::new(),
     }
 }

@@ -11,6 +11,7 @@ use crate::network::{Network, Place, Speed};
 use crate::nic::{Nic, NicPort};
 use crate::packet::{Kind, Packet};
 use crate::post::Post;
+use crate::prober::{Prober, Rounds};
 use crate::program::Program;
 use crate::receiver::Receiver;
 use crate::recovery::Selective;
@@ -32,7 +33,17 @@ pub(crate) const PACED: u64 = 9 << 56;
 pub(crate) const LATENT: u64 = 10 << 56;
 /// The timer of clearances that nobody has told of having heard.
 pub(crate) const UNHEARD: u64 = 11 << 56;
+/// A survey begins.
+pub(crate) const SURVEY: u64 = 12 << 56;
+/// What was probed is answered by now or given up.
+pub(crate) const GIVE_UP: u64 = 13 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
+
+/// Whether a task has to do with work: neither with probes nor with ports that look whether there is anything to send.
+/// What is under way has timers.
+pub(crate) const fn is_work(task: u64) -> bool {
+    !matches!(task & KIND, WAKE | SURVEY | GIVE_UP)
+}
 
 /// What a host counts.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +83,8 @@ pub enum Word {
     Incident(IncidentKind),
     /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
     Waited(u32, u64),
+    /// A survey is over here.
+    Surveyed(u32),
 }
 
 /// One end of a flow: operation over the whole case, leg, when.
@@ -81,7 +94,7 @@ pub type FlowEnd = (u32, u32, u64);
 #[derive(Debug)]
 pub struct Shared<'a> {
     /// The network.
-    pub network: &'a Network<'a>,
+    pub network: Network<'a>,
     /// The work.
     pub program: &'a Program,
     /// What packets ask.
@@ -126,6 +139,8 @@ pub struct Shared<'a> {
     pub draw: u64,
     /// When packets may be lost to dead cables, in order: from when one dies until all carry and are used.
     pub broken: Vec<[u64; 2]>,
+    /// Surveys that were sent so far.
+    pub surveys: Vec<Rounds>,
 }
 
 impl Shared<'_> {
@@ -191,6 +206,8 @@ pub struct Host<C: Control> {
     pub(crate) from: Vec<Connection>,
     pub(crate) to: Vec<Connection>,
     pub(crate) worker: Worker,
+    /// What it probes.
+    pub prober: Prober,
     /// Which epoch of routes it follows.
     pub epoch: usize,
     /// Counters.
@@ -208,7 +225,7 @@ pub struct Host<C: Control> {
 impl<C: Control> Host<C> {
     /// A host before the first job starts.
     pub fn new(shared: &Shared<'_>, host: u32, control: C, agenda: &mut Agenda) -> Self {
-        let (network, case) = (shared.network, shared.network.case);
+        let (network, case) = (&shared.network, shared.network.case);
         let node = network.host_at[host as usize];
         let fabric = &*case.fabric;
         let id = HostId(host);
@@ -232,6 +249,7 @@ impl<C: Control> Host<C> {
             from: Vec::new(),
             to: Vec::new(),
             worker: Worker::new(shared, host, agenda),
+            prober: Prober::default(),
             epoch: 0,
             counts: HostCounts::default(),
             words: Vec::new(),
@@ -298,6 +316,8 @@ impl<C: Control> Host<C> {
             Kind::Notification => self.on_notification(now, packet, shared),
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
             Kind::Heard => self.on_heard(now, packet, shared),
+            Kind::Probe => self.on_probe(now, packet, shared, agenda, post),
+            Kind::Echo => self.on_echo(now, &packet),
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
@@ -356,6 +376,8 @@ impl<C: Control> Host<C> {
                 self.work_off(now, shared, agenda, post);
             }
             CLEARED => self.clear(now, what as usize, shared, agenda, post),
+            SURVEY => self.begin_survey(now, what as u32, shared, agenda, post),
+            GIVE_UP => self.on_give_up(now, what as u32, shared, agenda),
             UNHEARD => self.on_unheard(now, what as usize, shared, agenda, post),
             ENDED => {
                 let (role, row) = ((what >> 32) as usize, what as u32);

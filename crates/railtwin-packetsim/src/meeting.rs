@@ -16,6 +16,7 @@ use crate::congestion::Control;
 use crate::host::{Shared, Word};
 use crate::packet::{Arrival, Kind, Packet};
 use crate::post::Parcel;
+use crate::prober::Ended;
 use crate::window::{Part, Words};
 
 /// What all hosts together have said and ended.
@@ -29,11 +30,15 @@ pub struct Account {
     words: Words,
     /// Links as they were when all operations had ended.
     pub closed: Option<Closed>,
+    /// Surveys that hosts have ended.
+    pub surveys: Ended,
+    /// Before when devices may act.
+    pub until: u64,
 }
 
 impl Account {
     /// Works off windows until more than `few` devices had something to do in the last one; gives the start of the
-    /// next, [`NEVER`] where nothing is left to do.
+    /// next, [`NEVER`] where nothing is left to do before [`Self::until`], or a survey is over.
     pub fn alone<C: Control, P: DerefMut<Target = Part<C>>>(
         &mut self,
         parts: &mut [P],
@@ -44,22 +49,25 @@ impl Account {
         loop {
             exchange(parts);
             let told = self.hear(parts, shared);
-            self.close(parts, shared);
+            self.close(parts);
             let soonest = parts.iter().map(|part| part.soonest()).min().unwrap_or(NEVER).min(told);
-            if soonest == NEVER || parts.iter().map(|part| part.busy).sum::<usize>() > few {
+            if soonest >= self.until || !self.surveys.whole.is_empty() {
+                return NEVER;
+            }
+            if parts.iter().map(|part| part.busy).sum::<usize>() > few {
                 return soonest;
             }
-            let end = soonest.saturating_add(shared.network.lookahead);
+            let end = soonest.saturating_add(shared.network.lookahead).min(self.until);
             parts.iter_mut().for_each(|part| part.window(soonest, end, shared, changes));
         }
     }
 
     /// Notes what links have carried once all operations have ended.
-    fn close<C: Control, P: DerefMut<Target = Part<C>>>(&mut self, parts: &[P], shared: &Shared<'_>) {
+    fn close<C: Control, P: DerefMut<Target = Part<C>>>(&mut self, parts: &[P]) {
         if self.closed.is_none() && parts.iter().all(|part| part.ends.0 == 0) {
             let at = parts.iter().map(|part| part.ends.1).max().unwrap_or(0);
             let mut closed = Closed::new(at);
-            parts.iter().for_each(|part| closed.add(&part.devices, &part.mail, shared.network));
+            parts.iter().for_each(|part| closed.add(&part.devices, &part.mail));
             self.closed = Some(closed);
         }
     }
@@ -76,7 +84,7 @@ impl Account {
             self.words.append(&mut part.words);
         }
         self.words.sort_unstable();
-        let network = shared.network;
+        let network = &shared.network;
         let mut soonest = NEVER;
         let mut tell = |host: u32, time: u64, packet: Packet| {
             let number = network.host_at[host as usize];
@@ -110,6 +118,7 @@ impl Account {
                     (0..network.host_at.len() as u32)
                         .for_each(|host| tell(host, at.saturating_add(network.lookahead), packet));
                 }
+                Word::Surveyed(survey) => self.surveys.hear(survey, at, shared),
                 Word::Incident(_) | Word::Waited(..) => {}
             }
         }
@@ -156,6 +165,7 @@ pub struct Meeting<C: Control> {
     /// Parcels by sender and receiver.
     parcels: Vec<Mutex<Parcel>>,
     account: Mutex<Account>,
+    until: u64,
 }
 
 /// Turns that a waiting thread takes before it sleeps.
@@ -169,7 +179,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<C: Control> Meeting<C> {
     /// Of a thread for each part.
-    pub fn new(parts: Vec<Part<C>>) -> Self {
+    pub fn new(parts: Vec<Part<C>>, account: Account) -> Self {
         let threads = parts.len();
         Self {
             arrived: AtomicUsize::new(0),
@@ -181,13 +191,19 @@ impl<C: Control> Meeting<C> {
             said: (0..threads).map(|_| Said::default()).collect(),
             parts: parts.into_iter().map(Mutex::new).collect(),
             parcels: (0..threads * threads).map(|_| Mutex::new(Parcel::new())).collect(),
-            account: Mutex::new(Account::default()),
+            until: account.until,
+            account: Mutex::new(account),
         }
     }
 
     /// What is left when all threads are gone.
     pub fn finish(self) -> (Vec<Part<C>>, Account) {
-        let parts = self.parts.into_iter().map(inner).collect();
+        let mut parts: Vec<Part<C>> = self.parts.into_iter().map(inner).collect();
+        // Who stops before a time has packets under way to other threads.
+        let count = parts.len();
+        for (number, parcel) in self.parcels.into_iter().enumerate() {
+            parts[number % count].mail.take(&mut inner(parcel));
+        }
         (parts, inner(self.account))
     }
 
@@ -204,7 +220,8 @@ impl<C: Control> Meeting<C> {
             for other in 0..threads {
                 part.mail.take(&mut lock(&self.parcels[other * threads + thread]));
             }
-            part.window(start, start.saturating_add(shared.network.lookahead), shared, changes);
+            let end = start.saturating_add(shared.network.lookahead).min(self.until);
+            part.window(start, end, shared, changes);
             for (other, parcel) in part.mail.away.iter_mut().enumerate() {
                 if !parcel.is_empty() {
                     lock(&self.parcels[thread * threads + other]).append(parcel);
@@ -228,7 +245,8 @@ impl<C: Control> Meeting<C> {
             account.closed.is_none() && said.clone().all(|said| said.left.load(Ordering::Acquire) == 0);
         let few = FEW * self.parts.len();
         let start = if busy > few && !news && !ended {
-            said.map(|said| said.soonest.load(Ordering::Acquire)).min().unwrap_or(NEVER)
+            let soonest = said.map(|said| said.soonest.load(Ordering::Acquire)).min().unwrap_or(NEVER);
+            if soonest >= self.until { NEVER } else { soonest }
         } else {
             let mut parts: Vec<_> = self.parts.iter().map(lock).collect();
             for (number, parcel) in self.parcels.iter().enumerate() {

@@ -13,10 +13,11 @@ use railtwin_units::SimTime;
 use crate::agenda::{Agenda, NEVER};
 use crate::congestion::{Control, Feedback};
 use crate::host::{DELIVER, Host, Shared, TIMER, WAKE, Word};
-use crate::network::{Line, Speed};
+use crate::network::Speed;
 use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
 use crate::ports::Port;
 use crate::post::Post;
+use crate::prober::Line;
 use crate::receiver::Verdict;
 
 /// A port of a NIC.
@@ -38,11 +39,14 @@ pub struct NicPort {
     paced: BinaryHeap<Reverse<(u64, u32)>>,
     /// Told the leaf to stop.
     pausing: bool,
+    /// Probes that wait, survey by survey, and whether it is their turn rather than that of data.
+    pub(crate) probes: VecDeque<Line>,
+    probes_turn: bool,
 }
 
 impl NicPort {
     /// An idle port.
-    pub fn new(line: Line, nic: u32) -> Self {
+    pub fn new(line: crate::network::Line, nic: u32) -> Self {
         Self {
             port: Port::new(line),
             nic,
@@ -52,6 +56,8 @@ impl NicPort {
             ready: VecDeque::new(),
             paced: BinaryHeap::new(),
             pausing: false,
+            probes: VecDeque::new(),
+            probes_turn: false,
         }
     }
 
@@ -174,19 +180,40 @@ impl<C: Control> Host<C> {
         match control {
             Some(packet) => port.port.send(now, packet, post),
             None if port.port.paused => return,
-            None => self.send_data(now, row, shared, agenda, post),
+            None if port.probes.is_empty() => self.send_data(now, row, shared, agenda, post),
+            None => self.take_turns(now, row, shared, agenda, post),
         }
         let nic = self.nics[self.ports[row].nic as usize];
         let port = &mut self.ports[row];
         let (free, paused) = (port.port.busy_until.max(now), port.port.paused);
         let data_at = if nic.fetch_binds { free.max(nic.fetched) } else { free };
-        if !port.high.is_empty() || !paused && !port.low.is_empty() {
+        if !port.high.is_empty() || !paused && !(port.low.is_empty() && port.probes.is_empty()) {
             port.arm(row, free, agenda);
         } else if !paused && !port.ready.is_empty() {
             port.arm(row, data_at, agenda);
         } else if !paused && let Some(&Reverse((time, _))) = port.paced.peek() {
             port.arm(row, time.max(data_at), agenda);
         }
+    }
+
+    /// Sends a probe or a data packet: in turn where both wait.
+    #[cold]
+    fn take_turns(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        if !std::mem::take(&mut self.ports[row].probes_turn) {
+            self.send_data(now, row, shared, agenda, post);
+            if self.ports[row].port.busy_until > now {
+                self.ports[row].probes_turn = true;
+                return;
+            }
+        }
+        self.send_probe(now, row, shared, post);
     }
 
     /// Sends one data packet of the sender whose turn it is.

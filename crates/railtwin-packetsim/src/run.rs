@@ -1,11 +1,14 @@
 //! Devices by windows of time, on any number of threads.
+use railtwin_control::controller::Answer;
+use railtwin_engine::Survey;
+
 use crate::agenda::{Agenda, NEVER};
-use crate::changes::Changes;
+use crate::changes::{Changes, What};
 use crate::closing::Closed;
 use crate::congestion::Control;
-use crate::device::{Device, DeviceState, change_task};
+use crate::device::{Device, DeviceState, change_task, is_change};
 use crate::histogram::Histogram;
-use crate::host::{Host, Shared};
+use crate::host::{Host, SURVEY, Shared, is_work};
 use crate::meeting::{Account, Meeting};
 use crate::network::Place;
 use crate::post::Mail;
@@ -17,6 +20,7 @@ use crate::window::Part;
 #[derive(Debug)]
 pub struct Machine<C: Control> {
     parts: Vec<Part<C>>,
+    account: Account,
 }
 
 /// What a run leaves behind, devices in order of their numbers.
@@ -41,7 +45,7 @@ pub struct Done<C: Control> {
 impl<C: Control + std::fmt::Debug> Machine<C> {
     /// All devices before time zero.
     pub fn new(shared: &Shared<'_>, changes: &Changes, control: C, draw: u64) -> Self {
-        let network = shared.network;
+        let network = &shared.network;
         let threads = network.parts.len() - 1;
         let sample = shared.packets.samples.map_or(NEVER, |width| width.ps().max(1));
         let mut parts: Vec<Part<C>> = Vec::with_capacity(threads);
@@ -60,7 +64,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             let mail = Mail::new(cut[0], devices.len(), threads);
             parts.push(Part::new(devices, mail));
         }
-        let mut machine = Self { parts };
+        let mut machine = Self { parts, account: Account::default() };
         machine.connect(shared);
         for (row, &(device, at, _)) in (0..).zip(&changes.all) {
             let (part, row_in_part) = machine.find(shared, device);
@@ -86,7 +90,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
 
     /// Gives hosts both ends of all queue pairs and connections.
     fn connect(&mut self, shared: &Shared<'_>) {
-        let network = shared.network;
+        let network = &shared.network;
         let fabric = &network.case.fabric;
         let cleared = shared.cleared();
         let routing = &network.case.routing;
@@ -106,13 +110,19 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
     }
 
-    /// Runs until nothing is left to do.
-    pub fn run(mut self, shared: &Shared<'_>, changes: &Changes) -> Done<C> {
-        let mut account = Account::default();
-        if let [part] = self.parts.as_mut_slice() {
-            account.alone(&mut [part], usize::MAX, shared, changes);
+    /// Runs until nothing is left to do before `until`, or a survey is over: gives those that are, and when their last
+    /// answer came.
+    pub fn run(&mut self, until: u64, shared: &Shared<'_>, changes: &Changes) -> Vec<(u32, u64)> {
+        let parts = std::mem::take(&mut self.parts);
+        let mut account = std::mem::take(&mut self.account);
+        account.until = until;
+        if parts.len() == 1 {
+            self.parts = parts;
+            let mut all: Vec<&mut Part<C>> = self.parts.iter_mut().collect();
+            account.alone(&mut all, usize::MAX, shared, changes);
+            self.account = account;
         } else {
-            let meeting = Meeting::new(self.parts);
+            let meeting = Meeting::new(parts, account);
             std::thread::scope(|scope| {
                 let threads = 0..shared.network.parts.len() - 1;
                 let workers: Vec<_> = threads
@@ -125,8 +135,75 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                     worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
             });
-            (self.parts, account) = meeting.finish();
+            (self.parts, self.account) = meeting.finish();
         }
+        std::mem::take(&mut self.account.surveys.whole).into_iter().collect()
+    }
+
+    /// Whether operations are left that may end: something else than probes is on its way or waits for its time.
+    pub fn is_working(&self) -> bool {
+        let busy = |device: &Device<C>| match device.kind {
+            DeviceState::Host(_) => device.agenda.tasks().any(is_work),
+            DeviceState::Switch(_) => device.agenda.tasks().any(is_change),
+        };
+        self.account.closed.is_none() && self.parts.iter().flat_map(|part| &part.devices).any(busy)
+    }
+
+    /// Whether all operations have ended.
+    pub fn has_ended(&self) -> bool {
+        self.account.closed.is_some()
+    }
+
+    /// All devices follow the routes of the last epoch from its time on, which no device has passed.
+    pub fn follow(&mut self, shared: &Shared<'_>, changes: &mut Changes) {
+        let epoch = shared.network.epochs.len() - 1;
+        let at = shared.network.epochs[epoch].at.ps();
+        for device in 0..shared.network.places.len() as u32 {
+            let row = changes.all.len() as u64;
+            changes.all.push((device, at, What::Follow(epoch)));
+            self.remind(device, at, change_task(row), shared);
+        }
+    }
+
+    /// Hosts begin the last survey at `at`, which no device has passed.
+    pub fn begin_survey(&mut self, at: u64, shared: &Shared<'_>) {
+        let survey = shared.surveys.len() - 1;
+        for &host in shared.surveys[survey].of_host.keys() {
+            self.remind(shared.network.host_at[host as usize], at, SURVEY | survey as u64, shared);
+        }
+    }
+
+    fn remind(&mut self, device: u32, at: u64, task: u64, shared: &Shared<'_>) {
+        let (part, row) = self.find(shared, device);
+        let Part { devices, mail, .. } = &mut self.parts[part];
+        devices[row].agenda.push(at, task);
+        mail.next[row] = mail.next[row].min(at);
+    }
+
+    /// What became of the probes of a survey that is over.
+    pub fn take_answers(&mut self, survey: u32, asked: &Survey, shared: &Shared<'_>) -> Vec<Answer> {
+        // What has no cable to leave by, and what asks for nothing.
+        let mut answers: Vec<Answer> =
+            asked.probes.iter().map(|probe| Answer::of(probe.packets, probe.packets)).collect();
+        for (&host, rows) in &shared.surveys[survey as usize].of_host {
+            self.host(shared, host).prober.tell(survey, rows, &mut answers);
+        }
+        answers
+    }
+
+    /// Bytes that each link has carried so far without those of probes, by link id.
+    pub fn carried(&self, links: usize) -> Vec<u64> {
+        let mut carried = vec![0; links];
+        for device in self.parts.iter().flat_map(|part| &part.devices) {
+            device.each_port(|port, _| {
+                carried[port.line.link as usize] = port.counts.bytes - port.counts.probes;
+            });
+        }
+        carried
+    }
+
+    /// What the run leaves behind.
+    pub fn finish(self, shared: &Shared<'_>) -> Done<C> {
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
         let mut round_trip = Histogram::default();
@@ -137,6 +214,6 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
-        Done { devices, packet_hops, events, end, left, closed: account.closed, round_trip }
+        Done { devices, packet_hops, events, end, left, closed: self.account.closed, round_trip }
     }
 }

@@ -13,6 +13,7 @@ mod kit;
 mod laws;
 mod losses;
 mod outages;
+mod probes;
 mod rate_laws;
 mod stalls;
 mod troubles;

@@ -50,7 +50,7 @@ impl<C: Control> Host<C> {
         if count > told {
             let one = &mut self.worker.ins[row];
             one.told = Some(count);
-            let (leg, item, network) = (one.leg, count as u32, shared.network);
+            let (leg, item, network) = (one.leg, count as u32, &shared.network);
             let source = network.host_at[shared.program.legs[leg as usize].source as usize];
             // Behind all packets of that time, as it came in by no port.
             let word = Packet { leg, item, port: u16::MAX, ..Packet::new(Kind::HandedOn) };
