@@ -275,7 +275,8 @@ impl Bounds {
                         return Err(format!("device {} is no NIC: NICs probe each other", nic.0));
                     }
                 }
-                let ports = fabric.ports(source.nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
+                let ports =
+                    fabric.ports(source.nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
                 let ports = ports.count();
                 if source.port as usize >= ports {
                     let (name, port) = (fabric.device_name(source.nic), source.port);
@@ -294,9 +295,10 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => Err(
-                format!("{} is no action of a controller of one's own: write path, entry or probe", action.name()),
-            ),
+            Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => Err(format!(
+                "{} is no action of a controller of one's own: write path, entry or probe",
+                action.name()
+            )),
         }
     }
 }

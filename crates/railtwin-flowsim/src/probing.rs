@@ -156,7 +156,7 @@ impl Probing {
             (share, SimTime::from_seconds(queue / capacity))
         };
         survey.answers = mediator.answers_to(&survey, load);
-        let back = now.saturating_add(survey.lasts(case.transport.ack_timeout()));
+        let back = now.saturating_add(survey.lasts(case.routing.control.probe_timeout));
         mediator.answered(&mut survey, back, back);
         self.done.push(survey);
     }

@@ -66,7 +66,9 @@ impl<C: Control> Device<C> {
     #[inline]
     pub(crate) fn arrive(&mut self, now: u64, packet: Packet, shared: &Shared<'_>, post: &mut Post<'_>) {
         match &mut self.kind {
-            DeviceState::Switch(switch) => switch.arrive(now, packet, &shared.network, &mut self.agenda, post),
+            DeviceState::Switch(switch) => {
+                switch.arrive(now, packet, &shared.network, &mut self.agenda, post)
+            }
             DeviceState::Host(host) => host.arrive(now, packet, shared, &mut self.agenda, post),
         }
     }

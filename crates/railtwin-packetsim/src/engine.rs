@@ -81,7 +81,8 @@ impl Controlled for Run<'_> {
         let mut log = log::write(&shared, &moments, done);
         // What would be decided after the end is decided no more.
         let until = log.counted();
-        log.actions = mediator.into_actions().into_iter().take_while(|action| action.decided <= until).collect();
+        log.actions =
+            mediator.into_actions().into_iter().take_while(|action| action.decided <= until).collect();
         log.surveys = surveys.finish(until);
         log
     }

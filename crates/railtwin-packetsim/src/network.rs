@@ -315,7 +315,8 @@ impl<'a> Network<'a> {
             self.hops.extend((!lands).then_some(NOWHERE));
             Start { port, route }
         };
-        let out = add(self.port_of[first.index()], &mut links[1..].iter().map(|link| self.port_of[link.index()]));
+        let out =
+            add(self.port_of[first.index()], &mut links[1..].iter().map(|link| self.port_of[link.index()]));
         let mut back = links.iter().rev().skip(1).map(|link| self.port_of[link.reverse().index()]);
         let back = add(self.port_of[last.reverse().index()], &mut back);
         Some((out, back))

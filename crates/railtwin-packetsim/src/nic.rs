@@ -39,9 +39,9 @@ pub struct NicPort {
     paced: BinaryHeap<Reverse<(u64, u32)>>,
     /// Told the leaf to stop.
     pausing: bool,
-    /// Probes that wait, survey by survey, and whether it is their turn rather than that of data.
+    /// Probes that wait, survey by survey, and whether it is their turn and not that of data.
     pub(crate) probes: VecDeque<Line>,
-    probes_turn: bool,
+    pub(crate) probes_turn: bool,
 }
 
 impl NicPort {
@@ -196,28 +196,8 @@ impl<C: Control> Host<C> {
         }
     }
 
-    /// Sends a probe or a data packet: in turn where both wait.
-    #[cold]
-    fn take_turns(
-        &mut self,
-        now: u64,
-        row: usize,
-        shared: &Shared<'_>,
-        agenda: &mut Agenda,
-        post: &mut Post<'_>,
-    ) {
-        if !std::mem::take(&mut self.ports[row].probes_turn) {
-            self.send_data(now, row, shared, agenda, post);
-            if self.ports[row].port.busy_until > now {
-                self.ports[row].probes_turn = true;
-                return;
-            }
-        }
-        self.send_probe(now, row, shared, post);
-    }
-
     /// Sends one data packet of the sender whose turn it is.
-    fn send_data(
+    pub(crate) fn send_data(
         &mut self,
         now: u64,
         row: usize,

@@ -253,13 +253,17 @@ impl Port {
         self.busy_until = now.saturating_add(time);
         self.counts.packets += 1;
         self.counts.bytes += bytes;
-        if matches!(packet.kind, Kind::Probe | Kind::Echo) {
+        let is_probe = matches!(packet.kind, Kind::Probe | Kind::Echo);
+        if is_probe {
             self.counts.probes += bytes;
         }
         if (self.dead || self.lossy != 0) && self.loses(&packet) {
             self.counts.lost += 1;
             // A bad line is busy with what it spoils; a dead one carries nothing.
-            self.counts.bytes -= if self.dead { bytes } else { 0 };
+            if self.dead {
+                self.counts.bytes -= bytes;
+                self.counts.probes -= if is_probe { bytes } else { 0 };
+            }
             return;
         }
         let ahead = if self.line.cuts_through && bytes > CUT { self.line.speed.time(CUT) } else { time };

@@ -136,15 +136,38 @@ impl<C: Control> Host<C> {
             lines.entry(out.port).or_default().push(own);
         }
         self.prober.open.insert(survey, found);
-        agenda.push(now.saturating_add(shared.transport.ack_timeout().ps()), GIVE_UP | u64::from(survey));
+        agenda.push(
+            now.saturating_add(shared.network.case.routing.control.probe_timeout.ps()),
+            GIVE_UP | u64::from(survey),
+        );
         for (port, rows) in lines {
             self.ports[usize::from(port)].probes.push_back(Line { survey, rows, at: 0, round: 0 });
             self.kick(now, usize::from(port), shared, agenda, post);
         }
     }
 
+    /// Sends a probe or a data packet: in turn where both wait.
+    #[cold]
+    pub(crate) fn take_turns(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        if !std::mem::take(&mut self.ports[row].probes_turn) {
+            self.send_data(now, row, shared, agenda, post);
+            if self.ports[row].port.busy_until > now {
+                self.ports[row].probes_turn = true;
+                return;
+            }
+        }
+        self.send_probe(now, row, shared, post);
+    }
+
     /// Sends the next probe of a port.
-    pub(crate) fn send_probe(&mut self, now: u64, port: usize, shared: &Shared<'_>, post: &mut Post<'_>) {
+    fn send_probe(&mut self, now: u64, port: usize, shared: &Shared<'_>, post: &mut Post<'_>) {
         let lines: &mut VecDeque<Line> = &mut self.ports[port].probes;
         let Some(line) = lines.front_mut() else { return };
         let rounds = &shared.surveys[line.survey as usize];
@@ -209,11 +232,11 @@ impl<C: Control> Host<C> {
         }
     }
 
-    /// Gives up what nobody has answered within the local ACK timeout of the last packet, or what could not be sent
-    /// for that long.
+    /// Gives up what nobody has answered for as long as a probe is waited for, counted from the last packet, and what
+    /// could not be sent for that long.
     pub(crate) fn on_give_up(&mut self, now: u64, survey: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
         let Some(found) = self.prober.open.get(&survey) else { return };
-        let due = found.last_sent.saturating_add(shared.transport.ack_timeout().ps());
+        let due = found.last_sent.saturating_add(shared.network.case.routing.control.probe_timeout.ps());
         if due > now {
             return agenda.push(due, GIVE_UP | u64::from(survey));
         }

@@ -105,15 +105,12 @@ impl Surveys {
     /// passed that time.
     fn end<C: Control + std::fmt::Debug>(&mut self, over: Vec<(u32, u64)>, live: &Live<'_, '_, C>) {
         let lookahead = live.shared.network.lookahead;
-        self.over.extend(over.into_iter().map(|(number, last)| (last.saturating_add(lookahead), number, last)));
+        self.over
+            .extend(over.into_iter().map(|(number, last)| (last.saturating_add(lookahead), number, last)));
     }
 
     /// Begins surveys that were asked for at one time; false where the work has ended by then.
-    fn send<C: Control + std::fmt::Debug>(
-        &mut self,
-        asked: Vec<Survey>,
-        live: &mut Live<'_, '_, C>,
-    ) -> bool {
+    fn send<C: Control + std::fmt::Debug>(&mut self, asked: Vec<Survey>, live: &mut Live<'_, '_, C>) -> bool {
         for survey in asked {
             let at = survey.at.ps();
             // Only the first is asked for ahead: nothing is over before it.

@@ -169,12 +169,12 @@ fn a_queue_in_front_of_a_probe_delays_it_and_probing_much_costs_the_work_time() 
 }
 
 #[test]
-fn lost_probes_are_given_up_after_the_local_ack_timeout() {
+fn lost_probes_are_given_up_after_a_while() {
     let fabric = leaf_spine(2, 2, 1, (100, 100), 1_000);
     let nic = |host| fabric.nic(HostId(host), 0);
     let mut case =
         probed(pairs(Arc::clone(&fabric), &[(0, 1)], 20_000_000), &[(2, 3), (2, 0)], 200, us(50), us(9_000));
-    case.transport.timeout = 4;
+    case.routing.control.probe_timeout = us(65);
     let link = fabric.access_link(nic(3), 0).unwrap();
     let (from, until) = (SimTime::ZERO, SimTime::NEVER);
     case.packets.troubles.push(Troubled { from, until, trouble: Trouble::Loss { link, share: 0.25 } });
@@ -184,7 +184,7 @@ fn lost_probes_are_given_up_after_the_local_ack_timeout() {
         assert!((20..80).contains(&lossy.lost) && lossy.sent == 200, "{lossy:?}");
         assert_eq!(sound.lost, 0);
         let waited = log.surveys[0].told.ps() - log.surveys[0].at.ps();
-        let timeout = case.transport.ack_timeout().ps();
+        let timeout = case.routing.control.probe_timeout.ps();
         assert!(waited >= timeout && waited < timeout + 200 * US, "{waited} {timeout}");
     }
 }
@@ -207,6 +207,7 @@ proptest! {
         let mut case = probed(work, &between, count, us(first), us(period));
         case.seed = seed;
         case.transport.timeout = 3;
+        case.routing.control.probe_timeout = us(30);
         let link = LinkId((seed % fabric.link_count() as u64) as u32);
         if railtwin_fabric::CableClass::Access <= fabric.cable_class(link.cable()) {
             let trouble = Trouble::Loss { link, share: loss };

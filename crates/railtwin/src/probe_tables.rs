@@ -57,7 +57,8 @@ pub fn add(
             batch.probes.push(survey.told.ps() / 1_000, flow, loaded, sent, lost, delay_ns, 0.0);
         }
         batch.until_ns = batch.until_ns.max(survey.told.ps() / 1_000);
-        let mut full = observation.looks.last().map_or([false; 4], |look| look.rows.map(|rows| rows.is_none()));
+        let mut full =
+            observation.looks.last().map_or([false; 4], |look| look.rows.map(|rows| rows.is_none()));
         full[3] |= !all;
         observation.look(batch.until_ns, batch, full);
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_records::{Batch, Directory, FlowInfo};
 
-use crate::robust::spread;
+use crate::robust::{median, spread};
 use crate::rules::limits::Limits;
 
 /// What names a path across runs and directories.
@@ -48,7 +48,10 @@ pub struct BaselineStore {
 impl BaselineStore {
     /// What the probes of a record took, path by path: of those that were answered in [`Limits::rounds`] rounds at
     /// least under the same load, as fewer tell no spread.
-    pub fn of(directory: &Directory, batch: &Batch, limits: &Limits) -> Self {
+    ///
+    /// Queues under load come and go, so that delays are far from any bell: the spread is one of which `deviations`
+    /// cover every median of so many rounds in a row that the record has.
+    pub fn of(directory: &Directory, batch: &Batch, limits: &Limits, deviations: f64) -> Self {
         let probes = &batch.probes;
         let mut delays: BTreeMap<(PathKey, bool), Vec<f64>> = BTreeMap::new();
         for row in 0..probes.len() {
@@ -60,10 +63,15 @@ impl BaselineStore {
         }
         let mut store = Self::default();
         for ((path, loaded), mut delays) in delays {
-            if delays.len() >= limits.rounds
-                && let Some((median_ns, spread_ns)) = spread(&mut delays)
-            {
-                store.set(path, loaded, median_ns, spread_ns);
+            let rounds = limits.rounds.max(1);
+            if delays.len() < rounds {
+                continue;
+            }
+            let medians = delays.windows(rounds).filter_map(|row| median(&mut row.to_vec()));
+            let highest = medians.fold(0.0, f64::max);
+            if let Some((median_ns, spread_ns)) = spread(&mut delays) {
+                let strayed = (highest - median_ns) / deviations.max(f64::MIN_POSITIVE);
+                store.set(path, loaded, median_ns, spread_ns.max(strayed));
             }
         }
         store

@@ -28,8 +28,8 @@ pub use actions::ActionRow;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
-pub use survey::{Probe, Survey};
 use survey::{Answers, Outstanding};
+pub use survey::{Probe, Survey};
 
 use self::ground::Ground;
 use crate::case::{Replan, RoutingCase};

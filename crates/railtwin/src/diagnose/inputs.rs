@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
 use railtwin_formats::telemetry::{
     Content, Format, Hints, MegatronCompute, Merged, Merger, decode, detect_format, megatron_trace,
@@ -68,11 +69,13 @@ impl Inputs {
         let healthy = run_folder::read(folder)?;
         if let Some(unread) = healthy.unread.first() {
             let Unread { source, reason, .. } = unread;
-            return Err(Error::Argument(format!("{source}: {reason}; run the scenario of the baseline again")));
+            return Err(Error::Argument(format!(
+                "{source}: {reason}; run the scenario of the baseline again"
+            )));
         }
         let Merged { telemetry, .. } = &healthy.merged;
-        let limits = Limits::default();
-        self.baselines = BaselineStore::of(&telemetry.directory, &telemetry.batch, &limits);
+        let (limits, deviations) = (Limits::default(), Settings::default().deviations);
+        self.baselines = BaselineStore::of(&telemetry.directory, &telemetry.batch, &limits, deviations);
         if self.baselines.is_empty() {
             let (rows, rounds) = (telemetry.batch.probes.len(), limits.rounds);
             return Err(Error::Argument(format!(
@@ -86,10 +89,14 @@ impl Inputs {
             .filter_map(|&flow| flows.get(flow as usize))
             .map(PathKey::of)
             .collect();
-        let compared = |path: &&PathKey| [false, true].iter().any(|&loaded| known.get(path, loaded).is_some());
+        let compared =
+            |path: &&PathKey| [false, true].iter().any(|&loaded| known.get(path, loaded).is_some());
         let shared = probed.iter().filter(compared).count();
         self.notes.push(match shared {
-            0 => format!("none of {} probed paths is one of {shown}: nothing is compared with it", probed.len()),
+            0 => format!(
+                "none of {} probed paths is one of {shown}: nothing is compared with it",
+                probed.len()
+            ),
             _ => format!("{shared} of {} probed paths are compared with {shown}", probed.len()),
         });
         Ok(())

@@ -20,8 +20,8 @@ use railtwin_units::SimTime;
 
 use crate::engines::engine_of;
 use crate::error::Error;
-use crate::probe_tables;
 use crate::figures::declared::network as declared;
+use crate::probe_tables;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
 use crate::simulate::Simulation;
