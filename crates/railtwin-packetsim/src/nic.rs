@@ -40,8 +40,7 @@ pub struct NicPort {
     /// Told the leaf to stop.
     pausing: bool,
     /// Probes that wait, survey by survey, and whether it is their turn and not that of data.
-    pub(crate) probes: VecDeque<Line>,
-    pub(crate) probes_turn: bool,
+    pub(crate) probes: (VecDeque<Line>, bool),
 }
 
 impl NicPort {
@@ -56,8 +55,7 @@ impl NicPort {
             ready: VecDeque::new(),
             paced: BinaryHeap::new(),
             pausing: false,
-            probes: VecDeque::new(),
-            probes_turn: false,
+            probes: (VecDeque::new(), false),
         }
     }
 
@@ -180,14 +178,15 @@ impl<C: Control> Host<C> {
         match control {
             Some(packet) => port.port.send(now, packet, post),
             None if port.port.paused => return,
-            None if port.probes.is_empty() => self.send_data(now, row, shared, agenda, post),
+            None if port.probes.0.is_empty() => self.send_data(now, row, shared, agenda, post),
             None => self.take_turns(now, row, shared, agenda, post),
         }
         let nic = self.nics[self.ports[row].nic as usize];
         let port = &mut self.ports[row];
         let (free, paused) = (port.port.busy_until.max(now), port.port.paused);
         let data_at = if nic.fetch_binds { free.max(nic.fetched) } else { free };
-        if !port.high.is_empty() || !paused && !(port.low.is_empty() && port.probes.is_empty()) {
+        let waits = !port.low.is_empty() || !port.probes.0.is_empty();
+        if !port.high.is_empty() || !paused && waits {
             port.arm(row, free, agenda);
         } else if !paused && !port.ready.is_empty() {
             port.arm(row, data_at, agenda);

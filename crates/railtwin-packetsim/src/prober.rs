@@ -141,7 +141,7 @@ impl<C: Control> Host<C> {
             GIVE_UP | u64::from(survey),
         );
         for (port, rows) in lines {
-            self.ports[usize::from(port)].probes.push_back(Line { survey, rows, at: 0, round: 0 });
+            self.ports[usize::from(port)].probes.0.push_back(Line { survey, rows, at: 0, round: 0 });
             self.kick(now, usize::from(port), shared, agenda, post);
         }
     }
@@ -156,10 +156,10 @@ impl<C: Control> Host<C> {
         agenda: &mut Agenda,
         post: &mut Post<'_>,
     ) {
-        if !std::mem::take(&mut self.ports[row].probes_turn) {
+        if !std::mem::take(&mut self.ports[row].probes.1) {
             self.send_data(now, row, shared, agenda, post);
             if self.ports[row].port.busy_until > now {
-                self.ports[row].probes_turn = true;
+                self.ports[row].probes.1 = true;
                 return;
             }
         }
@@ -168,7 +168,7 @@ impl<C: Control> Host<C> {
 
     /// Sends the next probe of a port.
     fn send_probe(&mut self, now: u64, port: usize, shared: &Shared<'_>, post: &mut Post<'_>) {
-        let lines: &mut VecDeque<Line> = &mut self.ports[port].probes;
+        let lines: &mut VecDeque<Line> = &mut self.ports[port].probes.0;
         let Some(line) = lines.front_mut() else { return };
         let rounds = &shared.surveys[line.survey as usize];
         let own = line.rows[line.at];
@@ -241,7 +241,7 @@ impl<C: Control> Host<C> {
             return agenda.push(due, GIVE_UP | u64::from(survey));
         }
         for port in &mut self.ports {
-            port.probes.retain(|line| line.survey != survey);
+            port.probes.0.retain(|line| line.survey != survey);
         }
         self.end_survey(now, survey);
     }
