@@ -37,6 +37,7 @@ from railtwin._native import Fabric
 __all__ = [
     "SOURCE_PORTS",
     "Action",
+    "Answer",
     "Closed",
     "Controller",
     "Entry",
@@ -47,6 +48,8 @@ __all__ = [
     "Opened",
     "Path",
     "Priority",
+    "Probe",
+    "Probed",
     "QueuePair",
     "Written",
 ]
@@ -160,10 +163,55 @@ class Written:
     """Why the leaf does not hold it; None where it does."""
 
 
-Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Written
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Packets are sent from a port of a NIC to another NIC, to see how many are answered, and when.
+
+    They are traffic of the network: they load what they cross. `[control] probe_size` has their bytes.
+    """
+
+    source: int
+    """The NIC that sends, a device."""
+    target: int
+    """The NIC that answers, a device."""
+    source_port: int
+    """One of `SOURCE_PORTS`: it chooses the path."""
+    packets: int = 100
+    """How many, 1 to 1,000,000."""
+    port: int = 0
+    """The port of the source NIC, from 0."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`: that of the first stands for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a `Probe`."""
+
+    sent: int
+    """Packets sent."""
+    lost: int
+    """Packets to which no answer came within `[control] probe_timeout`."""
+    delay: float | None
+    """Median time there and back in seconds; None where nothing was answered."""
+    delay_max: float | None
+    """The longest."""
+    loaded: bool
+    """Whether a link there or back carried more than half of what it can meanwhile, without probes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The probes that one call of `actions` asked for are over, `[control] report` ago."""
+
+    answers: tuple[Answer, ...]
+    """What became of each, in the order in which they were asked for."""
+
+
+Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Written | Probed
 """What a controller is told. More kinds may come: pass over what you do not know."""
 
-Action: TypeAlias = Path | Priority | Entry
+Action: TypeAlias = Path | Priority | Entry | Probe
 """What a controller wants done."""
 
 

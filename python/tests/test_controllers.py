@@ -19,6 +19,8 @@ from railtwin.control import (
     LinkUp,
     Opened,
     Priority,
+    Probe,
+    Probed,
     QueuePair,
     Written,
 )
@@ -420,3 +422,35 @@ def test_the_balancer_of_the_gallery_is_typed_and_short():
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_probes_are_answered_with_delay_and_load(engine):
+    heard = []
+
+    class Measures:
+        def __init__(self, fabric):
+            self.pairs, self.asked = [], False
+
+        def on_event(self, now, event):
+            if isinstance(event, Opened):
+                self.pairs = [(one.source, one.target) for one in event.queue_pairs]
+            if isinstance(event, Probed):
+                heard.append((now, event.answers))
+
+        def actions(self, now):
+            if not self.asked and now > 0:
+                self.asked = True
+                yield Probe(*self.pairs[0], 50_000, packets=7, reason="curious")
+
+        def next_time(self):
+            return None if self.asked else 1e-5
+
+    run = rt.run(ONE, engine=engine, controllers=[Measures])
+    now, (answer,) = heard[0]
+    assert (answer.sent, answer.lost) == (7, 0)
+    assert 0 < answer.delay <= answer.delay_max < now
+    assert isinstance(answer.loaded, bool)
+    rows = run.table("probes").to_dict()
+    assert rows["sent"] == [7]
+    assert rows["loaded"] == [int(answer.loaded)]

@@ -29,6 +29,9 @@ pub struct DiagnoseArgs {
     /// A scenario whose fabric the hosts are in, so that suspects have NICs, cables and switches
     #[arg(long, value_name = "SCENARIO")]
     fabric: Option<PathBuf>,
+    /// A run folder in which all was well, whose probes say how long paths take, loaded and unloaded
+    #[arg(long, value_name = "FOLDER")]
+    baseline: Option<PathBuf>,
     /// Name of the job where files do not tell it
     #[arg(long, value_name = "NAME", default_value = "job")]
     job: String,
@@ -47,7 +50,10 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
     let question =
         args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
-    let inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
+    let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
+    if let Some(folder) = &args.baseline {
+        inputs.compare_with(folder).map_err(|error| refused(error, ""))?;
+    }
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
     match args.json {

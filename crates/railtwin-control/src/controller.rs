@@ -47,7 +47,7 @@ pub enum Event<'a> {
         /// Why it did not succeed; none where it did.
         error: Option<&'a WriteError>,
     },
-    /// Probes that were asked for came back or did not, in the order in which they were asked for.
+    /// Probes that were asked for together came back or did not, in the order in which they were asked for.
     Probed(&'a [Answer]),
     /// A detector names a host.
     Found(Finding),
@@ -64,8 +64,26 @@ pub enum Event<'a> {
 pub struct Answer {
     /// Packets sent.
     pub sent: u32,
-    /// Packets that did not arrive.
+    /// Packets to which no answer came, whichever way it was lost.
     pub lost: u32,
+    /// Median time there and back of those that were answered; [`SimTime::NEVER`] where none was.
+    pub delay: SimTime,
+    /// The longest of them; [`SimTime::NEVER`] where none was answered.
+    pub delay_max: SimTime,
+    /// Whether a link on the way there or back carried more than [`Answer::LOADED`] of what it can while it was
+    /// probed, without what probes sent.
+    pub loaded: bool,
+}
+
+impl Answer {
+    /// Share of a link's capacity above which it counts as loaded: there a packet that comes at random waits for half of
+    /// another one's time on average (M/D/1: ρ / (2 (1 − ρ)) of it).
+    pub const LOADED: f64 = 0.5;
+
+    /// Of packets that were sent and lost, without times.
+    pub const fn of(sent: u32, lost: u32) -> Self {
+        Self { sent, lost, delay: SimTime::NEVER, delay_max: SimTime::NEVER, loaded: false }
+    }
 }
 
 /// A host that a detector holds for the cause of a fault.
@@ -102,7 +120,7 @@ pub enum Action {
     },
     /// A leaf's entry changes.
     Entry(Change),
-    /// Packets are sent from a port to a NIC, to see how many arrive.
+    /// Packets are sent from a port to a NIC, to see how many are answered, and when.
     Probe {
         /// The port.
         source: NicPort,

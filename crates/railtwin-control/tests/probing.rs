@@ -141,7 +141,7 @@ impl<'a> Surveyed<'a> {
                 let mut path = Vec::new();
                 let landed = routing.route(source, target, &key, &mut path).is_ok();
                 let arrives = landed && !path.iter().any(|&link| lossy.is_down(link));
-                Answer { sent: packets, lost: if arrives { 0 } else { packets } }
+                Answer::of(packets, if arrives { 0 } else { packets })
             })
             .collect();
         self.master.on_event(SimTime::from_ns(us * 1_000), &Event::Probed(&answers));

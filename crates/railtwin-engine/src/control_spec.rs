@@ -32,6 +32,12 @@ railtwin_units::section! {
         /// Most paths of a pair of leaves that are probed.
         #[key(sparse)]
         pub probe_paths: u32 [whole(1..=4096)] = 64,
+        /// Bytes of a probe and of its answer on the wire.
+        #[key(sparse)]
+        pub probe_size: u32 [whole(64..=9_216)] = 128,
+        /// How long a probe is waited for before it counts as lost.
+        #[key(sparse)]
+        pub probe_timeout: SimTime [Kind::Span] = SimTime::from_ns(100_000_000),
         /// Surveys without a loss after which a faulty link counts as sound again.
         #[key(sparse)]
         pub clean_surveys: u32 [whole(1..=1000)] = 3,

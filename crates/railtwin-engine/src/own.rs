@@ -40,7 +40,7 @@ use std::sync::{Arc, OnceLock};
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
 use railtwin_control::paths::JobId;
 use railtwin_control::te::{Applied, Collector, LinkReport};
-use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
+use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId, PortRole};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Prefixes, Routing};
 use railtwin_units::SimTime;
@@ -52,6 +52,9 @@ use crate::graph::PRIORITY_MAX;
 /// Times in a row that a controller may ask to be asked again while it is told nothing. Between two events nothing
 /// changes that it could see, so who does so without end waits for nothing, and would hold up the run for ever.
 const IDLE_MAX: u32 = 10_000;
+
+/// Packets of one probe at most, as `[control] probe_packets`.
+const PACKETS_MAX: u32 = 1_000_000;
 
 /// Makes the controllers of a replicate.
 type Make = dyn Fn(&Site) -> Vec<Box<dyn Controller>> + Send + Sync;
@@ -277,14 +280,39 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Probe { .. }
-            | Action::Read { .. }
-            | Action::Isolate(_)
-            | Action::Swap { .. }
-            | Action::Restart(_) => Err(format!(
-                "{} is no action of a controller of one's own: write path, priority or entry",
-                action.name()
-            )),
+            Action::Probe { source, target, source_port, packets } => {
+                let fabric = &*self.fabric;
+                for nic in [source.nic, target] {
+                    if nic.index() >= fabric.device_count() || fabric.kind(nic) != DeviceKind::Nic {
+                        return Err(format!("device {} is no NIC: NICs probe each other", nic.0));
+                    }
+                }
+                let ports =
+                    fabric.ports(source.nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
+                let ports = ports.count();
+                if source.port as usize >= ports {
+                    let (name, port) = (fabric.device_name(source.nic), source.port);
+                    return Err(format!("{name} has no port {port}: it has {ports}, from 0"));
+                }
+                if source.nic == target {
+                    return Err(format!("{} does not probe itself", fabric.device_name(target)));
+                }
+                if !(FIRST_PORT..=LAST_PORT).contains(&source_port) {
+                    return Err(format!(
+                        "source port {source_port} is none of RoCE v2's: write one of {FIRST_PORT} to {LAST_PORT}"
+                    ));
+                }
+                if !(1..=PACKETS_MAX).contains(&packets) {
+                    return Err(format!("a probe of {packets} packets: write 1 to {PACKETS_MAX}"));
+                }
+                Ok(())
+            }
+            Action::Read { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
+                Err(format!(
+                    "{} is no action of a controller of one's own: write path, priority, entry or probe",
+                    action.name()
+                ))
+            }
         }
     }
 }

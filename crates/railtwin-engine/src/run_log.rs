@@ -3,7 +3,7 @@ use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
 use crate::graph::WorkGraph;
-use crate::mediator::ActionRow;
+use crate::mediator::{ActionRow, Survey};
 use crate::packet_log::PacketLog;
 
 /// Start and end of every operation, by operation id; [`SimTime::NEVER`] where it did not happen.
@@ -123,6 +123,8 @@ pub struct RunLog {
     pub incidents: Vec<Incident>,
     /// What controllers decided, in order.
     pub actions: Vec<ActionRow>,
+    /// What controllers had probed, in the order in which it was sent, and what became of it.
+    pub surveys: Vec<Survey>,
     /// Work done over time, where it was asked for.
     pub throughput: Option<Throughput>,
     /// What packets left behind, where the engine moves packets.

@@ -1,4 +1,6 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
+use std::collections::BTreeMap;
+
 use railtwin_engine::fault::{Change, Known, Moment, black_hole};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
@@ -12,6 +14,7 @@ use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
+use crate::probing::{Ground, Probing};
 use crate::waiting::{Waiting, Window};
 
 /// Ways to save work. Every one leaves the result unchanged; a test compares.
@@ -66,13 +69,14 @@ impl Engine for FlowEngine {
             ailing: Ailing::new(case, &lowering),
             rank_faults: case.rank_faults.clone(),
             draw: lowering.draw().draw,
+            case: Some(case),
         };
         lowering.delay_links(SimTime::ZERO);
         let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
         let links = 0..case.fabric.link_count() as u32;
         let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
         let network = Network { fabric: &case.fabric, healthy };
-        let mut log = self.work_off(&network, table, &case.work, outside, |mediator, delayed| {
+        let (mut log, probed) = self.work_off(&network, table, &case.work, outside, |mediator, delayed| {
             if let Some(now) = delayed {
                 lowering.delay_links(now);
             }
@@ -80,6 +84,9 @@ impl Engine for FlowEngine {
         });
         for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
             *bytes = case.on_the_wire(link, *bytes);
+        }
+        for (link, bytes) in probed {
+            log.link_bytes[link.index()] += bytes;
         }
         log
     }
@@ -103,6 +110,8 @@ struct Outside<'a> {
     ailing: Ailing,
     rank_faults: Vec<RankFault>,
     draw: u64,
+    /// None without faults and controllers.
+    case: Option<&'a Case>,
 }
 
 /// The bundles on the paths that follow from what is known.
@@ -133,14 +142,16 @@ impl FlowEngine {
             ailing: Ailing::default(),
             rank_faults: Vec::new(),
             draw: 0,
+            case: None,
         };
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let network = Network { fabric, healthy: (0..fabric.link_count() as u32).map(capacity).collect() };
-        self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
+        self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes")).0
     }
 
     /// The loop. `routes` is asked where paths change, with what is known and told and the time itself where delays of links
-    /// changed; it returns the table of paths. `table` is that of time zero.
+    /// changed; it returns the table of paths. `table` is that of time zero. Gives
+    /// the bytes on the wire that probes put on links, too, which the log does not have yet.
     fn work_off(
         &self,
         Network { fabric, healthy }: &Network<'_>,
@@ -148,13 +159,14 @@ impl FlowEngine {
         work: &WorkGraph,
         mut outside: Outside<'_>,
         mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> BundleTable,
-    ) -> RunLog {
+    ) -> (RunLog, BTreeMap<LinkId, f64>) {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults, outside.draw);
         let priorities = outside.mediator.programmed().priorities_of_patterns(work);
         let mut flight = Flight::new(healthy.clone(), table, &priorities, self.shortcuts, meter);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
+        let mut probing = Probing::default();
         let mut now = SimTime::ZERO;
         if let Some(turn) = outside.ailing.turn(now, healthy) {
             turn_links(now, &turn, &mut flight, &mut waiting);
@@ -166,8 +178,9 @@ impl FlowEngine {
         flight.solve(now);
         loop {
             let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
-            let (mediator, ailing) = (outside.mediator.next_time(), outside.ailing.next_time());
-            let all = [next, mediator, ailing, waiting.next_time()];
+            let working = next.is_some() || waiting.next_time().is_some();
+            let mediator = outside.mediator.next_time_while(working).map(|at| at.max(now));
+            let all = [next, mediator, outside.ailing.next_time(), waiting.next_time(), probing.next_time()];
             let Some(soonest) = all.into_iter().flatten().min() else {
                 break;
             };
@@ -185,8 +198,9 @@ impl FlowEngine {
             for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
             }
-            let turn = outside.ailing.turn(now, healthy);
-            if let Some(turn) = &turn {
+            let mut turn = outside.ailing.turn(now, healthy);
+            if let Some(turn) = &mut turn {
+                probing.reduce(&mut turn.capacities);
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
@@ -197,6 +211,8 @@ impl FlowEngine {
                 flight.reroute(now, routes(&outside.mediator, delayed));
                 waiting.paths_changed();
             }
+            let ground = Ground { case: outside.case, healthy, ailing: &outside.ailing };
+            probing.act(now, &ground, &mut outside.mediator, &mut flight);
             flight.advance(now, &mut order);
             order.advance(now, &mut flight);
             waiting.act(now, &mut flight, &mut order, work, &mut log);
@@ -208,7 +224,9 @@ impl FlowEngine {
         log.counted_until = if log.unfinished > 0 { now.max(log.end) } else { log.end };
         flight.finish(now, work, &mut log);
         log.actions = outside.mediator.into_actions();
-        log
+        let probed;
+        (log.surveys, probed) = probing.finish(log.counted(), outside.case);
+        (log, probed)
     }
 }
 

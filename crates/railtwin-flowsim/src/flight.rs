@@ -258,6 +258,21 @@ impl Flight {
         self.course = Course::Whole(Box::new(whole));
     }
 
+    /// Whether a link is down.
+    pub fn is_down(&self, link: LinkId) -> bool {
+        self.down[link.index()]
+    }
+
+    /// Bytes of data that links have carried until `now`.
+    pub fn carried(&mut self, now: SimTime, links: &[LinkId]) -> Vec<f64> {
+        if let Course::Whole(whole) = &mut self.course {
+            whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+        }
+        self.carried_so_far(now);
+        self.ledger.settle(&self.table);
+        links.iter().map(|link| self.ledger.links()[link.index()]).collect()
+    }
+
     /// Patterns in flight, ascending, with the bytes of their operations.
     fn flying(&self) -> Vec<(PatternId, u64)> {
         let offers = self.active.iter().enumerate();

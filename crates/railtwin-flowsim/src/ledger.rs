@@ -132,6 +132,11 @@ impl Ledger {
         }
     }
 
+    /// Bytes by link that are put there so far.
+    pub fn links(&self) -> &[f64] {
+        &self.links
+    }
+
     /// Bytes by link and by pattern, and what was delivered when.
     pub fn finish(self) -> (Vec<f64>, Vec<f64>, Option<Meter>) {
         (self.links, self.patterns, self.meter)

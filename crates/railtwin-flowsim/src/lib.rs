@@ -39,6 +39,7 @@ pub mod max_min;
 pub mod meter;
 pub mod motion;
 pub mod order;
+mod probing;
 pub mod ranks;
 pub mod reduce;
 pub mod steps;

@@ -21,6 +21,11 @@ impl Agenda {
         self.entries.is_empty()
     }
 
+    /// All tasks, in no order of time.
+    pub fn tasks(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries.iter().map(|&(_, task)| task)
+    }
+
     /// Adds a task.
     #[inline]
     pub fn push(&mut self, time: u64, task: u64) {

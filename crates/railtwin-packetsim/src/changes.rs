@@ -18,6 +18,8 @@ pub enum What {
     Deaf(u16),
     /// The line of a port loses packets, in 1/2^32.
     Lossy(u16, u32),
+    /// Packets over the line of a port take longer from now on by so many ps, or no longer.
+    Late(u16, u64, bool),
     /// A port is paused without end, or no longer.
     Storm(u16, bool),
     /// A NIC hands packets on at this speed.
@@ -74,6 +76,10 @@ impl Changes {
                     let share = (share * 4_294_967_296.0) as u64;
                     let lossy = share.min(u64::from(LOSE_ONE) - 1) as u32;
                     (device, What::Lossy(port, lossy), What::Lossy(port, 0))
+                }
+                Trouble::Latency { link, delay } => {
+                    let (device, port) = at_source(link);
+                    (device, What::Late(port, delay.ps(), true), What::Late(port, delay.ps(), false))
                 }
                 Trouble::LoseAcknowledgement { link } => {
                     let (device, port) = at_source(link);

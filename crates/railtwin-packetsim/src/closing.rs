@@ -2,6 +2,8 @@
 //!
 //! That moment is known only when its window is over. Nothing that was sent within a window has been received by
 //! its end, so what of it belongs to later still lies in the inboxes.
+use std::collections::BTreeMap;
+
 use railtwin_fabric::LinkId;
 
 use crate::congestion::Control;
@@ -29,21 +31,26 @@ pub struct Closed {
     pub at: u64,
     /// Links, each once.
     accounts: Vec<(u32, Account)>,
-    /// Bytes that were counted when they set off and had not gone by then, by link.
-    late: Vec<(u32, u64)>,
+    /// Packets that were counted when they set off and may not have gone by then, by link.
+    late: Vec<(u32, Arrival)>,
+    /// Delays of links that are not those of the network.
+    delays: BTreeMap<u32, u64>,
 }
 
 impl Closed {
     /// Nothing counted yet of work that ended at `at`.
     pub const fn new(at: u64) -> Self {
-        Self { at, accounts: Vec::new(), late: Vec::new() }
+        Self { at, accounts: Vec::new(), late: Vec::new(), delays: BTreeMap::new() }
     }
 
     /// Adds the devices of one thread as they stand after the window in which the work ended.
-    pub fn add<C: Control>(&mut self, devices: &[Device<C>], mail: &Mail, network: &Network<'_>) {
+    pub fn add<C: Control>(&mut self, devices: &[Device<C>], mail: &Mail) {
         for (device, inbox) in devices.iter().zip(&mail.inboxes) {
             device.each_port(|port, waiting| {
                 self.accounts.push((port.line.link, account(port, waiting, self.at)));
+                if port.late {
+                    self.delays.insert(port.line.link, port.line.delay);
+                }
             });
             for arrival in inbox {
                 if !matches!(
@@ -51,19 +58,22 @@ impl Closed {
                     Kind::Pause | Kind::Resume | Kind::Freed | Kind::Elsewhere | Kind::Halt | Kind::HandedOn
                 ) {
                     let link = device.line(arrival.packet.port).link ^ 1;
-                    self.late.push((link, gone_later(arrival, network.line(LinkId(link)), self.at)));
+                    self.late.push((link, *arrival));
                 }
             }
         }
     }
 
-    /// Accounts by link id, of `links` links.
-    pub fn by_link(&self, links: usize) -> Vec<Account> {
-        let mut all = vec![Account::default(); links];
+    /// Accounts by link id.
+    pub fn by_link(&self, network: &Network<'_>) -> Vec<Account> {
+        let mut all = vec![Account::default(); network.case.fabric.link_count()];
         for &(link, account) in &self.accounts {
             all[link as usize] = account;
         }
-        for &(link, bytes) in &self.late {
+        for (link, arrival) in &self.late {
+            let (link, line) = (*link, network.line(LinkId(*link)));
+            let delay = self.delays.get(&link).copied().unwrap_or(line.delay);
+            let bytes = gone_later(arrival, &Line { delay, ..*line }, self.at);
             let known = &mut all[link as usize].bytes;
             *known = known.saturating_sub(bytes);
         }
@@ -88,7 +98,7 @@ fn gone_later(arrival: &Arrival, line: &Line, at: u64) -> u64 {
     let bytes = u64::from(arrival.packet.bytes);
     let time = line.speed.time(bytes);
     let ahead = if line.cuts_through && bytes > CUT { line.speed.time(CUT) } else { time };
-    let gone = arrival.time - line.delay - ahead + time;
+    let gone = (arrival.time + time).saturating_sub(line.delay + ahead);
     let later = gone.saturating_sub(at).min(time);
     if later == 0 { 0 } else { (u128::from(bytes) * u128::from(later)).div_ceil(u128::from(time)) as u64 }
 }

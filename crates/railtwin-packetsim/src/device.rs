@@ -43,6 +43,11 @@ pub const fn change_task(row: u64) -> u64 {
     CHANGE | CHANGE_BIT | row
 }
 
+/// Whether a task is a change.
+pub const fn is_change(task: u64) -> bool {
+    task & (0xFF << 56 | CHANGE_BIT) == CHANGE | CHANGE_BIT
+}
+
 impl<C: Control> Device<C> {
     pub(crate) fn last(&self) -> u64 {
         // What would leave beyond all times was never sent whole.
@@ -77,7 +82,7 @@ impl<C: Control> Device<C> {
         changes: &Changes,
         post: &mut Post<'_>,
     ) {
-        if task & (0xFF << 56 | CHANGE_BIT) == CHANGE | CHANGE_BIT {
+        if is_change(task) {
             let (.., what) = changes.all[(task & (CHANGE_BIT - 1)) as usize];
             return self.change(now, what, shared, post);
         }
@@ -135,6 +140,7 @@ impl<C: Control> Device<C> {
                 self.arrive(now, Packet::pausing(Kind::Freed, port, ALL_LEVELS), shared, post);
             }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
+            What::Late(port, added, begins) => self.port(usize::from(port)).take_longer(added, begins),
             What::Storm(port, true) => self.port(usize::from(port)).pause(now, ALL_LEVELS),
             What::Storm(port, false) => {
                 let packet = Packet::pausing(Kind::Freed, port, ALL_LEVELS);

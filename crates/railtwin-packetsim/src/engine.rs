@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
-use railtwin_engine::{Case, Engine, Mediator, RunLog};
+use railtwin_engine::{Case, Engine, Mediator, RunLog, Survey};
 use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
 use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
-use crate::departures;
 use crate::host::Shared;
 use crate::levels::Levels;
+use crate::live::Live;
 use crate::log;
 use crate::network::Network;
 use crate::program::{Program, Way};
 use crate::run::Machine;
+use crate::surveys::Surveys;
 
 /// Moments of controllers that are worked out ahead: those who write again and again what never arrives never rest.
 pub(crate) const PASSES: usize = 100_000;
@@ -86,16 +87,21 @@ impl Run<'_> {
         let mut shared = Shared { broken: broken(&moments), ..shared(case, network, &program, &lowering) };
         shared.levels = levels;
         learn(SimTime::ZERO, &mediator, &lowering, &mut shared);
-        // What is decided after a job is gone may depend on when that is; else nothing depends on packets.
-        let is_live = mediator.has_controllers() && case.work.jobs.len() > 1;
+        // What is decided after a job is gone may depend on when that is, and what is decided after a survey on what it
+        // found; else nothing depends on packets.
+        let mut asked = Vec::new();
+        let mut is_live = mediator.has_controllers() && case.work.jobs.len() > 1;
         if !is_live {
-            plan_ahead(&mut mediator, &lowering, &mut shared);
+            asked = plan_ahead(&mut mediator, &lowering, &mut shared);
+            is_live = !asked.is_empty();
         }
         shared.network.levels = shared.levels.count();
         let mut changes = Changes::new(case, &shared.network, &moments);
         let mut machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
+        let mut surveys = Surveys::default();
         if is_live {
-            departures::play(&mut machine, (&mut shared, &mut changes), &mut mediator, &lowering);
+            let live = Live::new(&mut machine, (&mut shared, &mut changes), &mut mediator);
+            surveys = live.play(asked, &lowering);
         } else {
             machine.run(NEVER, &shared, &changes);
         }
@@ -108,6 +114,7 @@ impl Run<'_> {
         let until = log.counted();
         let actions = mediator.into_actions().into_iter();
         log.actions = actions.take_while(|action| action.decided <= until).collect();
+        log.surveys = surveys.finish(until);
         Ok(log)
     }
 }
@@ -124,15 +131,21 @@ pub(crate) fn learn(at: SimTime, mediator: &Mediator<'_>, lowering: &Lowering<'_
     shared.network.set_levels(levels);
 }
 
-/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them.
-fn plan_ahead(mediator: &mut Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) {
+/// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, up to the
+/// first survey that one asks for, which it returns.
+fn plan_ahead(mediator: &mut Mediator<'_>, lowering: &Lowering<'_>, shared: &mut Shared<'_>) -> Vec<Survey> {
     for _ in 0..PASSES {
+        let asked = mediator.take_surveys();
+        if !asked.is_empty() {
+            return asked;
+        }
         let Some(at) = mediator.next_time() else { break };
         let news = mediator.pass(at);
         if news.reroutes || news.reprioritizes {
             learn(at, mediator, lowering, shared);
         }
     }
+    Vec::new()
 }
 
 /// From when a cable dies until all carry and paths use them again.
@@ -228,5 +241,6 @@ fn shared<'a>(
         draw: lowering.draw().draw,
         broken: Vec::new(),
         levels: Levels::default(),
+        surveys: Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ use crate::network::{Network, Place, Speed};
 use crate::nic::{Nic, NicPort};
 use crate::packet::{Kind, Packet};
 use crate::post::Post;
+use crate::prober::{Prober, Rounds};
 use crate::program::Program;
 use crate::receiver::Receiver;
 use crate::recovery::Selective;
@@ -33,7 +34,17 @@ pub(crate) const PACED: u64 = 9 << 56;
 pub(crate) const LATENT: u64 = 10 << 56;
 /// The timer of clearances that nobody has told of having heard.
 pub(crate) const UNHEARD: u64 = 11 << 56;
+/// A survey begins.
+pub(crate) const SURVEY: u64 = 12 << 56;
+/// What was probed is answered by now or given up.
+pub(crate) const GIVE_UP: u64 = 13 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
+
+/// Whether a task has to do with work: neither with probes nor with ports that look whether there is anything to send.
+/// What is under way has timers.
+pub(crate) const fn is_work(task: u64) -> bool {
+    !matches!(task & KIND, WAKE | SURVEY | GIVE_UP)
+}
 
 /// What a host counts.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +86,8 @@ pub enum Word {
     Incident(IncidentKind),
     /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
     Waited(u32, u64),
+    /// A survey is over here.
+    Surveyed(u32),
 }
 
 /// One end of a flow: operation over the whole case, leg, when.
@@ -131,6 +144,8 @@ pub struct Shared<'a> {
     pub broken: Vec<[u64; 2]>,
     /// Priorities that what is sent has, as far as is known.
     pub levels: Levels,
+    /// Surveys that were sent so far.
+    pub surveys: Vec<Rounds>,
 }
 
 impl Shared<'_> {
@@ -201,6 +216,8 @@ pub struct Host<C: Control> {
     pub(crate) from: Vec<Connection>,
     pub(crate) to: Vec<Connection>,
     pub(crate) worker: Worker,
+    /// What it probes.
+    pub prober: Prober,
     /// Which epoch of routes it follows.
     pub epoch: usize,
     /// Counters.
@@ -242,6 +259,7 @@ impl<C: Control> Host<C> {
             from: Vec::new(),
             to: Vec::new(),
             worker: Worker::new(shared, host, agenda),
+            prober: Prober::default(),
             epoch: 0,
             counts: HostCounts::default(),
             words: Vec::new(),
@@ -308,6 +326,8 @@ impl<C: Control> Host<C> {
             Kind::Notification => self.on_notification(now, packet, shared),
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
             Kind::Heard => self.on_heard(now, packet, shared),
+            Kind::Probe => self.on_probe(now, packet, shared, agenda, post),
+            Kind::Echo => self.on_echo(now, &packet),
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now, packet.item as u8),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
@@ -367,6 +387,8 @@ impl<C: Control> Host<C> {
                 self.work_off(now, shared, agenda, post);
             }
             CLEARED => self.clear(now, what as usize, shared, agenda, post),
+            SURVEY => self.begin_survey(now, what as u32, shared, agenda, post),
+            GIVE_UP => self.on_give_up(now, what as u32, shared, agenda),
             UNHEARD => self.on_unheard(now, what as usize, shared, agenda, post),
             ENDED => {
                 let (role, row) = ((what >> 32) as usize, what as u32);

@@ -3,6 +3,7 @@
 //! * `network`: devices, lines and routes, which do not change; `program`: the work of each host.
 //! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender` with `recovery` of losses, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
+//! * `prober`: packets that probe paths and their answers; `surveys`: a run whose controllers ask for them.
 //! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind; [`footprint`]: what a run
 //!   takes, before it runs.
 //!
@@ -25,6 +26,7 @@ pub mod footprint;
 mod histogram;
 mod host;
 mod levels;
+mod live;
 mod log;
 mod meeting;
 mod network;
@@ -32,12 +34,14 @@ mod nic;
 mod packet;
 mod ports;
 mod post;
+mod prober;
 mod program;
 mod receiver;
 mod recovery;
 mod run;
 mod sender;
 mod slots;
+mod surveys;
 mod switch;
 mod window;
 mod worker;

@@ -43,7 +43,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         start: vec![SimTime::NEVER; case.work.operations],
         end: vec![SimTime::NEVER; case.work.operations],
     };
-    let accounts = done.closed.as_ref().map(|closed| closed.by_link(links));
+    let accounts = done.closed.as_ref().map(|closed| closed.by_link(&shared.network));
     let counted = Counted { end: done.end, closed: done.closed.as_ref().map(|closed| closed.at), accounts };
     let mut clearance = Histogram::default();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                             short.push(turn(since, IncidentKind::Stalled(job)));
                             short.push(turn(at, IncidentKind::Resumed(job)));
                         }
-                        Word::Ended(..) | Word::Left(_) => {}
+                        Word::Ended(..) | Word::Left(_) | Word::Surveyed(_) => {}
                     }
                 }
             }

@@ -17,6 +17,7 @@ use crate::departures::Departures;
 use crate::host::{Shared, Word};
 use crate::packet::{Arrival, Kind, Packet};
 use crate::post::Parcel;
+use crate::prober::Ended;
 use crate::window::{Part, Words};
 
 /// What all hosts together have said and ended.
@@ -32,13 +33,15 @@ pub struct Account {
     pub closed: Option<Closed>,
     /// Jobs that hosts have done with.
     pub departures: Departures,
+    /// Surveys that hosts have ended.
+    pub surveys: Ended,
     /// Before when devices may act.
     pub until: u64,
 }
 
 impl Account {
     /// Works off windows until more than `few` devices had something to do in the last one; gives the start of the
-    /// next, [`NEVER`] where nothing is left to do before [`Self::until`], or a job is gone.
+    /// next, [`NEVER`] where nothing is left to do before [`Self::until`], a job is gone or a survey is over.
     pub fn alone<C: Control, P: DerefMut<Target = Part<C>>>(
         &mut self,
         parts: &mut [P],
@@ -49,9 +52,9 @@ impl Account {
         loop {
             exchange(parts);
             let told = self.hear(parts, shared);
-            self.close(parts, shared);
+            self.close(parts);
             let soonest = parts.iter().map(|part| part.soonest()).min().unwrap_or(NEVER).min(told);
-            if soonest >= self.until || !self.departures.gone.is_empty() {
+            if soonest >= self.until || !self.departures.gone.is_empty() || !self.surveys.whole.is_empty() {
                 return NEVER;
             }
             if parts.iter().map(|part| part.busy).sum::<usize>() > few {
@@ -63,11 +66,11 @@ impl Account {
     }
 
     /// Notes what links have carried once all operations have ended.
-    fn close<C: Control, P: DerefMut<Target = Part<C>>>(&mut self, parts: &[P], shared: &Shared<'_>) {
+    fn close<C: Control, P: DerefMut<Target = Part<C>>>(&mut self, parts: &[P]) {
         if self.closed.is_none() && parts.iter().all(|part| part.ends.0 == 0) {
             let at = parts.iter().map(|part| part.ends.1).max().unwrap_or(0);
             let mut closed = Closed::new(at);
-            parts.iter().for_each(|part| closed.add(&part.devices, &part.mail, &shared.network));
+            parts.iter().for_each(|part| closed.add(&part.devices, &part.mail));
             self.closed = Some(closed);
         }
     }
@@ -119,6 +122,7 @@ impl Account {
                         .for_each(|host| tell(host, at.saturating_add(network.lookahead), packet));
                 }
                 Word::Left(job) => self.departures.hear(job, at),
+                Word::Surveyed(survey) => self.surveys.hear(survey, at, shared),
                 Word::Incident(_) | Word::Waited(..) => {}
             }
         }

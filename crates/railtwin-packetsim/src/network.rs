@@ -327,6 +327,23 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// Adds the route of a probe over `links`, and that of its answers by the same cables back; both lead nowhere behind
+    /// the last link where the probe does not land. None without links.
+    pub fn probe_route(&mut self, links: &[LinkId], lands: bool) -> Option<(Start, Start)> {
+        let (&first, &last) = (links.first()?, links.last()?);
+        let mut add = |port: u16, rest: &mut dyn Iterator<Item = u16>| {
+            let route = self.hops.len() as u32;
+            self.hops.extend(rest);
+            self.hops.extend((!lands).then_some(NOWHERE));
+            Start { port, route }
+        };
+        let out =
+            add(self.port_of[first.index()], &mut links[1..].iter().map(|link| self.port_of[link.index()]));
+        let mut back = links.iter().rev().skip(1).map(|link| self.port_of[link.reverse().index()]);
+        let back = add(self.port_of[last.reverse().index()], &mut back);
+        Some((out, back))
+    }
+
     /// Adds the routes that hold from `at` on.
     ///
     /// # Panics

@@ -13,10 +13,11 @@ use railtwin_units::SimTime;
 use crate::agenda::{Agenda, NEVER};
 use crate::congestion::{Control, Feedback};
 use crate::host::{DELIVER, Host, Shared, TIMER, WAKE, Word};
-use crate::network::{Line, Speed};
+use crate::network::Speed;
 use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
 use crate::ports::Port;
 use crate::post::Post;
+use crate::prober::Line;
 use crate::receiver::Verdict;
 use crate::sender::Sender;
 
@@ -46,11 +47,13 @@ pub struct NicPort {
     paced: BinaryHeap<Reverse<(u64, u32)>>,
     /// Told the leaf to stop.
     pausing: bool,
+    /// Probes that wait, survey by survey, and whether it is their turn and not that of data.
+    pub(crate) probes: (VecDeque<Line>, bool),
 }
 
 impl NicPort {
     /// An idle port for so many levels of priority.
-    pub fn new(line: Line, nic: u32, levels: usize) -> Self {
+    pub fn new(line: crate::network::Line, nic: u32, levels: usize) -> Self {
         Self {
             port: Port::new(line),
             nic,
@@ -59,6 +62,7 @@ impl NicPort {
             levels: vec![Waiting::default(); levels],
             paced: BinaryHeap::new(),
             pausing: false,
+            probes: (VecDeque::new(), false),
         }
     }
 
@@ -210,35 +214,55 @@ impl<C: Control> Host<C> {
         } else if port.is_shut() {
             return;
         } else {
-            let fetches = self.nics[port.nic as usize].fetches_at(now);
-            for level in (0..port.levels.len()).rev() {
-                let port = &mut self.ports[row];
-                if port.port.is_paused(level) {
-                    continue;
-                }
-                if let Some(packet) = port.levels[level].low.pop_front() {
-                    port.port.send(now, packet, post);
-                    break;
-                }
-                if fetches {
-                    continue;
-                }
-                port.take_due(now, &self.senders);
-                if self.send_data(now, (row, level), shared, agenda, post) {
-                    break;
-                }
-            }
+            self.send_something(now, row, shared, agenda, post);
         }
         let nic = self.nics[self.ports[row].nic as usize];
         let port = &mut self.ports[row];
         let (free, shut) = (port.port.busy_until.max(now), port.is_shut());
         let data_at = if nic.fetch_binds { free.max(nic.fetched) } else { free };
-        if !port.high.is_empty() || port.any(|waiting| !waiting.low.is_empty()) {
+        let probes = !port.probes.0.is_empty() && !port.port.is_paused(0);
+        if !port.high.is_empty() || probes || port.any(|waiting| !waiting.low.is_empty()) {
             port.arm(row, free, agenda);
         } else if port.any(|waiting| !waiting.ready.is_empty()) {
             port.arm(row, data_at, agenda);
         } else if !shut && let Some(&Reverse((time, _))) = port.paced.peek() {
             port.arm(row, time.max(data_at), agenda);
+        }
+    }
+
+    /// Sends what is next on the highest level that is not paused and has something: what has no payload goes before
+    /// data; probes are of the lowest level and take turns with its data.
+    fn send_something(
+        &mut self,
+        now: u64,
+        row: usize,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+        post: &mut Post<'_>,
+    ) {
+        let fetches = self.nics[self.ports[row].nic as usize].fetches_at(now);
+        for level in (0..self.ports[row].levels.len()).rev() {
+            let port = &mut self.ports[row];
+            if port.port.is_paused(level) {
+                continue;
+            }
+            if let Some(packet) = port.levels[level].low.pop_front() {
+                return port.port.send(now, packet, post);
+            }
+            let probes = level == 0 && !port.probes.0.is_empty();
+            if probes && std::mem::take(&mut port.probes.1) {
+                return self.send_probe(now, row, shared, post);
+            }
+            if !fetches {
+                port.take_due(now, &self.senders);
+                if self.send_data(now, (row, level), shared, agenda, post) {
+                    self.ports[row].probes.1 = probes;
+                    return;
+                }
+            }
+            if probes {
+                return self.send_probe(now, row, shared, post);
+            }
         }
     }
 
@@ -279,7 +303,7 @@ impl<C: Control> Host<C> {
             self.counts.sent_again += u64::from(again);
             if !sender.armed {
                 sender.armed = true;
-                agenda.push(sender.timer_due(&shared.transport), TIMER | u64::from(who));
+                agenda.push(sender.timer_due(now, &shared.transport), TIMER | u64::from(who));
             }
             let gap = self.control.on_sent(&mut sender.state, &sender.path, now, u64::from(packet.bytes));
             let bytes = u64::from(packet.bytes);
@@ -490,7 +514,7 @@ impl<C: Control> Host<C> {
             }
         }
         if sooner && sender.armed {
-            agenda.push(sender.timer_due(&shared.transport), TIMER | row as u64);
+            agenda.push(sender.timer_due(now, &shared.transport), TIMER | row as u64);
         }
         let feedback = Feedback {
             number: if shared.selective { packet.leg + 1 } else { sender.acked },

@@ -25,6 +25,11 @@ pub enum Kind {
     Clear,
     /// So many clearances as `number` have arrived.
     Heard,
+    /// A probe: `leg` is the survey, `item` the row of the probe in it and `stamp` the one among its host's;
+    /// `queue_pair` and `number` are the upper and lower half of the time at which it was sent, ps.
+    Probe,
+    /// The answer to a probe, whose fields it has.
+    Echo,
     /// Stop sending data over the port.
     Pause,
     /// Go on.
@@ -152,7 +157,7 @@ impl Packet {
 const _: () = assert!(size_of::<Packet>() == 32);
 
 /// A packet that arrives somewhere.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival {
     /// When, ps.
     pub time: u64,

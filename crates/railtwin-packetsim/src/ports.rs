@@ -100,6 +100,8 @@ pub struct PortCounts {
     pub packets: u64,
     /// Bytes sent.
     pub bytes: u64,
+    /// Of them those of probes and their answers.
+    pub probes: u64,
     /// Most bytes that waited.
     pub queue_max: u64,
     /// Most bytes that waited since the last sample.
@@ -126,6 +128,8 @@ pub struct PortCounts {
     pub notified: u32,
     /// When a pause first lasted longer than the watchdog allows.
     pub watched: Option<u64>,
+    /// When the last packet arrives, where the delay has changed.
+    pub there: u64,
 }
 
 /// State of an egress port, what every packet reads in one cache line.
@@ -144,6 +148,8 @@ pub struct Port {
     pub paused: u8,
     /// Whether the cable carries nothing.
     pub dead: bool,
+    /// Whether its delay has changed, so that packets might overtake others.
+    pub late: bool,
     /// When the pause began.
     pub pause_began: u64,
     /// Up to when it is booked.
@@ -168,11 +174,19 @@ impl Port {
             waking: false,
             paused: 0,
             dead: false,
+            late: false,
             lossy: 0,
             pause_began: 0,
             paused_since: 0,
             counts: PortCounts::default(),
         }
+    }
+
+    /// Packets take longer from now on by so many ps, or no longer.
+    pub fn take_longer(&mut self, added: u64, begins: bool) {
+        self.late = true;
+        let delay = &mut self.line.delay;
+        *delay = if begins { delay.saturating_add(added) } else { delay.saturating_sub(added) };
     }
 
     /// Whether it may send nothing of a level.
@@ -249,15 +263,27 @@ impl Port {
         self.busy_until = now.saturating_add(time);
         self.counts.packets += 1;
         self.counts.bytes += bytes;
+        let is_probe = matches!(packet.kind, Kind::Probe | Kind::Echo);
+        if is_probe {
+            self.counts.probes += bytes;
+        }
         if (self.dead || self.lossy != 0) && self.loses(&packet) {
             self.counts.lost += 1;
             // A bad line is busy with what it spoils; a dead one carries nothing.
-            self.counts.bytes -= if self.dead { bytes } else { 0 };
+            if self.dead {
+                self.counts.bytes -= bytes;
+                self.counts.probes -= if is_probe { bytes } else { 0 };
+            }
             return;
         }
         let ahead = if self.line.cuts_through && bytes > CUT { self.line.speed.time(CUT) } else { time };
         packet.port = self.line.target_port;
-        let there = now.saturating_add(ahead).saturating_add(self.line.delay);
+        let mut there = now.saturating_add(ahead).saturating_add(self.line.delay);
+        if self.late {
+            // What took longer is not overtaken: a pipeline keeps its order.
+            there = there.max(self.counts.there);
+            self.counts.there = there;
+        }
         post.arrive(self.line.target, there, packet);
     }
 

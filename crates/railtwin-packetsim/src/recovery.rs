@@ -357,6 +357,11 @@ impl Selective {
         self.spoke.saturating_add((2 * trip) << self.probes)
     }
 
+    /// The next probe is waited for from `now` on: time itself told that packets are lost, which are sent again.
+    pub fn wait_from(&mut self, now: u64) {
+        self.spoke = now;
+    }
+
     /// Takes the oldest packet in flight for lost, to be sent again first; false where nothing is in flight.
     pub fn probe(&mut self, now: u64, acked: u32) -> bool {
         self.spoke = now;

@@ -1,12 +1,15 @@
 //! Devices by windows of time, on any number of threads.
+use railtwin_control::controller::Answer;
+use railtwin_engine::Survey;
+
 use crate::agenda::{Agenda, NEVER};
 use crate::changes::{Changes, What};
 use crate::closing::Closed;
 use crate::congestion::Control;
 use crate::departures::Departures;
-use crate::device::{Device, DeviceState, change_task};
+use crate::device::{Device, DeviceState, change_task, is_change};
 use crate::histogram::Histogram;
-use crate::host::{Host, Shared};
+use crate::host::{Host, SURVEY, Shared, is_work};
 use crate::meeting::{Account, Meeting};
 use crate::network::Place;
 use crate::post::Mail;
@@ -19,6 +22,23 @@ use crate::window::Part;
 pub struct Machine<C: Control> {
     parts: Vec<Part<C>>,
     account: Account,
+}
+
+/// Why devices stopped: surveys that are over and when their last answer came, jobs that are gone and when their last
+/// operation ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stops {
+    /// Surveys.
+    pub surveys: Vec<(u32, u64)>,
+    /// Jobs.
+    pub gone: Vec<(u32, u64)>,
+}
+
+impl Stops {
+    /// Whether nothing stopped them before their time.
+    pub fn is_empty(&self) -> bool {
+        self.surveys.is_empty() && self.gone.is_empty()
+    }
 }
 
 /// What a run leaves behind, devices in order of their numbers.
@@ -109,9 +129,9 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
     }
 
-    /// Runs until nothing is left to do before `until`, or until jobs are gone where somebody is to be told of them:
-    /// gives these, and when their last operations ended.
-    pub fn run(&mut self, until: u64, shared: &Shared<'_>, changes: &Changes) -> Vec<(u32, u64)> {
+    /// Runs until nothing is left to do before `until`, or a survey is over, or jobs are gone where somebody is to be told
+    /// of them.
+    pub fn run(&mut self, until: u64, shared: &Shared<'_>, changes: &Changes) -> Stops {
         let parts = std::mem::take(&mut self.parts);
         let mut account = std::mem::take(&mut self.account);
         account.until = until;
@@ -136,7 +156,15 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             });
             (self.parts, self.account) = meeting.finish();
         }
-        std::mem::take(&mut self.account.departures.gone)
+        Stops {
+            surveys: std::mem::take(&mut self.account.surveys.whole).into_iter().collect(),
+            gone: std::mem::take(&mut self.account.departures.gone),
+        }
+    }
+
+    /// When a device has something to do next; [`NEVER`] where none has.
+    pub fn soonest(&self) -> u64 {
+        self.parts.iter().map(Part::soonest).min().unwrap_or(NEVER)
     }
 
     /// Jobs that are gone are told of from now on.
@@ -147,6 +175,20 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
     /// When all operations had ended; none before.
     pub fn ended(&self) -> Option<u64> {
         self.account.closed.as_ref().map(|closed| closed.at)
+    }
+
+    /// Whether operations are left that may end: something else than probes is on its way or waits for its time.
+    pub fn is_working(&self) -> bool {
+        let busy = |device: &Device<C>| match device.kind {
+            DeviceState::Host(_) => device.agenda.tasks().any(is_work),
+            DeviceState::Switch(_) => device.agenda.tasks().any(is_change),
+        };
+        self.account.closed.is_none() && self.parts.iter().flat_map(|part| &part.devices).any(busy)
+    }
+
+    /// Whether all operations have ended.
+    pub fn has_ended(&self) -> bool {
+        self.account.closed.is_some()
     }
 
     /// All devices follow the routes of the last epoch from its time on, which no device has passed.
@@ -160,11 +202,41 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
     }
 
+    /// Hosts begin the last survey at `at`, which no device has passed.
+    pub fn begin_survey(&mut self, at: u64, shared: &Shared<'_>) {
+        let survey = shared.surveys.len() - 1;
+        for &host in shared.surveys[survey].of_host.keys() {
+            self.remind(shared.network.host_at[host as usize], at, SURVEY | survey as u64, shared);
+        }
+    }
+
     fn remind(&mut self, device: u32, at: u64, task: u64, shared: &Shared<'_>) {
         let (part, row) = self.find(shared, device);
         let Part { devices, mail, .. } = &mut self.parts[part];
         devices[row].agenda.push(at, task);
         mail.next[row] = mail.next[row].min(at);
+    }
+
+    /// What became of the probes of a survey that is over.
+    pub fn take_answers(&mut self, survey: u32, asked: &Survey, shared: &Shared<'_>) -> Vec<Answer> {
+        // What has no cable to leave by, and what asks for nothing.
+        let mut answers: Vec<Answer> =
+            asked.probes.iter().map(|probe| Answer::of(probe.packets, probe.packets)).collect();
+        for (&host, rows) in &shared.surveys[survey as usize].of_host {
+            self.host(shared, host).prober.tell(survey, rows, &mut answers);
+        }
+        answers
+    }
+
+    /// Bytes that each link has carried so far without those of probes, by link id.
+    pub fn carried(&self, links: usize) -> Vec<u64> {
+        let mut carried = vec![0; links];
+        for device in self.parts.iter().flat_map(|part| &part.devices) {
+            device.each_port(|port, _| {
+                carried[port.line.link as usize] = port.counts.bytes - port.counts.probes;
+            });
+        }
+        carried
     }
 
     /// What the run leaves behind.

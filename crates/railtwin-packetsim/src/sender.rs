@@ -239,11 +239,11 @@ impl<S> Sender<S> {
         }
     }
 
-    /// When its timer is due: the local ACK timer, or before that the next probe.
-    pub fn timer_due(&mut self, transport: &Transport) -> u64 {
+    /// When its timer is due, at `now` or later: the local ACK timer, or before that the next probe.
+    pub fn timer_due(&mut self, now: u64, transport: &Transport) -> u64 {
         let due = self.tries.due(transport).ps();
         let Some(selective) = &mut self.selective else { return due };
-        selective.timer_at = due.min(selective.probe_due(transport.retry_count));
+        selective.timer_at = due.min(selective.probe_due(transport.retry_count)).max(now);
         selective.timer_at
     }
 }

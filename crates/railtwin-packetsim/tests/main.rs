@@ -14,6 +14,7 @@ mod laws;
 mod losses;
 mod outages;
 mod priorities;
+mod probes;
 mod rate_laws;
 mod stalls;
 mod troubles;

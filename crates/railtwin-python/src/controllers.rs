@@ -9,13 +9,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
-use railtwin_control::controller::{Action, Controller, Decision, Event};
+use railtwin_control::controller::{Action, Answer, Controller, Decision, Event};
 use railtwin_control::paths::JobId;
 use railtwin_control::te::{Change, LinkReport, Subject};
 use railtwin_engine::PRIORITY_MAX;
 use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
-use railtwin_fabric::LinkId;
-use railtwin_routing::{PrefixId, TableEntry};
+use railtwin_fabric::{DeviceId, LinkId};
+use railtwin_routing::{NicPort, PrefixId, TableEntry};
 use railtwin_store::printable;
 use railtwin_units::SimTime;
 
@@ -221,12 +221,20 @@ impl Mine {
                     return Err(errors::controller(py, &message, "write it first"));
                 }
             })
+        } else if action.is_instance(&classes.probe)? {
+            let nic = |name: &str| action.getattr(name)?.extract().map(DeviceId);
+            Action::Probe {
+                source: NicPort { nic: nic("source")?, port: action.getattr("port")?.extract()? },
+                target: nic("target")?,
+                source_port: action.getattr("source_port")?.extract()?,
+                packets: action.getattr("packets")?.extract()?,
+            }
         } else {
             let message = format!("{} is no action", action.repr()?);
             return Err(errors::controller(
                 py,
                 &message,
-                "yield Path, Priority or Entry of railtwin.control",
+                "yield Path, Priority, Entry or Probe of railtwin.control",
             ));
         };
         let refused = |why: String| errors::controller(py, &why, "");
@@ -306,12 +314,18 @@ impl Mine {
                 let why = error.map(|error| PyString::new(py, &error.to_string()));
                 say("Written", (entry, why).into_pyobject(py)?)
             }
+            Event::Probed(answers) => {
+                let class = module.getattr("Answer")?;
+                let seconds = |time: SimTime| (time < SimTime::NEVER).then(|| time.seconds());
+                let made = |one: &Answer| {
+                    let Answer { sent, lost, delay, delay_max, loaded } = *one;
+                    class.call1((sent, lost, seconds(delay), seconds(delay_max), loaded))
+                };
+                let all = answers.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                say("Probed", (PyTuple::new(py, all)?,).into_pyobject(py)?)
+            }
             // Of hosts nobody is told yet who steers queue pairs.
-            Event::Probed(_)
-            | Event::Found(_)
-            | Event::Confirmed(_)
-            | Event::Cleared(_)
-            | Event::Repaired(_) => Ok(()),
+            Event::Found(_) | Event::Confirmed(_) | Event::Cleared(_) | Event::Repaired(_) => Ok(()),
         }
     }
 }
@@ -321,13 +335,19 @@ struct Classes<'py> {
     path: Bound<'py, PyAny>,
     priority: Bound<'py, PyAny>,
     entry: Bound<'py, PyAny>,
+    probe: Bound<'py, PyAny>,
 }
 
 impl<'py> Classes<'py> {
     fn of(py: Python<'py>) -> PyResult<Self> {
         let module = py.import(intern!(py, "railtwin.control"))?;
         let class = |name| module.getattr(name);
-        Ok(Self { path: class("Path")?, priority: class("Priority")?, entry: class("Entry")? })
+        Ok(Self {
+            path: class("Path")?,
+            priority: class("Priority")?,
+            entry: class("Entry")?,
+            probe: class("Probe")?,
+        })
     }
 }
 

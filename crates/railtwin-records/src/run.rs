@@ -323,14 +323,22 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "probes",
-        row: "one round of probes from one NIC to another",
+        row: "one round of probes from one NIC to another, or one probe of a controller's survey in the run",
         columns: &[
             ("time_ns", "u64", "when it ended"),
             ("queue_pair_row", "u32", "row in queue_pairs: who probed whom over which path"),
-            ("loaded", "u32", "1 = the cluster was at work"),
+            (
+                "loaded",
+                "u32",
+                "1 = the cluster was at work; of a survey in a run, a link there or back carried more than half of what it can",
+            ),
             ("sent", "u32", "probes sent"),
             ("lost", "u32", "probes that were not answered"),
-            ("delay_ns", "u64", "median time one way; 0 when all were lost"),
+            (
+                "delay_ns",
+                "u64",
+                "median time one way, of a survey in a run half of that there and back; 0 when all were lost",
+            ),
             ("bits_per_s", "f64", "rate of a bandwidth probe; 0 where only delay was probed"),
             ("source", "text", "engine, live, or the format that it was imported from"),
         ],

@@ -186,6 +186,7 @@ fn faults_find_their_links() {
     let told = |trouble: &Trouble| match *trouble {
         Trouble::Loss { link, share } => format!("loss {} {share}", ends(link)),
         Trouble::LoseAcknowledgement { link } => format!("acknowledgement {}", ends(link)),
+        Trouble::Latency { link, delay } => format!("late {} {delay}", ends(link)),
         Trouble::SlowReceiver { nic, share } => format!("slow {} {share}", fabric.device_name(nic)),
         Trouble::PauseStorm { link } => format!("storm {}", ends(link)),
         Trouble::SmallBuffer { switch, share } => format!("small {} {share}", fabric.device_name(switch)),

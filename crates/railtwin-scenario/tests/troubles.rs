@@ -153,9 +153,14 @@ fn packets_know_some_of_them_and_refuse_the_others() {
     assert!(matches!(small[..], [Trouble::SmallBuffer { share: 0.25, .. }]), "{small:?}");
     let slow = troubles("kind = \"slow\"; capacity = 0.5; nic = \"host-1/nic-0\"; direction = \"in\"");
     assert!(matches!(slow[..], [Trouble::SlowReceiver { share: 0.5, .. }]), "{slow:?}");
-    for fault in
-        ["kind = \"hang\"; rank = \"x/0\"", "kind = \"latency\"; delay = \"1 us\"; leaf = \"leaf-0\""]
-    {
+    // Every link out of the leaf: three hosts and two spines.
+    let late = troubles("kind = \"latency\"; delay = \"1 us\"; leaf = \"leaf-0\"");
+    let delay = SimTime::from_ns(1_000);
+    assert!(
+        late.len() == 5
+            && late.iter().all(|one| matches!(*one, Trouble::Latency { delay: of, .. } if of == delay))
+    );
+    for fault in ["kind = \"hang\"; rank = \"x/0\"", "kind = \"slow\"; capacity = 0.5; leaf = \"leaf-0\""] {
         let error = resolve("packet", &format!("at = \"1 ms\"; {fault}")).unwrap_err().to_string();
         assert!(
             error.contains("the packet engine does not know this") && error.contains("engine = \"flow\""),

@@ -69,6 +69,7 @@ pub mod packet_page;
 mod packet_sample;
 pub mod packet_tables;
 pub mod paths;
+pub mod probe_tables;
 pub mod progress;
 pub mod question;
 pub mod queue_pairs;

@@ -19,7 +19,7 @@ use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
-use crate::{faults, figures, headline, packet_tables, tables, time_up};
+use crate::{faults, figures, headline, packet_tables, probe_tables, tables, time_up};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -218,8 +218,9 @@ impl Run {
         if let Some(packets) = &log.packets {
             all.extend(packet_tables::all(case, log, packets));
         }
-        if let Some(run) = &self.telemetry {
-            all.extend(run.tables());
+        match &self.telemetry {
+            Some(run) => all.extend(run.tables(case, log)),
+            None => all.extend(probe_tables::tables(case, log, engine_of(&self.resolved).name())),
         }
         if let Some(life) = &self.life {
             all.extend(life.tables());

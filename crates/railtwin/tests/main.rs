@@ -1,6 +1,7 @@
 //! All tests of `railtwin` beside its unit tests: one program, built and linked once.
 
 mod bandwidth;
+mod baselines;
 mod calibrate;
 mod control;
 mod control_page;

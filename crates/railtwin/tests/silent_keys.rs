@@ -57,8 +57,9 @@ fn bases() -> Vec<String> {
         format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"c4p\"\n\
              [control]\nreport = \"1 us\"\nprogramming = \"2 us\"\nprobes = \"10 us\"\n\
+             probe_packets = 4\nprobe_timeout = \"5 us\"\n\
              [[fault]]\nat = \"3 us\"\nuntil = \"60 us\"\ncable = \"leaf-0:uplink-1\"\n\
-             kind = \"lossy\"\nloss = 0.02\n"
+             kind = \"lossy\"\nloss = 0.3\n"
         ),
         format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"te\"\nreplan = \"once\"\n\

@@ -1,5 +1,10 @@
 //! How long probes take when all is well: per path, loaded and unloaded apart (Meta RoCE section 6.4.1).
-use railtwin_records::FlowInfo;
+use std::collections::BTreeMap;
+
+use railtwin_records::{Batch, Directory, FlowInfo};
+
+use crate::robust::{median, spread};
+use crate::rules::limits::Limits;
 
 /// What names a path across runs and directories.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +46,37 @@ pub struct BaselineStore {
 }
 
 impl BaselineStore {
+    /// What the probes of a record took, path by path: of those that were answered in [`Limits::rounds`] rounds at
+    /// least under the same load, as fewer tell no spread.
+    ///
+    /// Queues under load come and go, so that delays are far from any bell: the spread is one of which `deviations`
+    /// cover every median of so many rounds in a row that the record has.
+    pub fn of(directory: &Directory, batch: &Batch, limits: &Limits, deviations: f64) -> Self {
+        let probes = &batch.probes;
+        let mut delays: BTreeMap<(PathKey, bool), Vec<f64>> = BTreeMap::new();
+        for row in 0..probes.len() {
+            let Some(flow) = directory.flows.get(probes.flow[row] as usize) else { continue };
+            if probes.delay_ns[row] > 0 && probes.lost[row] < probes.sent[row] {
+                let of_path = delays.entry((PathKey::of(flow), probes.loaded[row])).or_default();
+                of_path.push(probes.delay_ns[row] as f64);
+            }
+        }
+        let mut store = Self::default();
+        for ((path, loaded), mut delays) in delays {
+            let rounds = limits.rounds.max(1);
+            if delays.len() < rounds {
+                continue;
+            }
+            let medians = delays.windows(rounds).filter_map(|row| median(&mut row.to_vec()));
+            let highest = medians.fold(0.0, f64::max);
+            if let Some((median_ns, spread_ns)) = spread(&mut delays) {
+                let strayed = (highest - median_ns) / deviations.max(f64::MIN_POSITIVE);
+                store.set(path, loaded, median_ns, spread_ns.max(strayed));
+            }
+        }
+        store
+    }
+
     /// Number of baselines.
     pub fn len(&self) -> usize {
         self.path.len()

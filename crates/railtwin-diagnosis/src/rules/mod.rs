@@ -50,6 +50,11 @@ pub fn rule_detectors() -> Vec<Box<dyn Detector>> {
 
 /// All rules at the given limits.
 pub fn rule_detectors_with(limits: Limits) -> Vec<Box<dyn Detector>> {
+    rule_detectors_beside(limits, BaselineStore::default())
+}
+
+/// The same with delays of paths that were learnt before.
+pub fn rule_detectors_beside(limits: Limits, baselines: BaselineStore) -> Vec<Box<dyn Detector>> {
     vec![
         Box::new(JobCounters::new(limits)),
         Box::new(Pauses::new(limits)),
@@ -60,7 +65,7 @@ pub fn rule_detectors_with(limits: Limits) -> Vec<Box<dyn Detector>> {
         Box::new(GpuHealth::new(limits)),
         Box::new(ErrorJoin::new(limits)),
         Box::new(SizeMismatch::new(limits)),
-        Box::new(LatencyBaseline::new(limits)),
+        Box::new(LatencyBaseline::with_baselines(limits, baselines)),
         Box::new(Reachability::new(limits)),
     ]
 }

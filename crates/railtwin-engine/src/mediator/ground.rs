@@ -1,9 +1,10 @@
-//! What is so, whoever knows of it: where probes get lost.
+//! What is so, whoever knows of it: where probes go and get lost.
 use railtwin_control::controller::{Action, Answer};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::{EcmpConfig, FiveTuple, Forwarding, HashKey, LinkMask, Routing, nic_ip};
-use railtwin_units::{SimTime, stream};
+use railtwin_units::{Bytes, SimTime, stream};
 
+use super::survey::{Probe, Survey};
 use crate::fault::{Change, Impairment, Moment};
 
 /// Links that carry nothing, and links that lose.
@@ -45,33 +46,63 @@ impl<'a> Ground<'a> {
         all.filter(|&at| at < SimTime::NEVER).max().unwrap_or(SimTime::ZERO)
     }
 
-    /// What becomes of probes at `now`, packet by packet, where switches leave out the links of `routed`. Each packet
-    /// has a draw of its own.
-    pub(super) fn answer(&mut self, now: SimTime, routed: &LinkMask, probes: &[Action]) -> Vec<Answer> {
+    /// Where probes go that are sent at `now`, where switches leave out the links of `routed`.
+    pub(super) fn survey(
+        &mut self,
+        (now, size): (SimTime, u32),
+        asker: (usize, u32, &'static str),
+        routed: &LinkMask,
+        probes: &[Action],
+    ) -> Survey {
         if self.tables.as_ref().is_none_or(|(mask, _)| mask != routed) {
             self.tables = Some((routed.clone(), Forwarding::new(self.fabric, routed)));
         }
         let (_, forwarding) = self.tables.as_ref().expect("made above");
         let routing = Routing::new(self.fabric, forwarding, &self.ecmp);
-        let mut kept = vec![1.0; self.fabric.link_count()];
-        for ill in self.impairments.iter().filter(|ill| ill.acts_at(now)) {
-            kept[ill.link.index()] *= if ill.capacity > 0.0 { 1.0 - ill.loss } else { 0.0 };
-        }
-        let arrives = |link: &LinkId| if self.dead.is_down(*link) { 0.0 } else { kept[link.index()] };
+        let mut survey = Survey::new(now, asker, size);
         let mut path = Vec::new();
-        let answer = |(row, action): (u64, &Action)| {
-            let Action::Probe { source, target, source_port, packets } = *action else {
-                return Answer { sent: 0, lost: 0 };
-            };
+        for action in probes {
+            let Action::Probe { source, target, source_port, .. } = *action else { continue };
             let key = HashKey::of(FiveTuple::roce(nic_ip(source.nic), nic_ip(target), source_port));
             path.clear();
-            let landed = routing.route(source, target, &key, &mut path).is_ok();
-            let share: f64 = if landed { path.iter().map(arrives).product() } else { 0.0 };
+            let lands = routing.route(source, target, &key, &mut path).is_ok();
+            if !lands {
+                path.extend(forwarding.access(source.nic, source.port).map(|access| access.link));
+            }
+            survey.add(action, lands, &path);
+        }
+        survey
+    }
+
+    /// What becomes of a survey where no packet is followed. Each packet has a draw of its own, which links lose it
+    /// that lose packets; `load` tells the share of a link that is taken while it is probed, and for how long a packet
+    /// waits for it.
+    pub(super) fn answer(&self, survey: &Survey, load: &dyn Fn(LinkId) -> (f64, SimTime)) -> Vec<Answer> {
+        let now = survey.at;
+        let links = self.fabric.link_count();
+        let (mut kept, mut added) = (vec![1.0; links], vec![SimTime::ZERO; links]);
+        for ill in self.impairments.iter().filter(|ill| ill.acts_at(now)) {
+            kept[ill.link.index()] *= if ill.capacity > 0.0 { 1.0 - ill.loss } else { 0.0 };
+            added[ill.link.index()] += ill.delay;
+        }
+        let arrives = |link: LinkId| if self.dead.is_down(link) { 0.0 } else { kept[link.index()] };
+        let size = Bytes(u64::from(survey.size));
+        let takes = |link: LinkId| {
+            let switch = self.fabric.place(self.fabric.target(link)).is_some();
+            let latency = if switch { self.fabric.switch_latency() } else { SimTime::ZERO };
+            let wires = self.fabric.delay(link) + added[link.index()] + latency;
+            size.time_at(self.fabric.capacity(link)).saturating_add(wires).saturating_add(load(link).1)
+        };
+        let answer = |(row, probe): (usize, &Probe)| {
+            let there = survey.links_of(row);
+            let both = || there.iter().flat_map(|&link| [link, link.reverse()]);
+            let share: f64 = if probe.lands { both().map(arrives).product() } else { 0.0 };
+            let packets = probe.packets;
             let lost = match share {
                 1.0 => 0,
                 0.0 => packets,
                 _ => {
-                    let draw = stream::mix(self.draw ^ stream::mix(now.ps()) ^ row);
+                    let draw = stream::mix(self.draw ^ stream::mix(now.ps()) ^ row as u64);
                     let is_lost = |packet: u32| {
                         let bits = stream::mix(draw ^ stream::mix(u64::from(packet))) >> 11;
                         bits as f64 / (1_u64 << 53) as f64 >= share
@@ -79,8 +110,14 @@ impl<'a> Ground<'a> {
                     (0..packets).filter(|&packet| is_lost(packet)).count() as u32
                 }
             };
-            Answer { sent: packets, lost }
+            let mut answer = Answer::of(packets, lost);
+            if lost < packets {
+                answer.delay = both().map(takes).fold(SimTime::ZERO, SimTime::saturating_add);
+                answer.delay_max = answer.delay;
+            }
+            answer.loaded = both().any(|link| load(link).0 > Answer::LOADED);
+            answer
         };
-        (0..).zip(probes).map(answer).collect()
+        survey.probes.iter().enumerate().map(answer).collect()
     }
 }

@@ -16,6 +16,7 @@ mod lives;
 mod programmed;
 mod reads;
 mod settled;
+mod survey;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -29,6 +30,8 @@ pub use lives::Life;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
+use survey::{Answers, Outstanding};
+pub use survey::{Probe, Survey};
 
 use self::ground::Ground;
 use self::lives::Lives;
@@ -62,8 +65,13 @@ pub struct Mediator<'a> {
     coming: BTreeMap<(SimTime, u64), (usize, Decision, Option<usize>)>,
     decided: u64,
     ground: Ground<'a>,
+    /// Surveys that nobody has sent yet.
+    surveys: Vec<Survey>,
+    /// Bytes of a probe.
+    probe_size: u32,
     /// Answers on their way: when they are back, and to whom.
-    answers: VecDeque<(SimTime, usize, Vec<Answer>)>,
+    answers: Answers,
+    outstanding: Outstanding,
     /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
     /// themselves.
     rest: SimTime,
@@ -130,7 +138,10 @@ impl<'a> Mediator<'a> {
             coming: BTreeMap::new(),
             decided: 0,
             ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
-            answers: VecDeque::new(),
+            surveys: Vec::new(),
+            probe_size: control.probe_size,
+            answers: Answers::new(),
+            outstanding: Outstanding::default(),
             rest: SimTime::ZERO,
             reprioritized: false,
             patience: patience(routing),
@@ -199,17 +210,62 @@ impl<'a> Mediator<'a> {
         self.rows
     }
 
-    /// When something happens next; none where nothing more does.
+    /// When something happens next once no work goes on: who goes on probing is asked no more when all has come to
+    /// rest. None where nothing more does.
     pub fn next_time(&self) -> Option<SimTime> {
+        self.next_time_while(false)
+    }
+
+    /// When something happens next, where `working` tells whether work goes on: as long as it does controllers are
+    /// asked whenever they say.
+    pub fn next_time_while(&self, working: bool) -> Option<SimTime> {
         let (of_balancer, own) = self.controllers.split_at(self.of_balancer);
         let soonest = |all: &[Box<dyn Controller + 'a>]| all.iter().map(|one| one.next_time()).min();
-        let asked = soonest(of_balancer).filter(|&at| at <= self.rest);
+        let asked = soonest(of_balancer).filter(|&at| working || at <= self.rest);
         let asked = asked.into_iter().chain(soonest(own)).min().filter(|&at| at < SimTime::NEVER);
         let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
         let all = [self.aftermath.next_time(), asked, report, answer, coming, self.lives.next_time()];
         all.into_iter().flatten().min()
+    }
+
+    /// Surveys that controllers asked for since this was last asked. Whoever runs the network sends them and tells what
+    /// became of them by [`Self::answered`].
+    pub fn take_surveys(&mut self) -> Vec<Survey> {
+        std::mem::take(&mut self.surveys)
+    }
+
+    /// What becomes of a survey where no packet is followed, by the losses and delays of its links when it was sent.
+    /// `load` tells of a link the share that is taken while it is probed and for how long a packet waits for it.
+    pub fn answers_to(&self, survey: &Survey, load: impl Fn(LinkId) -> (f64, SimTime)) -> Vec<Answer> {
+        self.ground.answer(survey, &load)
+    }
+
+    /// The answers to a survey are back at `back`; who asked is told after a report, at `soonest` where that is later,
+    /// and not before it was told of the surveys that it asked for earlier.
+    pub fn answered(&mut self, survey: &mut Survey, back: SimTime, soonest: SimTime) {
+        survey.told = back.saturating_add(self.report).max(soonest);
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = self.outstanding.hear(survey, answers);
+    }
+
+    /// Sends the surveys asked for by now as over idle links, and has them answered: for who asks what becomes known
+    /// and runs no network. Packets that nobody answers are given up after `timeout`.
+    pub fn answer_idle(&mut self, timeout: SimTime) {
+        for mut survey in self.take_surveys() {
+            survey.answers = self.answers_to(&survey, |_| (0.0, SimTime::ZERO));
+            let back = survey.at.saturating_add(survey.lasts(timeout));
+            self.answered(&mut survey, back, back);
+        }
+    }
+
+    /// Has a survey answered as the record of the same one in another run says.
+    pub fn answer_as(&mut self, survey: &mut Survey, known: &Survey) {
+        survey.answers.clone_from(&known.answers);
+        survey.told = known.told;
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = self.outstanding.hear(survey, answers);
     }
 
     /// Passes through what happens at `now`, which is not after [`Self::next_time`].
@@ -269,20 +325,22 @@ impl<'a> Mediator<'a> {
         told
     }
 
-    /// Sends the probes among decisions; their answers are on their way to who asked.
+    /// Hands the probes among decisions to whoever sends them: [`Self::take_surveys`].
     fn probe(&mut self, now: SimTime, controller: usize, decisions: &mut Vec<Decision>) {
         let is_probe = |one: &Decision| matches!(one.action, Action::Probe { .. });
         let Some(&first) = decisions.iter().find(|one| is_probe(one)) else { return };
         let probes: Vec<Action> =
             decisions.iter().filter(|one| is_probe(one)).map(|one| one.action).collect();
         decisions.retain(|one| !is_probe(one));
-        let answers = self.ground.answer(now, &self.aftermath.known().routed, &probes);
-        let back = now.saturating_add(self.report);
-        self.answers.push_back((back, controller, answers));
+        let name = self.controllers[controller].name();
+        let routed = &self.aftermath.known().routed;
+        let number = self.outstanding.ask(controller);
+        let asker = (controller, number, name);
+        self.surveys.push(self.ground.survey((now, self.probe_size), asker, routed, &probes));
         self.rows.push(ActionRow {
             decided: now,
             effective: now,
-            controller: self.controllers[controller].name(),
+            controller: name,
             action: first.action,
             reason: first.reason,
             job: None,

@@ -17,6 +17,13 @@ pub enum Trouble {
         /// The link.
         link: LinkId,
     },
+    /// A packet that crosses a link takes longer by this.
+    Latency {
+        /// The link.
+        link: LinkId,
+        /// What is added.
+        delay: SimTime,
+    },
     /// A NIC takes packets in at a share of its rate.
     SlowReceiver {
         /// The NIC.

@@ -55,12 +55,15 @@ impl<C: Control> Host<C> {
             {
                 // What has arrived since may tell more than a probe.
                 let lost = selective.expire(now, sender.acked);
+                if lost > 0 {
+                    selective.wait_from(now);
+                }
                 self.counts.probes += u64::from(lost == 0 && selective.probe(now, sender.acked));
                 for _ in 0..lost {
                     self.control.on_trimmed(&mut sender.state, &sender.path, sender.path.full);
                 }
             }
-            agenda.push(sender.timer_due(transport), TIMER | row as u64);
+            agenda.push(sender.timer_due(now, transport), TIMER | row as u64);
             self.flight_was(now, (row, before), shared, agenda, post);
             if shared.selective {
                 self.line_up(now, row, shared, agenda, post);
@@ -76,7 +79,7 @@ impl<C: Control> Host<C> {
         }
         let sender = &mut self.senders[row];
         sender.go_back();
-        agenda.push(sender.timer_due(transport), TIMER | row as u64);
+        agenda.push(sender.timer_due(now, transport), TIMER | row as u64);
         self.flight_was(now, (row, before), shared, agenda, post);
         self.line_up(now, row, shared, agenda, post);
     }

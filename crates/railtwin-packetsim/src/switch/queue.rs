@@ -82,7 +82,7 @@ impl Marker {
     #[inline]
     pub(super) fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) {
         let Some(ecn) = &self.ecn else { return };
-        if ecn.at != at || bytes <= ecn.min.0 || packet.kind != Kind::Data {
+        if ecn.at != at || bytes <= ecn.min.0 || !matches!(packet.kind, Kind::Data | Kind::Probe) {
             return;
         }
         // Each packet has a draw of its own: what any two share would mark them together.

@@ -114,10 +114,17 @@ impl History {
         let holding = acting(log);
         let mut paths = paths_of(lowering, &mediator);
         let mut held = None;
+        let mut surveys = log.surveys.iter();
         let mut now = SimTime::ZERO;
         let mut changed = true;
         loop {
-            let next = mediator.next_time().filter(|&at| at <= log.counted());
+            for mut survey in mediator.take_surveys() {
+                // What was not answered when the run ended is not.
+                if let Some(known) = surveys.next() {
+                    mediator.answer_as(&mut survey, known);
+                }
+            }
+            let next = mediator.next_time_while(true).filter(|&at| at <= log.counted());
             if next != Some(now) && changed {
                 history.keep(now, &mut held, || state(case, &mediator, &paths, queue_pairs, rows));
             }

@@ -1,7 +1,10 @@
 //! What is given to `diagnose`, read: files of any format, folders of such files, or one run folder.
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use railtwin_diagnosis::Settings;
+use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
 use railtwin_formats::telemetry::{
     Content, Format, Hints, MegatronCompute, Merged, Merger, decode, detect_format, megatron_trace,
     rank_of_name,
@@ -33,6 +36,8 @@ pub struct Inputs {
     pub engine: Option<String>,
     /// When observation began and ended and what was known when; none where nothing but times of records tell it.
     pub observation: Option<Observation>,
+    /// How long probes took in another record, in which all was well.
+    pub baselines: BaselineStore,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// What a reader should know of all of them together.
@@ -54,6 +59,49 @@ pub struct Unread {
 }
 
 impl Inputs {
+    /// Has probes compared with those of another run folder, in which all was well: paths of the same NICs, port and
+    /// source port, loaded and unloaded apart. What is no path there is learnt from its own first rounds.
+    ///
+    /// # Errors
+    /// [`Error::Store`] and [`Error::Argument`] for a folder that cannot be read, and for one without probes enough.
+    pub fn compare_with(&mut self, folder: &Path) -> Result<(), Error> {
+        let shown = folder.display();
+        let healthy = run_folder::read(folder)?;
+        if let Some(unread) = healthy.unread.first() {
+            let Unread { source, reason, .. } = unread;
+            return Err(Error::Argument(format!(
+                "{source}: {reason}; run the scenario of the baseline again"
+            )));
+        }
+        let Merged { telemetry, .. } = &healthy.merged;
+        let (limits, deviations) = (Limits::default(), Settings::default().deviations);
+        self.baselines = BaselineStore::of(&telemetry.directory, &telemetry.batch, &limits, deviations);
+        if self.baselines.is_empty() {
+            let (rows, rounds) = (telemetry.batch.probes.len(), limits.rounds);
+            return Err(Error::Argument(format!(
+                "{shown} holds no baseline: {rows} rows of probes, and no path was answered in {rounds} rounds; run a \
+                 scenario with [control] probes or [telemetry] probes for longer"
+            )));
+        }
+        let known = &self.baselines;
+        let flows = &self.merged.telemetry.directory.flows;
+        let probed: BTreeSet<PathKey> = (self.merged.telemetry.batch.probes.flow.iter())
+            .filter_map(|&flow| flows.get(flow as usize))
+            .map(PathKey::of)
+            .collect();
+        let compared =
+            |path: &&PathKey| [false, true].iter().any(|&loaded| known.get(path, loaded).is_some());
+        let shared = probed.iter().filter(compared).count();
+        self.notes.push(match shared {
+            0 => format!(
+                "none of {} probed paths is one of {shown}: nothing is compared with it",
+                probed.len()
+            ),
+            _ => format!("{shared} of {} probed paths are compared with {shown}", probed.len()),
+        });
+        Ok(())
+    }
+
     /// Reads files, and folders with all that is in them. `job` names the job where files do not.
     ///
     /// A file that cannot be read is passed over and told in [`Inputs::unread`], as long as another can. Files without times

@@ -21,8 +21,8 @@ pub mod windows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::join::{Places, join};
-use railtwin_diagnosis::rules::{Safeguard, actions_of};
-use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, rule_detectors, slow_detectors};
+use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
+use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
 use railtwin_formats::telemetry::{FileNotes, Times};
 use railtwin_records::observation::OBSERVED;
 use railtwin_records::{
@@ -83,8 +83,17 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, compute: computed, flight_recorder, question, engine, observation, unread, notes } =
-        inputs;
+    let Inputs {
+        merged,
+        compute: computed,
+        flight_recorder,
+        question,
+        engine,
+        observation,
+        baselines,
+        unread,
+        notes,
+    } = inputs;
     let mut notes = notes;
     notes.extend(merged.telemetry.notes.iter().cloned());
     let mut directory = merged.telemetry.directory;
@@ -118,7 +127,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     if times == Times::Kernels {
         detectors.extend(slow_detectors());
     }
-    detectors.extend(rule_detectors());
+    detectors.extend(rule_detectors_beside(Limits::default(), baselines));
     let mut diagnosis = Diagnosis::with(settings, detectors);
     let mut streamed = Vec::new();
     let stream = match &observation {

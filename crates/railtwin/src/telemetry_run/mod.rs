@@ -21,6 +21,7 @@ use railtwin_units::SimTime;
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::figures::declared::network as declared;
+use crate::probe_tables;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
 use crate::simulate::Simulation;
@@ -223,9 +224,21 @@ fn keep(records: &mut Batch, batch: &Batch, full: &mut [bool; 4]) {
 
 impl TelemetryRun {
     /// The tables of telemetry, and of findings where detectors looked.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut all = telemetry_tables::tables(&self.directory, &self.records, self.source);
-        all.push(self.observation.table(self.source));
+    ///
+    /// What controllers probed in the run stands behind the probes of the replay, whose time goes on beyond the run.
+    pub fn tables(&self, case: &Case, log: &RunLog) -> Vec<Table> {
+        let mut all = if log.surveys.is_empty() {
+            let mut all = telemetry_tables::tables(&self.directory, &self.records, self.source);
+            all.push(self.observation.table(self.source));
+            all
+        } else {
+            let (mut directory, mut records) = (self.directory.clone(), self.records.clone());
+            let mut observation = self.observation.clone();
+            probe_tables::add(case, log, (&mut directory, &mut records, &mut observation));
+            let mut all = telemetry_tables::tables(&directory, &records, self.source);
+            all.push(observation.table(self.source));
+            all
+        };
         if self.diagnosed {
             all.extend(finding_tables::tables(&self.findings, &self.actions));
         }

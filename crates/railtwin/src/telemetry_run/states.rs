@@ -38,6 +38,7 @@ fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     let mut mediator = lowering.mediator(&timeline);
     while let Some(at) = mediator.next_time() {
         mediator.pass(at);
+        mediator.answer_idle(case.routing.control.probe_timeout);
         moments.insert(at);
     }
     for impairment in &case.impairments {

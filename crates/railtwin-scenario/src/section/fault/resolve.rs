@@ -388,6 +388,9 @@ impl Ground<'_> {
             FaultKind::Lossy => {
                 own.iter().map(|ill| Trouble::Loss { link: ill.link, share: ill.loss }).collect()
             }
+            FaultKind::Latency => {
+                own.iter().map(|ill| Trouble::Latency { link: ill.link, delay: ill.delay }).collect()
+            }
             FaultKind::LoseAcknowledgement => {
                 let (links, _) = self.directed(told)?;
                 links.into_iter().map(|link| Trouble::LoseAcknowledgement { link }).collect()

@@ -53,6 +53,8 @@ impl Scenario {
             ("control.hosts", balancer != Balancer::Disjoint && control.hosts != usual.hosts),
             ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance),
             ("control.probes", balancer != Balancer::C4p && surveys),
+            ("control.probe_size", !surveys && !own && control.probe_size != usual.probe_size),
+            ("control.probe_timeout", !surveys && !own && control.probe_timeout != usual.probe_timeout),
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
             ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys),
