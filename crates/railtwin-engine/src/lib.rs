@@ -45,7 +45,7 @@ pub use fault::{
     Ways,
 };
 pub use graph::{JobGraph, WorkGraph};
-pub use mediator::{ActionRow, Mediator, Programmed};
+pub use mediator::{ActionRow, Feedback, Mediator, Programmed};
 pub use no_way::{NoWay, Relay};
 pub use own::Own;
 pub use packet::PacketCase;

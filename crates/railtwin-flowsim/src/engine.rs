@@ -10,6 +10,7 @@ use railtwin_units::SimTime;
 
 use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
+use crate::gauge::{Gauge, QueuePaths};
 use crate::meter::Meter;
 use crate::order::WorkOrder;
 use crate::waiting::{Waiting, Window};
@@ -35,6 +36,11 @@ impl Shortcuts {
         Self { alone: false, remember: false, touched: false, alike: false, parallel: false };
     /// All of them.
     pub const ALL: Self = Self { alone: true, remember: true, touched: true, alike: true, parallel: true };
+
+    /// These without those that skip what controllers are told: with feedback all is solved whole, span by span.
+    pub const fn measured(self) -> Self {
+        Self { alone: false, touched: false, ..self }
+    }
 }
 
 impl Default for Shortcuts {
@@ -67,15 +73,24 @@ impl Engine for FlowEngine {
             rank_faults: case.rank_faults.clone(),
         };
         lowering.delay_links(SimTime::ZERO);
+        let told = outside.mediator.next_feedback(SimTime::ZERO).is_some();
         let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
+        let paths = |mediator: &Mediator<'_>, lowering: &Lowering<'_>, table: &BundleTable| {
+            let chosen = || lowering.paths_by(&mediator.known().routed, mediator.programmed());
+            told.then(|| QueuePaths::of(case, lowering, &chosen(), table))
+        };
+        let first = paths(&outside.mediator, &lowering, &table);
+        let gauge = first.map(|paths| Gauge::new(case, lowering.queue_pair_numbers().len(), paths));
         let links = 0..case.fabric.link_count() as u32;
         let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
         let network = Network { fabric: &case.fabric, healthy };
-        let mut log = self.work_off(&network, table, &case.work, outside, |mediator, delayed| {
+        let mut log = self.work_off(&network, (table, gauge), &case.work, outside, |mediator, delayed| {
             if let Some(now) = delayed {
                 lowering.delay_links(now);
             }
-            table_of(mediator.known(), mediator.programmed(), &lowering)
+            let table = table_of(mediator.known(), mediator.programmed(), &lowering);
+            let paths = paths(mediator, &lowering, &table);
+            (table, paths)
         });
         for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
             *bytes = case.on_the_wire(link, *bytes);
@@ -133,22 +148,26 @@ impl FlowEngine {
         };
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let network = Network { fabric, healthy: (0..fabric.link_count() as u32).map(capacity).collect() };
-        self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes"))
+        self.work_off(&network, (table, None), work, quiet, |_, _| {
+            unreachable!("without faults no path changes")
+        })
     }
 
     /// The loop. `routes` is asked where paths change, with what is known and told and the time itself where delays of links
-    /// changed; it returns the table of paths. `table` is that of time zero.
+    /// changed; it returns the table of paths, and its queue pairs where they are measured. `table` is that of time zero.
     fn work_off(
         &self,
         Network { fabric, healthy }: &Network<'_>,
-        table: BundleTable,
+        (table, gauge): (BundleTable, Option<Gauge>),
         work: &WorkGraph,
         mut outside: Outside<'_>,
-        mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> BundleTable,
+        mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> (BundleTable, Option<QueuePaths>),
     ) -> RunLog {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults);
-        let mut flight = Flight::new(healthy.clone(), table, self.shortcuts, meter);
+        let shortcuts = if gauge.is_some() { self.shortcuts.measured() } else { self.shortcuts };
+        let mut flight = Flight::new(healthy.clone(), table, shortcuts, meter);
+        flight.measure(gauge);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
         let mut now = SimTime::ZERO;
@@ -176,7 +195,14 @@ impl FlowEngine {
                 log.time_up = next.is_some() || waiting.next_time().is_some();
                 break;
             }
-            now = soonest;
+            let measured_from = if flight.has_news() { SimTime::ZERO } else { soonest };
+            let feedback = outside.mediator.next_feedback(measured_from).filter(|&at| at <= soonest);
+            now = feedback.unwrap_or(soonest);
+            if feedback.is_some()
+                && let Some(told) = flight.feedback(now)
+            {
+                outside.mediator.feed(now, told);
+            }
             let news = outside.mediator.pass(now);
             for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
@@ -186,8 +212,9 @@ impl FlowEngine {
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
-            if news.reroutes || delayed.is_some() {
-                flight.reroute(now, routes(&outside.mediator, delayed));
+            if news.reroutes || news.reweighs || delayed.is_some() {
+                let (table, paths) = routes(&outside.mediator, delayed);
+                flight.reroute(now, table, paths);
                 waiting.paths_changed();
             }
             flight.advance(now, &mut order);

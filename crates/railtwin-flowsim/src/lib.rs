@@ -33,6 +33,7 @@ pub mod edge_rates;
 pub mod engine;
 pub mod filling;
 pub mod flight;
+mod gauge;
 pub mod footprint;
 pub mod ledger;
 pub mod max_min;

@@ -5,14 +5,15 @@ use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::Priority;
 use railtwin_engine::{ActionRow, Case, Engine, Mediator, RunLog};
-use railtwin_routing::Forwarding;
 use railtwin_units::SimTime;
 
+use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
 use crate::host::Shared;
 use crate::log;
 use crate::network::Network;
+use crate::online::{self, Online};
 use crate::program::{Program, Way};
 use crate::run::Machine;
 
@@ -62,12 +63,33 @@ impl Controlled for Run<'_> {
         let ends = connections.iter().flat_map(|one| (0..one.count).map(|_| [one.source, one.target]));
         let mut network = Network::new(case, ends.collect(), threads);
         let moments = case.timeline(replicate);
-        let actions = learn(case, &moments, &lowering, &mut network);
-        let shared = Shared { broken: broken(&moments), ..shared(case, &network, &program, &lowering) };
-        let changes = Changes::new(case, &network, &moments);
-        let machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
-        let done = machine.run(&shared, &changes);
-        let mut log = log::write(&shared, &moments, done);
+        let draw = lowering.draw().draw;
+        let mediator = lowering.mediator(&moments);
+        online::learn(case, &lowering, &mut network, SimTime::ZERO, &mediator);
+        let (mut log, actions) = match Online::new(mediator, case.fabric.link_count()) {
+            Err(mediator) => {
+                let actions = learn(case, mediator, &lowering, &mut network);
+                let shared = shared(case, &network, &program, &lowering, &moments);
+                let changes = Changes::new(case, &network, &moments);
+                let mut machine = Machine::new(&shared, &changes, control, draw);
+                machine.run_until(NEVER, &shared, &changes);
+                (log::write(&shared, &moments, machine.finish(&shared)), actions)
+            }
+            Ok(mut online) => {
+                let mut changes = Changes::new(case, &network, &moments);
+                let first = shared(case, &network, &program, &lowering, &moments);
+                let mut machine = Machine::new(&first, &changes, control, draw);
+                loop {
+                    let shared = shared(case, &network, &program, &lowering, &moments);
+                    let Some(at) = online.go_on(&mut machine, &shared, &changes) else {
+                        let log = log::write(&shared, &moments, machine.finish(&shared));
+                        break (log, online.into_actions());
+                    };
+                    online::learn(case, &lowering, &mut network, at, online.mediator());
+                    machine.follow(at.ps(), network.epochs.len() - 1, &mut changes);
+                }
+            }
+        };
         // What would be decided after the end is decided no more.
         let until = log.counted();
         log.actions = actions.into_iter().take_while(|action| action.decided <= until).collect();
@@ -76,24 +98,17 @@ impl Controlled for Run<'_> {
 }
 
 /// Adds the routes that follow from all moments of the case's faults, and from what controllers make of them, to the
-/// network. Returns what controllers decided.
+/// network, which knows those of the start. Returns what controllers decided.
 fn learn(
     case: &Case,
-    moments: &[Moment],
+    mut mediator: Mediator<'_>,
     lowering: &Lowering<'_>,
     network: &mut Network<'_>,
 ) -> Vec<ActionRow> {
-    let mut learn = |at: SimTime, mediator: &Mediator<'_>| {
-        let routed = &mediator.known().routed;
-        let paths = lowering.paths_by(routed, mediator.programmed());
-        network.learn(at, &paths, Forwarding::new(&case.fabric, routed));
-    };
-    let mut mediator = lowering.mediator(moments);
-    learn(SimTime::ZERO, &mediator);
     for _ in 0..PASSES {
         let Some(at) = mediator.next_time() else { break };
         if mediator.pass(at).reroutes {
-            learn(at, &mediator);
+            online::learn(case, lowering, network, at, &mediator);
         }
     }
     mediator.into_actions()
@@ -129,12 +144,13 @@ fn broken(moments: &[Moment]) -> Vec<[u64; 2]> {
     spans
 }
 
-/// Numbers everything within its host.
+/// Numbers everything within its host; cables die and carry by `moments`.
 fn shared<'a>(
     case: &'a Case,
     network: &'a Network<'a>,
     program: &'a Program,
     lowering: &Lowering<'_>,
+    moments: &[Moment],
 ) -> Shared<'a> {
     let fabric = &*case.fabric;
     let hosts = fabric.hosts().len();
@@ -190,6 +206,6 @@ fn shared<'a>(
         flows: network_legs * operations.max(1) <= FLOWS_MAX,
         burst: packets.nic.burst.map_or(0, |burst| burst.0),
         draw: lowering.draw().draw,
-        broken: Vec::new(),
+        broken: broken(moments),
     }
 }

@@ -27,6 +27,7 @@ mod log;
 mod meeting;
 mod network;
 mod nic;
+mod online;
 mod packet;
 mod ports;
 mod post;
@@ -37,6 +38,7 @@ mod run;
 mod sender;
 mod slots;
 mod switch;
+mod weights;
 mod window;
 mod worker;
 

@@ -32,12 +32,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// Works off windows until more than `few` devices had something to do in the last one; gives the start of the
-    /// next, [`NEVER`] where nothing is left to do.
+    /// Works off windows until more than `few` devices had something to do in the last one, or all up to `until` is
+    /// done; gives the start of the next, [`NEVER`] where nothing is left to do.
     pub fn alone<C: Control, P: DerefMut<Target = Part<C>>>(
         &mut self,
         parts: &mut [P],
         few: usize,
+        until: u64,
         shared: &Shared<'_>,
         changes: &Changes,
     ) -> u64 {
@@ -46,10 +47,10 @@ impl Account {
             let told = self.hear(parts, shared);
             self.close(parts, shared);
             let soonest = parts.iter().map(|part| part.soonest()).min().unwrap_or(NEVER).min(told);
-            if soonest == NEVER || parts.iter().map(|part| part.busy).sum::<usize>() > few {
+            if soonest >= until || parts.iter().map(|part| part.busy).sum::<usize>() > few {
                 return soonest;
             }
-            let end = soonest.saturating_add(shared.network.lookahead);
+            let end = soonest.saturating_add(shared.network.lookahead).min(until);
             parts.iter_mut().for_each(|part| part.window(soonest, end, shared, changes));
         }
     }
@@ -156,6 +157,8 @@ pub struct Meeting<C: Control> {
     /// Parcels by sender and receiver.
     parcels: Vec<Mutex<Parcel>>,
     account: Mutex<Account>,
+    /// Up to when devices work.
+    until: u64,
 }
 
 /// Turns that a waiting thread takes before it sleeps.
@@ -168,8 +171,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<C: Control> Meeting<C> {
-    /// Of a thread for each part.
-    pub fn new(parts: Vec<Part<C>>) -> Self {
+    /// Of a thread for each part, which work up to `until`.
+    pub fn new(parts: Vec<Part<C>>, account: Account, until: u64) -> Self {
         let threads = parts.len();
         Self {
             arrived: AtomicUsize::new(0),
@@ -181,13 +184,18 @@ impl<C: Control> Meeting<C> {
             said: (0..threads).map(|_| Said::default()).collect(),
             parts: parts.into_iter().map(Mutex::new).collect(),
             parcels: (0..threads * threads).map(|_| Mutex::new(Parcel::new())).collect(),
-            account: Mutex::new(Account::default()),
+            account: Mutex::new(account),
+            until,
         }
     }
 
     /// What is left when all threads are gone.
     pub fn finish(self) -> (Vec<Part<C>>, Account) {
-        let parts = self.parts.into_iter().map(inner).collect();
+        let mut parts: Vec<Part<C>> = self.parts.into_iter().map(inner).collect();
+        let count = parts.len();
+        for (number, parcel) in self.parcels.into_iter().enumerate() {
+            parts[number % count].mail.take(&mut inner(parcel));
+        }
         (parts, inner(self.account))
     }
 
@@ -204,7 +212,8 @@ impl<C: Control> Meeting<C> {
             for other in 0..threads {
                 part.mail.take(&mut lock(&self.parcels[other * threads + thread]));
             }
-            part.window(start, start.saturating_add(shared.network.lookahead), shared, changes);
+            let end = start.saturating_add(shared.network.lookahead).min(self.until);
+            part.window(start, end, shared, changes);
             for (other, parcel) in part.mail.away.iter_mut().enumerate() {
                 if !parcel.is_empty() {
                     lock(&self.parcels[thread * threads + other]).append(parcel);
@@ -234,9 +243,9 @@ impl<C: Control> Meeting<C> {
             for (number, parcel) in self.parcels.iter().enumerate() {
                 parts[number % self.parts.len()].mail.take(&mut lock(parcel));
             }
-            account.alone(&mut parts, few, shared, changes)
+            account.alone(&mut parts, few, self.until, shared, changes)
         };
-        self.start.store(start, Ordering::Release);
+        self.start.store(if start >= self.until { NEVER } else { start }, Ordering::Release);
     }
 
     /// Waits until all threads are here and the last of them has led; false where one of them panicked.

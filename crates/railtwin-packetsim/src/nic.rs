@@ -345,8 +345,11 @@ impl<C: Control> Host<C> {
             self.counts.acknowledgements += 1;
             return self.answer(now, row, reply, shared, agenda, post);
         }
-        if packet.has(MARKED) && shared.notifies {
-            self.notify(now, row, packet, shared, agenda, post);
+        if packet.has(MARKED) {
+            self.receivers[row].marked += 1;
+            if shared.notifies {
+                self.notify(now, row, packet, shared, agenda, post);
+            }
         }
         let there = self.drain(now, &packet, shared, agenda, post);
         let receiver = &mut self.receivers[row];
@@ -438,7 +441,11 @@ impl<C: Control> Host<C> {
             sooner |= !negative && selective.hear(now, sender.acked, &packet);
         }
         let done = &mut self.worker.done;
+        let outstanding = sender.outstanding;
         let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
+        if sender.outstanding < outstanding {
+            sender.busy.done(now, outstanding - sender.outstanding);
+        }
         let mut lost = 0;
         if let Some(selective) = &mut sender.selective {
             if fresh > 0 {

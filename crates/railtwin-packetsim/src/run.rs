@@ -1,6 +1,6 @@
 //! Devices by windows of time, on any number of threads.
 use crate::agenda::{Agenda, NEVER};
-use crate::changes::Changes;
+use crate::changes::{Changes, What};
 use crate::closing::Closed;
 use crate::congestion::Control;
 use crate::device::{Device, DeviceState, change_task};
@@ -17,6 +17,7 @@ use crate::window::Part;
 #[derive(Debug)]
 pub struct Machine<C: Control> {
     parts: Vec<Part<C>>,
+    account: Account,
 }
 
 /// What a run leaves behind, devices in order of their numbers.
@@ -60,7 +61,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             let mail = Mail::new(cut[0], devices.len(), threads);
             parts.push(Part::new(devices, mail));
         }
-        let mut machine = Self { parts };
+        let mut machine = Self { parts, account: Account::default() };
         machine.connect(shared);
         for (row, &(device, at, _)) in (0..).zip(&changes.all) {
             let (part, row_in_part) = machine.find(shared, device);
@@ -76,7 +77,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         (part, (device - parts[part]) as usize)
     }
 
-    fn host(&mut self, shared: &Shared<'_>, host: u32) -> &mut Host<C> {
+    /// A host by its number in the fabric.
+    pub fn host(&mut self, shared: &Shared<'_>, host: u32) -> &mut Host<C> {
         let (part, row) = self.find(shared, shared.network.host_at[host as usize]);
         match &mut self.parts[part].devices[row].kind {
             DeviceState::Host(host) => host,
@@ -106,13 +108,41 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
     }
 
-    /// Runs until nothing is left to do.
-    pub fn run(mut self, shared: &Shared<'_>, changes: &Changes) -> Done<C> {
-        let mut account = Account::default();
+    /// Shows all devices.
+    pub fn each_device(&mut self, mut see: impl FnMut(&mut Device<C>)) {
+        self.parts.iter_mut().flat_map(|part| &mut part.devices).for_each(|device| see(device));
+    }
+
+    /// When a device has something to do next; [`NEVER`] where none has.
+    pub fn soonest(&self) -> u64 {
+        self.parts.iter().map(Part::soonest).min().unwrap_or(NEVER)
+    }
+
+    /// Whether all operations have ended.
+    pub fn is_over(&self) -> bool {
+        self.parts.iter().all(|part| part.ends.0 == 0)
+    }
+
+    /// Every device follows the routes of an epoch from `at` on, which no device has passed.
+    pub fn follow(&mut self, at: u64, epoch: usize, changes: &mut Changes) {
+        for part in &mut self.parts {
+            let first = part.mail.first;
+            for (row, (device, next)) in part.devices.iter_mut().zip(&mut part.mail.next).enumerate() {
+                let task = change_task(changes.all.len() as u64);
+                changes.all.push((first + row as u32, at, What::Follow(epoch)));
+                device.agenda.push(at, task);
+                *next = at.min(*next);
+            }
+        }
+    }
+
+    /// Runs up to `until`: what is due then is not done yet.
+    pub fn run_until(&mut self, until: u64, shared: &Shared<'_>, changes: &Changes) {
         if let [part] = self.parts.as_mut_slice() {
-            account.alone(&mut [part], usize::MAX, shared, changes);
+            self.account.alone(&mut [part], usize::MAX, until, shared, changes);
         } else {
-            let meeting = Meeting::new(self.parts);
+            let (parts, account) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.account));
+            let meeting = Meeting::new(parts, account, until);
             std::thread::scope(|scope| {
                 let threads = 0..shared.network.parts.len() - 1;
                 let workers: Vec<_> = threads
@@ -125,8 +155,12 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                     worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 }
             });
-            (self.parts, account) = meeting.finish();
+            (self.parts, self.account) = meeting.finish();
         }
+    }
+
+    /// What is left behind when nothing is left to do.
+    pub fn finish(self, shared: &Shared<'_>) -> Done<C> {
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
         let mut round_trip = Histogram::default();
@@ -137,6 +171,6 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
-        Done { devices, packet_hops, events, end, left, closed: account.closed, round_trip }
+        Done { devices, packet_hops, events, end, left, closed: self.account.closed, round_trip }
     }
 }

@@ -258,7 +258,7 @@ impl Switch {
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
             } else {
-                self.marker.mark(MarkAt::Enqueue, queue.bytes, &mut packet);
+                port.counts.marked += u32::from(self.marker.mark(MarkAt::Enqueue, queue.bytes, &mut packet));
             }
         }
         let bytes = u64::from(packet.bytes);
@@ -348,7 +348,7 @@ impl Switch {
             queue.observe(now, port, &mut packet, self.round_trip);
         }
         if !packet.has(HIGH) {
-            self.marker.mark(MarkAt::Dequeue, queue.bytes, &mut packet);
+            port.counts.marked += u32::from(self.marker.mark(MarkAt::Dequeue, queue.bytes, &mut packet));
         }
         port.send(now, packet, post);
         if !queue.high.is_empty() || !queue.data.is_empty() && !port.paused {

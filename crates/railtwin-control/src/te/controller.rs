@@ -146,6 +146,8 @@ impl Controller for TrafficEngineering<'_> {
             // It is different from what is intended still, and so due in the next run.
             Event::Written { error: Some(_), .. } => self.changed(now),
             Event::Probed(_)
+            | Event::Completed(_)
+            | Event::Counters(_)
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)

@@ -4,12 +4,14 @@
 //!
 //! 1. what faults do and what switches and hosts learn of them, of [`Aftermath`];
 //! 2. reports of links reach controllers `[control] report` after routes changed;
-//! 3. controllers decide when they are told something, or when they asked to be asked;
-//! 4. what they decide holds `[control] programming` later.
+//! 3. what engines measured reaches them `[control] report` after the end of a period of `feedback`;
+//! 4. controllers decide when they are told something, or when they asked to be asked;
+//! 5. what they decide holds `[control] programming` later.
 //!
 //! At one time they happen in this order; what was decided before holds before anything is told, and what holds without
 //! delay does so at the end. Each decision is an [`ActionRow`].
 mod actions;
+mod feedback;
 mod ground;
 mod programmed;
 mod settled;
@@ -24,10 +26,12 @@ use railtwin_fabric::{Fabric, LinkId};
 use railtwin_units::{SimTime, stream};
 
 pub use actions::ActionRow;
+pub use feedback::Feedback;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
 
+use self::feedback::Feeder;
 use self::ground::Ground;
 use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
@@ -58,6 +62,8 @@ pub struct Mediator<'a> {
     ground: Ground<'a>,
     /// Answers on their way: when they are back, and to whom.
     answers: VecDeque<(SimTime, usize, Vec<Answer>)>,
+    /// What engines measured, on its way.
+    feeder: Feeder,
     /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
     /// themselves.
     rest: SimTime,
@@ -73,6 +79,8 @@ pub struct News<'a> {
     pub moments: &'a [Moment],
     /// Whether paths may be other ones than before.
     pub reroutes: bool,
+    /// Whether queue pairs have other shares than before.
+    pub reweighs: bool,
 }
 
 impl<'a> Mediator<'a> {
@@ -119,6 +127,7 @@ impl<'a> Mediator<'a> {
             decided: 0,
             ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
             answers: VecDeque::new(),
+            feeder: Feeder::default(),
             rest: SimTime::ZERO,
             patience: patience(routing),
             rows: Vec::new(),
@@ -136,6 +145,9 @@ impl<'a> Mediator<'a> {
         }
         mediator.programming = control.programming(routing.balancer);
         mediator.lost_writes = control.lost_writes.unwrap_or(0.0);
+        if !mediator.controllers.is_empty() {
+            mediator.feeder = Feeder::every(control.feedback);
+        }
         mediator
     }
 
@@ -201,15 +213,17 @@ impl<'a> Mediator<'a> {
         let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
-        [self.aftermath.next_time(), asked, report, answer, coming].into_iter().flatten().min()
+        let fed = self.feeder.arrives();
+        [self.aftermath.next_time(), asked, report, answer, fed, coming].into_iter().flatten().min()
     }
 
     /// Passes through what happens at `now`, which is not after [`Self::next_time`].
     pub fn pass(&mut self, now: SimTime) -> News<'a> {
         let (moments, learnt) = self.aftermath.pass(now);
         if self.controllers.is_empty() {
-            return News { moments, reroutes: learnt };
+            return News { moments, reroutes: learnt, reweighs: false };
         }
+        let weighed = self.programmed.weighed();
         moments.iter().for_each(|moment| self.ground.pass(moment));
         // Everybody knew what is so from the start.
         if now > SimTime::ZERO {
@@ -230,7 +244,7 @@ impl<'a> Mediator<'a> {
             self.decide(now, false);
             reroutes |= self.take_effect(now);
         }
-        News { moments, reroutes }
+        News { moments, reroutes, reweighs: self.programmed.weighed() != weighed }
     }
 
     fn report_of(&mut self, link: LinkId, up: bool, time: SimTime) -> LinkReport {
@@ -252,7 +266,7 @@ impl<'a> Mediator<'a> {
             self.controllers[controller].on_event(now, &Event::Probed(&answers));
             told = true;
         }
-        told
+        told | self.feeder.tell(now, &mut self.controllers)
     }
 
     /// Sends the probes among decisions; their answers are on their way to who asked.
@@ -373,17 +387,18 @@ impl<'a> Mediator<'a> {
         (draw >> 11) as f64 / (1_u64 << 53) as f64 <= self.lost_writes
     }
 
-    /// The source port that a queue pair had.
-    fn before(&self, action: &Action) -> Option<u16> {
+    /// The source port or the share that a queue pair had.
+    fn before(&self, action: &Action) -> Option<u32> {
         match action {
-            Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair),
+            Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair).map(u32::from),
+            Action::Weight { queue_pair, .. } => self.programmed.share(*queue_pair),
             _ => None,
         }
     }
 
     fn job_of(&self, action: &Action) -> Option<u32> {
         match *action {
-            Action::Path { queue_pair, .. } => {
+            Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. } => {
                 let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
                 self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
             }

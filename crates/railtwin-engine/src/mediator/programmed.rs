@@ -1,5 +1,6 @@
 //! What hosts and leaves were told: source ports of queue pairs, entries of leaves.
 use railtwin_control::controller::Action;
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{LeafEntries, WriteError};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EntryTable, Prefixes};
@@ -11,6 +12,10 @@ pub struct Programmed {
     ports: Vec<Option<u16>>,
     /// By row: why the queue pair has its path, where somebody said.
     reasons: Vec<Option<&'static str>>,
+    /// By row: the share of its connection's bytes, where somebody said; empty until then.
+    shares: Vec<Option<u32>>,
+    /// How often a share changed.
+    weighed: u64,
     leaves: LeafEntries,
 }
 
@@ -18,7 +23,8 @@ impl Programmed {
     /// Nothing told to `queue_pairs` queue pairs, and leaves without entries that hold `entries` each.
     pub fn new(fabric: &Fabric, queue_pairs: usize, entries: u32) -> Self {
         let leaves = LeafEntries::new(Prefixes::by_leaf_set(fabric), entries as usize);
-        Self { ports: vec![None; queue_pairs], reasons: vec![None; queue_pairs], leaves }
+        let (ports, reasons) = (vec![None; queue_pairs], vec![None; queue_pairs]);
+        Self { ports, reasons, shares: Vec::new(), weighed: 0, leaves }
     }
 
     /// The source port of a queue pair; none where it chooses by itself.
@@ -30,6 +36,34 @@ impl Programmed {
     /// Why a controller chose the path of a queue pair; none where it did not.
     pub fn reason(&self, queue_pair: u32) -> Option<&'static str> {
         self.reasons.get(queue_pair as usize).copied().flatten()
+    }
+
+    /// The share of its connection's bytes that a queue pair was told, in parts of [`WHOLE`]; none where it was not.
+    pub fn share(&self, queue_pair: u32) -> Option<u32> {
+        self.shares.get(queue_pair as usize).copied().flatten()
+    }
+
+    /// Whether anybody told queue pairs shares.
+    pub const fn is_weighed(&self) -> bool {
+        self.weighed > 0
+    }
+
+    /// How often shares changed so far.
+    pub(super) const fn weighed(&self) -> u64 {
+        self.weighed
+    }
+
+    /// Shares of the `count` queue pairs of a connection from row `first` on, whose sum is 1; none where they are even
+    /// because nobody told any of them another, or all were told none.
+    pub fn shares(&self, first: u32, count: u32) -> Option<Vec<f64>> {
+        let rows = first..first + count;
+        if !rows.clone().any(|row| self.share(row).is_some()) {
+            return None;
+        }
+        let even = f64::from(WHOLE) / f64::from(count);
+        let parts: Vec<f64> = rows.map(|row| self.share(row).map_or(even, f64::from)).collect();
+        let sum: f64 = parts.iter().sum();
+        (sum > 0.0).then(|| parts.into_iter().map(|part| part / sum).collect())
     }
 
     /// What leaves hold.
@@ -53,6 +87,12 @@ impl Programmed {
                 self.reasons[row] = Some(reason);
                 let before = std::mem::replace(&mut self.ports[row], *source_port);
                 Ok(before != *source_port)
+            }
+            Action::Weight { queue_pair, share } => {
+                let row = *queue_pair as usize;
+                self.shares.resize(self.shares.len().max(row + 1), None);
+                self.weighed += u64::from(self.shares[row].replace(*share) != Some(*share));
+                Ok(false)
             }
             Action::Entry(change) => {
                 let leaf = fabric.target(change.entry().ingress);

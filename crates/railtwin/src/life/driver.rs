@@ -439,7 +439,7 @@ impl Driver<'_> {
                     at
                 }
                 Action::Restart(_) => self.restart(now),
-                Action::Path { .. } | Action::Entry(_) | Action::Probe { .. } => {
+                Action::Path { .. } | Action::Weight { .. } | Action::Entry(_) | Action::Probe { .. } => {
                     unreachable!("steering acts on hosts alone")
                 }
             };
