@@ -272,9 +272,12 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Probe { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => Err(
-                format!("{} is no action of a controller of one's own: write path, weight or entry", action.name()),
-            ),
+            Action::Probe { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
+                Err(format!(
+                    "{} is no action of a controller of one's own: write path, weight or entry",
+                    action.name()
+                ))
+            }
         }
     }
 }

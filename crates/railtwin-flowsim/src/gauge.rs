@@ -186,8 +186,10 @@ impl Gauge {
             }
         }
         let paths = std::mem::replace(&mut self.paths, QueuePaths::none());
-        let rows = |bundle: usize| paths.bundle_start[bundle] as usize..paths.bundle_start[bundle + 1] as usize;
-        let links = |row: usize| &paths.links[paths.link_start[row] as usize..paths.link_start[row + 1] as usize];
+        let rows =
+            |bundle: usize| paths.bundle_start[bundle] as usize..paths.bundle_start[bundle + 1] as usize;
+        let links =
+            |row: usize| &paths.links[paths.link_start[row] as usize..paths.link_start[row + 1] as usize];
         let dynamic = table.is_dynamic();
         let mut strand_rates = std::mem::take(&mut self.strand_rates);
         let own = |row: usize, rate: f64| {
@@ -252,7 +254,9 @@ impl Gauge {
             if bytes >= 0.5 {
                 let time = SimTime::from_seconds(seconds);
                 feedback.completions.push(Completion { queue_pair, bytes: bytes.round() as u64, time });
-                feedback.queue_pairs.push(QueuePairCounters { queue_pair, marked: (marked / bytes).min(1.0) });
+                feedback
+                    .queue_pairs
+                    .push(QueuePairCounters { queue_pair, marked: (marked / bytes).min(1.0) });
             }
         }
         feedback

@@ -141,7 +141,9 @@ impl<'a> Online<'a> {
         feedback.links.sort_unstable_by_key(|one| one.link);
         feedback.completions.sort_unstable_by_key(|one| one.queue_pair);
         feedback.queue_pairs.sort_unstable_by_key(|one| one.queue_pair);
-        debug_assert!(feedback.links.iter().all(|one| one.link.index() < shared.network.case.fabric.link_count()));
+        debug_assert!(
+            feedback.links.iter().all(|one| one.link.index() < shared.network.case.fabric.link_count())
+        );
         feedback
     }
 

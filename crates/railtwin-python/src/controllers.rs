@@ -9,7 +9,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
-use railtwin_control::controller::{Action, Controller, Decision, Event};
+use railtwin_control::controller::{
+    Action, Completion, Controller, Decision, Event, LinkCounters, QueuePairCounters,
+};
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{Change, LinkReport, Subject};
 use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
 use railtwin_fabric::LinkId;
@@ -196,6 +199,14 @@ impl Mine {
             let queue_pair = action.getattr(intern!(py, "queue_pair"))?.extract()?;
             let source_port = action.getattr(intern!(py, "source_port"))?.extract()?;
             Action::Path { queue_pair, source_port }
+        } else if action.is_instance(&classes.weight)? {
+            let share: f64 = action.getattr(intern!(py, "share"))?.extract()?;
+            if !(0.0..=1.0).contains(&share) {
+                let message = format!("{} has no share of 0 to 1", action.repr()?);
+                return Err(errors::controller(py, &message, "write a part of the connection's bytes"));
+            }
+            let queue_pair = action.getattr(intern!(py, "queue_pair"))?.extract()?;
+            Action::Weight { queue_pair, share: (share * f64::from(WHOLE)).round() as u32 }
         } else if action.is_instance(&classes.entry)? {
             let (ingress, prefix) =
                 (action.getattr("ingress")?.extract()?, action.getattr("prefix")?.extract()?);
@@ -213,7 +224,7 @@ impl Mine {
             })
         } else {
             let message = format!("{} is no action", action.repr()?);
-            return Err(errors::controller(py, &message, "yield Path or Entry of railtwin.control"));
+            return Err(errors::controller(py, &message, "yield Path, Weight or Entry of railtwin.control"));
         };
         let refused = |why: String| errors::controller(py, &why, "");
         self.bounds.check(&decided).map_err(refused)?;
@@ -292,6 +303,23 @@ impl Mine {
                 let why = error.map(|error| PyString::new(py, &error.to_string()));
                 say("Written", (entry, why).into_pyobject(py)?)
             }
+            Event::Completed(completions) => {
+                let class = module.getattr("Completion")?;
+                let made = |one: &Completion| class.call1((one.queue_pair, one.bytes, one.time.seconds()));
+                let all = completions.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                say("Completed", (PyTuple::new(py, all)?,).into_pyobject(py)?)
+            }
+            Event::Counters(counters) => {
+                let class = module.getattr("LinkCounters")?;
+                let made =
+                    |one: &LinkCounters| class.call1((one.link.0, one.bytes, one.utilization, one.marked));
+                let links = counters.links.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                let class = module.getattr("QueuePairCounters")?;
+                let made = |one: &QueuePairCounters| class.call1((one.queue_pair, one.marked));
+                let queue_pairs = counters.queue_pairs.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                let (links, queue_pairs) = (PyTuple::new(py, links)?, PyTuple::new(py, queue_pairs)?);
+                say("Counters", (counters.period.seconds(), links, queue_pairs).into_pyobject(py)?)
+            }
             // Of hosts nobody is told yet who steers queue pairs.
             Event::Probed(_)
             | Event::Found(_)
@@ -305,13 +333,15 @@ impl Mine {
 /// The classes of actions.
 struct Classes<'py> {
     path: Bound<'py, PyAny>,
+    weight: Bound<'py, PyAny>,
     entry: Bound<'py, PyAny>,
 }
 
 impl<'py> Classes<'py> {
     fn of(py: Python<'py>) -> PyResult<Self> {
         let module = py.import(intern!(py, "railtwin.control"))?;
-        Ok(Self { path: module.getattr("Path")?, entry: module.getattr("Entry")? })
+        let class = |name| module.getattr(name);
+        Ok(Self { path: class("Path")?, weight: class("Weight")?, entry: class("Entry")? })
     }
 }
 

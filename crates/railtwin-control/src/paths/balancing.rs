@@ -107,8 +107,7 @@ mod tests {
 
     use super::*;
 
-    const OPTIONS: BalancingOptions =
-        BalancingOptions { smoothing: 1.0, floor: 0.125, least_change: 0.01 };
+    const OPTIONS: BalancingOptions = BalancingOptions { smoothing: 1.0, floor: 0.125, least_change: 0.01 };
 
     fn opened(rows: &[(u32, u32)]) -> Balancing {
         let mut hosts = Balancing::new(OPTIONS);
@@ -149,7 +148,8 @@ mod tests {
     fn shares_follow_completion_times_and_settle() {
         let mut hosts = opened(&[(0, 2), (2, 1), (3, 2)]);
         // Twice as fast, with an eighth of an even share for each: 4,096 + 57,344 parts at 2 : 1.
-        let first = told(&mut hosts, &[(0, 1 << 20, 100), (1, 1 << 20, 200), (2, 1 << 20, 1), (4, 1 << 20, 5)]);
+        let first =
+            told(&mut hosts, &[(0, 1 << 20, 100), (1, 1 << 20, 200), (2, 1 << 20, 1), (4, 1 << 20, 5)]);
         assert_eq!(first, [(0, 4_096 + 38_229), (1, 4_096 + 19_115)]);
         // The same rates again, and a connection of one queue pair: nothing is told.
         assert_eq!(told(&mut hosts, &[(0, 2 << 20, 200), (1, 1 << 20, 200), (2, 1, 1)]), []);

@@ -101,9 +101,8 @@ impl Mediator<'_> {
     pub fn replaying(mut self, actions: &[ActionRow]) -> Self {
         if self.feeder.period.is_some() {
             let late = actions.iter().filter(|one| one.decided > SimTime::ZERO);
-            let rows: VecDeque<_> = late
-                .map(|one| (one.decided, Decision { action: one.action, reason: one.reason }))
-                .collect();
+            let rows: VecDeque<_> =
+                late.map(|one| (one.decided, Decision { action: one.action, reason: one.reason })).collect();
             self.controllers = vec![Box::new(Script { rows })];
             self.of_balancer = 0;
             self.feeder = Feeder::default();

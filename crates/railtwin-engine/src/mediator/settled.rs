@@ -48,7 +48,8 @@ pub(super) fn controllers<'a>(
                 Some(probing) => master.with_probing(probing),
                 None => master,
             });
-            let hosts = routing.weighs().then(|| Box::new(Balancing::new(routing.control.balancing())) as Box<_>);
+            let hosts =
+                routing.weighs().then(|| Box::new(Balancing::new(routing.control.balancing())) as Box<_>);
             std::iter::once(master).chain(hosts).collect()
         }
         Balancer::Te => {
