@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 import railtwin as rt
 import railtwin.control
-from railtwin.control import SOURCE_PORTS, Entry, LinkDown, LinkUp, Opened, QueuePair, Written
+from railtwin.control import (
+    SOURCE_PORTS,
+    Completed,
+    Counters,
+    Entry,
+    LinkDown,
+    LinkUp,
+    Opened,
+    QueuePair,
+    Weight,
+    Written,
+)
 from railtwin.control import Path as Steer
 
 ROOT = Path(__file__).parents[2]
@@ -376,3 +387,63 @@ def test_the_balancer_of_the_gallery_is_typed_and_short():
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+class Halves:
+    """Three quarters of a connection's bytes on its first queue pair, once anything completed; notes what it hears."""
+
+    heard: list["Halves"] = []
+
+    def __init__(self, fabric):
+        self.pairs, self.told, self.bytes, self.periods, self.marked = [], False, 0, [], 0.0
+        self.heard.append(self)
+
+    def on_event(self, now, event):
+        if isinstance(event, Opened):
+            self.pairs += event.queue_pairs
+        if isinstance(event, Completed):
+            self.bytes += sum(one.bytes for one in event.completions)
+            assert all(one.time > 0 for one in event.completions)
+        if isinstance(event, Counters):
+            self.periods.append(event.period)
+            assert all(0 <= one.utilization <= 1 and one.bytes > 0 for one in event.links)
+            self.marked = max([self.marked, *(one.marked for one in event.queue_pairs)])
+
+    def actions(self, now):
+        if self.bytes and not self.told:
+            self.told = True
+            for one in self.pairs:
+                yield Weight(one.row, 0.75 if one.row % 2 == 0 else 0.25, "by hand")
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_what_completes_is_told_and_weights_are_taken(engine):
+    text = ONE.replace("[run]", f'engine = "{engine}"\n[run]').replace("queue_pairs = 4", "queue_pairs = 2")
+    text = text[: text.index("[[fault]]")].replace("[control]", '[control]\nfeedback = "20 us"')
+    Halves.heard.clear()
+    run = rt.run(text, controllers=[Halves])
+    one = max(Halves.heard, key=lambda one: one.bytes)
+    assert one.bytes > 0 and all(abs(period - 20e-6) < 1e-12 for period in one.periods)
+    rows = run.table("actions").to_dict()
+    assert set(rows["action"]) == {"weight"} and set(rows["reason"]) == {"by hand"}
+    assert set(rows["after"]) == {"75.00 % of a whole", "25.00 % of a whole"}
+    assert len(rows["action"]) == len(one.pairs)
+    # More than all cannot be said.
+    with pytest.raises(rt.ControllerError, match="no share of 0 to 1"):
+        rt.run(text, controllers=[functools.partial(Says, Weight(0, 1.5))])
+
+
+class Says:
+    """One action, at the start."""
+
+    name = "says"
+
+    def __init__(self, action, fabric):
+        self.left = [action]
+
+    def on_event(self, now, event):
+        pass
+
+    def actions(self, now):
+        while self.left:
+            yield self.left.pop()

@@ -14,13 +14,13 @@ use railtwin_units::SimTime;
 
 use crate::control::resolved;
 
-/// Jobs of two hosts each, one under each of two leaves, with uplinks of 200 Gbps to `uplinks` spines.
-fn scene(uplinks: u32, routing: &str, control: &str, jobs: u32, more: &str) -> String {
+/// Jobs of two hosts each with a NIC of 400 Gbps, one under each of two leaves, whose uplinks have so many Gbps.
+fn scene((uplinks, gbps): (u32, u32), routing: &str, control: &str, jobs: u32, more: &str) -> String {
     let marks = "ecn = { min = \"100 kB\", max = \"400 kB\", probability = 0.2 }\n";
     let mut text = format!(
         "schema = 1\nname = \"fed\"\nseed = 1\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\n\
          hosts_per_leaf = {jobs}\nuplinks = {uplinks}\nparallel = 1\nrails_per_leaf = 1\n\
-         uplink_capacity = \"200 Gbps\"\nchip = \"51200 Gbps\"\nhost = {{ model = \"plain\" }}\n\
+         uplink_capacity = \"{gbps} Gbps\"\nchip = \"51200 Gbps\"\nhost = {{ model = \"plain\" }}\n\
          [routing]\n{routing}\n[control]\n{control}\n[switch.leaf]\n{marks}[switch.spine]\n{marks}{more}"
     );
     for job in 0..jobs {
@@ -71,7 +71,7 @@ fn shares_settle_at_the_ratio_of_two_paths_and_time_follows() {
     // One of two uplinks at half its rate: with even shares 2 × 100 Gbps, with 2 : 1 they are 200 and 100.
     let slow = "[run]\nsteps = 20\n[[fault]]\nat = \"0 s\"\ncable = \"leaf-0:uplink-0\"\nkind = \"slow\"\n\
                 capacity = 0.5\n";
-    let text = |control: &str| scene(2, "balancer = \"c4p\"\nqueue_pairs = 2", control, 1, slow);
+    let text = |control: &str| scene((2, 200), "balancer = \"c4p\"\nqueue_pairs = 2", control, 1, slow);
     let (even, fed) = (log_of(&text(""), Flow, 1), log_of(&text("feedback = \"50 us\""), Flow, 1));
     assert_eq!(weights(&even).count(), 0);
     let shares = shares(&fed);
@@ -94,7 +94,13 @@ fn both_engines_shift_bytes_the_same_way() {
     // Three uplinks for four queue pairs: one carries two.
     let text = |feedback: &str| {
         let control = format!("report = \"5 us\"\nprogramming = \"7 us\"\n{feedback}");
-        scene(3, "balancer = \"c4p\"\nqueue_pairs = 2", &control, 2, &format!("[run]\nsteps = 6\n{DCQCN}"))
+        scene(
+            (3, 200),
+            "balancer = \"c4p\"\nqueue_pairs = 2",
+            &control,
+            2,
+            &format!("[run]\nsteps = 6\n{DCQCN}"),
+        )
     };
     let (flows, packets) = (
         log_on_both(&text("feedback = \"100 us\""), Flow),
@@ -115,7 +121,8 @@ fn both_engines_shift_bytes_the_same_way() {
         }
         assert!(sums.values().all(|&sum| sum == WHOLE), "{sums:?}");
     }
-    // Late shares, mean over time: near each other where flows settle off the middle.
+    // Late shares, mean over time: near each other where flows settle off the middle. DCQCN leaves less than half of a
+    // shared link to each of two, so packets go further.
     let mean = |told: &Vec<(SimTime, f64)>| {
         let late = told.iter().skip(told.len() / 4).map(|&(_, share)| share);
         late.clone().sum::<f64>() / late.count() as f64
@@ -126,7 +133,7 @@ fn both_engines_shift_bytes_the_same_way() {
         let (flow, packet) = (mean(told), mean(&of_packets[queue_pair]));
         if (flow - 0.5).abs() > 0.1 {
             shifted += 1;
-            assert!((flow - packet).abs() < 0.1, "queue pair {queue_pair}: {flow} against {packet}");
+            assert!((flow - packet).abs() < 0.15, "queue pair {queue_pair}: {flow} against {packet}");
         }
     }
     assert!(shifted >= 4, "{of_flows:?}");
@@ -139,7 +146,7 @@ fn both_engines_shift_bytes_the_same_way() {
 #[test]
 fn marked_queue_pairs_take_other_paths_under_both_engines() {
     let routing = "balancer = \"multipath-ecn\"";
-    let text = |control: &str| scene(6, routing, control, 3, "[run]\nsteps = 8\n");
+    let text = |control: &str| scene((6, 400), routing, control, 3, "[run]\nsteps = 8\n");
     let told = text("feedback = \"100 us\"\nrounds = 2");
     let (flows, packets) = (log_on_both(&told, Flow), log_on_both(&told, Packet));
     let first = |log: &RunLog| -> Vec<(u32, Option<u16>)> {
@@ -168,7 +175,7 @@ fn marked_queue_pairs_take_other_paths_under_both_engines() {
 #[test]
 fn keys_of_feedback_that_nobody_goes_by_are_told() {
     let warned = |balancer: &str, control: &str| {
-        let text = scene(2, &format!("balancer = \"{balancer}\""), control, 1, "");
+        let text = scene((2, 200), &format!("balancer = \"{balancer}\""), control, 1, "");
         resolved(&text, Flow).case.warnings.join("\n")
     };
     let all = "feedback = \"1 ms\"\nsmoothing = 0.25\nrounds = 5";
@@ -224,7 +231,7 @@ impl Controller for Listens {
 
 #[test]
 fn a_controller_of_ones_own_hears_what_completes_and_what_is_counted() {
-    let text = scene(1, "", "feedback = \"50 us\"\nreport = \"3 us\"", 2, "");
+    let text = scene((1, 200), "", "feedback = \"50 us\"\nreport = \"3 us\"", 2, "");
     for name in [Flow, Packet] {
         let sums = Arc::new(Mutex::new(Sums::default()));
         let heard = Arc::clone(&sums);
@@ -234,11 +241,12 @@ fn a_controller_of_ones_own_hears_what_completes_and_what_is_counted() {
         let resolved = resolved(&text, name).with_controllers(own).unwrap();
         let log = engine(name, 2).run(&resolved.case, 0);
         let sums = sums.lock().unwrap();
-        // Two jobs of two ranks send 32 MB each way, 2 (n − 1) / n of the bytes; what came after the last period is not
-        // told.
+        // Two jobs of two ranks send 32 MB each way, 2 (n − 1) / n of the bytes. What completes after the last period is
+        // not told: packets are acknowledged through the queues of the other way, hundreds of microseconds later.
         let all = 4.0 * 32e6;
+        let least = if name == Flow { 0.95 } else { 0.75 };
         assert!(
-            (0.9 * all..=1.0001 * all).contains(&(sums.completed as f64)),
+            (least * all..=1.0001 * all).contains(&(sums.completed as f64)),
             "{name:?}: {}",
             sums.completed
         );
