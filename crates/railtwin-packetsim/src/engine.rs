@@ -66,29 +66,29 @@ impl Controlled for Run<'_> {
         let draw = lowering.draw().draw;
         let mediator = lowering.mediator(&moments);
         online::learn(case, &lowering, &mut network, SimTime::ZERO, &mediator);
-        let (mut log, actions) = match Online::new(mediator, case.fabric.link_count()) {
-            Err(mediator) => {
-                let actions = learn(case, mediator, &lowering, &mut network);
+        // Where nobody is told what happens all that controllers will do is known beforehand.
+        let told = mediator.next_feedback(SimTime::ZERO).is_some();
+        let (mut log, actions) = if told {
+            let mut online = Online::new(mediator, case.fabric.link_count());
+            let mut changes = Changes::new(case, &network, &moments);
+            let first = shared(case, &network, &program, &lowering, &moments);
+            let mut machine = Machine::new(&first, &changes, control, draw);
+            loop {
                 let shared = shared(case, &network, &program, &lowering, &moments);
-                let changes = Changes::new(case, &network, &moments);
-                let mut machine = Machine::new(&shared, &changes, control, draw);
-                machine.run_until(NEVER, &shared, &changes);
-                (log::write(&shared, &moments, machine.finish(&shared)), actions)
+                let Some(at) = online.go_on(&mut machine, &shared, &changes) else {
+                    let log = log::write(&shared, &moments, machine.finish(&shared));
+                    break (log, online.into_actions());
+                };
+                online::learn(case, &lowering, &mut network, at, online.mediator());
+                machine.follow(at.ps(), network.epochs.len() - 1, &mut changes);
             }
-            Ok(mut online) => {
-                let mut changes = Changes::new(case, &network, &moments);
-                let first = shared(case, &network, &program, &lowering, &moments);
-                let mut machine = Machine::new(&first, &changes, control, draw);
-                loop {
-                    let shared = shared(case, &network, &program, &lowering, &moments);
-                    let Some(at) = online.go_on(&mut machine, &shared, &changes) else {
-                        let log = log::write(&shared, &moments, machine.finish(&shared));
-                        break (log, online.into_actions());
-                    };
-                    online::learn(case, &lowering, &mut network, at, online.mediator());
-                    machine.follow(at.ps(), network.epochs.len() - 1, &mut changes);
-                }
-            }
+        } else {
+            let actions = learn(case, mediator, &lowering, &mut network);
+            let shared = shared(case, &network, &program, &lowering, &moments);
+            let changes = Changes::new(case, &network, &moments);
+            let mut machine = Machine::new(&shared, &changes, control, draw);
+            machine.run_until(NEVER, &shared, &changes);
+            (log::write(&shared, &moments, machine.finish(&shared)), actions)
         };
         // What would be decided after the end is decided no more.
         let until = log.counted();

@@ -345,11 +345,9 @@ impl<C: Control> Host<C> {
             self.counts.acknowledgements += 1;
             return self.answer(now, row, reply, shared, agenda, post);
         }
-        if packet.has(MARKED) {
-            self.receivers[row].marked += 1;
-            if shared.notifies {
-                self.notify(now, row, packet, shared, agenda, post);
-            }
+        self.receivers[row].marked += u32::from(packet.has(MARKED));
+        if packet.has(MARKED) && shared.notifies {
+            self.notify(now, row, packet, shared, agenda, post);
         }
         let there = self.drain(now, &packet, shared, agenda, post);
         let receiver = &mut self.receivers[row];

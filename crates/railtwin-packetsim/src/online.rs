@@ -33,12 +33,9 @@ pub struct Online<'a> {
 }
 
 impl<'a> Online<'a> {
-    /// Of a mediator at time zero; none where nobody is told what happens, so that all it will do is known beforehand.
-    pub fn new(mediator: Mediator<'a>, links: usize) -> Result<Self, Mediator<'a>> {
-        match mediator.next_feedback(SimTime::ZERO) {
-            Some(_) => Ok(Self { mediator, read: vec![[0; 3]; links], asked: SimTime::ZERO, idle: 0 }),
-            None => Err(mediator),
-        }
+    /// Of a mediator at time zero, on so many links.
+    pub fn new(mediator: Mediator<'a>, links: usize) -> Self {
+        Self { mediator, read: vec![[0; 3]; links], asked: SimTime::ZERO, idle: 0 }
     }
 
     /// The mediator.

@@ -109,8 +109,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
     }
 
     /// Shows all devices.
-    pub fn each_device(&mut self, mut see: impl FnMut(&mut Device<C>)) {
-        self.parts.iter_mut().flat_map(|part| &mut part.devices).for_each(|device| see(device));
+    pub fn each_device(&mut self, see: impl FnMut(&mut Device<C>)) {
+        self.parts.iter_mut().flat_map(|part| &mut part.devices).for_each(see);
     }
 
     /// When a device has something to do next; [`NEVER`] where none has.
