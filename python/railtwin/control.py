@@ -39,10 +39,14 @@ __all__ = [
     "Action",
     "Answer",
     "Closed",
+    "Completed",
+    "Completion",
     "Controller",
+    "Counters",
     "Entry",
     "Event",
     "Fabric",
+    "LinkCounters",
     "LinkDown",
     "LinkUp",
     "Opened",
@@ -51,6 +55,8 @@ __all__ = [
     "Probe",
     "Probed",
     "QueuePair",
+    "QueuePairCounters",
+    "Weight",
     "Written",
 ]
 
@@ -63,7 +69,7 @@ class QueuePair:
     """A queue pair as it was opened."""
 
     row: int
-    """Its row among all that were ever opened: what `Path` names."""
+    """Its row among all that were ever opened: what `Path` and `Weight` name."""
     number: int
     """Its number at the target, which switches may hash."""
     port: int
@@ -113,6 +119,62 @@ class LinkUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Completion:
+    """What a queue pair completed since the last feedback."""
+
+    queue_pair: int
+    """Its row."""
+    bytes: int
+    """Bytes of messages that completed."""
+    time: float
+    """Seconds that they took: of each from its posting, or from the end of the one before it, to its completion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Messages completed, as hosts tell with `[control] feedback`; queue pairs that completed none are left out."""
+
+    completions: tuple[Completion, ...]
+    """One for each queue pair, by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounters:
+    """What a link carried since the last feedback."""
+
+    link: int
+    """The link."""
+    bytes: int
+    """Bytes on the wire."""
+    utilization: float
+    """Share of what it could have carried, 0 to 1."""
+    marked: float
+    """Share of its packets that its queue marked, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePairCounters:
+    """What the receiving NIC counted of a queue pair since the last feedback."""
+
+    queue_pair: int
+    """Its row."""
+    marked: float
+    """Share of its packets that arrived marked, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What switches and hosts counted, told with `[control] feedback`."""
+
+    period: float
+    """Seconds since the last feedback."""
+    links: tuple[LinkCounters, ...]
+    """Links between NICs and switches that carried something, ascending."""
+    queue_pairs: tuple[QueuePairCounters, ...]
+    """Queue pairs of which packets arrived, by row."""
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """A queue pair sends by another source port.
 
@@ -135,6 +197,22 @@ class Priority:
     """Row of the job."""
     priority: int
     """0 to 7; the highest goes first."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A queue pair carries another share of its connection's bytes, of what is posted from then on.
+
+    What counts is the ratio to the shares of the connection's other queue pairs, which are even until others
+    are said. Under a dynamic split each message finds its own queue pair, and shares change nothing.
+    """
+
+    queue_pair: int
+    """Row of the queue pair."""
+    share: float
+    """Its share, 0 to 1."""
     reason: str = "chosen"
     """Why, in a word, for the table `actions`."""
 
@@ -208,10 +286,10 @@ class Probed:
     """What became of each, in the order in which they were asked for."""
 
 
-Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Written | Probed
+Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Completed | Counters | Written | Probed
 """What a controller is told. More kinds may come: pass over what you do not know."""
 
-Action: TypeAlias = Path | Priority | Entry | Probe
+Action: TypeAlias = Path | Weight | Priority | Entry | Probe
 """What a controller wants done."""
 
 

@@ -14,6 +14,8 @@ import railtwin as rt
 import railtwin.control
 from railtwin.control import (
     SOURCE_PORTS,
+    Completed,
+    Counters,
     Entry,
     LinkDown,
     LinkUp,
@@ -22,6 +24,7 @@ from railtwin.control import (
     Probe,
     Probed,
     QueuePair,
+    Weight,
     Written,
 )
 from railtwin.control import Path as Steer
@@ -454,3 +457,63 @@ def test_probes_are_answered_with_delay_and_load(engine):
     rows = run.table("probes").to_dict()
     assert rows["sent"] == [7]
     assert rows["loaded"] == [int(answer.loaded)]
+
+
+class Halves:
+    """Three quarters of a connection's bytes on its first queue pair, once anything completed; notes what it hears."""
+
+    heard: list["Halves"] = []
+
+    def __init__(self, fabric):
+        self.pairs, self.told, self.bytes, self.periods, self.marked = [], False, 0, [], 0.0
+        self.heard.append(self)
+
+    def on_event(self, now, event):
+        if isinstance(event, Opened):
+            self.pairs += event.queue_pairs
+        if isinstance(event, Completed):
+            self.bytes += sum(one.bytes for one in event.completions)
+            assert all(one.time > 0 for one in event.completions)
+        if isinstance(event, Counters):
+            self.periods.append(event.period)
+            assert all(0 <= one.utilization <= 1 and one.bytes > 0 for one in event.links)
+            self.marked = max([self.marked, *(one.marked for one in event.queue_pairs)])
+
+    def actions(self, now):
+        if self.bytes and not self.told:
+            self.told = True
+            for one in self.pairs:
+                yield Weight(one.row, 0.75 if one.row % 2 == 0 else 0.25, "by hand")
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_what_completes_is_told_and_weights_are_taken(engine):
+    text = ONE.replace("[run]", f'engine = "{engine}"\n[run]').replace("queue_pairs = 4", "queue_pairs = 2")
+    text = text[: text.index("[[fault]]")].replace("[control]", '[control]\nfeedback = "20 us"')
+    Halves.heard.clear()
+    run = rt.run(text, controllers=[Halves])
+    one = max(Halves.heard, key=lambda one: one.bytes)
+    assert one.bytes > 0 and all(abs(period - 20e-6) < 1e-12 for period in one.periods)
+    rows = run.table("actions").to_dict()
+    assert set(rows["action"]) == {"weight"} and set(rows["reason"]) == {"by hand"}
+    assert set(rows["after"]) == {"75.00 % of a whole", "25.00 % of a whole"}
+    assert len(rows["action"]) == len(one.pairs)
+    # More than all cannot be said.
+    with pytest.raises(rt.ControllerError, match="no share of 0 to 1"):
+        rt.run(text, controllers=[functools.partial(Says, Weight(0, 1.5))])
+
+
+class Says:
+    """One action, at the start."""
+
+    name = "says"
+
+    def __init__(self, action, fabric):
+        self.left = [action]
+
+    def on_event(self, now, event):
+        pass
+
+    def actions(self, now):
+        while self.left:
+            yield self.left.pop()

@@ -5,7 +5,7 @@
 //! fabric and over a real one; who carries events to it and its actions to devices is a mediator.
 use std::fmt;
 
-use railtwin_fabric::{DeviceId, HostId};
+use railtwin_fabric::{DeviceId, HostId, LinkId};
 use railtwin_routing::NicPort;
 use railtwin_units::SimTime;
 
@@ -49,6 +49,10 @@ pub enum Event<'a> {
     },
     /// Probes that were asked for together came back or did not, in the order in which they were asked for.
     Probed(&'a [Answer]),
+    /// What queue pairs completed since the last feedback, by row; those that completed nothing are left out.
+    Completed(&'a [Completion]),
+    /// What links and NICs counted since the last feedback.
+    Counters(Counters<'a>),
     /// A detector names a host.
     Found(Finding),
     /// A person names a host, or agrees with a finding that was proposed.
@@ -86,6 +90,52 @@ impl Answer {
     }
 }
 
+/// What a queue pair completed since the last feedback.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// Its row.
+    pub queue_pair: u32,
+    /// Bytes of messages that completed.
+    pub bytes: u64,
+    /// What they took: of each message the time from its posting to its completion, or from the completion of the one
+    /// before it on the queue pair where that came later. So it is the time in which the queue pair had something to do,
+    /// and messages that wait behind others do not make a path look slow.
+    pub time: SimTime,
+}
+
+/// What was counted since the last feedback.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Counters<'a> {
+    /// Time since the last feedback.
+    pub period: SimTime,
+    /// Links between NICs and switches that carried something, ascending.
+    pub links: &'a [LinkCounters],
+    /// Queue pairs of which packets arrived, by row.
+    pub queue_pairs: &'a [QueuePairCounters],
+}
+
+/// What a link carried since the last feedback.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkCounters {
+    /// The link.
+    pub link: LinkId,
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Share of what it could have carried, 0 to 1.
+    pub utilization: f64,
+    /// Share of its packets that were marked by its queue, 0 to 1.
+    pub marked: f64,
+}
+
+/// What the NIC that receives counted of a queue pair since the last feedback.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct QueuePairCounters {
+    /// Its row.
+    pub queue_pair: u32,
+    /// Share of its packets that arrived marked, 0 to 1.
+    pub marked: f64,
+}
+
 /// A host that a detector holds for the cause of a fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Finding {
@@ -117,6 +167,14 @@ pub enum Action {
         job: JobId,
         /// 0 to 7; the highest goes first.
         priority: u8,
+    },
+    /// A queue pair, by its row, carries another share of its connection's bytes.
+    Weight {
+        /// Row of the queue pair.
+        queue_pair: u32,
+        /// Its share, in parts of [`WHOLE`](crate::paths::load_balance::WHOLE): what counts is the ratio to those of the
+        /// other queue pairs of its connection, which have even shares until they are told others.
+        share: u32,
     },
     /// A leaf's entry changes.
     Entry(Change),
@@ -159,6 +217,7 @@ impl Action {
         match self {
             Self::Path { .. } => "path",
             Self::Priority { .. } => "priority",
+            Self::Weight { .. } => "weight",
             Self::Entry(Change::Add(_)) => "entry-add",
             Self::Entry(Change::Replace { .. }) => "entry-replace",
             Self::Entry(Change::Remove(_)) => "entry-remove",

@@ -24,7 +24,8 @@ railtwin_units::choice! {
         DModK = "d-mod-k",
         /// Leaves by entries of a central controller, with E-ECMP behind them (Meta RoCE section 4.3).
         Te = "te",
-        /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry.
+        /// Hosts: queue pairs on source ports by lot, which may share links, and to each what it can carry; with feedback
+        /// in `[control]` queue pairs whose packets keep arriving marked take other ports instead.
         MultipathEcn = "multipath-ecn",
         /// Hosts: source ports that reach link-disjoint paths (HPN appendix B).
         Disjoint = "disjoint",
@@ -73,7 +74,7 @@ pub struct Properties {
     pub hashes_target: bool,
     /// Whether hosts draw source ports by lot.
     pub draws_ports: bool,
-    /// Whether messages are split by what queue pairs can carry, whatever the case says.
+    /// Whether messages are split by what queue pairs can carry, whatever the case says, where no feedback tells hosts.
     pub is_dynamic: bool,
     /// Whether hosts keep the queue pairs of a connection off each other's links.
     pub is_disjoint: bool,
@@ -117,7 +118,7 @@ impl Balancer {
         }
     }
 
-    /// Whether it splits messages by what queue pairs can carry, whatever the case says.
+    /// Whether it splits messages by what queue pairs can carry, whatever the case says, where no feedback tells hosts.
     pub const fn is_dynamic(self) -> bool {
         self.properties().is_dynamic
     }

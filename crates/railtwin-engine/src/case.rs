@@ -117,12 +117,33 @@ impl RoutingCase {
     /// When a slot is free again. A balancer that splits by itself does so packet by packet, below the steps of a
     /// collective library: nobody waits for another there.
     pub fn order_of_slots(&self) -> SlotOrder {
-        if self.balancer.is_dynamic() { SlotOrder::Any } else { self.slot_order }
+        if self.settles_by_itself() { SlotOrder::Any } else { self.slot_order }
+    }
+
+    /// Whether the balancer stands for what it comes to when all has settled: to each queue pair what it can carry. With
+    /// feedback its hosts act in the run.
+    pub fn settles_by_itself(&self) -> bool {
+        self.balancer.is_dynamic() && self.control.feedback.is_none()
+    }
+
+    /// Whether a controller decides paths or shares, on hosts or for all of them.
+    pub fn has_controller(&self) -> bool {
+        self.balancer.has_controller() || self.repaths()
+    }
+
+    /// Whether hosts weigh queue pairs by their completion times: under a dynamic split each message finds its own.
+    pub fn weighs(&self) -> bool {
+        self.balancer == Balancer::C4p && self.control.feedback.is_some() && !self.is_dynamic()
+    }
+
+    /// Whether hosts move queue pairs whose packets are marked.
+    pub fn repaths(&self) -> bool {
+        self.balancer == Balancer::MultipathEcn && self.control.feedback.is_some()
     }
 
     /// Whether each queue pair carries what it can.
     pub fn is_dynamic(&self) -> bool {
-        (self.split == Split::Dynamic || self.balancer.is_dynamic()) && !self.balancer.is_spread()
+        (self.split == Split::Dynamic || self.settles_by_itself()) && !self.balancer.is_spread()
     }
 }
 

@@ -59,6 +59,8 @@ pub struct ChosenPaths {
     parts: Vec<f64>,
     source_port: Vec<u16>,
     landed: Vec<u8>,
+    /// Share of its connection's bytes by queue pair, none where the connection's are even; empty where all are.
+    shares: Vec<Option<f64>>,
 }
 
 /// One queue pair's path.
@@ -86,6 +88,33 @@ impl ChosenPaths {
             source_port: self.source_port[q],
             landed_port: u32::from(self.landed[q]),
         }
+    }
+
+    /// The share of its connection's bytes that queue pair `queue_pair` carries under a static split; none where those of
+    /// its connection carry even ones.
+    #[inline]
+    pub fn share(&self, queue_pair: u32) -> Option<f64> {
+        self.shares.get(queue_pair as usize).copied().flatten()
+    }
+
+    /// What one of the `count` queue pairs of a connection carries of `amount` under a static split.
+    #[inline]
+    pub fn carried(&self, queue_pair: u32, count: u32, amount: f64) -> f64 {
+        self.share(queue_pair).map_or_else(|| amount / f64::from(count), |share| amount * share)
+    }
+
+    /// Takes the shares that queue pairs of `connections` were told.
+    fn weigh(mut self, connections: &[Connection], programmed: &Programmed) -> Self {
+        if programmed.is_weighed() {
+            self.shares = vec![None; self.source_port.len()];
+            for one in connections {
+                let told = programmed.shares(one.first, one.count);
+                for (row, share) in (one.first..).zip(told.into_iter().flatten()) {
+                    self.shares[row as usize] = Some(share);
+                }
+            }
+        }
+        self
     }
 
     fn push(&mut self, source_port: u16, landed: u32) {
@@ -198,7 +227,7 @@ impl<'a> Chooser<'a> {
                     let entries = Selection::Entries(programmed.entries());
                     routing = routing.with_selection(entries, self.whole());
                 }
-                self.routed(&routing, Some(programmed))
+                self.routed(&routing, Some(programmed)).weigh(&self.connections, programmed)
             }
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),

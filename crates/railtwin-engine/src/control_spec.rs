@@ -1,5 +1,5 @@
 //! `[control]`: how long decisions of controllers are on their way, and what leaves can hold.
-use railtwin_control::paths::Probing;
+use railtwin_control::paths::{BalancingOptions, Probing, RepathingOptions};
 use railtwin_control::te::{EngineOptions, ZonePolicy};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
@@ -41,6 +41,23 @@ railtwin_units::section! {
         /// Surveys without a loss after which a faulty link counts as sound again.
         #[key(sparse)]
         pub clean_surveys: u32 [whole(1..=1000)] = 3,
+        /// How often hosts and switches tell controllers what completed and what they counted since; default never.
+        pub feedback: Option<SimTime> [Kind::Span] = None,
+        /// Under c4p with feedback: weight of the newest completion time in what a queue pair's rate is held for.
+        #[key(sparse)]
+        pub smoothing: f64 [Kind::Share(0.0, 1.0)] = 0.5,
+        /// Under c4p with feedback: least share of a queue pair, of an even one.
+        #[key(sparse)]
+        pub floor: f64 [Kind::Share(0.0, 1.0)] = 0.05,
+        /// Under c4p with feedback: shares of a connection are told when one differs by this share of an even one.
+        #[key(sparse)]
+        pub least_change: f64 [Kind::Share(0.0, 1.0)] = 0.01,
+        /// Under multipath-ecn with feedback: share of marked packets from which a round is a congested one.
+        #[key(sparse)]
+        pub marked: f64 [Kind::Share(0.0, 1.0)] = 0.5,
+        /// Under multipath-ecn with feedback: congested rounds in a row after which a queue pair takes another path.
+        #[key(sparse)]
+        pub rounds: u32 [whole(1..=1_000_000)] = 3,
         /// Most entries that a leaf holds for te; the largest flows get them.
         pub entries: u32 [whole(0..=1_048_576)] = 16_384,
         /// Which flows te places, the rest being hashed.
@@ -86,6 +103,17 @@ impl ControlSpec {
     pub fn probing(&self, draw: u64) -> Option<Probing> {
         let &Self { probes, probe_packets: packets, probe_paths: paths, clean_surveys: clean, .. } = self;
         probes.map(|period| Probing { period, packets, paths, clean, seed: draw })
+    }
+
+    /// How hosts weigh queue pairs by completion times.
+    pub fn balancing(&self) -> BalancingOptions {
+        let &Self { smoothing, floor, least_change, .. } = self;
+        BalancingOptions { smoothing, floor, least_change }
+    }
+
+    /// How hosts move marked queue pairs.
+    pub fn repathing(&self, draw: u64) -> RepathingOptions {
+        RepathingOptions { marked: self.marked, rounds: self.rounds, draw }
     }
 
     /// How traffic engineering places flows.

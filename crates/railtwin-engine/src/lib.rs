@@ -45,7 +45,7 @@ pub use fault::{
     Ways,
 };
 pub use graph::{JobGraph, PRIORITY_MAX, WorkGraph};
-pub use mediator::{ActionRow, Life, Mediator, Probe, Programmed, Survey};
+pub use mediator::{ActionRow, Feedback, Life, Mediator, Probe, Programmed, Survey};
 pub use no_way::{NoWay, Relay};
 pub use own::Own;
 pub use packet::PacketCase;

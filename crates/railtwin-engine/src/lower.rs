@@ -366,12 +366,10 @@ impl<'a> Lowering<'a> {
                     Edge::Network { amount, .. } => {
                         let connection = &self.connections[connection as usize];
                         if flows {
-                            let share = amount / f64::from(connection.count) * bundle.volume;
-                            paths.extend(flow_paths(connection, chosen).map(|path| FlowPath {
-                                pattern: pattern as u32,
-                                bundle: row,
-                                share,
-                                ..path
+                            paths.extend(flow_paths(connection, chosen).map(|path| {
+                                let of = connection.first + path.queue_pair;
+                                let share = chosen.carried(of, connection.count, amount) * bundle.volume;
+                                FlowPath { pattern: pattern as u32, bundle: row, share, ..path }
                             }));
                         }
                         sink.network(fabric, connection, chosen, amount)
@@ -385,8 +383,9 @@ impl<'a> Lowering<'a> {
                 }
                 // A dynamic split knows whole paths only, without what returns over them.
                 if !dynamic && matches!(edge, Edge::Network { .. }) {
-                    let count = self.connections[connection as usize].count;
-                    sink.acknowledge(self.case.routing.acknowledged(count));
+                    let connection = &self.connections[connection as usize];
+                    sink.weigh(connection, chosen);
+                    sink.acknowledge(self.case.routing.acknowledged(connection.count));
                 }
             }
             if !routed {

@@ -39,6 +39,7 @@ use std::sync::{Arc, OnceLock};
 
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
 use railtwin_control::paths::JobId;
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{Applied, Collector, LinkReport};
 use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId, PortRole};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
@@ -133,7 +134,7 @@ pub struct Site {
 /// A queue pair as it was opened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QueuePair {
-    /// Its row among all that were ever opened: what [`Action::Path`] names.
+    /// Its row among all that were ever opened: what [`Action::Path`] and [`Action::Weight`] name.
     pub row: u32,
     /// Its number at the target, which switches may hash.
     pub number: u32,
@@ -240,7 +241,9 @@ impl Bounds {
     /// What it asks for that is not there, and what is.
     pub fn check(&self, action: &Action) -> Result<(), String> {
         match *action {
-            Action::Path { queue_pair, .. } if queue_pair as usize >= self.queue_pairs => {
+            Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. }
+                if queue_pair as usize >= self.queue_pairs =>
+            {
                 Err(format!("there is no queue pair {queue_pair}: {} are open, from row 0", self.queue_pairs))
             }
             Action::Path { source_port: Some(port), .. } if !(FIRST_PORT..=LAST_PORT).contains(&port) => Err(
@@ -254,6 +257,10 @@ impl Bounds {
                 Err(format!("there is no priority {priority}: write one of 0 to {PRIORITY_MAX}"))
             }
             Action::Priority { .. } => Ok(()),
+            Action::Weight { share, .. } if share > WHOLE => {
+                Err(format!("a share of {share} is more than the whole: write 0 to {WHOLE}"))
+            }
+            Action::Weight { .. } => Ok(()),
             Action::Entry(change) => {
                 let entry = change.entry();
                 let fabric = &*self.fabric;
@@ -309,7 +316,7 @@ impl Bounds {
             }
             Action::Read { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
                 Err(format!(
-                    "{} is no action of a controller of one's own: write path, priority, entry or probe",
+                    "{} is no action of a controller of one's own: write path, weight, priority, entry or probe",
                     action.name()
                 ))
             }

@@ -69,6 +69,15 @@ impl PathSink {
         true
     }
 
+    /// The queue pairs of the edge being written carry other shares than even ones, where they were told so.
+    pub(crate) fn weigh(&mut self, connection: &Connection, chosen: &ChosenPaths) {
+        for (row, strand) in (connection.first..).zip(&mut self.strands[self.from..self.used]) {
+            let Some(share) = chosen.share(row) else { continue };
+            strand.parts.resize(strand.links.len(), 1.0);
+            strand.parts.iter_mut().for_each(|part| *part *= share * f64::from(strand.of));
+        }
+    }
+
     /// Acknowledgements return over the links of the edge being written: `back` bytes for each byte.
     pub(crate) fn acknowledge(&mut self, back: f64) {
         if back > 0.0 {

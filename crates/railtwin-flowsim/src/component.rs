@@ -136,6 +136,11 @@ impl RateBook {
         }
     }
 
+    /// By link id, bytes per second.
+    pub fn capacities(&self) -> &[f64] {
+        &self.capacities
+    }
+
     /// Sets the capacity of a link and forgets all rates.
     pub fn set_capacity(&mut self, link: LinkId, bytes_per_s: f64) {
         self.capacities[link.index()] = bytes_per_s;

@@ -118,7 +118,8 @@ fn write(
             let connection = &lowering.connections()[connection as usize];
             for queue_pair in 0..connection.count {
                 let path = chosen.path(connection.first + queue_pair);
-                let share = bundle.volume * amount / f64::from(connection.count);
+                let row = connection.first + queue_pair;
+                let share = chosen.carried(row, connection.count, bundle.volume * amount);
                 out.edge.push(edge);
                 out.source.push((source_host, source_nic));
                 out.target.push((target_host, target_nic));

@@ -12,6 +12,7 @@ use railtwin_units::SimTime;
 
 use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
+use crate::gauge::{Gauge, QueuePaths};
 use crate::meter::Meter;
 use crate::order::WorkOrder;
 use crate::probing::{Ground, Probing};
@@ -38,6 +39,11 @@ impl Shortcuts {
         Self { alone: false, remember: false, touched: false, alike: false, parallel: false };
     /// All of them.
     pub const ALL: Self = Self { alone: true, remember: true, touched: true, alike: true, parallel: true };
+
+    /// These without those that skip what controllers are told: with feedback all is solved whole, span by span.
+    pub const fn measured(self) -> Self {
+        Self { alone: false, touched: false, ..self }
+    }
 }
 
 impl Default for Shortcuts {
@@ -72,16 +78,26 @@ impl Engine for FlowEngine {
             case: Some(case),
         };
         lowering.delay_links(SimTime::ZERO);
+        let told = outside.mediator.next_feedback(SimTime::ZERO).is_some();
         let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
+        let paths = |mediator: &Mediator<'_>, lowering: &Lowering<'_>, table: &BundleTable| {
+            let chosen = || lowering.paths_by(&mediator.known().routed, mediator.programmed());
+            told.then(|| QueuePaths::of(case, lowering, &chosen(), table))
+        };
+        let first = paths(&outside.mediator, &lowering, &table);
+        let gauge = first.map(|paths| Gauge::new(case, lowering.queue_pair_numbers().len(), paths));
         let links = 0..case.fabric.link_count() as u32;
         let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
         let network = Network { fabric: &case.fabric, healthy };
-        let (mut log, probed) = self.work_off(&network, table, &case.work, outside, |mediator, delayed| {
-            if let Some(now) = delayed {
-                lowering.delay_links(now);
-            }
-            table_of(mediator.known(), mediator.programmed(), &lowering)
-        });
+        let (mut log, probed) =
+            self.work_off(&network, (table, gauge), &case.work, outside, |mediator, delayed| {
+                if let Some(now) = delayed {
+                    lowering.delay_links(now);
+                }
+                let table = table_of(mediator.known(), mediator.programmed(), &lowering);
+                let paths = paths(mediator, &lowering, &table);
+                (table, paths)
+            });
         for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
             *bytes = case.on_the_wire(link, *bytes);
         }
@@ -146,24 +162,27 @@ impl FlowEngine {
         };
         let capacity = |link: u32| fabric.capacity(LinkId(link)).bytes_per_s();
         let network = Network { fabric, healthy: (0..fabric.link_count() as u32).map(capacity).collect() };
-        self.work_off(&network, table, work, quiet, |_, _| unreachable!("without faults no path changes")).0
+        let never = |_: &Mediator<'_>, _: Option<SimTime>| unreachable!("without faults no path changes");
+        self.work_off(&network, (table, None), work, quiet, never).0
     }
 
     /// The loop. `routes` is asked where paths change, with what is known and told and the time itself where delays of links
-    /// changed; it returns the table of paths. `table` is that of time zero. Gives
-    /// the bytes on the wire that probes put on links, too, which the log does not have yet.
+    /// changed; it returns the table of paths, and its queue pairs where they are measured. `table` is that of time zero.
+    /// Gives the bytes on the wire that probes put on links, too, which the log does not have yet.
     fn work_off(
         &self,
         Network { fabric, healthy }: &Network<'_>,
-        table: BundleTable,
+        (table, gauge): (BundleTable, Option<Gauge>),
         work: &WorkGraph,
         mut outside: Outside<'_>,
-        mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> BundleTable,
+        mut routes: impl FnMut(&Mediator<'_>, Option<SimTime>) -> (BundleTable, Option<QueuePaths>),
     ) -> (RunLog, BTreeMap<LinkId, f64>) {
         let meter = outside.throughput.map(|width| Meter::new(fabric, &table, work, width));
         let mut order = WorkOrder::new(work, &outside.rank_faults, outside.draw);
         let priorities = outside.mediator.programmed().priorities_of_patterns(work);
-        let mut flight = Flight::new(healthy.clone(), table, &priorities, self.shortcuts, meter);
+        let shortcuts = if gauge.is_some() { self.shortcuts.measured() } else { self.shortcuts };
+        let mut flight = Flight::new(healthy.clone(), table, &priorities, shortcuts, meter);
+        flight.measure(gauge);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
         let mut probing = Probing::default();
@@ -193,7 +212,14 @@ impl FlowEngine {
                 log.time_up = next.is_some() || waiting.next_time().is_some();
                 break;
             }
-            now = soonest;
+            let measured_from = if flight.has_news() { SimTime::ZERO } else { soonest };
+            let feedback = outside.mediator.next_feedback(measured_from).filter(|&at| at <= soonest);
+            now = feedback.unwrap_or(soonest);
+            if feedback.is_some()
+                && let Some(told) = flight.feedback(now)
+            {
+                outside.mediator.feed(now, told);
+            }
             let news = outside.mediator.pass(now);
             for moment in news.moments {
                 strike(moment, fabric, &mut flight, &mut waiting, &mut log);
@@ -207,8 +233,9 @@ impl FlowEngine {
             if news.reprioritizes {
                 flight.set_priorities(now, &outside.mediator.programmed().priorities_of_patterns(work));
             }
-            if news.reroutes || delayed.is_some() {
-                flight.reroute(now, routes(&outside.mediator, delayed));
+            if news.reroutes || news.reweighs || delayed.is_some() {
+                let (table, paths) = routes(&outside.mediator, delayed);
+                flight.reroute(now, table, paths);
                 waiting.paths_changed();
             }
             let ground = Ground { case: outside.case, healthy, ailing: &outside.ailing };

@@ -3,13 +3,14 @@ mod holds;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use railtwin_engine::{BundleTable, RunLog, WorkGraph};
+use railtwin_engine::{BundleTable, Feedback, RunLog, WorkGraph};
 use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
 use crate::conflict::Conflicts;
 use crate::engine::Shortcuts;
+use crate::gauge::{Gauge, QueuePaths};
 use crate::ledger::Ledger;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
@@ -95,6 +96,27 @@ impl Flight {
             held: BTreeSet::new(),
             table,
         }
+    }
+
+    /// Measures from now on what is told to controllers. Only what is solved whole, span by span, can be measured:
+    /// [`Shortcuts::measured`].
+    pub fn measure(&mut self, gauge: Option<Gauge>) {
+        self.ledger.gauge = gauge;
+    }
+
+    /// Whether anything moved that was not told yet.
+    pub fn has_news(&self) -> bool {
+        self.in_flight > 0 || self.ledger.gauge.as_ref().is_some_and(|gauge| gauge.news)
+    }
+
+    /// What was measured up to `now`; none where nothing is.
+    pub fn feedback(&mut self, now: SimTime) -> Option<Feedback> {
+        if self.ledger.gauge.is_some()
+            && let Course::Whole(whole) = &mut self.course
+        {
+            whole.bring_all_up_to(now, &self.table, &mut self.ledger);
+        }
+        self.ledger.gauge.as_mut().map(|gauge| gauge.feedback(now))
     }
 
     /// Whether nothing is in flight.
@@ -220,7 +242,7 @@ impl Flight {
         }
         match &mut self.course {
             // What can bind and what is alike depends on all capacities: it is found anew, as on new paths.
-            Course::Steps(_) => self.reroute(now, self.table.clone()),
+            Course::Steps(_) => self.reroute(now, self.table.clone(), None),
             Course::Whole(whole) => {
                 whole.bring_all_up_to(now, &self.table, &mut self.ledger);
                 for &(link, capacity) in capacities {
@@ -297,7 +319,7 @@ impl Flight {
     }
 
     /// Takes new paths: bytes left stay, components form anew.
-    pub fn reroute(&mut self, now: SimTime, mut table: BundleTable) {
+    pub fn reroute(&mut self, now: SimTime, mut table: BundleTable, paths: Option<QueuePaths>) {
         assert_eq!(table.bundles(), self.table.bundles(), "routes change, bundles do not");
         // What has no path any more may have sent its last byte over the old one: that byte's latency stays.
         for bundle in std::mem::take(&mut table.stranded) {
@@ -312,6 +334,9 @@ impl Flight {
         self.ledger.settle(&self.table);
         if let Some(meter) = &mut self.ledger.meter {
             meter.take_paths(&table);
+        }
+        if let (Some(gauge), Some(paths)) = (&mut self.ledger.gauge, paths) {
+            gauge.take_paths(paths);
         }
         self.table = table;
         let flying = self.flying();

@@ -6,6 +6,7 @@ use railtwin_engine::bundles::StrandTable;
 use railtwin_workload::PatternId;
 
 use crate::component::Profile;
+use crate::gauge::Gauge;
 use crate::meter::Meter;
 
 /// Bytes of operations that ended, by pattern, and bytes already put on links.
@@ -21,6 +22,8 @@ pub struct Ledger {
     patterns: Vec<f64>,
     /// What was delivered when, where that was asked for; only patterns that are solved whole tell it.
     pub meter: Option<Meter>,
+    /// What is told to controllers, where any is told; only patterns that are solved whole tell it.
+    pub gauge: Option<Gauge>,
 }
 
 impl Ledger {
@@ -33,6 +36,7 @@ impl Ledger {
             links: vec![0.0; links],
             patterns: vec![0.0; patterns],
             meter: None,
+            gauge: None,
         }
     }
 

@@ -34,6 +34,7 @@ pub mod engine;
 pub mod filling;
 pub mod flight;
 pub mod footprint;
+mod gauge;
 pub mod ledger;
 pub mod max_min;
 pub mod meter;

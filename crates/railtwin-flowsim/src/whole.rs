@@ -195,6 +195,9 @@ impl Whole {
                 meter.moved(table, pattern, &rates.bundles[span], since.seconds(), now.seconds());
             }
         }
+        if let Some(gauge) = &mut ledger.gauge {
+            gauge.moved(table, self.book.capacities(), &component.patterns, rates, seconds);
+        }
         let bundles = component.patterns.iter().flat_map(|&pattern| table.bundles_of(pattern));
         for (bundle, rate) in bundles.zip(&rates.bundles) {
             self.bytes_left[bundle] -= rate * seconds;

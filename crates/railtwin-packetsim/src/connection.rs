@@ -7,6 +7,7 @@ use crate::congestion::Control;
 use crate::host::{Host, Shared};
 use crate::post::Post;
 use crate::slots::SendSlots;
+use crate::weights::Weights;
 
 /// A message that waits for clearance.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub struct Connection {
     pub turn: u32,
     /// Under a dynamic split, what binds messages to queue pairs as late as it can.
     pub slots: Option<Box<SendSlots>>,
+    /// Shares of its queue pairs under a static split, where somebody told other ones than even ones.
+    pub weights: Option<Box<Weights>>,
     /// Buffers that the receiver has cleared.
     pub cleared: u32,
     /// Messages without a buffer.
@@ -98,13 +101,30 @@ impl<C: Control> Host<C> {
         if shared.splits() {
             for part in 0..u64::from(count) {
                 let all = u64::from(count);
-                let bytes = message.bytes * (part + 1) / all - message.bytes * part / all;
+                let end = |part: u64| match (&self.from[row].weights, part.checked_sub(1)) {
+                    (Some(weights), Some(last)) => weights.end(last as u32, message.bytes),
+                    _ => message.bytes * part / all,
+                };
+                let bytes = end(part + 1) - end(part);
                 self.post_to(now, first + part as u32, Waiting { bytes, ..message }, 0, shared, agenda, post);
             }
             return;
         }
+        if let Some(weights) = &mut self.from[row].weights {
+            let one = weights.next(message.bytes);
+            self.post_to(now, first + one, message, 0, shared, agenda, post);
+            return;
+        }
         self.from[row].turn = (turn + 1) % count;
         self.post_to(now, first + turn, message, 0, shared, agenda, post);
+    }
+
+    /// The queue pairs of a connection carry these shares from now on, or even ones: of what is posted then.
+    pub(crate) fn weigh(&mut self, row: usize, shares: Option<&[f64]>) {
+        let weights = &mut self.from[row].weights;
+        if weights.as_ref().map(|weights| weights.shares()) != shares {
+            *weights = shares.map(|shares| Box::new(Weights::new(shares)));
+        }
     }
 
     /// Binds messages to queue pairs while slots are free, each to the one with the least outstanding bytes; of several
@@ -151,6 +171,9 @@ impl<C: Control> Host<C> {
         post: &mut Post<'_>,
     ) {
         let sender = &mut self.senders[row as usize];
+        if sender.outstanding == 0 {
+            sender.busy.begin(now);
+        }
         // The first packet has to come over PCIe; what follows is fetched meanwhile.
         if sender.outstanding == 0
             && let Some(start) = sender.start

@@ -11,6 +11,7 @@ use railtwin_units::SimTime;
 use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
+use crate::counters::weigh;
 use crate::host::Shared;
 use crate::levels::Levels;
 use crate::live::Live;
@@ -87,10 +88,11 @@ impl Run<'_> {
         let mut shared = Shared { broken: broken(&moments), ..shared(case, network, &program, &lowering) };
         shared.levels = levels;
         learn(SimTime::ZERO, &mediator, &lowering, &mut shared);
-        // What is decided after a job is gone may depend on when that is, and what is decided after a survey on what it
-        // found; else nothing depends on packets.
+        // What is decided after a job is gone may depend on when that is, what is decided after a survey on what it found,
+        // and what is decided after feedback on counters; else nothing depends on packets.
         let mut asked = Vec::new();
-        let mut is_live = mediator.has_controllers() && case.work.jobs.len() > 1;
+        let is_fed = mediator.next_feedback(SimTime::ZERO).is_some();
+        let mut is_live = is_fed || mediator.has_controllers() && case.work.jobs.len() > 1;
         if !is_live {
             asked = plan_ahead(&mut mediator, &lowering, &mut shared);
             is_live = !asked.is_empty();
@@ -98,6 +100,7 @@ impl Run<'_> {
         shared.network.levels = shared.levels.count();
         let mut changes = Changes::new(case, &shared.network, &moments);
         let mut machine = Machine::new(&shared, &changes, control, lowering.draw().draw);
+        weigh(mediator.programmed(), &mut machine, &shared);
         let mut surveys = Surveys::default();
         if is_live {
             let live = Live::new(&mut machine, (&mut shared, &mut changes), &mut mediator);

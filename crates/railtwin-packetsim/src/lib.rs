@@ -18,6 +18,7 @@ mod clearing;
 mod closing;
 mod congestion;
 mod connection;
+mod counters;
 mod credit;
 mod departures;
 mod device;
@@ -43,6 +44,7 @@ mod sender;
 mod slots;
 mod surveys;
 mod switch;
+mod weights;
 mod window;
 mod worker;
 

@@ -1,5 +1,5 @@
-//! Runs whose controllers hear of packets: devices go on until a job is gone, a survey is over or the mediator has
-//! something to do, in turn.
+//! Runs whose controllers hear of packets: devices go on until a job is gone, a survey is over, counters are to be read
+//! or the mediator has something to do, in turn.
 //!
 //! What hosts say is known when the window is over in which they said it, and everywhere a lookahead later, as every word
 //! between hosts is. Controllers are told of a job that is gone with the time of its end; what they decide of it without
@@ -11,6 +11,7 @@ use railtwin_units::SimTime;
 use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::Control;
+use crate::counters::{Counters, weigh};
 use crate::engine::{PASSES, learn};
 use crate::host::Shared;
 use crate::run::{Machine, Stops};
@@ -27,6 +28,7 @@ pub struct Live<'l, 'a, 'm, C: Control> {
     pub changes: &'l mut Changes,
     /// Who decides.
     pub mediator: &'l mut Mediator<'m>,
+    counters: Counters,
     /// When the mediator was last asked.
     now: SimTime,
     /// Up to when devices may have gone on while the mediator stands at an earlier time.
@@ -41,7 +43,8 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
         mediator: &'l mut Mediator<'m>,
     ) -> Self {
         machine.tell_of_departures();
-        Self { machine, shared, changes, mediator, now: SimTime::ZERO, ahead: 0 }
+        let counters = Counters::new(shared.network.case.fabric.link_count());
+        Self { machine, shared, changes, mediator, counters, now: SimTime::ZERO, ahead: 0 }
     }
 
     /// Plays the run to its end, or until there is a priority without queues; `asked` are the first surveys. Gives all
@@ -72,6 +75,9 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
             self.now = at;
             idle = if self.machine.soonest() == NEVER { idle + 1 } else { 0 };
             let news = self.mediator.pass(at);
+            if news.reweighs {
+                weigh(self.mediator.programmed(), self.machine, self.shared);
+            }
             if news.reroutes || news.reprioritizes {
                 learn(at.max(SimTime::from_ps(self.ahead)), self.mediator, lowering, self.shared);
                 if self.shared.is_outgrown() {
@@ -89,7 +95,8 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
         loop {
             // Who was not asked while nothing moved is asked once something does.
             let next = self.mediator.next_time_while(self.machine.is_working()).map(|at| at.max(self.now));
-            let until = next.map_or(NEVER, SimTime::ps);
+            let measured = self.next_measured();
+            let until = next.into_iter().chain(measured).min().map_or(NEVER, SimTime::ps);
             let stop = until.min(surveys.next_heard());
             let stops = self.run(stop);
             if !stops.is_empty() {
@@ -101,10 +108,26 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
             if self.machine.ended().is_some_and(|ended| stop >= ended) {
                 return None;
             }
-            if !surveys.hear(until, self) {
-                return next;
+            if surveys.hear(until, self) {
+                continue;
+            }
+            match measured.filter(|at| at.ps() == until) {
+                Some(at) => {
+                    let feedback = self.counters.measure(at, self.machine, self.shared);
+                    self.mediator.feed(at, feedback);
+                }
+                None => return next,
             }
         }
+    }
+
+    /// When counters are read next; none where that tells nobody anything.
+    fn next_measured(&self) -> Option<SimTime> {
+        let soonest = self.machine.soonest();
+        // Up to the time at which a device has something to do counters stand still.
+        let from =
+            if soonest > self.counters.asked().ps() { SimTime::from_ps(soonest) } else { SimTime::ZERO };
+        self.mediator.next_feedback(from).filter(|_| soonest < NEVER)
     }
 
     /// Jobs are gone, and since when.

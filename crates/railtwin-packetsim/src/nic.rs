@@ -409,6 +409,7 @@ impl<C: Control> Host<C> {
             self.counts.acknowledgements += 1;
             return self.answer(now, row, reply, shared, agenda, post);
         }
+        self.receivers[row].marked += u32::from(packet.has(MARKED));
         if packet.has(MARKED) && shared.notifies {
             self.notify(now, row, packet, shared, agenda, post);
         }
@@ -502,7 +503,11 @@ impl<C: Control> Host<C> {
             sooner |= !negative && selective.hear(now, sender.acked, &packet);
         }
         let done = &mut self.worker.done;
+        let outstanding = sender.outstanding;
         let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
+        if sender.outstanding < outstanding {
+            sender.busy.done(now, outstanding - sender.outstanding);
+        }
         let mut lost = 0;
         if let Some(selective) = &mut sender.selective {
             if fresh > 0 {

@@ -124,6 +124,8 @@ pub struct PortCounts {
     pub dropped: u32,
     /// Packets lost on the line.
     pub lost: u32,
+    /// Packets that its queue marked.
+    pub marked: u32,
     /// Congestion notifications for queue pairs that send here.
     pub notified: u32,
     /// When a pause first lasted longer than the watchdog allows.

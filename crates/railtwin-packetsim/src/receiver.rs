@@ -26,6 +26,9 @@ pub struct Receiver {
     pub queue_pair: u32,
     /// Number of the next packet in order.
     pub expected: u32,
+    /// Marked packets since somebody last asked, and what was expected then.
+    pub marked: u32,
+    asked: u32,
     /// Packets since the last acknowledgement.
     pub unanswered: u32,
     /// Told the sender about the gap.
@@ -46,6 +49,8 @@ impl Receiver {
         Self {
             queue_pair,
             expected: 0,
+            marked: 0,
+            asked: 0,
             unanswered: 0,
             told: false,
             notified: u64::MAX,
@@ -53,6 +58,14 @@ impl Receiver {
             selective,
             early: VecDeque::new(),
         }
+    }
+
+    /// Packets taken in order since this was last asked, and how many came marked.
+    pub fn take_counts(&mut self) -> (u32, u32) {
+        let packets = self.expected.wrapping_sub(std::mem::replace(&mut self.asked, self.expected));
+        // Marks of packets after a gap count with those that close it.
+        let marked = if packets > 0 { std::mem::take(&mut self.marked) } else { 0 };
+        (packets, marked)
     }
 
     /// Packets from the first one that is missing to the last one that is here.

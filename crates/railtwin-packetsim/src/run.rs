@@ -99,7 +99,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         (part, (device - parts[part]) as usize)
     }
 
-    fn host(&mut self, shared: &Shared<'_>, host: u32) -> &mut Host<C> {
+    /// A host by its number in the fabric.
+    pub fn host(&mut self, shared: &Shared<'_>, host: u32) -> &mut Host<C> {
         let (part, row) = self.find(shared, shared.network.host_at[host as usize]);
         match &mut self.parts[part].devices[row].kind {
             DeviceState::Host(host) => host,
@@ -127,6 +128,11 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                 queue_pair += 1;
             }
         }
+    }
+
+    /// Shows all devices.
+    pub fn each_device(&mut self, see: impl FnMut(&mut Device<C>)) {
+        self.parts.iter_mut().flat_map(|part| &mut part.devices).for_each(see);
     }
 
     /// Runs until nothing is left to do before `until`, or a survey is over, or jobs are gone where somebody is to be told

@@ -26,6 +26,37 @@ pub struct Message {
     pub slot: u32,
 }
 
+/// What a queue pair completed since it was last asked, and how long it had something to do meanwhile.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Busy {
+    /// Since when the oldest message not acknowledged is the one at work: since it was posted, or the one before it was
+    /// done.
+    since: u64,
+    bytes: u64,
+    time: u64,
+}
+
+impl Busy {
+    /// A message is posted while none is outstanding.
+    pub const fn begin(&mut self, now: u64) {
+        self.since = now;
+    }
+
+    /// Messages of so many bytes are done.
+    pub const fn done(&mut self, now: u64, bytes: u64) {
+        self.bytes += bytes;
+        self.time += now - self.since;
+        self.since = now;
+    }
+
+    /// Bytes done and time, ps.
+    pub const fn take(&mut self) -> (u64, u64) {
+        let told = (self.bytes, self.time);
+        (self.bytes, self.time) = (0, 0);
+        told
+    }
+}
+
 /// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender<S> {
@@ -61,6 +92,8 @@ pub struct Sender<S> {
     pub selective: Option<Selective>,
     /// Bytes posted and not acknowledged.
     pub outstanding: u64,
+    /// What was completed, for who is told.
+    pub busy: Busy,
     /// Most bytes in flight, of its own and of the window that it shares; `u64::MAX` without a bound.
     pub most: u64,
     /// Row of its connection, where queue pairs of one share a window; [`ALONE`] otherwise.
@@ -94,6 +127,7 @@ impl<S> Sender<S> {
             state,
             selective,
             outstanding: 0,
+            busy: Busy::default(),
             most: u64::MAX,
             shares: ALONE,
             waits_for_room: false,

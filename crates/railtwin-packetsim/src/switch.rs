@@ -273,7 +273,7 @@ impl Switch {
                 packet.bytes = self.control;
                 packet.flags |= HIGH;
             } else {
-                self.marker.mark(MarkAt::Enqueue, queued, &mut packet);
+                port.counts.marked += u32::from(self.marker.mark(MarkAt::Enqueue, queued, &mut packet));
             }
         }
         let bytes = u64::from(packet.bytes);
@@ -366,7 +366,8 @@ impl Switch {
             queues[0].observe(now, port, waits - bytes, &mut packet, self.round_trip);
         }
         if !packet.has(HIGH) {
-            self.marker.mark(MarkAt::Dequeue, queues[level].bytes, &mut packet);
+            port.counts.marked +=
+                u32::from(self.marker.mark(MarkAt::Dequeue, queues[level].bytes, &mut packet));
         }
         port.send(now, packet, post);
         let sends = |(level, queue): (usize, &Queue)| !queue.data.is_empty() && !port.is_paused(level);

@@ -9,8 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
-use railtwin_control::controller::{Action, Answer, Controller, Decision, Event};
+use railtwin_control::controller::{
+    Action, Answer, Completion, Controller, Decision, Event, LinkCounters, QueuePairCounters,
+};
 use railtwin_control::paths::JobId;
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{Change, LinkReport, Subject};
 use railtwin_engine::PRIORITY_MAX;
 use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
@@ -206,6 +209,14 @@ impl Mine {
                 return Err(errors::controller(py, &message, ""));
             };
             Action::Priority { job: JobId(job), priority }
+        } else if action.is_instance(&classes.weight)? {
+            let share: f64 = action.getattr(intern!(py, "share"))?.extract()?;
+            if !(0.0..=1.0).contains(&share) {
+                let message = format!("{} has no share of 0 to 1", action.repr()?);
+                return Err(errors::controller(py, &message, "write a part of the connection's bytes"));
+            }
+            let queue_pair = action.getattr(intern!(py, "queue_pair"))?.extract()?;
+            Action::Weight { queue_pair, share: (share * f64::from(WHOLE)).round() as u32 }
         } else if action.is_instance(&classes.entry)? {
             let (ingress, prefix) =
                 (action.getattr("ingress")?.extract()?, action.getattr("prefix")?.extract()?);
@@ -234,7 +245,7 @@ impl Mine {
             return Err(errors::controller(
                 py,
                 &message,
-                "yield Path, Priority, Entry or Probe of railtwin.control",
+                "yield Path, Weight, Priority, Entry or Probe of railtwin.control",
             ));
         };
         let refused = |why: String| errors::controller(py, &why, "");
@@ -324,6 +335,23 @@ impl Mine {
                 let all = answers.iter().map(made).collect::<PyResult<Vec<_>>>()?;
                 say("Probed", (PyTuple::new(py, all)?,).into_pyobject(py)?)
             }
+            Event::Completed(completions) => {
+                let class = module.getattr("Completion")?;
+                let made = |one: &Completion| class.call1((one.queue_pair, one.bytes, one.time.seconds()));
+                let all = completions.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                say("Completed", (PyTuple::new(py, all)?,).into_pyobject(py)?)
+            }
+            Event::Counters(counters) => {
+                let class = module.getattr("LinkCounters")?;
+                let made =
+                    |one: &LinkCounters| class.call1((one.link.0, one.bytes, one.utilization, one.marked));
+                let links = counters.links.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                let class = module.getattr("QueuePairCounters")?;
+                let made = |one: &QueuePairCounters| class.call1((one.queue_pair, one.marked));
+                let queue_pairs = counters.queue_pairs.iter().map(made).collect::<PyResult<Vec<_>>>()?;
+                let (links, queue_pairs) = (PyTuple::new(py, links)?, PyTuple::new(py, queue_pairs)?);
+                say("Counters", (counters.period.seconds(), links, queue_pairs).into_pyobject(py)?)
+            }
             // Of hosts nobody is told yet who steers queue pairs.
             Event::Found(_) | Event::Confirmed(_) | Event::Cleared(_) | Event::Repaired(_) => Ok(()),
         }
@@ -334,6 +362,7 @@ impl Mine {
 struct Classes<'py> {
     path: Bound<'py, PyAny>,
     priority: Bound<'py, PyAny>,
+    weight: Bound<'py, PyAny>,
     entry: Bound<'py, PyAny>,
     probe: Bound<'py, PyAny>,
 }
@@ -344,6 +373,7 @@ impl<'py> Classes<'py> {
         let class = |name| module.getattr(name);
         Ok(Self {
             path: class("Path")?,
+            weight: class("Weight")?,
             priority: class("Priority")?,
             entry: class("Entry")?,
             probe: class("Probe")?,

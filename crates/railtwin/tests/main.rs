@@ -10,6 +10,7 @@ mod determinism;
 mod diagnose;
 mod engines_agree;
 mod extent;
+mod feedback;
 mod figures;
 mod golden;
 mod hash_odds;

@@ -62,6 +62,15 @@ fn bases() -> Vec<String> {
              kind = \"lossy\"\nloss = 0.3\n"
         ),
         format!(
+            "{leaves}{ring}{shift}[routing]\nqueue_pairs = 2\nbalancer = \"c4p\"\n\
+             [control]\nfeedback = \"20 us\"\nreport = \"1 us\"\n"
+        ),
+        format!(
+            "{leaves}{ring}{shift}[routing]\nqueue_pairs = 2\nbalancer = \"multipath-ecn\"\n\
+             [control]\nfeedback = \"10 us\"\n\
+             [switch.leaf]\necn = {{ min = \"20 kB\", max = \"90 kB\", probability = 0.5 }}\n"
+        ),
+        format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"te\"\nreplan = \"once\"\n\
              [control]\nreport = \"1 us\"\nprogramming = \"2 us\"\nentries = 2\n\
              [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"

@@ -92,6 +92,7 @@ const plural = (count: number, one: string, many: string): string => {
 /** What each kind of decision does to what: the verb, one of them and several. */
 const DEEDS: Record<string, readonly [string, string, string]> = {
   path: ["moves", "queue pair", "queue pairs"],
+  weight: ["weighs", "queue pair", "queue pairs"],
   "entry-add": ["adds", "entry", "entries"],
   "entry-replace": ["replaces", "entry", "entries"],
   "entry-remove": ["removes", "entry", "entries"],

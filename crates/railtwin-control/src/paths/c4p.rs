@@ -260,6 +260,8 @@ impl Controller for C4p<'_> {
                 self.found.extend(news);
             }
             Event::Written { .. }
+            | Event::Completed(_)
+            | Event::Counters(_)
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)

@@ -5,7 +5,8 @@
 //! * [`Hosts`], [`disjoint()`]: hosts that keep the queue pairs of a connection off each other's links (HPN appendix B).
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
 //! * [`HostAgents`], [`HostAgent`]: hosts that know their own leaves and nothing else (HPN section 6.1).
-//! * [`LoadBalance`]: how much each queue pair of a connection carries.
+//! * [`LoadBalance`]: how much each queue pair of a connection carries; [`Balancing`]: hosts that go by it in a run.
+//! * [`Repathing`]: hosts that give marked queue pairs other source ports (PLB).
 //!
 //! ```
 //! use railtwin_control::paths::{Demand, JobId, LinkState, PathAllocator};
@@ -31,6 +32,7 @@
 //! The model page is `docs/models/path-allocation.md`.
 mod allocator;
 mod assignment;
+mod balancing;
 mod bounds;
 mod c4p;
 mod catalogue;
@@ -44,6 +46,7 @@ pub mod load_balance;
 mod matching;
 pub mod probe;
 mod rebalance;
+mod repathing;
 mod replan;
 mod search;
 mod steered;
@@ -51,6 +54,7 @@ mod tries;
 
 pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
+pub use balancing::{Balancing, BalancingOptions};
 pub use c4p::{C4p, Probing};
 pub use disjoint::{Avoid, disjoint, disjoint_source_ports};
 pub use host_agent::{HeldPair, HostAgent, LeafGroup, LeafTables, Leaves, Told};
@@ -58,5 +62,6 @@ pub use host_agents::HostAgents;
 pub use hosts::Hosts;
 pub use load_balance::{LoadBalance, LoadBalanceError};
 pub use probe::{ProbedPath, Prober, blame};
+pub use repathing::{Repathing, RepathingOptions};
 pub use replan::{LinkState, Move, Replan};
 pub use steered::QueuePairs;

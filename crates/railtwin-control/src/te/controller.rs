@@ -153,6 +153,8 @@ impl Controller for TrafficEngineering<'_> {
                 self.changed(now);
             }
             Event::Probed(_)
+            | Event::Completed(_)
+            | Event::Counters(_)
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)

@@ -1,5 +1,6 @@
 //! Decisions as rows of the table `actions`.
 use railtwin_control::controller::Action;
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::Change;
 use railtwin_fabric::Fabric;
 use railtwin_units::SimTime;
@@ -19,8 +20,9 @@ pub struct ActionRow {
     pub reason: &'static str,
     /// Row of the job that it concerns; none where it is nobody's.
     pub job: Option<u32>,
-    /// The source port that the queue pair had when it was decided, or the priority that the job was given last.
-    pub before: Option<u16>,
+    /// The source port, or the share, that the queue pair had when it was decided, or the priority that the job was given
+    /// last.
+    pub before: Option<u32>,
     /// Queue pairs or entries that it moved.
     pub moved: u32,
 }
@@ -28,11 +30,12 @@ pub struct ActionRow {
 impl ActionRow {
     /// What it acts on, what that was, and what it is then, for people.
     pub fn told(&self, fabric: &Fabric) -> [String; 3] {
-        let port = |port: Option<u16>| port.map_or_else(String::new, |port| format!("source port {port}"));
+        let port = |port: Option<u32>| port.map_or_else(String::new, |port| format!("source port {port}"));
+        let part = |share: u32| format!("{:.2} % of a whole", 100.0 * f64::from(share) / f64::from(WHOLE));
         let leaves = |link| fabric.link_name(link);
         if self.moved > 1 {
             let what = match self.action {
-                Action::Path { .. } => "queue pairs",
+                Action::Path { .. } | Action::Weight { .. } => "queue pairs",
                 Action::Entry(_) => "entries",
                 Action::Probe { .. } => "paths",
                 Action::Read { .. } => "leaves",
@@ -42,11 +45,14 @@ impl ActionRow {
         }
         match self.action {
             Action::Path { queue_pair, source_port } => {
-                [format!("queue pair {queue_pair}"), port(self.before), port(source_port)]
+                [format!("queue pair {queue_pair}"), port(self.before), port(source_port.map(u32::from))]
+            }
+            Action::Weight { queue_pair, share } => {
+                [format!("queue pair {queue_pair}"), self.before.map_or_else(String::new, part), part(share)]
             }
             Action::Priority { priority, .. } => {
-                let of = |priority: u16| format!("priority {priority}");
-                [String::new(), self.before.map_or_else(String::new, of), of(u16::from(priority))]
+                let of = |priority: u32| format!("priority {priority}");
+                [String::new(), self.before.map_or_else(String::new, of), of(u32::from(priority))]
             }
             Action::Entry(change) => {
                 let entry = change.entry();

@@ -4,13 +4,15 @@
 //!
 //! 1. what faults do and what switches and hosts learn of them, of [`Aftermath`];
 //! 2. reports of links reach controllers `[control] report` after routes changed;
-//! 3. jobs come, and are gone when the last of their operations has ended;
-//! 4. controllers decide when they are told something, or when they asked to be asked;
-//! 5. what they decide holds `[control] programming` later, but for the paths of a job that just came: these hold at once.
+//! 3. what engines measured reaches them `[control] report` after the end of a period of `feedback`;
+//! 4. jobs come, and are gone when the last of their operations has ended;
+//! 5. controllers decide when they are told something, or when they asked to be asked;
+//! 6. what they decide holds `[control] programming` later, but for the paths of a job that just came: these hold at once.
 //!
 //! At one time they happen in this order; what was decided before holds before anything is told, and what holds without
 //! delay does so at the end. Each decision is an [`ActionRow`].
 mod actions;
+mod feedback;
 mod ground;
 mod lives;
 mod programmed;
@@ -26,6 +28,7 @@ use railtwin_fabric::{Fabric, LinkId};
 use railtwin_units::{SimTime, stream};
 
 pub use actions::ActionRow;
+pub use feedback::Feedback;
 pub use lives::Life;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
@@ -33,6 +36,7 @@ pub use settled::{Connected, settled};
 use survey::{Answers, Outstanding};
 pub use survey::{Probe, Survey};
 
+use self::feedback::Feeder;
 use self::ground::Ground;
 use self::lives::Lives;
 use crate::case::{Replan, RoutingCase};
@@ -72,6 +76,8 @@ pub struct Mediator<'a> {
     /// Answers on their way: when they are back, and to whom.
     answers: Answers,
     outstanding: Outstanding,
+    /// What engines measured, on its way.
+    feeder: Feeder,
     /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
     /// themselves.
     rest: SimTime,
@@ -91,6 +97,8 @@ pub struct News<'a> {
     pub reroutes: bool,
     /// Whether priorities of jobs may be other ones than before.
     pub reprioritizes: bool,
+    /// Whether queue pairs have other shares than before.
+    pub reweighs: bool,
 }
 
 impl<'a> Mediator<'a> {
@@ -142,6 +150,7 @@ impl<'a> Mediator<'a> {
             probe_size: control.probe_size,
             answers: Answers::new(),
             outstanding: Outstanding::default(),
+            feeder: Feeder::default(),
             rest: SimTime::ZERO,
             reprioritized: false,
             patience: patience(routing),
@@ -163,6 +172,9 @@ impl<'a> Mediator<'a> {
         }
         mediator.programming = control.programming(routing.balancer);
         mediator.lost_writes = control.lost_writes.unwrap_or(0.0);
+        if !mediator.controllers.is_empty() {
+            mediator.feeder = Feeder::every(control.feedback);
+        }
         mediator
     }
 
@@ -226,7 +238,15 @@ impl<'a> Mediator<'a> {
         let answer = self.answers.front().map(|&(at, ..)| at);
         let report = self.reports.front().map(|&(at, _)| at);
         let coming = self.coming.keys().next().map(|&(at, _)| at);
-        let all = [self.aftermath.next_time(), asked, report, answer, coming, self.lives.next_time()];
+        let all = [
+            self.aftermath.next_time(),
+            asked,
+            report,
+            answer,
+            self.feeder.arrives(),
+            coming,
+            self.lives.next_time(),
+        ];
         all.into_iter().flatten().min()
     }
 
@@ -272,8 +292,9 @@ impl<'a> Mediator<'a> {
     pub fn pass(&mut self, now: SimTime) -> News<'a> {
         let (moments, learnt) = self.aftermath.pass(now);
         if self.controllers.is_empty() {
-            return News { moments, reroutes: learnt, reprioritizes: false };
+            return News { moments, reroutes: learnt, reprioritizes: false, reweighs: false };
         }
+        let weighed = self.programmed.weighed();
         moments.iter().for_each(|moment| self.ground.pass(moment));
         // Everybody knew what is so from the start.
         if now > SimTime::ZERO {
@@ -300,7 +321,9 @@ impl<'a> Mediator<'a> {
             reroutes |= self.decide(now, false);
             reroutes |= self.take_effect(now);
         }
-        News { moments, reroutes, reprioritizes: std::mem::take(&mut self.reprioritized) }
+        let reprioritizes = std::mem::take(&mut self.reprioritized);
+        let reweighs = self.programmed.weighed() != weighed;
+        News { moments, reroutes, reprioritizes, reweighs }
     }
 
     fn report_of(&mut self, link: LinkId, up: bool, time: SimTime) -> LinkReport {
@@ -322,7 +345,7 @@ impl<'a> Mediator<'a> {
             self.controllers[controller].on_event(now, &Event::Probed(&answers));
             told = true;
         }
-        told
+        told | self.feeder.tell(now, &mut self.controllers)
     }
 
     /// Hands the probes among decisions to whoever sends them: [`Self::take_surveys`].
@@ -454,18 +477,19 @@ impl<'a> Mediator<'a> {
         (draw >> 11) as f64 / (1_u64 << 53) as f64 <= self.lost_writes
     }
 
-    /// The source port that a queue pair had, or the priority that a job was given.
-    fn before(&self, action: &Action) -> Option<u16> {
+    /// The source port or the share that a queue pair had, or the priority that a job was given.
+    fn before(&self, action: &Action) -> Option<u32> {
         match action {
-            Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair),
-            Action::Priority { job, .. } => self.programmed.priority(*job).map(u16::from),
+            Action::Path { queue_pair, .. } => self.programmed.port(*queue_pair).map(u32::from),
+            Action::Weight { queue_pair, .. } => self.programmed.share(*queue_pair),
+            Action::Priority { job, .. } => self.programmed.priority(*job).map(u32::from),
             _ => None,
         }
     }
 
     fn job_of(&self, action: &Action) -> Option<u32> {
         match *action {
-            Action::Path { queue_pair, .. } => {
+            Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. } => {
                 let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
                 self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
             }

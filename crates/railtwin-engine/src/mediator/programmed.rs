@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_control::controller::Action;
 use railtwin_control::paths::JobId;
+use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{LeafEntries, WriteError};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EntryTable, Prefixes};
@@ -18,6 +19,10 @@ pub struct Programmed {
     reasons: Vec<Option<&'static str>>,
     /// By job: its priority, where a controller chose it.
     priorities: BTreeMap<JobId, u8>,
+    /// By row: the share of its connection's bytes, where somebody said; empty until then.
+    shares: Vec<Option<u32>>,
+    /// How often a share changed.
+    weighed: u64,
     leaves: LeafEntries,
 }
 
@@ -26,7 +31,7 @@ impl Programmed {
     pub fn new(fabric: &Fabric, queue_pairs: usize, entries: u32) -> Self {
         let leaves = LeafEntries::new(Prefixes::by_leaf_set(fabric), entries as usize);
         let (ports, reasons) = (vec![None; queue_pairs], vec![None; queue_pairs]);
-        Self { ports, reasons, priorities: BTreeMap::new(), leaves }
+        Self { ports, reasons, priorities: BTreeMap::new(), shares: Vec::new(), weighed: 0, leaves }
     }
 
     /// The source port of a queue pair; none where it chooses by itself.
@@ -56,6 +61,34 @@ impl Programmed {
         jobs.flat_map(|(priority, job)| std::iter::repeat_n(priority, job.plan.patterns.len())).collect()
     }
 
+    /// The share of its connection's bytes that a queue pair was told, in parts of [`WHOLE`]; none where it was not.
+    pub fn share(&self, queue_pair: u32) -> Option<u32> {
+        self.shares.get(queue_pair as usize).copied().flatten()
+    }
+
+    /// Whether anybody told queue pairs shares.
+    pub const fn is_weighed(&self) -> bool {
+        self.weighed > 0
+    }
+
+    /// How often shares changed so far.
+    pub(super) const fn weighed(&self) -> u64 {
+        self.weighed
+    }
+
+    /// Shares of the `count` queue pairs of a connection from row `first` on, whose sum is 1; none where they are even
+    /// because nobody told any of them another, or all were told none.
+    pub fn shares(&self, first: u32, count: u32) -> Option<Vec<f64>> {
+        let rows = first..first + count;
+        if !rows.clone().any(|row| self.share(row).is_some()) {
+            return None;
+        }
+        let even = f64::from(WHOLE) / f64::from(count);
+        let parts: Vec<f64> = rows.map(|row| self.share(row).map_or(even, f64::from)).collect();
+        let sum: f64 = parts.iter().sum();
+        (sum > 0.0).then(|| parts.into_iter().map(|part| part / sum).collect())
+    }
+
     /// What leaves hold.
     pub fn entries(&self) -> &EntryTable {
         self.leaves.table()
@@ -77,6 +110,12 @@ impl Programmed {
                 self.reasons[row] = Some(reason);
                 let before = std::mem::replace(&mut self.ports[row], *source_port);
                 Ok(before != *source_port)
+            }
+            Action::Weight { queue_pair, share } => {
+                let row = *queue_pair as usize;
+                self.shares.resize(self.shares.len().max(row + 1), None);
+                self.weighed += u64::from(self.shares[row].replace(*share) != Some(*share));
+                Ok(false)
             }
             Action::Entry(change) => {
                 let leaf = fabric.target(change.entry().ingress);

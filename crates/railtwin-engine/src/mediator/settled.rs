@@ -1,6 +1,6 @@
 //! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
 use railtwin_control::controller::Controller;
-use railtwin_control::paths::{C4p, HostAgents, Hosts};
+use railtwin_control::paths::{Balancing, C4p, HostAgents, Hosts, Repathing};
 use railtwin_control::te::{Engine, TrafficEngineering};
 use railtwin_fabric::Fabric;
 use railtwin_routing::{EcmpConfig, Fields, LinkMask, Prefixes};
@@ -47,10 +47,13 @@ pub(super) fn controllers<'a>(
         Balancer::C4p => {
             let master = C4p::new(fabric, ecmp, routing.replan, routing.resilient)
                 .with_rebalance(routing.control.rebalance.unwrap_or(u32::MAX));
-            vec![Box::new(match routing.control.probing(draw) {
+            let master: Box<dyn Controller + 'a> = Box::new(match routing.control.probing(draw) {
                 Some(probing) => master.with_probing(probing),
                 None => master,
-            })]
+            });
+            let hosts =
+                routing.weighs().then(|| Box::new(Balancing::new(routing.control.balancing())) as Box<_>);
+            std::iter::once(master).chain(hosts).collect()
         }
         Balancer::Te => {
             let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
@@ -62,6 +65,9 @@ pub(super) fn controllers<'a>(
                 HostsBy::Paths => vec![Box::new(Hosts::new(fabric, ecmp, replan, resilient, draw))],
                 HostsBy::Leaf => vec![Box::new(HostAgents::new(fabric, ecmp, replan, resilient, draw))],
             }
+        }
+        Balancer::MultipathEcn if routing.repaths() => {
+            vec![Box::new(Repathing::new(routing.control.repathing(draw)))]
         }
         _ => Vec::new(),
     }

@@ -74,7 +74,8 @@ impl Switch {
             let Some(mut packet) = self.pool.pop(&mut queue.waiting) else { break };
             let left = queue.bytes;
             if level.is_some() {
-                self.marker.mark(MarkAt::Voq, left, &mut packet);
+                let marked = self.marker.mark(MarkAt::Voq, left, &mut packet);
+                self.ports[out].counts.marked += u32::from(marked);
             }
             self.enqueue(now, packet, out, level.is_some(), agenda, post);
         }

@@ -78,19 +78,21 @@ impl Marker {
         Self { ecn, draw, draws: 0, marked: 0 }
     }
 
-    /// Marks a data packet by the bytes of a queue, where the switch marks there.
+    /// Marks a data packet by the bytes of a queue, where the switch marks there; whether it did.
     #[inline]
-    pub(super) fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) {
-        let Some(ecn) = &self.ecn else { return };
+    pub(super) fn mark(&mut self, at: MarkAt, bytes: u64, packet: &mut Packet) -> bool {
+        let Some(ecn) = &self.ecn else { return false };
         if ecn.at != at || bytes <= ecn.min.0 || !matches!(packet.kind, Kind::Data | Kind::Probe) {
-            return;
+            return false;
         }
         // Each packet has a draw of its own: what any two share would mark them together.
         self.draws += 1;
-        if marks(ecn, bytes, draw(self.draw, self.draws)) {
+        let marks = marks(ecn, bytes, draw(self.draw, self.draws));
+        if marks {
             self.marked += u64::from(!packet.has(MARKED));
             packet.flags |= MARKED;
         }
+        marks
     }
 }
 

@@ -1,8 +1,9 @@
 //! A run's controllers once more: what hosts and leaves held, and on which paths queue pairs were, at each time at which
 //! that changed.
 //!
-//! Engines keep decisions, not the paths that came of them. What controllers are told depends on faults alone, never on
-//! what the work does, so the same mediator over the same timeline makes the same decisions here.
+//! Engines keep decisions, not the paths that came of them. Without feedback what controllers are told depends on faults
+//! alone, never on what the work does, so the same mediator over the same timeline makes the same decisions here; with
+//! it the decisions of the log are played.
 use std::collections::BTreeMap;
 
 use railtwin_control::controller::Action;
@@ -107,7 +108,7 @@ impl History {
     /// Plays the timeline of a replicate up to the end of its run.
     pub fn of(case: &Case, log: &RunLog, lowering: &Lowering<'_>, replicate: u32, rows: Rows<'_>) -> Self {
         let moments = case.timeline(replicate);
-        let mut mediator = lowering.mediator(&moments);
+        let mut mediator = lowering.mediator(&moments).replaying(&log.actions);
         let mut history = Self { ways: vec![Way::default(); log.actions.len()], ..Self::default() };
         let queue_pairs = lowering.queue_pair_numbers().len();
         let mut paths_left = PATHS_MAX / queue_pairs.max(1);

@@ -440,6 +440,7 @@ impl Driver<'_> {
                 }
                 Action::Restart(_) => self.restart(now),
                 Action::Path { .. }
+                | Action::Weight { .. }
                 | Action::Priority { .. }
                 | Action::Entry(_)
                 | Action::Probe { .. }

@@ -1,7 +1,7 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
-use railtwin_engine::{Balancer, ControlSpec};
+use railtwin_engine::{Balancer, ControlSpec, RoutingCase};
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
@@ -41,7 +41,8 @@ impl Scenario {
     /// goes by, nor where there are controllers of one's `own` one of those; none where there is no such key.
     pub fn idle_control(&self, own: bool) -> Option<String> {
         let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
-        let decides = balancer.has_controller();
+        let routing = RoutingCase { control: self.control, ..(&self.routing).into() };
+        let (decides, weighs, repaths) = (routing.has_controller(), routing.weighs(), routing.repaths());
         // Whether one of one's own writes entries nobody knows before it does.
         let (told, writes) = (decides || own, own || balancer == Balancer::Te);
         let surveys = control.probes.is_some();
@@ -58,6 +59,12 @@ impl Scenario {
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
             ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys),
+            ("control.feedback", !(weighs || repaths || own) && control.feedback.is_some()),
+            ("control.smoothing", !weighs && control.smoothing != usual.smoothing),
+            ("control.floor", !weighs && control.floor != usual.floor),
+            ("control.least_change", !weighs && control.least_change != usual.least_change),
+            ("control.marked", !repaths && control.marked != usual.marked),
+            ("control.rounds", !repaths && control.rounds != usual.rounds),
             ("control.lost_writes", !writes && control.lost_writes != usual.lost_writes),
         ];
         let idle: Vec<String> =
