@@ -1,5 +1,6 @@
 //! C4P's master: one controller for the queue pairs of all jobs (C4 section III-B).
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
@@ -55,8 +56,8 @@ pub struct C4p<'a> {
     whole: Option<Forwarding>,
     /// Rows of the queue pairs of each job, in the order of its assignments.
     rows: BTreeMap<JobId, Vec<u32>>,
-    /// Rows of queue pairs that were opened and not told a path yet: job and place in its assignments.
-    fresh: Vec<(JobId, usize)>,
+    /// Queue pairs that were opened and not told a path yet: job and places in its assignments.
+    fresh: Vec<(JobId, Range<usize>)>,
     due: Option<SimTime>,
     has_decided: bool,
     surveys: Option<Surveys>,
@@ -105,17 +106,20 @@ impl<'a> C4p<'a> {
 
     fn open(&mut self, opening: &Opening<'_>) {
         let rows = self.rows.entry(opening.job).or_default();
-        let mut numbers = Vec::new();
+        let (before, mut numbers) = (rows.len(), Vec::new());
         for port in 0..opening.ports {
             numbers.clear();
             for index in (port as usize..opening.numbers.len()).step_by(opening.ports as usize) {
-                self.fresh.push((opening.job, rows.len()));
                 rows.push(opening.first + index as u32);
                 numbers.push(opening.numbers[index]);
             }
             let source = NicPort { nic: opening.source, port };
             let demand = Demand { source, target: opening.target, queue_pairs: &numbers, weight: 1 };
             self.allocator.allocate(opening.job, &[demand]);
+        }
+        match self.fresh.last_mut() {
+            Some((job, places)) if *job == opening.job && places.end == before => places.end = rows.len(),
+            _ => self.fresh.push((opening.job, before..rows.len())),
         }
     }
 
@@ -205,19 +209,14 @@ impl<'a> C4p<'a> {
 
     /// Tells the paths of what was opened since the last plan.
     fn tell_fresh(&mut self, decisions: &mut Vec<Decision>) {
-        let mut given: Vec<&Assignment> = Vec::new();
-        let mut of = None;
-        for &(job, index) in &self.fresh {
-            if of != Some(job) {
-                given = self.allocator.assignments(job).collect();
-                of = Some(job);
-            }
-            let one = given[index];
-            let source_port = (one.reason != Reason::Stranded).then_some(one.source_port);
-            let action = Action::Path { queue_pair: self.rows[&job][index], source_port };
-            decisions.push(Decision { action, reason: one.reason.name() });
+        decisions.reserve(self.fresh.iter().map(|(_, places)| places.len()).sum());
+        for (job, places) in self.fresh.drain(..) {
+            let given = self.allocator.assignments(job).skip(places.start);
+            decisions.extend(given.zip(&self.rows[&job][places]).map(|(one, &queue_pair)| {
+                let source_port = (one.reason != Reason::Stranded).then_some(one.source_port);
+                Decision { action: Action::Path { queue_pair, source_port }, reason: one.reason.name() }
+            }));
         }
-        self.fresh.clear();
     }
 }
 

@@ -81,13 +81,19 @@ impl Controller for Hosts<'_> {
             return;
         }
         (self.has_decided, self.due) = (true, None);
-        let known = Forwarding::new(self.fabric, self.collector.mask());
-        let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
+        // Where nothing is dead the tables without faults are those of now.
+        let now = match &self.whole {
+            Some(whole) if whole.mask() == self.collector.mask() => None,
+            _ => Some(Forwarding::new(self.fabric, self.collector.mask())),
+        };
+        let known = now.as_ref().or(self.whole.as_ref()).expect("made where there are none");
+        let mut routing = Routing::new(self.fabric, known, &self.ecmp);
         if let Some(whole) = &self.whole {
             routing = routing.with_resilience(whole);
         }
         let ports = disjoint(&routing, &self.connections, &self.numbers, self.draw);
         self.told.resize(ports.len(), None);
+        decisions.reserve(ports.len());
         for (queue_pair, (told, source_port)) in (0..).zip(self.told.iter_mut().zip(ports)) {
             if std::mem::replace(told, source_port) != source_port {
                 let action = Action::Path { queue_pair, source_port };

@@ -16,6 +16,7 @@ mod settled;
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use railtwin_control::controller::{Action, Answer, Controller, Decision, Event, Opening};
 use railtwin_control::paths::JobId;
@@ -107,7 +108,7 @@ impl<'a> Mediator<'a> {
             aftermath: Aftermath::new(fabric, moments),
             controllers,
             of_balancer,
-            programmed: Programmed::new(fabric, steered, control.entries),
+            programmed: Programmed::new(steered, control.entries),
             jobs: Vec::new(),
             report: control.report,
             programming: SimTime::ZERO,
@@ -286,8 +287,21 @@ impl<'a> Mediator<'a> {
             let name = self.controllers[number].name();
             let effective = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
+            // Decisions for what was opened come connection by connection, so the last one's answers mostly hold.
+            let (mut owner, mut last) = (Owner::default(), None);
             for decision in decisions {
-                let job = self.job_of(&decision.action);
+                let (job, action) = (self.job_of(&decision.action, &mut owner), decision.action.name());
+                if let Some((known, kind, reason, group)) = last
+                    && at_start
+                    && known == job
+                    && std::ptr::eq::<str>(kind, action)
+                    && std::ptr::eq::<str>(reason, decision.reason)
+                {
+                    let group: usize = group;
+                    self.rows[group].moved += 1;
+                    self.carry_out(now, number, decision);
+                    continue;
+                }
                 let row = ActionRow {
                     decided: now,
                     effective,
@@ -299,9 +313,9 @@ impl<'a> Mediator<'a> {
                     moved: 1,
                 };
                 if at_start {
-                    let key = (job, decision.action.name(), decision.reason);
-                    let group = groups.entry(key).or_insert(self.rows.len());
-                    match self.rows.get_mut(*group) {
+                    let group = *groups.entry((job, action, decision.reason)).or_insert(self.rows.len());
+                    last = Some((job, action, decision.reason, group));
+                    match self.rows.get_mut(group) {
                         Some(known) => known.moved += 1,
                         None => self.rows.push(row),
                     }
@@ -381,16 +395,29 @@ impl<'a> Mediator<'a> {
         }
     }
 
-    fn job_of(&self, action: &Action) -> Option<u32> {
+    /// Whose an action is. `owner` is whom the last queue pair belonged to.
+    fn job_of(&self, action: &Action, owner: &mut Owner) -> Option<u32> {
         match *action {
             Action::Path { queue_pair, .. } => {
-                let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
-                self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
+                if !owner.rows.contains(&queue_pair) {
+                    let next = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
+                    let &(first, job) = self.jobs.get(next.checked_sub(1)?)?;
+                    let end = self.jobs.get(next).map_or(u32::MAX, |&(first, _)| first);
+                    *owner = Owner { rows: first..end, job };
+                }
+                Some(owner.job)
             }
             Action::Swap { job, .. } | Action::Restart(job) => Some(job.0),
             _ => None,
         }
     }
+}
+
+/// The queue pairs of a connection and the job that opened it.
+#[derive(Default)]
+struct Owner {
+    rows: Range<u32>,
+    job: u32,
 }
 
 /// For how long controllers are still asked after the last thing happened: what is on its way then, a plan, and the

@@ -11,14 +11,17 @@ pub struct Programmed {
     ports: Vec<Option<u16>>,
     /// By row: why the queue pair has its path, where somebody said.
     reasons: Vec<Option<&'static str>>,
-    leaves: LeafEntries,
+    /// Entries that a leaf holds at most.
+    most: usize,
+    /// What leaves hold; none before anybody wrote, as few runs have entries.
+    leaves: Option<LeafEntries>,
 }
 
 impl Programmed {
     /// Nothing told to `queue_pairs` queue pairs, and leaves without entries that hold `entries` each.
-    pub fn new(fabric: &Fabric, queue_pairs: usize, entries: u32) -> Self {
-        let leaves = LeafEntries::new(Prefixes::by_leaf_set(fabric), entries as usize);
-        Self { ports: vec![None; queue_pairs], reasons: vec![None; queue_pairs], leaves }
+    pub fn new(queue_pairs: usize, entries: u32) -> Self {
+        let (ports, reasons) = (vec![None; queue_pairs], vec![None; queue_pairs]);
+        Self { ports, reasons, most: entries as usize, leaves: None }
     }
 
     /// The source port of a queue pair; none where it chooses by itself.
@@ -32,9 +35,9 @@ impl Programmed {
         self.reasons.get(queue_pair as usize).copied().flatten()
     }
 
-    /// What leaves hold.
-    pub fn entries(&self) -> &EntryTable {
-        self.leaves.table()
+    /// What leaves hold; none where nobody ever wrote an entry.
+    pub fn entries(&self) -> Option<&EntryTable> {
+        self.leaves.as_ref().map(LeafEntries::table)
     }
 
     /// Carries an action out. Returns whether paths may be others now.
@@ -56,7 +59,8 @@ impl Programmed {
             }
             Action::Entry(change) => {
                 let leaf = fabric.target(change.entry().ingress);
-                self.leaves.write(leaf, change).map(|()| true)
+                let empty = || LeafEntries::new(Prefixes::by_leaf_set(fabric), self.most);
+                self.leaves.get_or_insert_with(empty).write(leaf, change).map(|()| true)
             }
             // Hosts and jobs are no matter of paths.
             _ => Ok(false),
