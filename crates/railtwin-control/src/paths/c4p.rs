@@ -1,5 +1,5 @@
 //! C4P's master: one controller for the queue pairs of all jobs (C4 section III-B).
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use railtwin_fabric::{Fabric, LinkId};
@@ -37,8 +37,8 @@ struct Surveys {
     next: SimTime,
     /// The paths that are probed, on the links that are planned for.
     paths: Option<Vec<ProbedPath>>,
-    /// The paths of surveys whose answers are on their way, oldest first.
-    asked: VecDeque<Vec<ProbedPath>>,
+    /// The paths of the survey whose answers are on their way.
+    asked: Option<Vec<ProbedPath>>,
     /// Faulty links, and how many surveys found nothing wrong with each since.
     faulty: BTreeMap<LinkId, u32>,
 }
@@ -99,8 +99,7 @@ impl<'a> C4p<'a> {
     #[must_use]
     pub fn with_probing(mut self, probing: Probing) -> Self {
         let next = probing.period;
-        self.surveys =
-            Some(Surveys { probing, next, paths: None, asked: VecDeque::new(), faulty: BTreeMap::new() });
+        self.surveys = Some(Surveys { probing, next, paths: None, asked: None, faulty: BTreeMap::new() });
         self
     }
 
@@ -131,17 +130,21 @@ impl<'a> C4p<'a> {
         died.map(|link| (link, LinkState::Down)).chain(back.map(|link| (link, LinkState::Up))).collect()
     }
 
-    /// Asks for a survey where one is due.
+    /// Asks for a survey where one is due and the last one's answers are back: else surveys would pile up where answers
+    /// take longer than a period.
     fn survey(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
         let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next <= now) else { return };
         let Probing { period, packets, paths, seed, .. } = surveys.probing;
         while surveys.next <= now {
             surveys.next = surveys.next.saturating_add(period);
         }
+        if surveys.asked.is_some() {
+            return;
+        }
         let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
         let plan = || Prober::new(routing, seed, paths as usize).plan();
         let all = surveys.paths.get_or_insert_with(plan);
-        surveys.asked.push_back(all.clone());
+        surveys.asked = Some(all.clone());
         decisions.extend(all.iter().map(|one| {
             let ProbedPath { source, target, source_port, .. } = *one;
             Decision { action: Action::Probe { source, target, source_port, packets }, reason: "survey" }
@@ -151,7 +154,7 @@ impl<'a> C4p<'a> {
     /// Takes in a survey; which links are found faulty now, and which sound again.
     fn judge(&mut self, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
         let Some(Surveys { probing, asked, faulty, .. }) = &mut self.surveys else { return Vec::new() };
-        let Some(mut paths) = asked.pop_front() else { return Vec::new() };
+        let Some(mut paths) = asked.take() else { return Vec::new() };
         for (path, answer) in paths.iter_mut().zip(answers) {
             (path.sent, path.lost) = (answer.sent, answer.lost);
         }

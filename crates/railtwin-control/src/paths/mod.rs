@@ -45,6 +45,7 @@ pub mod probe;
 mod rebalance;
 mod replan;
 mod search;
+mod sieve;
 mod steered;
 mod tries;
 

@@ -429,7 +429,12 @@ fn patience(routing: &RoutingCase) -> SimTime {
         Replan::After(time) | Replan::Every(time) => time,
     };
     let surveys = u64::from(control.clean_surveys) + 2;
-    let probes = control.probes.unwrap_or(SimTime::ZERO).ps().saturating_mul(surveys);
+    // A survey waits for the answers of the one before.
+    let each = control.probes.map_or(0, |period| {
+        let periods = control.report.ps().div_ceil(period.ps().max(1)).max(1);
+        period.ps().saturating_mul(periods)
+    });
+    let probes = each.saturating_mul(surveys);
     let delays = control.report.saturating_add(control.programming(routing.balancer));
     let once = plan.saturating_add(delays).saturating_add(SimTime::from_ps(probes));
     once.saturating_add(once)
