@@ -154,8 +154,7 @@ impl<'a> Surveyed<'a> {
     }
 }
 
-/// A lossy link that dies and returns is found again, and answers that come after the next survey was sent belong to
-/// the one that they answer.
+/// A lossy link that dies and returns is found again, and a survey waits for the answers of the one before.
 #[test]
 fn a_lossy_link_is_found_again_after_it_was_dead() {
     let fabric = hpn(1, 3, 4, 6, true);
@@ -181,13 +180,11 @@ fn a_lossy_link_is_found_again_after_it_was_dead() {
     let bad = leaf_spine_links(&fabric)[17];
     let (mut lossy, none) = (LinkMask::none(&fabric), LinkMask::none(&fabric));
     lossy.set_link(bad, true);
-    // Two surveys are under way when the first is answered.
-    assert_eq!((c4p.ask(1), c4p.ask(2)), (0, 0));
+    // However long answers take, one survey is under way.
+    assert_eq!((c4p.ask(1), c4p.ask(2), c4p.asked.len()), (0, 0, 1));
     c4p.answer(2, &routing, &lossy);
     let moved = c4p.ask(2);
     assert!(moved > 0, "who crossed it leaves it");
-    c4p.answer(2, &routing, &lossy);
-    assert_eq!(c4p.ask(2), 0, "known");
     // It dies and returns, and loses still: moved onto when it is back, off again when probes say so.
     c4p.tell(2, bad, false, 1);
     c4p.ask(2);

@@ -209,7 +209,7 @@ impl<'a> Chooser<'a> {
             routing = routing.with_resilience(self.whole());
         }
         // A leaf's entry goes before the hash, whoever wrote it.
-        let placed = self.case.balancer == Balancer::Te || !programmed.entries().is_empty();
+        let entries = programmed.entries().filter(|entries| !entries.is_empty());
         match self.case.balancer {
             Balancer::Pinned => self.routed(&routing.with_selection(Selection::Slice, self.whole()), None),
             Balancer::DModK => {
@@ -223,9 +223,8 @@ impl<'a> Chooser<'a> {
             | Balancer::Disjoint
             | Balancer::C4p
             | Balancer::Te => {
-                if placed {
-                    let entries = Selection::Entries(programmed.entries());
-                    routing = routing.with_selection(entries, self.whole());
+                if let Some(entries) = entries {
+                    routing = routing.with_selection(Selection::Entries(entries), self.whole());
                 }
                 self.routed(&routing, Some(programmed)).weigh(&self.connections, programmed)
             }

@@ -30,6 +30,8 @@ pub(super) struct Bounds {
     turn: u64,
     /// By node.
     beyond: Vec<Beyond>,
+    /// Members of the last choice that lead where a packet may land as asked.
+    pub(super) landing_members: u64,
 }
 
 impl Bounds {
@@ -56,6 +58,11 @@ impl Bounds {
                 self.sum_up(flow.dag, flow.cost, most);
             }
         } else {
+            let lands = |node: u32| self.beyond[node as usize].most != u64::MAX;
+            let last = flow.dag.last_choice.as_ref();
+            let is_leaf = |node: u32| flow.dag.nodes[node as usize].delivers;
+            let members = last.map_or(0, |last| last.members(flow.dag, |node| is_leaf(node) && lands(node)));
+            self.landing_members = members;
             self.find_most(flow.dag, flow.cost);
             self.sum_up(flow.dag, flow.cost, self.beyond[0].most);
         }

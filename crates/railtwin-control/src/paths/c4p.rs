@@ -1,5 +1,6 @@
 //! C4P's master: one controller for the queue pairs of all jobs (C4 section III-B).
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
@@ -36,8 +37,8 @@ struct Surveys {
     next: SimTime,
     /// The paths that are probed, on the links that are planned for.
     paths: Option<Vec<ProbedPath>>,
-    /// The paths of surveys whose answers are on their way, oldest first.
-    asked: VecDeque<Vec<ProbedPath>>,
+    /// The paths of the survey whose answers are on their way.
+    asked: Option<Vec<ProbedPath>>,
     /// Faulty links, and how many surveys found nothing wrong with each since.
     faulty: BTreeMap<LinkId, u32>,
 }
@@ -55,8 +56,8 @@ pub struct C4p<'a> {
     whole: Option<Forwarding>,
     /// Rows of the queue pairs of each job, in the order of its assignments.
     rows: BTreeMap<JobId, Vec<u32>>,
-    /// Rows of queue pairs that were opened and not told a path yet: job and place in its assignments.
-    fresh: Vec<(JobId, usize)>,
+    /// Queue pairs that were opened and not told a path yet: job and places in its assignments.
+    fresh: Vec<(JobId, Range<usize>)>,
     due: Option<SimTime>,
     has_decided: bool,
     surveys: Option<Surveys>,
@@ -98,24 +99,26 @@ impl<'a> C4p<'a> {
     #[must_use]
     pub fn with_probing(mut self, probing: Probing) -> Self {
         let next = probing.period;
-        self.surveys =
-            Some(Surveys { probing, next, paths: None, asked: VecDeque::new(), faulty: BTreeMap::new() });
+        self.surveys = Some(Surveys { probing, next, paths: None, asked: None, faulty: BTreeMap::new() });
         self
     }
 
     fn open(&mut self, opening: &Opening<'_>) {
         let rows = self.rows.entry(opening.job).or_default();
-        let mut numbers = Vec::new();
+        let (before, mut numbers) = (rows.len(), Vec::new());
         for port in 0..opening.ports {
             numbers.clear();
             for index in (port as usize..opening.numbers.len()).step_by(opening.ports as usize) {
-                self.fresh.push((opening.job, rows.len()));
                 rows.push(opening.first + index as u32);
                 numbers.push(opening.numbers[index]);
             }
             let source = NicPort { nic: opening.source, port };
             let demand = Demand { source, target: opening.target, queue_pairs: &numbers, weight: 1 };
             self.allocator.allocate(opening.job, &[demand]);
+        }
+        match self.fresh.last_mut() {
+            Some((job, places)) if *job == opening.job && places.end == before => places.end = rows.len(),
+            _ => self.fresh.push((opening.job, before..rows.len())),
         }
     }
 
@@ -127,17 +130,21 @@ impl<'a> C4p<'a> {
         died.map(|link| (link, LinkState::Down)).chain(back.map(|link| (link, LinkState::Up))).collect()
     }
 
-    /// Asks for a survey where one is due.
+    /// Asks for a survey where one is due and the last one's answers are back: else surveys would pile up where answers
+    /// take longer than a period.
     fn survey(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
         let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next <= now) else { return };
         let Probing { period, packets, paths, seed, .. } = surveys.probing;
         while surveys.next <= now {
             surveys.next = surveys.next.saturating_add(period);
         }
+        if surveys.asked.is_some() {
+            return;
+        }
         let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
         let plan = || Prober::new(routing, seed, paths as usize).plan();
         let all = surveys.paths.get_or_insert_with(plan);
-        surveys.asked.push_back(all.clone());
+        surveys.asked = Some(all.clone());
         decisions.extend(all.iter().map(|one| {
             let ProbedPath { source, target, source_port, .. } = *one;
             Decision { action: Action::Probe { source, target, source_port, packets }, reason: "survey" }
@@ -147,7 +154,7 @@ impl<'a> C4p<'a> {
     /// Takes in a survey; which links are found faulty now, and which sound again.
     fn judge(&mut self, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
         let Some(Surveys { probing, asked, faulty, .. }) = &mut self.surveys else { return Vec::new() };
-        let Some(mut paths) = asked.pop_front() else { return Vec::new() };
+        let Some(mut paths) = asked.take() else { return Vec::new() };
         for (path, answer) in paths.iter_mut().zip(answers) {
             (path.sent, path.lost) = (answer.sent, answer.lost);
         }
@@ -205,19 +212,14 @@ impl<'a> C4p<'a> {
 
     /// Tells the paths of what was opened since the last plan.
     fn tell_fresh(&mut self, decisions: &mut Vec<Decision>) {
-        let mut given: Vec<&Assignment> = Vec::new();
-        let mut of = None;
-        for &(job, index) in &self.fresh {
-            if of != Some(job) {
-                given = self.allocator.assignments(job).collect();
-                of = Some(job);
-            }
-            let one = given[index];
-            let source_port = (one.reason != Reason::Stranded).then_some(one.source_port);
-            let action = Action::Path { queue_pair: self.rows[&job][index], source_port };
-            decisions.push(Decision { action, reason: one.reason.name() });
+        decisions.reserve(self.fresh.iter().map(|(_, places)| places.len()).sum());
+        for (job, places) in self.fresh.drain(..) {
+            let given = self.allocator.assignments(job).skip(places.start);
+            decisions.extend(given.zip(&self.rows[&job][places]).map(|(one, &queue_pair)| {
+                let source_port = (one.reason != Reason::Stranded).then_some(one.source_port);
+                Decision { action: Action::Path { queue_pair, source_port }, reason: one.reason.name() }
+            }));
         }
-        self.fresh.clear();
     }
 }
 

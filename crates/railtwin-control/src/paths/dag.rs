@@ -5,6 +5,7 @@ use railtwin_fabric::{DeviceId, LinkId, NONE};
 use railtwin_routing::source_port::FIRST_PORT;
 use railtwin_routing::{Fields, HashKey, HashSpec, NextHop, PortTable, Routing, SeedTable};
 
+use super::sieve::LastChoice;
 use super::tries::STRICT_WORDS;
 
 /// One hash of a fabric's switches, looked up.
@@ -105,6 +106,12 @@ impl Members {
         ((u128::from(fraction) * u128::from(self.count)) >> 64) as usize
     }
 
+    /// Whether the group is empty.
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self.count == 0
+    }
+
     /// The number of low bits that decide, where the count is a power of two.
     pub(super) fn low_bits(self) -> Option<u32> {
         self.count.is_power_of_two().then(|| self.count.trailing_zeros())
@@ -151,6 +158,8 @@ pub(super) struct PathDag {
     /// The way beyond each edge of the first node where that is one link to one leaf that all share: two tiers
     /// with planes, and most others without parallel cables. Empty otherwise.
     pub(super) single: Vec<LinkId>,
+    /// What the last switches choose by, where that is one thing.
+    pub(super) last_choice: Option<LastChoice>,
 }
 
 impl PathDag {
@@ -209,6 +218,11 @@ impl PathDag {
             }
         }
         build.dag.single = build.dag.only_ways().unwrap_or_default();
+        build.dag.last_choice = LastChoice::of(&build.dag);
+        if let Some(node) = build.dag.last_choice.as_ref().map(LastChoice::node) {
+            let last = build.dag.nodes[node as usize];
+            tables.tables[last.table as usize].learn_first_ports(last.members);
+        }
         build.dag
     }
 

@@ -94,13 +94,19 @@ impl Controller for Hosts<'_> {
         if asked.is_empty() {
             return;
         }
-        let known = Forwarding::new(self.fabric, self.collector.mask());
-        let mut routing = Routing::new(self.fabric, &known, &self.ecmp);
+        // Where nothing is dead the tables without faults are those of now.
+        let now = match &self.whole {
+            Some(whole) if whole.mask() == self.collector.mask() => None,
+            _ => Some(Forwarding::new(self.fabric, self.collector.mask())),
+        };
+        let known = now.as_ref().or(self.whole.as_ref()).expect("made where there are none");
+        let mut routing = Routing::new(self.fabric, known, &self.ecmp);
         if let Some(whole) = &self.whole {
             routing = routing.with_resilience(whole);
         }
         let ports = disjoint(&routing, asked, &self.numbers, self.draw);
         self.told.resize(ports.len(), None);
+        decisions.reserve(ports.len());
         for queue_pair in asked.iter().flat_map(|one| one.first..one.first + one.count) {
             let source_port = ports[queue_pair as usize];
             if std::mem::replace(&mut self.told[queue_pair as usize], source_port) != source_port {

@@ -49,6 +49,7 @@ mod rebalance;
 mod repathing;
 mod replan;
 mod search;
+mod sieve;
 mod steered;
 mod tries;
 

@@ -11,6 +11,7 @@ use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::Bounds;
 use super::dag::{Edge, PathDag};
 use super::flow::{Burden, Flow, Found, Landing};
+use super::sieve::Batch;
 use super::tries::{Admitted, STRICT_PORTS};
 
 /// Memory that searches use again.
@@ -30,6 +31,8 @@ pub(super) struct Scratch {
     epoch: u32,
     /// Edges of the first node that are worth a try.
     pub(super) admitted: Admitted,
+    /// Ports on their way.
+    pub(super) batch: Option<Batch>,
 }
 
 impl Scratch {
@@ -65,7 +68,7 @@ impl Scratch {
 
     /// A hash at the first source port, but for what the port of arrival adds.
     #[inline]
-    fn base(&mut self, flow: &Flow<'_, '_>, table: u32) -> u32 {
+    pub(super) fn base(&mut self, flow: &Flow<'_, '_>, table: u32) -> u32 {
         let (epoch, base) = self.bases[table as usize];
         if epoch == self.epoch {
             return base;

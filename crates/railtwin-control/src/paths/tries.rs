@@ -9,6 +9,7 @@ use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 use super::bounds::Bounds;
 use super::flow::{Burden, Flow, Found, Landing};
 use super::search::Scratch;
+use super::sieve;
 
 /// Ports tried for the least sum before any way with the least most-used link is good enough.
 pub(super) const STRICT_PORTS: u16 = 256;
@@ -33,38 +34,48 @@ impl Scratch {
         bounds: &mut Bounds,
     ) -> Option<Found> {
         let hash = self.first_hash(flow).filter(|_| flow.dag.nodes[0].members.low_bits().is_some());
+        let may_land = self.may_land(flow, bounds.landing_members);
         let mut sum = least;
         while sum != u64::MAX {
             let mut next = hash.map_or(u64::MAX, |_| self.admit(flow, limit, sum, bounds));
-            for word in 0..STRICT_WORDS {
-                let mut ports = hash.map_or(u64::MAX, |hash| self.ports_of_word(flow, word, hash));
-                if word == STRICT_WORDS - 1 {
-                    ports &= 1;
-                }
-                while ports != 0 {
-                    let port = FIRST_PORT + (64 * word) as u16 + ports.trailing_zeros() as u16;
-                    ports &= ports - 1;
-                    let found = self.walk(flow, port, landing, |edge, (most, up_to)| {
-                        if most > limit {
-                            return false;
-                        }
-                        let whole = up_to.saturating_add(bounds.sum(edge.next));
-                        if whole > sum {
-                            next = next.min(whole);
-                        }
-                        whole <= sum
-                    });
-                    if found.is_some() {
-                        return found;
+            let members = std::mem::take(&mut self.admitted.members);
+            let word_of = |word: usize| {
+                let up = hash.map_or(u64::MAX, |hash| ports_of_word(flow, word, hash, &members));
+                let down = may_land.map_or(u64::MAX, |may_land| may_land.of_word(word));
+                // Of the last word only the first port counts.
+                up & down & if word == STRICT_WORDS - 1 { 1 } else { u64::MAX }
+            };
+            let (mut word, mut ports) = (0, word_of(0));
+            let ports = std::iter::from_fn(|| {
+                while ports == 0 {
+                    word += 1;
+                    if word == STRICT_WORDS {
+                        word -= 1;
+                        return None;
                     }
+                    ports = word_of(word);
                 }
+                let port = FIRST_PORT + (64 * word) as u16 + ports.trailing_zeros() as u16;
+                ports &= ports - 1;
+                Some(port)
+            });
+            let found = self.first_of(flow, ports, landing, |node, (most, up_to)| {
+                let whole = up_to.saturating_add(bounds.sum(node));
+                let (is_within, is_small) = (most <= limit, whole <= sum);
+                next = next.min(if is_within & !is_small { whole } else { u64::MAX });
+                is_within & is_small
+            });
+            self.admitted.members = members;
+            if found.is_some() {
+                return found;
             }
             sum = next;
         }
         None
     }
 
-    /// The first way within `limit` that any later port takes.
+    /// The first way within `limit` that any later port takes: member by member of the first node where few of a power
+    /// of two lead on, else port by port.
     pub(super) fn later(
         &mut self,
         flow: &Flow<'_, '_>,
@@ -73,37 +84,43 @@ impl Scratch {
         bounds: &Bounds,
     ) -> Option<Found> {
         self.admit_within(flow, limit, bounds);
+        let from = FIRST_PORT + STRICT_PORTS + 1;
+        let may_land = self.may_land(flow, bounds.landing_members);
+        let allows = |node, (most, _)| (most <= limit) & (bounds.sum(node) != u64::MAX);
+        let first = &flow.dag.nodes[0];
+        let (bits, hash) = (first.members.low_bits(), self.first_hash(flow));
+        let (Some(bits), Some(hash)) = (bits, hash) else {
+            return self.first_of(flow, sieve::landing(from..=LAST_PORT, may_land), landing, allows);
+        };
+        if self.admitted.members.len() << 2 > 1 << bits {
+            return self.first_of(flow, sieve::landing(from..=LAST_PORT, may_land), landing, allows);
+        }
+        let members = std::mem::take(&mut self.admitted.members);
         let mut best: Option<Found> = None;
-        self.each_port(flow, FIRST_PORT + STRICT_PORTS + 1, |scratch, port| {
-            if best.is_some_and(|best| best.source_port <= port) {
-                return false;
-            }
-            let found = scratch.walk(flow, port, landing, |edge, (most, _)| {
-                most <= limit && bounds.sum(edge.next) != u64::MAX
-            });
+        for &member in &members {
+            let space = PortSpace::of([(&flow.tables.get(first.table).ports, hash ^ member, bits)]);
+            let ports = space.iter().flat_map(PortSpace::ports).skip_while(|&port| port < from);
+            let ports = ports.take_while(|&port| best.is_none_or(|best| port < best.source_port));
+            let found = self.first_of(flow, sieve::landing(ports, may_land), landing, allows);
             best = found.or(best);
-            found.is_none()
-        });
+        }
+        self.admitted.members = members;
         best
     }
 
-    /// The way of least burden that any port takes, and of several the lowest port's: all are walked.
+    /// The way of least burden that any port takes, and of several the lowest port's: all are looked at.
     pub(super) fn reached(
         &mut self,
         flow: &Flow<'_, '_>,
         landing: Landing,
         bounds: &Bounds,
     ) -> Option<Found> {
-        let mut best: Option<Found> = None;
-        for port in FIRST_PORT..=LAST_PORT {
-            let least = best.map_or((u64::MAX, u64::MAX), |best| best.burden);
-            let found = self.walk(flow, port, landing, |edge, (most, sum)| {
-                let further = bounds.most(edge.next);
-                further != u64::MAX && (most.max(further), sum) < least
-            });
-            best = found.or(best);
-        }
-        best
+        let may_land = self.may_land(flow, bounds.landing_members);
+        let ports = sieve::landing(FIRST_PORT..=LAST_PORT, may_land);
+        self.least_of(flow, ports, landing, |node, (most, sum), least| {
+            let further = bounds.most(node);
+            further != u64::MAX && (most.max(further), sum) < least
+        })
     }
 
     /// Admits members over which a way within `limit` may have a sum of no more than `sum`. Returns the least sum
@@ -139,43 +156,14 @@ impl Scratch {
         self.admitted.members.clear();
         self.admitted.members.extend(members);
     }
+}
 
-    /// The ports of one word of 64 that lead over an admitted member, the lowest bit first; all where the group is no
-    /// power of two.
-    #[inline]
-    fn ports_of_word(&self, flow: &Flow<'_, '_>, word: usize, hash: u32) -> u64 {
-        let first = &flow.dag.nodes[0];
-        let Some(columns) = flow.tables.get(first.table).first_ports(first.members) else { return u64::MAX };
-        let low = hash as usize & (columns.len() - 1);
-        self.admitted.members.iter().fold(0, |ports, &member| ports | columns[member as usize ^ low][word])
-    }
-
-    /// Calls `go` with every port from `from` on that may lead over an admitted member, member by member where these
-    /// are few of a power of two, else in order; until it says so of a member, or of all.
-    fn each_port(&mut self, flow: &Flow<'_, '_>, from: u16, mut go: impl FnMut(&mut Self, u16) -> bool) {
-        let first = &flow.dag.nodes[0];
-        let (bits, hash) = (first.members.low_bits(), self.first_hash(flow));
-        if let (Some(bits), Some(hash)) = (bits, hash)
-            && self.admitted.members.len() << 2 <= 1 << bits
-        {
-            let members = std::mem::take(&mut self.admitted.members);
-            for &member in &members {
-                let ports = &flow.tables.get(first.table).ports;
-                let space = PortSpace::of([(ports, hash ^ member, bits)]);
-                let ports = space.iter().flat_map(PortSpace::ports).skip_while(|&port| port < from);
-                for port in ports {
-                    if !go(self, port) {
-                        break;
-                    }
-                }
-            }
-            self.admitted.members = members;
-            return;
-        }
-        for port in from..=LAST_PORT {
-            if !go(self, port) {
-                break;
-            }
-        }
-    }
+/// The ports of one word of 64 that lead over one of `members`, the lowest bit first; all where the group is no power of
+/// two.
+#[inline]
+fn ports_of_word(flow: &Flow<'_, '_>, word: usize, hash: u32, members: &[u32]) -> u64 {
+    let first = &flow.dag.nodes[0];
+    let Some(columns) = flow.tables.get(first.table).first_ports(first.members) else { return u64::MAX };
+    let low = hash as usize & (columns.len() - 1);
+    members.iter().fold(0, |ports, &member| ports | columns[member as usize ^ low][word])
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{DeviceId, LinkId};
-use railtwin_routing::{EntryTable, PrefixId, Prefixes, TableEntry};
+use railtwin_routing::{EntryTable, Prefixes, TableEntry};
 use thiserror::Error;
 
 /// One write to one leaf. Each says what shall be afterwards, so writing it twice is as good as once.
@@ -43,6 +43,9 @@ impl Change {
 /// The changes that make `intended` of `programmed`: first those that make room, then those that
 /// need none, then those that need it; each kind in order of (ingress, prefix).
 pub fn changes(programmed: &EntryTable, intended: &EntryTable) -> Vec<Change> {
+    if programmed.is_empty() {
+        return intended.iter().map(Change::Add).collect();
+    }
     let gone = programmed.iter().filter(|entry| intended.get(entry.ingress, entry.prefix).is_none());
     let mut changes: Vec<Change> = gone.map(Change::Remove).collect();
     let mut added = Vec::new();
@@ -98,24 +101,21 @@ impl LeafEntries {
         &self.table
     }
 
-    fn has(&self, ingress: LinkId, prefix: PrefixId) -> bool {
-        self.table.get(ingress, prefix).is_some()
-    }
-
     /// Writes one change. Repeating a write does no harm.
     ///
     /// # Errors
     /// [`WriteError`] where the leaf is full.
     pub fn write(&mut self, leaf: DeviceId, change: &Change) -> Result<(), WriteError> {
-        let TableEntry { ingress, prefix, .. } = change.entry();
-        let before = self.has(ingress, prefix);
-        let after = !matches!(change, Change::Remove(_));
+        let TableEntry { ingress, prefix, next } = change.entry();
         let held = self.held.entry(leaf).or_default();
-        if after && !before && *held >= self.entries_per_leaf {
+        if matches!(change, Change::Remove(_)) {
+            *held -= usize::from(self.table.remove(ingress, prefix).is_some());
+            return Ok(());
+        }
+        if *held >= self.entries_per_leaf && self.table.get(ingress, prefix).is_none() {
             return Err(WriteError::TableFull { leaf, limit: self.entries_per_leaf });
         }
-        *held = *held + usize::from(after) - usize::from(before);
-        change.apply(&mut self.table);
+        *held += usize::from(self.table.insert(ingress, prefix, next).is_none());
         Ok(())
     }
 }
@@ -125,6 +125,7 @@ mod tests {
     use proptest::prelude::*;
     use railtwin_fabric::preset::LeafSpine;
     use railtwin_fabric::{Fabric, HostId};
+    use railtwin_routing::PrefixId;
 
     use super::*;
 

@@ -21,6 +21,7 @@ mod settled;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use railtwin_control::controller::{Action, Answer, Controller, Decision, Event};
 use railtwin_control::te::{LinkReport, Subject, WriteError};
@@ -133,7 +134,7 @@ impl<'a> Mediator<'a> {
             aftermath: Aftermath::new(fabric, moments),
             controllers,
             of_balancer,
-            programmed: Programmed::new(fabric, steered, control.entries),
+            programmed: Programmed::new(steered, control.entries),
             jobs: Vec::new(),
             lives: Lives::default(),
             arrived: BTreeSet::new(),
@@ -384,11 +385,24 @@ impl<'a> Mediator<'a> {
             let name = self.controllers[number].name();
             let later = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
+            // Decisions for what was opened come connection by connection, so the last one's answers mostly hold.
+            let (mut owner, mut last) = (Owner::default(), None);
             for decision in decisions {
-                let job = self.job_of(&decision.action);
+                let (job, action) = (self.job_of(&decision.action, &mut owner), decision.action.name());
                 let of_arrival = matches!(decision.action, Action::Path { .. })
                     && job.is_some_and(|job| self.arrived.contains(&job));
                 let at_once = at_start || of_arrival;
+                if let Some((known, kind, reason, group)) = last
+                    && at_once
+                    && known == job
+                    && std::ptr::eq::<str>(kind, action)
+                    && std::ptr::eq::<str>(reason, decision.reason)
+                {
+                    let group: usize = group;
+                    self.rows[group].moved += 1;
+                    changed |= self.carry_out(now, number, decision).unwrap_or(false);
+                    continue;
+                }
                 let effective = if at_once { now } else { later };
                 let row = ActionRow {
                     decided: now,
@@ -401,9 +415,9 @@ impl<'a> Mediator<'a> {
                     moved: 1,
                 };
                 if at_once {
-                    let key = (job, decision.action.name(), decision.reason);
-                    let group = groups.entry(key).or_insert(self.rows.len());
-                    match self.rows.get_mut(*group) {
+                    let group = *groups.entry((job, action, decision.reason)).or_insert(self.rows.len());
+                    last = Some((job, action, decision.reason, group));
+                    match self.rows.get_mut(group) {
                         Some(known) => known.moved += 1,
                         None => self.rows.push(row),
                     }
@@ -487,16 +501,29 @@ impl<'a> Mediator<'a> {
         }
     }
 
-    fn job_of(&self, action: &Action) -> Option<u32> {
+    /// Whose an action is. `owner` is whom the last queue pair belonged to.
+    fn job_of(&self, action: &Action, owner: &mut Owner) -> Option<u32> {
         match *action {
             Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. } => {
-                let row = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
-                self.jobs.get(row.checked_sub(1)?).map(|&(_, job)| job)
+                if !owner.rows.contains(&queue_pair) {
+                    let next = self.jobs.partition_point(|&(first, _)| first <= queue_pair);
+                    let &(first, job) = self.jobs.get(next.checked_sub(1)?)?;
+                    let end = self.jobs.get(next).map_or(u32::MAX, |&(first, _)| first);
+                    *owner = Owner { rows: first..end, job };
+                }
+                Some(owner.job)
             }
             Action::Priority { job, .. } | Action::Swap { job, .. } | Action::Restart(job) => Some(job.0),
             _ => None,
         }
     }
+}
+
+/// The queue pairs of a connection and the job that opened it.
+#[derive(Default)]
+struct Owner {
+    rows: Range<u32>,
+    job: u32,
 }
 
 /// For how long controllers are still asked after the last thing happened: what is on its way then, a plan, and the
@@ -508,7 +535,12 @@ fn patience(routing: &RoutingCase) -> SimTime {
         Replan::After(time) | Replan::Every(time) => time,
     };
     let surveys = u64::from(control.clean_surveys) + 2;
-    let probes = control.probes.unwrap_or(SimTime::ZERO).ps().saturating_mul(surveys);
+    // A survey waits for the answers of the one before.
+    let each = control.probes.map_or(0, |period| {
+        let periods = control.report.ps().div_ceil(period.ps().max(1)).max(1);
+        period.ps().saturating_mul(periods)
+    });
+    let probes = each.saturating_mul(surveys);
     let delays = control.report.saturating_add(control.programming(routing.balancer));
     let once = plan.saturating_add(delays).saturating_add(SimTime::from_ps(probes));
     once.saturating_add(once)

@@ -23,15 +23,24 @@ pub struct Programmed {
     shares: Vec<Option<u32>>,
     /// How often a share changed.
     weighed: u64,
-    leaves: LeafEntries,
+    /// Entries that a leaf holds at most.
+    most: usize,
+    /// What leaves hold; none before anybody wrote, as few runs have entries.
+    leaves: Option<LeafEntries>,
 }
 
 impl Programmed {
     /// Nothing told to `queue_pairs` queue pairs, and leaves without entries that hold `entries` each.
-    pub fn new(fabric: &Fabric, queue_pairs: usize, entries: u32) -> Self {
-        let leaves = LeafEntries::new(Prefixes::by_leaf_set(fabric), entries as usize);
-        let (ports, reasons) = (vec![None; queue_pairs], vec![None; queue_pairs]);
-        Self { ports, reasons, priorities: BTreeMap::new(), shares: Vec::new(), weighed: 0, leaves }
+    pub fn new(queue_pairs: usize, entries: u32) -> Self {
+        Self {
+            ports: vec![None; queue_pairs],
+            reasons: vec![None; queue_pairs],
+            priorities: BTreeMap::new(),
+            shares: Vec::new(),
+            weighed: 0,
+            most: entries as usize,
+            leaves: None,
+        }
     }
 
     /// The source port of a queue pair; none where it chooses by itself.
@@ -89,9 +98,9 @@ impl Programmed {
         (sum > 0.0).then(|| parts.into_iter().map(|part| part / sum).collect())
     }
 
-    /// What leaves hold.
-    pub fn entries(&self) -> &EntryTable {
-        self.leaves.table()
+    /// What leaves hold; none where nobody ever wrote an entry.
+    pub fn entries(&self) -> Option<&EntryTable> {
+        self.leaves.as_ref().map(LeafEntries::table)
     }
 
     /// Carries an action out. Returns whether paths may be others now.
@@ -119,7 +128,8 @@ impl Programmed {
             }
             Action::Entry(change) => {
                 let leaf = fabric.target(change.entry().ingress);
-                self.leaves.write(leaf, change).map(|()| true)
+                let empty = || LeafEntries::new(Prefixes::by_leaf_set(fabric), self.most);
+                self.leaves.get_or_insert_with(empty).write(leaf, change).map(|()| true)
             }
             Action::Priority { job, priority } => {
                 self.priorities.insert(*job, *priority);

@@ -12,6 +12,7 @@ use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{ActionRow, Case, Mediator, RunLog};
 use railtwin_fabric::{CableClass, Fabric, LinkId};
+use railtwin_routing::EntryTable;
 use railtwin_units::SimTime;
 
 /// Paths that are computed for all times together.
@@ -227,7 +228,7 @@ fn state(
         }
     }
     let mut leaves = Counts::new();
-    for entry in mediator.programmed().entries().iter() {
+    for entry in mediator.programmed().entries().into_iter().flat_map(EntryTable::iter) {
         if let Some(leaf) = fabric.switch_row(fabric.target(entry.ingress)) {
             *leaves.entry(rows.hosts + leaf).or_default() += 1;
         }
