@@ -4,6 +4,7 @@ mod bandwidth;
 mod calibrate;
 mod control;
 mod control_page;
+mod crux;
 mod declared;
 mod determinism;
 mod diagnose;
