@@ -27,7 +27,7 @@ from railtwin.errors import (
     Problem,
     ScenarioError,
 )
-from railtwin.front import design, open, run, schema, sweep
+from railtwin.front import design, open, run, schedule, schema, sweep
 
 version = __version__
 
@@ -49,6 +49,7 @@ __all__ = [
     "main",
     "open",
     "run",
+    "schedule",
     "schema",
     "sweep",
     "version",

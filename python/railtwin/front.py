@@ -1,5 +1,5 @@
 # The calls of railtwin, as Python sees them.
-"""The calls: run, sweep, open, design, schema."""
+"""The calls: run, sweep, open, design, schedule, schema."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -118,6 +118,31 @@ def design(preset_or_scenario: Scenario, *, settings: Mapping[str, Any] | None =
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
     return _native.design(preset_or_scenario, settings)
+
+
+def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
+    """Say whose communication goes first, and by which path, when jobs share links.
+
+    `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`.
+    `policy` is `"crux"`, `"crux-pa"`, `"crux-ps-pa"`, `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or `"cassini"`.
+    Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
+
+    >>> import railtwin as rt
+    >>> def job(name, seconds):
+    ...     path = {"links": ["spine"], "source_port": 49152}
+    ...     transfer = {"bytes": f"{seconds} GB", "path": [path]}
+    ...     return {"name": name, "gpus": 10, "compute": f"{seconds} s", "transfer": [transfer]}
+    >>> plan = rt.schedule({
+    ...     "schema": 1,
+    ...     "link": [{"name": "spine", "capacity": "8 Gbps"}],
+    ...     "job": [job("long", 2), job("short", 1)],
+    ... })
+    >>> [(job["name"], job["level"], job["traffic_class"]) for job in plan["jobs"]]
+    [('long', 1, 192), ('short', 0, 224)]
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.schedule(jobs, policy)
 
 
 def schema() -> dict[str, Any]:

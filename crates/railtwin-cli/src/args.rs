@@ -14,6 +14,7 @@ use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
 use crate::run_point::RunPointArgs;
+use crate::schedule::ScheduleArgs;
 use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
 use crate::tune::TuneArgs;
@@ -54,6 +55,8 @@ pub enum Verb {
     Paths(PathsArgs),
     /// Say what jobs on one fabric cost each other: each alone on its hosts, and all together
     Interference(InterferenceArgs),
+    /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)
+    Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault

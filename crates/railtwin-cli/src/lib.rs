@@ -43,6 +43,7 @@ mod report;
 mod reproduce;
 mod run;
 mod run_point;
+mod schedule;
 mod schema;
 mod score;
 mod sweep;
@@ -136,6 +137,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Report(args) => report::run(args, streams),
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Interference(args) => interference::run(args, streams),
+            Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),

@@ -12,6 +12,7 @@ mod limits;
 mod outside;
 mod paths;
 mod run;
+mod schedule;
 mod score;
 mod sweep;
 mod tune;

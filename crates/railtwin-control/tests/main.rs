@@ -1,6 +1,7 @@
 //! All tests of `railtwin-control` beside its unit tests: one program, built and linked once.
 
 mod allocation;
+mod crux;
 mod disjoint;
 mod fabrics;
 mod host_agent;

@@ -1,10 +1,11 @@
-//! The calls of the module: run, sweep, open, design, schema.
+//! The calls of the module: run, sweep, open, design, schedule, schema.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use railtwin::Resolved;
+use railtwin::schedule::SharingPolicy;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
 
@@ -189,6 +190,25 @@ pub(crate) fn design(
 /// A bare word is a preset's name; a path to a scenario has a dot or a separator, a text has line breaks.
 fn is_preset_name(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Who goes first, by which path, when jobs share links: a file, a text or a dictionary with links and jobs.
+#[pyfunction]
+pub(crate) fn schedule(py: Python<'_>, jobs: &Bound<'_, PyAny>, policy: &str) -> PyResult<Py<PyAny>> {
+    let Some(policy) = SharingPolicy::named(policy) else {
+        let hint = format!("write one of {}", SharingPolicy::NAMES.join(", "));
+        return Err(errors::argument(py, &format!("{policy:?} is no policy"), &hint));
+    };
+    let asked = Asked::of(jobs)?;
+    let answer = watch(py, None, move |_| {
+        let question = asked.question()?;
+        let asked = railtwin::schedule::Asked::parse(&question.file, &question.text);
+        let asked = asked.map_err(|error| Placed { error: error.into(), text: question.text.clone() })?;
+        Ok::<_, Placed>(railtwin::schedule::schedule(&asked, policy))
+    })?;
+    let answer = answer.map_err(|placed| placed.raise(py))?;
+    let answer = serde_json::to_value(&answer).map_err(|error| errors::internal(py, &error.to_string()))?;
+    convert::python_of(py, &answer)
 }
 
 /// The JSON Schema of a scenario.

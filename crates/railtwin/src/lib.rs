@@ -12,6 +12,7 @@
 //! * [`estimate`]: what a run will take, before it begins.
 //! * [`assumed`]: the defaults that a result rests on.
 //! * [`gain`]: what one value of an axis gains over another.
+//! * [`mod@schedule`]: who goes first, by which path, when jobs share links.
 //! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page.
 //!
@@ -76,6 +77,7 @@ pub mod queue_pairs;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod schedule;
 pub mod score;
 pub mod simulate;
 pub mod stops;

@@ -5,6 +5,7 @@ mod baselines;
 mod calibrate;
 mod control;
 mod control_page;
+mod crux;
 mod declared;
 mod determinism;
 mod diagnose;

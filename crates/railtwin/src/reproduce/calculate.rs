@@ -5,6 +5,8 @@ use railtwin_diagnosis::downtime::{Account, Part, Plan};
 use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
+use super::crux::{self, Cases};
+use super::pick::Point;
 use super::{co_tuning, detect, relay};
 
 /// Months that failures are drawn for.
@@ -14,9 +16,18 @@ const SEED: u64 = 1;
 /// Hours until a failed leaf or cable of HPN works again; the paper does not say.
 const REPAIR_H: f64 = 24.0;
 
-/// The figures of a calculation; none where there is none of that name.
-pub fn figures(calculation: &str) -> Option<Vec<Figure>> {
+/// The points of a calculation, one where it draws nothing; none where there is none of that name.
+pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
+    match calculation {
+        "crux-cases" => Some(crux::cases(cases)),
+        _ => figures(calculation).map(|figures| vec![Point { label: Vec::new(), figures }]),
+    }
+}
+
+fn figures(calculation: &str) -> Option<Vec<Figure>> {
     Some(match calculation {
+        "crux-examples" => crux::examples(),
+        "crux-compression" => crux::compression(),
         "crash-mix" => crash_mix(),
         "downtime-table" => downtime_table(),
         "downtime-ratios" => downtime_ratios(),

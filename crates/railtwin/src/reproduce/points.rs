@@ -5,6 +5,7 @@ use railtwin_scenario::{Scenario, SweepPoint, Work, Workload};
 use railtwin_units::Bytes;
 use rayon::prelude::*;
 
+use super::crux::Cases;
 use super::pick::Point;
 use super::{CALCULATION, FILES, PAPERS, calculate, place};
 use crate::error::Error;
@@ -17,6 +18,7 @@ use crate::run::Run;
 pub(super) struct Length {
     pub(super) replicates: Option<u32>,
     pub(super) bytes: Option<Bytes>,
+    pub(super) cases: Cases,
 }
 
 impl Length {
@@ -37,13 +39,13 @@ impl Length {
 /// What is run.
 enum Of {
     /// A calculation, by its name.
-    Calculation(String),
+    Calculation(String, Cases),
     /// A scenario, point by point.
     Sweep(Question, Vec<SweepPoint>),
 }
 
 /// The points of a scenario of the papers; the gains of its sweep stand in a point without labels. Of a calculation there
-/// is one point.
+/// is one point, before it has run.
 pub(super) struct Points {
     /// With figures once they have run, and without where no row reads them.
     pub(super) points: Vec<Point>,
@@ -57,7 +59,11 @@ impl Points {
     pub(super) fn of(name: &str, length: Length) -> Result<Self, Error> {
         if let Some(calculation) = name.strip_prefix(CALCULATION) {
             let points = vec![Point { label: Vec::new(), figures: Vec::new() }];
-            return Ok(Self { points, of: Of::Calculation(calculation.to_owned()), wanted: vec![true] });
+            return Ok(Self {
+                points,
+                of: Of::Calculation(calculation.to_owned(), length.cases),
+                wanted: vec![true],
+            });
         }
         let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
         let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
@@ -79,9 +85,9 @@ impl Points {
     pub(super) fn run(&mut self) -> Result<(), Error> {
         let (question, sweep) = match &self.of {
             Of::Sweep(question, sweep) => (question, sweep),
-            Of::Calculation(name) => {
+            Of::Calculation(name, cases) => {
                 let unknown = || Error::Argument(format!("the table names no calculation {name:?}"));
-                self.points[0].figures = calculate::figures(name).ok_or_else(unknown)?;
+                self.points = calculate::points(name, *cases).ok_or_else(unknown)?;
                 return Ok(());
             }
         };

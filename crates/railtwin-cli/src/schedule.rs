@@ -1,0 +1,170 @@
+//! `railtwin schedule`: who goes first, by which path, when jobs share links.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use railtwin::Question;
+use railtwin::schedule::{
+    Asked, JobSchedule, STEPS_MOST, Schedule, SharingPolicy, optimum, profiled, schedule,
+};
+use railtwin_units::SimTime;
+
+use crate::table::TextTable;
+use crate::{CliError, Streams};
+
+/// Arguments of `schedule`.
+#[derive(Args, Debug)]
+pub struct ScheduleArgs {
+    /// A TOML file with [[link]] and [[job]]
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Who decides
+    #[arg(long, value_name = "POLICY", default_value = "crux", value_parser = PossibleValuesParser::new(SharingPolicy::NAMES))]
+    policy: String,
+    /// Instead: the utilization under every policy
+    #[arg(long, conflicts_with = "policy")]
+    compare: bool,
+    /// Try all paths and levels, too: at most 6 jobs and 1024 ways to choose paths
+    #[arg(long)]
+    optimum: bool,
+    /// Measure intensities as Crux's daemon does, each job first for this long, such as "30 s"
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    profile: Option<SimTime>,
+    /// Print all as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let file = &args.file;
+    let text = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?.text;
+    let asked = Asked::parse(&file.display().to_string(), &text)
+        .map_err(|error| CliError::of(railtwin::Error::from(error), &text))?;
+    let asked = match args.profile {
+        None => asked,
+        Some(window) => measured(&asked, window, streams)?,
+    };
+    let policies = match args.compare {
+        true => SharingPolicy::ALL.to_vec(),
+        false => vec![SharingPolicy::named(&args.policy).expect("the call was checked")],
+    };
+    let mut schedules: Vec<Schedule> = policies.into_iter().map(|policy| schedule(&asked, policy)).collect();
+    if args.optimum {
+        let best = optimum(&asked).map_err(|message| CliError::input(message, "leave --optimum out"))?;
+        schedules.push(best);
+    }
+    if args.json {
+        let json = match (schedules.as_slice(), args.compare) {
+            ([one], false) => serde_json::to_string_pretty(one),
+            (all, _) => serde_json::to_string_pretty(all),
+        };
+        return Ok(writeln!(streams.out, "{}", json.expect("schedules are JSON"))?);
+    }
+    if args.compare {
+        return compared(&schedules, streams);
+    }
+    for (place, schedule) in schedules.iter().enumerate() {
+        if place > 0 {
+            writeln!(streams.out)?;
+        }
+        shown(schedule, streams)?;
+    }
+    Ok(())
+}
+
+fn time(text: &str) -> Result<SimTime, String> {
+    let time = text.parse::<SimTime>().map_err(|error| error.to_string())?;
+    if time == SimTime::ZERO { Err("write more than 0 s".to_owned()) } else { Ok(time) }
+}
+
+/// The jobs with measured intensities; those of which nothing was told keep theirs, with a note.
+fn measured(asked: &Asked, window: SimTime, streams: &mut Streams<'_>) -> Result<Asked, CliError> {
+    let most = asked.steps_within(window);
+    if most > STEPS_MOST {
+        let message = format!("--profile {} s has {most:.0} steps of all jobs", window.seconds());
+        return Err(CliError::input(message, format!("write a time with at most {STEPS_MOST} of them")));
+    }
+    let (measured, steps) = profiled(asked, window);
+    for (job, step) in asked.tenants.jobs.iter().zip(steps) {
+        let name = &job.name;
+        match step {
+            Some(step) => writeln!(streams.notes, "{name}: a step of {step:.4} s by its traffic")?,
+            None => writeln!(
+                streams.notes,
+                "{name}: its traffic tells no step; its intensity is that of the file"
+            )?,
+        }
+    }
+    Ok(measured)
+}
+
+/// One line for each policy.
+fn compared(schedules: &[Schedule], streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let mut table = TextTable::default();
+    table.row(["policy", "utilization", "work/s", "slowest"].map(str::to_owned));
+    for schedule in schedules {
+        let slowest = schedule.jobs.iter().filter_map(|job| Some((slowdown(job)?, &job.name)));
+        let slowest = slowest.max_by(|first, second| first.0.total_cmp(&second.0));
+        table.row([
+            schedule.policy.clone(),
+            format!("{:.4}", schedule.utilization),
+            format!("{:.4}", schedule.work_per_s),
+            slowest.map_or("–".to_owned(), |(times, name)| format!("{name} × {times:.3}")),
+        ]);
+    }
+    Ok(write!(streams.out, "{}", table.text())?)
+}
+
+/// Times that a job's step takes of what it takes alone.
+fn slowdown(job: &JobSchedule) -> Option<f64> {
+    Some(job.step_s? / job.step_alone_s)
+}
+
+/// One line for each job.
+fn shown(schedule: &Schedule, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let reference = schedule.reference_job.as_ref();
+    let held = reference.map_or(String::new(), |job| format!(", correction factors against {job}"));
+    let tried =
+        schedule.tried.map_or(String::new(), |tried| format!(", proved after {tried} ways to choose paths"));
+    writeln!(streams.out, "{}: utilization {:.4}{held}{tried}", schedule.policy, schedule.utilization)?;
+    let mut table = TextTable::default();
+    let head = [
+        "job",
+        "GPUs",
+        "intensity",
+        "factor",
+        "priority",
+        "level",
+        "DSCP",
+        "class",
+        "shift",
+        "step alone",
+        "step",
+        "ports",
+    ];
+    table.row(head.map(str::to_owned));
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
+    let whole = |value: Option<u8>| value.map_or("–".to_owned(), |value| value.to_string());
+    for job in &schedule.jobs {
+        let ports: Vec<String> = job
+            .transfers
+            .iter()
+            .map(|taken| taken.source_port.map_or(format!("path {}", taken.path), |port| port.to_string()))
+            .collect();
+        table.row([
+            job.name.clone(),
+            job.gpus.to_string(),
+            number(job.intensity),
+            number(job.factor),
+            number(job.priority),
+            job.level.to_string(),
+            whole(job.dscp),
+            whole(job.traffic_class),
+            format!("{:.4} s", job.shift_s),
+            format!("{:.4} s", job.step_alone_s),
+            job.step_s.map_or("–".to_owned(), |step| format!("{step:.4} s")),
+            if ports.is_empty() { "–".to_owned() } else { ports.join(" ") },
+        ]);
+    }
+    Ok(write!(streams.out, "{}", table.text())?)
+}

@@ -1,0 +1,100 @@
+//! The correction factor of each job against the reference job, and the order of priorities (Crux, section 4.2).
+use super::contention::{Contention, Outcome, Start};
+use super::demand::{Demand, JobDemand};
+
+/// Steps of the job with the longer ones for which a pair is held against each other: what its begin and end do to
+/// the factor is below 1 %.
+const PAIR_STEPS: f64 = 200.0;
+/// Most steps of the other job.
+const SHORT_STEPS_MOST: f64 = 1e6;
+
+/// Who goes first, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Priorities {
+    /// The job that the others are held against; none without jobs.
+    pub reference: Option<usize>,
+    /// By job: `k`, 1 for the reference job.
+    pub factors: Vec<f64>,
+    /// By job: `P = k · I`.
+    pub priorities: Vec<f64>,
+    /// Jobs, the highest priority first.
+    pub order: Vec<usize>,
+}
+
+/// Two jobs alone on one link, each once first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The reference job first.
+    pub reference_first: Outcome,
+    /// The other one first.
+    pub other_first: Outcome,
+}
+
+impl Pair {
+    /// `reference` and `other` on one link that each needs for all of its communication, both ready at once, for
+    /// `window` seconds.
+    pub fn of(reference: &JobDemand, other: &JobDemand, window: f64) -> Self {
+        let on_link = |job: &JobDemand| JobDemand { loads: vec![(0, job.seconds)], ..job.clone() };
+        let demand = Demand { jobs: vec![on_link(reference), on_link(other)], links: 1 };
+        let start = Start(demand.jobs.iter().map(|job| -job.ready).collect());
+        let contention = Contention::new(&demand, &start, window);
+        Self { reference_first: contention.run(&[0, 1]), other_first: contention.run(&[1, 0]) }
+    }
+
+    /// `k` of the other job: the seconds of communication that it gains by going first over those that the reference
+    /// job gains by it. With k so, k · I of both are equal where going first is worth as much to either.
+    ///
+    /// The paper does not say what holds where one gains nothing. A window does not tell gains of less than one step's
+    /// communication (`seconds` of the two) from none: where neither gains more, nothing is at stake and k is 1; where
+    /// one does, the other's gain counts as that much.
+    pub fn factor(&self, seconds: [f64; 2]) -> f64 {
+        let gain = |job: usize, first: &Outcome, second: &Outcome| {
+            first.jobs[job].communicating - second.jobs[job].communicating
+        };
+        let of_reference = gain(0, &self.reference_first, &self.other_first);
+        let of_other = gain(1, &self.other_first, &self.reference_first);
+        if of_reference < seconds[0] && of_other < seconds[1] {
+            return 1.0;
+        }
+        of_other.max(seconds[1]) / of_reference.max(seconds[0])
+    }
+}
+
+/// The job with the most traffic, seconds on links for each second of its steps; of equal ones the first.
+fn reference(demand: &Demand) -> Option<usize> {
+    let traffic = |job: &JobDemand| job.loads.iter().map(|load| load.1).sum::<f64>() / job.step_alone();
+    let mut most: Option<(usize, f64)> = None;
+    for (job, traffic) in demand.jobs.iter().map(traffic).enumerate() {
+        if most.is_none_or(|(_, most)| traffic > most) {
+            most = Some((job, traffic));
+        }
+    }
+    most.map(|(job, _)| job)
+}
+
+impl Priorities {
+    /// Of jobs with this demand. Of equal priorities the higher intensity goes first, then the job that came first.
+    pub fn of(demand: &Demand) -> Self {
+        let reference = reference(demand);
+        let factor = |job: usize| {
+            let Some(reference) = reference.filter(|&reference| reference != job) else { return 1.0 };
+            let (reference, other) = (&demand.jobs[reference], &demand.jobs[job]);
+            if reference.seconds == 0.0 || other.seconds == 0.0 {
+                return 1.0;
+            }
+            let steps = [reference.step_alone(), other.step_alone()];
+            let window = (PAIR_STEPS * steps[0].max(steps[1])).min(SHORT_STEPS_MOST * steps[0].min(steps[1]));
+            Pair::of(reference, other, window).factor([reference.seconds, other.seconds])
+        };
+        let jobs = 0..demand.jobs.len();
+        let factors: Vec<f64> = jobs.clone().map(factor).collect();
+        let intensity = |job: usize| demand.jobs[job].intensity();
+        let priorities: Vec<f64> = jobs.clone().map(|job| factors[job] * intensity(job)).collect();
+        let mut order: Vec<usize> = jobs.collect();
+        order.sort_by(|&first, &second| {
+            let by_priority = priorities[second].total_cmp(&priorities[first]);
+            by_priority.then(intensity(second).total_cmp(&intensity(first)))
+        });
+        Self { reference, factors, priorities, order }
+    }
+}

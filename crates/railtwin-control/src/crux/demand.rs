@@ -1,0 +1,136 @@
+//! What jobs ask of links, and how much computation hangs on each second of it.
+use super::tenants::{Paths, Tenant, Tenants, Transfer};
+
+/// Shares of a link beyond its capacity that are rounding.
+const SLACK: f64 = 1e-9;
+
+/// Adds the seconds of a transfer on each link of a candidate to `loads`, which stay in the order of links.
+pub(super) fn add_loads(tenants: &Tenants, transfer: &Transfer, candidate: u32, loads: &mut Vec<(u32, f64)>) {
+    if transfer.bytes.0 == 0 {
+        return;
+    }
+    for &link in &transfer.candidates[candidate as usize].links {
+        let seconds = transfer.bytes.0 as f64 / tenants.links[link as usize].capacity.bytes_per_s();
+        match loads.binary_search_by_key(&link, |load| load.0) {
+            Ok(place) => loads[place].1 += seconds,
+            Err(place) => loads.insert(place, (link, seconds)),
+        }
+    }
+}
+
+/// What each job asks of each link, by chosen paths.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// By job.
+    pub jobs: Vec<JobDemand>,
+    /// How many links there are.
+    pub links: usize,
+}
+
+/// What one job asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobDemand {
+    /// Links in order, each with the seconds that a step's bytes take on it alone: `M / B` of the paper.
+    pub loads: Vec<(u32, f64)>,
+    /// Bytes of its largest transfer; fair shares are of its rate.
+    pub largest: f64,
+    /// Seconds that a step's communication takes alone: `t` of the paper, the most of `loads`.
+    pub seconds: f64,
+    /// Seconds of a step's computation.
+    pub compute: f64,
+    /// Seconds from the begin of a step to the earliest begin of its communication.
+    pub ready: f64,
+    /// Work of a step.
+    pub work: f64,
+    /// GPUs.
+    pub gpus: u32,
+    /// Intensity as it was measured.
+    pub measured: Option<f64>,
+}
+
+impl JobDemand {
+    /// What a job asks by the candidates `chosen` for its transfers.
+    pub fn of(tenants: &Tenants, job: &Tenant, chosen: &[u32]) -> Self {
+        let mut loads: Vec<(u32, f64)> = Vec::new();
+        let mut largest = 0.0f64;
+        for (transfer, &candidate) in job.transfers.iter().zip(chosen) {
+            largest = largest.max(transfer.bytes.0 as f64);
+            add_loads(tenants, transfer, candidate, &mut loads);
+        }
+        let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));
+        let compute = job.compute.seconds();
+        let (ready, work, gpus, measured) = (compute * job.overlap_from, job.work, job.gpus, job.measured);
+        Self { loads, largest, seconds, compute, ready, work, gpus, measured }
+    }
+
+    /// GPU intensity, work for each second of communication (Crux, definition 2), as measured where it was; infinite
+    /// without communication.
+    pub fn intensity(&self) -> f64 {
+        let exact = if self.seconds > 0.0 { self.work / self.seconds } else { f64::INFINITY };
+        self.measured.unwrap_or(exact)
+    }
+
+    /// Seconds of a step when nobody is in the way.
+    pub fn step_alone(&self) -> f64 {
+        self.compute.max(self.ready + self.seconds)
+    }
+
+    /// Share of `link` that it uses while it communicates alone: 1 where the link holds it back.
+    pub(super) fn share_of(&self, link: u32) -> f64 {
+        match self.loads.binary_search_by_key(&link, |load| load.0) {
+            Ok(place) => self.loads[place].1 / self.seconds,
+            Err(_) => 0.0,
+        }
+    }
+}
+
+impl Demand {
+    /// What the jobs ask by `paths`.
+    pub fn of(tenants: &Tenants, paths: &Paths) -> Self {
+        let jobs = tenants.jobs.iter().zip(paths).map(|(job, chosen)| JobDemand::of(tenants, job, chosen));
+        Self { jobs: jobs.collect(), links: tenants.links.len() }
+    }
+
+    /// The demand of some of the jobs, in their order.
+    pub fn part(&self, jobs: &[usize]) -> Self {
+        Self { jobs: jobs.iter().map(|&job| self.jobs[job].clone()).collect(), links: self.links }
+    }
+
+    /// Links on which all that cross them cannot communicate at once, each as fast as alone.
+    pub fn contended_links(&self) -> Vec<u32> {
+        let mut shares = vec![0.0f64; self.links];
+        for job in &self.jobs {
+            job.loads.iter().for_each(|&(link, seconds)| shares[link as usize] += seconds / job.seconds);
+        }
+        (0..self.links as u32).filter(|&link| shares[link as usize] > 1.0 + SLACK).collect()
+    }
+
+    /// Pairs of jobs, the lower number first, that share a contended link.
+    pub fn contending(&self) -> Vec<(usize, usize)> {
+        let links = self.contended_links();
+        let crosses = |job: usize, link: u32| self.jobs[job].share_of(link) > 0.0;
+        let mut pairs = Vec::new();
+        for first in 0..self.jobs.len() {
+            for second in first + 1..self.jobs.len() {
+                if links.iter().any(|&link| crosses(first, link) && crosses(second, link)) {
+                    pairs.push((first, second));
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Jobs by who contends with whom, over others too; jobs that contend with nobody stand alone. In order of the
+    /// first job of each.
+    pub fn components(&self) -> Vec<Vec<usize>> {
+        let mut of: Vec<usize> = (0..self.jobs.len()).collect();
+        for (first, second) in self.contending() {
+            let (kept, gone) = (of[first].min(of[second]), of[first].max(of[second]));
+            of.iter_mut().filter(|one| **one == gone).for_each(|one| *one = kept);
+        }
+        let mut components = vec![Vec::new(); of.len()];
+        of.iter().enumerate().for_each(|(job, &component)| components[component].push(job));
+        components.retain(|jobs| !jobs.is_empty());
+        components
+    }
+}

@@ -1,0 +1,97 @@
+//! One policy, from paths to levels.
+use super::cassini::time_shifts;
+use super::coflow::{distinct, evenly, first_alone, sincronia_order, varys_order};
+use super::compress::ContentionDag;
+use super::contention::Start;
+use super::correction::Priorities;
+use super::demand::Demand;
+use super::select::{by_distance, by_hash, by_intensity, distance};
+use super::tenants::{Paths, Tenants};
+
+railtwin_units::choice! {
+    /// Who decides about paths, priorities and times.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum SharingPolicy {
+        /// Paths by hash, all jobs alike.
+        Ecmp = "ecmp",
+        /// Crux's priorities, a level for each job, over paths by hash.
+        CruxPa = "crux-pa",
+        /// Crux's paths and priorities, a level for each job.
+        CruxPsPa = "crux-ps-pa",
+        /// Crux: paths, priorities, levels as the network has them.
+        Crux = "crux",
+        /// Sincronia's order over paths by hash; the first jobs have a level each.
+        Sincronia = "sincronia",
+        /// Varys's order over paths by hash; as many jobs on each level.
+        Varys = "varys",
+        /// TACCL* of the Crux paper: least congested links, longer ways first.
+        Taccl = "taccl",
+        /// CASSINI: all alike over paths by hash, shifted in time.
+        Cassini = "cassini",
+    }
+}
+
+/// What a policy decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharingPlan {
+    /// The candidate of each transfer.
+    pub paths: Paths,
+    /// By job; 0 goes first.
+    pub levels: Vec<u32>,
+    /// By job: seconds by which its steps are put off.
+    pub shifts: Vec<f64>,
+    /// Crux's priorities; none under policies that have others.
+    pub priorities: Option<Priorities>,
+}
+
+impl SharingPolicy {
+    /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and random orders are of
+    /// `seed`; jobs were profiled by the paths of that hash.
+    pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {
+        let hashed = by_hash(tenants, seed);
+        let paths = match self {
+            Self::CruxPsPa | Self::Crux => by_intensity(tenants, &hashed),
+            Self::Taccl => by_distance(tenants, &hashed),
+            _ => hashed,
+        };
+        let demand = Demand::of(tenants, &paths);
+        let jobs = tenants.jobs.len();
+        let mut shifts = vec![0.0; jobs];
+        let mut priorities = None;
+        let of = match self {
+            Self::Ecmp => vec![0; jobs],
+            Self::Cassini => {
+                shifts = time_shifts(&demand, start);
+                vec![0; jobs]
+            }
+            Self::Sincronia => first_alone(&sincronia_order(&demand), levels),
+            Self::Varys => evenly(&varys_order(&demand), levels),
+            Self::Taccl => by_way(tenants, levels),
+            Self::CruxPa | Self::CruxPsPa | Self::Crux => {
+                let ours = priorities.insert(Priorities::of(&demand));
+                match self {
+                    Self::Crux => ContentionDag::of(&demand, &ours.order).compress(levels, seed).levels,
+                    _ => distinct(&ours.order),
+                }
+            }
+        };
+        SharingPlan { paths, levels: of, shifts, priorities }
+    }
+}
+
+impl SharingPlan {
+    /// `start` with each job put off as the plan says.
+    pub fn shifted(&self, start: &Start) -> Start {
+        Start(start.0.iter().zip(&self.shifts).map(|(start, shift)| start + shift).collect())
+    }
+}
+
+/// A level for each length of the longest path, the longest first; what is left shares the last.
+fn by_way(tenants: &Tenants, levels: u32) -> Vec<u32> {
+    let ways: Vec<usize> = (0..tenants.jobs.len()).map(|job| distance(tenants, job)).collect();
+    let mut lengths = ways.clone();
+    lengths.sort_unstable_by(|first, second| second.cmp(first));
+    lengths.dedup();
+    let place = |way: &usize| lengths.iter().position(|one| one == way).expect("it is one of them") as u32;
+    ways.iter().map(|way| place(way).min(levels - 1)).collect()
+}

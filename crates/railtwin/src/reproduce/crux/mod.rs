@@ -1,0 +1,121 @@
+//! The Crux paper's examples, and its decisions against the optimum of small cases.
+use railtwin_control::crux::compress::ContentionDag;
+use railtwin_control::crux::contention::{Contention, Start};
+use railtwin_control::crux::correction::Pair;
+use railtwin_control::crux::demand::Demand;
+use railtwin_control::crux::tenants::{Tenant, Tenants};
+use railtwin_store::Figure;
+use railtwin_units::SimTime;
+
+use super::pick::Point;
+
+mod ablation;
+mod cases;
+
+use ablation::Shares;
+use cases::SETTINGS;
+
+/// Seconds of the paper's examples.
+const WINDOW: f64 = 12.0;
+/// Seed of the cases.
+const SEED: u64 = 1;
+
+/// How many cases are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Cases {
+    /// In our setting.
+    pub ours: u32,
+    /// In each other one.
+    pub others: u32,
+}
+
+impl Cases {
+    /// As many as the paper has, and fewer in the settings that show what hangs on the choice.
+    pub const SHORT: Self = Self { ours: 1500, others: 300 };
+    /// As many as the paper has in each.
+    pub const FULL: Self = Self { ours: 1500, others: 1500 };
+}
+
+/// Crux, examples 1 and 2: utilization, idle seconds, seconds on the link and the correction factor.
+pub(super) fn examples() -> Vec<Figure> {
+    let second = |count: u64| SimTime::from_ps(count * 1_000_000_000_000);
+    let iteration = Tenants::on_one_link(&[
+        Tenant::new("job-1", 10, second(2), 1.0).sends(second(2)),
+        Tenant::new("job-2", 10, second(1), 1.0).sends(second(1)),
+    ]);
+    let overlap = Tenants::on_one_link(&[
+        Tenant { work: 10.0, ..Tenant::new("job-1", 2, second(4), 0.5).sends(second(1)) },
+        Tenant { work: 30.0, ..Tenant::new("job-2", 12, second(2), 0.5).sends(second(3)) },
+    ]);
+    let mut figures = Vec::new();
+    for (example, tenants) in [(1, &iteration), (2, &overlap)] {
+        let demand = Demand::of(tenants, &tenants.first_paths());
+        let start = Start::all_ready(tenants);
+        for (first, levels) in [(1, [0, 1]), (2, [1, 0])] {
+            let outcome = Contention::new(&demand, &start, WINDOW).run(&levels);
+            let mut figure = |name: &str, value, unit| {
+                figures.push(Figure::new(
+                    &format!("example_{example}_job_{first}_first_{name}"),
+                    value,
+                    unit,
+                ));
+            };
+            figure("utilization", outcome.utilization(&demand), "");
+            for (job, served) in outcome.jobs.iter().enumerate() {
+                figure(&format!("idle_{}", job + 1), WINDOW - served.computing, "s");
+                figure(&format!("link_{}", job + 1), served.communicating, "s");
+            }
+        }
+        let pair = Pair::of(&demand.jobs[0], &demand.jobs[1], WINDOW);
+        let factor = pair.factor([demand.jobs[0].seconds, demand.jobs[1].seconds]);
+        figures.push(Figure::new(&format!("example_{example}_factor"), factor, ""));
+    }
+    figures
+}
+
+/// Crux, Figure 13: four jobs of falling intensity on two levels, the first two on one link, the others on another.
+pub(super) fn compression() -> Vec<Figure> {
+    let dag = ContentionDag::of_edges(4, &[(0, 1, 4.0), (2, 3, 2.0)]);
+    let levels = dag.compress(2, SEED).levels;
+    let figure =
+        |(job, &level): (usize, &u32)| Figure::new(&format!("level_{}", job + 1), f64::from(level), "");
+    levels.iter().enumerate().map(figure).collect()
+}
+
+/// A point for each case of each setting: percent of the optimum that is left where one decision is as named and the
+/// other two are the best; names that end in `contended` stand where jobs contend even by the best paths.
+pub(super) fn cases(count: Cases) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &(name, setting) in SETTINGS {
+        let count = if name == SETTINGS[0].0 { count.ours } else { count.others };
+        for (number, shares) in ablation::shares(&setting, SEED, count).into_iter().enumerate() {
+            let label =
+                vec![("setting".to_owned(), name.to_owned()), ("case".to_owned(), number.to_string())];
+            points.push(Point { label, figures: figures_of(&shares) });
+        }
+    }
+    points
+}
+
+fn figures_of(shares: &Shares) -> Vec<Figure> {
+    let named = [
+        ("path_selection", shares.paths),
+        ("path_selection_taccl", shares.paths_taccl),
+        ("priority_assignment", shares.priorities),
+        ("priority_assignment_by_intensity", shares.priorities_plain),
+        ("priority_assignment_sincronia", shares.priorities_sincronia),
+        ("priority_assignment_varys", shares.priorities_varys),
+        ("compression", shares.levels),
+        ("compression_sincronia", shares.levels_sincronia),
+    ];
+    let mut figures: Vec<Figure> =
+        named.iter().map(|(name, share)| Figure::new(name, share * 100.0, "%")).collect();
+    if shares.contended {
+        let all =
+            named.iter().map(|(name, share)| Figure::new(&format!("{name}_contended"), share * 100.0, "%"));
+        figures.extend(all);
+    }
+    figures.push(Figure::new("proved", f64::from(u8::from(shares.proved)), ""));
+    figures.push(Figure::new("contended", f64::from(u8::from(shares.contended)), ""));
+    figures
+}
