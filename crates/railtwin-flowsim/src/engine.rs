@@ -212,7 +212,8 @@ impl FlowEngine {
                 log.time_up = next.is_some() || waiting.next_time().is_some();
                 break;
             }
-            let measured_from = if flight.has_news() { SimTime::ZERO } else { soonest };
+            // While nothing is told nothing is measured, so the end of the last period may lie long ago.
+            let measured_from = if flight.has_news() { now } else { soonest };
             let feedback = outside.mediator.next_feedback(measured_from).filter(|&at| at <= soonest);
             now = feedback.unwrap_or(soonest);
             if feedback.is_some()

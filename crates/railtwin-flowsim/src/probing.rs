@@ -144,6 +144,7 @@ impl Probing {
         flight: &mut Flight,
     ) {
         let Active { mut survey, began, shares, before, .. } = active;
+        let shares_of_links: Vec<f64> = shares.iter().map(|&(_, share)| share).collect();
         let links: Vec<LinkId> = shares.iter().map(|&(link, _)| link).collect();
         self.set(now, &links, ground, flight);
         let carried = flight.carried(now, &links);
@@ -152,8 +153,11 @@ impl Probing {
             let Ok(row) = links.binary_search(&link) else { return (0.0, SimTime::ZERO) };
             let capacity = case.fabric.capacity(link).bytes_per_s();
             let share = case.on_the_wire(link, carried[row] - before[row]) / seconds / capacity;
-            let queue = if share >= FULL { standing_queue(case, link) } else { 0.0 };
-            (share, SimTime::from_seconds(queue / capacity))
+            // What ails the link leaves it less, and probes leave less of that to data.
+            let most = ground.ailing.share(link, now);
+            let is_full = share >= FULL * (most - shares_of_links[row]) && share > 0.0;
+            let queue = if is_full { standing_queue(case, link) } else { 0.0 };
+            (share / most.max(f64::MIN_POSITIVE), SimTime::from_seconds(queue / capacity))
         };
         survey.answers = mediator.answers_to(&survey, load);
         let back = now.saturating_add(survey.lasts(case.routing.control.probe_timeout));
@@ -173,7 +177,9 @@ impl Probing {
 
     /// Surveys that were sent until `end`, and by link the bytes on the wire that they put on it by then.
     pub fn finish(mut self, end: SimTime, case: Option<&Case>) -> (Vec<Survey>, BTreeMap<LinkId, f64>) {
-        if let Some(Active { began, ends, shares, .. }) = self.active.take() {
+        if let Some(Active { survey, began, ends, shares, .. }) = self.active.take() {
+            // It was sent, and nobody was told of it any more.
+            self.done.push(survey);
             // What had not left by then is not counted.
             let late = ends.since(end.max(began).min(ends)).seconds();
             for (link, share) in shares {

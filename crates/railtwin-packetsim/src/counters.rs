@@ -17,17 +17,19 @@ pub struct Counters {
     /// By link: packets, bytes and marked packets.
     read: Vec<[u64; 3]>,
     asked: SimTime,
+    /// Events that devices had worked off by then.
+    events: u64,
 }
 
 impl Counters {
     /// At time zero, of so many links.
     pub fn new(links: usize) -> Self {
-        Self { read: vec![[0; 3]; links], asked: SimTime::ZERO }
+        Self { read: vec![[0; 3]; links], asked: SimTime::ZERO, events: 0 }
     }
 
-    /// When they were read last.
-    pub const fn asked(&self) -> SimTime {
-        self.asked
+    /// Events that devices had worked off when they were read last.
+    pub const fn events(&self) -> u64 {
+        self.events
     }
 
     /// Reads all counters.
@@ -38,7 +40,7 @@ impl Counters {
         shared: &Shared<'_>,
     ) -> Feedback {
         let seconds = now.since(self.asked).seconds();
-        self.asked = now;
+        (self.asked, self.events) = (now, machine.events());
         let mut feedback = Feedback::default();
         let read = &mut self.read;
         machine.each_device(|device| {

@@ -179,7 +179,15 @@ impl Credits {
     }
 
     /// A turn of the scheduler of an egress at which `queued` bytes of each level wait for a line of this speed.
-    pub fn turn(&mut self, now: u64, out: usize, queued: impl Fn(usize) -> u64, speed: Speed) -> Turn {
+    ///
+    /// A level waits for what goes before it, and for itself; not for what may not go, as its line is paused.
+    pub fn turn(
+        &mut self,
+        now: u64,
+        out: usize,
+        (queued, is_paused): (impl Fn(usize) -> u64, impl Fn(usize) -> bool),
+        speed: Speed,
+    ) -> Turn {
         let latency = self.credit.latency.ps();
         let quantum = self.quantum;
         // What the line sends in a credit latency, and one packet that it sends meanwhile.
@@ -188,11 +196,19 @@ impl Credits {
         let (mut full, mut before) = (false, self.schedulers[out].outstanding[0]);
         for class in 0..self.classes {
             if class > 0 {
-                // A level waits for what goes before it alone: a lower one may be paused.
-                before += self.schedulers[out].outstanding[class] + queued(self.classes - 1 - class);
-                full = before >= most;
-                if full {
-                    break;
+                let level = self.classes - 1 - class;
+                let own = self.schedulers[out].outstanding[class] + queued(level);
+                let is_full = before + own >= most;
+                full |= is_full;
+                if is_paused(level) {
+                    if is_full {
+                        continue;
+                    }
+                } else {
+                    before += own;
+                    if is_full {
+                        break;
+                    }
                 }
             }
             while let Some(index) = self.schedulers[out].lines[class].pop_front() {

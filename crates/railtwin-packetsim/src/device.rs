@@ -141,7 +141,10 @@ impl<C: Control> Device<C> {
             }
             What::Lossy(port, share) => self.port(usize::from(port)).lossy = share,
             What::Late(port, added, begins) => self.port(usize::from(port)).take_longer(added, begins),
-            What::Storm(port, true) => self.port(usize::from(port)).pause(now, ALL_LEVELS),
+            What::Storm(port, true) => {
+                let levels = ALL_LEVELS >> (8 - shared.network.levels.min(8));
+                self.port(usize::from(port)).pause(now, levels);
+            }
             What::Storm(port, false) => {
                 let packet = Packet::pausing(Kind::Freed, port, ALL_LEVELS);
                 self.arrive(now, packet, shared, post);

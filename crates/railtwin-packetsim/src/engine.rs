@@ -89,10 +89,12 @@ impl Run<'_> {
         shared.levels = levels;
         learn(SimTime::ZERO, &mediator, &lowering, &mut shared);
         // What is decided after a job is gone may depend on when that is, what is decided after a survey on what it found,
-        // and what is decided after feedback on counters; else nothing depends on packets.
+        // and what is decided after feedback on counters; controllers of one's own may shift shares, which hosts are told of
+        // when they hold. Else nothing depends on packets.
         let mut asked = Vec::new();
         let is_fed = mediator.next_feedback(SimTime::ZERO).is_some();
-        let mut is_live = is_fed || mediator.has_controllers() && case.work.jobs.len() > 1;
+        let mut is_live =
+            is_fed || mediator.has_own() || mediator.has_controllers() && case.work.jobs.len() > 1;
         if !is_live {
             asked = plan_ahead(&mut mediator, &lowering, &mut shared);
             is_live = !asked.is_empty();

@@ -412,6 +412,10 @@ impl<C: Control> Host<C> {
         for receiver in &mut self.receivers {
             receiver.start = shared.network.start(epoch, receiver.queue_pair, true);
         }
+        if shared.network.levels > 1 {
+            let senders = &self.senders;
+            self.ports.iter_mut().for_each(|port| port.sort_by_level(senders));
+        }
     }
 }
 
@@ -462,5 +466,14 @@ impl<C: Control> Host<C> {
         for row in 0..self.senders.len() {
             self.line_up(now, row, shared, agenda, post);
         }
+        // Who stands in line with another priority now may be the one whose turn it is.
+        if shared.network.levels > 1 {
+            (0..self.ports.len()).for_each(|row| self.kick(now, row, shared, agenda, post));
+        }
+    }
+
+    /// Whether senders stand in line.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.ports.iter().any(NicPort::is_sending)
     }
 }

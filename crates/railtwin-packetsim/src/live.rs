@@ -31,6 +31,8 @@ pub struct Live<'l, 'a, 'm, C: Control> {
     counters: Counters,
     /// When the mediator was last asked.
     now: SimTime,
+    /// Up to when all devices have gone on, with nothing left to do before.
+    reached: u64,
     /// Up to when devices may have gone on while the mediator stands at an earlier time.
     ahead: u64,
 }
@@ -44,7 +46,7 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
     ) -> Self {
         machine.tell_of_departures();
         let counters = Counters::new(shared.network.case.fabric.link_count());
-        Self { machine, shared, changes, mediator, counters, now: SimTime::ZERO, ahead: 0 }
+        Self { machine, shared, changes, mediator, counters, now: SimTime::ZERO, reached: 0, ahead: 0 }
     }
 
     /// Plays the run to its end, or until there is a priority without queues; `asked` are the first surveys. Gives all
@@ -94,16 +96,20 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
     fn next(&mut self, surveys: &mut Surveys) -> Option<SimTime> {
         loop {
             // Who was not asked while nothing moved is asked once something does.
-            let next = self.mediator.next_time_while(self.machine.is_working()).map(|at| at.max(self.now));
+            let soonest = self.now.max(SimTime::from_ps(self.reached));
+            let next = self.mediator.next_time_while(self.machine.is_working()).map(|at| at.max(soonest));
             let measured = self.next_measured();
             let until = next.into_iter().chain(measured).min().map_or(NEVER, SimTime::ps);
             let stop = until.min(surveys.next_heard());
             let stops = self.run(stop);
             if !stops.is_empty() {
                 self.hear_of(&stops.gone);
+                let last = stops.surveys.iter().map(|&(_, last)| last).max().unwrap_or(0);
+                self.ahead = self.ahead.max(last.saturating_add(self.shared.network.lookahead));
                 surveys.end(stops.surveys, self.shared);
                 continue;
             }
+            self.reached = self.reached.max(if stop < NEVER { stop } else { 0 });
             // After the last operation nothing is decided any more.
             if self.machine.ended().is_some_and(|ended| stop >= ended) {
                 return None;
@@ -124,9 +130,9 @@ impl<'l, 'a, 'm, C: Control + std::fmt::Debug> Live<'l, 'a, 'm, C> {
     /// When counters are read next; none where that tells nobody anything.
     fn next_measured(&self) -> Option<SimTime> {
         let soonest = self.machine.soonest();
-        // Up to the time at which a device has something to do counters stand still.
-        let from =
-            if soonest > self.counters.asked().ps() { SimTime::from_ps(soonest) } else { SimTime::ZERO };
+        // Counters stand still until a device has something to do, unless one did something since they were read.
+        let idle = self.machine.events() == self.counters.events();
+        let from = SimTime::from_ps(if idle { soonest.max(self.reached) } else { self.reached });
         self.mediator.next_feedback(from).filter(|_| soonest < NEVER)
     }
 

@@ -341,6 +341,11 @@ impl<'a> Network<'a> {
             add(self.port_of[first.index()], &mut links[1..].iter().map(|link| self.port_of[link.index()]));
         let mut back = links.iter().rev().skip(1).map(|link| self.port_of[link.reverse().index()]);
         let back = add(self.port_of[last.reverse().index()], &mut back);
+        assert!(
+            self.hops.len() < BY_SWITCH as usize,
+            "routes have fewer than 2^29 hops, not {}",
+            self.hops.len()
+        );
         Some((out, back))
     }
 

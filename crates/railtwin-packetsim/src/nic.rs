@@ -76,6 +76,20 @@ impl NicPort {
         (0..self.levels.len()).all(|level| self.port.is_paused(level))
     }
 
+    /// Whether senders stand in line, now or once their rate allows it.
+    pub(crate) fn is_sending(&self) -> bool {
+        !self.paced.is_empty() || self.levels.iter().any(|waiting| !waiting.ready.is_empty())
+    }
+
+    /// Senders stand in the line of the level that they have now, each line in the order of before.
+    pub(crate) fn sort_by_level<S>(&mut self, senders: &[Sender<S>]) {
+        let all: Vec<u32> =
+            self.levels.iter_mut().rev().flat_map(|waiting| waiting.ready.drain(..)).collect();
+        for row in all {
+            self.levels[senders[row as usize].level()].ready.push_back(row);
+        }
+    }
+
     /// Senders whose time has come stand in line.
     fn take_due<S>(&mut self, now: u64, senders: &[Sender<S>]) {
         while let Some(&Reverse((time, row))) = self.paced.peek()
@@ -288,8 +302,8 @@ impl<C: Control> Host<C> {
                 continue;
             }
             let sender = &mut self.senders[who as usize];
-            if sender.start.is_some_and(|start| usize::from(start.port) != row || start.level() != level) {
-                // Its route leads over another port since it stood in line here, or it has another priority.
+            if sender.start.is_some_and(|start| usize::from(start.port) != row) {
+                // Its route leads over another port since it stood in line here.
                 self.line_up(now, who as usize, shared, agenda, post);
                 continue;
             }

@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use crate::host::{Host, SURVEY, Shared, is_work};
 use crate::meeting::{Account, Meeting};
 use crate::network::Place;
+use crate::packet::{Arrival, Kind};
 use crate::post::Mail;
 use crate::slots::SendSlots;
 use crate::switch::Switch;
@@ -173,6 +174,11 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         self.parts.iter().map(Part::soonest).min().unwrap_or(NEVER)
     }
 
+    /// Events worked off so far.
+    pub fn events(&self) -> u64 {
+        self.parts.iter().map(|part| part.events).sum()
+    }
+
     /// Jobs that are gone are told of from now on.
     pub fn tell_of_departures(&mut self) {
         self.account.departures.are_told = true;
@@ -185,11 +191,14 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
 
     /// Whether operations are left that may end: something else than probes is on its way or waits for its time.
     pub fn is_working(&self) -> bool {
-        let busy = |device: &Device<C>| match device.kind {
-            DeviceState::Host(_) => device.agenda.tasks().any(is_work),
+        let busy = |device: &Device<C>| match &device.kind {
+            DeviceState::Host(host) => host.is_sending() || device.agenda.tasks().any(is_work),
             DeviceState::Switch(_) => device.agenda.tasks().any(is_change),
         };
-        self.account.closed.is_none() && self.parts.iter().flat_map(|part| &part.devices).any(busy)
+        let probes = |arrival: &Arrival| matches!(arrival.packet.kind, Kind::Probe | Kind::Echo);
+        let awaited = |part: &Part<C>| part.mail.inboxes.iter().flatten().any(|arrival| !probes(arrival));
+        let working = |part: &Part<C>| awaited(part) || part.devices.iter().any(busy);
+        self.account.closed.is_none() && self.parts.iter().any(working)
     }
 
     /// Whether all operations have ended.

@@ -155,7 +155,17 @@ impl Switch {
         post: &mut Post<'_>,
     ) {
         match packet.kind {
-            Kind::Pause => self.ports[usize::from(packet.port)].pause(now, packet.item as u8),
+            Kind::Pause => {
+                let port = usize::from(packet.port);
+                self.ports[port].pause(now, packet.item as u8);
+                // What is paused no longer stands before lower levels.
+                if self.levels > 1
+                    && let Some(credits) = &mut self.credits
+                    && let Some(time) = credits.go_on(now, port)
+                {
+                    agenda.push(time, TURN | port as u64);
+                }
+            }
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);
                 let told = packet.kind == Kind::Resume;

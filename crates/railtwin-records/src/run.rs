@@ -119,7 +119,11 @@ pub const TABLES: &[TableDoc] = &[
             ("decided_ps", "u64", "when it was decided"),
             ("effective_ps", "u64", "when it takes effect; the largest number where it never does"),
             ("controller", "text", "who decided"),
-            ("action", "text", "path, entry-add, entry-replace, entry-remove, isolate, swap, restart"),
+            (
+                "action",
+                "text",
+                "path, weight, priority, read, probe, entry-add, entry-replace, entry-remove, isolate, swap, restart",
+            ),
             ("reason", "text", "why"),
             ("job", "text", "job that it concerns; empty where it is none's"),
             (

@@ -118,11 +118,13 @@ fn a_prober_finds_a_link_that_loses_and_c4p_leaves_it_until_it_is_sound() {
     let us = |us: u64| SimTime::from_ns(us * 1_000);
     for log in [&flows, &packets] {
         let moved: Vec<&ActionRow> = late(log).filter(|one| one.action.name() == "path").collect();
-        // The survey of 40 us is the first that meets it. What is lost is given up 65 us after the last packet, and
+        // The first that meets it is that of 40 us, or of 60 us where the one of 20 us is not answered by then. What is
+        // lost is given up 65 us after the last packet, and
         // told a report later.
         let first = log.surveys.iter().find(|survey| survey.answers.iter().any(|answer| answer.lost > 0));
         let first = first.expect("a survey met it");
-        assert_eq!((first.at, moved[0].decided), (us(40), first.told));
+        assert!([us(40), us(60)].contains(&first.at), "{}", first.at);
+        assert_eq!(moved[0].decided, first.told);
         let waited = SimTime::from_ps(first.told.ps() - first.at.ps());
         assert!(waited > us(65 + 2) && waited < us(65 + 2 + 20), "{waited}");
     }

@@ -1,6 +1,8 @@
 //! What jobs cost each other: two periodic ones on one uplink, whose phases decide.
 use railtwin::interference::{Interference, Options, interference};
 use railtwin_control::PlacementPolicy;
+use railtwin_control::controller::{Controller, Decision, Event};
+use railtwin_engine::own::{Own, Site};
 use railtwin_engine::{Case, Engine};
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
@@ -91,4 +93,33 @@ fn what_cannot_be_said_is_refused() {
     let mut short = two(1_000_000, [0, 0], 0.0);
     short.work.jobs[1].plan = plan(1);
     assert!(refused(&short).contains("more than 1000000 steps"), "{}", refused(&short));
+}
+
+/// Hears everything and wants nothing.
+#[derive(Debug)]
+struct Listens;
+
+impl Controller for Listens {
+    fn name(&self) -> &'static str {
+        "listens"
+    }
+    fn on_event(&mut self, _now: SimTime, _event: &Event<'_>) {}
+    fn decide(&mut self, _now: SimTime, _decisions: &mut Vec<Decision>) {}
+}
+
+/// Jobs that compute for longer than a period of feedback, so that nothing is measured for a while.
+#[test]
+fn who_only_listens_changes_nothing_whatever_pauses_jobs_make() {
+    for period in [7, 100, 900, 5_000] {
+        let quiet = two(1_000, [0, 1], 0.02);
+        let mut told = quiet.clone();
+        told.routing.control.feedback = Some(SimTime::from_ns(period * 1_000));
+        told.own = Some(Own::new(&["listens"], |_: &Site| vec![Box::new(Listens)]));
+        for engine in [&FlowEngine::default() as &dyn Engine, &PacketEngine::default()] {
+            let [quiet, told] = [&quiet, &told].map(|case| engine.run(case, 0));
+            for (a, b) in quiet.times.end.iter().zip(&told.times.end) {
+                assert!((a.seconds() - b.seconds()).abs() < 1e-11, "{} {period}: {a} {b}", engine.name());
+            }
+        }
+    }
 }

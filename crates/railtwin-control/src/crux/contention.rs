@@ -132,7 +132,7 @@ impl<'a> Contention<'a> {
         let compute = self.demand.jobs[job].compute;
         self.run_seen(levels, &mut |from, until, running| {
             let one = &running[job];
-            let computing = (one.step_began + compute).min(until) - from;
+            let computing = (one.step_began + compute).min(until) - from.max(one.step_began);
             seen.add(from, until, one.phase == Phase::Talking, computing.max(0.0));
         });
     }

@@ -12,10 +12,6 @@ use super::flow::{Burden, Flow, Found, Landing};
 use super::search::Scratch;
 use super::tries::STRICT_WORDS;
 
-pub static C: [std::sync::atomic::AtomicU64; 12] = [const { std::sync::atomic::AtomicU64::new(0) }; 12];
-pub fn cc(i: usize, n: u64) {
-    C[i].fetch_add(n, std::sync::atomic::Ordering::Relaxed);
-}
 /// Ports of the first batches; the first port often does.
 const BATCHES: [usize; 3] = [1, 8, BATCH];
 /// Ports of a batch at most.
@@ -163,7 +159,6 @@ impl Scratch {
             let size = BATCHES[BATCHES.len().min(batch + 1) - 1];
             more = self.sift(flow, &mut ports, size, &mut allows);
             for at in 0..self.batch.as_ref().map_or(0, |batch| batch.len) {
-                cc(9, 1);
                 let found = self.walk(flow, self.port_of(at), landing, |_, _| true);
                 if found.is_some() {
                     return found;

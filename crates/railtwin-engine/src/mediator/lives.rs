@@ -109,6 +109,11 @@ impl Mediator<'_> {
         !self.controllers.is_empty()
     }
 
+    /// Whether somebody decides who brought controllers of their own: these may change anything at any time.
+    pub fn has_own(&self) -> bool {
+        self.controllers.len() > self.of_balancer
+    }
+
     /// Opens what comes by `now`; false where nothing does. What is decided of it holds when it begins to send: a
     /// connection asks for its path while it is set up.
     pub(super) fn open_due(&mut self, now: SimTime) -> bool {

@@ -464,7 +464,10 @@ impl<'a> Mediator<'a> {
 
     /// Whether paths may be others; none where a leaf refused.
     fn carry_out(&mut self, now: SimTime, controller: usize, decision: Decision) -> Option<bool> {
-        self.reprioritized |= matches!(decision.action, Action::Priority { .. });
+        self.reprioritized |= matches!(
+            decision.action,
+            Action::Priority { job, priority } if self.programmed.priority(job) != Some(priority)
+        );
         let outcome = self.programmed.apply(self.fabric, &decision.action, decision.reason);
         if let Action::Entry(change) = decision.action {
             self.written(now, controller, change, outcome.as_ref().err());

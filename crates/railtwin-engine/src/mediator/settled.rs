@@ -89,8 +89,9 @@ pub fn settled<'a>(
     let moments: Vec<Moment> = told.collect();
     let mut mediator = Mediator::with(own, fabric, routing, connected, draw, (&moments, &[]));
     if connected.lives.iter().any(|life| life.start > SimTime::ZERO) {
-        // Who never rests is left alone once all jobs have come.
-        while let Some(at) = mediator.next_time().filter(|&at| at <= mediator.rest) {
+        // Who never rests is left alone once all jobs have come, and who writes what never arrives does not move that.
+        let rest = mediator.rest;
+        while let Some(at) = mediator.next_time().filter(|&at| at <= rest) {
             mediator.pass(at);
         }
     }

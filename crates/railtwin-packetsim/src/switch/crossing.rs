@@ -47,7 +47,9 @@ impl Switch {
     pub(super) fn on_turn(&mut self, now: u64, out: usize, agenda: &mut Agenda) {
         let Some(credits) = &mut self.credits else { return };
         let queues = &self.queues[out * self.levels..(out + 1) * self.levels];
-        let turn = credits.turn(now, out, |level| queues[level].bytes, self.ports[out].line.speed);
+        let (port, alone) = (&self.ports[out], self.levels == 1);
+        let paused = |level| !alone && port.is_paused(level);
+        let turn = credits.turn(now, out, (|level: usize| queues[level].bytes, paused), port.line.speed);
         if let Some((index, time)) = turn.given {
             agenda.push(time, CREDIT | index as u64);
         }

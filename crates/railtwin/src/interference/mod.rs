@@ -2,7 +2,8 @@
 //!
 //! Two periodic jobs that share a link take turns on it or get into each other's way, by when they began alone: so
 //! nothing is said of one pair of starts, but the median and the band over many, drawn evenly within a step of each
-//! job. Alone and together a draw has the same paths, as all connections are opened either way.
+//! job. Alone and together a draw has the same paths where hosts and switches find them by themselves; where a controller
+//! does (`c4p`, `disjoint`, `te`), it does so as jobs come, and its part is in the slowdown.
 mod shared;
 
 use railtwin_engine::own::guarded;
@@ -142,12 +143,18 @@ fn drawn(case: &Case, engine: &dyn Engine, options: Options, number: u32) -> Res
         ended(&one, row, &log, number)?;
         alone.push(mean(&one, row, &log, (SimTime::ZERO, SimTime::NEVER)));
     }
+    if let Some(row) = alone.iter().position(|own| own.is_nan() || *own <= 0.0) {
+        let name = &case.work.jobs[row].name;
+        return Err(Error::Argument(format!("a step of job {name} takes no time: give it something to do")));
+    }
     let longest = alone.iter().copied().fold(0.0, f64::max);
     let starts: Vec<SimTime> = (0..jobs).map(|row| start_of(case, row, alone[row], number)).collect();
     // Who began last leaves as many steps of the slowest job until the first has ended.
-    let counts: Vec<u64> =
-        alone.iter().map(|&own| (longest * f64::from(steps + 2) / own).ceil() as u64 + 1).collect();
-    if counts.iter().sum::<u64>() > STEPS_MOST {
+    let counts: Vec<u64> = alone
+        .iter()
+        .map(|&own| ((longest * f64::from(steps + 2) / own).ceil() as u64).saturating_add(1))
+        .collect();
+    if counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count)) > STEPS_MOST {
         let name = |row: usize| &case.work.jobs[row].name;
         let order = |a: &usize, b: &usize| alone[*a].total_cmp(&alone[*b]);
         let (shortest, longest) =
@@ -183,11 +190,12 @@ fn with_work(case: &Case, of: &dyn Fn(usize) -> (SimTime, u32)) -> Case {
     Case { work, ..case.clone() }
 }
 
-/// When a job begins in a draw: its own start, and evenly within a step of its own after that.
+/// When a job begins in a draw: evenly within a step of its own. When it does so in the scenario is another matter: here
+/// they are all there.
 fn start_of(case: &Case, row: usize, step: f64, number: u32) -> SimTime {
     let drawn = stream::mix(case.seed ^ stream::mix((row as u64) << 32 | u64::from(number)) ^ 0x6f66_6673);
     let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
-    case.work.jobs[row].start.saturating_add(SimTime::from_seconds(step * share))
+    SimTime::from_seconds(step * share)
 }
 
 fn log_of(engine: &dyn Engine, case: &Case, number: u32) -> Result<RunLog, Error> {
@@ -200,13 +208,14 @@ fn ended(case: &Case, row: usize, log: &RunLog, number: u32) -> Result<(), Error
     Err(Error::Argument(format!("job {name} does not end in draw {number}: {words}")))
 }
 
-/// Mean seconds of the steps of a job that lie within a window; of all of them where none does.
+/// Mean seconds of the steps of a job that lie within a window; of those that reach into it where none does.
 fn mean(case: &Case, row: usize, log: &RunLog, (from, until): (SimTime, SimTime)) -> f64 {
     let steps = steps_of(&case.work.jobs[row], &log.times);
-    let within = |step: &&(u32, SimTime, SimTime)| step.1 >= from && step.2 <= until;
-    let seconds = |steps: &[&(u32, SimTime, SimTime)]| {
-        steps.iter().map(|step| step.2.since(step.1).seconds()).sum::<f64>() / steps.len() as f64
+    let mean = |is_meant: &dyn Fn(&(u32, SimTime, SimTime)) -> bool| {
+        let meant: Vec<f64> =
+            steps.iter().filter(|step| is_meant(step)).map(|step| step.2.since(step.1).seconds()).collect();
+        (!meant.is_empty()).then(|| meant.iter().sum::<f64>() / meant.len() as f64)
     };
-    let inside: Vec<_> = steps.iter().filter(within).collect();
-    if inside.is_empty() { seconds(&steps.iter().collect::<Vec<_>>()) } else { seconds(&inside) }
+    let within = mean(&|step| step.1 >= from && step.2 <= until);
+    within.or_else(|| mean(&|step| step.1 < until && step.2 > from)).unwrap_or(0.0)
 }

@@ -22,6 +22,8 @@ const JOB: JobId = JobId(0);
 /// The standstill that goes on.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
+    /// The failure that it began with; none where the controller stopped a job that ran.
+    hit: Option<usize>,
     /// The host to blame.
     host: Option<HostId>,
     /// Whether somebody saw to the cause.
@@ -200,10 +202,13 @@ impl Driver<'_> {
                 }
             }
             Due::Found(index) => self.found(now, index),
+            // Who blamed the host for something else may have ended the outage before.
+            Due::Watchdog(index) if !self.stands_by(index) => {}
             Due::Watchdog(index) => {
                 self.know(now, index);
                 self.post(now.saturating_add(self.hits[index].by_hand), Due::Named(index));
             }
+            Due::Named(index) if !self.stands_by(index) => {}
             Due::Named(index) => self.named(now, index),
             Due::Answer(finding) => {
                 self.answers.remove(&finding.host);
@@ -295,7 +300,7 @@ impl Driver<'_> {
             replaced: None,
             restarted: None,
         });
-        self.outage = Some(Outage { host: self.host_of[index], resolved: false });
+        self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: false });
         self.enter(now, Some(Part::Detection));
         // What fails before the first step is seen at once; who is to blame is another question.
         match (start, hit.found_after) {
@@ -304,6 +309,11 @@ impl Driver<'_> {
             (None, Some(after)) => self.post(now.saturating_add(after), Due::Found(index)),
             (None, None) => self.post(now.saturating_add(self.spec.watchdog), Due::Watchdog(index)),
         }
+    }
+
+    /// Whether the job stands still by a failure, and not by a later one or not at all.
+    fn stands_by(&self, index: usize) -> bool {
+        self.outage.is_some_and(|outage| outage.hit == Some(index))
     }
 
     /// Somebody knows that the job stands still by a failure.
@@ -318,6 +328,9 @@ impl Driver<'_> {
     fn found(&mut self, now: SimTime, index: usize) {
         let (cause, by_hand) = (self.hits[index].cause, self.hits[index].by_hand);
         let halts = self.hits[index].effect == Effect::Stops;
+        if halts && !self.stands_by(index) {
+            return;
+        }
         if halts {
             self.know(now, index);
         } else if !self.slow.contains(&index) && !self.latent.contains(&index) {
@@ -361,7 +374,7 @@ impl Driver<'_> {
         if self.runs() {
             // The controller stops a job that ran, and the work since the last checkpoint goes.
             self.progress.crash(now);
-            self.outage = Some(Outage { host: Some(host), resolved: true });
+            self.outage = Some(Outage { hit: None, host: Some(host), resolved: true });
             self.lived.standstills.push(Standstill {
                 cause: Cause::Unknown,
                 kind: None,
@@ -379,6 +392,8 @@ impl Driver<'_> {
         if self.outage.is_some_and(|outage| outage.host == Some(host)) {
             self.enter(now, Some(Part::Waiting));
             if let Some(last) = self.standstill() {
+                // The host went for something else, and the failure with it.
+                last.detected = last.detected.or(Some(now));
                 last.isolated = Some(now);
             }
         }

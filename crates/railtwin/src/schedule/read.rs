@@ -133,7 +133,7 @@ impl Check<'_> {
 impl Asked {
     /// Steps of all jobs alone within a time: what a simulation of it costs.
     pub fn steps_within(&self, window: SimTime) -> f64 {
-        steps_of(&Demand::of(&self.tenants, &self.tenants.first_paths()), window.seconds())
+        most_steps(&self.tenants, window.seconds())
     }
 
     /// Reads a file; `file` is the name that errors show.
@@ -155,9 +155,20 @@ impl Asked {
     }
 }
 
-/// Steps of all jobs alone in so many seconds.
-fn steps_of(demand: &Demand, window: f64) -> f64 {
-    demand.jobs.iter().map(|job| window / job.step_alone()).sum()
+/// Most steps of all jobs in so many seconds: each alone, and every transfer alone on its fastest path.
+fn most_steps(tenants: &Tenants, window: f64) -> f64 {
+    let seconds = |transfer: &Transfer, path: &Candidate| {
+        let rate = |&link: &u32| tenants.links[link as usize].capacity.bytes_per_s();
+        transfer.bytes.0 as f64 / path.links.iter().map(rate).fold(f64::INFINITY, f64::min)
+    };
+    let fastest = |transfer: &Transfer| {
+        transfer.candidates.iter().map(|path| seconds(transfer, path)).fold(f64::INFINITY, f64::min)
+    };
+    let least = |job: &Tenant| {
+        let compute = job.compute.seconds();
+        compute.max(compute * job.overlap_from + job.transfers.iter().map(fastest).fold(0.0, f64::max))
+    };
+    tenants.jobs.iter().map(|job| window / least(job)).sum()
 }
 
 impl Text {
@@ -196,7 +207,7 @@ impl Text {
         let start = Start(ready.0.iter().zip(said).map(|(&ready, said)| said.unwrap_or(ready)).collect());
         let longest = demand.jobs.iter().map(|job| job.step_alone()).fold(0.0, f64::max);
         let window = self.window.as_ref().map_or(WINDOW_STEPS * longest, |window| window.get_ref().seconds());
-        let steps = steps_of(&demand, window);
+        let steps = if check.problems.is_empty() { most_steps(&tenants, window) } else { 0.0 };
         if check.problems.is_empty() && !(window > 0.0 && steps <= STEPS_MOST) {
             let span = self.window.as_ref().map_or(0..0, Spanned::span);
             let message = format!("a window of {window} s has {steps:.0} steps of all jobs");
@@ -220,13 +231,17 @@ impl Text {
             let mut known = dscp.to_vec();
             known.sort_unstable();
             known.dedup();
-            if dscp.len() as u32 != levels || known.len() != dscp.len() || known.last() > Some(&DSCP_MOST) {
+            if dscp.len() as u32 != levels
+                || known.len() != dscp.len()
+                || known.is_empty()
+                || known.last() > Some(&DSCP_MOST)
+            {
                 let message = format!("dscp {dscp:?} does not name {levels} levels");
                 let hint =
                     "write a code point from 0 to 63 for each level, the highest level first, each once";
                 check.refuse(list.span(), message, hint);
             }
-            return (levels, dscp.to_vec());
+            return (levels.max(1), dscp.to_vec());
         }
         if levels > LEVELS {
             let span = self.levels.as_ref().map_or(0..0, Spanned::span);
