@@ -93,6 +93,8 @@ const plural = (count: number, one: string, many: string): string => {
 const DEEDS: Record<string, readonly [string, string, string]> = {
   path: ["moves", "queue pair", "queue pairs"],
   weight: ["weighs", "queue pair", "queue pairs"],
+  priority: ["ranks", "job", "jobs"],
+  read: ["reads", "leaf", "leaves"],
   "entry-add": ["adds", "entry", "entries"],
   "entry-replace": ["replaces", "entry", "entries"],
   "entry-remove": ["removes", "entry", "entries"],
