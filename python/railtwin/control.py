@@ -127,12 +127,12 @@ class Completion:
     bytes: int
     """Bytes of messages that completed."""
     time: float
-    """Seconds that they took: of each from its posting, or from the end of the one before it, to its completion."""
+    """Seconds that they took: of each from its posting, or the end of the one before it, to its completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Messages completed, as hosts tell with `[control] feedback`; queue pairs that completed none are left out."""
+    """Messages completed, as hosts tell with `[control] feedback`; who completed none is left out."""
 
     completions: tuple[Completion, ...]
     """One for each queue pair, by row."""
@@ -191,7 +191,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """On every link what a job sends goes before what jobs of lower priority send, whatever its scenario says."""
+    """What a job sends goes before what jobs of lower priority send, whatever its scenario says."""
 
     job: int
     """Row of the job."""

@@ -124,7 +124,8 @@ def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
     """Say whose communication goes first, and by which path, when jobs share links.
 
     `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`.
-    `policy` is `"crux"`, `"crux-pa"`, `"crux-ps-pa"`, `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or `"cassini"`.
+    `policy` is `"crux"`, `"crux-pa"`, `"crux-ps-pa"`, `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or
+    `"cassini"`.
     Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
 
     >>> import railtwin as rt

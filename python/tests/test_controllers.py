@@ -8,6 +8,7 @@ import tomllib
 import traceback
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import railtwin as rt
@@ -253,9 +254,7 @@ def test_priorities_hold_from_when_they_are_said(engine):
     }
     alike = rt.run(scenario, engine=engine)
     first = rt.run(scenario, controllers=[Second], engine=engine)
-    before, after = (
-        [run.figures[f"job-{job}.step_time"] for job in (0, 1)] for run in (alike, first)
-    )
+    before, after = ([run.figures[f"job-{job}.step_time"] for job in (0, 1)] for run in (alike, first))
     assert after[1] < 0.6 * before[1]
     assert after[0] == pytest.approx(before[0], rel=0.05)
     rows = first.table("actions").to_dict()
@@ -460,9 +459,9 @@ def test_probes_are_answered_with_delay_and_load(engine):
 
 
 class Halves:
-    """Three quarters of a connection's bytes on its first queue pair, once anything completed; notes what it hears."""
+    """Three quarters of a connection's bytes on its first queue pair, once anything completed."""
 
-    heard: list["Halves"] = []
+    heard: ClassVar[list["Halves"]] = []
 
     def __init__(self, fabric):
         self.pairs, self.told, self.bytes, self.periods, self.marked = [], False, 0, [], 0.0
@@ -493,9 +492,11 @@ def test_what_completes_is_told_and_weights_are_taken(engine):
     Halves.heard.clear()
     run = rt.run(text, controllers=[Halves])
     one = max(Halves.heard, key=lambda one: one.bytes)
-    assert one.bytes > 0 and all(abs(period - 20e-6) < 1e-12 for period in one.periods)
+    assert one.bytes > 0
+    assert all(abs(period - 20e-6) < 1e-12 for period in one.periods)
     rows = run.table("actions").to_dict()
-    assert set(rows["action"]) == {"weight"} and set(rows["reason"]) == {"by hand"}
+    assert set(rows["action"]) == {"weight"}
+    assert set(rows["reason"]) == {"by hand"}
     assert set(rows["after"]) == {"75.00 % of a whole", "25.00 % of a whole"}
     assert len(rows["action"]) == len(one.pairs)
     # More than all cannot be said.
