@@ -127,7 +127,7 @@ class Completion:
     bytes: int
     """Bytes of messages that completed."""
     time: float
-    """Seconds that they took: of each from its posting, or the end of the one before it, to its completion."""
+    """Seconds that they took: of each from its posting, or the end of the one before, to its completion."""
 
 
 @dataclass(frozen=True, slots=True)
