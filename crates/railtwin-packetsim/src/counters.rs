@@ -91,6 +91,9 @@ pub fn weigh<C: Control + std::fmt::Debug>(
     machine: &mut Machine<C>,
     shared: &Shared<'_>,
 ) {
+    if !programmed.is_weighed() {
+        return;
+    }
     for (row, (&first, &count)) in shared.first_of.iter().zip(&shared.queue_pairs_of).enumerate() {
         let shares = programmed.shares(first, count);
         let [source, _] = shared.ends_of(row as u32);

@@ -26,7 +26,9 @@ pub fn add(
     let fabric = &*case.fabric;
     let mut ranks = Ranks::of(fabric, directory);
     let mut paths: BTreeMap<(DeviceId, u32, DeviceId, u16, Vec<u32>), u32> = BTreeMap::new();
-    let mut surveys: Vec<&Survey> = log.surveys.iter().collect();
+    // Whom the run ended before is told of nothing: such a survey has neither answers nor a time.
+    let mut surveys: Vec<&Survey> =
+        log.surveys.iter().filter(|survey| survey.told != SimTime::NEVER).collect();
     surveys.sort_by_key(|survey| survey.told);
     let mut all = true;
     for survey in surveys {

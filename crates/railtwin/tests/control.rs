@@ -127,6 +127,15 @@ fn a_prober_finds_a_link_that_loses_and_c4p_leaves_it_until_it_is_sound() {
         assert_eq!(moved[0].decided, first.told);
         let waited = SimTime::from_ps(first.told.ps() - first.at.ps());
         assert!(waited > us(65 + 2) && waited < us(65 + 2 + 20), "{waited}");
+        // A survey that the run's end cut off was told to nobody: it is no look, and it shifts none.
+        let mut cut = log.clone();
+        let mut survey = log.surveys[0].clone();
+        (survey.told, survey.answers) = (SimTime::NEVER, Vec::new());
+        cut.surveys.push(survey);
+        let case = resolved(&probing, EngineName::Flow).case;
+        let [told, untold] =
+            [log, &cut].map(|log| format!("{:?}", railtwin::probe_tables::tables(&case, log, "test")));
+        assert_eq!(told, untold);
     }
     let bad = resolved(&probing, EngineName::Flow).case.impairments[0].link.index();
     assert!(flows.link_bytes[bad] < 0.7 * blind.link_bytes[bad], "{}", flows.link_bytes[bad]);

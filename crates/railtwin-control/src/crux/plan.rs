@@ -45,8 +45,8 @@ pub struct SharingPlan {
 }
 
 impl SharingPolicy {
-    /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and random orders are of
-    /// `seed`; jobs were profiled by the paths of that hash.
+    /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and
+    /// random orders are of `seed`; jobs were profiled by the paths of that hash.
     pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {
         let hashed = by_hash(tenants, seed);
         let paths = match self {
