@@ -1,4 +1,6 @@
 //! The correction factor of each job against the reference job, and the order of priorities (Crux, section 4.2).
+use std::collections::BTreeMap;
+
 use super::contention::{Contention, Outcome, Start};
 use super::demand::{Demand, JobDemand};
 
@@ -72,22 +74,42 @@ fn reference(demand: &Demand) -> Option<usize> {
     most.map(|(job, _)| job)
 }
 
+/// Correction factors of pairs that were held against each other already: jobs come and go, and many are alike.
+#[derive(Clone, Debug, Default)]
+pub struct Factors(BTreeMap<[u64; 6], f64>);
+
+impl Factors {
+    /// `k` of `other` against `reference`.
+    fn of(&mut self, reference: &JobDemand, other: &JobDemand) -> f64 {
+        let of_job = |job: &JobDemand| [job.compute, job.ready, job.seconds].map(f64::to_bits);
+        let ([a, b, c], [d, e, f]) = (of_job(reference), of_job(other));
+        *self.0.entry([a, b, c, d, e, f]).or_insert_with(|| {
+            let steps = [reference.step_alone(), other.step_alone()];
+            let window = (PAIR_STEPS * steps[0].max(steps[1])).min(SHORT_STEPS_MOST * steps[0].min(steps[1]));
+            Pair::of(reference, other, window).factor([reference.seconds, other.seconds])
+        })
+    }
+}
+
 impl Priorities {
     /// Of jobs with this demand. Of equal priorities the higher intensity goes first, then the job that came first.
     pub fn of(demand: &Demand) -> Self {
+        Self::with(demand, &mut Factors::default())
+    }
+
+    /// The same; factors that are known are not computed again.
+    pub fn with(demand: &Demand, known: &mut Factors) -> Self {
         let reference = reference(demand);
-        let factor = |job: usize| {
+        let mut factor = |job: usize| {
             let Some(reference) = reference.filter(|&reference| reference != job) else { return 1.0 };
             let (reference, other) = (&demand.jobs[reference], &demand.jobs[job]);
             if reference.seconds == 0.0 || other.seconds == 0.0 {
                 return 1.0;
             }
-            let steps = [reference.step_alone(), other.step_alone()];
-            let window = (PAIR_STEPS * steps[0].max(steps[1])).min(SHORT_STEPS_MOST * steps[0].min(steps[1]));
-            Pair::of(reference, other, window).factor([reference.seconds, other.seconds])
+            known.of(reference, other)
         };
         let jobs = 0..demand.jobs.len();
-        let factors: Vec<f64> = jobs.clone().map(factor).collect();
+        let factors: Vec<f64> = jobs.clone().map(&mut factor).collect();
         let intensity = |job: usize| demand.jobs[job].intensity();
         let priorities: Vec<f64> = jobs.clone().map(|job| factors[job] * intensity(job)).collect();
         let mut order: Vec<usize> = jobs.collect();

@@ -4,18 +4,27 @@ use super::tenants::{Paths, Tenant, Tenants, Transfer};
 /// Shares of a link beyond its capacity that are rounding.
 const SLACK: f64 = 1e-9;
 
-/// Adds the seconds of a transfer on each link of a candidate to `loads`, which stay in the order of links.
-pub(super) fn add_loads(tenants: &Tenants, transfer: &Transfer, candidate: u32, loads: &mut Vec<(u32, f64)>) {
-    if transfer.bytes.0 == 0 {
-        return;
-    }
-    for &link in &transfer.candidates[candidate as usize].links {
-        let seconds = transfer.bytes.0 as f64 / tenants.links[link as usize].capacity.bytes_per_s();
-        match loads.binary_search_by_key(&link, |load| load.0) {
-            Ok(place) => loads[place].1 += seconds,
-            Err(place) => loads.insert(place, (link, seconds)),
+/// Seconds of a transfer on a link, and the links of a candidate that it takes in each step.
+pub(super) fn loads_of<'a>(
+    tenants: &'a Tenants,
+    transfer: &'a Transfer,
+    candidate: u32,
+) -> impl Iterator<Item = (u32, f64)> + 'a {
+    let links = transfer.candidates[candidate as usize].links.iter().filter(|_| transfer.bytes.0 > 0);
+    links.map(|&link| (link, transfer.bytes.0 as f64 / tenants.links[link as usize].capacity.bytes_per_s()))
+}
+
+/// Sums loads of one link, in the order in which they came; links come out in order.
+pub(super) fn summed(mut loads: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+    loads.sort_by_key(|load| load.0);
+    loads.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 += next.1;
         }
-    }
+        is_same
+    });
+    loads
 }
 
 /// What each job asks of each link, by chosen paths.
@@ -55,8 +64,9 @@ impl JobDemand {
         let mut largest = 0.0f64;
         for (transfer, &candidate) in job.transfers.iter().zip(chosen) {
             largest = largest.max(transfer.bytes.0 as f64);
-            add_loads(tenants, transfer, candidate, &mut loads);
+            loads.extend(loads_of(tenants, transfer, candidate));
         }
+        let loads = summed(loads);
         let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));
         let compute = job.compute.seconds();
         let (ready, work, gpus, measured) = (compute * job.overlap_from, job.work, job.gpus, job.measured);
@@ -105,18 +115,24 @@ impl Demand {
         (0..self.links as u32).filter(|&link| shares[link as usize] > 1.0 + SLACK).collect()
     }
 
-    /// Pairs of jobs, the lower number first, that share a contended link.
+    /// Pairs of jobs, the lower number first, that share a contended link, in order.
     pub fn contending(&self) -> Vec<(usize, usize)> {
-        let links = self.contended_links();
-        let crosses = |job: usize, link: u32| self.jobs[job].share_of(link) > 0.0;
-        let mut pairs = Vec::new();
-        for first in 0..self.jobs.len() {
-            for second in first + 1..self.jobs.len() {
-                if links.iter().any(|&link| crosses(first, link) && crosses(second, link)) {
-                    pairs.push((first, second));
-                }
+        let mut is_contended = vec![false; self.links];
+        self.contended_links().into_iter().for_each(|link| is_contended[link as usize] = true);
+        let mut crossing: Vec<(u32, usize)> = Vec::new();
+        for (number, job) in self.jobs.iter().enumerate() {
+            let of_job = job.loads.iter().filter(|load| load.1 > 0.0 && is_contended[load.0 as usize]);
+            crossing.extend(of_job.map(|load| (load.0, number)));
+        }
+        crossing.sort_unstable();
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for of_link in crossing.chunk_by(|first, second| first.0 == second.0) {
+            for (place, first) in of_link.iter().enumerate() {
+                pairs.extend(of_link[place + 1..].iter().map(|second| (first.1, second.1)));
             }
         }
+        pairs.sort_unstable();
+        pairs.dedup();
         pairs
     }
 

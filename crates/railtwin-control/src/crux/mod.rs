@@ -1,8 +1,8 @@
 //! Crux: whose communication goes first, and by which path, when several jobs share links (Cao et al., SIGCOMM '24).
 //!
 //! * [`tenants`]: jobs, links and candidate paths, as the scheduler sees them.
-//! * [`demand`]: what each job asks of each link by its paths, and its GPU intensity.
-//! * [`contention`]: what becomes of jobs that share links under strict priorities.
+//! * [`demand`]: what each job asks of each link by its paths, and its GPU intensity; `binding`: on which links it can matter.
+//! * [`contention`]: what becomes of jobs that share links under strict priorities; [`fluid`]: how, moment after moment.
 //! * [`select`]: paths in order of intensity; those of TACCL* and of a hash.
 //! * [`correction`]: the correction factor against the reference job, and the order of priorities.
 //! * [`compress`]: many priorities to few levels (Algorithm 1).
@@ -28,12 +28,14 @@
 //! let long_first = Contention::new(&demand, &start, 12.0).run(&[0, 1]);
 //! assert_eq!(long_first.utilization(&demand), 0.375);
 //! ```
+mod binding;
 pub mod cassini;
 pub mod coflow;
 pub mod compress;
 pub mod contention;
 pub mod correction;
 pub mod demand;
+pub mod fluid;
 pub mod measure;
 pub mod optimum;
 mod paces;

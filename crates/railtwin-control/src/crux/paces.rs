@@ -5,26 +5,49 @@ use super::demand::Demand;
 const KEPT_JOBS: usize = 12;
 
 /// Paces of sets of jobs under given levels.
-#[derive(Debug)]
-pub(super) struct Paces<'a> {
-    demand: &'a Demand,
-    levels: &'a [u32],
-    /// Levels that some job has, from the highest, which is the least number.
-    used: Vec<u32>,
+#[derive(Clone, Debug)]
+pub(super) struct Paces {
+    /// By job: bytes of its largest transfer.
+    largest: Vec<f64>,
+    /// Jobs of each level that some job has, from the highest, which is the least number.
+    levels: Vec<Vec<usize>>,
+    /// By job: links, each with what the job takes of it at a rate of one byte a second of its largest transfer.
+    shares: Vec<Vec<(u32, f64)>>,
     /// By set of communicating jobs, where there are few jobs.
     kept: Vec<Option<Box<[f64]>>>,
-    free: Vec<f64>,
     paces: Vec<f64>,
+    /// By link: share that is free, and what the rising jobs take of it.
+    free: Vec<f64>,
+    growth: Vec<f64>,
+    is_full: Vec<bool>,
+    rising: Vec<usize>,
+    touched: Vec<u32>,
 }
 
-impl<'a> Paces<'a> {
-    pub(super) fn new(demand: &'a Demand, levels: &'a [u32]) -> Self {
+impl Paces {
+    pub(super) fn new(demand: &Demand, levels: &[u32]) -> Self {
         let jobs = demand.jobs.len();
         let mut used = levels.to_vec();
         used.sort_unstable();
         used.dedup();
+        let of_level = |level: &u32| (0..jobs).filter(|&job| levels[job] == *level).collect();
+        let shares = demand
+            .jobs
+            .iter()
+            .map(|job| job.loads.iter().map(|&(link, seconds)| (link, seconds / job.largest)).collect());
         let kept = if jobs <= KEPT_JOBS { vec![None; 1 << jobs] } else { Vec::new() };
-        Self { demand, levels, used, kept, free: vec![1.0; demand.links], paces: vec![0.0; jobs] }
+        Self {
+            largest: demand.jobs.iter().map(|job| job.largest).collect(),
+            levels: used.iter().map(of_level).collect(),
+            shares: shares.collect(),
+            kept,
+            paces: vec![0.0; jobs],
+            free: vec![1.0; demand.links],
+            growth: vec![0.0; demand.links],
+            is_full: vec![false; demand.links],
+            rising: Vec::new(),
+            touched: Vec::new(),
+        }
     }
 
     /// The parts of a step's communication that each job moves in a second while those of `talking` communicate.
@@ -43,38 +66,31 @@ impl<'a> Paces<'a> {
 
     /// Progressive filling (Bertsekas and Gallager, 6.5.2) level after level, each over what those above leave.
     fn fill(&mut self, talking: &[bool]) {
-        let jobs = &self.demand.jobs;
-        self.paces.fill(0.0);
-        for job in jobs.iter().zip(talking).filter(|(_, is)| **is).map(|(job, _)| job) {
-            job.loads.iter().for_each(|&(link, _)| self.free[link as usize] = 1.0);
+        let Self { largest, levels, shares, paces, free, growth, is_full, rising, touched, .. } = self;
+        paces.fill(0.0);
+        for (shares, _) in shares.iter().zip(talking).filter(|(_, is)| **is) {
+            shares.iter().for_each(|&(link, _)| free[link as usize] = 1.0);
         }
-        let mut rising: Vec<usize> = Vec::new();
-        let mut growth: Vec<(u32, f64)> = Vec::new();
-        for &level in &self.used {
-            rising.extend((0..jobs.len()).filter(|&job| talking[job] && self.levels[job] == level));
+        for level in &*levels {
+            rising.clear();
+            rising.extend(level.iter().copied().filter(|&job| talking[job]));
             while !rising.is_empty() {
                 // Every rising job's rate grows alike; on a link each takes M / (B · largest) of it.
-                growth.clear();
-                for &job in &rising {
-                    for &(link, seconds) in &jobs[job].loads {
-                        let share = seconds / jobs[job].largest;
-                        match growth.binary_search_by_key(&link, |one| one.0) {
-                            Ok(place) => growth[place].1 += share,
-                            Err(place) => growth.insert(place, (link, share)),
-                        }
+                for &(link, share) in rising.iter().flat_map(|&job| &shares[job]) {
+                    if growth[link as usize] == 0.0 {
+                        touched.push(link);
                     }
+                    growth[link as usize] += share;
                 }
-                let free = &mut self.free;
-                let room = |&(link, share): &(u32, f64)| free[link as usize].max(0.0) / share;
-                let rate = growth.iter().map(room).fold(f64::INFINITY, f64::min);
-                let full = |&one: &&(u32, f64)| room(one) <= rate * (1.0 + 1e-12);
-                let full: Vec<u32> = growth.iter().filter(full).map(|one| one.0).collect();
-                growth.iter().for_each(|&(link, share)| free[link as usize] -= share * rate);
-                rising.iter().for_each(|&job| self.paces[job] += rate / jobs[job].largest);
-                let is_held =
-                    |&job: &usize| jobs[job].loads.iter().any(|load| full.binary_search(&load.0).is_ok());
-                full.iter().for_each(|&link| free[link as usize] = 0.0);
-                rising.retain(|job| !is_held(job));
+                let room = |link: u32| free[link as usize].max(0.0) / growth[link as usize];
+                let rate = touched.iter().map(|&link| room(link)).fold(f64::INFINITY, f64::min);
+                touched.iter().for_each(|&link| is_full[link as usize] = room(link) <= rate * (1.0 + 1e-12));
+                rising.iter().for_each(|&job| paces[job] += rate / largest[job]);
+                rising.retain(|&job| !shares[job].iter().any(|share| is_full[share.0 as usize]));
+                for link in touched.drain(..).map(|link| link as usize) {
+                    free[link] = if is_full[link] { 0.0 } else { free[link] - growth[link] * rate };
+                    (growth[link], is_full[link]) = (0.0, false);
+                }
             }
         }
     }

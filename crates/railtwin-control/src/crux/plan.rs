@@ -3,7 +3,7 @@ use super::cassini::time_shifts;
 use super::coflow::{distinct, evenly, first_alone, sincronia_order, varys_order};
 use super::compress::ContentionDag;
 use super::contention::Start;
-use super::correction::Priorities;
+use super::correction::{Factors, Priorities};
 use super::demand::Demand;
 use super::select::{by_distance, by_hash, by_intensity, distance};
 use super::tenants::{Paths, Tenants};
@@ -48,34 +48,49 @@ impl SharingPolicy {
     /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and
     /// random orders are of `seed`; jobs were profiled by the paths of that hash.
     pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {
-        let hashed = by_hash(tenants, seed);
-        let paths = match self {
-            Self::CruxPsPa | Self::Crux => by_intensity(tenants, &hashed),
-            Self::Taccl => by_distance(tenants, &hashed),
-            _ => hashed,
-        };
+        let paths = self.paths(tenants, &by_hash(tenants, seed));
         let demand = Demand::of(tenants, &paths);
-        let jobs = tenants.jobs.len();
-        let mut shifts = vec![0.0; jobs];
-        let mut priorities = None;
-        let of = match self {
-            Self::Ecmp => vec![0; jobs],
-            Self::Cassini => {
-                shifts = time_shifts(&demand, start);
-                vec![0; jobs]
-            }
-            Self::Sincronia => first_alone(&sincronia_order(&demand), levels),
-            Self::Varys => evenly(&varys_order(&demand), levels),
-            Self::Taccl => by_way(tenants, levels),
-            Self::CruxPa | Self::CruxPsPa | Self::Crux => {
-                let ours = priorities.insert(Priorities::of(&demand));
-                match self {
-                    Self::Crux => ContentionDag::of(&demand, &ours.order).compress(levels, seed).levels,
-                    _ => distinct(&ours.order),
-                }
-            }
+        let (of, priorities) = self.levels(tenants, &demand, levels, seed, &mut Factors::default());
+        let shifts = match self {
+            Self::Cassini => time_shifts(&demand, start),
+            _ => vec![0.0; tenants.jobs.len()],
         };
         SharingPlan { paths, levels: of, shifts, priorities }
+    }
+
+    /// The candidate of each transfer, where a hash that knows of nothing would take `hashed`.
+    pub fn paths(self, tenants: &Tenants, hashed: &Paths) -> Paths {
+        match self {
+            Self::CruxPsPa | Self::Crux => by_intensity(tenants, hashed),
+            Self::Taccl => by_distance(tenants, hashed),
+            _ => hashed.clone(),
+        }
+    }
+
+    /// By job its level below `levels`, 0 first, for what they ask by the chosen paths; a level for each job under
+    /// policies that want as many. Priorities where the policy has Crux's.
+    pub fn levels(
+        self,
+        tenants: &Tenants,
+        demand: &Demand,
+        levels: u32,
+        seed: u64,
+        known: &mut Factors,
+    ) -> (Vec<u32>, Option<Priorities>) {
+        match self {
+            Self::Ecmp | Self::Cassini => (vec![0; tenants.jobs.len()], None),
+            Self::Sincronia => (first_alone(&sincronia_order(demand), levels), None),
+            Self::Varys => (evenly(&varys_order(demand), levels), None),
+            Self::Taccl => (by_way(tenants, levels), None),
+            Self::CruxPa | Self::CruxPsPa | Self::Crux => {
+                let ours = Priorities::with(demand, known);
+                let of = match self {
+                    Self::Crux => ContentionDag::of(demand, &ours.order).compress(levels, seed).levels,
+                    _ => distinct(&ours.order),
+                };
+                (of, Some(ours))
+            }
+        }
     }
 }
 

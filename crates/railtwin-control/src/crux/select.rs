@@ -2,7 +2,7 @@
 use railtwin_units::stream;
 use rand::RngExt;
 
-use super::demand::{Demand, add_loads};
+use super::demand::{Demand, loads_of, summed};
 use super::tenants::{Paths, Tenants, Transfer};
 
 /// Crux, section 4.1: jobs in falling order of intensity, each on the least congested of its paths at that moment.
@@ -47,6 +47,7 @@ pub fn by_hash(tenants: &Tenants, seed: u64) -> Paths {
 fn in_order(tenants: &Tenants, profiled: &Demand, order: &[usize]) -> Paths {
     let mut paths = tenants.first_paths();
     let mut used = vec![0.0f64; tenants.links.len()];
+    let mut loads: Vec<(u32, f64)> = Vec::new();
     for &job in order {
         let transfers = &tenants.jobs[job].transfers;
         let step = profiled.jobs[job].step_alone();
@@ -56,15 +57,17 @@ fn in_order(tenants: &Tenants, profiled: &Demand, order: &[usize]) -> Paths {
             let mut best: Option<(f64, f64)> = None;
             let mut best_loads = Vec::new();
             for candidate in 0..transfers[transfer].candidates.len() as u32 {
-                let mut loads = Vec::new();
-                add_loads(tenants, &transfers[transfer], candidate, &mut loads);
+                loads.clear();
+                loads.extend(loads_of(tenants, &transfers[transfer], candidate));
+                loads = summed(std::mem::take(&mut loads));
                 let after = |&(link, seconds): &(u32, f64)| used[link as usize] + seconds / step;
                 let burden = loads
                     .iter()
                     .map(after)
                     .fold((0.0f64, 0.0), |(most, sum), after| (most.max(after), sum + after));
                 if best.is_none_or(|best| burden < best) {
-                    (best, best_loads, paths[job][transfer]) = (Some(burden), loads, candidate);
+                    (best, paths[job][transfer]) = (Some(burden), candidate);
+                    best_loads.clone_from(&loads);
                 }
             }
             best_loads.iter().for_each(|&(link, seconds)| used[link as usize] += seconds / step);

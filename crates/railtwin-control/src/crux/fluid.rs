@@ -1,0 +1,229 @@
+//! Jobs step after step on shared links: a fluid that can stop at any moment and go on.
+use std::sync::Arc;
+
+use super::demand::{Demand, JobDemand};
+use super::paces::Paces;
+
+/// Of a step's communication; what is left below it is rounding.
+const NOTHING: f64 = 1e-12;
+
+/// What became of one job so far.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Served {
+    /// Seconds in which it computed.
+    pub computing: f64,
+    /// Seconds of its communication at the pace that it has alone.
+    pub communicating: f64,
+    /// Steps that ended.
+    pub steps: u64,
+    /// Seconds from begin to end of these steps.
+    pub stepping: f64,
+}
+
+impl Served {
+    /// Mean seconds of the steps that ended; none where none did.
+    pub fn mean_step(&self) -> Option<f64> {
+        (self.steps > 0).then(|| self.stepping / self.steps as f64)
+    }
+}
+
+/// Where a job is in its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Computes, and may not communicate yet.
+    Before,
+    /// Communicates.
+    Talking,
+    /// Has communicated and computes on.
+    After,
+}
+
+/// A job in the middle of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Running {
+    pub(super) phase: Phase,
+    /// When it leaves that phase if nothing changes.
+    due: f64,
+    pub(super) step_began: f64,
+    /// Part of the step's communication that is left.
+    left: f64,
+    /// How many times as long as planned this step computes.
+    pub(super) stretch: f64,
+    /// What became of it so far.
+    pub served: Served,
+}
+
+impl Running {
+    /// A job whose step begins at `at` and computes `stretch` times as long as planned.
+    pub fn from(job: &JobDemand, at: f64, stretch: f64) -> Self {
+        let (phase, served) = (Phase::Before, Served::default());
+        Self { phase, due: at + job.ready * stretch, step_began: at, left: 0.0, stretch, served }
+    }
+
+    /// A job that is alone on its links and whose step began `elapsed` seconds before `now`.
+    pub fn within(job: &JobDemand, now: f64, elapsed: f64) -> Self {
+        let mut one = Self::from(job, now - elapsed, 1.0);
+        if elapsed >= job.ready {
+            let talked = elapsed - job.ready;
+            (one.phase, one.due) = match job.seconds > 0.0 && talked < job.seconds {
+                true => (Phase::Talking, f64::INFINITY),
+                false => (Phase::After, one.step_began + job.step_alone()),
+            };
+            one.left = 1.0 - talked / job.seconds;
+        }
+        one
+    }
+
+    /// The same with all times later by `by` seconds.
+    pub fn put_off(&mut self, by: f64) {
+        self.due += by;
+        self.step_began += by;
+    }
+
+    /// Enters the phase after the one whose end is due.
+    fn advance(&mut self, job: &JobDemand, number: usize, now: f64, end: f64, steps: &mut dyn Steps) {
+        let computed = self.step_began + job.compute * self.stretch;
+        match self.phase {
+            Phase::Before if job.seconds > 0.0 => (self.phase, self.left) = (Phase::Talking, 1.0),
+            Phase::Before | Phase::Talking if computed > now => {
+                (self.phase, self.due) = (Phase::After, computed);
+            }
+            Phase::Before | Phase::Talking | Phase::After => {
+                self.served.steps += 1;
+                self.served.stepping += now - self.step_began;
+                self.begin(job, now, end, steps.ended(number, now));
+            }
+        }
+    }
+
+    fn begin(&mut self, job: &JobDemand, now: f64, end: f64, stretch: f64) {
+        (self.phase, self.step_began, self.stretch) = (Phase::Before, now, stretch);
+        self.due = now + job.ready * stretch;
+        self.served.computing += ((now + job.compute * stretch).min(end) - now.max(0.0)).max(0.0);
+    }
+}
+
+/// Who is told of steps that end.
+pub trait Steps {
+    /// A step of `job` has ended `now`; how many times as long as planned the next one computes.
+    fn ended(&mut self, job: usize, now: f64) -> f64;
+
+    /// Whether [`Fluid::run`] shall stop where it is.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody: all steps are as planned.
+#[derive(Clone, Copy, Debug)]
+pub struct AsPlanned;
+
+impl Steps for AsPlanned {
+    fn ended(&mut self, _job: usize, _now: f64) -> f64 {
+        1.0
+    }
+}
+
+/// Jobs on links under strict priorities.
+#[derive(Clone, Debug)]
+pub struct Fluid {
+    demand: Arc<Demand>,
+    paces: Paces,
+    /// By job.
+    pub jobs: Vec<Running>,
+    talking: Vec<bool>,
+    pace: Vec<f64>,
+    /// Seconds of the clock of [`Running`].
+    pub now: f64,
+    end: f64,
+}
+
+impl Fluid {
+    /// Jobs as they are at `now` under `levels`, by job; 0 goes first. Computation after `end` is not counted.
+    pub fn new(demand: Arc<Demand>, levels: &[u32], jobs: Vec<Running>, now: f64, end: f64) -> Self {
+        let talking: Vec<bool> = jobs.iter().map(|job| job.phase == Phase::Talking).collect();
+        let mut fluid = Self {
+            paces: Paces::new(&demand, levels),
+            demand,
+            pace: vec![0.0; jobs.len()],
+            jobs,
+            talking,
+            now,
+            end,
+        };
+        fluid.repace();
+        fluid
+    }
+
+    /// Jobs whose first steps begin at `starts`, in seconds; negative where they compute already.
+    pub fn starting(demand: Arc<Demand>, levels: &[u32], starts: &[f64], end: f64) -> Self {
+        let begun = |(job, &start): (&JobDemand, &f64)| {
+            let mut one = Running::from(job, start, 1.0);
+            one.begin(job, start, end, 1.0);
+            one
+        };
+        let jobs = demand.jobs.iter().zip(starts).map(begun).collect();
+        Self::new(demand, levels, jobs, 0.0, end)
+    }
+
+    /// Goes on until `until`, or until `steps` says that it is over. `seen` is shown every span between two events.
+    pub fn run(&mut self, until: f64, steps: &mut dyn Steps, seen: &mut dyn FnMut(f64, f64, &[Running])) {
+        let demand = Arc::clone(&self.demand);
+        let jobs = &demand.jobs;
+        loop {
+            let next = self.jobs.iter().map(|one| one.due).fold(f64::INFINITY, f64::min).max(self.now);
+            let to = next.min(until);
+            for (one, &pace) in
+                self.jobs.iter_mut().zip(&self.pace).filter(|(one, _)| one.phase == Phase::Talking)
+            {
+                one.left -= pace * (to - self.now);
+            }
+            seen(self.now, to, &self.jobs);
+            self.now = to;
+            if next >= until {
+                return;
+            }
+            let mut changed = false;
+            for (job, one) in self.jobs.iter_mut().enumerate() {
+                // Ends that fall together up to rounding are one event.
+                while one.due <= to * (1.0 + NOTHING) || (one.phase == Phase::Talking && one.left <= NOTHING)
+                {
+                    if one.phase == Phase::Talking {
+                        one.served.communicating += jobs[job].seconds;
+                    }
+                    one.advance(&jobs[job], job, to, self.end, steps);
+                    changed = true;
+                    if one.phase == Phase::Talking {
+                        one.due = f64::INFINITY;
+                    }
+                }
+                self.talking[job] = one.phase == Phase::Talking;
+            }
+            if changed {
+                self.repace();
+            }
+            if steps.is_over() {
+                return;
+            }
+        }
+    }
+
+    fn repace(&mut self) {
+        self.pace.copy_from_slice(self.paces.of(&self.talking));
+        for (one, &pace) in self.jobs.iter_mut().zip(&self.pace) {
+            if one.phase == Phase::Talking {
+                one.due = if pace > 0.0 { self.now + one.left / pace } else { f64::INFINITY };
+            }
+        }
+    }
+
+    /// What became of each job, with the part of the communication that is under way.
+    pub fn served(&self) -> Vec<Served> {
+        let so_far = |(one, job): (&Running, &JobDemand)| {
+            let part = if one.phase == Phase::Talking { 1.0 - one.left } else { 0.0 };
+            let communicating = one.served.communicating + part * job.seconds;
+            Served { communicating, ..one.served }
+        };
+        self.jobs.iter().zip(&self.demand.jobs).map(so_far).collect()
+    }
+}
