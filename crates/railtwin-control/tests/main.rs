@@ -5,6 +5,7 @@ mod crux;
 mod disjoint;
 mod fabrics;
 mod host_agent;
+mod placement;
 mod probing;
 mod steering;
 mod te_controller;

@@ -1,62 +1,16 @@
-//! Placement: rank → GPU, whole hosts in order, spares left alone.
+//! Whole hosts for the jobs of a scenario.
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::stream;
-use rand::RngExt;
 
-/// Where a rank sits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
-    /// Host.
-    pub host: HostId,
-    /// GPU in the host.
-    pub gpu: u32,
-}
-
-/// How free hosts are chosen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PlacementPolicy {
-    /// In order of their ids: segment after segment.
-    Packed,
-    /// In turn from every segment.
-    Spread,
-    /// By lot.
-    Random,
-    /// These hosts in this order.
-    Hosts(Vec<u32>),
-}
-
-/// A job that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlacementError {
-    /// Fewer free GPUs than ranks.
-    #[error("job {job:?} wants {wanted} GPUs, but {free} of the fabric's {active} active GPUs are free")]
-    TooFewGpus {
-        /// Job name.
-        job: String,
-        /// GPUs wanted.
-        wanted: u32,
-        /// GPUs free.
-        free: u32,
-        /// Active GPUs.
-        active: u32,
-    },
-    /// A host that the fabric does not have, or that is a spare, or taken.
-    #[error("job {job:?} names host {host}: {problem}")]
-    Host {
-        /// Job name.
-        job: String,
-        /// Host as named.
-        host: u32,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
+use super::ground::Ground;
+use super::order::ordered;
+use super::{Place, PlacementError, PlacementPolicy};
 
 /// Hands out GPUs of one fabric, host by host.
 #[derive(Clone, Debug)]
 pub struct Placer<'a> {
     fabric: &'a Fabric,
+    ground: Ground,
     free: Vec<bool>,
     seed: u64,
 }
@@ -65,7 +19,7 @@ impl<'a> Placer<'a> {
     /// All active hosts free.
     pub fn new(fabric: &'a Fabric, seed: u64) -> Self {
         let free = fabric.hosts().iter().map(|host| !host.spare).collect();
-        Self { fabric, free, seed }
+        Self { fabric, ground: Ground::of(fabric), free, seed }
     }
 
     fn gpus(&self, host: HostId) -> u32 {
@@ -82,7 +36,7 @@ impl<'a> Placer<'a> {
         ranks: u32,
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
-        let order = self.order(job, policy)?;
+        let order = self.order(job, ranks, policy)?;
         let mut places = Vec::with_capacity(ranks as usize);
         let mut used = Vec::new();
         for host in order {
@@ -111,34 +65,24 @@ impl<'a> Placer<'a> {
         Ok(places)
     }
 
-    /// Free hosts in the order in which the policy takes them.
-    fn order(&self, job: &str, policy: &PlacementPolicy) -> Result<Vec<HostId>, PlacementError> {
-        let free = || (0..self.free.len()).filter(|&host| self.free[host]).map(HostId::from_index);
-        Ok(match policy {
-            PlacementPolicy::Packed => free().collect(),
-            PlacementPolicy::Spread => {
-                // Rank of a host among the free ones of its segment first, then the segment.
-                let mut seen = std::collections::BTreeMap::new();
-                let mut keyed: Vec<(u32, HostId)> = free()
-                    .map(|host| {
-                        let place = self.fabric.host(host);
-                        let count = seen.entry((place.pod, place.segment)).or_insert(0);
-                        *count += 1;
-                        (*count, host)
-                    })
-                    .collect();
-                keyed.sort_unstable();
-                keyed.into_iter().map(|(_, host)| host).collect()
-            }
-            PlacementPolicy::Random => {
-                let mut hosts: Vec<HostId> = free().collect();
-                let mut stream = stream::named(self.seed, &format!("placement/{job}"));
-                for last in (1..hosts.len()).rev() {
-                    hosts.swap(last, stream.random_range(0..=last));
-                }
-                hosts
-            }
-            PlacementPolicy::Hosts(hosts) => self.named(job, hosts)?,
+    /// Free hosts in the order in which the policy takes them, at least as many as `ranks` take where there are.
+    fn order(&self, job: &str, ranks: u32, policy: &PlacementPolicy) -> Result<Vec<HostId>, PlacementError> {
+        match policy {
+            PlacementPolicy::Hosts(hosts) => return self.named(job, hosts),
+            PlacementPolicy::Near(hosts) => self.known(job, hosts)?,
+            _ => {}
+        }
+        let free = (0..self.free.len()).filter(|&host| self.free[host]).map(HostId::from_index).collect();
+        let lot = || stream::named(self.seed, &format!("placement/{job}"));
+        Ok(ordered(&self.ground, free, ranks, policy, lot))
+    }
+
+    /// Refuses hosts that the fabric does not have.
+    fn known(&self, job: &str, hosts: &[u32]) -> Result<(), PlacementError> {
+        let unknown = hosts.iter().find(|host| **host as usize >= self.free.len());
+        unknown.map_or(Ok(()), |&host| {
+            let problem = format!("the fabric has hosts 0 to {}", self.free.len().saturating_sub(1));
+            Err(PlacementError::Host { job: job.to_owned(), host, problem })
         })
     }
 
@@ -160,9 +104,10 @@ impl<'a> Placer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use railtwin_fabric::preset::Hpn;
+
+    use super::*;
 
     fn fabric() -> Fabric {
         Hpn { segments: Some(3), hosts: Some(4), spare_hosts: Some(1), ..Hpn::default() }.build().unwrap()
