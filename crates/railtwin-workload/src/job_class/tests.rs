@@ -1,3 +1,4 @@
+//! Classes against what was published, against the recipe and against each other.
 use super::*;
 use crate::models::Family;
 

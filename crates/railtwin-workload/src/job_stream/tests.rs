@@ -1,3 +1,4 @@
+//! Streams against what they are drawn from.
 use super::*;
 
 const WEEK: f64 = 7.0 * DAY;
@@ -54,17 +55,8 @@ fn the_load_is_what_was_asked_for() {
         for seed in 1..=10 {
             let stream = JobStream::new(2_048, weeks(2.0), load, seed);
             let found = stream.load_of(&stream.jobs().unwrap());
-            // Within half of the last job, which may be large.
-            assert!((found / load - 1.0).abs() < 0.1, "seed {seed}: {found} for {load}");
+            assert!((found / load - 1.0).abs() < 1e-9, "seed {seed}: {found} for {load}");
         }
-        let mean: f64 = (1..=40)
-            .map(|seed| {
-                let stream = JobStream::new(2_048, weeks(2.0), load, seed);
-                stream.load_of(&stream.jobs().unwrap())
-            })
-            .sum::<f64>()
-            / 40.0;
-        assert!((mean / load - 1.0).abs() < 0.02, "{mean} for {load}");
     }
 }
 
