@@ -12,6 +12,8 @@
 //! * [`plan`]: the graph of operations of one step, per rank class.
 //! * [`memory`]: what a GPU of a training job holds.
 //! * [`traffic`]: plain transfers between ranks, listed or by a pattern such as a permutation.
+//! * [`job_class`]: classes of jobs, as sums of a step, for who simulates weeks of jobs; [`job_stream`]: when jobs of
+//!   which size come, by lot.
 //! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
 //! ```
@@ -26,6 +28,8 @@ pub mod course;
 pub mod direct;
 pub mod error;
 pub mod extent;
+pub mod job_class;
+pub mod job_stream;
 pub mod memory;
 pub mod models;
 pub mod nccl;
@@ -48,6 +52,8 @@ pub use cost::{Cost, Group, Protocol};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
 pub use extent::{Extent, extent_of, shape_of};
+pub use job_class::{ClassStep, JobClass};
+pub use job_stream::{JobStream, SizeMix, SubmittedJob};
 pub use memory::{Memory, Recompute};
 pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
 pub use ranks::Parallelism;
