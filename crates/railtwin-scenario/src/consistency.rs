@@ -2,6 +2,7 @@
 use crate::error::Problem;
 use crate::expect::trouble_of_bounds;
 use crate::scenario::Scenario;
+use crate::section::cluster::rules::troubles_of_cluster;
 use crate::section::fabric::caps::troubles_of_caps;
 use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;
@@ -34,6 +35,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
     }
     for (key, trouble) in scenario.failures.iter().flat_map(troubles_of_failures) {
         report(format!("failures.{key}"), trouble);
+    }
+    for (path, trouble) in troubles_of_cluster(scenario) {
+        report(path, trouble);
     }
     if let Some((key, trouble)) = trouble_of_steering(scenario) {
         report(format!("steering.{key}"), trouble);

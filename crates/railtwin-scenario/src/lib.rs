@@ -80,6 +80,7 @@ pub use section::job::{
     Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
 };
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
+pub use section::cluster::{ClusterPlacement, ClusterSpec, ClusterStream};
 pub use section::steering::{ByHand, SteeringSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;

@@ -89,6 +89,10 @@ impl Scenario {
     /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
     /// be read, a job that does not fit, messages that the fabric has no way for, a cable that is not there.
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
+        if self.cluster.is_some() {
+            let message = "[cluster] is weeks of jobs, which no engine of steps runs";
+            return Err(source.error("cluster", message, Some("ask `railtwin cluster`")));
+        }
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;

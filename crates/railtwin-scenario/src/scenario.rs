@@ -8,6 +8,7 @@ use railtwin_units::keys::{Kind, Table, joined, key, whole};
 use serde::Serialize;
 
 use crate::expect::{BOUNDS, Bounds};
+use crate::section::cluster::ClusterSpec;
 use crate::section::fabric::{CapSpec, FabricSpec};
 use crate::section::failures::FailuresSpec;
 use crate::section::fault::FaultSpec;
@@ -44,6 +45,8 @@ railtwin_units::section! {
         /// How controllers hear of what happens, and how their decisions take effect.
         #[key(sparse)]
         pub control: ControlSpec = ControlSpec::default(),
+        /// Weeks of jobs, in place of the jobs.
+        pub cluster: Option<ClusterSpec> = None,
         /// The jobs.
         pub jobs as "job": Vec<JobSpec> = Vec::new(),
         /// Limits inside a host.
@@ -100,6 +103,7 @@ impl Scenario {
             fabric,
             routing: RoutingSpec::default(),
             control: ControlSpec::default(),
+            cluster: None,
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),

@@ -30,22 +30,28 @@ pub fn time_shifts(demand: &Demand, start: &Start) -> Vec<f64> {
             let meets = |job: &usize| standing.iter().any(|&one| are_neighbors(one, *job));
             let waiting = |job: &&usize| !standing.contains(job) && meets(job);
             let job = *component.iter().find(waiting).expect("a component hangs together");
-            let step = demand.jobs[job].step_alone();
-            let shift = |position: u32| f64::from(position) * step / f64::from(POSITIONS);
-            let mut best = (f64::INFINITY, 0);
             let placed: Vec<(usize, f64)> =
                 standing.iter().map(|&one| (one, start.0[one] + shifts[one])).collect();
-            for position in 0..POSITIONS {
-                let excess = excess(demand, &placed, (job, start.0[job] + shift(position)));
-                if excess < best.0 {
-                    best = (excess, position);
-                }
-            }
-            shifts[job] = shift(best.1);
+            shifts[job] = shift_beside(demand, &placed, (job, start.0[job]));
             standing.push(job);
         }
     }
     shifts
+}
+
+/// Seconds by which a job that would begin a step at `moved` is put off beside jobs that begin theirs as `placed`: the
+/// first of the positions at which least of the demand exceeds the capacity.
+pub fn shift_beside(demand: &Demand, placed: &[(usize, f64)], moved: (usize, f64)) -> f64 {
+    let step = demand.jobs[moved.0].step_alone();
+    let shift = |position: u32| f64::from(position) * step / f64::from(POSITIONS);
+    let mut best = (f64::INFINITY, 0);
+    for position in 0..POSITIONS {
+        let excess = excess(demand, placed, (moved.0, moved.1 + shift(position)));
+        if excess < best.0 {
+            best = (excess, position);
+        }
+    }
+    shift(best.1)
 }
 
 /// Mean demand beyond the capacity, over the circle and summed over the contended links of `moved`; of each job with

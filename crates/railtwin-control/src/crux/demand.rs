@@ -66,6 +66,7 @@ impl JobDemand {
             largest = largest.max(transfer.bytes.0 as f64);
             loads.extend(loads_of(tenants, transfer, candidate));
         }
+        loads.extend(job.inside);
         let loads = summed(loads);
         let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));
         let compute = job.compute.seconds();

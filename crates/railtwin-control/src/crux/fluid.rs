@@ -74,6 +74,20 @@ impl Running {
         one
     }
 
+    /// Seconds for which its step would have gone on by `now` if nobody had been in its way.
+    pub fn elapsed(&self, job: &JobDemand, now: f64) -> f64 {
+        match self.phase {
+            Phase::Talking => job.ready + (1.0 - self.left) * job.seconds,
+            Phase::Before => (now - self.step_began).min(job.ready),
+            Phase::After => (now - self.step_began).min(job.step_alone()),
+        }
+    }
+
+    /// Seconds of the clock at which its step began.
+    pub fn step_began(&self) -> f64 {
+        self.step_began
+    }
+
     /// The same with all times later by `by` seconds.
     pub fn put_off(&mut self, by: f64) {
         self.due += by;

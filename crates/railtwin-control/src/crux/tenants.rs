@@ -40,6 +40,9 @@ pub struct Tenant {
     pub measured: Option<f64>,
     /// What it sends in each step.
     pub transfers: Vec<Transfer>,
+    /// A link that no other job has, such as one inside a host, and the seconds that a step needs on it beside its
+    /// transfers.
+    pub inside: Option<(u32, f64)>,
 }
 
 /// Bytes that a job sends in each step, by one of several paths.
@@ -68,7 +71,7 @@ impl Tenant {
     pub fn new(name: &str, gpus: u32, compute: SimTime, overlap_from: f64) -> Self {
         let work = f64::from(gpus) * compute.seconds();
         let (name, transfers) = (name.to_owned(), Vec::new());
-        Self { name, gpus, compute, overlap_from, work, measured: None, transfers }
+        Self { name, gpus, compute, overlap_from, work, measured: None, transfers, inside: None }
     }
 
     /// The same with a transfer over link 0 that alone takes `span` on a link of [`Tenants::on_one_link`].
@@ -81,6 +84,11 @@ impl Tenant {
 }
 
 impl Tenants {
+    /// Stands where a job was lent to somebody.
+    pub fn nobody() -> Tenant {
+        Tenant::new("", 0, SimTime::ZERO, 1.0)
+    }
+
     /// Jobs that all share one link.
     pub fn on_one_link(jobs: &[Tenant]) -> Self {
         let link = SharedLink { name: "link".to_owned(), capacity: UNIT_RATE };

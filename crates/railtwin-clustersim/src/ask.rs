@@ -1,0 +1,59 @@
+//! What is asked: jobs, and the policies of queue, placement and sharing.
+use railtwin_control::PlacementPolicy;
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_workload::job_class::ClassStep;
+
+railtwin_units::choice! {
+    /// Who of those that wait is next.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum QueuePolicy {
+        /// In the order in which they came; who does not fit holds up the others.
+        #[default]
+        Fifo = "fifo",
+        /// In that order, but who fits goes ahead where the first that waits does not start later by it (EASY: Lifka 1995).
+        Backfill = "backfill",
+    }
+}
+
+/// A job as it is submitted.
+#[derive(Clone, Debug)]
+pub struct ClusterJob {
+    /// Name.
+    pub name: String,
+    /// What it trains.
+    pub class: String,
+    /// Seconds from the begin.
+    pub submitted: f64,
+    /// GPUs.
+    pub gpus: u32,
+    /// Seconds for which it would run if nobody were in its way, a whole number of steps after rounding.
+    pub duration: f64,
+    /// What a step of it is.
+    pub step: ClassStep,
+}
+
+/// How a cluster is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// Seconds that are looked at.
+    pub span: f64,
+    /// Who is next.
+    pub queue: QueuePolicy,
+    /// Which GPUs a job gets.
+    pub placement: PlacementPolicy,
+    /// Whose communication goes first and by which path.
+    pub sharing: SharingPolicy,
+    /// Priority levels of the network.
+    pub levels: u32,
+    /// Seconds from an arrival or a departure until paths and priorities are planned anew; who came runs first until
+    /// then under policies that measure it.
+    pub replan: f64,
+    /// Queue pairs of each port between two NICs.
+    pub queue_pairs: u32,
+    /// Share by which a step computes longer or shorter at most.
+    pub jitter: f64,
+    /// Share within which a pace must be known before time is skipped; 0 = nothing is skipped.
+    pub steady: f64,
+    /// Seed of hashes, lots and jitter.
+    pub seed: u64,
+}

@@ -1,0 +1,28 @@
+//! The cluster-level engine: weeks of jobs on one fabric.
+//!
+//! Jobs arrive, wait, get GPUs, run step after step beside others on shared links, and leave. A step is a stretch of
+//! computation and one of communication, as in the fluid of [`railtwin_control::crux`]; who goes first and by which
+//! path is decided by the same code that decides in a run. Time in which nothing new happens is not computed: a job
+//! that nobody slows is a line, and jobs that share links are watched until their pace is steady, then skipped ahead and
+//! watched again.
+//!
+//! * [`plant`]: the links of a fabric as jobs share them, and the paths between two NICs.
+//! * [`traffic`]: what a job of given shape sends over which NICs, by where its ranks sit.
+//! * [`lived`]: what became of each job, and of the cluster hour by hour.
+//! * [`ask`]: what is asked: jobs, policies of queue, placement and sharing.
+//! * [`world`]: from arrival to departure.
+pub mod ask;
+mod component;
+mod components;
+mod estimate;
+mod hours;
+mod live;
+pub mod lived;
+pub mod plant;
+mod queue;
+pub mod traffic;
+pub mod world;
+
+pub use ask::{Ask, ClusterJob, QueuePolicy};
+pub use lived::{Contended, Effort, Hour, JobLife, Lived};
+pub use world::live;

@@ -1,0 +1,124 @@
+//! A job that runs.
+use railtwin_control::Place;
+use railtwin_control::crux::demand::JobDemand;
+use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
+use railtwin_fabric::LinkId;
+use railtwin_routing::NicPort;
+use railtwin_units::Bytes;
+use railtwin_units::stream::{self, Stream};
+use rand::RngExt;
+
+use crate::ask::{Ask, ClusterJob};
+use crate::plant::Plant;
+use crate::traffic::step_traffic;
+
+/// Where a job's time goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Course {
+    /// Nobody is in its way since then, when so many steps were left and its step had gone on for so long.
+    Alone { since: f64, left: f64, elapsed: f64 },
+    /// It contends with others.
+    Contending,
+}
+
+/// A job that runs.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// Its number in the question.
+    pub job: usize,
+    pub places: Vec<Place>,
+    /// What it asks of the network; computation alone where it asks nothing.
+    pub tenant: Tenant,
+    /// The candidates that hashes take, and those that it has.
+    pub hashed: Vec<u32>,
+    pub chosen: Vec<u32>,
+    pub demand: JobDemand,
+    pub level: u32,
+    pub course: Course,
+    pub lot: Stream,
+    /// Seconds of a step and of its communication where only its own NICs and NVLink hold it back.
+    pub step_alone: f64,
+    pub communication: f64,
+    pub shared_a_link: bool,
+    pub contended: bool,
+    pub contended_s: f64,
+    /// Changes whenever its paths or its level do.
+    pub version: u64,
+    /// Steps from begin to end.
+    pub steps: f64,
+    pub done: f64,
+    pub started: f64,
+    /// GPU-seconds of computation of a step.
+    pub computation: f64,
+}
+
+impl Live {
+    /// A job that begins at `now` where it was placed.
+    pub(crate) fn new(
+        (number, job): (usize, &ClusterJob),
+        places: Vec<Place>,
+        plant: &Plant<'_>,
+        tenants: &Tenants,
+        ask: &Ask,
+        now: f64,
+    ) -> Self {
+        let mut lot = stream::named(ask.seed, &format!("cluster/{}", job.name));
+        let traffic = step_traffic(plant.fabric, &job.step, &places);
+        let mut tenant = Tenant::new("", job.gpus, job.step.compute, job.step.overlap_from);
+        for hop in &traffic.hops {
+            let host = plant.fabric.host_of(hop.source).map(|host| plant.fabric.host_model(host));
+            let ports = host.map_or(1, |host| host.nic.ports);
+            let pieces = ports * ask.queue_pairs;
+            for piece in 0..pieces {
+                let source = NicPort { nic: hop.source, port: piece % ports };
+                let candidates = plant.candidates(source, hop.target, &mut lot);
+                let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
+                if !candidates.is_empty() && bytes.0 > 0 {
+                    tenant.transfers.push(Transfer { bytes, candidates });
+                }
+            }
+        }
+        // What stays inside a host goes over NVLink (or PCIe) of GPUs that no other job has.
+        if let Some(place) = places.first().filter(|_| traffic.inside.0 > 0) {
+            let (host, gpu) = (plant.fabric.host_model(place.host), plant.fabric.gpu(place.host, place.gpu));
+            let rate = host.nvlink.unwrap_or(host.pcie).bytes_per_s();
+            let link = plant.fabric.neighbors(gpu).first().map(|neighbor| neighbor.0.0);
+            tenant.inside = link.map(|link| (link, traffic.inside.0 as f64 / rate));
+        }
+        let hash =
+            |transfer: &Transfer, lot: &mut Stream| lot.random_range(0..transfer.candidates.len() as u32);
+        let hashed: Vec<u32> = tenant.transfers.iter().map(|transfer| hash(transfer, &mut lot)).collect();
+        let mut live = Self {
+            job: number,
+            places,
+            demand: JobDemand::of(tenants, &tenant, &hashed),
+            computation: tenant.work,
+            tenant,
+            chosen: hashed.clone(),
+            hashed,
+            level: 0,
+            course: Course::Contending,
+            lot,
+            step_alone: 0.0,
+            communication: 0.0,
+            shared_a_link: false,
+            contended: false,
+            contended_s: 0.0,
+            version: 0,
+            steps: 0.0,
+            done: 0.0,
+            started: now,
+        };
+        // As long as on a network of its own on which flows never meet: work is then the same wherever it is placed.
+        let is_network = |link: u32| {
+            let ends = [plant.fabric.source(LinkId(link)), plant.fabric.target(LinkId(link))];
+            ends.iter().all(|&end| plant.fabric.switch_row(end).is_some())
+        };
+        let own = live.demand.loads.iter().filter(|load| !is_network(load.0));
+        live.communication = own.map(|load| load.1).fold(0.0, f64::max);
+        live.step_alone = live.demand.compute.max(live.demand.ready + live.communication);
+        live.steps = (job.duration / live.step_alone).round().max(1.0);
+        live.course = Course::Alone { since: now, left: live.steps, elapsed: 0.0 };
+        live
+    }
+}

@@ -1,0 +1,138 @@
+//! What became of jobs and of the cluster.
+
+/// One job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobLife {
+    /// Number of the job in the order of the question.
+    pub job: usize,
+    /// Seconds from the begin; none where it did not start.
+    pub started: Option<f64>,
+    /// The same of its end; none where the span ended first.
+    pub ended: Option<f64>,
+    /// Steps of it; all where it ended.
+    pub steps: f64,
+    /// Seconds of a step alone.
+    pub step_alone: f64,
+    /// Seconds of communication of a step alone, by the paths of a hash.
+    pub communication: f64,
+    /// Share of a step alone in which its GPUs compute.
+    pub computing_alone: f64,
+    /// Whether another job's traffic ever crossed a link of its while both ran.
+    pub shared_a_link: bool,
+    /// Whether it ever shared a link that could not serve all at once.
+    pub contended: bool,
+    /// Seconds in which it so contended.
+    pub contended_s: f64,
+    /// Hosts that it had; GPUs by (host, GPU) in the order of ranks.
+    pub places: Vec<(u32, u32)>,
+}
+
+impl JobLife {
+    /// A job that did not start.
+    pub(crate) fn waiting(job: usize) -> Self {
+        Self {
+            job,
+            started: None,
+            ended: None,
+            steps: 0.0,
+            step_alone: 0.0,
+            communication: 0.0,
+            computing_alone: 0.0,
+            shared_a_link: false,
+            contended: false,
+            contended_s: 0.0,
+            places: Vec::new(),
+        }
+    }
+
+    /// Times that it took of what it would have taken alone, without the time in the queue; none before it ended.
+    pub fn slowdown(&self) -> Option<f64> {
+        let ran = self.ended? - self.started?;
+        Some(ran / (self.steps * self.step_alone))
+    }
+}
+
+/// An hour of the cluster, or what of it lies within the span.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Hour {
+    /// GPU-seconds that jobs held.
+    pub held: f64,
+    /// GPU-seconds in which they computed.
+    pub computed: f64,
+    /// Seconds of waiting, summed over the jobs in the queue.
+    pub waited: f64,
+    /// Job-seconds in which jobs contended.
+    pub contended: f64,
+    /// Seconds of communication that jobs between hosts got done, each as if alone.
+    pub communicated: f64,
+    /// GPU-seconds of the computation that hung on it. Over `communicated` this is the GPU intensity of what links
+    /// carried (Crux, definition 2).
+    pub hung: f64,
+}
+
+/// How the time was gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Effort {
+    /// Times that jobs which share links were put together anew.
+    pub epochs: u64,
+    /// Steps of contending jobs that were computed.
+    pub watched_steps: f64,
+    /// Steps of contending jobs that were skipped.
+    pub skipped_steps: f64,
+    /// Checks of a pace after time was skipped, and how many of them did not find it.
+    pub checks: u64,
+    /// The same.
+    pub checks_failed: u64,
+    /// Times that paths and priorities were planned.
+    pub plans: u64,
+}
+
+/// Two jobs that contended for a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contended {
+    /// Their numbers, the lower first.
+    pub jobs: (usize, usize),
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// What became of all.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Lived {
+    /// In the order of the question.
+    pub jobs: Vec<JobLife>,
+    /// Hour by hour.
+    pub hours: Vec<Hour>,
+    /// Who contended with whom for how long, in order.
+    pub contended: Vec<Contended>,
+    /// GPUs of the cluster that jobs may have.
+    pub gpus: u32,
+    /// Seconds that were looked at.
+    pub span: f64,
+    /// How.
+    pub effort: Effort,
+}
+
+impl Lived {
+    /// Share of the time of the GPUs that jobs held in which they computed: GPU utilization as Crux has it.
+    pub fn gpu_utilization(&self) -> f64 {
+        let sum = |of: fn(&Hour) -> f64| self.hours.iter().map(of).sum::<f64>();
+        sum(|hour| hour.computed) / sum(|hour| hour.held)
+    }
+
+    /// Share of the time of all GPUs in which jobs held them.
+    pub fn occupancy(&self) -> f64 {
+        self.hours.iter().map(|hour| hour.held).sum::<f64>() / (f64::from(self.gpus) * self.span)
+    }
+
+    /// Shares of the jobs that started, and of their GPUs, of which `holds` is true.
+    pub fn share_of(&self, holds: impl Fn(&JobLife) -> bool) -> [f64; 2] {
+        let started = || self.jobs.iter().filter(|job| job.started.is_some());
+        let gpus = |job: &JobLife| job.places.len() as f64;
+        let held = || started().filter(|job| holds(job));
+        [
+            held().count() as f64 / started().count() as f64,
+            held().map(gpus).sum::<f64>() / started().map(gpus).sum::<f64>(),
+        ]
+    }
+}

@@ -1,0 +1,449 @@
+//! From arrival to departure: the queue, who runs where, and who contends with whom.
+use std::collections::{BTreeMap, VecDeque};
+
+use railtwin_control::ClusterPlacer;
+use railtwin_control::crux::cassini::shift_beside;
+use railtwin_control::crux::correction::Factors;
+use railtwin_control::crux::demand::{Demand, JobDemand};
+use railtwin_control::crux::fluid::Running;
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::crux::tenants::Tenants;
+
+use crate::ask::{Ask, ClusterJob};
+use crate::component::{Component, Member, Progress};
+use crate::components::Sharing;
+use crate::hours::Hours;
+use crate::live::{Course, Live};
+use crate::lived::{Contended, Effort, JobLife, Lived};
+use crate::plant::Plant;
+use crate::queue::{self, Wants};
+
+/// The cluster at one moment.
+struct World<'a> {
+    ask: &'a Ask,
+    jobs: &'a [ClusterJob],
+    plant: &'a Plant<'a>,
+    placer: ClusterPlacer,
+    gpus: u32,
+    /// Links; jobs are lent to it while it is planned.
+    tenants: Tenants,
+    factors: Factors,
+    sharing: Sharing,
+    /// Jobs that run, by their numbers.
+    live: BTreeMap<usize, Live>,
+    components: Vec<Standing>,
+    waiting: VecDeque<usize>,
+    lives: Vec<Option<JobLife>>,
+    hours: Hours,
+    pairs: BTreeMap<(usize, usize), f64>,
+    effort: Effort,
+    replan_at: Option<f64>,
+    now: f64,
+}
+
+/// A component, and by what it is known: its jobs with the versions of what they ask.
+struct Standing {
+    key: Vec<(usize, u64)>,
+    /// Pairs of jobs that share a link that cannot serve all, since when.
+    pairs: Vec<(usize, usize)>,
+    since: f64,
+    component: Component,
+}
+
+/// What becomes of `jobs`, which are in the order of their arrival, on a cluster.
+pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
+    let placer = ClusterPlacer::new(plant.fabric, ask.seed);
+    let tenants = Tenants { links: plant.links(), jobs: Vec::new() };
+    let mut world = World {
+        ask,
+        jobs,
+        plant,
+        gpus: placer.free_gpus(),
+        placer,
+        sharing: Sharing::new(tenants.links.len()),
+        tenants,
+        factors: Factors::default(),
+        live: BTreeMap::new(),
+        components: Vec::new(),
+        waiting: VecDeque::new(),
+        lives: vec![None; jobs.len()],
+        hours: Hours::new(ask.span),
+        pairs: BTreeMap::new(),
+        effort: Effort::default(),
+        replan_at: None,
+        now: 0.0,
+    };
+    world.run();
+    world.lived()
+}
+
+impl World<'_> {
+    fn run(&mut self) {
+        let mut arrived = 0;
+        loop {
+            let arrival = self.jobs.get(arrived).map_or(f64::INFINITY, |job| job.submitted);
+            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(self.ask.span);
+            let to = self.soonest_end().min(known).max(self.now);
+            let ended = self.advance(to);
+            self.now = to;
+            if to >= self.ask.span {
+                return;
+            }
+            let mut changed = !ended.is_empty();
+            ended.into_iter().for_each(|job| self.end(job));
+            while self.jobs.get(arrived).is_some_and(|job| job.submitted <= to) {
+                if self.jobs[arrived].gpus <= self.gpus {
+                    self.waiting.push_back(arrived);
+                    changed = true;
+                }
+                arrived += 1;
+            }
+            if changed {
+                self.start();
+            }
+            if self.replan_at.is_some_and(|at| at <= to) {
+                self.replan_at = None;
+                self.plan();
+                changed = true;
+            }
+            if changed {
+                self.regroup();
+            }
+        }
+    }
+
+    fn soonest_end(&mut self) -> f64 {
+        let alone = self.live.values().filter_map(|live| match live.course {
+            Course::Alone { since, left, elapsed } => Some(since + left * live.demand.step_alone() - elapsed),
+            Course::Contending => None,
+        });
+        let soonest = alone.fold(f64::INFINITY, f64::min);
+        self.components.iter_mut().map(|one| one.component.soonest_end()).fold(soonest, f64::min)
+    }
+
+    /// Goes on to `to`, before which nobody ends; who ends then.
+    fn advance(&mut self, to: f64) -> Vec<usize> {
+        let mut told = Vec::new();
+        let mut ended: Vec<usize> = Vec::new();
+        for one in &mut self.components {
+            ended.extend(one.component.advance(to, &mut told, &mut self.effort));
+        }
+        for (&job, live) in &self.live {
+            if let Course::Alone { since, left, elapsed } = live.course
+                && since + left * live.demand.step_alone() - elapsed <= to
+            {
+                ended.push(job);
+            }
+        }
+        self.tell(&told);
+        ended.sort_unstable();
+        ended
+    }
+
+    fn tell(&mut self, told: &[Progress]) {
+        for progress in told {
+            let Some(live) = self.live.get_mut(&progress.slot) else { continue };
+            let times = (progress.from, progress.to);
+            live.done += progress.steps;
+            let computed = progress.steps * live.computation;
+            self.hours.add(times, computed, |hour| &mut hour.computed);
+            if !live.tenant.transfers.is_empty() {
+                self.hours.add(times, progress.steps * live.communication, |hour| &mut hour.communicated);
+                self.hours.add(times, computed, |hour| &mut hour.hung);
+            }
+            if matches!(live.course, Course::Contending) {
+                live.contended_s += progress.to - progress.from;
+                self.hours.add(times, progress.to - progress.from, |hour| &mut hour.contended);
+            }
+        }
+    }
+
+    /// Brings a job that nobody slows to the present moment.
+    fn settle(&mut self, job: usize) {
+        let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
+        let Course::Alone { since, left, elapsed } = live.course else { return };
+        let step = live.demand.step_alone();
+        let gone = elapsed + now - since;
+        let ended = (gone / step).floor().max(0.0).min(left);
+        live.course = Course::Alone { since: now, left: left - ended, elapsed: gone - ended * step };
+        let steps = (now - since) / step;
+        self.tell(&[Progress { slot: job, from: since, to: now, steps }]);
+    }
+
+    fn end(&mut self, job: usize) {
+        self.settle(job);
+        self.dissolve_of(job);
+        let live = self.live.remove(&job).expect("it runs");
+        self.placer.release(&live.places);
+        self.held(&live);
+        self.changed(&live);
+        let life = JobLife { ended: Some(self.now), steps: live.steps, ..life_of(&live) };
+        self.lives[job] = Some(life);
+    }
+
+    fn held(&mut self, live: &Live) {
+        let seconds = f64::from(live.tenant.gpus) * (self.now - live.started);
+        self.hours.add((live.started, self.now), seconds, |hour| &mut hour.held);
+    }
+
+    /// Something about jobs on the network has changed: policies that plan do it again.
+    fn changed(&mut self, live: &Live) {
+        let plans = !matches!(self.ask.sharing, SharingPolicy::Ecmp | SharingPolicy::Cassini);
+        if plans && !live.tenant.transfers.is_empty() && self.replan_at.is_none() {
+            self.replan_at = Some(self.now + self.ask.replan);
+        }
+    }
+
+    fn start(&mut self) {
+        let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
+        let mut placed = Vec::new();
+        let placer = std::cell::RefCell::new(&mut self.placer);
+        let live = &self.live;
+        queue::start(
+            ask.queue,
+            &mut self.waiting,
+            |job| Wants { gpus: jobs[job].gpus, duration: jobs[job].duration },
+            || placer.borrow().free_gpus(),
+            || live.values().map(|live| (live.started + jobs[live.job].duration, live.tenant.gpus)).collect(),
+            now,
+            |job| {
+                let places = placer.borrow_mut().place(job as u64, jobs[job].gpus, &ask.placement);
+                places.map(|places| placed.push((job, places))).is_some()
+            },
+        );
+        for (job, places) in placed {
+            let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
+            // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
+            let is_profiled =
+                matches!(ask.sharing, SharingPolicy::Crux | SharingPolicy::CruxPa | SharingPolicy::CruxPsPa);
+            live.level = if is_profiled { 0 } else { ask.levels + 1 };
+            let waited = (jobs[job].submitted, now);
+            self.hours.add(waited, waited.1 - waited.0, |hour| &mut hour.waited);
+            self.changed(&live);
+            self.live.insert(job, live);
+            if ask.sharing == SharingPolicy::Cassini {
+                self.shift(job);
+            }
+        }
+    }
+
+    /// CASSINI: a job that comes waits for its place beside those that are there.
+    fn shift(&mut self, job: usize) {
+        let now = self.now;
+        let lives: Vec<usize> = self.on_network();
+        let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand).collect();
+        let groups = self.sharing.groups(&demands);
+        let Some(own) = lives.iter().position(|&one| one == job) else { return };
+        let beside: Vec<usize> = (0..lives.len()).filter(|&one| groups.of[one] == groups.of[own]).collect();
+        if beside.len() < 2 {
+            return;
+        }
+        let whole = Demand { jobs: demands.into_iter().cloned().collect(), links: self.tenants.links.len() };
+        let demand = whole.reduced(&beside);
+        let begins: Vec<f64> = beside.iter().map(|&one| self.step_began(lives[one])).collect();
+        let moved = beside.iter().position(|&one| one == own).unwrap_or_default();
+        let placed: Vec<(usize, f64)> =
+            (0..beside.len()).filter(|&one| one != moved).map(|one| (one, begins[one])).collect();
+        let shift = shift_beside(&demand, &placed, (moved, now));
+        let live = self.live.get_mut(&job).expect("it runs");
+        live.course = Course::Alone { since: now, left: live.steps, elapsed: -shift };
+    }
+
+    fn step_began(&self, job: usize) -> f64 {
+        let live = &self.live[&job];
+        match live.course {
+            Course::Alone { since, elapsed, .. } => {
+                let step = live.demand.step_alone();
+                self.now - (elapsed + self.now - since).rem_euclid(step)
+            }
+            Course::Contending => {
+                let component = self.components.iter().find(|one| one.key.iter().any(|key| key.0 == job));
+                component.and_then(|one| one.component.step_began(job)).unwrap_or(self.now)
+            }
+        }
+    }
+
+    /// Jobs that send between hosts, by number.
+    fn on_network(&self) -> Vec<usize> {
+        let sends = |live: &Live| !live.tenant.transfers.is_empty();
+        self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()
+    }
+
+    /// Plans paths and levels of all jobs on the network.
+    fn plan(&mut self) {
+        self.effort.plans += 1;
+        let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
+        let jobs = self.on_network();
+        let mut hashed = Vec::with_capacity(jobs.len());
+        for job in &jobs {
+            let live = self.live.get_mut(job).expect("it runs");
+            self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
+            hashed.push(live.hashed.clone());
+        }
+        let paths = sharing.paths(&self.tenants, &hashed);
+        let demand = Demand::of(&self.tenants, &paths);
+        let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
+        let tenants = std::mem::take(&mut self.tenants.jobs);
+        let decided = paths.into_iter().zip(levels).zip(demand.jobs);
+        for ((&job, tenant), ((chosen, level), demand)) in jobs.iter().zip(tenants).zip(decided) {
+            self.live.get_mut(&job).expect("it runs").tenant = tenant;
+            // Newcomers stand above or below all levels of a plan.
+            let level = level + 1;
+            let live = &self.live[&job];
+            if live.chosen != chosen {
+                self.settle(job);
+                let live = self.live.get_mut(&job).expect("it runs");
+                (live.chosen, live.demand, live.level) = (chosen, demand, level);
+                live.version += 1;
+            } else if live.level != level {
+                self.live.get_mut(&job).expect("it runs").level = level;
+            }
+        }
+    }
+
+    /// Puts jobs together that contend, and apart that do not.
+    fn regroup(&mut self) {
+        let now = self.now;
+        let jobs = self.on_network();
+        let demands: Vec<&JobDemand> = jobs.iter().map(|job| &self.live[job].demand).collect();
+        let groups = self.sharing.groups(&demands);
+        let mut members: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (at, &group) in groups.of.iter().enumerate() {
+            members.entry(group).or_default().push(at);
+        }
+        for (&job, _) in jobs.iter().zip(&groups.shares).filter(|(_, shares)| **shares) {
+            self.live.get_mut(&job).expect("it runs").shared_a_link = true;
+        }
+        members.retain(|_, members| members.len() > 1);
+        let wanted: Vec<(Vec<usize>, Vec<(usize, u64)>, Vec<u32>)> = members
+            .into_values()
+            .map(|at| {
+                let key = at.iter().map(|&at| (jobs[at], self.live[&jobs[at]].version)).collect();
+                let levels = ranks(at.iter().map(|&at| self.live[&jobs[at]].level).collect());
+                (at, key, levels)
+            })
+            .collect();
+        let stays = |one: &Standing| {
+            wanted.iter().any(|(_, key, levels)| *key == one.key && *levels == one.component.levels)
+        };
+        let (kept, gone): (Vec<Standing>, Vec<Standing>) =
+            std::mem::take(&mut self.components).into_iter().partition(stays);
+        self.components = kept;
+        let mut pool: BTreeMap<usize, (Member, Running)> = BTreeMap::new();
+        for one in gone {
+            pool.extend(self.dissolved(one));
+        }
+        for (at, key, levels) in wanted {
+            if self.components.iter().any(|one| one.key == key) {
+                continue;
+            }
+            let whole = Demand {
+                jobs: at.iter().map(|&at| self.live[&jobs[at]].demand.clone()).collect(),
+                links: self.tenants.links.len(),
+            };
+            let all: Vec<usize> = (0..at.len()).collect();
+            let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();
+            let (jitter, steady) = (self.ask.jitter, self.ask.steady);
+            let pairs = whole.contending().into_iter();
+            let pairs = pairs.map(|(one, other)| (key[one].0, key[other].0)).collect();
+            let component = Component::new(inside, whole.reduced(&all), levels, now, (jitter, steady));
+            self.components.push(Standing { key, pairs, since: now, component });
+            self.effort.epochs += 1;
+        }
+        // Who is left has nobody in its way any more.
+        for (job, (member, running)) in pool {
+            let live = self.live.get_mut(&job).expect("it runs");
+            let elapsed = running.elapsed(&live.demand, now);
+            (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
+        }
+    }
+
+    /// A job on its way into a component.
+    fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Running)>) -> (Member, Running) {
+        if let Some(known) = pool.remove(&job) {
+            return known;
+        }
+        self.settle(job);
+        let now = self.now;
+        let live = self.live.get_mut(&job).expect("it runs");
+        let Course::Alone { left, elapsed, .. } = live.course else {
+            unreachable!("who contends is in the pool");
+        };
+        (live.course, live.contended) = (Course::Contending, true);
+        let running = Running::within(&live.demand, now, elapsed);
+        (Member { slot: job, left, lot: live.lot.clone() }, running)
+    }
+
+    fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Running))> {
+        for &pair in &one.pairs {
+            *self.pairs.entry(pair).or_insert(0.0) += self.now - one.since;
+        }
+        let mut told = Vec::new();
+        let parts = one.component.dissolve(self.now, &mut told, &mut self.effort);
+        self.tell(&told);
+        parts.into_iter().map(|(member, running)| (member.slot, (member, running))).collect()
+    }
+
+    /// Takes the component of a job apart that ends: the others are alone until jobs are grouped again.
+    fn dissolve_of(&mut self, job: usize) {
+        let Some(at) = self.components.iter().position(|one| one.key.iter().any(|key| key.0 == job)) else {
+            return;
+        };
+        let one = self.components.remove(at);
+        let now = self.now;
+        for (slot, (member, running)) in self.dissolved(one) {
+            let live = self.live.get_mut(&slot).expect("it runs");
+            let elapsed = running.elapsed(&live.demand, now);
+            (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
+        }
+    }
+
+    fn lived(mut self) -> Lived {
+        let running: Vec<usize> = self.live.keys().copied().collect();
+        for job in running {
+            self.settle(job);
+            self.dissolve_of(job);
+            let live = self.live.remove(&job).expect("it runs");
+            self.held(&live);
+            self.lives[job] = Some(life_of(&live));
+        }
+        for job in std::mem::take(&mut self.waiting) {
+            let waited = (self.jobs[job].submitted, self.now);
+            self.hours.add(waited, waited.1 - waited.0, |hour| &mut hour.waited);
+        }
+        let lives = std::mem::take(&mut self.lives).into_iter().enumerate();
+        Lived {
+            jobs: lives.map(|(job, life)| life.unwrap_or_else(|| JobLife::waiting(job))).collect(),
+            hours: self.hours.hours,
+            contended: self.pairs.into_iter().map(|(jobs, seconds)| Contended { jobs, seconds }).collect(),
+            gpus: self.gpus,
+            span: self.ask.span,
+            effort: self.effort,
+        }
+    }
+}
+
+/// What became of a job that still runs.
+fn life_of(live: &Live) -> JobLife {
+    JobLife {
+        job: live.job,
+        started: Some(live.started),
+        ended: None,
+        steps: live.done,
+        step_alone: live.step_alone,
+        communication: live.communication,
+        computing_alone: live.tenant.compute.seconds() / live.step_alone,
+        shared_a_link: live.shared_a_link,
+        contended: live.contended,
+        contended_s: live.contended_s,
+        places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
+    }
+}
+
+/// Levels by their order alone.
+fn ranks(levels: Vec<u32>) -> Vec<u32> {
+    let mut known = levels.clone();
+    known.sort_unstable();
+    known.dedup();
+    levels.iter().map(|level| known.partition_point(|one| one < level) as u32).collect()
+}

@@ -1,0 +1,3 @@
+//! Weeks of jobs against what can be said of them otherwise.
+mod probe;
+mod skipping;

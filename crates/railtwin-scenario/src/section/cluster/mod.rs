@@ -1,0 +1,95 @@
+//! `[cluster]`: weeks of jobs that come, wait, run beside each other and go.
+pub(crate) mod rules;
+
+use railtwin_clustersim::QueuePolicy;
+use railtwin_control::PlacementPolicy;
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_units::SimTime;
+use railtwin_units::keys::{Kind, whole};
+
+/// A time of so many seconds.
+const fn seconds(seconds: u64) -> SimTime {
+    SimTime::from_ps(seconds * 1_000_000_000_000)
+}
+
+/// Most days that are looked at, which times in picoseconds can say.
+const DAYS_MOST: f64 = 200.0;
+
+railtwin_units::choice! {
+    /// Which GPUs a job of a cluster gets; for less than a host the host with the fewest free GPUs that holds it.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum ClusterPlacement {
+        /// The first free hosts, segment by segment.
+        #[default]
+        Packed = "packed",
+        /// Round robin over the segments.
+        Spread = "spread",
+        /// Free hosts by lot.
+        Random = "random",
+        /// The fewest segments, and of those the tightest.
+        SegmentFirst = "segment-first",
+    }
+}
+
+impl ClusterPlacement {
+    /// What a placer does.
+    pub fn policy(self) -> PlacementPolicy {
+        match self {
+            Self::Packed => PlacementPolicy::Packed,
+            Self::Spread => PlacementPolicy::Spread,
+            Self::Random => PlacementPolicy::Random,
+            Self::SegmentFirst => PlacementPolicy::SegmentFirst,
+        }
+    }
+}
+
+railtwin_units::section! {
+    /// Weeks of jobs on the fabric, in place of `[[job]]`: they come, wait, run beside each other and go. Steps are those
+    /// of classes of models, and contention is a fluid: packets, queues and faults are not in it. For `railtwin cluster`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ClusterSpec "[cluster]" {
+        /// Days that are looked at.
+        pub days: f64 [Kind::Share(0.001, DAYS_MOST)] = 14.0,
+        /// Who of those that wait is next.
+        pub queue: QueuePolicy = QueuePolicy::Fifo,
+        /// Which GPUs a job gets.
+        pub placement: ClusterPlacement = ClusterPlacement::Packed,
+        /// Whose communication goes first, and by which path.
+        pub sharing: SharingPolicy = SharingPolicy::Ecmp,
+        /// Priority levels of the network.
+        pub levels: u32 [whole(1..=64)] = 8,
+        /// Time from an arrival or a departure until paths and priorities are planned anew.
+        pub replan: SimTime = seconds(30),
+        /// Queue pairs of each NIC port between two NICs that exchange data.
+        pub queue_pairs: u32 [whole(1..=64)] = 1,
+        /// Most paths that are known between two ports, which is as many source ports as are tried.
+        pub paths: u32 [whole(1..=1024)] = 16,
+        /// Share by which a step computes longer or shorter at most.
+        pub jitter: f64 = 0.01,
+        /// Share within which the pace of jobs that share links must be known before time is skipped; 0 = none is.
+        pub steady: f64 = 0.01,
+        /// A job list to replay: CSV, openb pods or sacct; default the stream.
+        pub jobs: Option<String> = None,
+        /// Jobs by lot.
+        pub stream: ClusterStream = ClusterStream::default(),
+    }
+}
+
+railtwin_units::section! {
+    /// Jobs by lot: sizes as of HPN's Figure 6, log-normal durations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ClusterStream "[cluster.stream]" {
+        /// GPU-seconds of all jobs over those of the cluster.
+        pub load: f64 [Kind::Share(0.0, 10.0)] = 0.9,
+        /// Median duration.
+        pub median: SimTime [Kind::Span] = seconds(3_600),
+        /// Standard deviation of the logarithm of durations.
+        pub sigma: f64 [Kind::Share(0.0, 10.0)] = 1.85,
+        /// Longest duration; default the whole time.
+        pub longest: Option<SimTime> [Kind::Span] = None,
+        /// How far submissions swing about their mean over a day.
+        pub tide: f64 = 0.0,
+        /// Most GPUs of a job; default those of the cluster.
+        pub gpus: Option<u32> [whole(1..=1 << 24)] = None,
+    }
+}

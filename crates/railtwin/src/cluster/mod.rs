@@ -1,0 +1,134 @@
+//! Weeks of jobs on one fabric: the verb `cluster`.
+//!
+//! [`ClusterQuestion`] is a point of a scenario with `[cluster]`; [`ClusterQuestion::lived`] is what becomes of its jobs
+//! under one policy and seed, [`Outcome`] the figures of it.
+use railtwin_clustersim::plant::Plant;
+use railtwin_clustersim::{Ask, ClusterJob, Lived, live};
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_fabric::{Fabric, HostId};
+use railtwin_scenario::{ClusterSpec, Scenario};
+use railtwin_units::{SimTime, stream};
+use railtwin_workload::{JobClass, JobStream, SubmittedJob};
+use rand::RngExt;
+
+mod figures;
+mod told;
+
+pub use self::figures::{Band, Figure, Outcome, compared};
+pub use self::told::{JobTold, Told};
+use crate::error::Error;
+use crate::question::Question;
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+
+/// Weeks of jobs, resolved.
+#[derive(Debug)]
+pub struct ClusterQuestion {
+    /// Name of the scenario.
+    pub name: String,
+    /// The fabric.
+    pub fabric: Fabric,
+    /// What is asked.
+    pub spec: ClusterSpec,
+    /// Seed of the scenario.
+    pub seed: u64,
+    /// The list of jobs, where one is replayed.
+    list: Option<Vec<SubmittedJob>>,
+    /// Peak of a GPU, FLOP per second.
+    gpu_flops: u64,
+}
+
+impl Question {
+    /// The cluster of a point.
+    ///
+    /// # Errors
+    /// [`Error::Scenario`] for a fabric or a list that cannot be; [`Error::Argument`] without `[cluster]`, or where
+    /// nothing says how fast the hosts' GPUs are.
+    pub fn cluster(&self, scenario: &Scenario) -> Result<ClusterQuestion, Error> {
+        let Some(spec) = &scenario.cluster else {
+            let message = "the scenario has no [cluster]: write [cluster], or ask `railtwin run`";
+            return Err(Error::Argument(message.to_owned()));
+        };
+        let fabric = self.fabric(scenario)?;
+        let Some(gpu_flops) = fabric.host_model(HostId(0)).gpu_flops else {
+            let message = "hosts of the fabric have GPUs of which nothing says how fast they compute: write \
+                           fabric.host.gpu_flops";
+            return Err(Error::Argument(message.to_owned()));
+        };
+        let list = spec.jobs.as_ref().map(|path| self.job_list(path)).transpose()?;
+        let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
+        let question = ClusterQuestion { name, fabric, spec, seed, list, gpu_flops };
+        question.jobs(seed)?;
+        Ok(question)
+    }
+}
+
+impl ClusterQuestion {
+    /// GPUs that jobs may have.
+    pub fn gpus(&self) -> u32 {
+        let hosts = (0..self.fabric.hosts().len()).map(HostId::from_index);
+        let active = hosts.filter(|&host| !self.fabric.host(host).spare);
+        active.map(|host| self.fabric.host_model(host).gpus).sum()
+    }
+
+    /// The jobs of a seed, in the order in which they come. A list has the same for every seed; of its jobs that name no
+    /// class one is drawn by the seed of the scenario.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where no jobs can be drawn so.
+    pub fn jobs(&self, seed: u64) -> Result<Vec<ClusterJob>, Error> {
+        let submitted = match &self.list {
+            Some(list) => list.clone(),
+            None => self.stream(seed).jobs().map_err(|error| Error::Argument(error.to_string()))?,
+        };
+        let mut of_classes = stream::named(self.seed, "cluster: classes of a list");
+        let job = |job: SubmittedJob| {
+            let lot: f64 = of_classes.random();
+            let class = job.class.or_else(|| JobClass::by_lot(job.gpus, lot));
+            let class = class.or_else(|| JobClass::named("bert-large")).expect("it is one of the classes");
+            ClusterJob {
+                name: job.name,
+                class: class.name.to_owned(),
+                submitted: job.submitted.seconds(),
+                gpus: job.gpus,
+                duration: job.duration.seconds(),
+                step: class.step(job.gpus, self.gpu_flops),
+            }
+        };
+        Ok(submitted.into_iter().map(job).collect())
+    }
+
+    fn stream(&self, seed: u64) -> JobStream {
+        let (spec, span) = (&self.spec.stream, SimTime::from_seconds(self.spec.days * DAY));
+        let gpus = self.gpus();
+        let mut stream = JobStream::new(gpus, span, spec.load, seed);
+        (stream.median, stream.sigma, stream.tide) = (spec.median, spec.sigma, spec.tide);
+        stream.longest = spec.longest.unwrap_or(span);
+        stream.largest = spec.gpus.unwrap_or(gpus);
+        stream
+    }
+
+    /// What becomes of the jobs of `seed` under `sharing`.
+    ///
+    /// # Errors
+    /// As of [`ClusterQuestion::jobs`].
+    pub fn lived(&self, sharing: SharingPolicy, seed: u64) -> Result<(Vec<ClusterJob>, Lived), Error> {
+        let jobs = self.jobs(seed)?;
+        let spec = &self.spec;
+        let ask = Ask {
+            span: spec.days * DAY,
+            queue: spec.queue,
+            placement: spec.placement.policy(),
+            sharing,
+            levels: spec.levels,
+            replan: spec.replan.seconds(),
+            queue_pairs: spec.queue_pairs,
+            jitter: spec.jitter,
+            steady: spec.steady,
+            seed,
+        };
+        let lived = live(&jobs, &Plant::new(&self.fabric, spec.paths), &ask);
+        Ok((jobs, lived))
+    }
+}
