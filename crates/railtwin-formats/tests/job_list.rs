@@ -22,7 +22,7 @@ const SACCT: &str = "JobID|Submit|Start|End|Elapsed|AllocTRES|ReqTRES|State
 ";
 
 fn read(text: &str) -> JobList {
-    job_list("jobs", text.as_bytes()).unwrap()
+    job_list("jobs", text.as_bytes()).expect("a list")
 }
 
 fn refusal(text: &str) -> String {
@@ -222,7 +222,7 @@ fn holds(bytes: &[u8]) {
             let names: std::collections::BTreeSet<&str> =
                 list.jobs.iter().map(|job| job.name.trim()).collect();
             if names.len() == list.jobs.len() {
-                assert_eq!(again.unwrap().jobs, list.jobs);
+                assert_eq!(again.expect("a written list").jobs, list.jobs);
             }
         }
     }
