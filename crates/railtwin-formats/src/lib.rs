@@ -8,6 +8,7 @@
 //! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
 //! | htsim connection matrix (`.cm`) | [`HtsimConnections::parse`], [`HtsimConnections::plan`] | |
 //! | htsim topology (`.topo`) | [`HtsimTopology::parse`], [`HtsimTopology::spec`] | |
+//! | lists of jobs: CSV, openb pods, Slurm `sacct` | [`job_list`] | [`job_list_csv`] |
 //!
 //! Telemetry of clusters, from NCCL Inspector to `ethtool`, is in [`telemetry`].
 //!
@@ -53,6 +54,7 @@ mod error;
 mod htsim_connections;
 mod htsim_lines;
 mod htsim_topology;
+mod job_list;
 mod lingjun;
 mod lingjun_fabric;
 mod simai;
@@ -70,6 +72,7 @@ pub use chakra_wire::CHAKRA_BYTES_MAX;
 pub use error::{FormatError, Place};
 pub use htsim_connections::{HtsimConnection, HtsimConnections};
 pub use htsim_topology::{HtsimTier, HtsimTopology};
+pub use job_list::{JobList, JobListFormat, job_list, job_list_csv};
 pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
 pub use lingjun_fabric::LingjunDesign;
 pub use simai::{CollectiveKind, Group, Phase, SimaiCollective, SimaiLayer, SimaiPolicy, SimaiWorkload};

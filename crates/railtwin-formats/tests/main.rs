@@ -3,6 +3,7 @@
 mod chakra;
 mod chakra_plan;
 mod htsim;
+mod job_list;
 mod lingjun;
 mod lingjun_fabric;
 mod simai;

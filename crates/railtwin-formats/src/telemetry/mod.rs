@@ -37,7 +37,7 @@ mod dcgm;
 mod detect;
 mod ethtool;
 mod flight_recorder;
-mod input;
+pub(crate) mod input;
 mod inspector;
 mod json;
 mod kineto;
