@@ -3,6 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::calibrate::CalibrateArgs;
 use crate::check::CheckArgs;
+use crate::cluster::ClusterArgs;
 use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
@@ -55,6 +56,8 @@ pub enum Verb {
     Paths(PathsArgs),
     /// Say what jobs on one fabric cost each other: each alone on its hosts, and all together
     Interference(InterferenceArgs),
+    /// Simulate weeks of jobs that share a fabric: queue, placement, contention under Crux and others
+    Cluster(ClusterArgs),
     /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it

@@ -17,6 +17,7 @@ mod check;
 mod check_bandwidth;
 mod check_bandwidth_json;
 mod check_bandwidth_text;
+mod cluster;
 mod compare;
 mod compare_engines;
 mod design;
@@ -137,6 +138,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Report(args) => report::run(args, streams),
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Interference(args) => interference::run(args, streams),
+            Verb::Cluster(args) => cluster::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),

@@ -1,3 +1,2 @@
 //! Weeks of jobs against what can be said of them otherwise.
-mod probe;
 mod skipping;

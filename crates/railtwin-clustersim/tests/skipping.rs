@@ -60,7 +60,8 @@ fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
 
 #[test]
 fn skipped_weeks_end_when_computed_ones_do() {
-    let fabric = LeafSpine { leaves: 8, hosts_per_leaf: 3, uplinks: 12, ..LeafSpine::default() }.build().unwrap();
+    let fabric =
+        LeafSpine { leaves: 8, hosts_per_leaf: 3, uplinks: 12, ..LeafSpine::default() }.build().unwrap();
     let plant = Plant::new(&fabric, 16);
     for sharing in [SharingPolicy::Ecmp, SharingPolicy::Crux] {
         for seed in 0..3 {

@@ -42,6 +42,7 @@ pub mod balance;
 pub mod bandwidth;
 pub mod busbw;
 pub mod calibrate;
+pub mod cluster;
 pub mod columns;
 pub mod control_page;
 pub mod diagnose;

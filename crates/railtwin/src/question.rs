@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use railtwin_engine::{Case, Own};
+use railtwin_fabric::Fabric;
+use railtwin_formats::job_list;
 use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
 use railtwin_store::input::{self, Kind};
+use railtwin_workload::SubmittedJob;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -123,6 +126,28 @@ impl Question {
         Ok(expand_on(self.engine, &self.file, &self.text)?)
     }
 
+    /// The bytes of a file that the text names.
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        let given = self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| bytes.to_vec());
+        match given {
+            Some(bytes) => Ok(bytes),
+            None => input::read(&self.folder.join(path), Kind::Data).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// The fabric of a point alone.
+    pub(crate) fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
+        let source = Source { file: &self.file, text: &self.text };
+        Ok(scenario.fabric(source, &|path: &str| self.bytes(path).and_then(unpacked))?)
+    }
+
+    /// The list of jobs in the file `path`.
+    pub(crate) fn job_list(&self, path: &str) -> Result<Vec<SubmittedJob>, Error> {
+        let failed = |problem: String| Error::File { path: path.to_owned(), problem };
+        let bytes = self.bytes(path).and_then(unpacked).map_err(failed)?;
+        Ok(job_list(path, &bytes)?.jobs)
+    }
+
     /// Resolves one point.
     ///
     /// # Errors
@@ -130,18 +155,9 @@ impl Question {
     pub fn resolve(&self, scenario: &Scenario) -> Result<Resolved, Error> {
         let hashes = RefCell::new(BTreeMap::new());
         let read = |path: &str| {
-            let given = self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| bytes.to_vec());
-            let bytes = match given {
-                Some(bytes) => bytes,
-                None => {
-                    input::read(&self.folder.join(path), Kind::Data).map_err(|error| error.to_string())?
-                }
-            };
+            let bytes = self.bytes(path)?;
             hashes.borrow_mut().insert(path.to_owned(), hex(&Sha256::digest(&bytes)));
-            match input::unpacked(&bytes).map_err(|error| error.to_string())? {
-                Cow::Owned(plain) => Ok(plain),
-                Cow::Borrowed(_) => Ok(bytes),
-            }
+            unpacked(bytes)
         };
         let source = Source { file: &self.file, text: &self.text };
         let case = scenario.resolve(source, &read)?;
@@ -162,6 +178,14 @@ pub fn is_scenario(text: &str) -> bool {
         rest.is_some_and(|rest| rest.trim_start().starts_with('='))
     };
     text.trim_start_matches('\u{feff}').lines().any(is_key)
+}
+
+/// What a file holds, unpacked where it is packed.
+fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    match input::unpacked(&bytes).map_err(|error| error.to_string())? {
+        Cow::Owned(plain) => Ok(plain),
+        Cow::Borrowed(_) => Ok(bytes),
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

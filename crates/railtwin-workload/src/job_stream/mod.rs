@@ -59,6 +59,8 @@ impl SubmittedJob {
 pub struct JobStream {
     /// GPUs of the cluster; no larger job is drawn.
     pub gpus: u32,
+    /// Most GPUs of a job.
+    pub largest: u32,
     /// Jobs are submitted from 0 to here.
     pub span: SimTime,
     /// GPU-seconds of all jobs over those that the cluster has in the span.
@@ -85,6 +87,7 @@ impl JobStream {
     pub fn new(gpus: u32, span: SimTime, load: f64, seed: u64) -> Self {
         Self {
             gpus,
+            largest: gpus,
             span,
             load,
             sizes: SizeMix::hpn(),
@@ -115,7 +118,7 @@ impl JobStream {
     /// [`WorkloadError`] naming what cannot be drawn from.
     pub fn jobs(&self) -> Result<Vec<SubmittedJob>, WorkloadError> {
         self.check()?;
-        let sizes = self.sizes.up_to(self.gpus)?;
+        let sizes = self.sizes.up_to(self.gpus.min(self.largest))?;
         let mut of_sizes = stream::named(self.seed, "job stream: sizes");
         let mut of_durations = stream::named(self.seed, "job stream: durations");
         let mut of_classes = stream::named(self.seed, "job stream: classes");

@@ -2,6 +2,8 @@
 use railtwin_clustersim::{JobLife, Lived};
 use serde::Serialize;
 
+use super::told::Told;
+
 /// A figure of a cluster, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figure {
@@ -13,17 +15,6 @@ pub struct Figure {
     pub unit: &'static str,
     /// Value; null where nothing is to be said, as of the slowdown where no job ended.
     pub value: Option<f64>,
-}
-
-/// What became of all under one policy and seed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
-    /// Policy.
-    pub policy: &'static str,
-    /// Seed.
-    pub seed: u64,
-    /// In one order for all.
-    pub figures: Vec<Figure>,
 }
 
 /// A figure over seeds.
@@ -61,54 +52,78 @@ impl Values {
     }
 }
 
-impl Outcome {
-    /// Figures of what was lived.
-    pub fn of(policy: &'static str, seed: u64, submitted: &[f64], lived: &Lived) -> Self {
-        let started = || lived.jobs.iter().filter(|job| job.started.is_some());
-        let slowdown = Values::of(lived.jobs.iter().filter_map(JobLife::slowdown));
-        let waiting = Values::of(started().filter_map(|job| Some(job.started? - submitted[job.job])));
-        let completion = Values::of(lived.jobs.iter().filter_map(|job| Some(job.ended? - submitted[job.job])));
-        let makespan = lived.jobs.iter().filter_map(|job| job.ended).fold(None, |most: Option<f64>, end| {
-            Some(most.map_or(end, |most| most.max(end)))
-        });
-        let [contended, contended_gpus] = lived.share_of(|job| job.contended);
-        let [shared, shared_gpus] = lived.share_of(|job| job.shared_a_link);
-        let hours = |of: fn(&railtwin_clustersim::Hour) -> f64| lived.hours.iter().map(of).sum::<f64>();
-        let intensity = hours(|hour| hour.hung) / hours(|hour| hour.communicated);
-        let some = |value: f64| value.is_finite().then_some(value);
-        let figure = |name, meaning, unit, value| Figure { name, meaning, unit, value };
-        let ended = lived.jobs.iter().filter(|job| job.ended.is_some()).count();
-        let figures = vec![
-            figure("gpu_utilization", "share of the time of the GPUs that jobs held in which they computed", "", some(lived.gpu_utilization())),
-            figure("occupancy", "share of the time of all GPUs in which jobs held them", "", some(lived.occupancy())),
-            figure("jobs_ended", "jobs that ended", "", Some(ended as f64)),
-            figure("slowdown_mean", "times that a job ran of what it would have run alone", "", slowdown.mean()),
-            figure("slowdown_p95", "the same, below which 95 % of the jobs are", "", slowdown.at(0.95)),
-            figure("throughput_loss_worst", "share of its throughput that the job lost that lost most", "", slowdown.at(1.0).map(|most| 1.0 - 1.0 / most)),
-            figure("completion_mean", "from submission to end", "s", completion.mean()),
-            figure("waiting_mean", "from submission to start", "s", waiting.mean()),
-            figure("waiting_p95", "the same, below which 95 % of the jobs are", "s", waiting.at(0.95)),
-            figure("makespan", "end of the last job that ended", "s", makespan),
-            figure("contended_jobs", "share of the jobs that ever shared a link which could not serve all at once", "", some(contended)),
-            figure("contended_gpus", "the same of their GPUs", "", some(contended_gpus)),
-            figure("sharing_jobs", "share of the jobs of which a link was ever crossed by another's traffic", "", some(shared)),
-            figure("sharing_gpus", "the same of their GPUs", "", some(shared_gpus)),
-            figure("gpu_intensity", "GPU-seconds of computation for each second of communication that links carried", "", some(intensity)),
-        ];
-        Self { policy, seed, figures }
-    }
-
-    /// A figure by its name.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        self.figures.iter().find(|figure| figure.name == name)?.value
-    }
+/// Figures of what was lived by jobs that were submitted then, in one order for all.
+pub(super) fn figures_of(submitted: &[f64], lived: &Lived) -> Vec<Figure> {
+    let started = || lived.jobs.iter().filter(|job| job.started.is_some());
+    let slowdown = Values::of(lived.jobs.iter().filter_map(JobLife::slowdown));
+    let waiting = Values::of(started().filter_map(|job| Some(job.started? - submitted[job.job])));
+    let completion = Values::of(lived.jobs.iter().filter_map(|job| Some(job.ended? - submitted[job.job])));
+    let makespan = lived
+        .jobs
+        .iter()
+        .filter_map(|job| job.ended)
+        .fold(None, |most: Option<f64>, end| Some(most.map_or(end, |most| most.max(end))));
+    let [contended, contended_gpus] = lived.share_of(|job| job.contended);
+    let [shared, shared_gpus] = lived.share_of(|job| job.shared_a_link);
+    let hours = |of: fn(&railtwin_clustersim::Hour) -> f64| lived.hours.iter().map(of).sum::<f64>();
+    let intensity = hours(|hour| hour.hung) / hours(|hour| hour.communicated);
+    let some = |value: f64| value.is_finite().then_some(value);
+    let figure = |name, meaning, unit, value| Figure { name, meaning, unit, value };
+    let ended = lived.jobs.iter().filter(|job| job.ended.is_some()).count();
+    vec![
+        figure(
+            "gpu_utilization",
+            "share of the time of the GPUs that jobs held in which they computed",
+            "",
+            some(lived.gpu_utilization()),
+        ),
+        figure(
+            "occupancy",
+            "share of the time of all GPUs in which jobs held them",
+            "",
+            some(lived.occupancy()),
+        ),
+        figure("jobs_ended", "jobs that ended", "", Some(ended as f64)),
+        figure("slowdown_mean", "times that a job ran of what it would have run alone", "", slowdown.mean()),
+        figure("slowdown_p95", "the same, below which 95 % of the jobs are", "", slowdown.at(0.95)),
+        figure(
+            "throughput_loss_worst",
+            "share of its throughput that the job lost that lost most",
+            "",
+            slowdown.at(1.0).map(|most| 1.0 - 1.0 / most),
+        ),
+        figure("completion_mean", "from submission to end", "s", completion.mean()),
+        figure("waiting_mean", "from submission to start", "s", waiting.mean()),
+        figure("waiting_p95", "the same, below which 95 % of the jobs are", "s", waiting.at(0.95)),
+        figure("makespan", "end of the last job that ended", "s", makespan),
+        figure(
+            "contended_jobs",
+            "share of the jobs that ever shared a link which could not serve all at once",
+            "",
+            some(contended),
+        ),
+        figure("contended_gpus", "the same of their GPUs", "", some(contended_gpus)),
+        figure(
+            "sharing_jobs",
+            "share of the jobs of which a link was ever crossed by another's traffic",
+            "",
+            some(shared),
+        ),
+        figure("sharing_gpus", "the same of their GPUs", "", some(shared_gpus)),
+        figure(
+            "gpu_intensity",
+            "GPU-seconds of computation for each second of communication that links carried",
+            "",
+            some(intensity),
+        ),
+    ]
 }
 
-/// The figures of outcomes of one policy, over their seeds; those that one of them has not are left out.
-pub fn compared(outcomes: &[&Outcome]) -> Vec<Band> {
-    let Some(first) = outcomes.first() else { return Vec::new() };
+/// The figures of one policy over its seeds; those that one of them has not are left out.
+pub fn compared(told: &[&Told]) -> Vec<Band> {
+    let Some(first) = told.first() else { return Vec::new() };
     let band = |figure: &Figure| {
-        let all: Option<Vec<f64>> = outcomes.iter().map(|one| one.value(figure.name)).collect();
+        let all: Option<Vec<f64>> = told.iter().map(|one| one.value(figure.name)).collect();
         let values = Values::of(all?.into_iter());
         let (least, median, most) = (values.at(0.0)?, values.at(0.5)?, values.at(1.0)?);
         Some(Band { name: figure.name, unit: figure.unit, least, median, most })

@@ -1,7 +1,7 @@
 //! Weeks of jobs on one fabric: the verb `cluster`.
 //!
 //! [`ClusterQuestion`] is a point of a scenario with `[cluster]`; [`ClusterQuestion::lived`] is what becomes of its jobs
-//! under one policy and seed, [`Outcome`] the figures of it.
+//! under one policy and seed, [`Told`] what is told of it.
 use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, Lived, live};
 use railtwin_control::crux::plan::SharingPolicy;
@@ -10,11 +10,12 @@ use railtwin_scenario::{ClusterSpec, Scenario};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{JobClass, JobStream, SubmittedJob};
 use rand::RngExt;
+use rayon::prelude::*;
 
 mod figures;
 mod told;
 
-pub use self::figures::{Band, Figure, Outcome, compared};
+pub use self::figures::{Band, Figure, compared};
 pub use self::told::{JobTold, Told};
 use crate::error::Error;
 use crate::question::Question;
@@ -130,5 +131,32 @@ impl ClusterQuestion {
         };
         let lived = live(&jobs, &Plant::new(&self.fabric, spec.paths), &ask);
         Ok((jobs, lived))
+    }
+
+    /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The
+    /// result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// As of [`ClusterQuestion::jobs`].
+    pub fn told(
+        &self,
+        policies: &[SharingPolicy],
+        seeds: &[u64],
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Vec<Told>, Error> {
+        let mut first_gpu = Vec::with_capacity(self.fabric.hosts().len());
+        let mut gpus = 0;
+        for host in (0..self.fabric.hosts().len()).map(HostId::from_index) {
+            first_gpu.push(gpus);
+            gpus += self.fabric.host_model(host).gpus;
+        }
+        let all: Vec<(SharingPolicy, u64)> =
+            policies.iter().flat_map(|&policy| seeds.iter().map(move |&seed| (policy, seed))).collect();
+        let one = |&(policy, seed): &(SharingPolicy, u64)| {
+            let (jobs, lived) = self.lived(policy, seed)?;
+            progress();
+            Ok(Told::of((policy.name(), seed), &jobs, &lived, &first_gpu))
+        };
+        all.par_iter().map(one).panic_fuse().collect()
     }
 }

@@ -2,7 +2,7 @@
 use railtwin_clustersim::{ClusterJob, Lived};
 use serde::Serialize;
 
-use super::figures::{Figure, Outcome};
+use super::figures::{Figure, figures_of};
 
 /// Pairs of jobs that are told of, those that contended longest.
 const PAIRS_MOST: usize = 2_000;
@@ -94,8 +94,18 @@ pub struct Effort {
 }
 
 impl Told {
+    /// A figure by its name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name)?.value
+    }
+
     /// What became of `jobs`; `first_gpu` has the number of the first GPU of each host.
-    pub fn of(outcome: Outcome, jobs: &[ClusterJob], lived: &Lived, first_gpu: &[u32]) -> Self {
+    pub(super) fn of(
+        (policy, seed): (&'static str, u64),
+        jobs: &[ClusterJob],
+        lived: &Lived,
+        first_gpu: &[u32],
+    ) -> Self {
         let told = |life: &railtwin_clustersim::JobLife| {
             let job = &jobs[life.job];
             let mut held: Vec<u32> =
@@ -118,9 +128,8 @@ impl Told {
                 held: runs.map(|run| (run[0], run[run.len() - 1])).collect(),
             }
         };
-        let lengths: Vec<f64> = (0..lived.hours.len())
-            .map(|hour| (lived.span - hour as f64 * 3600.0).min(3600.0))
-            .collect();
+        let lengths: Vec<f64> =
+            (0..lived.hours.len()).map(|hour| (lived.span - hour as f64 * 3600.0).min(3600.0)).collect();
         let hours = || lived.hours.iter().zip(&lengths);
         let ratio = |one: f64, other: f64| (other > 0.0).then(|| one / other);
         let mut contended: Vec<(usize, usize, f64)> =
@@ -129,14 +138,16 @@ impl Told {
         contended.truncate(PAIRS_MOST);
         let effort = lived.effort;
         Self {
-            policy: outcome.policy,
-            seed: outcome.seed,
+            policy,
+            seed,
             gpus: lived.gpus,
             days: lived.span / 86_400.0,
-            figures: outcome.figures,
+            figures: figures_of(&jobs.iter().map(|job| job.submitted).collect::<Vec<f64>>(), lived),
             jobs: lived.jobs.iter().map(told).collect(),
             hours: Hours {
-                occupancy: hours().map(|(hour, length)| hour.held / (f64::from(lived.gpus) * length)).collect(),
+                occupancy: hours()
+                    .map(|(hour, length)| hour.held / (f64::from(lived.gpus) * length))
+                    .collect(),
                 gpu_utilization: hours().map(|(hour, _)| ratio(hour.computed, hour.held)).collect(),
                 waiting: hours().map(|(hour, length)| hour.waited / length).collect(),
                 contending: hours().map(|(hour, length)| hour.contended / length).collect(),

@@ -1,0 +1,102 @@
+//! `railtwin cluster`: weeks of jobs on one fabric.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use railtwin::Question;
+use railtwin::cluster::{Band, ClusterQuestion, Told, compared};
+use railtwin::schedule::SharingPolicy;
+use serde_json::json;
+
+use crate::meter::Meter;
+use crate::table::TextTable;
+use crate::units::shown;
+use crate::{CliError, Streams};
+
+/// Arguments of `cluster`.
+#[derive(Args, Debug)]
+pub struct ClusterArgs {
+    /// A scenario with [cluster]
+    #[arg(value_name = "SCENARIO")]
+    scenario: PathBuf,
+    /// Who decides about paths and priorities, in place of what the scenario says; several side by side
+    #[arg(long, value_name = "POLICY", value_delimiter = ',', value_parser = PossibleValuesParser::new(SharingPolicy::NAMES))]
+    policy: Vec<String>,
+    /// All of them
+    #[arg(long, conflicts_with = "policy")]
+    compare: bool,
+    /// So many seeds from that of the scenario on, each with jobs and hashes of its own
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Print all as JSON: figures, jobs, hours, who contended with whom
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let question = Question::read(Path::new(&args.scenario)).map_err(|error| CliError::of(error, ""))?;
+    let wrong = |error| CliError::of(error, &question.text);
+    let mut points = question.points().map_err(wrong)?;
+    if points.len() != 1 {
+        let message = format!("{} has {} points", args.scenario.display(), points.len());
+        return Err(CliError::input(
+            message,
+            "`cluster` wants one: write one value for each key, and policies as --policy",
+        ));
+    }
+    let cluster = question.cluster(&points.remove(0).scenario).map_err(wrong)?;
+    let policies: Vec<SharingPolicy> = match (args.compare, args.policy.is_empty()) {
+        (true, _) => SharingPolicy::ALL.to_vec(),
+        (false, true) => vec![cluster.spec.sharing],
+        (false, false) => args.policy.iter().filter_map(|name| SharingPolicy::named(name)).collect(),
+    };
+    let seeds: Vec<u64> = (0..args.seeds).map(|number| cluster.seed.wrapping_add(number)).collect();
+    let meter = Meter::new(policies.len() as u64 * args.seeds);
+    let told = cluster.told(&policies, &seeds, &|| meter.tick()).map_err(wrong)?;
+    meter.finish();
+    if args.json {
+        return Ok(writeln!(streams.out, "{:#}", json!({ "name": cluster.name, "runs": told }))?);
+    }
+    Ok(write!(streams.out, "{}", text(&cluster, &policies, &told))?)
+}
+
+/// A column for each policy, a line for each figure.
+fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) -> String {
+    let bands: Vec<Vec<Band>> = policies
+        .iter()
+        .map(|policy| compared(&told.iter().filter(|one| one.policy == policy.name()).collect::<Vec<_>>()))
+        .collect();
+    let mut table = TextTable::default();
+    let heads = policies.iter().map(|policy| policy.name().to_owned());
+    table.row(std::iter::once("figure".to_owned()).chain(heads));
+    for band in bands.first().into_iter().flatten() {
+        let cells = bands
+            .iter()
+            .map(|of_policy| of_policy.iter().find(|one| one.name == band.name).map_or("–".to_owned(), cell));
+        table.row(std::iter::once(band.name.to_owned()).chain(cells));
+    }
+    let seeds = told.len() / policies.len().max(1);
+    let jobs = told.iter().map(|one| one.jobs.len());
+    let (least, most) = (jobs.clone().min().unwrap_or(0), jobs.max().unwrap_or(0));
+    let jobs = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let over = if seeds > 1 { format!(", median (least to most) of {seeds} seeds") } else { String::new() };
+    format!(
+        "{}: {} GPUs, {} days, {jobs} jobs{over}\n\n{}",
+        cluster.name,
+        cluster.gpus(),
+        cluster.spec.days,
+        table.text()
+    )
+}
+
+fn cell(band: &Band) -> String {
+    let one = |value: f64| match band.unit {
+        "s" => shown(Some(value), "s"),
+        _ if value.fract() == 0.0 && value.abs() >= 10.0 => format!("{value:.0}"),
+        _ => format!("{value:.4}"),
+    };
+    match band.least == band.most {
+        true => one(band.median),
+        false => format!("{} ({} to {})", one(band.median), one(band.least), one(band.most)),
+    }
+}
