@@ -10,9 +10,9 @@ const TWIN: &[u8] =
 
 /// As sacct prints: steps, an array, a heterogeneous job, jobs that wait, were cancelled, had no GPU, or still run.
 const SACCT: &str = "JobID|Submit|Start|End|Elapsed|AllocTRES|ReqTRES|State
-101|2024-02-28T23:50:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|billing=64,cpu=64,gres/gpu:h100=16,gres/gpu=16,mem=1T,node=2|cpu=64,gres/gpu=16|COMPLETED
-101.batch|2024-02-28T23:55:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|cpu=32,gres/gpu=8,node=1||COMPLETED
-101.extern|2024-02-28T23:55:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|cpu=64,node=2||COMPLETED
+101|2024-02-28T23:50:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|cpu=64,gres/gpu:h100=16,gres/gpu=16|gres/gpu=16|COMPLETED
+101.batch|2024-02-28T23:55:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|gres/gpu=8||COMPLETED
+101.extern|2024-02-28T23:55:00|2024-02-28T23:55:00|2024-02-29T01:55:00|02:00:00|cpu=64||COMPLETED
 102_1|2024-02-28T23:40:00|2024-03-01T00:00:00|2024-03-04T12:30:00|3-12:30:00|gres/gpu:h100=4,gres/gpu:a100=4|gres/gpu=8|TIMEOUT
 102_[2-9]|2024-02-28T23:40:00|Unknown|Unknown|00:00:00||gres/gpu=8|PENDING
 103|2024-02-29T00:00:00|None|2024-02-29T00:01:00|00:00:00||gres/gpu=8|CANCELLED by 1001

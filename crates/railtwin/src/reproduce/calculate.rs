@@ -7,7 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{co_tuning, detect, relay};
+use super::{co_tuning, detect, job_sizes, relay};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -34,6 +34,7 @@ fn figures(calculation: &str) -> Option<Vec<Figure>> {
         "network-crashes" => network_crashes(),
         "failure-cost" => failure_cost(),
         "dual-leaf" => dual_leaf(),
+        "job-sizes" => job_sizes::job_sizes(),
         "rail-only" => relay::rail_only(),
         "co-tuning" => co_tuning::gains(),
         "picks" => co_tuning::picks(),

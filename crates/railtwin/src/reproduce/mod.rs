@@ -15,6 +15,7 @@ mod calculate;
 mod co_tuning;
 mod crux;
 mod detect;
+mod job_sizes;
 mod pick;
 mod points;
 mod relay;
