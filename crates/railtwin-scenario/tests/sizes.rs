@@ -65,6 +65,24 @@ fn hosts_that_are_named_and_not_filled_are_told() {
 }
 
 #[test]
+fn a_job_may_take_some_gpus_of_each_of_its_hosts() {
+    let job = "gpus_per_host = 4\nworkload = { recipe = \"bert-large\", dp = 16 }\nplacement = { hosts = [0, 1, 16, 17] }";
+    let places = resolve(&on_hpn(job)).unwrap().placements.remove(0);
+    let wanted: Vec<(u32, u32)> =
+        [0, 1, 16, 17].into_iter().flat_map(|host| (0..4).map(move |gpu| (host, gpu))).collect();
+    assert_eq!(places.iter().map(|place| (place.host.0, place.gpu)).collect::<Vec<_>>(), wanted);
+    // One communicator for each GPU that it takes of a host.
+    let rails = "hosts = 3\ngpus_per_host = 2\ncollective = { kind = \"all-reduce\", bytes = \"1 MB\", per = \"rail\" }";
+    let case = resolve(&on_hpn(rails)).unwrap();
+    assert_eq!(case.placements[0].len(), 6);
+    assert_eq!(case.work.jobs[0].plan.patterns[0].communicators, [[0, 2, 4], [1, 3, 5]]);
+    let text = error(&on_hpn(&job.replace("host = 4", "host = 8")));
+    assert!(text.contains("the placement has 4 hosts, but the job has 16 ranks"), "{text}");
+    let text = error(&on_hpn(&job.replace("host = 4", "host = 9")));
+    assert!(text.starts_with("s.toml:5:17: gpus_per_host = 9, but a host has 8 GPUs"), "{text}");
+}
+
+#[test]
 fn files_with_other_ranks_than_asked_are_told() {
     let simai = "workload = { simai = \"data/simai/simai_micro_all_reduce.txt\" }";
     let text = error(&on_hpn(&format!("hosts = 2\n{simai}")));

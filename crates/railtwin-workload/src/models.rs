@@ -67,6 +67,21 @@ pub const GPT_22B: Transformer = Transformer {
     ..GPT3_175B
 };
 
+/// BERT large (Devlin et al. 2019, section 3) at its sequence of 512 tokens, its words those of the uncased model; the paper
+/// says 340e6 parameters, the published weights have 335e6. Its layers are GPT's in bytes and operations.
+pub const BERT_LARGE: Transformer = Transformer {
+    name: "bert-large",
+    layers: 24,
+    hidden: 1_024,
+    ffn: 4_096,
+    heads: 16,
+    kv_heads: 16,
+    sequence: 512,
+    vocabulary: 30_522,
+    parameters: 335e6,
+    ..GPT3_175B
+};
+
 /// LLaMA 7B (Touvron et al. 2023, table 2).
 pub const LLAMA_7B: Transformer = Transformer {
     name: "llama-7b",
@@ -176,9 +191,10 @@ pub const DBRX: Transformer = Transformer {
 };
 
 /// Models that [`Transformer::named`] knows.
-pub const MODELS: [Transformer; 10] = [
+pub const MODELS: [Transformer; 11] = [
     GPT3_175B,
     GPT_22B,
+    BERT_LARGE,
     LLAMA_7B,
     LLAMA_13B,
     LLAMA_65B,

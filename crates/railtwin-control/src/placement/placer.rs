@@ -37,6 +37,22 @@ impl<'a> Placer<'a> {
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
         let order = self.order(job, ranks, policy)?;
+        self.place_some(job, ranks, u32::MAX, policy)
+    }
+
+    /// As [`Placer::place`], with at most `per_host` GPUs of each host, from its first on. Hosts are the job's all the
+    /// same: what it leaves of them nobody else gets.
+    ///
+    /// # Errors
+    /// [`PlacementError`] when the job does not fit; nothing is taken then.
+    pub fn place_some(
+        &mut self,
+        job: &str,
+        ranks: u32,
+        per_host: u32,
+        policy: &PlacementPolicy,
+    ) -> Result<Vec<Place>, PlacementError> {
+        let order = self.order(job, policy)?;
         let mut places = Vec::with_capacity(ranks as usize);
         let mut used = Vec::new();
         for host in order {
@@ -44,13 +60,13 @@ impl<'a> Placer<'a> {
                 break;
             }
             used.push(host);
-            let take = self.gpus(host).min(ranks - places.len() as u32);
+            let take = self.gpus(host).min(per_host).min(ranks - places.len() as u32);
             places.extend((0..take).map(|gpu| Place { host, gpu }));
         }
         if (places.len() as u32) < ranks {
             let sum = |keep: &dyn Fn(usize) -> bool| -> u32 {
                 let hosts = (0..self.free.len()).filter(|&host| keep(host));
-                hosts.map(|host| self.gpus(HostId::from_index(host))).sum()
+                hosts.map(|host| self.gpus(HostId::from_index(host)).min(per_host)).sum()
             };
             return Err(PlacementError::TooFewGpus {
                 job: job.to_owned(),
@@ -130,6 +146,21 @@ mod tests {
         assert!(placer.place("fits", 96, &PlacementPolicy::Packed).is_ok());
         let spare = placer.place("spare", 8, &PlacementPolicy::Hosts(vec![4])).unwrap_err();
         assert!(spare.to_string().contains("backup"), "{spare}");
+    }
+
+    #[test]
+    fn a_job_may_take_some_gpus_of_each_host() {
+        let fabric = fabric();
+        let mut placer = Placer::new(&fabric, 1);
+        let places = placer.place_some("half", 8, 4, &PlacementPolicy::Spread).unwrap();
+        let gpus: Vec<u32> = places.iter().map(|place| place.gpu).collect();
+        assert_eq!(gpus, [0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_ne!(places[3].host, places[4].host);
+        // Two of twelve hosts are gone, with all their GPUs.
+        assert!(placer.place("rest", 81, &PlacementPolicy::Packed).is_err());
+        let error = placer.place_some("wide", 41, 4, &PlacementPolicy::Packed).unwrap_err();
+        assert!(error.to_string().contains("wants 41 GPUs, but 40 of"), "{error}");
+        assert!(placer.place_some("fits", 40, 4, &PlacementPolicy::Packed).is_ok());
     }
 
     proptest! {

@@ -16,7 +16,7 @@ impl Planner<'_> {
         let bytes = self.read(row, KEY, path)?;
         let matrix = HtsimConnections::parse(path, &bytes);
         let matrix = matrix.map_err(|error| self.error(row, KEY, error.to_string()))?;
-        if let (Some(size), Some(given)) = (job.size, ranks(self.fabric, job.size))
+        if let (Some(size), Some(given)) = (job.size, ranks(self.fabric, job, job.size))
             && given != matrix.nodes
         {
             let key = if matches!(size, JobSize::Hosts(_)) { "hosts" } else { "gpus" };

@@ -36,6 +36,8 @@ railtwin_units::section! {
         pub count: u32 [whole(1..=MANY)] = 1,
         /// Its size where the work does not say it.
         pub size: Option<JobSize> [flat] = None,
+        /// GPUs of each of its hosts that the job takes, from the first on; nobody else gets the others. Default all.
+        pub gpus_per_host: Option<u32> [whole(1..=1024)] = None,
         /// Where the ranks go.
         pub placement: Placement = Placement::Packed,
         /// When it starts.
@@ -60,6 +62,7 @@ impl JobSpec {
             name: name.to_owned(),
             count: 1,
             size: None,
+            gpus_per_host: None,
             placement: Placement::Packed,
             start: SimTime::ZERO,
             steps: None,

@@ -11,7 +11,7 @@ use railtwin_workload::{
 };
 
 use super::memory::shortage;
-use super::size::ranks;
+use super::size::{per_host, ranks};
 use super::{
     CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, SimaiSpec, Work, Workload,
 };
@@ -59,7 +59,7 @@ impl Planner<'_> {
 
     /// Rank `n` is read from `<prefix>.<n>.et`, from 0 on until a file is missing.
     fn chakra(&self, row: usize, job: &JobSpec, prefix: &str) -> Result<Plan, ScenarioError> {
-        let wanted = ranks(self.fabric, job.size);
+        let wanted = ranks(self.fabric, job, job.size);
         let mut traces = Vec::new();
         loop {
             let rank = traces.len() as u32;
@@ -135,14 +135,15 @@ impl Planner<'_> {
     pub(crate) fn ranks_of(&self, job: &JobSpec) -> u32 {
         let active = || -> u32 {
             let hosts = self.fabric.hosts().iter().filter(|host| !host.spare);
-            hosts.map(|host| self.fabric.host_models()[host.model as usize].gpus).sum()
+            let most = job.gpus_per_host.unwrap_or(u32::MAX);
+            hosts.map(|host| self.fabric.host_models()[host.model as usize].gpus.min(most)).sum()
         };
-        ranks(self.fabric, job.size.or(named(job))).unwrap_or_else(active)
+        ranks(self.fabric, job, job.size.or(named(job))).unwrap_or_else(active)
     }
 
     fn collective(&self, row: usize, job: &JobSpec, spec: &CollectiveSpec) -> Result<Plan, ScenarioError> {
         let ranks = self.ranks_of(job);
-        let gpus = self.fabric.host_models().first().map_or(1, |model| model.gpus);
+        let gpus = per_host(self.fabric, job);
         let kind = spec.kind;
         if let Some(algorithm) = spec.algorithm {
             let able = algorithm.check(kind);

@@ -13,13 +13,18 @@ pub(crate) fn check_size(
     count: u32,
     source: Source<'_>,
 ) -> Result<(), ScenarioError> {
-    let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    let gpus = per_host(fabric, job);
     let refuse = |key: &str, message: String, hint: &str| {
         Err(source.error(&format!("job.{row}.{key}"), message, Some(hint)))
     };
+    let have = fabric.host_models().first().map_or(1, |model| model.gpus);
+    if let Some(asked) = job.gpus_per_host.filter(|asked| *asked > have) {
+        let message = format!("gpus_per_host = {asked}, but a host has {have} GPUs");
+        return refuse("gpus_per_host", message, &format!("write 1 to {have}, or leave it away for all"));
+    }
     let because = ranks_in_words(job, count);
     if let Some(size) = job.size
-        && let Some(asked) = ranks(fabric, job.size)
+        && let Some(asked) = ranks(fabric, job, job.size)
         && asked != count
     {
         let (key, given) = match size {
@@ -58,11 +63,16 @@ fn ranks_in_words(job: &JobSpec, count: u32) -> String {
     }
 }
 
-/// Ranks that a job's size asks for; none where the work says it.
-pub(crate) fn ranks(fabric: &Fabric, size: Option<JobSize>) -> Option<u32> {
+/// GPUs of a host that the job takes.
+pub(crate) fn per_host(fabric: &Fabric, job: &JobSpec) -> u32 {
     let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    job.gpus_per_host.map_or(gpus, |asked| asked.min(gpus))
+}
+
+/// Ranks that a job of this size has; none where the work says it.
+pub(crate) fn ranks(fabric: &Fabric, job: &JobSpec, size: Option<JobSize>) -> Option<u32> {
     size.map(|size| match size {
-        JobSize::Hosts(hosts) => hosts.saturating_mul(gpus),
+        JobSize::Hosts(hosts) => hosts.saturating_mul(per_host(fabric, job)),
         JobSize::Gpus(gpus) => gpus,
     })
 }
