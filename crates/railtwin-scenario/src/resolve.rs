@@ -1,11 +1,12 @@
 //! From a scenario to a case: after this nothing is invalid, engines cannot fail on input.
 use std::sync::Arc;
 
-use railtwin_control::Placer;
+use railtwin_control::{Place, Placer};
 use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph};
 
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
+use crate::section::job::placing::placed;
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
@@ -104,15 +105,26 @@ impl Scenario {
             check_size(&fabric, row, job, plan.ranks, source)?;
             for copy in 0..job.count {
                 let name = if job.count > 1 { format!("{}-{copy}", job.name) } else { job.name.clone() };
-                let places = placer.place(&name, plan.ranks, &job.policy());
-                let places = places.map_err(|error| {
-                    let hint = "make the job smaller or the fabric larger";
-                    source.error(&format!("job.{row}"), error.to_string(), Some(hint))
-                })?;
-                let mut plan = plan.clone();
                 let costs = if job.work.is_collective() { &caps } else { &plain };
-                price(&mut plan, &places, &fabric, costs, wire_share)
-                    .map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                let priced = |places: &[Place]| {
+                    let mut plan = plan.clone();
+                    price(&mut plan, places, &fabric, costs, wire_share).map(|()| plan)
+                };
+                let ground = (&*fabric, self.seed);
+                let places = placed(&mut placer, ground, (job, &name), &plan, priced);
+                let mut places = places.map_err(|(key, message, hint)| {
+                    let hint = Some(hint).filter(|hint| !hint.is_empty());
+                    let path = if key.is_empty() { format!("job.{row}") } else { format!("job.{row}.{key}") };
+                    source.error(&path, message, hint)
+                })?;
+                for &lost in &job.lost {
+                    places = placer.substitute(&name, &places, lost).map_err(|error| {
+                        let hint = "name hosts that the job has, and no more of a segment than `spare_hosts` of the fabric";
+                        source.error(&format!("job.{row}.lost"), error.to_string(), Some(hint))
+                    })?;
+                }
+                let plan =
+                    priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 placements.push(places);
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());
