@@ -14,5 +14,5 @@ pub mod steering;
 pub mod te;
 
 pub use controller::{Action, Controller, Decision, Event};
-pub use placement::{ClusterPlacer, Place, PlacementError, PlacementPolicy, Placer};
+pub use placement::{ClusterPlacer, Place, PlacementError, PlacementPolicy, Placer, RankOrder};
 pub use steering::{Policy, SpareScope, Steering};

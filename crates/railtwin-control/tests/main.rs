@@ -7,6 +7,7 @@ mod fabrics;
 mod host_agent;
 mod placement;
 mod probing;
+mod rank_order;
 mod steering;
 mod te_controller;
 mod te_engine;

@@ -1,11 +1,12 @@
 //! From a scenario to a case: after this nothing is invalid, engines cannot fail on input.
 use std::sync::Arc;
 
-use railtwin_control::Placer;
+use railtwin_control::{Place, Placer};
 use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph};
 
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
+use crate::section::job::placing::placed;
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
@@ -116,8 +117,25 @@ impl Scenario {
                 })?;
                 let mut plan = plan.clone();
                 let costs = if job.work.is_collective() { &caps } else { &plain };
-                price(&mut plan, &places, &fabric, costs, wire_share)
-                    .map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                let priced = |places: &[Place]| {
+                    let mut plan = plan.clone();
+                    price(&mut plan, places, &fabric, costs, wire_share).map(|()| plan)
+                };
+                let ground = (&*fabric, self.seed);
+                let places = placed(&mut placer, ground, (job, &name), &plan, priced);
+                let mut places = places.map_err(|(key, message, hint)| {
+                    let hint = Some(hint).filter(|hint| !hint.is_empty());
+                    let path = if key.is_empty() { format!("job.{row}") } else { format!("job.{row}.{key}") };
+                    source.error(&path, message, hint)
+                })?;
+                for &lost in &job.lost {
+                    places = placer.substitute(&name, &places, lost).map_err(|error| {
+                        let hint = "name hosts that the job has, and no more of a segment than `spare_hosts` of the fabric";
+                        source.error(&format!("job.{row}.lost"), error.to_string(), Some(hint))
+                    })?;
+                }
+                let plan =
+                    priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 placements.push(places);
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());

@@ -241,6 +241,14 @@ fn bases() -> Vec<String> {
         format!(
             "{leaves}{shift}[switch.leaf]\ncredit = {{ latency = \"3 us\", initial = \"8 KiB\", ramp = 2 }}\n"
         ),
+        format!(
+            "{hpn}[[job]]\nname = \"spared\"\nhosts = 3\nlost = [1]\nrank_order = \"random\"\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"400 kB\" }}\n"
+        ),
+        format!(
+            "{leaves}[[job]]\nname = \"beside\"\ngpus = 4\nplacement = {{ near = [15] }}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"400 kB\" }}\n"
+        ),
         packets("[packet]\nreorder = \"16 KiB\"\n[routing]\nbalancer = \"spray\"\n"),
         packets("[routing]\nbalancer = \"flowlet\"\n[run]\nreplicates = 2\nsteps = 2\n"),
         packets("[routing]\nqueue_pairs = 4\nmessage = \"16 KiB\"\n[packet]\nwindow = \"64 KiB\"\n"),

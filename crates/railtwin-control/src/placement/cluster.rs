@@ -27,7 +27,7 @@ use super::{Place, PlacementPolicy};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ClusterPlacer {
-    ground: Ground,
+    pub(super) ground: Ground,
     /// Row in `busy` of the first GPU of each host, and their number at the end.
     first: Vec<usize>,
     busy: Vec<bool>,
@@ -141,7 +141,7 @@ impl ClusterPlacer {
         match policy {
             PlacementPolicy::Packed => best(&|host| (0, free(host), 0, host)),
             PlacementPolicy::Spread => best(&|host| (0, free(host), u32::MAX - free_around(host), host)),
-            PlacementPolicy::SegmentFirst => {
+            PlacementPolicy::SegmentFirst | PlacementPolicy::WholeInPods(_) => {
                 best(&|host| (beside(host), free(host), free_around(host), host))
             }
             PlacementPolicy::Near(anchors) => {

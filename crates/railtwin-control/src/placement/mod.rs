@@ -3,17 +3,29 @@
 //! * [`Placer`]: whole hosts for the jobs of a scenario.
 //! * [`ClusterPlacer`]: GPUs for jobs that come and go, several on a host where they are small.
 //!
-//! Both take hosts in the order of a [`PlacementPolicy`] and leave backup hosts alone.
+//! Both take hosts in the order of a [`PlacementPolicy`] and leave backup hosts alone. [`arranged`] says which ranks sit
+//! on which of them, [`min_cut`] by what they send each other ([`HostTraffic`]); [`substituted`] puts a spare in the
+//! place of a host, and [`ClusterPlacer::defragment`] says which jobs to move so that another fits a segment.
 mod cluster;
+mod defragment;
 mod fewest;
 mod ground;
+mod min_cut;
 mod order;
 mod placer;
+mod rank_order;
+mod stages;
+mod traffic;
 
 use railtwin_fabric::HostId;
 
 pub use self::cluster::ClusterPlacer;
+pub use self::defragment::{Defragmentation, Move};
+pub use self::min_cut::min_cut;
 pub use self::placer::Placer;
+pub use self::rank_order::{RankOrder, arranged};
+pub use self::stages::stage_ranks;
+pub use self::traffic::HostTraffic;
 
 /// Where a rank sits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,6 +49,9 @@ pub enum PlacementPolicy {
     SegmentFirst,
     /// As near as can be to these hosts: in their segments first, then in their pods.
     Near(Vec<u32>),
+    /// Units of so many GPUs, such as pipeline stages, none of which a boundary of pods cuts: what passes between units
+    /// alone crosses pods (HPN section 7). As [`Self::SegmentFirst`] where one pod holds all. A unit is whole hosts.
+    WholeInPods(u32),
     /// These hosts in this order.
     Hosts(Vec<u32>),
 }
@@ -56,6 +71,18 @@ pub enum PlacementError {
         free: u32,
         /// Active GPUs.
         active: u32,
+    },
+    /// Units that pods do not hold whole.
+    #[error(
+        "job {job:?} has {units} parts of {unit} GPUs that are to stay in a pod each, and the free hosts of pods hold fewer"
+    )]
+    Units {
+        /// Job name.
+        job: String,
+        /// How many.
+        units: u32,
+        /// GPUs of each.
+        unit: u32,
     },
     /// A host that the fabric does not have, or that is a spare, or taken.
     #[error("job {job:?} names host {host}: {problem}")]

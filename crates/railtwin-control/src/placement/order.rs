@@ -24,6 +24,7 @@ pub(super) fn ordered(
         PlacementPolicy::Random => shuffled(free, &mut lot()),
         PlacementPolicy::SegmentFirst => segment_first(ground, free, wanted),
         PlacementPolicy::Near(anchors) => near(ground, &free, wanted, anchors),
+        PlacementPolicy::WholeInPods(unit) => whole_in_pods(ground, free, wanted, *unit),
         PlacementPolicy::Hosts(hosts) => {
             hosts.iter().map(|&host| HostId(host)).filter(|host| free.binary_search(host).is_ok()).collect()
         }
@@ -105,4 +106,45 @@ fn near(ground: &Ground, free: &[HostId], wanted: u32, anchors: &[u32]) -> Vec<H
         }
     }
     hosts
+}
+
+/// Hosts for units of `unit` GPUs that no pod boundary cuts: as [`segment_first`] where one pod holds all, else in the
+/// fewest pods, the units one after another. None where pods do not hold them so.
+fn whole_in_pods(ground: &Ground, free: Vec<HostId>, wanted: u32, unit: u32) -> Vec<HostId> {
+    let unit = unit.max(1);
+    let pods = capacities(ground, &free, |host| ground.pod(host));
+    if pods.iter().any(|pod| pod.1 >= wanted) {
+        return segment_first(ground, free, wanted);
+    }
+    let of_pod =
+        |pod: u32| -> Vec<HostId> { free.iter().copied().filter(|&host| ground.pod(host) == pod).collect() };
+    let units: Vec<(u32, u32)> =
+        pods.iter().map(|&(pod, _)| (pod, units_of(ground, &of_pod(pod), unit))).collect();
+    let mut rest = wanted.div_ceil(unit);
+    let mut hosts = Vec::new();
+    for pod in fewest(&units, rest) {
+        let held = units.iter().find(|known| known.0 == pod).map_or(0, |known| known.1).min(rest);
+        let gpus = held * unit;
+        let mut taken = 0;
+        let enough = segment_first(ground, of_pod(pod), gpus).into_iter().take_while(|host| {
+            let more = taken < gpus;
+            taken += ground.gpus[host.index()];
+            more
+        });
+        hosts.extend(enough);
+        rest -= held;
+    }
+    if rest > 0 { Vec::new() } else { hosts }
+}
+
+/// Units that hosts hold, each on hosts of its own.
+fn units_of(ground: &Ground, hosts: &[HostId], unit: u32) -> u32 {
+    let (mut units, mut held) = (0, 0);
+    for host in hosts {
+        held += ground.gpus[host.index()];
+        if held >= unit {
+            (units, held) = (units + 1, 0);
+        }
+    }
+    units
 }

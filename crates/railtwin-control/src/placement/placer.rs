@@ -1,10 +1,12 @@
 //! Whole hosts for the jobs of a scenario.
+use std::collections::BTreeSet;
+
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::stream;
 
 use super::ground::Ground;
 use super::order::ordered;
-use super::{Place, PlacementError, PlacementPolicy};
+use super::{Place, PlacementError, PlacementPolicy, substituted};
 
 /// Hands out GPUs of one fabric, host by host.
 #[derive(Clone, Debug)]
@@ -12,6 +14,8 @@ pub struct Placer<'a> {
     fabric: &'a Fabric,
     ground: Ground,
     free: Vec<bool>,
+    /// Spares that stand in for a lost host.
+    standing_in: BTreeSet<HostId>,
     seed: u64,
 }
 
@@ -19,7 +23,7 @@ impl<'a> Placer<'a> {
     /// All active hosts free.
     pub fn new(fabric: &'a Fabric, seed: u64) -> Self {
         let free = fabric.hosts().iter().map(|host| !host.spare).collect();
-        Self { fabric, ground: Ground::of(fabric), free, seed }
+        Self { fabric, ground: Ground::of(fabric), free, standing_in: BTreeSet::new(), seed }
     }
 
     fn gpus(&self, host: HostId) -> u32 {
@@ -53,6 +57,10 @@ impl<'a> Placer<'a> {
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
         let order = self.order(job, policy)?;
+        if let (PlacementPolicy::WholeInPods(unit), true) = (policy, order.is_empty() && self.holds(ranks)) {
+            let (units, unit) = (ranks.div_ceil((*unit).max(1)), *unit);
+            return Err(PlacementError::Units { job: job.to_owned(), units, unit });
+        }
         let mut places = Vec::with_capacity(ranks as usize);
         let mut used = Vec::new();
         for host in order {
@@ -81,6 +89,43 @@ impl<'a> Placer<'a> {
         Ok(places)
     }
 
+    /// Whether free hosts have so many GPUs.
+    fn holds(&self, ranks: u32) -> bool {
+        let free = self.free.iter().zip(&self.ground.gpus).filter(|(free, _)| **free);
+        free.map(|(_, gpus)| u64::from(*gpus)).sum::<u64>() >= u64::from(ranks)
+    }
+
+    /// Puts a spare of the same segment in the place of a host of a job that is lost (HPN section 5.1; C4 section III-A:
+    /// any 128 of 136 hosts): every rank keeps its number.
+    ///
+    /// # Errors
+    /// [`PlacementError::Host`] where the job does not have the host, or its segment no spare.
+    pub fn substitute(
+        &mut self,
+        job: &str,
+        places: &[Place],
+        lost: u32,
+    ) -> Result<Vec<Place>, PlacementError> {
+        let wrong = |problem: &str| {
+            let problem = problem.to_owned();
+            PlacementError::Host { job: job.to_owned(), host: lost, problem }
+        };
+        let host = HostId(lost);
+        if !places.iter().any(|place| place.host == host) {
+            return Err(wrong("the job is not placed on it"));
+        }
+        let fits = |spare: &HostId| {
+            self.ground.spare[spare.index()]
+                && !self.standing_in.contains(spare)
+                && self.ground.segment(*spare) == self.ground.segment(host)
+                && self.gpus(*spare) == self.gpus(host)
+        };
+        let spare = (0..self.free.len()).map(HostId::from_index).find(fits);
+        let spare = spare.ok_or_else(|| wrong("its segment has no backup host left to stand in for it"))?;
+        self.standing_in.insert(spare);
+        Ok(substituted(places, host, spare))
+    }
+
     /// Free hosts in the order in which the policy takes them, at least as many as `ranks` take where there are.
     fn order(&self, job: &str, ranks: u32, policy: &PlacementPolicy) -> Result<Vec<HostId>, PlacementError> {
         match policy {
@@ -103,7 +148,7 @@ impl<'a> Placer<'a> {
     }
 
     fn named(&self, job: &str, hosts: &[u32]) -> Result<Vec<HostId>, PlacementError> {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for &host in hosts {
             let problem = match self.free.get(host as usize) {
                 None => format!("the fabric has hosts 0 to {}", self.free.len().saturating_sub(1)),

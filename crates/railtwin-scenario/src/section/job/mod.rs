@@ -2,13 +2,14 @@
 mod htsim;
 mod memory;
 mod placement;
+pub(crate) mod placing;
 pub(crate) mod remarks;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod size;
 mod traffic;
 
-use railtwin_control::PlacementPolicy;
+use railtwin_control::RankOrder;
 use railtwin_engine::PRIORITY_MAX;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
@@ -40,6 +41,12 @@ railtwin_units::section! {
         pub gpus_per_host: Option<u32> [whole(1..=1024)] = None,
         /// Where the ranks go.
         pub placement: Placement = Placement::Packed,
+        /// Which ranks sit on which of these hosts.
+        #[key(sparse)]
+        pub rank_order: RankOrder = RankOrder::Given,
+        /// Hosts of the job that are lost, by number: a backup host of the same segment has the ranks of each.
+        #[key(sparse)]
+        pub lost: Vec<u32> [Kind::List(&placement::HOST_NUMBER)] = Vec::<u32>::new(),
         /// When it starts.
         pub start: SimTime = SimTime::ZERO,
         /// Steps of the job; default `[run] steps`.
@@ -64,21 +71,13 @@ impl JobSpec {
             size: None,
             gpus_per_host: None,
             placement: Placement::Packed,
+            rank_order: RankOrder::Given,
+            lost: Vec::new(),
             start: SimTime::ZERO,
             steps: None,
             compute_jitter: 0.0,
             priority: 0,
             work,
-        }
-    }
-
-    /// Where its ranks go, as who places them asks it.
-    pub(crate) fn policy(&self) -> PlacementPolicy {
-        match &self.placement {
-            Placement::Packed => PlacementPolicy::Packed,
-            Placement::Spread => PlacementPolicy::Spread,
-            Placement::Random => PlacementPolicy::Random,
-            Placement::Hosts(hosts) => PlacementPolicy::Hosts(hosts.clone()),
         }
     }
 }

@@ -15,27 +15,61 @@ pub enum Placement {
     Spread,
     /// Onto free hosts drawn from the scenario's seed.
     Random,
+    /// Onto the fewest segments, of which a job that one holds gets the tightest.
+    SegmentFirst,
+    /// As segment-first, but a job that no pod holds is cut between pipeline stages alone.
+    PpAcrossPods,
     /// Onto these hosts, by number, in this order.
     Hosts(Vec<u32>),
+    /// As near as can be to these hosts, by number: in their segments first, then in their pods.
+    Near(Vec<u32>),
 }
 
-static HOST_NUMBER: Kind = whole(0..=MOST_GPUS);
+pub(super) static HOST_NUMBER: Kind = whole(0..=MOST_GPUS);
 
 static HOST_LIST: Table = Table {
     title: "`placement`",
-    keys: &[key("hosts", Kind::List(&HOST_NUMBER), "Host numbers, in the order of the ranks.").required()],
+    keys: &[
+        key("hosts", Kind::List(&HOST_NUMBER), "Host numbers, in the order of the ranks."),
+        key(
+            "near",
+            Kind::List(&HOST_NUMBER),
+            "Host numbers near which free hosts are taken: in their segments first, then in their pods.",
+        ),
+    ],
+    exactly_one: &["hosts", "near"],
     ..Table::EMPTY
 };
 
+impl Placement {
+    /// Those that are one word.
+    pub const NAMES: &'static [&'static str] =
+        &["packed", "spread", "random", "segment-first", "pp-across-pods"];
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "packed" => Self::Packed,
+            "spread" => Self::Spread,
+            "random" => Self::Random,
+            "segment-first" => Self::SegmentFirst,
+            "pp-across-pods" => Self::PpAcrossPods,
+            _ => return None,
+        })
+    }
+}
+
 impl Keyed for Placement {
-    const KIND: Kind = Kind::ChoiceOrValue(&["packed", "spread", "random"], &HOST_LIST, "{ hosts = [0, 1] }");
+    const KIND: Kind = Kind::ChoiceOrValue(Self::NAMES, &HOST_LIST, "{ hosts = [0, 1] }");
 
     fn shown(&self) -> Option<String> {
         let name = match self {
             Self::Packed => "packed",
             Self::Spread => "spread",
             Self::Random => "random",
-            Self::Hosts(_) => return None,
+            Self::SegmentFirst => "segment-first",
+            Self::PpAcrossPods => "pp-across-pods",
+            Self::Hosts(_) | Self::Near(_) => return None,
         };
         Some(name.to_owned())
     }

@@ -1,6 +1,8 @@
 //! What no single key of a job shows.
 use std::collections::BTreeSet;
 
+use railtwin_control::RankOrder;
+
 use super::{ALL_JOBS, JobSize, JobSpec, Placement};
 use crate::consistency::Trouble;
 
@@ -65,6 +67,17 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
             let message = format!("hosts = {size}, but the placement has {} hosts", hosts.len());
             return Some(("hosts", (message, "leave `hosts` away: the placement says it")));
         }
+    }
+    if let (Some(host), true) = (job.lost.first(), job.count > 1) {
+        let message = format!("host {host} is lost to one of {} copies of the job", job.count);
+        return Some(("lost", (message, "write count = 1 and one [[job]] for each")));
+    }
+    if job.placement == Placement::PpAcrossPods && job.rank_order != RankOrder::Given {
+        let message = format!("rank_order = \"{}\" would take pipeline stages apart", job.rank_order.name());
+        return Some((
+            "rank_order",
+            (message, "leave it away: placement = \"pp-across-pods\" says the order"),
+        ));
     }
     None
 }
