@@ -63,7 +63,7 @@ pub fn shapes(
 }
 
 /// The bytes of one link by bin: its shape, with the sum that the run counted on it.
-fn series(case: &Case, log: &RunLog, shape: &Shape, link: LinkId) -> Series {
+pub(crate) fn series(case: &Case, log: &RunLog, shape: &Shape, link: LinkId) -> Series {
     let most = case.fabric.capacity(link).bytes_per_s() * log.end.seconds() / BINS as f64;
     let mut series = shape.map(f64::from);
     fit(&mut series, log.link_bytes[link.index()], most);

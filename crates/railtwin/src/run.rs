@@ -4,6 +4,7 @@ use std::path::Path;
 use railtwin_engine::BundleTable;
 use railtwin_engine::lower::{FlowPath, Lowering};
 use railtwin_engine::own::guarded;
+use railtwin_fabric::LinkId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
 use railtwin_routing::LinkMask;
@@ -19,7 +20,7 @@ use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
 use crate::simulate::{Simulation, simulate};
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
-use crate::{faults, figures, headline, packet_tables, probe_tables, tables, time_up};
+use crate::{faults, figures, headline, link_bins, packet_tables, probe_tables, tables, time_up};
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -197,6 +198,20 @@ impl Run {
     /// What each incident of the chosen replicate did to paths.
     pub fn moves(&self) -> &Moves {
         &self.moves
+    }
+
+    /// Bytes that some links carried together in the chosen replicate, by bin, and the seconds of a bin; none without a
+    /// simulation.
+    pub(crate) fn carried(&self, links: &[LinkId]) -> Option<(link_bins::Series, f64)> {
+        let (case, log) = (&self.resolved.case, &self.simulation.as_ref()?.log);
+        let shapes = link_bins::shapes(case, log, &self.table, &self.flows, &self.moves);
+        let mut sums = [0.0; link_bins::BINS];
+        for link in links {
+            let Some(shape) = shapes.get(&link.0) else { continue };
+            let own = link_bins::series(case, log, shape, *link);
+            sums.iter_mut().zip(own).for_each(|(sum, bytes)| *sum += bytes);
+        }
+        Some((sums, log.end.seconds() / link_bins::BINS as f64))
     }
 
     /// All tables of the run, by name. `operations` is whole.

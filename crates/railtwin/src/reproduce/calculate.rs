@@ -7,7 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{co_tuning, detect, relay};
+use super::{bursts, co_tuning, cross_segment, detect, relay, tenants};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -20,6 +20,8 @@ const REPAIR_H: f64 = 24.0;
 pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
     match calculation {
         "crux-cases" => Some(crux::cases(cases)),
+        "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50)),
+        "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20)),
         _ => figures(calculation).map(|figures| vec![Point { label: Vec::new(), figures }]),
     }
 }
@@ -27,6 +29,7 @@ pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
 fn figures(calculation: &str) -> Option<Vec<Figure>> {
     Some(match calculation {
         "crux-examples" => crux::examples(),
+        "crux-long-run" => crux::long_run(),
         "crux-compression" => crux::compression(),
         "crash-mix" => crash_mix(),
         "downtime-table" => downtime_table(),
@@ -39,6 +42,9 @@ fn figures(calculation: &str) -> Option<Vec<Figure>> {
         "picks" => co_tuning::picks(),
         "watchdogs" => detect::watchdogs(),
         "response-time" => detect::response_time(),
+        "cross-segment" => cross_segment::traffic(),
+        "nic-bursts" => bursts::of_nic(),
+        "wasted-gpus" => wasted_gpus(),
         _ => return None,
     })
 }
@@ -154,4 +160,10 @@ fn dual_leaf() -> Vec<Figure> {
         Figure::new("access_failures_both", access.expected(eight).both, ""),
         Figure::new("crashes_once", leaves.simulate(eight, 1, SEED).both, ""),
     ]
+}
+
+/// Zhai et al., section 1.2: GPUs of a cluster of 1,000 that a utilization lower by 12.8 points stands for.
+fn wasted_gpus() -> Vec<Figure> {
+    let (gpus, points) = (1_000.0, 12.8);
+    vec![Figure::new("gpus_wasted", gpus * points / 100.0, "")]
 }

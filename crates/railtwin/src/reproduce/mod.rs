@@ -5,19 +5,24 @@
 //! prints the same values. Rows of models without a run name a calculation instead ([`calculate`]).
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::path::Path;
 
 use railtwin_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::question::Question;
 
+mod bursts;
 mod calculate;
 mod co_tuning;
+mod cross_segment;
 mod crux;
 mod detect;
 mod pick;
 mod points;
 mod relay;
+mod tenants;
 use crux::Cases;
 use pick::Picked;
 use points::{Length, Points};
@@ -221,6 +226,15 @@ fn place(scenario: &str) -> String {
     format!("{folder}/{scenario}.toml")
 }
 
+/// A scenario of the papers.
+///
+/// # Panics
+/// Where there is none of that name.
+fn paper(name: &str) -> Question {
+    let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+    Question::of_text(&place(name), text.expect("a test asks for it"), Path::new(".")).with_files(FILES)
+}
+
 fn reproduced(row: &Row, wanted: &Wanted, points_of: &BTreeMap<String, Points>, seconds: f64) -> Reproduced {
     let own = row.source();
     let (points, others) =
@@ -255,11 +269,8 @@ fn reproduced(row: &Row, wanted: &Wanted, points_of: &BTreeMap<String, Points>, 
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::pick::Point;
     use super::*;
-    use crate::question::Question;
 
     #[test]
     fn every_row_names_a_scenario_that_resolves() {
@@ -299,7 +310,7 @@ mod tests {
     fn exact_rows_are_exact() {
         let ids: Vec<String> = [
             "QH10", "QH11", "QH12", "QH13", "QH15", "QH16", "QH29", "QH31", "QH32", "QH35", "QH36", "QH37",
-            "QH38",
+            "QH38", "QZ09",
         ]
         .map(str::to_owned)
         .to_vec();
@@ -331,7 +342,7 @@ mod tests {
 
     #[test]
     fn crux_examples_are_the_papers() {
-        let ids = ["QX01", "QX02", "QX03", "QX15"].map(str::to_owned);
+        let ids = ["QX01", "QX02", "QX03", "QX15", "QZ01", "QZ05", "QZ06"].map(str::to_owned);
         for row in reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap() {
             assert_eq!(row.met, Some(true), "{row:?}");
         }

@@ -17,6 +17,8 @@ use cases::SETTINGS;
 
 /// Seconds of the paper's examples.
 const WINDOW: f64 = 12.0;
+/// Seconds of a run in which how it begins counts for nothing.
+const LONG: f64 = 12_000.0;
 /// Seed of the cases.
 const SEED: u64 = 1;
 
@@ -61,6 +63,8 @@ pub(super) fn examples() -> Vec<Figure> {
                 ));
             };
             figure("utilization", outcome.utilization(&demand), "");
+            let busy: f64 = outcome.jobs.iter().map(|served| served.communicating).sum();
+            figure("link_unused", 1.0 - busy / WINDOW, "");
             for (job, served) in outcome.jobs.iter().enumerate() {
                 figure(&format!("idle_{}", job + 1), WINDOW - served.computing, "s");
                 figure(&format!("link_{}", job + 1), served.communicating, "s");
@@ -71,6 +75,26 @@ pub(super) fn examples() -> Vec<Figure> {
         figures.push(Figure::new(&format!("example_{example}_factor"), factor, ""));
     }
     figures
+}
+
+/// Zhai et al., example 2: the part of the time in which nobody has the link in the long run. The text leaves the lengths of
+/// communication open; 1 and 3.5 s are the only pair in steps of 0.25 s that has both of its shares there.
+pub(super) fn long_run() -> Vec<Figure> {
+    let ms = |count: u64| SimTime::from_ps(count * 1_000_000_000);
+    let tenants = Tenants::on_one_link(&[
+        Tenant::new("job-1", 10, ms(4_000), 0.5).sends(ms(1_000)),
+        Tenant::new("job-2", 10, ms(2_000), 0.5).sends(ms(3_500)),
+    ]);
+    let demand = Demand::of(&tenants, &tenants.first_paths());
+    let start = Start::all_ready(&tenants);
+    let unused = |levels: [u32; 2]| {
+        let outcome = Contention::new(&demand, &start, LONG).run(&levels);
+        1.0 - outcome.jobs.iter().map(|served| served.communicating).sum::<f64>() / LONG
+    };
+    vec![
+        Figure::new("job_1_first_link_unused", unused([0, 1]), ""),
+        Figure::new("job_2_first_link_unused", unused([1, 0]), ""),
+    ]
 }
 
 /// Crux, Figure 13: four jobs of falling intensity on two levels, the first two on one link, the others on another.
