@@ -109,13 +109,6 @@ impl Scenario {
             check_size(&fabric, row, job, plan.ranks, source)?;
             for copy in 0..job.count {
                 let name = if job.count > 1 { format!("{}-{copy}", job.name) } else { job.name.clone() };
-                let most = job.gpus_per_host.unwrap_or(u32::MAX);
-                let places = placer.place_some(&name, plan.ranks, most, &job.policy());
-                let places = places.map_err(|error| {
-                    let hint = "make the job smaller or the fabric larger";
-                    source.error(&format!("job.{row}"), error.to_string(), Some(hint))
-                })?;
-                let mut plan = plan.clone();
                 let costs = if job.work.is_collective() { &caps } else { &plain };
                 let priced = |places: &[Place]| {
                     let mut plan = plan.clone();

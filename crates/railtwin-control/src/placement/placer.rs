@@ -40,7 +40,6 @@ impl<'a> Placer<'a> {
         ranks: u32,
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
-        let order = self.order(job, ranks, policy)?;
         self.place_some(job, ranks, u32::MAX, policy)
     }
 
@@ -56,7 +55,11 @@ impl<'a> Placer<'a> {
         per_host: u32,
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
-        let order = self.order(job, policy)?;
+        // Policies count whole hosts: as many GPUs as there are on those that the job takes.
+        let gpus = self.ground.gpus.iter().copied().max().unwrap_or(1).max(1);
+        let whole = u64::from(ranks.div_ceil(gpus.min(per_host).max(1))) * u64::from(gpus);
+        let counted = if per_host < gpus { u32::try_from(whole).unwrap_or(u32::MAX) } else { ranks };
+        let order = self.order(job, counted, policy)?;
         if let (PlacementPolicy::WholeInPods(unit), true) = (policy, order.is_empty() && self.holds(ranks)) {
             let (units, unit) = (ranks.div_ceil((*unit).max(1)), *unit);
             return Err(PlacementError::Units { job: job.to_owned(), units, unit });

@@ -7,8 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{co_tuning, detect, job_sizes, relay};
-use super::{bursts, co_tuning, cross_segment, detect, relay, tenants};
+use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;

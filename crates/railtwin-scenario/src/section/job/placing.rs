@@ -19,10 +19,12 @@ pub(crate) fn placed(
     priced: impl FnOnce(&[Place]) -> Result<Plan, String>,
 ) -> Result<Vec<Place>, Misplaced> {
     let policy = policy_of(job, plan, fabric)?;
-    let places = placer.place(name, plan.ranks, &policy).map_err(|error| match error {
-        PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
-        _ => ("", error.to_string(), "make the job smaller or the fabric larger"),
-    })?;
+    let places = placer
+        .place_some(name, plan.ranks, job.gpus_per_host.unwrap_or(u32::MAX), &policy)
+        .map_err(|error| match error {
+            PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
+            _ => ("", error.to_string(), "make the job smaller or the fabric larger"),
+        })?;
     let places = match (job.rank_order, places.first()) {
         (RankOrder::MinCut, Some(first)) => {
             let priced = priced(&places).map_err(|message| ("collective.algorithm", message, ""))?;
