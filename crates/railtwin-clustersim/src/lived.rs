@@ -128,11 +128,11 @@ impl Lived {
     /// Shares of the jobs that started, and of their GPUs, of which `holds` is true.
     pub fn share_of(&self, holds: impl Fn(&JobLife) -> bool) -> [f64; 2] {
         let started = || self.jobs.iter().filter(|job| job.started.is_some());
-        let gpus = |job: &JobLife| job.places.len() as f64;
+        let gpus = |job: &JobLife| job.places.len();
         let held = || started().filter(|job| holds(job));
         [
             held().count() as f64 / started().count() as f64,
-            held().map(gpus).sum::<f64>() / started().map(gpus).sum::<f64>(),
+            held().map(gpus).sum::<usize>() as f64 / started().map(gpus).sum::<usize>() as f64,
         ]
     }
 }

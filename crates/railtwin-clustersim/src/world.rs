@@ -41,9 +41,12 @@ struct World<'a> {
     now: f64,
 }
 
-/// A component, and by what it is known: its jobs with the versions of what they ask.
+/// Jobs with the versions of what they ask.
+type Key = Vec<(usize, u64)>;
+
+/// A component, and by what it is known.
 struct Standing {
-    key: Vec<(usize, u64)>,
+    key: Key,
     /// Pairs of jobs that share a link that cannot serve all, since when.
     pairs: Vec<(usize, usize)>,
     since: f64,
@@ -315,7 +318,7 @@ impl World<'_> {
             self.live.get_mut(&job).expect("it runs").shared_a_link = true;
         }
         members.retain(|_, members| members.len() > 1);
-        let wanted: Vec<(Vec<usize>, Vec<(usize, u64)>, Vec<u32>)> = members
+        let wanted: Vec<(Vec<usize>, Key, Vec<u32>)> = members
             .into_values()
             .map(|at| {
                 let key = at.iter().map(|&at| (jobs[at], self.live[&jobs[at]].version)).collect();

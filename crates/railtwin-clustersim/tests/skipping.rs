@@ -1,11 +1,13 @@
 //! What is skipped against what is computed step by step.
+use proptest::prelude::*;
 use railtwin_clustersim::plant::Plant;
-use railtwin_clustersim::{Ask, ClusterJob, QueuePolicy, live};
+use railtwin_clustersim::{Ask, ClusterJob, Lived, QueuePolicy, live};
 use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_fabric::preset::LeafSpine;
+use railtwin_fabric::{Fabric, HostSpec};
 use railtwin_units::stream;
-use railtwin_units::{Bytes, SimTime};
+use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::job_class::ClassStep;
 use rand::RngExt;
 
@@ -58,35 +60,145 @@ fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
         .collect()
 }
 
+/// The largest relative difference of an end, and how many ends were held against each other.
+fn worst(one: &Lived, other: &Lived) -> (f64, usize) {
+    let ends = one.jobs.iter().zip(&other.jobs).filter_map(|(one, other)| Some((one.ended?, other.ended?)));
+    let apart: Vec<f64> = ends.map(|(one, other)| (one - other).abs() / one).collect();
+    (apart.iter().copied().fold(0.0, f64::max), apart.len())
+}
+
+fn small() -> Fabric {
+    let spec = LeafSpine { leaves: 8, hosts_per_leaf: 3, uplinks: 12, ..LeafSpine::default() };
+    spec.build().expect("it can be built")
+}
+
 #[test]
-fn skipped_weeks_end_when_computed_ones_do() {
-    let fabric =
-        LeafSpine { leaves: 8, hosts_per_leaf: 3, uplinks: 12, ..LeafSpine::default() }.build().unwrap();
+fn skipped_time_ends_when_computed_time_does() {
+    let fabric = small();
     let plant = Plant::new(&fabric, 16);
-    for sharing in [SharingPolicy::Ecmp, SharingPolicy::Crux] {
+    let mut skipped_steps = 0.0;
+    for (sharing, jitter, most) in [
+        (SharingPolicy::Ecmp, 0.0, 0.002),
+        (SharingPolicy::Sincronia, 0.0, 0.002),
+        (SharingPolicy::Ecmp, 0.02, 0.01),
+    ] {
         for seed in 0..3 {
             let jobs = jobs(seed, 40);
-            let time = std::time::Instant::now();
-            let full = live(&jobs, &plant, &Ask { steady: 0.0, seed, ..ask(sharing) });
-            let took = time.elapsed();
-            let time = std::time::Instant::now();
-            let skipped = live(&jobs, &plant, &Ask { seed, ..ask(sharing) });
-            eprintln!("{sharing:?} {seed} {:?} {:?}", took, time.elapsed());
-            eprintln!(
-                "{:?}\n{:?} {} {} {}",
-                full.effort,
-                skipped.effort,
-                full.gpu_utilization(),
-                skipped.gpu_utilization(),
-                full.occupancy()
-            );
-            let mut worst = 0.0f64;
-            for (one, other) in full.jobs.iter().zip(&skipped.jobs) {
-                if let (Some(one), Some(other)) = (one.ended, other.ended) {
-                    worst = worst.max((one - other).abs() / one);
-                }
+            let full = live(&jobs, &plant, &Ask { steady: 0.0, jitter, seed, ..ask(sharing) });
+            let skipped = live(&jobs, &plant, &Ask { jitter, seed, ..ask(sharing) });
+            assert_eq!(full.effort.skipped_steps, 0.0);
+            skipped_steps += skipped.effort.skipped_steps;
+            let (apart, ends) = worst(&full, &skipped);
+            assert!(ends > 20 && apart < most, "{sharing:?} {seed}: {ends} ends, {apart}");
+            let [one, other] = [&full, &skipped].map(Lived::gpu_utilization);
+            assert!((one - other).abs() < 0.002, "{one} {other}");
+        }
+    }
+    assert!(skipped_steps > 1e5, "{skipped_steps}");
+}
+
+#[test]
+fn jobs_that_share_no_link_end_to_the_moment() {
+    let fabric = small();
+    let plant = Plant::new(&fabric, 16);
+    // One host each: nothing leaves it, and nobody waits.
+    let alone: Vec<ClusterJob> = jobs(7, 12)
+        .into_iter()
+        .map(|job| ClusterJob { gpus: 8, step: ClassStep { data: 8, ..job.step }, ..job })
+        .collect();
+    let lived = live(&alone, &plant, &ask(SharingPolicy::Ecmp));
+    for (job, life) in alone.iter().zip(&lived.jobs) {
+        let (started, ended) = (life.started.unwrap(), life.ended.unwrap());
+        assert_eq!(started, job.submitted);
+        let computed = life.steps * life.step_alone;
+        assert!((ended - started - computed).abs() < 1e-9 * ended, "{}", job.name);
+        assert!((computed - job.duration).abs() <= 0.5 * life.step_alone);
+        assert!(!life.contended && !life.shared_a_link);
+    }
+}
+
+#[test]
+fn two_jobs_on_one_link_run_as_in_the_paper() {
+    // Crux, example 1: 2 s + 2 s and 1 s + 1 s on one link: job 1 first leaves 1/4 of the link's time unused.
+    let fabric = LeafSpine {
+        leaves: 2,
+        hosts_per_leaf: 2,
+        uplinks: 1,
+        uplink_capacity: Rate::from_gbps(8),
+        host: HostSpec::named("grand-teton"),
+        ..LeafSpine::default()
+    };
+    let fabric = fabric.build().unwrap();
+    let plant = Plant::new(&fabric, 4);
+    let of = |name: &str, seconds: f64| ClusterJob {
+        name: name.to_owned(),
+        class: String::new(),
+        submitted: 0.0,
+        gpus: 2 * 8,
+        duration: 1000.0 * seconds,
+        // 2 (n - 1) / n of the gradients go over the uplink in eight rings.
+        step: step(seconds, 1.0, 16, seconds / 1.875),
+    };
+    let jobs = [of("long", 2.0), of("short", 1.0)];
+    let asked = Ask { span: 900.0, replan: 1.0, ..ask(SharingPolicy::Crux) };
+    let lived = live(&jobs, &plant, &asked);
+    let [long, short] = [&lived.jobs[0], &lived.jobs[1]];
+    assert!(long.contended && short.contended);
+    // Who goes first loses nothing; the other is served while the first computes.
+    let steps = [long.steps / 900.0, short.steps / 900.0];
+    let first =
+        steps.iter().zip([4.0, 2.0]).filter(|(pace, alone)| (*pace * alone - 1.0).abs() < 0.02).count();
+    assert_eq!(first, 1, "{steps:?}");
+}
+
+#[test]
+fn the_same_seed_lives_the_same() {
+    let fabric = small();
+    let plant = Plant::new(&fabric, 16);
+    let jobs = jobs(3, 60);
+    let asked = Ask { jitter: 0.01, ..ask(SharingPolicy::Crux) };
+    assert_eq!(live(&jobs, &plant, &asked), live(&jobs, &plant, &asked));
+    assert_ne!(live(&jobs, &plant, &asked), live(&jobs, &plant, &Ask { seed: 2, ..asked }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn what_is_lived_adds_up(seed in 0u64..1000, policy in 0usize..8, jitter in 0.0..0.03f64, spread: bool) {
+        let fabric = small();
+        let plant = Plant::new(&fabric, 8);
+        let jobs = jobs(seed, 30);
+        let placement = if spread { PlacementPolicy::Spread } else { PlacementPolicy::Random };
+        let sharing = SharingPolicy::ALL[policy];
+        let lived = live(&jobs, &plant, &Ask { jitter, seed, placement, ..ask(sharing) });
+        let held: f64 = lived.hours.iter().map(|hour| hour.held).sum();
+        let mut of_jobs = 0.0;
+        let mut events: Vec<(f64, bool, &[(u32, u32)])> = Vec::new();
+        for (job, life) in jobs.iter().zip(&lived.jobs) {
+            let Some(started) = life.started else { continue };
+            prop_assert!(started >= job.submitted - 1e-9);
+            let ended = life.ended.unwrap_or(lived.span);
+            of_jobs += f64::from(job.gpus) * (ended - started);
+            // Nobody is faster than on a network of its own, up to half a step and jitter.
+            if let Some(slowdown) = life.slowdown() {
+                prop_assert!(slowdown > (1.0 - jitter) * (1.0 - 1.0 / life.steps) - 1e-9, "{slowdown}");
             }
-            eprintln!("worst {worst} {:?}", full.share_of(|job| job.contended));
+            events.push((started, true, &life.places));
+            events.push((ended, false, &life.places));
+        }
+        prop_assert!((held - of_jobs).abs() <= 1e-6 * of_jobs, "{held} {of_jobs}");
+        for hour in &lived.hours {
+            prop_assert!(hour.held <= f64::from(lived.gpus) * 3600.0 * (1.0 + 1e-9));
+            prop_assert!(hour.computed <= hour.held * (1.0 + jitter) + 1.0 * f64::from(lived.gpus));
+        }
+        // At no moment two jobs hold one GPU.
+        events.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let mut busy = std::collections::BTreeSet::new();
+        for (_, begins, places) in events {
+            for place in places {
+                let is_new = if begins { busy.insert(place) } else { busy.remove(&place) };
+                prop_assert!(is_new);
+            }
         }
     }
 }

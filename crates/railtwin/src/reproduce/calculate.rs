@@ -7,7 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants};
+use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants, weeks};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -20,6 +20,9 @@ const REPAIR_H: f64 = 24.0;
 pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
     match calculation {
         "crux-cases" => Some(crux::cases(cases)),
+        "crux-clos" | "crux-double-sided" => {
+            Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases) }])
+        }
         "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50)),
         "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20)),
         _ => figures(calculation).map(|figures| vec![Point { label: Vec::new(), figures }]),

@@ -36,6 +36,11 @@ impl Cases {
     pub const SHORT: Self = Self { ours: 1500, others: 300 };
     /// As many as the paper has in each.
     pub const FULL: Self = Self { ours: 1500, others: 1500 };
+
+    /// Whether as much is asked as the paper has.
+    pub fn is_full(self) -> bool {
+        self.others == Self::FULL.others
+    }
 }
 
 /// Crux, examples 1 and 2: utilization, idle seconds, seconds on the link and the correction factor.

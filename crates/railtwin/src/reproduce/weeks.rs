@@ -1,0 +1,78 @@
+//! Weeks of jobs on the plants of Crux's simulation: what Crux gains over the others, seed by seed.
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_store::Figure;
+
+use super::crux::Cases;
+use super::paper;
+use crate::cluster::Told;
+
+/// Days and seeds where not the paper's two weeks are asked.
+const SHORT: (f64, u64) = (2.0, 2);
+/// The paper's two weeks, and seeds enough for a spread.
+const FULL_SEEDS: u64 = 10;
+
+/// Those whom Crux is held against.
+const RIVALS: [SharingPolicy; 3] = [SharingPolicy::Sincronia, SharingPolicy::Taccl, SharingPolicy::Cassini];
+const POLICIES: [SharingPolicy; 7] = [
+    SharingPolicy::Ecmp,
+    SharingPolicy::CruxPa,
+    SharingPolicy::CruxPsPa,
+    SharingPolicy::Crux,
+    RIVALS[0],
+    RIVALS[1],
+    RIVALS[2],
+];
+
+/// Figures of the scenario called `name`.
+pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
+    let question = paper(name);
+    let point = question.points().expect("a test reads it").remove(0);
+    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+    let seeds = if cases.is_full() {
+        FULL_SEEDS
+    } else {
+        cluster.spec.days = SHORT.0;
+        SHORT.1
+    };
+    let seeds: Vec<u64> = (1..=seeds).collect();
+    let told = cluster.told(&POLICIES, &seeds, &|| ()).expect("a test draws its jobs");
+    let of = |policy: SharingPolicy| told.iter().filter(move |one| one.policy == policy.name());
+    let median = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        values[(values.len() - 1) / 2]
+    };
+    let value = |one: &Told, figure: &str| one.value(figure).unwrap_or(f64::NAN);
+    let all = |policy, figure: &str| of(policy).map(|one| value(one, figure)).collect::<Vec<f64>>();
+    let utilization = |policy| all(policy, "gpu_utilization");
+    // Seed by seed, as its jobs are the same under both.
+    let gains = |one, other| -> Vec<f64> {
+        utilization(one).iter().zip(utilization(other)).map(|(one, other)| one / other - 1.0).collect()
+    };
+    let gain = |one, other| median(gains(one, other));
+    let mut figures = Vec::new();
+    let mut add = |name: &str, value: f64| figures.push(Figure::new(name, value, ""));
+    for policy in POLICIES {
+        add(&format!("gpu_utilization_{}", policy.name().replace('-', "_")), median(utilization(policy)));
+    }
+    for rival in RIVALS {
+        let gains = gains(SharingPolicy::Crux, rival);
+        let name = format!("crux_over_{}", rival.name());
+        add(&format!("{name}_least"), gains.iter().copied().fold(f64::INFINITY, f64::min));
+        add(&format!("{name}_most"), gains.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        add(&name, median(gains));
+        add(&format!("pa_over_{}", rival.name()), gain(SharingPolicy::CruxPa, rival));
+    }
+    let over = RIVALS.map(|rival| gain(SharingPolicy::Crux, rival));
+    add("crux_over_best", over.iter().copied().fold(f64::INFINITY, f64::min));
+    add("crux_over_worst", over.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    let points = RIVALS.map(|rival| median(utilization(SharingPolicy::Crux)) - median(utilization(rival)));
+    add("points_over_worst", points.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    add("ps_pa_over_pa", gain(SharingPolicy::CruxPsPa, SharingPolicy::CruxPa));
+    add("full_over_ps_pa", gain(SharingPolicy::Crux, SharingPolicy::CruxPsPa));
+    let worst = all(SharingPolicy::Crux, "throughput_loss_worst");
+    add("throughput_loss_worst", worst.into_iter().fold(0.0, f64::max));
+    for figure in ["sharing_jobs", "sharing_gpus", "contended_jobs", "contended_gpus"] {
+        add(&format!("ecmp_{figure}"), median(all(SharingPolicy::Ecmp, figure)));
+    }
+    figures
+}
