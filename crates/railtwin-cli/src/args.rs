@@ -7,6 +7,7 @@ use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
+use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
 use crate::interference::InterferenceArgs;
 use crate::paths::PathsArgs;
@@ -55,6 +56,8 @@ pub enum Verb {
     Paths(PathsArgs),
     /// Say what jobs on one fabric cost each other: each alone on its hosts, and all together
     Interference(InterferenceArgs),
+    /// Say which jobs and ranks a leaf, cable, NIC or host touches, and what draining it now would cost
+    Impact(ImpactArgs),
     /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
