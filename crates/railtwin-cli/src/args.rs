@@ -8,6 +8,7 @@ use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
+use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
 use crate::interference::InterferenceArgs;
 use crate::paths::PathsArgs;
@@ -58,6 +59,8 @@ pub enum Verb {
     Interference(InterferenceArgs),
     /// Simulate weeks of jobs that share a fabric: queue, placement, contention under Crux and others
     Cluster(ClusterArgs),
+    /// Say which jobs and ranks a leaf, cable, NIC or host touches, and what draining it now would cost
+    Impact(ImpactArgs),
     /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it

@@ -32,11 +32,13 @@ mod downtime_table3;
 mod downtime_text;
 mod engine_args;
 mod errors;
+mod impact;
 mod import;
 mod import_facts;
 mod import_scenario;
 mod interference;
 mod meter;
+mod one_point;
 mod paths;
 mod paths_demands;
 mod paths_table;
@@ -45,6 +47,7 @@ mod reproduce;
 mod run;
 mod run_point;
 mod schedule;
+mod schedule_what_if;
 mod schema;
 mod score;
 mod sweep;
@@ -139,6 +142,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Interference(args) => interference::run(args, streams),
             Verb::Cluster(args) => cluster::run(args, streams),
+            Verb::Impact(args) => impact::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),

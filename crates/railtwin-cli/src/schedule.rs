@@ -30,6 +30,12 @@ pub struct ScheduleArgs {
     /// Measure intensities as Crux's daemon does, each job first for this long, such as "30 s"
     #[arg(long, value_name = "TIME", value_parser = time)]
     profile: Option<SimTime>,
+    /// Instead: the placements of a scenario's last job, the best first, before it is placed; FILE is a scenario
+    #[arg(long, conflicts_with_all = ["policy", "compare", "optimum", "profile"])]
+    what_if: bool,
+    /// The [[job]] that is to be placed, in place of the last
+    #[arg(long, value_name = "NAME", requires = "what_if")]
+    job: Option<String>,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +43,14 @@ pub struct ScheduleArgs {
 
 pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let file = &args.file;
+    if args.what_if {
+        return crate::schedule_what_if::run(
+            &file.display().to_string(),
+            args.job.as_deref(),
+            args.json,
+            streams,
+        );
+    }
     let text = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?.text;
     let asked = Asked::parse(&file.display().to_string(), &text)
         .map_err(|error| CliError::of(railtwin::Error::from(error), &text))?;

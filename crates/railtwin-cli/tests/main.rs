@@ -11,6 +11,7 @@ mod import;
 mod limits;
 mod outside;
 mod paths;
+mod placement;
 mod run;
 mod schedule;
 mod score;

@@ -7,6 +7,8 @@
 //!   the same tests.
 //! * [`tune`]: algorithm, protocol, channels and buffer for a network's round trip.
 //! * [`interference`]: what jobs on one fabric cost each other.
+//! * [`impact`]: what a device touches, and what draining it would cost; [`mod@what_if`]: placements of a job, before it
+//!   is placed.
 //! * [`life`]: weeks of a job under failures, and what a controller does about them.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
@@ -55,6 +57,7 @@ pub mod faults;
 pub mod figures;
 pub mod gain;
 pub mod headline;
+pub mod impact;
 pub mod interference;
 pub mod job_figures;
 pub mod life;
@@ -87,6 +90,7 @@ pub mod telemetry_run;
 pub mod time_up;
 pub mod tune;
 pub mod watch;
+pub mod what_if;
 
 pub use error::Error;
 pub use estimate::Estimate;

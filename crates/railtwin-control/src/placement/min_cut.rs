@@ -1,4 +1,4 @@
-//! Blocks to zones of given sizes so that little crosses zones: Meta's minimum cut (Meta RoCE section 3.2).
+//! Blocks to zones of given sizes so that little crosses zones: Meta's minimum cut (Meta RoCE section 3.3).
 //!
 //! Recursive bisection by Kernighan and Lin (An Efficient Heuristic Procedure for Partitioning Graphs, 1970): pairs are
 //! swapped by what they gain, also at a loss for a while, and the best that was met is kept; sizes stay exact. From

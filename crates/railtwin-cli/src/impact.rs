@@ -1,0 +1,144 @@
+//! `railtwin impact`: what a device touches, and what draining it now would cost.
+use clap::Args;
+use railtwin::impact::{Impact, JobImpact, StepTime, impact};
+use railtwin_fabric::Fabric;
+use railtwin_scenario::EngineName;
+use serde_json::{Value, json};
+
+use crate::meter::Meter;
+use crate::one_point::one_point;
+use crate::table::TextTable;
+use crate::units::shown;
+use crate::{CliError, Streams};
+
+/// Runs of numbers that are shown, beyond which the rest is counted.
+const RUNS_SHOWN: usize = 6;
+
+/// Arguments of `impact`.
+#[derive(Args, Debug)]
+pub struct ImpactArgs {
+    /// A scenario
+    #[arg(value_name = "SCENARIO")]
+    scenario: String,
+    /// A leaf, spine, core, host, NIC or cable, by the name that reports use: leaf-3, host-5/nic-0, leaf-0:uplink-2
+    #[arg(value_name = "DEVICE")]
+    device: String,
+    /// Draws of hash seeds; step times are medians over them [default: replicates of the scenario]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    draws: Option<u32>,
+    /// Print all as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let (question, scenario) = one_point(&args.scenario, "impact")?;
+    let wrong = |error| match error {
+        railtwin::Error::Argument(message) => CliError::refused(&message),
+        error => CliError::of(error, &question.text),
+    };
+    let resolved = question.resolve(&scenario).map_err(wrong)?;
+    let replicates = args.draws.unwrap_or(scenario.run.replicates);
+    let meter = Meter::new(2 * u64::from(replicates));
+    let engine = railtwin::engines::engine(EngineName::Flow, 1);
+    let found =
+        impact(&resolved.case, &*engine, &args.device, replicates, &|| meter.tick()).map_err(wrong)?;
+    meter.finish();
+    match args.json {
+        true => writeln!(streams.out, "{:#}", data(&found, &resolved.case.fabric))?,
+        false => write!(streams.out, "{}", text(&found, &resolved.case.fabric))?,
+    }
+    if replicates == 1 {
+        writeln!(streams.notes, "one draw of the hashes: another may say otherwise; write --draws 20")?;
+    }
+    Ok(())
+}
+
+fn text(found: &Impact, fabric: &Fabric) -> String {
+    let subject = &found.subject;
+    let mut text = format!("{} {}: {} cables", subject.kind, subject.name, subject.cables.len());
+    if let Some(host) = subject.host.filter(|&host| fabric.host(host).spare) {
+        text += &format!("; host-{} is a backup host", host.0);
+    }
+    if let Some(spare) = found.stand_in {
+        text += &format!("; drained, host-{} has its ranks", spare.0);
+    }
+    let mut table = TextTable::default();
+    table.noted_row(["job", "ranks", "touched", "queue pairs", "step", "drained"].map(str::to_owned), "");
+    for job in &found.jobs {
+        let cells = [
+            job.name.clone(),
+            job.ranks.to_string(),
+            job.touched.len().to_string(),
+            format!("{} of {}", job.queue_pairs, job.all_queue_pairs),
+            shown(job.before.seconds(), "s"),
+            shown(job.after.seconds(), "s"),
+        ];
+        table.noted_row(cells, &verdict(job));
+    }
+    text += &format!("\n\n{}", table.text());
+    let touched = found.jobs.iter().filter(|job| !job.touched.is_empty());
+    let lines = touched.map(|job| format!("{}: ranks {}\n", job.name, ranges(&job.touched)));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        text + "\nno job has a rank or a queue pair there\n"
+    } else {
+        format!("{text}\n{lines}")
+    }
+}
+
+/// What draining costs a job, in words.
+fn verdict(job: &JobImpact) -> String {
+    match (&job.before, &job.after) {
+        (StepTime::Seconds(before), StepTime::Seconds(after)) => match after / before - 1.0 {
+            change if change.abs() < 5e-5 => "no change".to_owned(),
+            change => format!("{:+.2} %", change * 100.0),
+        },
+        (_, StepTime::None(reason)) if !job.gone.is_empty() => {
+            let ranks = if job.gone.len() == 1 { "rank loses its GPU" } else { "ranks lose their GPUs" };
+            format!("cannot run: {} {ranks}, and {reason}", job.gone.len())
+        }
+        (_, StepTime::None(reason)) if job.cut.is_empty() => format!("cannot run: {reason}"),
+        (_, StepTime::None(_)) => {
+            let ranks = if job.cut.len() == 1 { "rank loses its" } else { "ranks lose their" };
+            format!("cannot run: {} {ranks} only way", job.cut.len())
+        }
+        (StepTime::None(reason), _) => format!("as it is it cannot run: {reason}"),
+    }
+}
+
+/// Numbers that ascend as runs: `0–7, 16`.
+fn ranges(ranks: &[u32]) -> String {
+    let runs: Vec<&[u32]> = ranks.chunk_by(|a, b| a + 1 == *b).collect();
+    let words = runs.iter().take(RUNS_SHOWN).map(|run| match run {
+        [one] => one.to_string(),
+        run => format!("{}–{}", run[0], run[run.len() - 1]),
+    });
+    let mut text = words.collect::<Vec<String>>().join(", ");
+    let rest: usize = runs.iter().skip(RUNS_SHOWN).map(|run| run.len()).sum();
+    if rest > 0 {
+        text += &format!(" and {rest} more; --json has all");
+    }
+    text
+}
+
+/// A step time as JSON: seconds, and why there are none.
+pub(crate) fn step(step: &StepTime) -> Value {
+    json!({ "step_s": step.seconds(), "reason": step.reason() })
+}
+
+fn data(found: &Impact, fabric: &Fabric) -> Value {
+    let jobs = found.jobs.iter().map(|job| {
+        json!({
+            "name": job.name, "ranks": job.ranks, "touched": job.touched,
+            "queue_pairs_touched": job.queue_pairs, "queue_pairs": job.all_queue_pairs,
+            "cut": job.cut, "gone": job.gone, "before": step(&job.before), "drained": step(&job.after),
+        })
+    });
+    let cables = found.subject.cables.iter().map(|&cable| fabric.cable_name(cable));
+    json!({
+        "device": found.subject.name, "kind": found.subject.kind, "cables": cables.collect::<Vec<_>>(),
+        "stand_in": found.stand_in.map(|host| format!("host-{}", host.0)),
+        "jobs": jobs.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,103 @@
+//! `railtwin schedule --what-if`: the placements of a job before it is placed, the best first.
+use railtwin::impact::StepTime;
+use railtwin::what_if::{Outcome, Way, row_of, runs_most, what_if};
+use railtwin_scenario::EngineName;
+use serde_json::{Value, json};
+
+use crate::impact::step;
+use crate::meter::Meter;
+use crate::one_point::one_point;
+use crate::table::TextTable;
+use crate::units::shown;
+use crate::{CliError, Streams};
+
+pub(crate) fn run(
+    file: &str,
+    job: Option<&str>,
+    as_json: bool,
+    streams: &mut Streams<'_>,
+) -> Result<(), CliError> {
+    let (question, scenario) = one_point(file, "schedule --what-if")?;
+    let wrong = |error| match error {
+        railtwin::Error::Argument(message) => CliError::refused(&message),
+        error => CliError::of(error, &question.text),
+    };
+    let row = row_of(&scenario, job).map_err(wrong)?;
+    let meter = Meter::new(runs_most(&scenario));
+    let engine = railtwin::engines::engine(EngineName::Flow, 1);
+    let ways = what_if(&question, &scenario, row, &*engine, &|| meter.tick()).map_err(wrong)?;
+    meter.finish();
+    let name = &scenario.jobs[row].name;
+    match as_json {
+        true => writeln!(streams.out, "{:#}", data(name, &ways))?,
+        false => write!(streams.out, "{}", text(name, &ways))?,
+    }
+    Ok(())
+}
+
+fn text(job: &str, ways: &[Way]) -> String {
+    let others = ways.iter().find_map(|way| way.outcome.as_ref().ok());
+    let others: Vec<&str> = others
+        .map_or_else(Vec::new, |outcome| outcome.others.iter().map(|(name, _)| name.as_str()).collect());
+    let mut table = TextTable::default();
+    let head = ["placement", "rank order", "segments", "pods", job].into_iter().chain(others.iter().copied());
+    table.noted_row(head.map(str::to_owned), "");
+    for way in ways {
+        let mut cells = vec![way.placement.clone(), way.rank_order.to_owned()];
+        match &way.outcome {
+            Ok(outcome) => {
+                cells.extend([outcome.segments.to_string(), outcome.pods.to_string()]);
+                cells.push(shown(outcome.step.seconds(), "s"));
+                cells.extend(outcome.others.iter().map(|(_, step)| shown(step.seconds(), "s")));
+            }
+            Err(_) => cells.extend(vec!["–".to_owned(); 3 + others.len()]),
+        }
+        table.noted_row(cells, &note(way));
+    }
+    format!("step times of {job} and of the others, by placement of {job}\n\n{}", table.text())
+}
+
+/// What stands behind a row.
+fn note(way: &Way) -> String {
+    let mut notes = Vec::new();
+    if way.is_written {
+        notes.push("as written".to_owned());
+    }
+    if !way.same.is_empty() {
+        notes.push(format!("the same GPUs: {}", way.same.join("; ")));
+    }
+    match &way.outcome {
+        Ok(outcome) => notes.extend(reasons(outcome)),
+        Err(why) => notes.push(why.clone()),
+    }
+    notes.join(" | ")
+}
+
+/// Why jobs have no step time.
+fn reasons(outcome: &Outcome) -> Vec<String> {
+    let own = [("it", &outcome.step)].into_iter();
+    let all = own.chain(outcome.others.iter().map(|(name, step)| (name.as_str(), step)));
+    all.filter_map(|(name, step): (&str, &StepTime)| Some(format!("{name} {}", step.reason()?))).collect()
+}
+
+fn data(job: &str, ways: &[Way]) -> Value {
+    let rows = ways.iter().map(|way| {
+        let outcome = way.outcome.as_ref().ok().map(|outcome| {
+            let others = outcome.others.iter().map(|(name, time)| {
+                let mut one = step(time);
+                one["job"] = json!(name);
+                one
+            });
+            let mut all = step(&outcome.step);
+            all["segments"] = json!(outcome.segments);
+            all["pods"] = json!(outcome.pods);
+            all["others"] = json!(others.collect::<Vec<_>>());
+            all
+        });
+        json!({
+            "placement": way.placement, "rank_order": way.rank_order, "is_written": way.is_written,
+            "same": way.same, "outcome": outcome, "problem": way.outcome.as_ref().err(),
+        })
+    });
+    json!({ "job": job, "ways": rows.collect::<Vec<_>>() })
+}

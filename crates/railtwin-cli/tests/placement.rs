@@ -1,0 +1,122 @@
+//! `railtwin impact` and `railtwin schedule --what-if`.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use serde_json::Value;
+
+use crate::harness::railtwin;
+
+const JOBS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/jobs");
+
+fn json(call: &[&str]) -> Value {
+    let answer = railtwin(call);
+    assert_eq!(answer.status, 0, "{}", answer.notes);
+    serde_json::from_str(&answer.out).unwrap()
+}
+
+fn refused(call: &[&str]) -> String {
+    let answer = railtwin(call);
+    assert_eq!(answer.status, 2, "{}", answer.out);
+    answer.notes
+}
+
+/// Writes a scenario and gives its path.
+fn scenario(folder: &tempfile::TempDir, fabric: &str) -> String {
+    let path = folder.path().join("impact.toml");
+    let text = format!(
+        "schema = 1\nname = \"impact\"\n[fabric]\n{fabric}\n[[job]]\nname = \"ring\"\nhosts = 3\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"64 MB\" }}\n[[job]]\nname = \"pair\"\nhosts = 2\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"64 MB\" }}\n"
+    );
+    #[allow(clippy::disallowed_methods, reason = "a test writes files")]
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn job<'a>(found: &'a Value, name: &str) -> &'a Value {
+    found["jobs"].as_array().unwrap().iter().find(|job| job["name"] == name).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_host_is_drained_onto_a_backup_host_of_its_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    let hpn = "preset = \"hpn\"\nsegments = 2\nhosts = 3\nspines = 4\nspare_hosts = 1";
+    let file = scenario(&folder, hpn);
+    let found = json(&["impact", &file, "host-1", "--json"]);
+    assert_eq!((&found["kind"], &found["stand_in"]), (&"host".into(), &"host-3".into()));
+    let ring = job(&found, "ring");
+    let touched = numbers(&ring["touched"]);
+    assert!((8..16).all(|rank| touched.contains(&rank)), "{touched:?}");
+    // All hosts of a segment hang on the same leaves: nothing changes, as nothing crosses a spine.
+    assert_eq!(ring["before"]["step_s"], ring["drained"]["step_s"]);
+    assert_eq!(numbers(&job(&found, "pair")["touched"]), [0_u64; 0]);
+    // Nobody uses the backup host.
+    let spare = json(&["impact", &file, "host-3", "--json"]);
+    assert!(spare["stand_in"].is_null());
+    assert!(numbers(&job(&spare, "ring")["touched"]).is_empty());
+}
+
+#[test]
+fn who_has_one_way_only_cannot_run_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // NICs of one port.
+    let single = "preset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 3\nuplinks = 2\nrails_per_leaf = 8\n\
+                  host = { model = \"hgx-a100\", nic_ports = 1, nic_port_capacity = \"200 Gbps\" }";
+    let file = scenario(&folder, single);
+    let found = json(&["impact", &file, "leaf-0", "--json"]);
+    assert_eq!(numbers(&job(&found, "ring")["cut"]), (0..24).collect::<Vec<u64>>());
+    assert!(job(&found, "ring")["drained"]["step_s"].is_null());
+    assert!(job(&found, "pair")["drained"]["step_s"].is_f64());
+    let text = railtwin(&["impact", &file, "leaf-0"]).out;
+    assert!(text.contains("cannot run: 24 ranks lose their only way"), "{text}");
+    assert!(text.contains("ring: ranks 0–23"), "{text}");
+    let host = railtwin(&["impact", &file, "host-1"]).out;
+    assert!(host.contains("cannot run: 8 ranks lose their GPUs, and no backup host is left"), "{host}");
+    let nic = json(&["impact", &file, "host-1/nic-2", "--json"]);
+    assert_eq!(numbers(&job(&nic, "ring")["cut"]), [10]);
+    assert!(numbers(&job(&nic, "ring")["touched"]).contains(&10));
+    // A cable by the name of a link is the cable.
+    let port = json(&["impact", &file, "host-1/nic-2:port-0 > leaf-0:downlink-10", "--json"]);
+    assert_eq!((&port["kind"], &port["jobs"][0]["cut"]), (&"cable".into(), &nic["jobs"][0]["cut"]));
+}
+
+#[test]
+fn an_unknown_device_is_told_with_the_nearest_names() {
+    let file = format!("{JOBS}/two-tenants.toml");
+    let wrong = refused(&["impact", &file, "leef-3"]);
+    assert!(
+        wrong.contains("called \"leef-3\"") && wrong.contains("the nearest names are leaf-3,"),
+        "{wrong}"
+    );
+    let port = refused(&["impact", &file, "leaf-0:uplink-99"]);
+    assert!(port.contains("leaf-0:uplink-9"), "{port}");
+    let nic = refused(&["impact", &file, "host-0/nic-77"]);
+    assert!(nic.contains("host-0/nic-7"), "{nic}");
+    refused(&["impact", &file, ""]);
+}
+
+#[test]
+fn placements_are_held_against_each_other() {
+    let file = format!("{JOBS}/where-to-place.toml");
+    let found = json(&["schedule", "--what-if", &file, "--json"]);
+    assert_eq!(found["job"], "train");
+    let ways = found["ways"].as_array().unwrap();
+    let steps: Vec<f64> = ways.iter().map(|way| way["outcome"]["step_s"].as_f64().unwrap()).collect();
+    assert!(steps.is_sorted(), "{steps:?}");
+    assert_eq!(
+        (&ways[0]["placement"], &ways[0]["outcome"]["segments"]),
+        (&"segment-first".into(), &1.into())
+    );
+    let written = ways.iter().find(|way| way["is_written"] == true).unwrap();
+    assert_eq!((&written["placement"], &written["outcome"]["segments"]), (&"packed".into(), &2.into()));
+    // What is written is what a run of it says.
+    let others: Vec<&Value> =
+        ways[0]["outcome"]["others"].as_array().unwrap().iter().map(|one| &one["job"]).collect();
+    assert_eq!(others, ["tenant-a", "tenant-b"]);
+    let named = json(&["schedule", "--what-if", &file, "--job", "tenant-b", "--json"]);
+    assert_eq!(named["ways"].as_array().unwrap().iter().filter(|way| way["is_written"] == true).count(), 1);
+    let wrong = refused(&["schedule", "--what-if", &file, "--job", "nobody"]);
+    assert!(wrong.contains("tenant-a, tenant-b, train"), "{wrong}");
+}

@@ -1,0 +1,176 @@
+//! Before a job is placed: what each placement would make of it and of the others.
+use std::collections::BTreeSet;
+
+use railtwin_control::{Place, RankOrder};
+use railtwin_engine::{Case, Engine};
+use railtwin_scenario::{JobSpec, Placement, Scenario};
+
+use crate::error::Error;
+use crate::impact::{StepTime, step_of};
+use crate::question::Question;
+use crate::simulate::simulate;
+
+/// One way to place the job.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Way {
+    /// Which hosts, as a scenario says it.
+    pub placement: String,
+    /// Which ranks on which of them.
+    pub rank_order: &'static str,
+    /// Whether the scenario says so.
+    pub is_written: bool,
+    /// Other ways to say it that come to the same GPUs.
+    pub same: Vec<String>,
+    /// What it comes to, or why it cannot be.
+    pub outcome: Result<Outcome, String>,
+}
+
+/// What a way comes to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Segments that the job is in.
+    pub segments: u32,
+    /// Pods that it is in.
+    pub pods: u32,
+    /// Step time of the job, of its slowest copy where it has several.
+    pub step: StepTime,
+    /// Name and step time of the others, in the order of the scenario.
+    pub others: Vec<(String, StepTime)>,
+}
+
+/// The ways that are tried for every job, beside what its scenario says.
+const WAYS: [(Placement, RankOrder); 10] = [
+    (Placement::Packed, RankOrder::Given),
+    (Placement::Packed, RankOrder::MinCut),
+    (Placement::SegmentFirst, RankOrder::Given),
+    (Placement::SegmentFirst, RankOrder::MinCut),
+    (Placement::PpAcrossPods, RankOrder::Given),
+    (Placement::Spread, RankOrder::Given),
+    (Placement::Spread, RankOrder::Topology),
+    (Placement::Random, RankOrder::Given),
+    (Placement::Random, RankOrder::Topology),
+    (Placement::Random, RankOrder::MinCut),
+];
+
+/// Row of the `[[job]]` that is asked about: the last, or the one of a name.
+///
+/// # Errors
+/// [`Error::Argument`] with the names that there are.
+pub fn row_of(scenario: &Scenario, job: Option<&str>) -> Result<usize, Error> {
+    let found = match job {
+        Some(name) => scenario.jobs.iter().position(|spec| spec.name == name),
+        None => scenario.jobs.len().checked_sub(1),
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = scenario.jobs.iter().map(|spec| spec.name.as_str()).collect();
+        Error::Argument(match (job, names.is_empty()) {
+            (Some(name), false) => format!("no [[job]] is called {name:?}; there are {}", names.join(", ")),
+            _ => "there is nothing to place: the scenario has no [[job]]".to_owned(),
+        })
+    })
+}
+
+/// How many runs [`what_if`] makes at most.
+pub fn runs_most(scenario: &Scenario) -> u64 {
+    (WAYS.len() as u64 + 1) * u64::from(scenario.run.replicates)
+}
+
+/// Every way to place a `[[job]]`, by its row, with the rest of the scenario as it is; jobs are placed in the order of the
+/// scenario. Ways that come to the same GPUs are run once. The best first: by the step time of the job, of equals by how
+/// long the others take; those that cannot be last.
+///
+/// # Errors
+/// Those of the scenario as it is; [`Error::Controller`] where a controller of one's own cannot go on.
+pub fn what_if(
+    question: &Question,
+    scenario: &Scenario,
+    row: usize,
+    engine: &dyn Engine,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Vec<Way>, Error> {
+    let written = (scenario.jobs[row].placement.clone(), scenario.jobs[row].rank_order);
+    let mut asked = vec![written.clone()];
+    asked.extend(WAYS.into_iter().filter(|way| *way != written));
+    let mut ways: Vec<Way> = Vec::new();
+    let mut seen: Vec<(Vec<Vec<Place>>, usize)> = Vec::new();
+    for (place, (placement, rank_order)) in asked.into_iter().enumerate() {
+        let mut tried = scenario.clone();
+        (tried.jobs[row].placement, tried.jobs[row].rank_order) = (placement.clone(), rank_order);
+        let (placement, is_written) = (words(&placement), place == 0);
+        let way = |outcome| Way {
+            placement: placement.clone(),
+            rank_order: rank_order.name(),
+            is_written,
+            same: Vec::new(),
+            outcome,
+        };
+        let case = match question.resolve(&tried) {
+            Ok(resolved) => resolved.case,
+            Err(Error::Scenario(error)) if !is_written => {
+                let why: Vec<String> = error.problems.iter().map(|problem| problem.message.clone()).collect();
+                ways.push(way(Err(why.join("; "))));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some((_, first)) = seen.iter().find(|(places, _)| *places == case.placements) {
+            ways[*first].same.push(format!("{placement}, {rank_order}"));
+            continue;
+        }
+        let outcome = outcome(&case, &tried.jobs, row, engine, scenario.run.replicates, progress)?;
+        seen.push((case.placements, ways.len()));
+        ways.push(way(Ok(outcome)));
+    }
+    let key = |way: &Way| match &way.outcome {
+        Ok(outcome) => {
+            let seconds = |step: &StepTime| step.seconds().unwrap_or(f64::INFINITY);
+            (seconds(&outcome.step), outcome.others.iter().map(|(_, step)| seconds(step)).sum::<f64>(), false)
+        }
+        Err(_) => (f64::INFINITY, f64::INFINITY, true),
+    };
+    ways.sort_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        a.2.cmp(&b.2).then(a.0.total_cmp(&b.0)).then(a.1.total_cmp(&b.1))
+    });
+    Ok(ways)
+}
+
+/// How a scenario says it.
+fn words(placement: &Placement) -> String {
+    let list = |hosts: &[u32]| hosts.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ");
+    match placement {
+        Placement::Hosts(hosts) => format!("{{ hosts = [{}] }}", list(hosts)),
+        Placement::Near(hosts) => format!("{{ near = [{}] }}", list(hosts)),
+        named => railtwin_units::keys::Keyed::shown(named).unwrap_or_default(),
+    }
+}
+
+fn outcome(
+    case: &Case,
+    jobs: &[JobSpec],
+    row: usize,
+    engine: &dyn Engine,
+    replicates: u32,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Outcome, Error> {
+    // Copies of a job stand one after another.
+    let first: usize = jobs[..row].iter().map(|job| job.count as usize).sum();
+    let own = first..first + jobs[row].count as usize;
+    let runs = simulate(case, engine, replicates, progress, &mut |_, _| Ok(()))?;
+    let places = || case.placements[own.clone()].iter().flatten().map(|place| case.fabric.host(place.host));
+    let segments: BTreeSet<(u32, u32)> = places().map(|host| (host.pod, host.segment)).collect();
+    let pods: BTreeSet<u32> = places().map(|host| host.pod).collect();
+    let slower = |a: StepTime, b: StepTime| match (a.seconds(), b.seconds()) {
+        (Some(first), Some(second)) if second > first => b,
+        (Some(_), None) => b,
+        _ => a,
+    };
+    let step = own.clone().map(|job| step_of(&runs, job)).reduce(slower);
+    let others = (0..case.work.jobs.len()).filter(|job| !own.contains(job));
+    Ok(Outcome {
+        segments: segments.len() as u32,
+        pods: pods.len() as u32,
+        step: step.unwrap_or_else(|| StepTime::None("it has no step".to_owned())),
+        others: others.map(|job| (case.work.jobs[job].name.clone(), step_of(&runs, job))).collect(),
+    })
+}
