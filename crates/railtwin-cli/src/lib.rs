@@ -44,6 +44,7 @@ mod reproduce;
 mod run;
 mod run_point;
 mod schedule;
+mod schedule_run;
 mod schema;
 mod score;
 mod sweep;
