@@ -38,6 +38,7 @@ __all__ = [
     "SOURCE_PORTS",
     "Action",
     "Answer",
+    "Arrived",
     "Closed",
     "Completed",
     "Completion",
@@ -84,6 +85,22 @@ class QueuePair:
     """The NIC that receives, a device."""
     bytes: float
     """Bytes that a step of the job sends over it, where all queue pairs of its connection send alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A job came, with what its plan says of a step; that its queue pairs are open is told next."""
+
+    job: int
+    """Row of the job."""
+    gpus: int
+    """Its GPUs."""
+    compute: float
+    """Seconds that a step takes where communication takes no time."""
+    in_line: float
+    """Seconds of that before or behind communication between hosts; the rest may go on beside it."""
+    work: float
+    """Computation of all GPUs in a step, GPU-seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +303,7 @@ class Probed:
     """What became of each, in the order in which they were asked for."""
 
 
-Event: TypeAlias = Opened | Closed | LinkDown | LinkUp | Completed | Counters | Written | Probed
+Event: TypeAlias = Arrived | Opened | Closed | LinkDown | LinkUp | Completed | Counters | Written | Probed
 """What a controller is told. More kinds may come: pass over what you do not know."""
 
 Action: TypeAlias = Path | Weight | Priority | Entry | Probe

@@ -15,6 +15,7 @@ import railtwin as rt
 import railtwin.control
 from railtwin.control import (
     SOURCE_PORTS,
+    Arrived,
     Completed,
     Counters,
     Entry,
@@ -160,7 +161,10 @@ def test_events_come_in_time_with_what_they_speak_of():
     rt.run(TEXT, controllers=[Listens])
     assert {replicate for replicate, _ in logs} == {0, 1, 2}
     log = max((log for _, log in logs), key=len)
-    now, opened, dead = log[0]
+    now, arrived, dead = log[0]
+    assert (now, type(arrived), dead) == (0.0, Arrived, ())
+    assert arrived.job == 0 and arrived.gpus > 0 and arrived.compute >= arrived.in_line >= 0
+    now, opened, dead = log[1]
     assert (now, type(opened), dead) == (0.0, Opened, ())
     pairs = opened.queue_pairs
     assert [one.row for one in pairs] == list(range(len(pairs)))

@@ -48,6 +48,7 @@ mod run;
 mod run_point;
 mod schedule;
 mod schedule_what_if;
+mod schedule_run;
 mod schema;
 mod score;
 mod sweep;

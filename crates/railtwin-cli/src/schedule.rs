@@ -10,23 +10,23 @@ use railtwin::schedule::{
 use railtwin_units::SimTime;
 
 use crate::table::TextTable;
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, schedule_run};
 
 /// Arguments of `schedule`.
 #[derive(Args, Debug)]
 pub struct ScheduleArgs {
-    /// A TOML file with [[link]] and [[job]]
+    /// A TOML file with [[link]] and [[job]], or a scenario, of which what its run hands out is told
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Who decides
-    #[arg(long, value_name = "POLICY", default_value = "crux", value_parser = PossibleValuesParser::new(SharingPolicy::NAMES))]
-    policy: String,
+    /// Who decides; default crux, or what the scenario says
+    #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(SharingPolicy::NAMES))]
+    pub(crate) policy: Option<String>,
     /// Instead: the utilization under every policy
     #[arg(long, conflicts_with = "policy")]
-    compare: bool,
+    pub(crate) compare: bool,
     /// Try all paths and levels, too: at most 6 jobs and 1024 ways to choose paths
     #[arg(long)]
-    optimum: bool,
+    pub(crate) optimum: bool,
     /// Measure intensities as Crux's daemon does, each job first for this long, such as "30 s"
     #[arg(long, value_name = "TIME", value_parser = time)]
     profile: Option<SimTime>,
@@ -36,9 +36,13 @@ pub struct ScheduleArgs {
     /// The [[job]] that is to be placed, in place of the last
     #[arg(long, value_name = "NAME", requires = "what_if")]
     job: Option<String>,
+    pub(crate) profile: Option<SimTime>,
+    /// Of a scenario: the replicate, whose draws give queue-pair numbers and hash seeds; default 0
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) replicate: Option<u32>,
     /// Print all as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
@@ -52,6 +56,15 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
         );
     }
     let text = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?.text;
+    let question = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?;
+    if schedule_run::is_scenario(&question.text) {
+        return schedule_run::run(args, &question, streams);
+    }
+    if args.replicate.is_some() {
+        let message = "--replicate is of scenarios, whose runs draw".to_owned();
+        return Err(CliError::input(message, "leave it out: the file has a seed"));
+    }
+    let text = question.text;
     let asked = Asked::parse(&file.display().to_string(), &text)
         .map_err(|error| CliError::of(railtwin::Error::from(error), &text))?;
     let asked = match args.profile {
@@ -60,7 +73,10 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
     };
     let policies = match args.compare {
         true => SharingPolicy::ALL.to_vec(),
-        false => vec![SharingPolicy::named(&args.policy).expect("the call was checked")],
+        false => {
+            let policy = args.policy.as_deref().unwrap_or("crux");
+            vec![SharingPolicy::named(policy).expect("the call was checked")]
+        }
     };
     let mut schedules: Vec<Schedule> = policies.into_iter().map(|policy| schedule(&asked, policy)).collect();
     if args.optimum {

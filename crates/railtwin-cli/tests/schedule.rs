@@ -59,6 +59,44 @@ fn nobody_is_better_than_the_optimum() {
 }
 
 #[test]
+fn a_scenario_is_asked_what_its_run_hands_out() {
+    let file = format!("{FOLDER}/../jobs/two-tenants.toml");
+    let plan = json(&["schedule", &file, "--json"]);
+    assert_eq!((plan["policy"].as_str(), plan["levels"].as_u64()), (Some("crux"), Some(8)));
+    let jobs = plan["jobs"].as_array().unwrap();
+    assert!(jobs.len() >= 2);
+    for job in jobs {
+        let (dscp, class) = (job["dscp"].as_u64().unwrap(), job["traffic_class"].as_u64().unwrap());
+        assert_eq!((dscp, class), (8 * job["run_priority"].as_u64().unwrap(), 4 * dscp));
+        let pairs = job["queue_pairs"].as_array().unwrap();
+        assert!(!pairs.is_empty());
+        for pair in pairs {
+            assert!((0xC000..0x1_0000).contains(&pair["source_port"].as_u64().unwrap()), "{pair}");
+            assert!(pair["links"].as_array().unwrap().len() >= 2, "{pair}");
+        }
+    }
+    let lot = json(&["schedule", &file, "--policy", "crux-pa", "--replicate", "1", "--json"]);
+    assert_eq!((lot["policy"].as_str(), lot["replicate"].as_u64()), (Some("crux-pa"), Some(1)));
+    assert_eq!(lot["jobs"][0]["queue_pairs"][0]["reason"], "by-lot");
+    let text = railtwin(&["schedule", &file]);
+    assert!(text.out.starts_with("crux: 8 levels, replicate 0"), "{}", text.out);
+    // What is not known of runs is refused, and what would give several answers.
+    let swept = format!("{FOLDER}/../control/crux-two-jobs.toml");
+    let jobs = format!("{FOLDER}/two-spines.toml");
+    for (call, message) in [
+        (vec![&*file, "--policy", "varys"], "--policy varys: no controller of a run decides so"),
+        (vec![&*file, "--compare"], "--compare is of files with [[link]] and [[job]]"),
+        (vec![&*file, "--optimum"], "--optimum is of files"),
+        (vec![&*file, "--profile", "1 s"], "--profile is of files"),
+        (vec![&*swept], "has 2 points"),
+        (vec![&*jobs, "--replicate", "1"], "--replicate is of scenarios"),
+    ] {
+        let answer = railtwin(&[&["schedule"], &call[..]].concat());
+        assert!(answer.status == 2 && answer.notes.contains(message), "{call:?} {}", answer.notes);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.toml");

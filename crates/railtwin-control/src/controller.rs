@@ -31,11 +31,53 @@ pub struct Opening<'a> {
     pub bytes: f64,
 }
 
+/// What a step of a job computes, as its plan says: what who submits it can tell beforehand.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct StepDemand {
+    /// GPUs.
+    pub gpus: u32,
+    /// Its longest chain of computation: what a step takes where communication takes no time.
+    pub compute: SimTime,
+    /// How much of that stands in line with communication between hosts, before it or behind it; the rest may go on
+    /// beside it.
+    pub in_line: SimTime,
+    /// Computation of all GPUs together, GPU-seconds.
+    pub work: f64,
+}
+
+/// A job that comes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Arrival {
+    /// The job.
+    pub job: JobId,
+    /// What a step of it computes.
+    pub step: StepDemand,
+}
+
+/// How a controller ranks a job, where it ranks jobs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Standing {
+    /// The job.
+    pub job: JobId,
+    /// Work for each second of communication, GPU-seconds per second; infinite without communication.
+    pub intensity: f64,
+    /// Whether that was measured in the run, and not taken from the plan.
+    pub measured: bool,
+    /// Correction factor against the reference job; none under policies without one.
+    pub factor: Option<f64>,
+    /// 0 goes first.
+    pub level: u32,
+    /// The priority that it was told last, 0 to 7; the highest goes first.
+    pub priority: u8,
+}
+
 /// What a controller is told.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event<'a> {
     /// A link is up or down, as its switch told it.
     Link(LinkReport),
+    /// A job came; its connections follow.
+    Arrived(Arrival),
     /// Connections were opened.
     Opened(&'a [Opening<'a>]),
     /// A job is gone, with all its connections.
@@ -254,6 +296,11 @@ pub trait Controller: fmt::Debug + Send {
     /// [`Controller::decide`] at `now` it is later than `now`.
     fn next_time(&self) -> SimTime {
         SimTime::NEVER
+    }
+
+    /// How it ranks the jobs that are there; empty where it ranks none.
+    fn standings(&self) -> Vec<Standing> {
+        Vec::new()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod crux;
+mod crux_controller;
 mod disjoint;
 mod fabrics;
 mod host_agent;

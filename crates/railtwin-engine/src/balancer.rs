@@ -1,4 +1,5 @@
 //! Balancers: who picks the path of a queue pair, and all that others go by.
+use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_units::SimTime;
 
 railtwin_units::choice! {
@@ -31,6 +32,13 @@ railtwin_units::choice! {
         Disjoint = "disjoint",
         /// A controller for all jobs: source ports that reach the least used paths (C4P, C4 section III-B).
         C4p = "c4p",
+        /// A controller for all jobs that knows what their steps compute: the most intense job first on the least congested
+        /// paths, and priorities of jobs (Crux, SIGCOMM 2024, section 4).
+        Crux = "crux",
+        /// The same with a priority for each job, up to the eight that there are (Crux, section 6.3).
+        CruxPsPa = "crux-ps-pa",
+        /// Priorities as before, over paths by lot (Crux, section 6.3).
+        CruxPa = "crux-pa",
     }
 }
 
@@ -115,6 +123,7 @@ impl Balancer {
             }
             Self::Disjoint => Properties { is_disjoint: true, reason: "disjoint", ..HASHED },
             Self::C4p => HASHED,
+            Self::Crux | Self::CruxPsPa | Self::CruxPa => HASHED,
         }
     }
 
@@ -123,9 +132,19 @@ impl Balancer {
         self.properties().is_dynamic
     }
 
+    /// What Crux's controller decides by; none where there is none.
+    pub const fn sharing(self) -> Option<SharingPolicy> {
+        match self {
+            Self::Crux => Some(SharingPolicy::Crux),
+            Self::CruxPsPa => Some(SharingPolicy::CruxPsPa),
+            Self::CruxPa => Some(SharingPolicy::CruxPa),
+            _ => None,
+        }
+    }
+
     /// Whether a controller decides its paths, on hosts or for all of them.
     pub const fn has_controller(self) -> bool {
-        matches!(self, Self::Te | Self::C4p | Self::Disjoint)
+        matches!(self, Self::Te | Self::C4p | Self::Disjoint) || self.sharing().is_some()
     }
 
     /// Whether it sends the packets of one queue pair over several paths, where they overtake each other.

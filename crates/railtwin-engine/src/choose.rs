@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use railtwin_control::controller::Standing;
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{
     DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashKey, Landed, LinkMask, NicPort, Routing,
@@ -188,6 +189,11 @@ impl<'a> Chooser<'a> {
 
     /// What controllers tell for these connections once they know the dead links of `planned`.
     pub fn settled(&self, planned: &LinkMask) -> Programmed {
+        self.settled_ranked(planned).0
+    }
+
+    /// The same, and how controllers rank the jobs then.
+    pub fn settled_ranked(&self, planned: &LinkMask) -> (Programmed, Vec<Standing>) {
         let (connections, numbers, lives) = (&self.connections, self.queue_pairs, &self.lives);
         let connected = Connected { connections, numbers, lives };
         let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
@@ -222,6 +228,9 @@ impl<'a> Chooser<'a> {
             | Balancer::MultipathEcn
             | Balancer::Disjoint
             | Balancer::C4p
+            | Balancer::Crux
+            | Balancer::CruxPsPa
+            | Balancer::CruxPa
             | Balancer::Te => {
                 if let Some(entries) = entries {
                     routing = routing.with_selection(Selection::Entries(entries), self.whole());

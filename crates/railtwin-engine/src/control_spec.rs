@@ -1,10 +1,12 @@
 //! `[control]`: how long decisions of controllers are on their way, and what leaves can hold.
+use railtwin_control::crux::CruxOptions;
 use railtwin_control::paths::{BalancingOptions, Probing, RepathingOptions};
 use railtwin_control::te::{EngineOptions, ZonePolicy};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
 
 use crate::balancer::Balancer;
+use crate::graph::PRIORITY_MAX;
 
 /// From a run of traffic engineering until its entries hold, where nothing is said: computing and writing. An
 /// assumption; the paper gives no time.
@@ -58,6 +60,16 @@ railtwin_units::section! {
         /// Under multipath-ecn with feedback: congested rounds in a row after which a queue pair takes another path.
         #[key(sparse)]
         pub rounds: u32 [whole(1..=1_000_000)] = 3,
+        /// Under crux: priority levels that the network has for jobs, of the eight classes of traffic.
+        #[key(sparse)]
+        pub levels: u32 [whole(1..=PRIORITY_MAX as i64 + 1)] = PRIORITY_MAX as u32 + 1,
+        /// Under crux: most paths of a queue pair that are weighed.
+        #[key(sparse)]
+        pub candidates: u32 [whole(1..=4096)] = 64,
+        /// Under crux with feedback: for how long a job that comes goes before all others, so that its intensity is
+        /// measured; default never, its plan says it.
+        #[key(sparse)]
+        pub profile: Option<SimTime> [Kind::Span] = None,
         /// Most entries that a leaf holds for te; the largest flows get them.
         pub entries: u32 [whole(0..=1_048_576)] = 16_384,
         /// Which flows te places, the rest being hashed.
@@ -103,6 +115,13 @@ impl ControlSpec {
     pub fn probing(&self, draw: u64) -> Option<Probing> {
         let &Self { probes, probe_packets: packets, probe_paths: paths, clean_surveys: clean, .. } = self;
         probes.map(|period| Probing { period, packets, paths, clean, seed: draw })
+    }
+
+    /// How Crux decides; none under balancers that are not Crux.
+    pub fn crux(&self, balancer: Balancer, seed: u64) -> Option<CruxOptions> {
+        let profile = self.profile.filter(|_| self.feedback.is_some());
+        let &Self { levels, candidates: ways, .. } = self;
+        balancer.sharing().map(|policy| CruxOptions { policy, levels, ways, profile, seed })
     }
 
     /// How hosts weigh queue pairs by completion times.

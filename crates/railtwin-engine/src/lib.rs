@@ -33,6 +33,7 @@ pub mod packet_log;
 mod path_sink;
 pub mod routing_spec;
 pub mod run_log;
+mod step_demand;
 
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
@@ -53,3 +54,4 @@ pub use packet_log::PacketLog;
 pub use path_sink::{nvlink, pcie};
 pub use routing_spec::RoutingSpec;
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};
+pub use step_demand::step_demand;

@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use railtwin_control::controller::{Standing, StepDemand};
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::{Rate, SimTime};
@@ -16,6 +17,7 @@ use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site};
 use crate::path_sink::PathSink;
+use crate::step_demand::step_demand;
 
 /// One queue pair's path.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,7 +93,7 @@ impl<'a> Lowering<'a> {
             job_of: Vec::new(),
             host_latency: Vec::new(),
             added: Vec::new(),
-            lives: Life::of(&case.work.jobs),
+            lives: case.work.jobs.iter().map(Life::of).collect(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -182,6 +184,8 @@ impl<'a> Lowering<'a> {
     /// Adds up what a step sends over each connection.
     fn weigh(&mut self) {
         let patterns = self.case.work.jobs.iter().flat_map(|job| job.plan.bytes_by_pattern());
+        // Bytes between hosts for each byte of a pattern.
+        let mut sent = vec![0.0; self.shapes.len()];
         for (pattern, bytes) in patterns.enumerate() {
             let shape = &self.shapes[pattern].0;
             for bundle in &shape.bundles {
@@ -190,9 +194,14 @@ impl<'a> Lowering<'a> {
                 for (edge, &row) in shape.edges_of(bundle).iter().zip(rows) {
                     if let Edge::Network { amount, .. } = *edge {
                         self.connections[row as usize].bytes += bytes * bundle.volume * amount;
+                        sent[pattern] += bundle.volume * amount;
                     }
                 }
             }
+        }
+        for (life, job) in self.lives.iter_mut().zip(&self.case.work.jobs) {
+            let first = job.first_pattern as usize;
+            life.step = step_demand(&job.plan, &sent[first..first + job.plan.patterns.len()]);
         }
     }
 
@@ -260,6 +269,11 @@ impl<'a> Lowering<'a> {
         &self.queue_pairs
     }
 
+    /// What a step of a job computes.
+    pub fn step(&self, job: u32) -> StepDemand {
+        self.lives[job as usize].step
+    }
+
     fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
         Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
@@ -279,6 +293,12 @@ impl<'a> Lowering<'a> {
             jobs: self.case.work.jobs.len() as u32,
         };
         Some((own, site))
+    }
+
+    /// What hosts and leaves hold once everybody heard that the links of `planned` are dead, and how controllers rank the
+    /// jobs then.
+    pub fn settled(&self, planned: &LinkMask) -> (Programmed, Vec<Standing>) {
+        self.chooser().settled_ranked(planned)
     }
 
     /// The mediator of a run of this replicate, at time zero.

@@ -97,6 +97,9 @@ impl Own {
             | Balancer::MultipathEcn
             | Balancer::Disjoint
             | Balancer::C4p
+            | Balancer::Crux
+            | Balancer::CruxPsPa
+            | Balancer::CruxPa
             | Balancer::Te => None,
             Balancer::Pinned | Balancer::DModK => Some("switches choose by destination, not by source port"),
             Balancer::Flowlet | Balancer::Spray | Balancer::Adaptive => {

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
 use railtwin_control::controller::{
-    Action, Answer, Completion, Controller, Decision, Event, LinkCounters, QueuePairCounters,
+    Action, Answer, Arrival, Completion, Controller, Decision, Event, LinkCounters, QueuePairCounters,
+    StepDemand,
 };
 use railtwin_control::paths::JobId;
 use railtwin_control::paths::load_balance::WHOLE;
@@ -316,6 +317,11 @@ impl Mine {
                 };
                 let all = openings.iter().flat_map(QueuePair::of).map(made).collect::<PyResult<Vec<_>>>()?;
                 say("Opened", (PyTuple::new(py, all)?,).into_pyobject(py)?)
+            }
+            Event::Arrived(Arrival { job, step }) => {
+                let StepDemand { gpus, compute, in_line, work } = step;
+                let fields = (job.0, gpus, compute.seconds(), in_line.seconds(), work);
+                say("Arrived", fields.into_pyobject(py)?)
             }
             Event::Closed(job) => say("Closed", (job.0,).into_pyobject(py)?),
             Event::Written { change, error } => {

@@ -109,8 +109,9 @@ fn assert_same(fabric: usize, balancer: Balancer, routing: &str, kind: &str, rep
         let case = case_of(&faulty);
         // Who never plans again keeps the plan of before the fault, unless that is how it all began.
         let leaf = case.routing.control.hosts == HostsBy::Leaf;
-        // Traffic engineering that plans again leaves flows where they were, and so do hosts that know their own leaf.
-        let keeps = case.routing.balancer == Balancer::Te || leaf;
+        // Traffic engineering that plans again leaves flows where they were, and so do Crux where another path is no better
+        // and hosts that know their own leaf.
+        let keeps = balancer == Balancer::Te || balancer.sharing().is_some() || leaf;
         let never = case.routing.replan == Replan::Never;
         if at != "0 s" && (never || keeps) {
             continue;

@@ -55,7 +55,9 @@ fn late(log: &RunLog) -> impl Iterator<Item = &ActionRow> {
 fn both_engines_see_the_same_decisions_at_the_same_times() {
     let delays = "report = \"4 us\"\nprogramming = \"6 us\"";
     let leaf = format!("hosts = \"leaf\"\n{delays}");
-    for (balancer, delays) in [("c4p", delays), ("te", delays), ("disjoint", delays), ("disjoint", &leaf)] {
+    for (balancer, delays) in
+        [("c4p", delays), ("te", delays), ("disjoint", delays), ("disjoint", &leaf), ("crux", delays)]
+    {
         for replan in
             ["replan = \"once\"", "replan = \"every\"\nreplan_time = \"30 us\"", "replan = \"never\""]
         {

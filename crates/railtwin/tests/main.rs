@@ -6,6 +6,7 @@ mod calibrate;
 mod control;
 mod control_page;
 mod crux;
+mod crux_in_run;
 mod declared;
 mod determinism;
 mod diagnose;

@@ -65,6 +65,15 @@ fn bases() -> Vec<String> {
             "{leaves}{ring}{shift}[routing]\nqueue_pairs = 2\nbalancer = \"c4p\"\n\
              [control]\nfeedback = \"20 us\"\nreport = \"1 us\"\n"
         ),
+        // Two jobs on the same uplinks.
+        format!(
+            "{leaves}[[job]]\nname = \"ring\"\nplacement = {{ hosts = [0, 4, 8, 12] }}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", repeat = 2, compute = \"20 us\" }}\n\
+             [[job]]\nname = \"shift\"\nplacement = {{ hosts = [1, 5, 9, 13] }}\nstart = \"2 us\"\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"3 MB\", compute = \"10 us\" }}\n\
+             [routing]\nqueue_pairs = 2\nbalancer = \"crux\"\n\
+             [control]\nfeedback = \"20 us\"\nprofile = \"60 us\"\nreport = \"1 us\"\n"
+        ),
         format!(
             "{leaves}{ring}{shift}[routing]\nqueue_pairs = 2\nbalancer = \"multipath-ecn\"\n\
              [control]\nfeedback = \"10 us\"\n\

@@ -11,7 +11,7 @@ use railtwin_units::SimTime;
 use crate::control::resolved;
 
 /// Three jobs on the same leaves: the second is gone before the third comes.
-fn scene(routing: &str, control: &str, fault: &str) -> String {
+pub(crate) fn scene(routing: &str, control: &str, fault: &str) -> String {
     let job = |name: &str, hosts: &str, start: &str, bytes: &str| {
         format!(
             "[[job]]\nname = \"{name}\"\nstart = \"{start}\"\nplacement = {{ hosts = [{hosts}] }}\n\
@@ -33,7 +33,7 @@ fn scene(routing: &str, control: &str, fault: &str) -> String {
     )
 }
 
-fn log_of(text: &str, name: EngineName, threads: u32) -> RunLog {
+pub(crate) fn log_of(text: &str, name: EngineName, threads: u32) -> RunLog {
     engine(name, threads).run(&resolved(text, name).case, 0)
 }
 
@@ -41,11 +41,11 @@ fn us(us: u64) -> SimTime {
     SimTime::from_ns(us * 1_000)
 }
 
-fn until(log: &RunLog, end: SimTime) -> Vec<ActionRow> {
+pub(crate) fn until(log: &RunLog, end: SimTime) -> Vec<ActionRow> {
     log.actions.iter().copied().filter(|action| action.decided <= end).collect()
 }
 
-const FAULT: &str = "[[fault]]\nat = \"40 us\"\nspine = \"spine-2\"\nkind = \"down\"\n";
+pub(crate) const FAULT: &str = "[[fault]]\nat = \"40 us\"\nspine = \"spine-2\"\nkind = \"down\"\n";
 
 #[test]
 fn both_engines_tell_of_jobs_that_come_and_go() {

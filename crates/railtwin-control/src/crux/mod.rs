@@ -11,6 +11,7 @@
 //! * [`measure`]: intensity as the daemon measures it.
 //! * [`optimum`]: the best paths and levels of small cases, proved by enumeration.
 //! * [`plan`]: one policy from paths to levels.
+//! * [`CruxController`]: the same in a run, where jobs come and go and links die.
 //!
 //! ```
 //! use railtwin_control::crux::contention::{Contention, Start};
@@ -33,12 +34,17 @@ pub mod cassini;
 pub mod coflow;
 pub mod compress;
 pub mod contention;
+mod controller;
 pub mod correction;
+mod daemon;
 pub mod demand;
 pub mod fluid;
+mod fleet;
 pub mod measure;
 pub mod optimum;
 mod paces;
 pub mod plan;
 pub mod select;
 pub mod tenants;
+
+pub use controller::{CruxController, CruxOptions};

@@ -48,7 +48,19 @@ impl SharingPolicy {
     /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and
     /// random orders are of `seed`; jobs were profiled by the paths of that hash.
     pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {
-        let paths = self.paths(tenants, &by_hash(tenants, seed));
+        self.plan_from(tenants, &by_hash(tenants, seed), start, levels, seed)
+    }
+
+    /// The same for jobs that were profiled by the paths `held`, on which policies leave them that choose none.
+    pub fn plan_from(
+        self,
+        tenants: &Tenants,
+        held: &Paths,
+        start: &Start,
+        levels: u32,
+        seed: u64,
+    ) -> SharingPlan {
+        let paths = self.paths(tenants, held);
         let demand = Demand::of(tenants, &paths);
         let (of, priorities) = self.levels(tenants, &demand, levels, seed, &mut Factors::default());
         let shifts = match self {

@@ -261,7 +261,8 @@ impl Controller for C4p<'_> {
                 let news = self.judge(answers);
                 self.found.extend(news);
             }
-            Event::Written { .. }
+            Event::Arrived(_)
+            | Event::Written { .. }
             | Event::Completed(_)
             | Event::Counters(_)
             | Event::Found(_)

@@ -6,6 +6,7 @@
 //! * [`probe`]: the paths between leaves and their faulty links, found by probes alone.
 //! * [`HostAgents`], [`HostAgent`]: hosts that know their own leaves and nothing else (HPN section 6.1).
 //! * [`LoadBalance`]: how much each queue pair of a connection carries; [`Balancing`]: hosts that go by it in a run.
+//! * [`PortWays`]: the paths from a port to a NIC, and a source port for each.
 //! * [`Repathing`]: hosts that give marked queue pairs other source ports (PLB).
 //!
 //! ```
@@ -52,6 +53,7 @@ mod search;
 mod sieve;
 mod steered;
 mod tries;
+mod ways;
 
 pub use allocator::PathAllocator;
 pub use assignment::{Assignment, Demand, JobId, MAX_PATH_LINKS, Path, Reason};
@@ -66,3 +68,4 @@ pub use probe::{ProbedPath, Prober, blame};
 pub use repathing::{Repathing, RepathingOptions};
 pub use replan::{LinkState, Move, Replan};
 pub use steered::QueuePairs;
+pub use ways::{PortWays, Way};

@@ -11,9 +11,9 @@ use railtwin_units::stream;
 
 use super::assignment::Path;
 use super::catalogue::Catalogue;
-use super::dag::PathDag;
 use super::flow::Flow;
 use super::search::Scratch;
+use super::ways::ways;
 
 /// A path between two leaves, the probe that takes it, and what became of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ impl<'a> Prober<'a> {
             target,
         };
         self.scratch.new_key();
-        let wanted = ways_to(dag, target_leaf).min(self.most_paths as u64) as usize;
+        let wanted = ways(dag, |row| u64::from(row == target_leaf)).min(self.most_paths as u64) as usize;
         let mut seen = BTreeSet::new();
         for source_port in FIRST_PORT..=LAST_PORT {
             if seen.len() >= wanted {
@@ -160,19 +160,4 @@ fn servers(routing: &Routing<'_>, seed: u64) -> BTreeMap<u32, NicPort> {
         (leaf, ports[(draw % ports.len() as u64) as usize])
     };
     candidates.into_iter().map(choose).collect()
-}
-
-/// Number of ways that end at the leaf in row `leaf`, at most `u64::MAX`.
-fn ways_to(dag: &PathDag, leaf: u32) -> u64 {
-    let mut ways = vec![0u64; dag.nodes.len()];
-    for (index, node) in dag.nodes.iter().enumerate().rev() {
-        ways[index] = match node.delivers {
-            true => u64::from(node.row == leaf),
-            false => {
-                let next = dag.edges[node.edges()].iter().map(|edge| ways[edge.next as usize]);
-                next.fold(0, u64::saturating_add)
-            }
-        };
-    }
-    ways[0]
 }

@@ -152,7 +152,8 @@ impl Controller for TrafficEngineering<'_> {
                 self.only_jobs = false;
                 self.changed(now);
             }
-            Event::Probed(_)
+            Event::Arrived(_)
+            | Event::Probed(_)
             | Event::Completed(_)
             | Event::Counters(_)
             | Event::Found(_)

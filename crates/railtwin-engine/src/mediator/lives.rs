@@ -1,7 +1,7 @@
 //! Jobs that come and go: controllers are told when connections are opened, and when a job is gone with all of its own.
 use std::collections::{BTreeSet, VecDeque};
 
-use railtwin_control::controller::{Event, Opening};
+use railtwin_control::controller::{Arrival, Event, Opening, StepDemand};
 use railtwin_control::paths::JobId;
 use railtwin_units::SimTime;
 
@@ -9,22 +9,28 @@ use super::{Connected, Mediator};
 use crate::choose::Connection;
 use crate::graph::JobGraph;
 
-/// From when until when a job has its connections.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// From when until when a job has its connections, and what it computes meanwhile.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Life {
     /// When it starts.
     pub start: SimTime,
     /// When the last of its operations ended; [`SimTime::NEVER`] where that is not known, or never happens.
     pub end: SimTime,
+    /// What a step of it computes.
+    pub step: StepDemand,
 }
 
 impl Life {
-    /// From time zero on.
-    pub const WHOLE: Self = Self { start: SimTime::ZERO, end: SimTime::NEVER };
+    /// From time zero on, of a job of which nothing is known.
+    pub const WHOLE: Self = Self {
+        start: SimTime::ZERO,
+        end: SimTime::NEVER,
+        step: StepDemand { gpus: 0, compute: SimTime::ZERO, in_line: SimTime::ZERO, work: 0.0 },
+    };
 
-    /// Of jobs whose ends are not known.
-    pub fn of(jobs: &[JobGraph]) -> Vec<Self> {
-        jobs.iter().map(|job| Self { start: job.start, end: SimTime::NEVER }).collect()
+    /// Of a job whose end is not known.
+    pub fn of(job: &JobGraph) -> Self {
+        Self { start: job.start, ..Self::WHOLE }
     }
 }
 
@@ -34,6 +40,8 @@ pub(super) struct Lives {
     /// By when they start, then by row.
     coming: VecDeque<(SimTime, u32)>,
     ended: BTreeSet<(SimTime, u32)>,
+    /// By job: what a step computes.
+    steps: Vec<StepDemand>,
     /// Connections of those that are to come, with the numbers of all queue pairs at their targets.
     connections: Vec<Connection>,
     numbers: Vec<u32>,
@@ -49,13 +57,19 @@ impl Lives {
         let numbers = if connections.is_empty() { Vec::new() } else { connected.targets() };
         let ends = (0..).zip(connected.lives).filter(|(_, life)| life.end < SimTime::NEVER);
         let ended = ends.map(|(job, life)| (life.end, job)).collect();
-        Self { coming: jobs.into_iter().collect(), ended, connections, numbers }
+        let steps = connected.lives.iter().map(|life| life.step).collect();
+        Self { coming: jobs.into_iter().collect(), ended, steps, connections, numbers }
     }
 
     /// When the next job comes or is told to be gone.
     pub(super) fn next_time(&self) -> Option<SimTime> {
         let coming = self.coming.front().map(|&(at, _)| at);
         coming.into_iter().chain(self.ended.first().map(|&(at, _)| at)).min()
+    }
+
+    /// What a step of a job computes.
+    pub(super) fn step(&self, job: u32) -> StepDemand {
+        self.steps.get(job as usize).copied().unwrap_or(Life::WHOLE.step)
     }
 
     /// When the last job comes that is known to.
@@ -124,7 +138,11 @@ impl Mediator<'_> {
             let own = self.lives.connections.iter().filter(|one| one.job == job);
             let own: Vec<Connection> = own.copied().collect();
             let opened = openings(&own, &self.lives.numbers);
-            self.controllers.iter_mut().for_each(|one| one.on_event(now, &Event::Opened(&opened)));
+            let arrived = Arrival { job: JobId(job), step: self.lives.step(job) };
+            for controller in &mut self.controllers {
+                controller.on_event(now, &Event::Arrived(arrived));
+                controller.on_event(now, &Event::Opened(&opened));
+            }
         }
         !self.arrived.is_empty()
     }

@@ -7,7 +7,8 @@
 //! 3. what engines measured reaches them `[control] report` after the end of a period of `feedback`;
 //! 4. jobs come, and are gone when the last of their operations has ended;
 //! 5. controllers decide when they are told something, or when they asked to be asked;
-//! 6. what they decide holds `[control] programming` later, but for the paths of a job that just came: these hold at once.
+//! 6. what they decide holds `[control] programming` later, but for the paths and the priority of a job that just came:
+//!    these hold at once.
 //!
 //! At one time they happen in this order; what was decided before holds before anything is told, and what holds without
 //! delay does so at the end. Each decision is an [`ActionRow`].
@@ -23,7 +24,8 @@ mod survey;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-use railtwin_control::controller::{Action, Answer, Controller, Decision, Event};
+use railtwin_control::controller::{Action, Answer, Arrival, Controller, Decision, Event, Standing};
+use railtwin_control::paths::JobId;
 use railtwin_control::te::{LinkReport, Subject, WriteError};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_units::{SimTime, stream};
@@ -193,7 +195,12 @@ impl<'a> Mediator<'a> {
     fn open(&mut self, connected: Connected<'_>) {
         let (connections, targets) = connected.first();
         let openings = lives::openings(&connections, &targets);
+        let jobs: BTreeSet<u32> = connections.iter().map(|one| one.job).collect();
         for controller in &mut self.controllers {
+            for &job in &jobs {
+                let arrival = Arrival { job: JobId(job), step: self.lives.step(job) };
+                controller.on_event(SimTime::ZERO, &Event::Arrived(arrival));
+            }
             controller.on_event(SimTime::ZERO, &Event::Opened(&openings));
         }
     }
@@ -211,6 +218,11 @@ impl<'a> Mediator<'a> {
     /// Decisions on their way: made, and not in effect yet.
     pub fn pending(&self) -> usize {
         self.coming.len()
+    }
+
+    /// How controllers rank the jobs that are there; empty where none does.
+    pub fn standings(&self) -> Vec<Standing> {
+        self.controllers.iter().flat_map(|one| one.standings()).collect()
     }
 
     /// What was known and told last.
@@ -389,7 +401,8 @@ impl<'a> Mediator<'a> {
             let (mut owner, mut last) = (Owner::default(), None);
             for decision in decisions {
                 let (job, action) = (self.job_of(&decision.action, &mut owner), decision.action.name());
-                let of_arrival = matches!(decision.action, Action::Path { .. })
+                // Source port and traffic class are attributes of a queue pair that is set up (ibv_modify_qp).
+                let of_arrival = matches!(decision.action, Action::Path { .. } | Action::Priority { .. })
                     && job.is_some_and(|job| self.arrived.contains(&job));
                 let at_once = at_start || of_arrival;
                 if let Some((known, kind, reason, group)) = last

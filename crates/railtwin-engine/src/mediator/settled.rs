@@ -1,5 +1,6 @@
 //! Which controllers a case has, and what they have told everybody once nothing is on its way any more.
-use railtwin_control::controller::Controller;
+use railtwin_control::controller::{Controller, Standing};
+use railtwin_control::crux::CruxController;
 use railtwin_control::paths::{Balancing, C4p, HostAgents, Hosts, Repathing};
 use railtwin_control::te::{Engine, TrafficEngineering};
 use railtwin_fabric::Fabric;
@@ -55,6 +56,14 @@ pub(super) fn controllers<'a>(
                 routing.weighs().then(|| Box::new(Balancing::new(routing.control.balancing())) as Box<_>);
             std::iter::once(master).chain(hosts).collect()
         }
+        Balancer::Crux | Balancer::CruxPsPa | Balancer::CruxPa => {
+            let options = routing.control.crux(routing.balancer, draw);
+            let made = |options| {
+                let (replan, resilient) = (routing.replan, routing.resilient);
+                Box::new(CruxController::new(fabric, ecmp, replan, resilient, options)) as Box<_>
+            };
+            options.into_iter().map(made).collect()
+        }
         Balancer::Te => {
             let engine = Engine::new(Prefixes::by_leaf_set(fabric), routing.control.engine_options());
             vec![Box::new(TrafficEngineering::new(fabric, engine, routing.replan))]
@@ -75,7 +84,7 @@ pub(super) fn controllers<'a>(
 
 /// What hosts and leaves hold after everybody heard that the links of `planned` are dead, from the start: as of plans
 /// that are made once and take effect. Jobs come and go in their order; one whose end is not known stays. `own` are
-/// controllers of one's own.
+/// controllers of one's own. Beside it stands how controllers rank the jobs then.
 pub fn settled<'a>(
     own: Vec<Box<dyn Controller + 'a>>,
     fabric: &'a Fabric,
@@ -83,7 +92,7 @@ pub fn settled<'a>(
     connected: Connected<'_>,
     draw: u64,
     planned: &LinkMask,
-) -> Programmed {
+) -> (Programmed, Vec<Standing>) {
     let at = SimTime::ZERO;
     let told = planned.down_links().map(|link| Moment { at, change: Change::Avoided(link, View::All) });
     let moments: Vec<Moment> = told.collect();
@@ -95,5 +104,6 @@ pub fn settled<'a>(
             mediator.pass(at);
         }
     }
-    mediator.into_state().1
+    let standings = mediator.standings();
+    (mediator.into_state().1, standings)
 }

@@ -10,14 +10,25 @@ use railtwin_control::crux::tenants::Tenants;
 use railtwin_units::SimTime;
 use serde::Serialize;
 
+mod in_run;
 mod read;
 
+pub use in_run::{RunJob, RunPair, RunSchedule, in_run};
 pub use railtwin_control::crux::plan::SharingPolicy;
 pub use read::{Asked, STEPS_MOST};
 
 /// Most jobs and paths for which the optimum is searched for.
 const OPTIMUM_JOBS: usize = 6;
 const OPTIMUM_PATHS: u64 = 1 << 10;
+
+/// Bits of a priority's place in a code point: class selectors (RFC 2474, section 4.2.2), whose upper three bits switches
+/// queue by that trust DSCP.
+const DSCP_SHIFT: u32 = 3;
+
+/// The traffic class of a code point: its upper six bits (RFC 2474, section 3).
+const fn traffic_class(dscp: u8) -> u8 {
+    dscp << 2
+}
 
 /// What a policy decides, and what comes of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -158,7 +169,7 @@ fn of_plan(asked: &Asked, policy: &str, plan: &SharingPlan) -> Schedule {
             priority: of(|priorities| &priorities.priorities).and_then(finite),
             level,
             dscp,
-            traffic_class: dscp.map(|dscp| dscp << 2),
+            traffic_class: dscp.map(traffic_class),
             shift_s: plan.shifts[number],
             transfers: plan.paths[number].iter().enumerate().map(taken).collect(),
             communication_s: alone.seconds,

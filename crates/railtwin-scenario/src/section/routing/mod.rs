@@ -1,5 +1,6 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
+use railtwin_engine::case::Replan as RoutingReplan;
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 use railtwin_engine::{Balancer, ControlSpec, RoutingCase};
 use railtwin_routing::Fields;
@@ -46,6 +47,9 @@ impl Scenario {
         // Whether one of one's own writes entries nobody knows before it does.
         let (told, writes) = (decides || own, own || balancer == Balancer::Te);
         let surveys = control.probes.is_some();
+        let crux = balancer.sharing().is_some();
+        let profiles = control.crux(balancer, 0).is_some_and(|crux| crux.profile.is_some())
+            && routing.replan != RoutingReplan::Never;
         let keys = [
             ("control.report", !told && control.report != usual.report),
             ("control.programming", !told && control.programming != usual.programming),
@@ -59,7 +63,11 @@ impl Scenario {
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
             ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys),
-            ("control.feedback", !(weighs || repaths || own) && control.feedback.is_some()),
+            ("control.levels", !crux && control.levels != usual.levels),
+            ("control.candidates", !crux && control.candidates != usual.candidates),
+            ("job.priority", crux && self.jobs.iter().any(|job| job.priority != 0)),
+            ("control.profile", !profiles && control.profile.is_some()),
+            ("control.feedback", !(weighs || repaths || profiles || own) && control.feedback.is_some()),
             ("control.smoothing", !weighs && control.smoothing != usual.smoothing),
             ("control.floor", !weighs && control.floor != usual.floor),
             ("control.least_change", !weighs && control.least_change != usual.least_change),

@@ -1,0 +1,128 @@
+//! What Crux's controller hands out in a run of a scenario: source ports and traffic classes, by the code that the run
+//! asks.
+use railtwin_control::controller::Standing;
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::{Balancer, Case};
+use railtwin_fabric::LinkId;
+use railtwin_routing::LinkMask;
+use serde::Serialize;
+
+use super::{DSCP_SHIFT, traffic_class};
+
+/// What is handed out once all jobs have come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunSchedule {
+    /// The balancer.
+    pub policy: String,
+    /// Priority levels that the network has for jobs.
+    pub levels: u32,
+    /// The replicate whose draws these are.
+    pub replicate: u32,
+    /// In the order of the scenario.
+    pub jobs: Vec<RunJob>,
+}
+
+/// One job of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunJob {
+    /// Name.
+    pub name: String,
+    /// GPUs.
+    pub gpus: u32,
+    /// Seconds of a step where communication takes no time.
+    pub compute_s: f64,
+    /// Seconds of that before or behind communication between hosts.
+    pub in_line_s: f64,
+    /// GPU-seconds for each second of communication; null without communication between hosts.
+    pub intensity: Option<f64>,
+    /// Correction factor against the reference job; null for a job that opens no connection.
+    pub factor: Option<f64>,
+    /// Intensity times factor.
+    pub priority: Option<f64>,
+    /// 0 goes first; null for a job that opens no connection.
+    pub level: Option<u32>,
+    /// The priority in the run, 0 to 7; the highest goes first.
+    pub run_priority: Option<u8>,
+    /// Code point of that priority.
+    pub dscp: Option<u8>,
+    /// What `ibv_modify_qp` sets as the traffic class: the code point in its upper six bits.
+    pub traffic_class: Option<u8>,
+    /// In the order in which they are opened.
+    pub queue_pairs: Vec<RunPair>,
+}
+
+/// One queue pair of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunPair {
+    /// The NIC that sends.
+    pub source: String,
+    /// The NIC that receives.
+    pub target: String,
+    /// Its index in its connection, as the table `flows` of a run counts.
+    pub index: u32,
+    /// Its number at the source.
+    pub number: u32,
+    /// Its number at the target.
+    pub target_number: u32,
+    /// The UDP source port; null where no path leads to the target.
+    pub source_port: Option<u16>,
+    /// Links from NIC to NIC.
+    pub links: Vec<String>,
+    /// Why this path.
+    pub reason: &'static str,
+}
+
+/// What the controller of a case hands out in a replicate once all jobs have come and none is gone, on a fabric without
+/// faults; none under a balancer without Crux's controller. Intensities are those of plans: nothing was measured yet.
+pub fn in_run(case: &Case, replicate: u32) -> Option<RunSchedule> {
+    let mut case = case.clone();
+    case.routing.control.profile = None;
+    let balancer: Balancer = case.routing.balancer;
+    balancer.sharing()?;
+    let (fabric, lowering) = (&*case.fabric, Lowering::new(&case, replicate));
+    let none = LinkMask::none(fabric);
+    let (programmed, standings) = lowering.settled(&none);
+    let paths = lowering.paths_by(&none, &programmed);
+    let numbers = lowering.queue_pair_numbers();
+    let mut jobs: Vec<RunJob> = Vec::with_capacity(case.work.jobs.len());
+    for (row, job) in (0..).zip(&case.work.jobs) {
+        let standing = standings.iter().find(|standing| standing.job.0 == row);
+        let of = |value: fn(&Standing) -> Option<f64>| standing.and_then(value).filter(|one| one.is_finite());
+        let run_priority = standing.and_then(|standing| programmed.priority(standing.job));
+        let mut queue_pairs = Vec::new();
+        for one in lowering.connections().iter().filter(|one| one.job == row) {
+            for (index, pair) in (0..one.count).zip(one.first..) {
+                let path = paths.path(pair);
+                let (number, target_number) = numbers[pair as usize];
+                queue_pairs.push(RunPair {
+                    source: fabric.device_name(one.source),
+                    target: fabric.device_name(one.target),
+                    index,
+                    number,
+                    target_number,
+                    source_port: (!path.links.is_empty()).then_some(path.source_port),
+                    links: path.links.iter().map(|&link: &LinkId| fabric.link_name(link)).collect(),
+                    reason: programmed.reason(pair).unwrap_or("hashed"),
+                });
+            }
+        }
+        let step = lowering.step(row);
+        let dscp = run_priority.map(|priority| priority << DSCP_SHIFT);
+        jobs.push(RunJob {
+            name: job.name.clone(),
+            gpus: step.gpus,
+            compute_s: step.compute.seconds(),
+            in_line_s: step.in_line.seconds(),
+            intensity: of(|standing| Some(standing.intensity)),
+            factor: of(|standing| standing.factor),
+            priority: of(|standing| standing.factor.map(|factor| factor * standing.intensity)),
+            level: standing.map(|standing| standing.level),
+            run_priority,
+            dscp,
+            traffic_class: dscp.map(traffic_class),
+            queue_pairs,
+        });
+    }
+    let levels = case.routing.control.levels;
+    Some(RunSchedule { policy: balancer.name().to_owned(), levels, replicate, jobs })
+}
