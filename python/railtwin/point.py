@@ -8,6 +8,7 @@ point that crashes is lost alone, and the run folder has the same bytes.
 import contextlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -152,4 +153,4 @@ def failed(reason: str) -> Outcome:
 
 def where() -> str:
     """Return the name of this machine."""
-    return f"node {os.uname().nodename}"
+    return f"node {platform.node()}"

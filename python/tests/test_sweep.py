@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import railtwin as rt
+from railtwin import point
 
 CALL = [sys.executable, "-P", "-m", "railtwin"]
 AXES = "queue_pairs = [1, 2, 4]\n"
@@ -73,3 +75,46 @@ def test_the_tasks_of_a_job_array_make_the_same_sweep(text, tmp_path):
     assert "(0 run now, 3 taken as they were)" in gathered.stdout
     assert sweep(scenario, "--out", place / "local").returncode == 0
     assert content(place / "array") == content(place / "local")
+
+
+def a_point(text: str, **other: str) -> point.Point:
+    asked = {"run_id": "0123456789abcdef", "text": text, "version": rt.version} | other
+    return point.Point(files=(), threads=1, limit=None, **asked)
+
+
+def test_a_point_that_fails_says_why(text):
+    told: list[int] = []
+    # Another id: a file, or the program, is not that of the sweep.
+    other = point.run_point(a_point(text), (), told.append)
+    assert "has changed meanwhile" in other.failed
+    assert other.failed.endswith("(exit status 2)")
+    assert other.files == ()
+    wrong = point.run_point(a_point("schema = 1\nname = 7\n"), (), told.append)
+    assert "`name`" in wrong.failed
+    older = point.run_point(a_point(text, version="0.0.9"), (), told.append)
+    assert f"has railtwin {rt.version}, and the sweep is of 0.0.9" in older.failed
+    assert sum(told) == 0
+
+
+def test_a_point_comes_back_as_the_run_that_it_is(text, tmp_path):
+    here = rt.run(text, folder=tmp_path / "here")
+    told: list[int] = []
+    outcome = point.run_point(a_point(text, run_id=here.info["run_id"]), (), told.append)
+    assert (outcome.failed, sum(told)) == (None, 3)
+    point.write_folder(tmp_path / "back", outcome.files)
+    assert content(tmp_path / "back") == content(tmp_path / "here")
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "/x", "..", ".", ""])
+def test_only_files_of_a_run_folder_are_written(name, tmp_path):
+    with pytest.raises((ValueError, OSError)):
+        point.write_folder(tmp_path / "runs" / "one", (("run.json", b"{}"), (name, b"")))
+    assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]
+
+
+def test_what_is_there_is_not_written_over(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "theirs").write_text("precious")
+    with pytest.raises(OSError, match="not empty"):
+        point.write_folder(tmp_path / "one", (("run.json", b"{}"),))
+    assert content(tmp_path) == {"one/theirs": b"precious"}
