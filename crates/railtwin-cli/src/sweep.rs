@@ -129,7 +129,9 @@ pub(crate) fn run(args: &SweepArgs, program: &Program, streams: &mut Streams<'_>
     // Before anything is written: where there is no cluster there is no sweep.
     let is_pending = points.iter().any(|point| !point.is_complete);
     let cluster = match &args.on {
-        On::Ray(address) if is_pending => Some(Cluster::find(program, address.as_deref(), streams.notes)?),
+        On::Ray(address) if is_pending => {
+            Some(Cluster::find(program, address.as_deref(), [&args.out, base], streams.notes)?)
+        }
         _ => None,
     };
     let folder = args.out.join(&name);

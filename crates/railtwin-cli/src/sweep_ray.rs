@@ -30,12 +30,18 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Finds the cluster at `address`, or the one that Ray finds or makes; says what it has.
+    /// Finds the cluster at `address`, or the one that Ray finds or makes; says what it has. `paths` are those that it
+    /// will be told of.
     pub(crate) fn find(
         program: &Program,
         address: Option<&str>,
+        paths: [&Path; 2],
         notes: &mut dyn Write,
     ) -> Result<Self, CliError> {
+        if let Some(path) = paths.iter().find(|path| path.to_str().is_none()) {
+            let message = format!("--on ray cannot tell of {path:?}, which is not UTF-8");
+            return Err(CliError::input(message, "name it in UTF-8"));
+        }
         let python = program.python();
         let mut cluster = Self::begin(&python).map_err(|problem| no_python(&python, &problem))?;
         cluster.tell(&json!({ "version": railtwin::VERSION, "address": address }));

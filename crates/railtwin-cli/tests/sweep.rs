@@ -163,6 +163,22 @@ fn a_batch_file_asks_for_what_its_tasks_take() {
     railtwin(&["sweep", &scenario, "--sbatch", "--memory", "1 MiB"]).assert_refused(&["1 MiB", "too large"]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_cannot_travel_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "four.toml", &small("four", AXES));
+    let out = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    for how in [&["--on", "ray"][..], &["--sbatch"]] {
+        let call = Command::new(PROGRAM).args(["sweep", &scenario]).args(how).arg("--out").arg(&out).output();
+        let (call, words) = call.map(|call| (call.status, String::from_utf8(call.stderr).unwrap())).unwrap();
+        assert_eq!(call.code(), Some(2), "{words}");
+        assert!(words.contains("UTF-8"), "{words}");
+    }
+    assert!(!out.exists());
+}
+
 /// Waits until something holds.
 fn until(what: &str, holds: &dyn Fn() -> bool) {
     let start = Instant::now();
