@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from railtwin import _native
 
+OWN = [sys.executable, "-P", "-m", "railtwin"] if sys.executable else []
+"""What starts the command anew, as sweeps do for each point; `-P`: never a file of the current folder."""
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 and the number of the signal."""
 
@@ -19,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        status = _native.run_command(list(sys.argv[1:] if argv is None else argv), sys.stdout, sys.stderr)
+        args = list(sys.argv[1:] if argv is None else argv)
+        status = _native.run_command(OWN, args, sys.stdout, sys.stderr)
     except KeyboardInterrupt:
         return INTERRUPTED
     try:

@@ -28,6 +28,23 @@ impl EngineArgs {
         self.memory.map_or_else(railtwin::memory::available, |bytes| bytes.0)
     }
 
+    /// Bytes that the command may use, where somebody says.
+    pub(crate) fn memory_said(&self) -> Option<u64> {
+        self.memory.map(|bytes| bytes.0)
+    }
+
+    /// The words that say the same to another process.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = vec!["--threads".to_owned(), self.threads.to_string()];
+        if let Some(engine) = self.engine {
+            words.extend(["--engine".to_owned(), engine.name().to_owned()]);
+        }
+        if let Some(memory) = self.memory {
+            words.extend(["--memory".to_owned(), format!("{} B", memory.0)]);
+        }
+        words
+    }
+
     /// The question to that engine; a note where more threads are asked for than there are cores.
     pub(crate) fn ask(&self, question: Question, notes: &mut dyn Write) -> Question {
         let cores = cores();

@@ -53,6 +53,8 @@ mod schema;
 mod score;
 mod sweep;
 mod sweep_processes;
+mod sweep_ray;
+mod sweep_slurm;
 mod sweep_table;
 mod table;
 mod told;
@@ -69,6 +71,7 @@ use railtwin_store::printable::Printable;
 
 use args::{Args, Verb};
 pub use errors::CliError;
+use sweep_processes::Program;
 
 /// Exit status of a command whose reader has gone: as of one that SIGPIPE ended.
 const READER_GONE: u8 = 141;
@@ -129,6 +132,12 @@ impl Write for Closed {
 
 /// Runs the command on given streams and returns its exit status. `args` begins with the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> u8 {
+    run_of(&[], args, streams)
+}
+
+/// The same where the command is no file that can be started: `own` are the words that start it, a Python interpreter
+/// first. Sweeps start it once for each point.
+pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> u8 {
     let call: Vec<OsString> = args.into_iter().collect();
     let (mut out, mut notes) = (Printable::new(&mut *streams.out), Printable::new(&mut *streams.notes));
     let streams = &mut Streams { out: &mut out, notes: &mut notes };
@@ -137,7 +146,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) 
             Verb::Design(args) => design::run(args, streams),
             Verb::Run(args) => run::run(args, streams),
             Verb::Reproduce(args) => reproduce::run(args, streams),
-            Verb::Sweep(args) => sweep::run(args, &call[0], streams),
+            Verb::Sweep(args) => {
+                Program::of(own, &call[0]).and_then(|program| sweep::run(args, &program, streams))
+            }
             Verb::Compare(args) => compare::run(args, streams),
             Verb::Report(args) => report::run(args, streams),
             Verb::Paths(args) => paths::run(args, streams),

@@ -29,11 +29,11 @@ impl Meter {
     }
 
     pub(crate) fn tick(&self) {
-        self.bar.inc(1);
+        self.skip(1);
     }
 
-    pub(crate) fn skip(&self, replicates: u32) {
-        self.bar.inc(u64::from(replicates));
+    pub(crate) fn skip(&self, replicates: u64) {
+        self.bar.inc(replicates);
     }
 
     pub(crate) fn finish(self) {

@@ -166,7 +166,7 @@ fn run_point(
         let info = folder.info()?;
         if info.status == Status::Complete && !force {
             let unexpected = railtwin::run::unexpected(&resolved.scenario.expect, &info.figures);
-            meter.skip(resolved.scenario.run.replicates);
+            meter.skip(resolved.scenario.run.replicates.into());
             return Ok(Point { label, folder: Some(path.clone()), info, unexpected, seconds: None });
         }
         folder.remove()?;

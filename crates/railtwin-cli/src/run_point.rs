@@ -2,8 +2,9 @@
 //!
 //! Standard input brings the point's scenario and a zero byte, then stays open: when it closes, the sweep is gone
 //! and this process ends too. Standard output has one line for each replicate that is done.
-use std::io::{BufRead, Read};
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
 use clap::Args;
@@ -28,10 +29,15 @@ pub struct RunPointArgs {
     /// Threads of a run of the packet engine
     #[arg(long, value_name = "COUNT", value_parser = counts())]
     threads: u32,
+    /// Folder with the files that the scenario names: `paths.json`, a list of their paths, and `0`, `1`, … in its order
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 }
 
 /// What ends the scenario on standard input.
 pub(crate) const END_OF_TEXT: u8 = 0;
+/// The paths of files that came with a point.
+const PATHS: &str = "paths.json";
 /// Exit status when the sweep is gone: as of a command that Ctrl-C ended.
 const ABANDONED: i32 = 130;
 
@@ -39,6 +45,10 @@ pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), 
     let text = scenario_of_input()?;
     std::thread::spawn(end_with_the_sweep);
     let question = Question::of_text("the point", &text, &args.base).with_threads(args.threads);
+    let question = match &args.files {
+        Some(folder) => question.with_files(files_in(folder)?),
+        None => question,
+    };
     let wrong = |error| CliError::of(error, &text);
     let point = question.points().map_err(wrong)?.remove(0);
     let resolved = question.resolve(&point.scenario).map_err(wrong)?;
@@ -68,15 +78,26 @@ pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), 
 
 fn scenario_of_input() -> Result<String, CliError> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_until(END_OF_TEXT, &mut bytes)?;
+    io::stdin().lock().read_until(END_OF_TEXT, &mut bytes)?;
     let text = String::from_utf8(bytes).ok().and_then(|text| text.strip_suffix('\0').map(str::to_owned));
     let help = "this verb is a part of `railtwin sweep`: call that one";
     text.ok_or_else(|| CliError::input("standard input does not hold a scenario and a zero byte", help))
 }
 
+/// The files that came with the point. They live as long as this process, which ends with the point.
+fn files_in(folder: &Path) -> Result<&'static [(&'static str, &'static [u8])], CliError> {
+    let paths: Vec<String> =
+        serde_json::from_slice(&fs::read(folder.join(PATHS))?).map_err(io::Error::from)?;
+    let files = paths.into_iter().enumerate().map(|(number, path)| {
+        let bytes = fs::read(folder.join(number.to_string()))?;
+        Ok((&*path.leak(), &*bytes.leak()))
+    });
+    Ok(files.collect::<io::Result<Vec<_>>>()?.leak())
+}
+
 /// Ends the process when the sweep closes its end, however the sweep ended.
 fn end_with_the_sweep() {
     // Nothing comes; an error too means that nobody is there.
-    let _ = std::io::stdin().lock().read(&mut [0]);
+    let _ = io::stdin().lock().read(&mut [0]);
     std::process::exit(ABANDONED);
 }

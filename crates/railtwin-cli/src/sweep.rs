@@ -1,21 +1,22 @@
 //! `railtwin sweep`: all points of a scenario in processes side by side; what is complete is not run again.
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use clap::Args;
 use railtwin::{Estimate, Question};
-use railtwin_scenario::Scenario;
+use railtwin_scenario::{Scenario, SweepPoint};
 use railtwin_store::sweep_index::SweepCase;
 use railtwin_store::{RunFolder, Status, StoreError, SweepIndex};
 use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, is_complete, json_of, not_judged, verdict, write_answers, write_warnings};
-use crate::sweep_processes::{Report, Task, Width, program, run_all};
+use crate::run::{Point, json_of, not_judged, verdict, write_answers, write_warnings};
+use crate::sweep_processes::{Program, Report, Task, Width, run_all};
+use crate::sweep_ray::Cluster;
+use crate::sweep_slurm::{self, Call};
 use crate::{CliError, Streams, sweep_table};
 
 /// Arguments of `sweep`.
@@ -35,9 +36,65 @@ pub struct SweepArgs {
     /// Run all points again, also those that are complete
     #[arg(long)]
     force: bool,
+    /// Where points run: `processes` here, `ray` (a cluster that is there, else one made here), `ray:ADDRESS` or
+    /// `ray://HOST:PORT`
+    #[arg(long, value_name = "WHERE", default_value = "processes", value_parser = On::of)]
+    on: On,
+    /// Run the I-th of N shares of the points, such as 3/8: for a job array, whose tasks share one sweep folder
+    #[arg(long, value_name = "I/N", value_parser = Share::of, conflicts_with_all = ["force", "json", "on"])]
+    points: Option<Share>,
+    /// Print the batch file of a Slurm job array that runs the points
+    #[arg(long, conflicts_with_all = ["force", "json", "on", "points"])]
+    sbatch: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Where points run.
+#[derive(Clone, Debug)]
+enum On {
+    Processes,
+    /// At an address; none where Ray itself is to find or make a cluster.
+    Ray(Option<String>),
+}
+
+impl On {
+    fn of(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("ray") {
+            None if text == "processes" => Ok(Self::Processes),
+            Some("") => Ok(Self::Ray(None)),
+            Some(rest) if rest.strip_prefix("://").is_some_and(|host| !host.is_empty()) => {
+                Ok(Self::Ray(Some(text.to_owned())))
+            }
+            Some(rest) if rest.len() > 1 && rest.starts_with(':') && !rest.starts_with("://") => {
+                Ok(Self::Ray(Some(rest[1..].to_owned())))
+            }
+            _ => Err("write processes, ray, ray:ADDRESS or ray://HOST:PORT".to_owned()),
+        }
+    }
+}
+
+/// One of so many shares of the points, from 1.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    which: usize,
+    of: usize,
+}
+
+impl Share {
+    fn of(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((which, of)) if (1..=of).contains(&which) => Ok(Self { which, of }),
+            _ => Err("write I/N with I from 1 to N, such as 3/8".to_owned()),
+        }
+    }
+
+    /// Every N-th point: neighbours, which often take alike, are in different shares.
+    fn has(self, point: usize) -> bool {
+        point % self.of == self.which - 1
+    }
 }
 
 /// A point of the sweep.
@@ -45,28 +102,64 @@ struct SweptPoint {
     label: Vec<(String, String)>,
     run_id: String,
     scenario: Scenario,
+    /// Files that it names.
+    files: Vec<String>,
+    folder: PathBuf,
+    is_complete: bool,
     /// Memory that it will take; 0 where it is complete.
     bytes: f64,
 }
 
 /// Reasons that the error of failed points names.
 const REASONS_MAX: usize = 3;
-pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> Result<(), CliError> {
+pub(crate) fn run(args: &SweepArgs, program: &Program, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question, streams.notes);
-    let memory = args.engine.memory();
-    let points = points_of(&question, &args.out, args.force, memory)?;
-    let name = points.first().map_or("sweep", |point| point.scenario.name.as_str());
-    let folder = args.out.join(name);
-    let mut index = index_of(&folder, name, &points, args.force)?;
+    let mut points = points_of(&question, args)?;
+    let name = points.first().map_or_else(|| "sweep".to_owned(), |point| point.scenario.name.clone());
+    if args.sbatch {
+        let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+        return sweep_slurm::write(&call_of(args), &name, points.len(), largest, program, streams.out);
+    }
+    if let Some(share) = args.points {
+        let mut at = 0..;
+        points.retain(|_| at.next().is_some_and(|at| share.has(at)));
+    }
     let base = args.scenario.parent().filter(|base| !base.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // So many points at a time as there is memory for, unless somebody says how many.
-    let largest = points.iter().map(|point| point.bytes).fold(1.0, f64::max);
-    let fitting = (memory as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
-    let width =
-        Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) };
-    let Ended { seconds, failures } = run_pending(&mut index, &points, base, call, width)?;
-    let done = done_points(&index, points, &seconds)?;
+    // Before anything is written: where there is no cluster there is no sweep.
+    let is_pending = points.iter().any(|point| !point.is_complete);
+    let cluster = match &args.on {
+        On::Ray(address) if is_pending => {
+            Some(Cluster::find(program, address.as_deref(), [&args.out, base], streams.notes)?)
+        }
+        _ => None,
+    };
+    let folder = args.out.join(&name);
+    // Tasks of a job array run side by side: their run folders are the truth, and whoever calls next writes the index.
+    let mut index = match args.points {
+        None => Some(index_of(&folder, &name, &points, args.force)?),
+        Some(_) => None,
+    };
+    // What another sweep of the same folder has done meanwhile is done.
+    for (point, case) in points.iter_mut().zip(index.iter().flat_map(SweepIndex::cases)) {
+        point.is_complete |= case.status == Status::Complete;
+    }
+    let ended = match cluster {
+        None => {
+            let width = width_of(args, &points);
+            let mut run = |tasks, hear: &mut dyn FnMut(Report)| run_all(tasks, base, program, width, hear);
+            run_pending(&mut index, &points, &mut run)?
+        }
+        Some(mut cluster) => {
+            let (jobs, threads) = (args.jobs, args.engine.threads.min(railtwin::engines::cores()));
+            let mut run =
+                |tasks, hear: &mut dyn FnMut(Report)| cluster.run_all(tasks, base, jobs, threads, hear);
+            run_pending(&mut index, &points, &mut run)?
+        }
+    };
+    let Ended { seconds, failures } = ended;
+    let count = points.len();
+    let done = done_points(points, &seconds)?;
     write_warnings(&done, streams.notes)?;
     if args.json {
         let mut value = json_of(&question, &done)?;
@@ -74,35 +167,61 @@ pub(crate) fn run(args: &SweepArgs, call: &OsStr, streams: &mut Streams<'_>) -> 
         value["failed"] = json!(failures);
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
     } else {
-        write_text(&question, &done, &folder, streams.out)?;
+        let question = Some(&question).filter(|_| args.points.is_none());
+        write_text(question, &done, &folder, streams.out)?;
     }
     if !failures.is_empty() {
-        let (failed, points) = (failures.len(), index.cases().len());
+        let failed = failures.len();
         let reasons = failures.into_values().take(REASONS_MAX).collect();
-        return Err(CliError::Points { failed, points, reasons });
+        return Err(CliError::Points { failed, points: count, reasons });
     }
     verdict(&done)
 }
 
+/// The call that runs the same sweep, for a batch file.
+fn call_of(args: &SweepArgs) -> Call<'_> {
+    Call { scenario: &args.scenario, out: &args.out, engine: &args.engine, jobs: args.jobs }
+}
+
+/// So many points at a time as there is memory for, unless somebody says how many.
+fn width_of(args: &SweepArgs, points: &[SweptPoint]) -> Width {
+    let largest = points.iter().map(|point| point.bytes).fold(1.0, f64::max);
+    let fitting = (args.engine.memory() as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
+    Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) }
+}
+
 /// All points, each resolved once: a point that is wrong or too large is found before anything runs or is written.
-fn points_of(question: &Question, out: &Path, force: bool, memory: u64) -> Result<Vec<SweptPoint>, CliError> {
+fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, CliError> {
+    // Elsewhere a point has the cores that it asks for, and what memory there is, the others know.
+    let is_here = matches!(args.on, On::Processes) && !args.sbatch;
+    let (side_by_side, memory) = match is_here {
+        true => (available_parallelism().map_or(1, usize::from), args.engine.memory()),
+        false => (args.engine.threads as usize, args.engine.memory_said().unwrap_or(u64::MAX)),
+    };
     let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
     let swept = points.into_iter().map(|point| {
         let resolved = question.resolve(&point.scenario);
         let resolved = resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
         let run_id = railtwin::run::id_of(&resolved);
-        let folder = out.join(&point.scenario.name).join(&run_id);
-        let estimate = Estimate::of(&resolved, available_parallelism().map_or(1, usize::from));
-        let mut bytes = estimate.bytes;
-        if force || !is_complete(&folder).map_err(|error| CliError::of(error, ""))? {
+        let folder = args.out.join(&point.scenario.name).join(&run_id);
+        let is_complete = !args.force && !args.sbatch && is_complete(&folder, &run_id)?;
+        let mut bytes = 0.0;
+        if !is_complete {
+            let estimate = Estimate::of(&resolved, side_by_side);
             let fits = estimate.check(&resolved, memory);
             fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
-        } else {
-            bytes = 0.0;
+            bytes = estimate.bytes;
         }
-        Ok(SweptPoint { label: point.label, run_id, scenario: point.scenario, bytes })
+        let SweepPoint { label, scenario, .. } = point;
+        Ok(SweptPoint { label, run_id, scenario, files: resolved.files, folder, is_complete, bytes })
     });
     swept.collect()
+}
+
+fn is_complete(folder: &Path, run_id: &str) -> Result<bool, CliError> {
+    let info = RunFolder::find(folder).and_then(|found| found.map(|run| run.info()).transpose());
+    let info = info.map_err(|error| CliError::of(error.into(), ""))?;
+    Ok(info.is_some_and(|info| info.status == Status::Complete && info.run_id == run_id))
 }
 
 fn index_of(folder: &Path, name: &str, points: &[SweptPoint], force: bool) -> Result<SweepIndex, CliError> {
@@ -127,44 +246,45 @@ struct Ended {
     failures: BTreeMap<String, String>,
 }
 
+/// What runs tasks and reports.
+type RunAll<'a> = &'a mut dyn FnMut(Vec<Task>, &mut dyn FnMut(Report));
+
 /// Runs what is not complete.
 fn run_pending(
-    index: &mut SweepIndex,
+    index: &mut Option<SweepIndex>,
     points: &[SweptPoint],
-    base: &Path,
-    call: &OsStr,
-    width: Width,
+    run_all: RunAll<'_>,
 ) -> Result<Ended, CliError> {
-    let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
-    let task = |case: &SweepCase| Task {
-        run_id: case.run_id.clone(),
-        folder: index.run_path(case),
-        text: by_id[case.run_id.as_str()].scenario.to_toml(),
+    let task = |point: &SweptPoint| Task {
+        run_id: point.run_id.clone(),
+        folder: point.folder.clone(),
+        text: point.scenario.to_toml(),
+        files: point.files.clone(),
+        bytes: point.bytes,
     };
-    let tasks: Vec<Task> = index.pending().map(task).collect();
-    let replicates = |id: &str| by_id[id].scenario.run.replicates;
-    let meter = Meter::new(points.iter().map(|point| u64::from(replicates(&point.run_id))).sum());
-    for case in index.cases().iter().filter(|case| case.status == Status::Complete) {
-        meter.skip(replicates(&case.run_id));
-    }
+    let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
+    let tasks: Vec<Task> = points.iter().filter(|point| !point.is_complete).map(task).collect();
+    let replicates = |point: &SweptPoint| u64::from(point.scenario.run.replicates);
+    let meter = Meter::new(points.iter().map(replicates).sum());
+    points.iter().filter(|point| point.is_complete).for_each(|point| meter.skip(replicates(point)));
     let (mut ended, mut written) = (Ended::default(), Ok(()));
-    let (total, program) = (tasks.len(), program(call)?);
-    let mut note = |index: &mut SweepIndex, id: &str, status| {
+    let total = tasks.len();
+    let mut note = |id: &str, status| {
         // Later points still run: their folders, not the index, are the truth.
-        if let Err(error) = index.set_status(id, status) {
+        if let Some(Err(error)) = index.as_mut().map(|index| index.set_status(id, status)) {
             written = Err(CliError::of(error.into(), ""));
         }
     };
-    run_all(tasks, base, &program, width, &mut |report| match report {
-        Report::Started(id) => note(index, &id, Status::Running),
-        Report::Tick => meter.tick(),
+    run_all(tasks, &mut |report| match report {
+        Report::Started(id) => note(&id, Status::Running),
+        Report::Ticks(count) => meter.skip(count),
         Report::Ended(id, Ok(wall)) => {
-            note(index, &id, Status::Complete);
+            note(&id, Status::Complete);
             ended.seconds.insert(id, wall);
             meter.say(&format!("({} of {total} points done)", ended.seconds.len()));
         }
         Report::Ended(id, Err(reason)) => {
-            note(index, &id, Status::Interrupted);
+            note(&id, Status::Interrupted);
             let label = crate::run::label_text(&by_id[id.as_str()].label);
             ended.failures.insert(id, format!("{label}: {reason}"));
         }
@@ -174,36 +294,34 @@ fn run_pending(
 }
 
 /// The points that are complete, from their run folders.
-fn done_points(
-    index: &SweepIndex,
-    points: Vec<SweptPoint>,
-    seconds: &BTreeMap<String, f64>,
-) -> Result<Vec<Point>, CliError> {
+fn done_points(points: Vec<SweptPoint>, seconds: &BTreeMap<String, f64>) -> Result<Vec<Point>, CliError> {
     let mut done = Vec::new();
-    for (case, point) in index.cases().iter().zip(points) {
-        if case.status != Status::Complete {
+    for point in points {
+        let seconds = seconds.get(&point.run_id).copied();
+        if !point.is_complete && seconds.is_none() {
             continue;
         }
-        let folder = index.run_path(case);
-        let info = RunFolder::open(&folder).and_then(|folder| folder.info());
+        let info = RunFolder::open(&point.folder).and_then(|folder| folder.info());
         let info = info.map_err(|error| CliError::unreadable(&error))?;
         let unexpected = railtwin::run::unexpected(&point.scenario.expect, &info.figures);
-        let seconds = seconds.get(&case.run_id).copied();
-        done.push(Point { label: point.label, folder: Some(folder), info, unexpected, seconds });
+        done.push(Point { label: point.label, folder: Some(point.folder), info, unexpected, seconds });
     }
     Ok(done)
 }
 
+/// The table of points; answers of the whole question where there is one.
 fn write_text(
-    question: &Question,
+    question: Option<&Question>,
     points: &[Point],
     folder: &Path,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     write!(out, "{}", sweep_table::text(points))?;
-    write_answers(question, points, out)?;
-    if let Some(line) = not_judged(question)? {
-        writeln!(out, "{line}")?;
+    if let Some(question) = question {
+        write_answers(question, points, out)?;
+        if let Some(line) = not_judged(question)? {
+            writeln!(out, "{line}")?;
+        }
     }
     crate::told::write(points, out)?;
     let ran = points.iter().filter(|point| point.seconds.is_some()).count();

@@ -1,6 +1,6 @@
 //! The processes of a sweep: one for each point, so many at a time; the crash of one loses that point alone.
 use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -21,6 +21,10 @@ pub(crate) struct Task {
     pub(crate) folder: PathBuf,
     /// The point's scenario.
     pub(crate) text: String,
+    /// Files that it names.
+    pub(crate) files: Vec<String>,
+    /// Memory that it will take.
+    pub(crate) bytes: f64,
 }
 
 /// What is heard of a task, by its run id.
@@ -28,8 +32,8 @@ pub(crate) struct Task {
 pub(crate) enum Report {
     /// Its process is being started.
     Started(String),
-    /// A replicate is done.
-    Tick,
+    /// So many more replicates are done.
+    Ticks(u64),
     /// It is over: wall seconds, or why it failed.
     Ended(String, Result<f64, String>),
 }
@@ -39,14 +43,49 @@ const WORDS_MAX: usize = 600;
 /// Variable that says how many threads an engine uses.
 const THREADS: &str = "RAYON_NUM_THREADS";
 
-/// This program as a file that can be started: what was called, or else the executable that runs. They differ where
-/// another program calls the library, such as the script that a Python package installs.
-pub(crate) fn program(call: &OsStr) -> Result<PathBuf, CliError> {
-    let called = Path::new(call);
-    if called.components().count() > 1 && called.is_file() {
-        return Ok(called.to_owned());
+/// Variable that names the Python in which `railtwin` is installed, for a command that is not of Python.
+const PYTHON: &str = "RAILTWIN_PYTHON";
+
+/// What starts this program in a process of its own: words, never none.
+#[derive(Debug)]
+pub(crate) struct Program(Vec<OsString>);
+
+impl Program {
+    /// What its caller says; else what was called, where that is a file; else the executable that runs. The last two
+    /// differ where another program calls the library.
+    pub(crate) fn of(own: &[OsString], call: &OsStr) -> Result<Self, CliError> {
+        if !own.is_empty() {
+            return Ok(Self(own.to_vec()));
+        }
+        let called = Path::new(call);
+        if called.components().count() > 1 && called.is_file() {
+            return Ok(Self(vec![std::path::absolute(called)?.into()]));
+        }
+        Ok(Self(vec![std::env::current_exe()?.into()]))
     }
-    Ok(std::env::current_exe()?)
+
+    pub(crate) fn words(&self) -> &[OsString] {
+        &self.0
+    }
+
+    /// A Python that can import `railtwin`: the one that runs this, what the variable says, or the first on the path.
+    pub(crate) fn python(&self) -> OsString {
+        match &self.0[..] {
+            [python, _, ..] => python.clone(),
+            _ => std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.0[0]);
+        command.args(&self.0[1..]);
+        command
+    }
+}
+
+/// How much is read of files, as words for the variable of another process; none where nobody said.
+pub(crate) fn limit_words() -> Option<String> {
+    input::limit_set().map(|limit| format!("{limit} B"))
 }
 
 /// How much of the machine a sweep takes.
@@ -64,7 +103,7 @@ pub(crate) struct Width {
 pub(crate) fn run_all(
     tasks: Vec<Task>,
     base: &Path,
-    program: &Path,
+    program: &Program,
     width: Width,
     hear: &mut dyn FnMut(Report),
 ) {
@@ -101,24 +140,24 @@ fn say(reports: &Sender<Report>, report: Report) {
 fn run_one(
     task: &Task,
     base: &Path,
-    program: &Path,
+    program: &Program,
     [threads, of_a_run]: [usize; 2],
     reports: &Sender<Report>,
 ) -> Result<f64, String> {
     let start = Instant::now();
-    let mut command = Command::new(program);
+    let mut command = program.command();
     command.arg("run-point").arg("--folder").arg(&task.folder).arg("--base").arg(base);
     command.arg("--run-id").arg(&task.run_id).arg("--threads").arg(of_a_run.to_string());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // As the limit of this process: the flag is not handed on.
-    if let Some(limit) = input::limit_set() {
-        command.env(input::LIMIT_VARIABLE, format!("{limit} B"));
+    if let Some(limit) = limit_words() {
+        command.env(input::LIMIT_VARIABLE, limit);
     }
     if std::env::var_os(THREADS).is_none() {
         command.env(THREADS, threads.to_string());
     }
     let mut child =
-        command.spawn().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        command.spawn().map_err(|error| format!("cannot start {}: {error}", program.0[0].display()))?;
     // Held open until the process has ended: when it closes early, the process ends itself.
     let mut input = child.stdin.take().expect("standard input is piped");
     // Where the process has ended already its exit status says why.
@@ -126,7 +165,7 @@ fn run_one(
     let _ = input.flush();
     let output = child.stdout.take().expect("standard output is piped");
     for _ in BufReader::new(output).lines().map_while(Result::ok) {
-        say(reports, Report::Tick);
+        say(reports, Report::Ticks(1));
     }
     let ended = child.wait_with_output().map_err(|error| format!("lost its process: {error}"))?;
     drop(input);
@@ -137,7 +176,7 @@ fn run_one(
 }
 
 /// Why a process failed: how it ended and its last words, in one line.
-fn reason(status: ExitStatus, words: &[u8]) -> String {
+pub(crate) fn reason(status: ExitStatus, words: &[u8]) -> String {
     let words = String::from_utf8_lossy(words);
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let skipped = words.chars().count().saturating_sub(WORDS_MAX);

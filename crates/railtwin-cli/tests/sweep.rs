@@ -113,6 +113,72 @@ fn a_crash_loses_its_point_alone() {
     assert_eq!([0, 1, 2, 3].map(ran), [false, true, false, false]);
 }
 
+#[test]
+fn shares_of_the_points_make_one_sweep_and_touch_no_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "four.toml", &small("four", AXES));
+    let (runs, sweep) = (shown(&folder.path().join("runs")), folder.path().join("runs/four"));
+    let share = |share: &str| railtwin(&["sweep", &scenario, "--out", &runs, "--points", share]);
+    for (which, count) in [("1/3", 2), ("2/3", 1), ("3/3", 1)] {
+        let done = share(which);
+        assert_eq!(done.status, 0, "{}", done.notes);
+        assert!(done.out.contains(&format!("({count} run now, 0 taken as they were)")), "{}", done.out);
+        // A gain is of all points.
+        assert!(!done.out.contains("gain"), "{}", done.out);
+    }
+    assert!(!sweep.join("sweep.json").exists());
+    let whole = railtwin(&["sweep", &scenario, "--out", &runs]);
+    assert!(whole.out.contains("(0 run now, 4 taken as they were)"), "{}", whole.out);
+    assert_eq!(statuses(&sweep), [Status::Complete; 4]);
+    for wrong in ["0/3", "4/3", "3", "1/0", "a/b"] {
+        let refused = share(wrong);
+        assert_eq!(refused.status, 2);
+        assert!(refused.notes.contains("write I/N with I from 1 to N"), "{}", refused.notes);
+    }
+}
+
+#[test]
+fn a_batch_file_asks_for_what_its_tasks_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let many = small("many", "[run]\nreplicates = 2\n").replace("hosts = 2\n", "hosts = 2\nstart = [0]\n");
+    let times: Vec<String> = (0..1500).map(|at| format!("\"{at} us\"")).collect();
+    let many = many.replace("[0]", &format!("[{}]", times.join(", ")));
+    let scenario = written(folder.path(), "many.toml", &many);
+    let batch = railtwin(&["sweep", &scenario, "--sbatch", "--threads", "2", "--jobs", "3"]);
+    assert_eq!(batch.status, 0, "{}", batch.notes);
+    for line in [
+        "# The 1500 points of many, up to 2 in each task. Submit it again to run what is missing.",
+        "#SBATCH --job-name=many",
+        "#SBATCH --array=1-1000",
+        "#SBATCH --cpus-per-task=6",
+        "#SBATCH --mem=1024M",
+    ] {
+        assert!(batch.out.lines().any(|said| said == line), "{line}:\n{}", batch.out);
+    }
+    let call = batch.out.lines().last().unwrap();
+    assert!(call.ends_with("--threads 2 --jobs 3 --points \"$SLURM_ARRAY_TASK_ID/1000\""), "{call}");
+    let limited = railtwin(&["sweep", &scenario, "--sbatch", "--memory", "8 GiB", "--engine", "flow"]);
+    assert!(limited.out.contains("#SBATCH --mem=8192M\n"), "{}", limited.out);
+    assert!(limited.out.contains(" --engine flow --memory '8589934592 B' --jobs 1 "), "{}", limited.out);
+    railtwin(&["sweep", &scenario, "--sbatch", "--memory", "1 MiB"]).assert_refused(&["1 MiB", "too large"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_cannot_travel_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "four.toml", &small("four", AXES));
+    let out = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    for how in [&["--on", "ray"][..], &["--sbatch"]] {
+        let call = Command::new(PROGRAM).args(["sweep", &scenario]).args(how).arg("--out").arg(&out).output();
+        let (call, words) = call.map(|call| (call.status, String::from_utf8(call.stderr).unwrap())).unwrap();
+        assert_eq!(call.code(), Some(2), "{words}");
+        assert!(words.contains("UTF-8"), "{words}");
+    }
+    assert!(!out.exists());
+}
+
 /// Waits until something holds.
 fn until(what: &str, holds: &dyn Fn() -> bool) {
     let start = Instant::now();

@@ -47,10 +47,12 @@ impl Write for TextStream {
     }
 }
 
-/// Runs the command with arguments after the program's name, on `out` and `notes`; returns its exit status.
+/// Runs the command with arguments after the program's name, on `out` and `notes`; returns its exit status. `own` are
+/// the words that start it in a process of its own.
 #[pyfunction]
 pub(crate) fn run_command(
     py: Python<'_>,
+    own: Vec<OsString>,
     argv: Vec<OsString>,
     out: Py<PyAny>,
     notes: Py<PyAny>,
@@ -61,7 +63,7 @@ pub(crate) fn run_command(
             TextStream { stream: notes, waiting: Vec::new() },
         );
         let args = std::iter::once(OsString::from("railtwin")).chain(argv);
-        let status = railtwin_cli::run(args, &mut Streams { out: &mut out, notes: &mut notes });
+        let status = railtwin_cli::run_of(&own, args, &mut Streams { out: &mut out, notes: &mut notes });
         // With the stream of notes gone there is nobody left to tell.
         let _ = notes.flush();
         status

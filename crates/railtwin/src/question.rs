@@ -38,6 +38,8 @@ pub struct Resolved {
     pub case_text: String,
     /// SHA-256 of `case_text`, 64 hex digits.
     pub case_hash: String,
+    /// Files that it reads, by the paths that the scenario names.
+    pub files: Vec<String>,
     /// Threads that one run of the packet engine uses; no part of the case, the result does not depend on it.
     pub threads: u32,
 }
@@ -162,11 +164,13 @@ impl Question {
         let source = Source { file: &self.file, text: &self.text };
         let case = scenario.resolve(source, &read)?;
         let mut case_text = scenario.to_toml();
-        for (path, hash) in hashes.into_inner() {
+        let hashes = hashes.into_inner();
+        for (path, hash) in &hashes {
             case_text.push_str(&format!("# {path} sha256 {hash}\n"));
         }
         let case_hash = hex(&Sha256::digest(case_text.as_bytes()));
-        Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash, threads: self.threads })
+        let (scenario, files) = (scenario.clone(), hashes.into_keys().collect());
+        Ok(Resolved { scenario, case, case_text, case_hash, files, threads: self.threads })
     }
 }
 
