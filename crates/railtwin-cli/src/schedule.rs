@@ -29,14 +29,13 @@ pub struct ScheduleArgs {
     pub(crate) optimum: bool,
     /// Measure intensities as Crux's daemon does, each job first for this long, such as "30 s"
     #[arg(long, value_name = "TIME", value_parser = time)]
-    profile: Option<SimTime>,
+    pub(crate) profile: Option<SimTime>,
     /// Instead: the placements of a scenario's last job, the best first, before it is placed; FILE is a scenario
     #[arg(long, conflicts_with_all = ["policy", "compare", "optimum", "profile"])]
     what_if: bool,
     /// The [[job]] that is to be placed, in place of the last
     #[arg(long, value_name = "NAME", requires = "what_if")]
     job: Option<String>,
-    pub(crate) profile: Option<SimTime>,
     /// Of a scenario: the replicate, whose draws give queue-pair numbers and hash seeds; default 0
     #[arg(long, value_name = "NUMBER")]
     pub(crate) replicate: Option<u32>,
@@ -55,7 +54,6 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
             streams,
         );
     }
-    let text = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?.text;
     let question = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?;
     if schedule_run::is_scenario(&question.text) {
         return schedule_run::run(args, &question, streams);

@@ -173,7 +173,7 @@ proptest! {
         let lived = live(&jobs, &plant, &Ask { jitter, seed, placement, ..ask(sharing) });
         let held: f64 = lived.hours.iter().map(|hour| hour.held).sum();
         let mut of_jobs = 0.0;
-        let mut events: Vec<(f64, bool, &[(u32, u32)])> = Vec::new();
+        let mut events = Vec::new();
         for (job, life) in jobs.iter().zip(&lived.jobs) {
             let Some(started) = life.started else { continue };
             prop_assert!(started >= job.submitted - 1e-9);
@@ -183,8 +183,8 @@ proptest! {
             if let Some(slowdown) = life.slowdown() {
                 prop_assert!(slowdown > (1.0 - jitter) * (1.0 - 1.0 / life.steps) - 1e-9, "{slowdown}");
             }
-            events.push((started, true, &life.places));
-            events.push((ended, false, &life.places));
+            events.push((started, true, life.places.as_slice()));
+            events.push((ended, false, life.places.as_slice()));
         }
         prop_assert!((held - of_jobs).abs() <= 1e-6 * of_jobs, "{held} {of_jobs}");
         for hour in &lived.hours {
