@@ -21,6 +21,10 @@ pub(crate) fn placed(
     let policy = policy_of(job, plan, fabric)?;
     let places = placer.place(name, plan.ranks, &policy).map_err(|error| match error {
         PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
+        PlacementError::Host { .. } => {
+            let hint = "name hosts of the fabric; a job gets only free ones that are no backup hosts";
+            ("placement", error.to_string(), hint)
+        }
         _ => ("", error.to_string(), "make the job smaller or the fabric larger"),
     })?;
     let places = match (job.rank_order, places.first()) {
