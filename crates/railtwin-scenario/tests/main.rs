@@ -8,6 +8,7 @@ mod golden;
 mod lots;
 mod packets;
 mod parse;
+mod placing;
 mod property;
 mod sizes;
 mod sweep;

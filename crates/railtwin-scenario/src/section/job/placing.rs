@@ -19,12 +19,15 @@ pub(crate) fn placed(
     priced: impl FnOnce(&[Place]) -> Result<Plan, String>,
 ) -> Result<Vec<Place>, Misplaced> {
     let policy = policy_of(job, plan, fabric)?;
-    let places = placer
-        .place_some(name, plan.ranks, job.gpus_per_host.unwrap_or(u32::MAX), &policy)
-        .map_err(|error| match error {
-            PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
-            _ => ("", error.to_string(), "make the job smaller or the fabric larger"),
-        })?;
+    let most = job.gpus_per_host.unwrap_or(u32::MAX);
+    let places = placer.place_some(name, plan.ranks, most, &policy).map_err(|error| match error {
+        PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
+        PlacementError::Host { .. } => {
+            let hint = "name hosts of the fabric; a job gets only free ones that are no backup hosts";
+            ("placement", error.to_string(), hint)
+        }
+        _ => ("", error.to_string(), "make the job smaller or the fabric larger"),
+    })?;
     let places = match (job.rank_order, places.first()) {
         (RankOrder::MinCut, Some(first)) => {
             let priced = priced(&places).map_err(|message| ("collective.algorithm", message, ""))?;
