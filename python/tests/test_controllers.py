@@ -163,7 +163,9 @@ def test_events_come_in_time_with_what_they_speak_of():
     log = max((log for _, log in logs), key=len)
     now, arrived, dead = log[0]
     assert (now, type(arrived), dead) == (0.0, Arrived, ())
-    assert arrived.job == 0 and arrived.gpus > 0 and arrived.compute >= arrived.in_line >= 0
+    assert arrived.job == 0
+    assert arrived.gpus > 0
+    assert arrived.compute >= arrived.in_line >= 0
     now, opened, dead = log[1]
     assert (now, type(opened), dead) == (0.0, Opened, ())
     pairs = opened.queue_pairs

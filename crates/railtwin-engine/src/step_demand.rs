@@ -45,3 +45,48 @@ pub fn step_demand(plan: &Plan, sent: &[f64]) -> StepDemand {
     let work = f64::from(plan.ranks) * computing / lanes;
     StepDemand { gpus: plan.ranks, compute, in_line, work }
 }
+
+#[cfg(test)]
+mod tests {
+    use railtwin_workload::plan::PlanBuilder;
+    use railtwin_workload::{Axis, Collective, Operation, Pattern, PatternId};
+
+    use super::*;
+
+    const fn ms(ms: u64) -> SimTime {
+        SimTime::from_ns(ms * 1_000_000)
+    }
+
+    fn compute(name: u32, time: SimTime) -> Operation {
+        Operation { lane: 0, name, axis: Axis::Compute, work: Work::Compute(time) }
+    }
+
+    fn send(name: u32, pattern: PatternId, bytes: u64) -> Operation {
+        Operation { lane: 0, name, axis: Axis::Dp, work: Work::Communicate { pattern, bytes } }
+    }
+
+    #[test]
+    fn what_stands_in_line_with_communication_is_told_from_what_goes_on_beside_it() {
+        let mut plan = PlanBuilder::new(8, vec!["all".to_owned()]);
+        let name = plan.name("work");
+        let ranks = vec![(0..8).collect()];
+        let between = plan.pattern(Pattern::new(Axis::Dp, Collective::AllReduce, None, ranks.clone()));
+        let inside = plan.pattern(Pattern::new(Axis::Tp, Collective::AllReduce, None, ranks));
+        // 3 ms, then communication that nothing waits for beside 2 ms, and communication in the middle of these.
+        let first = plan.push(compute(name, ms(3)), &[]);
+        plan.push(send(name, between, 100), &[first]);
+        let second = plan.push(compute(name, ms(1)), &[first]);
+        let middle = plan.push(send(name, inside, 1_000), &[second]);
+        plan.push(compute(name, ms(1)), &[middle]);
+        let plan = plan.finish();
+        let of = |sent: &[f64]| step_demand(&plan, sent);
+        let alone = of(&[2.0, 0.0]);
+        assert_eq!((alone.gpus, alone.compute, alone.in_line), (8, ms(5), ms(3)));
+        assert!((alone.work - 0.04).abs() < 1e-12, "{}", alone.work);
+        // In the middle of all that is computed, nothing goes on beside it; the mean is by what is sent: 200 and 600.
+        assert_eq!(of(&[0.0, 1.0]).in_line, ms(5));
+        assert_eq!(of(&[2.0, 0.6]).in_line, SimTime::from_seconds((200.0 * 0.003 + 600.0 * 0.005) / 800.0));
+        // Who sends nothing between hosts computes all of its step.
+        assert_eq!(of(&[0.0, 0.0]).in_line, ms(5));
+    }
+}
