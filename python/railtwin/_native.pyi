@@ -17,6 +17,7 @@ __all__ = [
     "Table",
     "__version__",
     "design",
+    "missing_points",
     "open_folder",
     "run_command",
     "run_one",
@@ -116,6 +117,12 @@ def run_sweep(
     threads: int,
     controllers: Iterable[object],
 ) -> list[Run]: ...
+def missing_points(
+    scenario: object,
+    folder: str | os.PathLike[str],
+    engine: str | None,
+    threads: int,
+) -> list[dict[str, Any]]: ...
 def open_folder(folder: str | os.PathLike[str]) -> Run: ...
 def design(what: object, settings: Mapping[str, Any] | None) -> dict[str, Any]: ...
 def schedule(jobs: object, policy: str) -> dict[str, Any]: ...

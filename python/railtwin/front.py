@@ -3,10 +3,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from railtwin import _native
 from railtwin.control import Factory
+from railtwin.errors import ArgumentError
 
 Scenario: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """A path, a TOML text (it has line breaks), or a dictionary of the same structure.
@@ -68,6 +70,7 @@ def sweep(
     engine: str | None = None,
     threads: int = 1,
     controllers: Iterable[Factory] = (),
+    on: str | None = None,
 ) -> list[_native.Run]:
     """Run every point of a scenario in which a list stands where one value is wanted.
 
@@ -85,8 +88,27 @@ def sweep(
     >>> [run.label for run in runs]
     [{'job.gpus': '2'}, {'job.gpus': '4'}]
 
-    Raises `ScenarioError`, `FileError`, `FolderError`, `ControllerError`.
+    With `on="ray"` the points that are missing in `folder` run on a Ray cluster: the one that is connected,
+    else what Ray finds or makes. `"ray:ADDRESS"` and `"ray://HOST:PORT"` name another. It needs the extra
+    `ray`, and takes no controllers, which do not travel.
+
+    Raises `ScenarioError`, `FileError`, `FolderError`, `ControllerError`, with `on` also `ArgumentError`,
+    `MissingPackageError`, and `Error` for points that failed; those that did not are kept.
     """
+    if on is not None:
+        if folder is None or tuple(controllers):
+            what = "needs a folder" if folder is None else "takes no controllers"
+            raise ArgumentError(f"a sweep on {on} {what}", hint="give folder= and no controllers=")
+        path = scenario if isinstance(scenario, os.PathLike) or "\n" not in scenario else None
+        base = Path(path).parent if isinstance(path, str | os.PathLike) else Path()
+        missing = _native.missing_points(scenario, folder, engine, threads)
+        if missing:
+            # Not before it is asked for: `python -m railtwin.on_ray` is a program too.
+            from railtwin import on_ray
+
+            on_ray.run_missing(missing, on, base, Path(folder), threads, progress)
+            progress = None
+        controllers = ()
     return _native.run_sweep(scenario, folder, progress, engine, threads, controllers)
 
 

@@ -11,6 +11,7 @@ import importlib
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from typing import Any, TextIO, TypeAlias
 
 from railtwin import point
 from railtwin._native import __version__
+from railtwin.errors import ArgumentError, Error, MissingPackageError
 
 RETRIES = 5
 """Times that a point runs again because its node or its process of Ray was lost."""
@@ -141,6 +143,11 @@ class Sweep:
             if not done:
                 self.give_up_homeless()
 
+    def cancel(self) -> None:
+        """End what still runs."""
+        for ref in self.flying:
+            self.ray.cancel(ref, force=True)
+
     def hand_over(self, row: dict[str, Any]) -> None:
         """Hand a point to Ray."""
         asked = point.Point(
@@ -228,6 +235,67 @@ class Sweep:
     def ended(self, asked: point.Point, *, failed: str | None, wall_s: float = 0.0) -> None:
         """Say that a point is over."""
         self.say({"say": "ended", "run_id": asked.run_id, "failed": failed, "wall_s": wall_s})
+
+
+def run_missing(
+    points: list[dict[str, Any]],
+    on: str,
+    base: Path,
+    folder: Path,
+    threads: int,
+    progress: Callable[[int, int], object] | None,
+) -> None:
+    """Run points for `railtwin.sweep`, on the cluster that is connected, or by one for this call alone.
+
+    `points` are what `_native.missing_points` gives; each is put into `folder` by its name.
+
+    Raises `ArgumentError`, `MissingPackageError`, and `Error` for no cluster and for points that failed.
+    """
+    way = re.fullmatch(r"ray(?:|:(?!//)(?P<at>.+)|(?P<client>://.+))", on)
+    if way is None:
+        hint = "write ray, ray:ADDRESS or ray://HOST:PORT"
+        raise ArgumentError(f"{on!r} is no place to run points", hint=hint)
+    ray: Ray = sys.modules.get("ray")
+    is_ours = ray is None or not ray.is_initialized()
+    if is_ours:
+        try:
+            ray = connect({"version": __version__, "address": way["at"] or (way["client"] and on)})
+        except RefusedError as refused:
+            what, hint = refused.args
+            missing = isinstance(refused.__cause__, ImportError)
+            raise (MissingPackageError if missing else Error)(what, hint=hint) from refused
+    labels = {row["run_id"]: " ".join(f"{k}={v}" for k, v in row["label"].items()) for row in points}
+    total, done, failures = sum(row["replicates"] for row in points), 0, []
+
+    def hear(said: dict[str, Any]) -> None:
+        nonlocal done
+        if said.get("failed"):
+            failures.append(f"{labels[said['run_id']]}: {said['failed']}")
+        if "ticks" in said and progress is not None:
+            done = min(done + said["ticks"], total)
+            progress(done, total)
+
+    asked = {
+        "base": base,
+        "jobs": None,
+        "threads": threads,
+        "limit": os.environ.get(point.LIMIT),
+        "points": [{**row, "folder": folder / row["name"]} for row in points],
+    }
+    sweep = Sweep(ray, asked, hear)
+    try:
+        sweep.run()
+    finally:
+        sweep.cancel()
+        if is_ours:
+            ray.shutdown()
+    if failures:
+        few = "; ".join(failures[:3])
+        raise Error(
+            f"{len(failures)} of {len(points)} points failed: {few}", hint="those that did not are kept"
+        )
+    if progress is not None and done < total:
+        progress(total, total)
 
 
 def one_line(error: BaseException, which: int = 0) -> str:

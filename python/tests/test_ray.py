@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import railtwin as rt
+from railtwin import _native
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "data" / "simai" / "simai_micro_all_reduce.txt"
@@ -48,7 +50,7 @@ hosts = [2, 512]
 collective = { kind = "all-to-all", bytes = "64 MiB" }
 """
 
-LONG = 6_000
+LONG = 12_000
 """Replicates of a point that takes seconds."""
 
 
@@ -179,14 +181,45 @@ def test_run_folders_are_those_of_local_processes(nodes, tmp_path):
 
 
 @needs_ray
+def test_python_sweeps_there_too(nodes, tmp_path):
+    code = """if True:
+        import sys, railtwin as rt
+        scenario, folder, on = sys.argv[1:]
+        told = []
+        tell = lambda done, total: told.append((done, total))
+        runs = rt.sweep(scenario, folder=folder, on=on, progress=tell)
+        assert told[-1] == (3, 3), told
+        assert [run.label for run in runs] == [{"run.replicates": "1"}, {"run.replicates": "2"}]
+        assert rt.sweep(scenario, folder=folder, on="ray:127.0.0.1:1")[1].figures == runs[1].figures
+    """
+    scenario = tmp_path / "slow.toml"
+    scenario.write_text(slow([1, 2]))
+    args = [sys.executable, "-c", code, str(scenario), str(tmp_path / "ray"), f"ray:{nodes.address}"]
+    done = subprocess.run(args, capture_output=True, text=True, env=nodes.env, check=False)
+    assert done.returncode == 0, done.stderr
+    rt.sweep(scenario, folder=tmp_path / "local")
+    assert content(tmp_path / "ray") == content(tmp_path / "local")
+
+
+def test_what_cannot_go_to_a_cluster_is_told(tmp_path):
+    scenario = tmp_path / "slow.toml"
+    scenario.write_text(slow([1, 2]))
+    with pytest.raises(rt.ArgumentError, match="needs a folder"):
+        rt.sweep(scenario, on="ray")
+    with pytest.raises(rt.ArgumentError, match="takes no controllers"):
+        rt.sweep(scenario, on="ray", folder=tmp_path / "runs", controllers=[object])
+    with pytest.raises(rt.ArgumentError, match="no place to run points"):
+        rt.sweep(scenario, on="dask", folder=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+@needs_ray
 def test_a_node_may_die_on_the_way(nodes, tmp_path):
     scenario = tmp_path / "slow.toml"
     scenario.write_text(slow([LONG, LONG + 1, 1, 2]))
+    doomed = _native.missing_points(scenario, tmp_path, None, 1)[0]["run_id"]
     process = nodes.sweep(scenario, tmp_path / "ray")
     sweep = tmp_path / "ray" / "slow"
-    until("a long point runs", lambda: "running" in statuses(sweep)[:2])
-    cases = json.loads((sweep / "sweep.json").read_text())["cases"]
-    doomed = next(case["run_id"] for case in cases if case["status"] == "running")
     nodes.kill_who_runs(doomed)
     out, notes = process.communicate(timeout=120)
     assert process.returncode == 0, notes

@@ -8,6 +8,7 @@ use railtwin::Resolved;
 use railtwin::schedule::SharingPolicy;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
+use serde_json::json;
 
 use crate::controllers::Controllers;
 use crate::run::Run;
@@ -68,6 +69,36 @@ pub(crate) fn run_sweep(
         points.into_iter().map(run).collect::<Result<Vec<_>, Placed>>()
     })?;
     runs.map_err(|placed| controllers.raised(&placed.error).unwrap_or_else(|| placed.raise(py)))
+}
+
+/// The points whose runs are not complete in `folder`, as what another machine needs to run them. What they left
+/// unfinished makes room.
+#[pyfunction]
+pub(crate) fn missing_points(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    folder: PathBuf,
+    engine: Option<&str>,
+    threads: i64,
+) -> PyResult<Py<PyAny>> {
+    let by = By::of(py, engine, threads)?;
+    let asked = Asked::of(scenario)?;
+    let missing = watch(py, None, move |_| {
+        let mut missing = Vec::new();
+        for (point, resolved) in points(asked, by)? {
+            let run_id = railtwin::run::id_of(&resolved);
+            let name = format!("{}-{run_id}", resolved.scenario.name);
+            if complete_run(&folder.join(&name), &resolved)?.is_none() {
+                missing.push(json!({
+                    "run_id": run_id, "name": name, "text": point.scenario.to_toml(), "files": resolved.files,
+                    "bytes": railtwin::Estimate::of(&resolved, threads as usize).bytes,
+                    "label": point.label.into_iter().collect::<Label>(), "replicates": replicates(&resolved),
+                }));
+            }
+        }
+        Ok::<_, Placed>(serde_json::Value::from(missing))
+    })?;
+    convert::python_of(py, &missing.map_err(|placed| placed.raise(py))?)
 }
 
 fn replicates(resolved: &Resolved) -> u64 {

@@ -29,7 +29,7 @@ mod watch;
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use crate::calls::{design, open_folder, run_one, run_sweep, schedule, schema};
+    use crate::calls::{design, missing_points, open_folder, run_one, run_sweep, schedule, schema};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
