@@ -214,6 +214,10 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         (Kind::Whole(least, most), Value::Integer(number)) => {
             plain((least..=most).contains(&number), &format!("cannot be {number}"))
         }
+        (Kind::UpTo(most), Value::Integer(_) | Value::Float(_)) => {
+            let number = number(node);
+            plain((0.0..=*most).contains(&number), &format!("cannot be {number}"))
+        }
         (Kind::Share(above, most), Value::Integer(_) | Value::Float(_)) => {
             let number = number(node);
             let ok = number > *above && number <= *most;
@@ -291,6 +295,7 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::Bool => "write true or false".to_owned(),
         Kind::Whole(least, i64::MAX) => format!("write a whole number from {least} up"),
         Kind::Whole(least, most) => format!("write a whole number from {least} to {most}"),
+        Kind::UpTo(most) => format!("write a number from 0 to {most}"),
         Kind::Share(above, most) => format!("write a number above {above} and up to {most}"),
         Kind::Time => format!("write a time as text, such as {name} = \"1.5 us\""),
         Kind::TimeRange => {

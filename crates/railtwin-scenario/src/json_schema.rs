@@ -92,6 +92,7 @@ fn kind(of: &'static Kind) -> Value {
         Kind::Whole(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
+        Kind::UpTo(most) => json!({ "type": "number", "minimum": 0, "maximum": most }),
         Kind::Share(above, most) => {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": most })
         }

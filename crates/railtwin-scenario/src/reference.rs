@@ -87,6 +87,7 @@ fn of(kind: &Kind) -> String {
         Kind::Bool => "`true`, `false`".to_owned(),
         Kind::Whole(least, i64::MAX) => format!("whole number from {least}"),
         Kind::Whole(least, most) => format!("whole number, {least} to {most}"),
+        Kind::UpTo(most) => format!("number from 0 to {most}"),
         Kind::Share(above, most) => format!("number above {above}, up to {most}"),
         Kind::Time => "time, such as `\"1.5 us\"`".to_owned(),
         Kind::TimeRange => {

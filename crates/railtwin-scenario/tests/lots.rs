@@ -37,6 +37,10 @@ fn value(kind: &'static Kind) -> BoxedStrategy<Value> {
             let near = (*most).min(least.saturating_add(9));
             prop_oneof![3 => *least..=near, 1 => *least..=*most].prop_map(Value::from).boxed()
         }
+        Kind::UpTo(most) => {
+            let most = *most;
+            (0u32..=1000).prop_map(move |part| Value::from(most * f64::from(part) / 1e3)).boxed()
+        }
         Kind::Share(above, most) => {
             let (above, most) = (*above, *most);
             let inside = (1u32..=1000).prop_map(move |part| above + (most - above) * f64::from(part) / 1e3);
@@ -177,6 +181,9 @@ fn go_together(title: &str, body: &mut toml::Table) {
                 body.remove(*key);
             }
         }
+        "[cluster]" if body.contains_key("jobs") => {
+            body.remove("stream");
+        }
         "[telemetry]" if body.contains_key("job") => {
             body.insert("job".to_owned(), "train".into());
         }
@@ -241,12 +248,20 @@ fn with_failures(body: &mut toml::Table) {
     }
 }
 
+/// Weeks of jobs stand in place of all that is said of jobs one by one.
+fn alone(body: &mut toml::Table) {
+    if body.contains_key("cluster") {
+        body.retain(|key, _| ["schema", "name", "description", "seed", "fabric", "cluster"].contains(&key));
+    }
+}
+
 /// One section or key of the whole, which goes with what is there at least.
 pub(crate) fn section(key: &'static Key) -> BoxedStrategy<Value> {
     let goes = move |value: &Value| {
         let mut body = least();
         body.insert(key.name.to_owned(), value.clone());
         with_failures(&mut body);
+        alone(&mut body);
         is_scenario(&body)
     };
     value(&key.kind).prop_filter("it is refused", goes).boxed()
@@ -255,7 +270,7 @@ pub(crate) fn section(key: &'static Key) -> BoxedStrategy<Value> {
 /// Whole scenarios.
 pub(crate) fn scenario() -> BoxedStrategy<Scenario> {
     let one = |key: &'static Key| {
-        maybe(key.name == "fabric", 0.25, section(key))
+        maybe(key.name == "fabric", if key.name == "cluster" { 0.05 } else { 0.25 }, section(key))
             .prop_map(|value| value.map(|value| (key.name.to_owned(), value)))
             .boxed()
     };
@@ -264,6 +279,7 @@ pub(crate) fn scenario() -> BoxedStrategy<Scenario> {
         let mut body = least();
         body.extend(entries.into_iter().flatten());
         with_failures(&mut body);
+        alone(&mut body);
         body
     });
     let read = |body: toml::Table| Scenario::parse("x", &body.to_string()).ok();

@@ -34,6 +34,8 @@ pub enum Kind {
     Whole(i64, i64),
     /// A number above the first and up to the second.
     Share(f64, f64),
+    /// A number from zero to this.
+    UpTo(f64),
     /// A time with its unit.
     Time,
     /// A time above zero.

@@ -3,6 +3,7 @@
 mod bandwidth;
 mod baselines;
 mod calibrate;
+mod cluster;
 mod control;
 mod control_page;
 mod crux;

@@ -65,9 +65,9 @@ railtwin_units::section! {
         /// Most paths that are known between two ports, which is as many source ports as are tried.
         pub paths: u32 [whole(1..=1024)] = 16,
         /// Share by which a step computes longer or shorter at most.
-        pub jitter: f64 = 0.01,
+        pub jitter: f64 [Kind::UpTo(0.5)] = 0.01,
         /// Share within which the pace of jobs that share links must be known before time is skipped; 0 = none is.
-        pub steady: f64 = 0.01,
+        pub steady: f64 [Kind::UpTo(1.0)] = 0.01,
         /// A job list to replay: CSV, openb pods or sacct; default the stream.
         pub jobs: Option<String> = None,
         /// Jobs by lot.
@@ -84,11 +84,11 @@ railtwin_units::section! {
         /// Median duration.
         pub median: SimTime [Kind::Span] = seconds(3_600),
         /// Standard deviation of the logarithm of durations.
-        pub sigma: f64 [Kind::Share(0.0, 10.0)] = 1.85,
+        pub sigma: f64 [Kind::UpTo(10.0)] = 1.85,
         /// Longest duration; default the whole time.
         pub longest: Option<SimTime> [Kind::Span] = None,
         /// How far submissions swing about their mean over a day.
-        pub tide: f64 = 0.0,
+        pub tide: f64 [Kind::UpTo(1.0)] = 0.0,
         /// Most GPUs of a job; default those of the cluster.
         pub gpus: Option<u32> [whole(1..=1 << 24)] = None,
     }

@@ -1,0 +1,106 @@
+//! Weeks of jobs from a scenario: every key is heard, threads change nothing, bad questions get one error.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use std::path::Path;
+
+use railtwin::Question;
+use railtwin::cluster::Told;
+use railtwin::schedule::SharingPolicy;
+
+const BASE: &str = r#"
+schema = 1
+name = "weeks"
+[fabric]
+preset = "leaf-spine"
+leaves = 8
+hosts_per_leaf = 3
+uplinks = 4
+uplink_capacity = "200 Gbps"
+host = { model = "hgx-a100", nics = 4 }
+[cluster]
+days = 0.5
+queue = "backfill"
+sharing = "crux"
+[cluster.stream]
+load = 1.2
+median = "20 min"
+sigma = 1.0
+"#;
+
+fn told(text: &str) -> Result<Vec<Told>, railtwin::Error> {
+    let question = Question::of_text("weeks.toml", text, Path::new(env!("CARGO_MANIFEST_DIR")));
+    let point = question.points()?.remove(0);
+    let cluster = question.cluster(&point.scenario)?;
+    let told = cluster.told(&[cluster.spec.sharing], &[cluster.seed], &|| ())?;
+    assert!(told[0].jobs.len() > 5, "{} jobs", told[0].jobs.len());
+    Ok(told)
+}
+
+#[test]
+fn every_key_is_heard() {
+    let base = told(BASE).unwrap();
+    let lists = "[cluster]\njobs = \"../../data/job_traces/openb_twin.csv\"\ndays = 100\n";
+    for (old, new) in [
+        ("days = 0.5", "days = 0.7"),
+        ("queue = \"backfill\"", "queue = \"fifo\""),
+        ("sharing = \"crux\"", "sharing = \"sincronia\""),
+        ("[cluster]", "[cluster]\nplacement = \"spread\""),
+        ("[cluster]", "[cluster]\nplacement = \"random\""),
+        ("[cluster]", "[cluster]\nlevels = 2"),
+        ("[cluster]", "[cluster]\nreplan = \"20 min\""),
+        ("[cluster]", "[cluster]\nqueue_pairs = 4"),
+        ("[cluster]", "[cluster]\npaths = 2"),
+        ("[cluster]", "[cluster]\njitter = 0"),
+        ("[cluster]", "[cluster]\nsteady = 0"),
+        ("load = 1.2", "load = 0.7"),
+        ("median = \"20 min\"", "median = \"30 min\""),
+        ("sigma = 1.0", "sigma = 0.5"),
+        ("sigma = 1.0", "sigma = 1.0\nlongest = \"10 min\""),
+        ("sigma = 1.0", "sigma = 1.0\ntide = 0.8"),
+        ("sigma = 1.0", "sigma = 1.0\ngpus = 64"),
+        ("name = \"weeks\"", "name = \"weeks\"\nseed = 2"),
+    ] {
+        assert!(BASE.contains(old), "{old}");
+        assert_ne!(told(&BASE.replacen(old, new, 1)).unwrap(), base, "{new} changes nothing");
+    }
+    let list = BASE.split("[cluster]").next().unwrap().to_owned() + lists;
+    assert!(told(&list).unwrap()[0].jobs[0].name.contains("pod"));
+}
+
+#[test]
+fn threads_and_order_change_nothing() {
+    let question = Question::of_text("weeks.toml", BASE, Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    let cluster = question.cluster(&point.scenario).unwrap();
+    let policies = [SharingPolicy::Ecmp, SharingPolicy::Cassini, SharingPolicy::Crux];
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| cluster.told(&policies, &[1, 2], &|| ()).unwrap())
+    };
+    let told = on(1);
+    assert_eq!(told, on(4));
+    let names: Vec<&str> = told.iter().map(|one| one.policy).collect();
+    assert_eq!(names, ["ecmp", "ecmp", "cassini", "cassini", "crux", "crux"]);
+    // The same jobs under every policy.
+    let jobs = |one: &Told| -> Vec<(String, f64)> {
+        one.jobs.iter().map(|job| (job.name.clone(), job.submitted_s)).collect()
+    };
+    assert_eq!(jobs(&told[0]), jobs(&told[4]));
+    assert_ne!(jobs(&told[0]), jobs(&told[1]));
+}
+
+#[test]
+fn what_cannot_be_asked_is_said_in_one_error() {
+    let wrong = |old: &str, new: &str| told(&BASE.replacen(old, new, 1)).unwrap_err().to_string();
+    let both = wrong("[cluster]", "[run]\nsteps = 3\n[cluster]");
+    assert!(both.contains("[run] beside [cluster]"), "{both}");
+    let plain = wrong("model = \"hgx-a100\"", "model = \"plain\"");
+    assert!(plain.contains("nothing says how fast they compute"), "{plain}");
+    let missing =
+        wrong("[cluster.stream]\nload = 1.2\nmedian = \"20 min\"\nsigma = 1.0", "jobs = \"nowhere.csv\"");
+    assert!(missing.contains("nowhere.csv"), "{missing}");
+    // Who asks for steps is told who does weeks.
+    let question = Question::of_text("weeks.toml", BASE, Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    let steps = question.resolve(&point.scenario).unwrap_err().to_string();
+    assert!(steps.contains("[cluster]"), "{steps}");
+}
