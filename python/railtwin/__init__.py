@@ -27,7 +27,7 @@ from railtwin.errors import (
     Problem,
     ScenarioError,
 )
-from railtwin.front import design, open, run, schedule, schema, sweep
+from railtwin.front import cluster, design, open, run, schedule, schema, sweep
 
 version = __version__
 
@@ -45,6 +45,7 @@ __all__ = [
     "ScenarioError",
     "Table",
     "__version__",
+    "cluster",
     "design",
     "main",
     "open",

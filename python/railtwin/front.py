@@ -2,7 +2,7 @@
 """The calls: run, sweep, open, design, schedule, schema."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -166,6 +166,24 @@ def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
     return _native.schedule(jobs, policy)
+
+
+def cluster(scenario: Scenario, *, policies: Sequence[str] = (), seeds: int = 1) -> list[dict[str, Any]]:
+    """Simulate weeks of jobs that share a fabric, as `railtwin cluster --json` does.
+
+    `scenario` has `[cluster]`; `policies` are those of `schedule`, by default the one that the scenario names.
+    One dictionary for each policy and seed, policy after policy: `figures`, `jobs`, `hours`, `contended`.
+    Times are in seconds (`..._s`) from the begin, shares 0..1.
+
+    >>> import railtwin as rt
+    >>> fabric = {"preset": "leaf-spine", "leaves": 4, "host": {"model": "hgx-a100"}}
+    >>> weeks = {"schema": 1, "name": "weeks", "fabric": fabric, "cluster": {"days": 0.5}}
+    >>> [run["policy"] for run in rt.cluster(weeks, policies=["ecmp", "crux"])]
+    ['ecmp', 'crux']
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.cluster(scenario, list(policies), seeds)
 
 
 def schema() -> dict[str, Any]:

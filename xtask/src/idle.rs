@@ -75,7 +75,7 @@ fn reached(sources: &[Source]) -> Vec<bool> {
     loop {
         let mut found = Vec::new();
         for (row, source) in sources.iter().enumerate().filter(|&(row, _)| !reached[row]) {
-            let mut items = public_items(&source.code).filter(|(_, item, free)| *free && declared[item] == 1);
+            let mut items = shown_items(&source.code).filter(|(_, item, free)| *free && declared[item] == 1);
             let is_named = |item: &str| {
                 (0..sources.len()).any(|other| other != row && reached[other] && words[other].contains(item))
             };
@@ -149,11 +149,19 @@ fn public_items(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     })
 }
 
+/// The same of items that other files may name, those of the crate alone among them.
+fn shown_items(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
+    items(code).filter(|(line, ..)| {
+        code.lines().nth(line - 1).is_some_and(|text| text.trim_start().starts_with("pub"))
+    })
+}
+
 /// The same of all items, public or not.
 fn items(code: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     (1..).zip(code.lines()).filter_map(|(line, text)| {
         let rest = text.trim_start();
-        let rest = rest.strip_prefix("pub ").or_else(|| rest.strip_prefix("pub(crate) ")).unwrap_or(rest);
+        let shown = ["pub ", "pub(crate) ", "pub(super) "].iter().find_map(|shown| rest.strip_prefix(shown));
+        let rest = shown.unwrap_or(rest);
         let is_free = !text.starts_with(' ');
         let mut words = words_of(rest).skip_while(|word| matches!(*word, "async" | "unsafe"));
         let first = words.next()?;

@@ -41,6 +41,8 @@ pub struct Ask {
     pub queue: QueuePolicy,
     /// Which GPUs a job gets.
     pub placement: PlacementPolicy,
+    /// Seconds for which a job stands still that moves so that another fits a segment; none: nobody moves.
+    pub defragment: Option<f64>,
     /// Whose communication goes first and by which path.
     pub sharing: SharingPolicy,
     /// Priority levels of the network.

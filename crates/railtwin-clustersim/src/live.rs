@@ -53,6 +53,28 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// The same job on other GPUs, where it goes on after it has stood still for `pause` seconds: the step that was under
+    /// way begins anew.
+    pub(crate) fn in_place_of(self, old: Self, now: f64, pause: f64) -> Self {
+        let left = match old.course {
+            Course::Alone { left, .. } => left,
+            Course::Contending => old.steps - old.done,
+        };
+        Self {
+            level: old.level,
+            course: Course::Alone { since: now, left: left.ceil(), elapsed: -pause },
+            lot: old.lot,
+            shared_a_link: old.shared_a_link,
+            contended: old.contended,
+            contended_s: old.contended_s,
+            version: old.version + 1,
+            steps: old.steps,
+            done: old.done,
+            started: old.started,
+            ..self
+        }
+    }
+
     /// A job that begins at `now` where it was placed.
     pub(crate) fn new(
         (number, job): (usize, &ClusterJob),

@@ -85,6 +85,8 @@ pub struct Effort {
     pub checks_failed: u64,
     /// Times that paths and priorities were planned.
     pub plans: u64,
+    /// Times that a job moved so that another fits a segment.
+    pub moves: u64,
 }
 
 /// Two jobs that contended for a link.

@@ -1,13 +1,15 @@
 //! From arrival to departure: the queue, who runs where, and who contends with whom.
 use std::collections::{BTreeMap, VecDeque};
 
-use railtwin_control::ClusterPlacer;
 use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::tenants::Tenants;
+use railtwin_control::placement::Defragmentation;
+use railtwin_control::{ClusterPlacer, Place};
+use railtwin_fabric::{Fabric, HostId};
 
 use crate::ask::{Ask, ClusterJob};
 use crate::component::{Component, Member, Progress};
@@ -25,6 +27,8 @@ struct World<'a> {
     plant: &'a Plant<'a>,
     placer: ClusterPlacer,
     gpus: u32,
+    /// GPUs of the largest segment.
+    segment_gpus: u32,
     /// Links; jobs are lent to it while it is planned.
     tenants: Tenants,
     factors: Factors,
@@ -62,6 +66,7 @@ pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
         jobs,
         plant,
         gpus: placer.free_gpus(),
+        segment_gpus: segment_gpus(plant.fabric),
         placer,
         sharing: Sharing::new(tenants.links.len()),
         tenants,
@@ -197,7 +202,43 @@ impl World<'_> {
         }
     }
 
+    /// Moves jobs so that the first that waits gets a segment of its own, where enough GPUs are free and it would fit one
+    /// but does not.
+    fn defragment(&mut self) {
+        let (Some(pause), Some(&first)) = (self.ask.defragment, self.waiting.front()) else { return };
+        let gpus = self.jobs[first].gpus;
+        if gpus > self.placer.free_gpus() || gpus > self.segment_gpus {
+            return;
+        }
+        let alone = self.placer.clone().place(first as u64, gpus, &self.ask.placement);
+        if alone.is_some_and(|places| self.placer.segments_of(&places) == 1) {
+            return;
+        }
+        let running: Vec<(u64, &[Place])> =
+            self.live.iter().map(|(&job, live)| (job as u64, live.places.as_slice())).collect();
+        let Some(Defragmentation { moves, .. }) = self.placer.defragment(&running, gpus) else { return };
+        let mut moved = Vec::with_capacity(moves.len());
+        for one in moves {
+            let job = one.job as usize;
+            self.settle(job);
+            self.dissolve_of(job);
+            let live = self.live.remove(&job).expect("it runs");
+            self.placer.release(&live.places);
+            moved.push((live, one.to));
+        }
+        for (live, to) in moved {
+            self.placer.occupy(&to);
+            self.effort.moves += 1;
+            let (job, asked) = (live.job, &self.jobs[live.job]);
+            let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
+            let new = new.in_place_of(live, self.now, pause);
+            self.changed(&new);
+            self.live.insert(job, new);
+        }
+    }
+
     fn start(&mut self) {
+        self.defragment();
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let mut placed = Vec::new();
         let placer = std::cell::RefCell::new(&mut self.placer);
@@ -424,6 +465,18 @@ impl World<'_> {
             effort: self.effort,
         }
     }
+}
+
+/// GPUs of the largest segment that jobs may have.
+fn segment_gpus(fabric: &Fabric) -> u32 {
+    let mut segments: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for host in (0..fabric.hosts().len()).map(HostId::from_index) {
+        let place = fabric.host(host);
+        if !place.spare {
+            *segments.entry((place.pod, place.segment)).or_insert(0) += fabric.host_model(host).gpus;
+        }
+    }
+    segments.into_values().max().unwrap_or(0)
 }
 
 /// What became of a job that still runs.

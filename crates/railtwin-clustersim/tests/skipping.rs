@@ -30,6 +30,7 @@ fn ask(sharing: SharingPolicy) -> Ask {
         span: 40_000.0,
         queue: QueuePolicy::Backfill,
         placement: PlacementPolicy::Spread,
+        defragment: None,
         sharing,
         levels: 8,
         replan: 30.0,

@@ -242,6 +242,41 @@ pub(crate) fn schedule(py: Python<'_>, jobs: &Bound<'_, PyAny>, policy: &str) ->
     convert::python_of(py, &answer)
 }
 
+/// What becomes of weeks of jobs under each policy and seed, as `railtwin cluster --json` has it.
+#[pyfunction]
+pub(crate) fn cluster(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    policies: Vec<String>,
+    seeds: u64,
+) -> PyResult<Py<PyAny>> {
+    let mut named = Vec::with_capacity(policies.len());
+    for policy in &policies {
+        let Some(policy) = SharingPolicy::named(policy) else {
+            let hint = format!("write one of {}", SharingPolicy::NAMES.join(", "));
+            return Err(errors::argument(py, &format!("{policy:?} is no policy"), &hint));
+        };
+        named.push(policy);
+    }
+    let asked = Asked::of(scenario)?;
+    let answer = watch(py, None, move |_| {
+        let question = asked.question()?;
+        let placed = |error| Placed { error, text: question.text.clone() };
+        let mut points = question.points().map_err(placed)?;
+        if points.len() != 1 {
+            let message = format!("the scenario has {} points: write one value for each key", points.len());
+            return Err(placed(railtwin::Error::Argument(message)));
+        }
+        let cluster = question.cluster(&points.remove(0).scenario).map_err(placed)?;
+        let policies = if named.is_empty() { vec![cluster.spec.sharing] } else { named };
+        let seeds: Vec<u64> = (0..seeds.max(1)).map(|number| cluster.seed.wrapping_add(number)).collect();
+        cluster.told(&policies, &seeds, &|| ()).map_err(placed)
+    })?;
+    let answer = answer.map_err(|placed| placed.raise(py))?;
+    let answer = serde_json::to_value(&answer).map_err(|error| errors::internal(py, &error.to_string()))?;
+    convert::python_of(py, &answer)
+}
+
 /// The JSON Schema of a scenario.
 #[pyfunction]
 pub(crate) fn schema(py: Python<'_>) -> PyResult<Py<PyAny>> {

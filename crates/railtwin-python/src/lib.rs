@@ -4,7 +4,7 @@
 //! Python stands in `python/railtwin`.
 //!
 //! * [`scenario`]: a path, a text or a dictionary becomes a question.
-//! * [`calls`]: run, sweep, open, design, schedule, schema.
+//! * [`calls`]: run, sweep, open, design, cluster, schedule, schema.
 //! * [`controllers`]: controllers that are Python objects; [`sight`]: what they can ask.
 //! * [`run`]: a run, its figures and its tables.
 //! * [`table`]: tables by the Arrow C data interface, without copying.
@@ -29,7 +29,7 @@ mod watch;
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use crate::calls::{design, missing_points, open_folder, run_one, run_sweep, schedule, schema};
+    use crate::calls::{cluster, design, missing_points, open_folder, run_one, run_sweep, schedule, schema};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

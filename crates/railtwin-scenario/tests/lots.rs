@@ -183,6 +183,10 @@ fn go_together(title: &str, body: &mut toml::Table) {
         }
         "[cluster]" if body.contains_key("jobs") => {
             body.remove("stream");
+            body.remove("defragment");
+        }
+        "[cluster]" if body.contains_key("defragment") => {
+            body.insert("placement".to_owned(), "segment-first".into());
         }
         "[telemetry]" if body.contains_key("job") => {
             body.insert("job".to_owned(), "train".into());

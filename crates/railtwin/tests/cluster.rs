@@ -45,6 +45,7 @@ fn every_key_is_heard() {
         ("sharing = \"crux\"", "sharing = \"sincronia\""),
         ("[cluster]", "[cluster]\nplacement = \"spread\""),
         ("[cluster]", "[cluster]\nplacement = \"random\""),
+        ("[cluster]", "[cluster]\nplacement = \"segment-first\""),
         ("[cluster]", "[cluster]\nlevels = 2"),
         ("[cluster]", "[cluster]\nreplan = \"20 min\""),
         ("[cluster]", "[cluster]\nqueue_pairs = 4"),
@@ -62,6 +63,13 @@ fn every_key_is_heard() {
         assert!(BASE.contains(old), "{old}");
         assert_ne!(told(&BASE.replacen(old, new, 1)).unwrap(), base, "{new} changes nothing");
     }
+    // Jobs move where segments are torn.
+    let torn = BASE
+        .replace("[cluster]", "[cluster]\nplacement = \"segment-first\"")
+        .replace("hosts_per_leaf = 3", "hosts_per_leaf = 6");
+    let moving = told(&torn.replacen("[cluster]", "[cluster]\ndefragment = \"2 min\"", 1)).unwrap();
+    assert_ne!(moving, told(&torn).unwrap());
+    assert!(moving[0].effort.moves > 0);
     let list = BASE.split("[cluster]").next().unwrap().to_owned() + lists;
     assert!(told(&list).unwrap()[0].jobs[0].name.contains("pod"));
 }

@@ -166,6 +166,20 @@ impl ClusterPlacer {
         taken.into_iter().map(|gpu| Place { host, gpu }).collect()
     }
 
+    /// Takes these GPUs, as those to which a job moves.
+    ///
+    /// # Panics
+    /// Where one of them is not free.
+    pub fn occupy(&mut self, places: &[Place]) {
+        for place in places {
+            let row = place.host.index();
+            let busy = &mut self.busy[self.first[row] + place.gpu as usize];
+            assert!(!std::mem::replace(busy, true), "{place:?} is taken");
+            self.free[row] -= 1;
+            self.free_gpus -= u32::from(self.state[row] == State::Open);
+        }
+    }
+
     /// Gives GPUs of a job back.
     ///
     /// # Panics

@@ -51,7 +51,7 @@ impl Ground {
     }
 
     /// How far a host is from the nearest of `others`; hosts that the fabric does not have are nowhere near.
-    pub fn distance_to_any(&self, host: HostId, others: &[u32]) -> u32 {
+    pub(super) fn distance_to_any(&self, host: HostId, others: &[u32]) -> u32 {
         let known = others.iter().filter(|other| (**other as usize) < self.gpus.len());
         known.map(|&other| self.distance(host, HostId(other))).min().unwrap_or(3)
     }

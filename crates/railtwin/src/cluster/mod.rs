@@ -121,6 +121,7 @@ impl ClusterQuestion {
             span: spec.days * DAY,
             queue: spec.queue,
             placement: spec.placement.policy(),
+            defragment: spec.defragment.map(SimTime::seconds),
             sharing,
             levels: spec.levels,
             replan: spec.replan.seconds(),

@@ -91,6 +91,8 @@ pub struct Effort {
     pub checks_failed: u64,
     /// Times that paths and priorities were planned.
     pub plans: u64,
+    /// Times that a job moved so that another fits a segment.
+    pub moves: u64,
 }
 
 impl Told {
@@ -161,6 +163,7 @@ impl Told {
                 checks: effort.checks,
                 checks_failed: effort.checks_failed,
                 plans: effort.plans,
+                moves: effort.moves,
             },
         }
     }

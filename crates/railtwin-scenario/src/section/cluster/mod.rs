@@ -54,6 +54,9 @@ railtwin_units::section! {
         pub queue: QueuePolicy = QueuePolicy::Fifo,
         /// Which GPUs a job gets.
         pub placement: ClusterPlacement = ClusterPlacement::Packed,
+        /// Time for which a job stands still that moves so that the first that waits fits a segment, with placement
+        /// segment-first; default nobody moves.
+        pub defragment: Option<SimTime> = None,
         /// Whose communication goes first, and by which path.
         pub sharing: SharingPolicy = SharingPolicy::Ecmp,
         /// Priority levels of the network.

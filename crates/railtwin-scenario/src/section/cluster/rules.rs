@@ -34,5 +34,10 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));
     }
+    if cluster.defragment.is_some() && cluster.placement != super::ClusterPlacement::SegmentFirst {
+        let message = "jobs make room in a segment for one that need not take it".to_owned();
+        let hint = "write placement = \"segment-first\", or leave defragment away";
+        troubles.push(("cluster.defragment".to_owned(), (message, hint)));
+    }
     troubles
 }
