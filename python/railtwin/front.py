@@ -171,7 +171,7 @@ def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
 def cluster(scenario: Scenario, *, policies: Sequence[str] = (), seeds: int = 1) -> list[dict[str, Any]]:
     """Simulate weeks of jobs that share a fabric, as `railtwin cluster --json` does.
 
-    `scenario` has `[cluster]`; `policies` are those of `schedule`, by default the one that the scenario names.
+    `scenario` has `[cluster]`; `policies` are those of `schedule`, by default the one of the scenario.
     One dictionary for each policy and seed, policy after policy: `figures`, `jobs`, `hours`, `contended`.
     Times are in seconds (`..._s`) from the begin, shares 0..1.
 

@@ -1,5 +1,12 @@
 // Types of the payload generator, for tests in TypeScript.
-import type { WireColumn, WireLists, WirePayload, WireRun, WireTable } from "../src/api/payload";
+import type {
+    WireColumn,
+    WireLists,
+    WireClusterPayload,
+    WirePayload,
+    WireRun,
+    WireTable,
+} from "../src/api/payload";
 
 export interface SampleFabric {
     devices: object[];
@@ -49,4 +56,4 @@ export function largeReport(): WirePayload;
 export function emptyRun(): WirePayload;
 export function haltedReport(): WirePayload;
 export function jobsReport(): WirePayload;
-export function fill(template: string, payload: WirePayload): string;
+export function fill(template: string, payload: WirePayload | WireClusterPayload): string;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
-use railtwin::cluster::{Band, ClusterQuestion, Told, compared};
+use railtwin::cluster::{Band, ClusterQuestion, Told, compared, page};
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
 
 use crate::meter::Meter;
+use crate::report::{note_stand_in, write_page};
 use crate::table::TextTable;
 use crate::units::shown;
 use crate::{CliError, Streams};
@@ -31,6 +32,9 @@ pub struct ClusterArgs {
     /// Print all as JSON: figures, jobs, hours, who contended with whom
     #[arg(long)]
     json: bool,
+    /// Write all of it as one page, which opens offline
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
@@ -44,7 +48,8 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
             "`cluster` wants one: write one value for each key, and policies as --policy",
         ));
     }
-    let cluster = question.cluster(&points.remove(0).scenario).map_err(wrong)?;
+    let scenario = points.remove(0).scenario;
+    let cluster = question.cluster(&scenario).map_err(wrong)?;
     let policies: Vec<SharingPolicy> = match (args.compare, args.policy.is_empty()) {
         (true, _) => SharingPolicy::ALL.to_vec(),
         (false, true) => vec![cluster.spec.sharing],
@@ -54,10 +59,18 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
     let meter = Meter::new(policies.len() as u64 * args.seeds);
     let told = cluster.told(&policies, &seeds, &|| meter.tick()).map_err(wrong)?;
     meter.finish();
+    if let Some(path) = &args.report {
+        write_page(path, &page(&cluster, scenario.description.as_deref().unwrap_or(""), &told))?;
+        note_stand_in(streams)?;
+    }
     if args.json {
         return Ok(writeln!(streams.out, "{:#}", json!({ "name": cluster.name, "runs": told }))?);
     }
-    Ok(write!(streams.out, "{}", text(&cluster, &policies, &told))?)
+    write!(streams.out, "{}", text(&cluster, &policies, &told))?;
+    if let Some(path) = &args.report {
+        writeln!(streams.out, "\nreport  {}", path.display())?;
+    }
+    Ok(())
 }
 
 /// A column for each policy, a line for each figure.

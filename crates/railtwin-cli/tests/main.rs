@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod check_bandwidth;
+mod cluster_page;
 mod design;
 mod diagnose;
 mod downtime;

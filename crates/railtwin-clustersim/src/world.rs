@@ -248,7 +248,7 @@ impl World<'_> {
             &mut self.waiting,
             |job| Wants { gpus: jobs[job].gpus, duration: jobs[job].duration },
             || placer.borrow().free_gpus(),
-            || live.values().map(|live| (live.started + jobs[live.job].duration, live.tenant.gpus)).collect(),
+            || live.values().map(|live| (expected_end(live, jobs[live.job].duration, now), live.tenant.gpus)).collect(),
             now,
             |job| {
                 let places = placer.borrow_mut().place(job as u64, jobs[job].gpus, &ask.placement);
@@ -465,6 +465,13 @@ impl World<'_> {
             effort: self.effort,
         }
     }
+}
+
+/// When a scheduler that knows what a job takes alone expects it to end; one that is late is expected to take as long
+/// again as it is late.
+fn expected_end(live: &Live, duration: f64, now: f64) -> f64 {
+    let alone = live.started + duration;
+    alone.max(2.0 * now - alone)
 }
 
 /// GPUs of the largest segment that jobs may have.

@@ -208,8 +208,14 @@ fn incidents(case: &Case, log: &RunLog) -> Value {
 
 /// The page with one or two runs in it; of two the second carries the headline of both.
 pub fn page(title: &str, runs: &[Value]) -> String {
+    filled(title, "runs", json!(runs))
+}
+
+/// The page with `data` in it, as the field `what` of its payload.
+pub(crate) fn filled(title: &str, what: &str, data: Value) -> String {
     let generator = concat!("railtwin ", env!("CARGO_PKG_VERSION"));
-    let payload = json!({ "schema": SCHEMA, "title": title, "generator": generator, "runs": runs });
+    let mut payload = json!({ "schema": SCHEMA, "title": title, "generator": generator });
+    payload[what] = data;
     let text = payload.to_string().replace('<', "\\u003c");
     PAGE.replacen(SLOT, &SLOT.replace("null", &text), 1)
 }

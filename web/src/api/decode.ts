@@ -1,4 +1,5 @@
 // Decodes the embedded payload once into typed columns; what passes here is trusted afterwards.
+import { decodeCluster } from "./cluster_decode";
 import { below, f32, f64, strings, table, u32, u32Free, u8 } from "./columns";
 import {
   BETTER,
@@ -50,16 +51,15 @@ export function decodePayload(value: unknown): Payload | null {
   const schema = whole["schema"];
   if (schema !== PAYLOAD_SCHEMA)
     refuse("payload.schema", schema, `${PAYLOAD_SCHEMA}, the version that this page reads`);
+  const [title, generator] = [text(whole, "title", "payload"), text(whole, "generator", "payload")];
+  const cluster = optional(whole["cluster"], "payload.cluster", decodeCluster);
+  if (cluster !== null) return { title, generator, runs: [], cluster };
   const runs = list(whole, "runs", "payload", decodeRun);
   if (runs.length < 1 || runs.length > RUNS_MAX)
     throw new PayloadError(`payload.runs holds ${runs.length} runs; expected 1, or 2 to compare`);
   const [base, other] = runs;
   if (base && other && base.name === other.name) other.name = `${other.name} (2)`;
-  return {
-    title: text(whole, "title", "payload"),
-    generator: text(whole, "generator", "payload"),
-    runs,
-  };
+  return { title, generator, runs, cluster: null };
 }
 
 /** Reads the element that carries the data; throws PayloadError when it is missing or not JSON. */

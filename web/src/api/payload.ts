@@ -1,8 +1,10 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
+import type { Cluster, WireCluster } from "./cluster";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
 
+export * from "./cluster";
 export * from "./control";
 export * from "./findings";
 
@@ -105,6 +107,13 @@ export interface WirePayload {
   title: string;
   generator: string;
   runs: WireRun[];
+}
+/** A page of weeks of jobs, which has no runs. */
+export interface WireClusterPayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  cluster: WireCluster;
 }
 
 // --- decoded ----------------------------------------------------------------------------------
@@ -422,5 +431,7 @@ export interface Run {
 export interface Payload {
   title: string;
   generator: string;
+  /** Empty on a page of weeks of jobs. */
   runs: Run[];
+  cluster: Cluster | null;
 }

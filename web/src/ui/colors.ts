@@ -80,6 +80,18 @@ export function runColor(run: number, theme: Theme, runs = 2): string {
   return run === 0 && runs > 1 ? theme.faint : theme.accent;
 }
 
+/** Okabe-Ito, for several alternatives side by side; what they are measured by is quiet, as in `runColor`. */
+const ALTERNATIVES: Record<ThemeName, readonly string[]> = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8200"],
+  dark: ["#56b4e9", "#e8743b", "#2fc49a", "#d98fb8", "#e69f00", "#8fa8ff", "#f0e442"],
+};
+/** Colour of alternative `place`, where the one at `base` is what the others are measured by. */
+export function alternativeColor(place: number, base: number, theme: Theme): string {
+  if (place === base) return theme.faint;
+  const colors = ALTERNATIVES[theme.name];
+  return colors[(place > base ? place - 1 : place) % colors.length] ?? theme.accent;
+}
+
 type Rgb = readonly [number, number, number];
 const MAP_STEPS = 256;
 

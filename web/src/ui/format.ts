@@ -177,6 +177,18 @@ export function label(name: string): string {
     cnps: "Congestion notification packets",
     cnps_per_nic_port_per_s: "CNPs per NIC port and second",
     ack_timeouts: "ACK timeouts",
+    gpu_utilization: "GPU utilization",
+    slowdown_mean: "Slowdown, mean",
+    slowdown_p95: "Slowdown, p95",
+    throughput_loss_worst: "Loss of throughput, worst job",
+    completion_mean: "Completion time, mean",
+    waiting_mean: "Wait in the queue, mean",
+    waiting_p95: "Wait in the queue, p95",
+    contended_jobs: "Jobs that contended",
+    contended_gpus: "GPUs of jobs that contended",
+    sharing_jobs: "Jobs that shared a link",
+    sharing_gpus: "GPUs of jobs that shared a link",
+    gpu_intensity: "GPU intensity on links",
   };
   const known = KNOWN[name];
   if (known !== undefined) return known;
@@ -207,4 +219,30 @@ export function ticks(from: number, to: number, wanted: number): number[] {
 export function timeAxis(span_ps: number): { unit: string; tick: (ps: number) => string } {
   const [step, unit] = TIME_STEPS.find(([limit]) => limit <= 1e12 && span_ps >= limit) ?? [1, "ps"];
   return { unit, tick: (ps) => String(Number((ps / step).toPrecision(12))).replace("-", MINUS) };
+}
+
+/** The unit that all ticks of an axis of days share, how far they stand apart, and how to write one. */
+export function daysAxis(
+  span_s: number,
+  wanted: number,
+): { unit: string; step_s: number; tick: (s: number) => string } {
+  const STEPS: readonly [seconds: number, unit: "days" | "h" | "min"][] = [
+    [60, "min"],
+    [300, "min"],
+    [900, "min"],
+    [3_600, "h"],
+    [10_800, "h"],
+    [21_600, "h"],
+    [43_200, "h"],
+    [86_400, "days"],
+    [172_800, "days"],
+    [604_800, "days"],
+    [1_209_600, "days"],
+    [2_419_200, "days"],
+    [7_257_600, "days"],
+  ];
+  const LAST = [31_536_000, "days"] as const;
+  const [step_s, unit] = STEPS.find(([step]) => span_s / step <= wanted) ?? LAST;
+  const one = { days: 86_400, h: 3_600, min: 60 }[unit];
+  return { unit, step_s, tick: (s) => whole(s / one) };
 }

@@ -13,9 +13,11 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 mod figures;
+mod page;
 mod told;
 
 pub use self::figures::{Band, Figure, compared};
+pub use self::page::page;
 pub use self::told::{JobTold, Told};
 use crate::error::Error;
 use crate::question::Question;

@@ -1,0 +1,52 @@
+//! `railtwin cluster --report`: the page beside the table and beside JSON.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and writes files")]
+use crate::harness::railtwin;
+
+const SCENARIO: &str = r#"schema = 1
+name = "one-day"
+description = "A day of jobs </script>"
+
+[fabric]
+preset = "leaf-spine"
+leaves = 4
+hosts_per_leaf = 2
+uplinks = 2
+host = { model = "hgx-a100", nics = 4 }
+
+[cluster]
+days = 0.5
+
+[cluster.stream]
+load = 0.8
+gpus = 32
+"#;
+
+#[test]
+fn the_page_carries_what_the_command_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, page) = (folder.path().join("one-day.toml"), folder.path().join("page.html"));
+    std::fs::write(&scenario, SCENARIO).unwrap();
+    let (scenario, report) = (scenario.to_str().unwrap(), page.to_str().unwrap());
+    let call = ["cluster", scenario, "--policy", "ecmp,crux", "--seeds", "2", "--report", report];
+    let told = railtwin(&call);
+    assert_eq!(told.status, 0, "{}", told.notes);
+    assert!(told.out.contains("gpu_utilization") && told.out.ends_with(&format!("report  {report}\n")));
+    let text = std::fs::read_to_string(&page).unwrap();
+    let slot = "<script id=\"railtwin-data\" type=\"application/json\">";
+    let (_, rest) = text.split_once(slot).unwrap();
+    let payload: serde_json::Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let cluster = &payload["cluster"];
+    assert_eq!(
+        (&payload["title"], &cluster["description"]),
+        (&"one-day".into(), &"A day of jobs </script>".into())
+    );
+    assert_eq!(cluster["policies"], serde_json::json!(["ecmp", "crux"]));
+    assert_eq!(cluster["lives"].as_array().unwrap().len(), 4);
+    // The same under any call, and JSON stays alone on standard output.
+    let json = railtwin(&[&call[..], &["--json"]].concat());
+    assert_eq!(json.json()["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), text);
+    let nowhere = folder.path().join("none/page.html");
+    let refused = railtwin(&["cluster", scenario, "--report", nowhere.to_str().unwrap()]);
+    assert!(refused.status != 0 && refused.notes.contains("cannot write"), "{}", refused.notes);
+}

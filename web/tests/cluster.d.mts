@@ -1,0 +1,11 @@
+// Types of the generator of pages of weeks of jobs, for tests in TypeScript.
+import type { WireClusterPayload } from "../src/api/payload";
+
+export function clusterReport(options?: {
+    policies?: string[];
+    seeds?: number[];
+    gpus?: number;
+    count?: number;
+    days?: number;
+}): WireClusterPayload;
+export function largeClusterReport(): WireClusterPayload;
