@@ -248,7 +248,11 @@ impl World<'_> {
             &mut self.waiting,
             |job| Wants { gpus: jobs[job].gpus, duration: jobs[job].duration },
             || placer.borrow().free_gpus(),
-            || live.values().map(|live| (expected_end(live, jobs[live.job].duration, now), live.tenant.gpus)).collect(),
+            || {
+                live.values()
+                    .map(|live| (expected_end(live, jobs[live.job].duration, now), live.tenant.gpus))
+                    .collect()
+            },
             now,
             |job| {
                 let places = placer.borrow_mut().place(job as u64, jobs[job].gpus, &ask.placement);
