@@ -297,6 +297,7 @@ mod tests {
                 checks: 0,
                 checks_failed: 0,
                 plans: 0,
+                moves: 0,
             },
         }
     }
