@@ -54,7 +54,7 @@ pub struct Ask {
     pub queue_pairs: u32,
     /// Share by which a step computes longer or shorter at most.
     pub jitter: f64,
-    /// Share within which a pace must be known before time is skipped; 0 = nothing is skipped.
+    /// Share within which a pace must be known before time is skipped; 0 = nothing is skipped, as where steps jitter.
     pub steady: f64,
     /// Seed of hashes, lots and jitter.
     pub seed: u64,

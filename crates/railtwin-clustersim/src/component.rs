@@ -237,7 +237,9 @@ impl Component {
             .zip(&self.block)
             .map(|(now, begin)| ((now.0 - begin.0) as f64, now.1 - begin.1))
             .collect();
-        if self.steady == 0.0 {
+        // Jitter lets phases wander over thousands of steps, and who stands still begins later: no pace is steady.
+        let stands = self.fluid.jobs.iter().any(|job| job.step_began() > self.fluid.now);
+        if self.steady == 0.0 || self.jitter > 0.0 || stands {
             return self.watch(Purpose::Settle);
         }
         match purpose {
@@ -313,9 +315,14 @@ impl Component {
     }
 
     /// When the step of a job began that is under way.
-    pub(crate) fn step_began(&self, slot: usize) -> Option<f64> {
+    pub(crate) fn step_began(&self, slot: usize, now: f64) -> Option<f64> {
         let at = self.members.iter().position(|member| member.slot == slot)?;
-        Some(self.fluid.jobs[at].step_began())
+        // Steps go on as they stood where a skip began.
+        let skipped = match self.mode {
+            Mode::Skipped { from, .. } => now - from,
+            Mode::Watched { .. } => 0.0,
+        };
+        Some(self.fluid.jobs[at].step_began() + skipped)
     }
 
     /// The jobs as they are at `now`, which is where the component stands.

@@ -12,23 +12,22 @@ const ERRORS: f64 = 3.0;
 pub(crate) struct Estimate {
     /// By block, by job: mean seconds of the steps that ended in it; infinite where none did.
     blocks: Vec<Vec<f64>>,
-    /// By job: steps that ended in all of them, and their seconds.
-    sums: Vec<(f64, f64)>,
+    /// By block, by job: steps that ended in it, and their seconds.
+    counts: Vec<Vec<(f64, f64)>>,
 }
 
 impl Estimate {
     /// Adds a block: by job the steps that ended in it and their seconds.
     pub(crate) fn add(&mut self, block: &[(f64, f64)]) {
-        self.sums.resize(block.len(), (0.0, 0.0));
-        for (sum, one) in self.sums.iter_mut().zip(block) {
-            *sum = (sum.0 + one.0, sum.1 + one.1);
-        }
+        self.counts.push(block.to_vec());
         self.blocks.push(block.iter().map(|&(steps, seconds)| seconds / steps).map(of_none).collect());
     }
 
     /// Forgets the older half of the blocks.
     fn forget(&mut self) {
-        self.blocks.drain(..self.blocks.len() / 2);
+        let half = self.blocks.len() / 2;
+        self.blocks.drain(..half);
+        self.counts.drain(..half);
     }
 
     /// Steps a second of each job, where they are known within `share` of themselves.
@@ -46,12 +45,12 @@ impl Estimate {
         } else if !is_known {
             return None;
         }
-        Some(
-            self.sums
-                .iter()
-                .map(|&(steps, seconds)| if steps > 0.0 { steps / seconds } else { 0.0 })
-                .collect(),
-        )
+        let rate = |job: usize| {
+            let of_job = self.counts.iter().map(|block| block[job]);
+            let (steps, seconds) = of_job.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            if steps > 0.0 { steps / seconds } else { 0.0 }
+        };
+        Some((0..jobs).map(rate).collect())
     }
 
     /// Whether a block that was watched later agrees, within noise or `share`.
@@ -59,7 +58,10 @@ impl Estimate {
         (0..block.len()).all(|job| {
             let (mean, spread) = self.mean_of(job, 0..self.blocks.len());
             let later = of_none(block[job].1 / block[job].0);
-            later == mean || (later - mean).abs() <= (ERRORS * spread).max(2.0 * share * mean)
+            if later.is_infinite() || mean.is_infinite() {
+                return later == mean;
+            }
+            (later - mean).abs() <= (ERRORS * spread).max(2.0 * share * mean)
         })
     }
 

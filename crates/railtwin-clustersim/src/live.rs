@@ -53,12 +53,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// The same job on other GPUs, where it goes on after it has stood still for `pause` seconds: the step that was under
-    /// way begins anew.
-    pub(crate) fn in_place_of(self, old: Self, now: f64, pause: f64) -> Self {
-        let left = match old.course {
-            Course::Alone { left, .. } => left,
-            Course::Contending => old.steps - old.done,
+    /// The same job on other GPUs, where it goes on after it has stood still for `pause` seconds with `left` steps: the
+    /// step that was under way begins anew.
+    pub(crate) fn in_place_of(self, old: Self, left: Option<f64>, now: f64, pause: f64) -> Self {
+        let left = match (left, &old.course) {
+            (Some(left), _) | (None, &Course::Alone { left, .. }) => left,
+            (None, Course::Contending) => old.steps - old.done,
         };
         Self {
             level: old.level,
@@ -93,7 +93,12 @@ impl Live {
             let pieces = ports * ask.queue_pairs;
             for piece in 0..pieces {
                 let source = NicPort { nic: hop.source, port: piece % ports };
-                let candidates = plant.candidates(source, hop.target, &mut lot);
+                let mut candidates = plant.candidates(source, hop.target, &mut lot);
+                if candidates.is_empty() {
+                    // Rails that do not meet: over NVLink to the GPU on the target's rail, and out there (NCCL's PXN).
+                    let source = NicPort { nic: plant.on_rail_of(hop.source, hop.target), ..source };
+                    candidates = plant.candidates(source, hop.target, &mut lot);
+                }
                 let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
                 if !candidates.is_empty() && bytes.0 > 0 {
                     tenant.transfers.push(Transfer { bytes, candidates });

@@ -67,6 +67,15 @@ impl<'a> Plant<'a> {
         paths.into_iter().map(whole).collect()
     }
 
+    /// The NIC of the host of `source` that is on the rail of `target`.
+    pub(crate) fn on_rail_of(&self, source: DeviceId, target: DeviceId) -> DeviceId {
+        let (Some(from), Some(to)) = (self.fabric.host_of(source), self.fabric.host_of(target)) else {
+            return source;
+        };
+        let rail = target.0 - self.fabric.nic(to, 0).0;
+        if rail < self.fabric.host_model(from).nics { self.fabric.nic(from, rail) } else { source }
+    }
+
     /// A path by a lot at every switch.
     fn draw(&self, source: NicPort, target: DeviceId, lot: &mut Stream) -> Option<Vec<LinkId>> {
         let access = self.fabric.access_link(source.nic, source.port)?;

@@ -1,9 +1,14 @@
 //! Who of the jobs that wait may start.
 use std::collections::VecDeque;
 
+use railtwin_control::{ClusterPlacer, Place, PlacementPolicy};
+
 use crate::ask::QueuePolicy;
 
-/// A job that waits or runs, as the queue sees it.
+/// Longer jobs that are tried beside the first that waits, each time the queue is looked at.
+const TRIALS: usize = 64;
+
+/// A job that waits, as the queue sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wants {
     pub gpus: u32,
@@ -11,48 +16,88 @@ pub(crate) struct Wants {
     pub duration: f64,
 }
 
-/// Tries to start jobs that wait: `place` says whether one got its GPUs. `running` are GPUs and expected ends.
+/// What a job that runs holds until its expected end.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub end: f64,
+    pub places: Vec<Place>,
+}
+
+/// Starts jobs that wait and get their GPUs, which stand beside them; `running` are those that run.
 pub(crate) fn start(
-    policy: QueuePolicy,
+    (policy, placement): (QueuePolicy, &PlacementPolicy),
     waiting: &mut VecDeque<usize>,
     wants: impl Fn(usize) -> Wants,
-    free: impl Fn() -> u32,
-    running: impl Fn() -> Vec<(f64, u32)>,
+    placer: &mut ClusterPlacer,
+    mut running: Vec<Held>,
     now: f64,
-    mut place: impl FnMut(usize) -> bool,
-) {
+) -> Vec<(usize, Vec<Place>)> {
+    let mut started = Vec::new();
     while let Some(&first) = waiting.front() {
-        if !place(first) {
-            break;
-        }
+        let Some(places) = placer.place(first as u64, wants(first).gpus, placement) else { break };
+        running.push(Held { end: now + wants(first).duration, places: places.clone() });
+        started.push((first, places));
         waiting.pop_front();
     }
     if policy == QueuePolicy::Fifo || waiting.len() < 2 {
-        return;
+        return started;
     }
-    // EASY: the first that waits starts when enough GPUs are free again; what is left then may go to others for longer.
-    let first = wants(waiting[0]);
-    let mut ends = running();
-    ends.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (mut shadow, mut then_free) = (now, free());
-    for (end, gpus) in ends {
-        if then_free >= first.gpus {
-            break;
-        }
-        (shadow, then_free) = (end, then_free + gpus);
-    }
-    let mut spare = then_free.saturating_sub(first.gpus);
-    let mut at = 1;
-    while at < waiting.len() && free() > 0 {
-        let one = wants(waiting[at]);
-        let ends_before = now + one.duration <= shadow;
-        if one.gpus <= free() && (ends_before || one.gpus <= spare) && place(waiting[at]) {
-            if !ends_before {
-                spare -= one.gpus;
-            }
-            waiting.remove(at);
-        } else {
+    // EASY: the first that waits starts when its GPUs are free, and nobody who starts before puts that off.
+    running.sort_by(|one, other| one.end.total_cmp(&other.end));
+    let head = (waiting[0] as u64, wants(waiting[0]).gpus);
+    let shadow = shadow(placer, &running, head, placement);
+    let (mut at, mut trials) = (1, TRIALS);
+    while at < waiting.len() && placer.free_gpus() > 0 {
+        let (job, one) = (waiting[at], wants(waiting[at]));
+        let end = now + one.duration;
+        let is_short = shadow.is_none_or(|shadow| end <= shadow);
+        if one.gpus > placer.free_gpus() || (!is_short && trials == 0) {
             at += 1;
+            continue;
         }
+        let mut trial = placer.clone();
+        let places = trial.place(job as u64, one.gpus, placement);
+        let places = places.filter(|_| {
+            is_short || shadow.is_some_and(|shadow| still_starts(&trial, &running, head, placement, shadow))
+        });
+        trials -= usize::from(!is_short);
+        let Some(places) = places else {
+            at += 1;
+            continue;
+        };
+        *placer = trial;
+        let place = running.partition_point(|held| held.end <= end);
+        running.insert(place, Held { end, places: places.clone() });
+        started.push((job, places));
+        waiting.remove(at);
     }
+    started
+}
+
+/// When the first that waits starts, as those that run end; none where it never does.
+fn shadow(
+    placer: &ClusterPlacer,
+    running: &[Held],
+    (job, gpus): (u64, u32),
+    placement: &PlacementPolicy,
+) -> Option<f64> {
+    let mut later = placer.clone();
+    running.iter().find_map(|held| {
+        later.release(&held.places);
+        let fits = later.free_gpus() >= gpus && later.clone().place(job, gpus, placement).is_some();
+        fits.then_some(held.end)
+    })
+}
+
+/// Whether it starts by `shadow` all the same.
+fn still_starts(
+    placer: &ClusterPlacer,
+    running: &[Held],
+    (job, gpus): (u64, u32),
+    placement: &PlacementPolicy,
+    shadow: f64,
+) -> bool {
+    let mut later = placer.clone();
+    running.iter().take_while(|held| held.end <= shadow).for_each(|held| later.release(&held.places));
+    later.free_gpus() >= gpus && later.place(job, gpus, placement).is_some()
 }

@@ -18,7 +18,7 @@ use crate::hours::Hours;
 use crate::live::{Course, Live};
 use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
-use crate::queue::{self, Wants};
+use crate::queue::{self, Held, Wants};
 
 /// The cluster at one moment.
 struct World<'a> {
@@ -36,6 +36,8 @@ struct World<'a> {
     /// Jobs that run, by their numbers.
     live: BTreeMap<usize, Live>,
     components: Vec<Standing>,
+    /// Jobs in the middle of a step, between two groupings.
+    parked: BTreeMap<usize, (Member, Running)>,
     waiting: VecDeque<usize>,
     lives: Vec<Option<JobLife>>,
     hours: Hours,
@@ -73,6 +75,7 @@ pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
         factors: Factors::default(),
         live: BTreeMap::new(),
         components: Vec::new(),
+        parked: BTreeMap::new(),
         waiting: VecDeque::new(),
         lives: vec![None; jobs.len()],
         hours: Hours::new(ask.span),
@@ -174,13 +177,15 @@ impl World<'_> {
         let gone = elapsed + now - since;
         let ended = (gone / step).floor().max(0.0).min(left);
         live.course = Course::Alone { since: now, left: left - ended, elapsed: gone - ended * step };
-        let steps = (now - since) / step;
-        self.tell(&[Progress { slot: job, from: since, to: now, steps }]);
+        // Who stands still computes nothing.
+        let from = (since + (-elapsed).max(0.0)).min(now);
+        self.tell(&[Progress { slot: job, from, to: now, steps: (now - from) / step }]);
     }
 
     fn end(&mut self, job: usize) {
         self.settle(job);
         self.dissolve_of(job);
+        self.parked.remove(&job);
         let live = self.live.remove(&job).expect("it runs");
         self.placer.release(&live.places);
         self.held(&live);
@@ -222,16 +227,17 @@ impl World<'_> {
             let job = one.job as usize;
             self.settle(job);
             self.dissolve_of(job);
+            let left = self.parked.remove(&job).map(|parked| parked.0.left);
             let live = self.live.remove(&job).expect("it runs");
             self.placer.release(&live.places);
-            moved.push((live, one.to));
+            moved.push((live, one.to, left));
         }
-        for (live, to) in moved {
+        for (live, to, left) in moved {
             self.placer.occupy(&to);
             self.effort.moves += 1;
             let (job, asked) = (live.job, &self.jobs[live.job]);
             let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
-            let new = new.in_place_of(live, self.now, pause);
+            let new = new.in_place_of(live, left, self.now, pause);
             self.changed(&new);
             self.live.insert(job, new);
         }
@@ -240,24 +246,17 @@ impl World<'_> {
     fn start(&mut self) {
         self.defragment();
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
-        let mut placed = Vec::new();
-        let placer = std::cell::RefCell::new(&mut self.placer);
-        let live = &self.live;
-        queue::start(
-            ask.queue,
+        let held = |live: &Live| Held {
+            end: expected_end(live, jobs[live.job].duration, now),
+            places: live.places.clone(),
+        };
+        let placed = queue::start(
+            (ask.queue, &ask.placement),
             &mut self.waiting,
             |job| Wants { gpus: jobs[job].gpus, duration: jobs[job].duration },
-            || placer.borrow().free_gpus(),
-            || {
-                live.values()
-                    .map(|live| (expected_end(live, jobs[live.job].duration, now), live.tenant.gpus))
-                    .collect()
-            },
+            &mut self.placer,
+            self.live.values().map(held).collect(),
             now,
-            |job| {
-                let places = placer.borrow_mut().place(job as u64, jobs[job].gpus, &ask.placement);
-                places.map(|places| placed.push((job, places))).is_some()
-            },
         );
         for (job, places) in placed {
             let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
@@ -306,7 +305,9 @@ impl World<'_> {
             }
             Course::Contending => {
                 let component = self.components.iter().find(|one| one.key.iter().any(|key| key.0 == job));
-                component.and_then(|one| one.component.step_began(job)).unwrap_or(self.now)
+                let parked = || self.parked.get(&job).map(|parked| parked.1.step_began());
+                let began = component.and_then(|one| one.component.step_began(job, self.now));
+                began.or_else(parked).unwrap_or(self.now)
             }
         }
     }
@@ -377,7 +378,7 @@ impl World<'_> {
         let (kept, gone): (Vec<Standing>, Vec<Standing>) =
             std::mem::take(&mut self.components).into_iter().partition(stays);
         self.components = kept;
-        let mut pool: BTreeMap<usize, (Member, Running)> = BTreeMap::new();
+        let mut pool = std::mem::take(&mut self.parked);
         for one in gone {
             pool.extend(self.dissolved(one));
         }
@@ -432,18 +433,14 @@ impl World<'_> {
         parts.into_iter().map(|(member, running)| (member.slot, (member, running))).collect()
     }
 
-    /// Takes the component of a job apart that ends: the others are alone until jobs are grouped again.
+    /// Takes the component of a job apart that ends or moves: all of it are parked until jobs are grouped again.
     fn dissolve_of(&mut self, job: usize) {
         let Some(at) = self.components.iter().position(|one| one.key.iter().any(|key| key.0 == job)) else {
             return;
         };
         let one = self.components.remove(at);
-        let now = self.now;
-        for (slot, (member, running)) in self.dissolved(one) {
-            let live = self.live.get_mut(&slot).expect("it runs");
-            let elapsed = running.elapsed(&live.demand, now);
-            (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
-        }
+        let parts = self.dissolved(one);
+        self.parked.extend(parts);
     }
 
     fn lived(mut self) -> Lived {

@@ -81,7 +81,8 @@ fn skipped_time_ends_when_computed_time_does() {
     for (sharing, jitter, most) in [
         (SharingPolicy::Ecmp, 0.0, 0.002),
         (SharingPolicy::Sincronia, 0.0, 0.002),
-        (SharingPolicy::Ecmp, 0.02, 0.01),
+        // With jitter phases wander, and nothing is skipped.
+        (SharingPolicy::Ecmp, 0.02, f64::MIN_POSITIVE),
     ] {
         for seed in 0..3 {
             let jobs = jobs(seed, 40);

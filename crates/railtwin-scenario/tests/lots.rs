@@ -181,12 +181,16 @@ fn go_together(title: &str, body: &mut toml::Table) {
                 body.remove(*key);
             }
         }
-        "[cluster]" if body.contains_key("jobs") => {
-            body.remove("stream");
-            body.remove("defragment");
-        }
-        "[cluster]" if body.contains_key("defragment") => {
-            body.insert("placement".to_owned(), "segment-first".into());
+        "[cluster]" => {
+            if body.contains_key("jobs") {
+                body.remove("stream");
+            }
+            if body.contains_key("defragment") {
+                body.insert("placement".to_owned(), "segment-first".into());
+            }
+            if body.contains_key("steady") {
+                body.insert("jitter".to_owned(), 0.0.into());
+            }
         }
         "[telemetry]" if body.contains_key("job") => {
             body.insert("job".to_owned(), "train".into());

@@ -1,5 +1,5 @@
 //! Figures of weeks of jobs.
-use railtwin_clustersim::{JobLife, Lived};
+use railtwin_clustersim::{ClusterJob, JobLife, Lived};
 use serde::Serialize;
 
 use super::told::Told;
@@ -53,7 +53,9 @@ impl Values {
 }
 
 /// Figures of what was lived by jobs that were submitted then, in one order for all.
-pub(super) fn figures_of(submitted: &[f64], lived: &Lived) -> Vec<Figure> {
+pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
+    let submitted: Vec<f64> = jobs.iter().map(|job| job.submitted).collect();
+    let too_large = jobs.iter().filter(|job| job.gpus > lived.gpus).count();
     let started = || lived.jobs.iter().filter(|job| job.started.is_some());
     let slowdown = Values::of(lived.jobs.iter().filter_map(JobLife::slowdown));
     let waiting = Values::of(started().filter_map(|job| Some(job.started? - submitted[job.job])));
@@ -84,6 +86,12 @@ pub(super) fn figures_of(submitted: &[f64], lived: &Lived) -> Vec<Figure> {
             some(lived.occupancy()),
         ),
         figure("jobs_ended", "jobs that ended", "", Some(ended as f64)),
+        figure(
+            "jobs_too_large",
+            "jobs that have more GPUs than the cluster, and never start",
+            "",
+            Some(too_large as f64),
+        ),
         figure("slowdown_mean", "times that a job ran of what it would have run alone", "", slowdown.mean()),
         figure("slowdown_p95", "the same, below which 95 % of the jobs are", "", slowdown.at(0.95)),
         figure(

@@ -22,6 +22,8 @@ pub use self::told::{JobTold, Told};
 use crate::error::Error;
 use crate::question::Question;
 
+/// How well a pace must be known where nothing is said.
+const STEADY: f64 = 0.01;
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
@@ -55,8 +57,8 @@ impl Question {
         };
         let fabric = self.fabric(scenario)?;
         let Some(gpu_flops) = fabric.host_model(HostId(0)).gpu_flops else {
-            let message = "hosts of the fabric have GPUs of which nothing says how fast they compute: write \
-                           fabric.host.gpu_flops";
+            let message = "hosts of the fabric have GPUs of which nothing says how fast they compute: name a host \
+                           model with GPUs, such as fabric.host.model = \"hgx-a100\"";
             return Err(Error::Argument(message.to_owned()));
         };
         let list = spec.jobs.as_ref().map(|path| self.job_list(path)).transpose()?;
@@ -129,7 +131,7 @@ impl ClusterQuestion {
             replan: spec.replan.seconds(),
             queue_pairs: spec.queue_pairs,
             jitter: spec.jitter,
-            steady: spec.steady,
+            steady: spec.steady.unwrap_or(STEADY),
             seed,
         };
         let lived = live(&jobs, &Plant::new(&self.fabric, spec.paths), &ask);

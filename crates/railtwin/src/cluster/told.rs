@@ -144,7 +144,7 @@ impl Told {
             seed,
             gpus: lived.gpus,
             days: lived.span / 86_400.0,
-            figures: figures_of(&jobs.iter().map(|job| job.submitted).collect::<Vec<f64>>(), lived),
+            figures: figures_of(jobs, lived),
             jobs: lived.jobs.iter().map(told).collect(),
             hours: Hours {
                 occupancy: hours()

@@ -69,8 +69,9 @@ railtwin_units::section! {
         pub paths: u32 [whole(1..=1024)] = 16,
         /// Share by which a step computes longer or shorter at most.
         pub jitter: f64 [Kind::UpTo(0.5)] = 0.01,
-        /// Share within which the pace of jobs that share links must be known before time is skipped; 0 = none is.
-        pub steady: f64 [Kind::UpTo(1.0)] = 0.01,
+        /// Without jitter: share within which the pace of jobs that share links must be known before time is skipped; 0 =
+        /// none is. With jitter none is, whatever it says; default 0.01 without.
+        pub steady: Option<f64> [Kind::UpTo(1.0)] = None,
         /// A job list to replay: CSV, openb pods or sacct; default the stream.
         pub jobs: Option<String> = None,
         /// Jobs by lot.

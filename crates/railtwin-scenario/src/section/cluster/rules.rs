@@ -34,6 +34,10 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));
     }
+    if cluster.steady.is_some() && cluster.jitter > 0.0 {
+        let message = "no pace is steady where steps jitter: phases wander over thousands of them".to_owned();
+        troubles.push(("cluster.steady".to_owned(), (message, "write jitter = 0, or leave steady away")));
+    }
     if cluster.defragment.is_some() && cluster.placement != super::ClusterPlacement::SegmentFirst {
         let message = "jobs make room in a segment for one that need not take it".to_owned();
         let hint = "write placement = \"segment-first\", or leave defragment away";
