@@ -1,12 +1,12 @@
 //! Who of the jobs that wait may start.
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use railtwin_control::{ClusterPlacer, Place, PlacementPolicy};
 
 use crate::ask::QueuePolicy;
 
-/// Longer jobs that are tried beside the first that waits, each time the queue is looked at.
-const TRIALS: usize = 64;
+/// Jobs behind the first that waits for which a place is looked for in vain, each time the queue is looked at.
+const TRIALS: usize = 32;
 
 /// A job that waits, as the queue sees it.
 #[derive(Clone, Copy, Debug)]
@@ -47,57 +47,46 @@ pub(crate) fn start(
     let head = (waiting[0] as u64, wants(waiting[0]).gpus);
     let shadow = shadow(placer, &running, head, placement);
     let (mut at, mut trials) = (1, TRIALS);
-    while at < waiting.len() && placer.free_gpus() > 0 {
+    while at < waiting.len() && trials > 0 && placer.free_gpus() > 0 {
         let (job, one) = (waiting[at], wants(waiting[at]));
         let end = now + one.duration;
-        let is_short = shadow.is_none_or(|shadow| end <= shadow);
-        if one.gpus > placer.free_gpus() || (!is_short && trials == 0) {
-            at += 1;
-            continue;
-        }
-        let mut trial = placer.clone();
-        let places = trial.place(job as u64, one.gpus, placement);
-        let places = places.filter(|_| {
-            is_short || shadow.is_some_and(|shadow| still_starts(&trial, &running, head, placement, shadow))
-        });
-        trials -= usize::from(!is_short);
-        let Some(places) = places else {
-            at += 1;
-            continue;
+        let places = match one.gpus <= placer.free_gpus() {
+            true => placer.place(job as u64, one.gpus, placement),
+            false => {
+                at += 1;
+                continue;
+            }
         };
-        *placer = trial;
-        let place = running.partition_point(|held| held.end <= end);
-        running.insert(place, Held { end, places: places.clone() });
-        started.push((job, places));
-        waiting.remove(at);
+        let keeps_out = |places: &[Place]| match &shadow {
+            Some((time, head)) => end <= *time || places.iter().all(|place| !head.contains(place)),
+            None => true,
+        };
+        match places {
+            Some(places) if keeps_out(&places) => {
+                started.push((job, places));
+                waiting.remove(at);
+            }
+            places => {
+                places.into_iter().for_each(|places| placer.release(&places));
+                trials -= 1;
+                at += 1;
+            }
+        }
     }
     started
 }
 
-/// When the first that waits starts, as those that run end; none where it never does.
+/// When the first that waits starts, as those that run end, and where; none where it never does.
 fn shadow(
     placer: &ClusterPlacer,
     running: &[Held],
     (job, gpus): (u64, u32),
     placement: &PlacementPolicy,
-) -> Option<f64> {
+) -> Option<(f64, BTreeSet<Place>)> {
     let mut later = placer.clone();
     running.iter().find_map(|held| {
         later.release(&held.places);
-        let fits = later.free_gpus() >= gpus && later.clone().place(job, gpus, placement).is_some();
-        fits.then_some(held.end)
+        let places = if later.free_gpus() >= gpus { later.clone().place(job, gpus, placement) } else { None };
+        places.map(|places| (held.end, places.into_iter().collect()))
     })
-}
-
-/// Whether it starts by `shadow` all the same.
-fn still_starts(
-    placer: &ClusterPlacer,
-    running: &[Held],
-    (job, gpus): (u64, u32),
-    placement: &PlacementPolicy,
-    shadow: f64,
-) -> bool {
-    let mut later = placer.clone();
-    running.iter().take_while(|held| held.end <= shadow).for_each(|held| later.release(&held.places));
-    later.free_gpus() >= gpus && later.place(job, gpus, placement).is_some()
 }

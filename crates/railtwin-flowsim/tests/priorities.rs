@@ -60,7 +60,8 @@ proptest! {
             let job = case.work.job_of(OperationId::from_index(operation));
             if !lower(case.work.jobs[job].priority) {
                 let [a, b] = [&with, &without].map(|log| log.times.end[operation].seconds());
-                prop_assert!(near(a, b, 1e-8, 1e-11), "{} {}", a, b);
+                // Each event rounds to a picosecond, and there are more of them beside others.
+                prop_assert!(near(a, b, 1e-8, 1e-10), "{} {}", a, b);
             }
         }
     }
