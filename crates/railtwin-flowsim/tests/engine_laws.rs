@@ -28,7 +28,7 @@ pub(crate) struct Draw {
     queue_pairs: u32,
     dynamic: bool,
     pxn: bool,
-    balancer: Balancer,
+    pub(crate) balancer: Balancer,
     steps: u32,
     /// Priorities by job, over and over.
     pub(crate) priorities: Vec<u8>,

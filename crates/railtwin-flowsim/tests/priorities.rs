@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use railtwin_control::controller::{Action, Controller, Decision, Event};
 use railtwin_control::paths::JobId;
 use railtwin_engine::own::{Own, Site};
-use railtwin_engine::{Engine, PRIORITY_MAX};
+use railtwin_engine::{Balancer, Engine, PRIORITY_MAX};
 use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::near;
 use railtwin_units::{SimTime, stream};
@@ -41,6 +41,15 @@ impl Controller for ByLot {
     }
 }
 
+/// Crux gives priorities and paths of its own, by who else is there: what holds of priorities as they are said does not
+/// hold of it.
+fn without_crux(balancer: Balancer) -> Balancer {
+    match balancer {
+        Balancer::Crux | Balancer::CruxPsPa | Balancer::CruxPa => Balancer::Ecmp,
+        other => other,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -48,6 +57,7 @@ proptest! {
     #[test]
     fn jobs_of_the_highest_priority_run_as_if_the_others_did_not(mut draw in draws()) {
         draw.priorities = vec![2, (draw.seed % 3) as u8, (draw.seed / 3 % 2) as u8];
+        draw.balancer = without_crux(draw.balancer);
         let case = draw.case();
         let mut alone = case.clone();
         let lower = |priority: u8| priority < 2;
@@ -60,8 +70,7 @@ proptest! {
             let job = case.work.job_of(OperationId::from_index(operation));
             if !lower(case.work.jobs[job].priority) {
                 let [a, b] = [&with, &without].map(|log| log.times.end[operation].seconds());
-                // Each event rounds to a picosecond, and there are more of them beside others.
-                prop_assert!(near(a, b, 1e-6, 1e-10), "{} {}", a, b);
+                prop_assert!(near(a, b, 1e-8, 1e-11), "{} {}", a, b);
             }
         }
     }
@@ -69,7 +78,8 @@ proptest! {
     /// What was known of patterns in flight goes on where priorities come in: as if all had been solved whole from the
     /// start, and to the end.
     #[test]
-    fn priorities_said_in_the_run_lose_no_byte(draw in draws(), period in 1u64..3_000) {
+    fn priorities_said_in_the_run_lose_no_byte(mut draw in draws(), period in 1u64..3_000) {
+        draw.balancer = without_crux(draw.balancer);
         let mut case = draw.case();
         let (jobs, period) = (case.work.jobs.len() as u32, SimTime::from_ns(period * 1_000));
         let made = move |_: &Site| vec![Box::new(ByLot { jobs, period, turn: 0 }) as Box<dyn Controller>];
