@@ -184,13 +184,13 @@ class Sweep:
         ready, _ = self.ray.wait([self.heard], timeout=0)
         if not ready:
             return
+        heard, self.heard = self.heard, self.ear.take.remote()
         with contextlib.suppress(self.ray.exceptions.RayError):
-            for run_id, ticks in self.ray.get(self.heard):
+            for run_id, ticks in self.ray.get(heard):
                 if ticks < 0:
                     self.say({"say": "started", "run_id": run_id})
                 elif ticks > 0:
                     self.say({"ticks": ticks})
-            self.heard = self.ear.take.remote()
 
     def land(self, ref: Ref) -> None:
         """Take the run folder of a point that is done, and put it in its place."""

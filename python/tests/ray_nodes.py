@@ -1,5 +1,8 @@
 # A Ray cluster of three nodes on this machine, as a process: tests speak to it by its standard streams.
-"""Makes the cluster and prints its address; each line `kill RUN_ID` kills the node that runs that point."""
+"""Makes the cluster and prints its address.
+
+Each line `kill RUN_ID` kills the node that runs that point; `settle` waits until all that live are known.
+"""
 
 import sys
 import time
@@ -49,6 +52,10 @@ def main() -> None:
     cluster.wait_for_nodes()
     print(cluster.address, flush=True)
     for line in sys.stdin:
+        if line == "settle\n":
+            cluster.wait_for_nodes(timeout=WAIT_S)
+            print("settled", flush=True)
+            continue
         chain = above(line.split()[1])
         [node] = [node for node in nodes if chain & {info.process.pid for info in raylets(node)}]
         nodes.remove(node)

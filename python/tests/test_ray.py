@@ -96,9 +96,15 @@ class Nodes:
         assert re.fullmatch(r"[0-9.]+:[0-9]+", self.address), self.address
 
     def kill_who_runs(self, run_id: str) -> None:
-        self.process.stdin.write(f"kill {run_id}\n")
+        self.tell(f"kill {run_id}", "killed")
+
+    def settle(self) -> None:
+        self.tell("settle", "settled")
+
+    def tell(self, what: str, answer: str) -> None:
+        self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "killed\n"
+        assert self.process.stdout.readline() == f"{answer}\n"
 
     def sweep(self, scenario: Path, out: Path) -> subprocess.Popen:
         args = [*CALL, "sweep", str(scenario), "--out", str(out), "--on", f"ray:{self.address}", "--json"]
@@ -143,10 +149,10 @@ def statuses(sweep: Path) -> list[str]:
         return []
 
 
-def until(what: str, holds) -> None:
-    end = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < end, what
+def until(what: str, wanted, now) -> None:
+    end = time.monotonic() + 240.0
+    while (state := now()) != wanted:
+        assert time.monotonic() < end, f"{what}: {state}"
         time.sleep(0.05)
 
 
@@ -233,14 +239,17 @@ def test_a_node_may_die_on_the_way(nodes, tmp_path):
 def test_a_sweep_that_was_killed_is_taken_up(nodes, tmp_path):
     scenario = tmp_path / "slow.toml"
     scenario.write_text(slow([1, 100_000]))
+    nodes.settle()
     process = nodes.sweep(scenario, tmp_path / "ray")
     sweep = tmp_path / "ray" / "slow"
-    until("one is done and one runs", lambda: statuses(sweep) == ["complete", "running"])
-    run_ids = [case["run_id"] for case in json.loads((sweep / "sweep.json").read_text())["cases"]]
-    until("its process runs", lambda: point_processes(run_ids[1:]) == 1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    until("no process of a point is left on the nodes", lambda: point_processes(run_ids) == 0)
+    try:
+        until("one is done and one runs", ["complete", "running"], lambda: statuses(sweep))
+        run_ids = [case["run_id"] for case in json.loads((sweep / "sweep.json").read_text())["cases"]]
+        until("its process runs", 1, lambda: point_processes(run_ids[1:]))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    until("no process of a point is left on the nodes", 0, lambda: point_processes(run_ids))
     assert {path.name for path in sweep.iterdir()} <= {"sweep.json", ".railtwin.lock", run_ids[0]}
     done_at = (sweep / run_ids[0] / "run.json").stat().st_mtime_ns
     scenario.write_text(slow([1, 3]))

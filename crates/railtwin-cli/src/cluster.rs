@@ -50,6 +50,9 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
     }
     let scenario = points.remove(0).scenario;
     let cluster = question.cluster(&scenario).map_err(wrong)?;
+    for note in &cluster.notes {
+        writeln!(streams.notes, "{note}")?;
+    }
     let policies: Vec<SharingPolicy> = match (args.compare, args.policy.is_empty()) {
         (true, _) => SharingPolicy::ALL.to_vec(),
         (false, true) => vec![cluster.spec.sharing],

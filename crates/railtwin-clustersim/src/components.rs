@@ -1,8 +1,5 @@
 //! Who shares links with whom, over others too.
-use railtwin_control::crux::demand::JobDemand;
-
-/// Shares of a link beyond its capacity that are rounding.
-const SLACK: f64 = 1e-9;
+use railtwin_control::crux::demand::{JobDemand, SLACK};
 
 /// What links are asked for, kept up to date as jobs come and go.
 #[derive(Debug)]

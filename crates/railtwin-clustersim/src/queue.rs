@@ -2,6 +2,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use railtwin_control::{ClusterPlacer, Place, PlacementPolicy};
+use railtwin_fabric::HostId;
 
 use crate::ask::QueuePolicy;
 
@@ -49,25 +50,21 @@ pub(crate) fn start(
     let (mut at, mut trials) = (1, TRIALS);
     while at < waiting.len() && trials > 0 && placer.free_gpus() > 0 {
         let (job, one) = (waiting[at], wants(waiting[at]));
-        let end = now + one.duration;
-        let places = match one.gpus <= placer.free_gpus() {
-            true => placer.place(job as u64, one.gpus, placement),
-            false => {
-                at += 1;
-                continue;
-            }
-        };
-        let keeps_out = |places: &[Place]| match &shadow {
-            Some((time, head)) => end <= *time || places.iter().all(|place| !head.contains(place)),
-            None => true,
-        };
+        if one.gpus > placer.free_gpus() {
+            at += 1;
+            continue;
+        }
+        // Who is still there then stays off the hosts that the first waits for.
+        let kept = shadow.as_ref().filter(|(time, _)| now + one.duration > *time).map(|(_, hosts)| hosts);
+        kept.into_iter().flatten().for_each(|&host| placer.close(host));
+        let places = placer.place(job as u64, one.gpus, placement);
+        kept.into_iter().flatten().for_each(|&host| placer.open(host));
         match places {
-            Some(places) if keeps_out(&places) => {
+            Some(places) => {
                 started.push((job, places));
                 waiting.remove(at);
             }
-            places => {
-                places.into_iter().for_each(|places| placer.release(&places));
+            None => {
                 trials -= 1;
                 at += 1;
             }
@@ -82,11 +79,11 @@ fn shadow(
     running: &[Held],
     (job, gpus): (u64, u32),
     placement: &PlacementPolicy,
-) -> Option<(f64, BTreeSet<Place>)> {
+) -> Option<(f64, BTreeSet<HostId>)> {
     let mut later = placer.clone();
     running.iter().find_map(|held| {
         later.release(&held.places);
         let places = if later.free_gpus() >= gpus { later.clone().place(job, gpus, placement) } else { None };
-        places.map(|places| (held.end, places.into_iter().collect()))
+        places.map(|places| (held.end, places.iter().map(|place| place.host).collect()))
     })
 }

@@ -1,2 +1,3 @@
 //! Weeks of jobs against what can be said of them otherwise.
+mod queues;
 mod skipping;

@@ -11,7 +11,7 @@ use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::job_class::ClassStep;
 use rand::RngExt;
 
-fn step(compute: f64, overlap_from: f64, data: u32, gigabytes: f64) -> ClassStep {
+pub(crate) fn step(compute: f64, overlap_from: f64, data: u32, gigabytes: f64) -> ClassStep {
     ClassStep {
         compute: SimTime::from_ps((compute * 1e12) as u64),
         overlap_from,
@@ -25,7 +25,7 @@ fn step(compute: f64, overlap_from: f64, data: u32, gigabytes: f64) -> ClassStep
     }
 }
 
-fn ask(sharing: SharingPolicy) -> Ask {
+pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
     Ask {
         span: 40_000.0,
         queue: QueuePolicy::Backfill,

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use railtwin_engine::{Case, Own};
 use railtwin_fabric::Fabric;
-use railtwin_formats::job_list;
+use railtwin_formats::{JobList, job_list};
 use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
 use railtwin_store::input::{self, Kind};
-use railtwin_workload::SubmittedJob;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -144,10 +143,10 @@ impl Question {
     }
 
     /// The list of jobs in the file `path`.
-    pub(crate) fn job_list(&self, path: &str) -> Result<Vec<SubmittedJob>, Error> {
+    pub(crate) fn job_list(&self, path: &str) -> Result<JobList, Error> {
         let failed = |problem: String| Error::File { path: path.to_owned(), problem };
         let bytes = self.bytes(path).and_then(unpacked).map_err(failed)?;
-        Ok(job_list(path, &bytes)?.jobs)
+        Ok(job_list(path, &bytes)?)
     }
 
     /// Resolves one point.

@@ -103,7 +103,7 @@ fn threads_and_order_change_nothing() {
 fn what_cannot_be_asked_is_said_in_one_error() {
     let wrong = |old: &str, new: &str| told(&BASE.replacen(old, new, 1)).unwrap_err().to_string();
     let both = wrong("[cluster]", "[run]\nsteps = 3\n[cluster]");
-    assert!(both.contains("[run] beside [cluster]"), "{both}");
+    assert!(both.contains("`run` beside [cluster]"), "{both}");
     let plain = wrong("model = \"hgx-a100\"", "model = \"plain\"");
     assert!(plain.contains("nothing says how fast they compute"), "{plain}");
     let missing =

@@ -1,10 +1,7 @@
 //! The links that can hold jobs back: of those that the same jobs cross, the ones on which no other is heavier for all.
 use std::collections::BTreeMap;
 
-use super::demand::{Demand, JobDemand};
-
-/// Shares of a link beyond its capacity that are rounding.
-const SLACK: f64 = 1e-9;
+use super::demand::{Demand, JobDemand, SLACK};
 
 impl Demand {
     /// The demand of `jobs`, in their order, on links that stand for all: the same jobs get the same rates at every

@@ -2,7 +2,7 @@
 use super::tenants::{Paths, Tenant, Tenants, Transfer};
 
 /// Shares of a link beyond its capacity that are rounding.
-const SLACK: f64 = 1e-9;
+pub const SLACK: f64 = 1e-9;
 
 /// Seconds of a transfer on a link, and the links of a candidate that it takes in each step.
 pub(super) fn loads_of<'a>(

@@ -58,10 +58,9 @@ impl<'a> PortWays<'a> {
     /// nothing leads there.
     pub fn of(&mut self, source: NicPort, target: DeviceId, number: u32, most: usize) -> Vec<Way> {
         let wanted = self.count(source, target).min(most as u64);
-        let tries = (TRIES_EACH * wanted + TRIES_LEAST).min(u64::from(LAST_PORT - FIRST_PORT) + 1);
         let mut seen = BTreeSet::new();
         let mut ways = Vec::new();
-        for source_port in (FIRST_PORT..=LAST_PORT).take(tries as usize) {
+        for source_port in tried(wanted) {
             if ways.len() as u64 >= wanted {
                 break;
             }
@@ -71,6 +70,11 @@ impl<'a> PortWays<'a> {
             }
         }
         ways
+    }
+
+    /// The source ports that [`Self::of`] tries for all ways.
+    pub fn tried(&mut self, source: NicPort, target: DeviceId) -> impl Iterator<Item = u16> + use<> {
+        tried(self.count(source, target))
     }
 
     /// The path of packets with a source port; none where nothing leads to the target.
@@ -96,6 +100,12 @@ impl<'a> PortWays<'a> {
         let last = |row: u32| self.forwarding.next_links(row, target).len() as u64;
         ways(self.catalogue.dag(pair), last)
     }
+}
+
+/// The source ports that are tried where so many ways are wanted.
+fn tried(wanted: u64) -> impl Iterator<Item = u16> {
+    let tries = (TRIES_EACH * wanted + TRIES_LEAST).min(u64::from(LAST_PORT - FIRST_PORT) + 1);
+    (FIRST_PORT..=LAST_PORT).take(tries as usize)
 }
 
 /// Ways through a graph, at most `u64::MAX`, where `last` tells the links to the target of each leaf that delivers.

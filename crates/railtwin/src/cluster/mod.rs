@@ -38,6 +38,8 @@ pub struct ClusterQuestion {
     pub spec: ClusterSpec,
     /// Seed of the scenario.
     pub seed: u64,
+    /// What was left out of a list of jobs or read otherwise than it stands, a sentence each.
+    pub notes: Vec<String>,
     /// The list of jobs, where one is replayed.
     list: Option<Vec<SubmittedJob>>,
     /// Peak of a GPU, FLOP per second.
@@ -63,7 +65,8 @@ impl Question {
         };
         let list = spec.jobs.as_ref().map(|path| self.job_list(path)).transpose()?;
         let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
-        let question = ClusterQuestion { name, fabric, spec, seed, list, gpu_flops };
+        let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
+        let question = ClusterQuestion { name, fabric, spec, seed, notes, list, gpu_flops };
         question.jobs(seed)?;
         Ok(question)
     }

@@ -7,6 +7,7 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
     let Some(cluster) = &scenario.cluster else { return Vec::new() };
     let plain = Scenario::new("", scenario.fabric.clone());
     let unread = [
+        ("engine", scenario.engine != plain.engine),
         ("job", !scenario.jobs.is_empty()),
         ("run", scenario.run != plain.run),
         ("routing", scenario.routing != plain.routing),
@@ -14,6 +15,7 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         ("cap", !scenario.caps.is_empty()),
         ("fault", !scenario.faults.is_empty()),
         ("failures", scenario.failures.is_some()),
+        ("steering", scenario.steering.is_some()),
         ("packet", scenario.packet != plain.packet),
         ("switch", scenario.switch != plain.switch),
         ("telemetry", scenario.telemetry.is_some()),
@@ -26,7 +28,7 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         .into_iter()
         .filter(|(_, is_there)| *is_there)
         .map(|(key, _)| {
-            let message = format!("[{key}] beside [cluster], of whose jobs it says nothing");
+            let message = format!("`{key}` beside [cluster], of whose jobs it says nothing");
             (key.to_owned(), (message, "leave it away, or leave [cluster] away"))
         })
         .collect();

@@ -1,9 +1,10 @@
-//! From arrival to departure: the queue, who runs where, and who contends with whom.
+//! From arrival to departure: the queue, and who runs where.
+mod grouping;
+mod planning;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::correction::Factors;
-use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::tenants::Tenants;
@@ -274,175 +275,6 @@ impl World<'_> {
         }
     }
 
-    /// CASSINI: a job that comes waits for its place beside those that are there.
-    fn shift(&mut self, job: usize) {
-        let now = self.now;
-        let lives: Vec<usize> = self.on_network();
-        let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand).collect();
-        let groups = self.sharing.groups(&demands);
-        let Some(own) = lives.iter().position(|&one| one == job) else { return };
-        let beside: Vec<usize> = (0..lives.len()).filter(|&one| groups.of[one] == groups.of[own]).collect();
-        if beside.len() < 2 {
-            return;
-        }
-        let whole = Demand { jobs: demands.into_iter().cloned().collect(), links: self.tenants.links.len() };
-        let demand = whole.reduced(&beside);
-        let begins: Vec<f64> = beside.iter().map(|&one| self.step_began(lives[one])).collect();
-        let moved = beside.iter().position(|&one| one == own).unwrap_or_default();
-        let placed: Vec<(usize, f64)> =
-            (0..beside.len()).filter(|&one| one != moved).map(|one| (one, begins[one])).collect();
-        let shift = shift_beside(&demand, &placed, (moved, now));
-        let live = self.live.get_mut(&job).expect("it runs");
-        live.course = Course::Alone { since: now, left: live.steps, elapsed: -shift };
-    }
-
-    fn step_began(&self, job: usize) -> f64 {
-        let live = &self.live[&job];
-        match live.course {
-            Course::Alone { since, elapsed, .. } => {
-                let step = live.demand.step_alone();
-                self.now - (elapsed + self.now - since).rem_euclid(step)
-            }
-            Course::Contending => {
-                let component = self.components.iter().find(|one| one.key.iter().any(|key| key.0 == job));
-                let parked = || self.parked.get(&job).map(|parked| parked.1.step_began());
-                let began = component.and_then(|one| one.component.step_began(job, self.now));
-                began.or_else(parked).unwrap_or(self.now)
-            }
-        }
-    }
-
-    /// Jobs that send between hosts, by number.
-    fn on_network(&self) -> Vec<usize> {
-        let sends = |live: &Live| !live.tenant.transfers.is_empty();
-        self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()
-    }
-
-    /// Plans paths and levels of all jobs on the network.
-    fn plan(&mut self) {
-        self.effort.plans += 1;
-        let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
-        let jobs = self.on_network();
-        let mut hashed = Vec::with_capacity(jobs.len());
-        for job in &jobs {
-            let live = self.live.get_mut(job).expect("it runs");
-            self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
-            hashed.push(live.hashed.clone());
-        }
-        let paths = sharing.paths(&self.tenants, &hashed);
-        let demand = Demand::of(&self.tenants, &paths);
-        let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
-        let tenants = std::mem::take(&mut self.tenants.jobs);
-        let decided = paths.into_iter().zip(levels).zip(demand.jobs);
-        for ((&job, tenant), ((chosen, level), demand)) in jobs.iter().zip(tenants).zip(decided) {
-            self.live.get_mut(&job).expect("it runs").tenant = tenant;
-            // Newcomers stand above or below all levels of a plan.
-            let level = level + 1;
-            let live = &self.live[&job];
-            if live.chosen != chosen {
-                self.settle(job);
-                let live = self.live.get_mut(&job).expect("it runs");
-                (live.chosen, live.demand, live.level) = (chosen, demand, level);
-                live.version += 1;
-            } else if live.level != level {
-                self.live.get_mut(&job).expect("it runs").level = level;
-            }
-        }
-    }
-
-    /// Puts jobs together that contend, and apart that do not.
-    fn regroup(&mut self) {
-        let now = self.now;
-        let jobs = self.on_network();
-        let demands: Vec<&JobDemand> = jobs.iter().map(|job| &self.live[job].demand).collect();
-        let groups = self.sharing.groups(&demands);
-        let mut members: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (at, &group) in groups.of.iter().enumerate() {
-            members.entry(group).or_default().push(at);
-        }
-        for (&job, _) in jobs.iter().zip(&groups.shares).filter(|(_, shares)| **shares) {
-            self.live.get_mut(&job).expect("it runs").shared_a_link = true;
-        }
-        members.retain(|_, members| members.len() > 1);
-        let wanted: Vec<(Vec<usize>, Key, Vec<u32>)> = members
-            .into_values()
-            .map(|at| {
-                let key = at.iter().map(|&at| (jobs[at], self.live[&jobs[at]].version)).collect();
-                let levels = ranks(at.iter().map(|&at| self.live[&jobs[at]].level).collect());
-                (at, key, levels)
-            })
-            .collect();
-        let stays = |one: &Standing| {
-            wanted.iter().any(|(_, key, levels)| *key == one.key && *levels == one.component.levels)
-        };
-        let (kept, gone): (Vec<Standing>, Vec<Standing>) =
-            std::mem::take(&mut self.components).into_iter().partition(stays);
-        self.components = kept;
-        let mut pool = std::mem::take(&mut self.parked);
-        for one in gone {
-            pool.extend(self.dissolved(one));
-        }
-        for (at, key, levels) in wanted {
-            if self.components.iter().any(|one| one.key == key) {
-                continue;
-            }
-            let whole = Demand {
-                jobs: at.iter().map(|&at| self.live[&jobs[at]].demand.clone()).collect(),
-                links: self.tenants.links.len(),
-            };
-            let all: Vec<usize> = (0..at.len()).collect();
-            let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();
-            let (jitter, steady) = (self.ask.jitter, self.ask.steady);
-            let pairs = whole.contending().into_iter();
-            let pairs = pairs.map(|(one, other)| (key[one].0, key[other].0)).collect();
-            let component = Component::new(inside, whole.reduced(&all), levels, now, (jitter, steady));
-            self.components.push(Standing { key, pairs, since: now, component });
-            self.effort.epochs += 1;
-        }
-        // Who is left has nobody in its way any more.
-        for (job, (member, running)) in pool {
-            let live = self.live.get_mut(&job).expect("it runs");
-            let elapsed = running.elapsed(&live.demand, now);
-            (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
-        }
-    }
-
-    /// A job on its way into a component.
-    fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Running)>) -> (Member, Running) {
-        if let Some(known) = pool.remove(&job) {
-            return known;
-        }
-        self.settle(job);
-        let now = self.now;
-        let live = self.live.get_mut(&job).expect("it runs");
-        let Course::Alone { left, elapsed, .. } = live.course else {
-            unreachable!("who contends is in the pool");
-        };
-        (live.course, live.contended) = (Course::Contending, true);
-        let running = Running::within(&live.demand, now, elapsed);
-        (Member { slot: job, left, lot: live.lot.clone() }, running)
-    }
-
-    fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Running))> {
-        for &pair in &one.pairs {
-            *self.pairs.entry(pair).or_insert(0.0) += self.now - one.since;
-        }
-        let mut told = Vec::new();
-        let parts = one.component.dissolve(self.now, &mut told, &mut self.effort);
-        self.tell(&told);
-        parts.into_iter().map(|(member, running)| (member.slot, (member, running))).collect()
-    }
-
-    /// Takes the component of a job apart that ends or moves: all of it are parked until jobs are grouped again.
-    fn dissolve_of(&mut self, job: usize) {
-        let Some(at) = self.components.iter().position(|one| one.key.iter().any(|key| key.0 == job)) else {
-            return;
-        };
-        let one = self.components.remove(at);
-        let parts = self.dissolved(one);
-        self.parked.extend(parts);
-    }
-
     fn lived(mut self) -> Lived {
         let running: Vec<usize> = self.live.keys().copied().collect();
         for job in running {
@@ -502,12 +334,4 @@ fn life_of(live: &Live) -> JobLife {
         contended_s: live.contended_s,
         places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
     }
-}
-
-/// Levels by their order alone.
-fn ranks(levels: Vec<u32>) -> Vec<u32> {
-    let mut known = levels.clone();
-    known.sort_unstable();
-    known.dedup();
-    levels.iter().map(|level| known.partition_point(|one| one < level) as u32).collect()
 }

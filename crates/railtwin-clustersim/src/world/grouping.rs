@@ -1,0 +1,112 @@
+//! Who contends with whom: jobs are put together that share links, and apart again.
+use std::collections::BTreeMap;
+
+use railtwin_control::crux::demand::{Demand, JobDemand};
+use railtwin_control::crux::fluid::Running;
+
+use super::{Key, Standing, World};
+use crate::component::{Component, Member};
+use crate::live::Course;
+
+impl World<'_> {
+    /// Puts jobs together that contend, and apart that do not.
+    pub(super) fn regroup(&mut self) {
+        let now = self.now;
+        let jobs = self.on_network();
+        let demands: Vec<&JobDemand> = jobs.iter().map(|job| &self.live[job].demand).collect();
+        let groups = self.sharing.groups(&demands);
+        let mut members: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (at, &group) in groups.of.iter().enumerate() {
+            members.entry(group).or_default().push(at);
+        }
+        for (&job, _) in jobs.iter().zip(&groups.shares).filter(|(_, shares)| **shares) {
+            self.live.get_mut(&job).expect("it runs").shared_a_link = true;
+        }
+        members.retain(|_, members| members.len() > 1);
+        let wanted: Vec<(Vec<usize>, Key, Vec<u32>)> = members
+            .into_values()
+            .map(|at| {
+                let key = at.iter().map(|&at| (jobs[at], self.live[&jobs[at]].version)).collect();
+                let levels = ranks(at.iter().map(|&at| self.live[&jobs[at]].level).collect());
+                (at, key, levels)
+            })
+            .collect();
+        let stays = |one: &Standing| {
+            wanted.iter().any(|(_, key, levels)| *key == one.key && *levels == one.component.levels)
+        };
+        let (kept, gone): (Vec<Standing>, Vec<Standing>) =
+            std::mem::take(&mut self.components).into_iter().partition(stays);
+        self.components = kept;
+        let mut pool = std::mem::take(&mut self.parked);
+        for one in gone {
+            pool.extend(self.dissolved(one));
+        }
+        for (at, key, levels) in wanted {
+            if self.components.iter().any(|one| one.key == key) {
+                continue;
+            }
+            let whole = Demand {
+                jobs: at.iter().map(|&at| self.live[&jobs[at]].demand.clone()).collect(),
+                links: self.tenants.links.len(),
+            };
+            let all: Vec<usize> = (0..at.len()).collect();
+            let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();
+            let (jitter, steady) = (self.ask.jitter, self.ask.steady);
+            let pairs = whole.contending().into_iter();
+            let pairs = pairs.map(|(one, other)| (key[one].0, key[other].0)).collect();
+            let component = Component::new(inside, whole.reduced(&all), levels, now, (jitter, steady));
+            self.components.push(Standing { key, pairs, since: now, component });
+            self.effort.epochs += 1;
+        }
+        // Who is left has nobody in its way any more.
+        for (job, (member, running)) in pool {
+            let live = self.live.get_mut(&job).expect("it runs");
+            let elapsed = running.elapsed(&live.demand, now);
+            (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
+        }
+    }
+
+    /// A job on its way into a component.
+    fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Running)>) -> (Member, Running) {
+        if let Some(known) = pool.remove(&job) {
+            return known;
+        }
+        self.settle(job);
+        let now = self.now;
+        let live = self.live.get_mut(&job).expect("it runs");
+        let Course::Alone { left, elapsed, .. } = live.course else {
+            unreachable!("who contends is in the pool");
+        };
+        (live.course, live.contended) = (Course::Contending, true);
+        let running = Running::within(&live.demand, now, elapsed);
+        (Member { slot: job, left, lot: live.lot.clone() }, running)
+    }
+
+    fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Running))> {
+        for &pair in &one.pairs {
+            *self.pairs.entry(pair).or_insert(0.0) += self.now - one.since;
+        }
+        let mut told = Vec::new();
+        let parts = one.component.dissolve(self.now, &mut told, &mut self.effort);
+        self.tell(&told);
+        parts.into_iter().map(|(member, running)| (member.slot, (member, running))).collect()
+    }
+
+    /// Takes the component of a job apart that ends or moves: all of it are parked until jobs are grouped again.
+    pub(super) fn dissolve_of(&mut self, job: usize) {
+        let Some(at) = self.components.iter().position(|one| one.key.iter().any(|key| key.0 == job)) else {
+            return;
+        };
+        let one = self.components.remove(at);
+        let parts = self.dissolved(one);
+        self.parked.extend(parts);
+    }
+}
+
+/// Levels by their order alone.
+fn ranks(levels: Vec<u32>) -> Vec<u32> {
+    let mut known = levels.clone();
+    known.sort_unstable();
+    known.dedup();
+    levels.iter().map(|level| known.partition_point(|one| one < level) as u32).collect()
+}

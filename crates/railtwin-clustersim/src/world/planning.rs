@@ -1,0 +1,85 @@
+//! Who decides about paths, levels and places in time.
+use railtwin_control::crux::cassini::shift_beside;
+use railtwin_control::crux::demand::{Demand, JobDemand};
+use railtwin_control::crux::tenants::Tenants;
+
+use super::World;
+use crate::live::{Course, Live};
+
+impl World<'_> {
+    /// CASSINI: a job that comes waits for its place beside those that are there.
+    pub(super) fn shift(&mut self, job: usize) {
+        let now = self.now;
+        let lives: Vec<usize> = self.on_network();
+        let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand).collect();
+        let groups = self.sharing.groups(&demands);
+        let Some(own) = lives.iter().position(|&one| one == job) else { return };
+        let beside: Vec<usize> = (0..lives.len()).filter(|&one| groups.of[one] == groups.of[own]).collect();
+        if beside.len() < 2 {
+            return;
+        }
+        let whole = Demand { jobs: demands.into_iter().cloned().collect(), links: self.tenants.links.len() };
+        let demand = whole.reduced(&beside);
+        let begins: Vec<f64> = beside.iter().map(|&one| self.step_began(lives[one])).collect();
+        let moved = beside.iter().position(|&one| one == own).unwrap_or_default();
+        let placed: Vec<(usize, f64)> =
+            (0..beside.len()).filter(|&one| one != moved).map(|one| (one, begins[one])).collect();
+        let shift = shift_beside(&demand, &placed, (moved, now));
+        let live = self.live.get_mut(&job).expect("it runs");
+        live.course = Course::Alone { since: now, left: live.steps, elapsed: -shift };
+    }
+
+    pub(super) fn step_began(&self, job: usize) -> f64 {
+        let live = &self.live[&job];
+        match live.course {
+            Course::Alone { since, elapsed, .. } => {
+                let step = live.demand.step_alone();
+                self.now - (elapsed + self.now - since).rem_euclid(step)
+            }
+            Course::Contending => {
+                let component = self.components.iter().find(|one| one.key.iter().any(|key| key.0 == job));
+                let parked = || self.parked.get(&job).map(|parked| parked.1.step_began());
+                let began = component.and_then(|one| one.component.step_began(job, self.now));
+                began.or_else(parked).unwrap_or(self.now)
+            }
+        }
+    }
+
+    /// Jobs that send between hosts, by number.
+    pub(super) fn on_network(&self) -> Vec<usize> {
+        let sends = |live: &Live| !live.tenant.transfers.is_empty();
+        self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()
+    }
+
+    /// Plans paths and levels of all jobs on the network.
+    pub(super) fn plan(&mut self) {
+        self.effort.plans += 1;
+        let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
+        let jobs = self.on_network();
+        let mut hashed = Vec::with_capacity(jobs.len());
+        for job in &jobs {
+            let live = self.live.get_mut(job).expect("it runs");
+            self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
+            hashed.push(live.hashed.clone());
+        }
+        let paths = sharing.paths(&self.tenants, &hashed);
+        let demand = Demand::of(&self.tenants, &paths);
+        let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
+        let tenants = std::mem::take(&mut self.tenants.jobs);
+        let decided = paths.into_iter().zip(levels).zip(demand.jobs);
+        for ((&job, tenant), ((chosen, level), demand)) in jobs.iter().zip(tenants).zip(decided) {
+            self.live.get_mut(&job).expect("it runs").tenant = tenant;
+            // Newcomers stand above or below all levels of a plan.
+            let level = level + 1;
+            let live = &self.live[&job];
+            if live.chosen != chosen {
+                self.settle(job);
+                let live = self.live.get_mut(&job).expect("it runs");
+                (live.chosen, live.demand, live.level) = (chosen, demand, level);
+                live.version += 1;
+            } else if live.level != level {
+                self.live.get_mut(&job).expect("it runs").level = level;
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Who waits for whom, and what standing still and rails cost.
+use railtwin_clustersim::plant::Plant;
+use railtwin_clustersim::{Ask, ClusterJob, Lived, QueuePolicy, live};
+use railtwin_control::PlacementPolicy;
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_fabric::Fabric;
+use railtwin_fabric::preset::{Hpn, LeafSpine, Tier2};
+
+use crate::skipping::{ask, step};
+
+fn hosts(count: u32) -> Fabric {
+    let spec = LeafSpine { leaves: 2, hosts_per_leaf: count, uplinks: 8, ..LeafSpine::default() };
+    spec.build().expect("it can be built")
+}
+
+/// A job that computes for so many seconds, one a step.
+fn job(name: &str, submitted: f64, gpus: u32, duration: f64) -> ClusterJob {
+    let (name, class) = (name.to_owned(), String::new());
+    ClusterJob { name, class, submitted, gpus, duration, step: step(1.0, 1.0, gpus, 0.0) }
+}
+
+fn lived(fabric: &Fabric, jobs: &[ClusterJob], queue: QueuePolicy) -> Lived {
+    let asked = Ask { queue, placement: PlacementPolicy::Packed, ..ask(SharingPolicy::Ecmp) };
+    live(jobs, &Plant::new(fabric, 4), &asked)
+}
+
+fn started(lived: &Lived, job: usize) -> f64 {
+    lived.jobs[job].started.expect("it starts")
+}
+
+#[test]
+fn nobody_who_goes_ahead_puts_off_the_first_that_waits() {
+    // Two hosts are free at 100: the third job takes one until 1100, and the fourth, which wants two, must start then.
+    let jobs = [
+        job("long", 0.0, 8, 10_000.0),
+        job("wide", 0.0, 16, 100.0),
+        job("short", 1.0, 8, 1_000.0),
+        job("head", 1.0, 16, 50.0),
+        job("behind", 1.0, 8, 5_000.0),
+    ];
+    let lived = lived(&hosts(3), &jobs, QueuePolicy::Backfill);
+    assert_eq!(started(&lived, 3), 1_100.0);
+    assert!(started(&lived, 4) >= 1_100.0);
+}
+
+#[test]
+fn who_goes_ahead_leaves_the_hosts_alone_that_the_first_waits_for() {
+    // Four GPUs of each of two hosts are taken, so of 32 GPUs 16 are never two whole hosts until 4,000.
+    let mut jobs = Vec::new();
+    for host in 0..4 {
+        jobs.push(job(&format!("part-{host}"), 0.0, 5, if host < 2 { 4_000.0 } else { 9_000.0 }));
+    }
+    jobs.push(job("head", 1.0, 16, 50.0));
+    jobs.push(job("behind", 1.0, 3, 15_000.0));
+    let fabric = hosts(4);
+    let [fifo, backfill] =
+        [QueuePolicy::Fifo, QueuePolicy::Backfill].map(|queue| lived(&fabric, &jobs, queue));
+    assert_eq!(started(&fifo, 4), 4_000.0);
+    assert_eq!(started(&backfill, 4), 4_000.0);
+    assert!(started(&backfill, 5) < started(&fifo, 5), "there is room beside the hosts that stay taken");
+}
+
+#[test]
+fn bytes_that_rails_do_not_join_take_nvlink_to_the_rail() {
+    // Twelve GPUs: the second host's part has other rails than the first's.
+    let of = |tier2| {
+        let spec = Hpn { segments: Some(2), hosts: Some(1), spare_hosts: Some(0), tier2, ..Hpn::default() };
+        spec.build().expect("it can be built")
+    };
+    let jobs = [
+        ClusterJob { step: step(1.0, 1.0, 4, 0.0), ..job("small", 0.0, 4, 5_000.0) },
+        ClusterJob { step: step(1.0, 1.0, 12, 8.0), ..job("torn", 1.0, 12, 500.0) },
+    ];
+    let [any, rails] = [Tier2::AnyToAny, Tier2::RailOnly].map(|tier2| {
+        let lived = lived(&of(tier2), &jobs, QueuePolicy::Fifo);
+        lived.jobs[1].communication
+    });
+    assert!(any > 0.0 && rails >= any, "{any} {rails}");
+}
