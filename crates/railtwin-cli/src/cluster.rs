@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
-use railtwin::cluster::{Band, ClusterQuestion, Told, compared, page};
+use railtwin::cluster::{Band, ClusterQuestion, Told, compared, page, ranks};
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
 
@@ -76,26 +76,38 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
     Ok(())
 }
 
-/// A column for each policy, a line for each figure.
+/// A column for each policy, a line for each figure; over several seeds its median, and least and most below it.
 fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) -> String {
-    let bands: Vec<Vec<Band>> = policies
+    let names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
+    let bands: Vec<Vec<Band>> = names
         .iter()
-        .map(|policy| compared(&told.iter().filter(|one| one.policy == policy.name()).collect::<Vec<_>>()))
+        .map(|name| compared(&told.iter().filter(|one| one.policy == *name).collect::<Vec<_>>()))
         .collect();
     let mut table = TextTable::default();
-    let heads = policies.iter().map(|policy| policy.name().to_owned());
-    table.row(std::iter::once("figure".to_owned()).chain(heads));
+    table.row(std::iter::once("figure").chain(names.iter().copied()).map(str::to_owned));
     for band in bands.first().into_iter().flatten() {
-        let cells = bands
-            .iter()
-            .map(|of_policy| of_policy.iter().find(|one| one.name == band.name).map_or("–".to_owned(), cell));
-        table.row(std::iter::once(band.name.to_owned()).chain(cells));
+        let of: Vec<Option<&Band>> =
+            bands.iter().map(|all| all.iter().find(|one| one.name == band.name)).collect();
+        let mut line = |name: &str, value: fn(&Band) -> f64| {
+            let cells =
+                of.iter().map(|one| one.map_or("–".to_owned(), |band| cell(band.unit, value(band))));
+            table.row(std::iter::once(name.to_owned()).chain(cells));
+        };
+        line(band.name, |band| band.median);
+        if of.iter().flatten().any(|band| band.least != band.most) {
+            line("  least", |band| band.least);
+            line("  most", |band| band.most);
+        }
     }
     let seeds = told.len() / policies.len().max(1);
+    if seeds > 1 && policies.len() > 1 {
+        let ranks = ranks(&names, told).into_iter().map(|rank| format!("{rank:.2}"));
+        table.row(std::iter::once("place by gpu_utilization, mean".to_owned()).chain(ranks));
+    }
     let jobs = told.iter().map(|one| one.jobs.len());
     let (least, most) = (jobs.clone().min().unwrap_or(0), jobs.max().unwrap_or(0));
     let jobs = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-    let over = if seeds > 1 { format!(", median (least to most) of {seeds} seeds") } else { String::new() };
+    let over = if seeds > 1 { format!(", medians of {seeds} seeds") } else { String::new() };
     format!(
         "{}: {} GPUs, {} days, {jobs} jobs{over}\n\n{}",
         cluster.name,
@@ -105,14 +117,10 @@ fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) ->
     )
 }
 
-fn cell(band: &Band) -> String {
-    let one = |value: f64| match band.unit {
+fn cell(unit: &str, value: f64) -> String {
+    match unit {
         "s" => shown(Some(value), "s"),
         _ if value.fract() == 0.0 && value.abs() >= 10.0 => format!("{value:.0}"),
         _ => format!("{value:.4}"),
-    };
-    match band.least == band.most {
-        true => one(band.median),
-        false => format!("{} ({} to {})", one(band.median), one(band.least), one(band.most)),
     }
 }

@@ -30,7 +30,19 @@ fn the_page_carries_what_the_command_prints() {
     let call = ["cluster", scenario, "--policy", "ecmp,crux", "--seeds", "2", "--report", report];
     let told = railtwin(&call);
     assert_eq!(told.status, 0, "{}", told.notes);
-    assert!(told.out.contains("gpu_utilization") && told.out.ends_with(&format!("report  {report}\n")));
+    // Medians, least and most below them where seeds differ, and who did best in the mean of the seeds.
+    let rows: Vec<Vec<&str>> = told.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |name: &str| rows.iter().position(|row| row.first() == Some(&name)).unwrap();
+    let value = |row: usize, column: usize| rows[row][column].parse::<f64>().unwrap();
+    let used = row("gpu_utilization");
+    assert_eq!((rows[used + 1][0], rows[used + 2][0]), ("least", "most"));
+    for column in [1, 2] {
+        assert!(value(used + 1, column) <= value(used, column));
+        assert!(value(used, column) <= value(used + 2, column));
+    }
+    let place = row("place");
+    assert_eq!(value(place, 4) + value(place, 5), 3.0);
+    assert!(told.out.ends_with(&format!("report  {report}\n")));
     let text = std::fs::read_to_string(&page).unwrap();
     let slot = "<script id=\"railtwin-data\" type=\"application/json\">";
     let (_, rest) = text.split_once(slot).unwrap();

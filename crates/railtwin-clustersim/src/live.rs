@@ -1,8 +1,10 @@
 //! A job that runs.
+use std::collections::BTreeMap;
+
 use railtwin_control::Place;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
-use railtwin_fabric::LinkId;
+use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
 use railtwin_units::Bytes;
 use railtwin_units::stream::{self, Stream};
@@ -136,16 +138,28 @@ impl Live {
             done: 0.0,
             started: now,
         };
-        // As long as on a network of its own on which flows never meet: work is then the same wherever it is placed.
-        let is_network = |link: u32| {
-            let ends = [plant.fabric.source(LinkId(link)), plant.fabric.target(LinkId(link))];
-            ends.iter().all(|&end| plant.fabric.switch_row(end).is_some())
-        };
-        let own = live.demand.loads.iter().filter(|load| !is_network(load.0));
-        live.communication = own.map(|load| load.1).fold(0.0, f64::max);
+        live.communication = alone(plant.fabric, &live.demand);
         live.step_alone = live.demand.compute.max(live.demand.ready + live.communication);
         live.steps = (job.duration / live.step_alone).round().max(1.0);
         live.course = Course::Alone { since: now, left: live.steps, elapsed: 0.0 };
         live
     }
+}
+
+/// Seconds of a step's communication on a network on which flows never meet, so that work is the same wherever and by
+/// whatever paths it runs: only what a NIC sends and gets, over its ports evenly, and links inside hosts hold it back.
+fn alone(fabric: &Fabric, demand: &JobDemand) -> f64 {
+    let mut nics: BTreeMap<(DeviceId, bool), f64> = BTreeMap::new();
+    let mut most = 0.0_f64;
+    for &(link, seconds) in &demand.loads {
+        let (source, target) = (fabric.source(LinkId(link)), fabric.target(LinkId(link)));
+        match (fabric.switch_row(source).is_some(), fabric.switch_row(target).is_some()) {
+            (true, true) => (),
+            (false, false) => most = most.max(seconds),
+            (true, false) => *nics.entry((target, false)).or_default() += seconds,
+            (false, true) => *nics.entry((source, true)).or_default() += seconds,
+        }
+    }
+    let ports = |nic| fabric.host_of(nic).map_or(1, |host| fabric.host_model(host).nic.ports);
+    nics.iter().map(|(&(nic, _), seconds)| seconds / f64::from(ports(nic).max(1))).fold(most, f64::max)
 }

@@ -13,7 +13,7 @@ pub struct JobLife {
     pub steps: f64,
     /// Seconds of a step alone.
     pub step_alone: f64,
-    /// Seconds of communication of a step alone, by the paths of a hash.
+    /// Seconds of communication of a step alone.
     pub communication: f64,
     /// Share of a step alone in which its GPUs compute.
     pub computing_alone: f64,

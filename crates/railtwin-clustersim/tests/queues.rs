@@ -5,6 +5,7 @@ use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::{Hpn, LeafSpine, Tier2};
+use railtwin_workload::job_class::ClassStep;
 
 use crate::skipping::{ask, step};
 
@@ -76,4 +77,27 @@ fn bytes_that_rails_do_not_join_take_nvlink_to_the_rail() {
         lived.jobs[1].communication
     });
     assert!(any > 0.0 && rails >= any, "{any} {rails}");
+}
+
+#[test]
+fn a_job_alone_has_the_same_work_by_any_paths_and_is_never_faster_than_alone() {
+    // Hashed flows meet at uplinks and at one of a NIC's two ports.
+    let spec = LeafSpine { leaves: 4, hosts_per_leaf: 2, uplinks: 16, ..LeafSpine::default() };
+    let fabric = spec.build().expect("it can be built");
+    let of_seed = |seed, sharing| {
+        let across = ClassStep { tensor: 8, ..step(0.1, 0.0, 4, 20.0) };
+        let long = ClusterJob { step: across, ..job("long", 0.0, 32, 2_000.0) };
+        let asked = Ask { placement: PlacementPolicy::Packed, seed, queue_pairs: 2, ..ask(sharing) };
+        let lived = live(&[long], &Plant::new(&fabric, 64), &asked).jobs.remove(0);
+        (lived.step_alone, lived.slowdown().expect("it ends"))
+    };
+    let mut hashed = 0.0_f64;
+    for seed in 0..10 {
+        let [ecmp, crux] = [SharingPolicy::Ecmp, SharingPolicy::Crux].map(|sharing| of_seed(seed, sharing));
+        assert_eq!(ecmp.0, crux.0);
+        assert_eq!(ecmp.0, of_seed(0, SharingPolicy::Ecmp).0);
+        assert!((1.0 - 1e-9..=ecmp.1 + 1e-9).contains(&crux.1), "{ecmp:?} {crux:?}");
+        hashed = hashed.max(ecmp.1);
+    }
+    assert!(hashed > 1.1, "{hashed}");
 }

@@ -52,6 +52,9 @@ impl Values {
     }
 }
 
+/// Utilizations that differ by less than half of this are told as the same.
+const SAME: f64 = 1e-4;
+
 /// Figures of what was lived by jobs that were submitted then, in one order for all.
 pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let submitted: Vec<f64> = jobs.iter().map(|job| job.submitted).collect();
@@ -137,4 +140,23 @@ pub fn compared(told: &[&Told]) -> Vec<Band> {
         Some(Band { name: figure.name, unit: figure.unit, least, median, most })
     };
     first.figures.iter().filter_map(band).collect()
+}
+
+/// The mean place of each policy by GPU utilization over the seeds that all of them ran, 1 for the best; those whose
+/// utilization is the same to [`SAME`] share the mean of their places.
+pub fn ranks(policies: &[&str], told: &[Told]) -> Vec<f64> {
+    let used = |policy: &str| -> Vec<f64> {
+        let runs = told.iter().filter(|one| one.policy == policy);
+        runs.filter_map(|one| one.value("gpu_utilization")).map(|value| (value / SAME).round()).collect()
+    };
+    let all: Vec<Vec<f64>> = policies.iter().map(|policy| used(policy)).collect();
+    let seeds = all.iter().map(Vec::len).min().unwrap_or(0);
+    let place = |own: &[f64], seed: usize| {
+        let others = || all.iter().map(|of_policy| of_policy[seed]);
+        let better = others().filter(|&value| value > own[seed]).count();
+        let same = others().filter(|&value| value == own[seed]).count();
+        better as f64 + (same as f64 + 1.0) / 2.0
+    };
+    let mean = |own: &Vec<f64>| (0..seeds).map(|seed| place(own, seed)).sum::<f64>() / seeds.max(1) as f64;
+    all.iter().map(mean).collect()
 }

@@ -16,7 +16,7 @@ mod figures;
 mod page;
 mod told;
 
-pub use self::figures::{Band, Figure, compared};
+pub use self::figures::{Band, Figure, compared, ranks};
 pub use self::page::page;
 pub use self::told::{JobTold, Told};
 use crate::error::Error;
@@ -163,7 +163,10 @@ impl ClusterQuestion {
         let one = |&(policy, seed): &(SharingPolicy, u64)| {
             let (jobs, lived) = self.lived(policy, seed)?;
             progress();
-            Ok(Told::of((policy.name(), seed), &jobs, &lived, &first_gpu))
+            Ok(Told {
+                notes: self.notes.clone(),
+                ..Told::of((policy.name(), seed), &jobs, &lived, &first_gpu)
+            })
         };
         all.par_iter().map(one).panic_fuse().collect()
     }

@@ -299,6 +299,7 @@ mod tests {
                 plans: 0,
                 moves: 0,
             },
+            notes: Vec::new(),
         }
     }
 

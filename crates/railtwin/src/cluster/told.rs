@@ -28,6 +28,8 @@ pub struct Told {
     pub contended: Vec<(usize, usize, f64)>,
     /// How the time was gone through.
     pub effort: Effort,
+    /// What was left out of a list of jobs or read otherwise than it stands, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// One job.
@@ -165,6 +167,7 @@ impl Told {
                 plans: effort.plans,
                 moves: effort.moves,
             },
+            notes: Vec::new(),
         }
     }
 }
