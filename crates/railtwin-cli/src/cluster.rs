@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
-use railtwin::cluster::{Band, ClusterQuestion, Told, compared, page, ranks};
+use railtwin::cluster::{Band, ClusterQuestion, FIGURES, Told, compared, page, ranks};
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
 
@@ -29,6 +29,9 @@ pub struct ClusterArgs {
     /// So many seeds from that of the scenario on, each with jobs and hashes of its own
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
+    /// Of a scenario with several points: the figure that is printed of each
+    #[arg(long, value_name = "NAME", default_value = "gpu_utilization", value_parser = PossibleValuesParser::new(FIGURES))]
+    figure: String,
     /// Print all as JSON: figures, jobs, hours, who contended with whom
     #[arg(long)]
     json: bool,
@@ -40,40 +43,83 @@ pub struct ClusterArgs {
 pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(Path::new(&args.scenario)).map_err(|error| CliError::of(error, ""))?;
     let wrong = |error| CliError::of(error, &question.text);
-    let mut points = question.points().map_err(wrong)?;
-    if points.len() != 1 {
+    let points = question.points().map_err(wrong)?;
+    if points.len() != 1 && args.report.is_some() {
         let message = format!("{} has {} points", args.scenario.display(), points.len());
-        return Err(CliError::input(
-            message,
-            "`cluster` wants one: write one value for each key, and policies as --policy",
-        ));
+        return Err(CliError::input(message, "--report wants one: write one value for each key"));
     }
-    let scenario = points.remove(0).scenario;
-    let cluster = question.cluster(&scenario).map_err(wrong)?;
-    for note in &cluster.notes {
+    let described = points[0].scenario.description.clone().unwrap_or_default();
+    let mut asked = Vec::with_capacity(points.len());
+    for point in &points {
+        asked.push((&point.label, question.cluster(&point.scenario).map_err(wrong)?));
+    }
+    for note in asked.iter().flat_map(|(_, cluster)| &cluster.notes) {
         writeln!(streams.notes, "{note}")?;
     }
     let policies: Vec<SharingPolicy> = match (args.compare, args.policy.is_empty()) {
         (true, _) => SharingPolicy::ALL.to_vec(),
-        (false, true) => vec![cluster.spec.sharing],
+        (false, true) => vec![asked[0].1.spec.sharing],
         (false, false) => args.policy.iter().filter_map(|name| SharingPolicy::named(name)).collect(),
     };
-    let seeds: Vec<u64> = (0..args.seeds).map(|number| cluster.seed.wrapping_add(number)).collect();
-    let meter = Meter::new(policies.len() as u64 * args.seeds);
-    let told = cluster.told(&policies, &seeds, &|| meter.tick()).map_err(wrong)?;
+    let meter = Meter::new(policies.len() as u64 * args.seeds * asked.len() as u64);
+    let mut told = Vec::with_capacity(asked.len());
+    for (_, cluster) in &asked {
+        let own = [cluster.spec.sharing];
+        let policies = if args.policy.is_empty() && !args.compare { &own } else { policies.as_slice() };
+        let seeds: Vec<u64> = (0..args.seeds).map(|number| cluster.seed.wrapping_add(number)).collect();
+        told.push(cluster.told(policies, &seeds, &|| meter.tick()).map_err(wrong)?);
+    }
     meter.finish();
     if let Some(path) = &args.report {
-        write_page(path, &page(&cluster, scenario.description.as_deref().unwrap_or(""), &told))?;
+        write_page(path, &page(&asked[0].1, &described, &told[0]))?;
         note_stand_in(streams)?;
     }
-    if args.json {
-        return Ok(writeln!(streams.out, "{:#}", json!({ "name": cluster.name, "runs": told }))?);
+    let (_, first) = &asked[0];
+    if asked.len() > 1 {
+        let labels: Vec<_> = asked.iter().map(|(label, _)| label.as_slice()).collect();
+        if args.json {
+            let points: Vec<_> = labels.iter().zip(&told).map(|(label, runs)| point(label, runs)).collect();
+            return Ok(writeln!(streams.out, "{:#}", json!({ "name": first.name, "points": points }))?);
+        }
+        return Ok(write!(streams.out, "{}", choices(&first.name, args, &labels, &told))?);
     }
-    write!(streams.out, "{}", text(&cluster, &policies, &told))?;
+    if args.json {
+        return Ok(writeln!(streams.out, "{:#}", json!({ "name": first.name, "runs": told[0] }))?);
+    }
+    write!(streams.out, "{}", text(first, &policies, &told[0]))?;
     if let Some(path) = &args.report {
         writeln!(streams.out, "\nreport  {}", path.display())?;
     }
     Ok(())
+}
+
+fn point(label: &[(String, String)], runs: &[Told]) -> serde_json::Value {
+    let label = label.iter().map(|(key, value)| (key.clone(), value.clone().into()));
+    json!({ "label": label.collect::<serde_json::Map<_, _>>(), "runs": runs })
+}
+
+/// A line for each point, a column for each policy: one figure, its median over seeds.
+fn choices(name: &str, args: &ClusterArgs, labels: &[&[(String, String)]], told: &[Vec<Told>]) -> String {
+    let mut policies: Vec<&str> = Vec::new();
+    for one in told.iter().flatten() {
+        if !policies.contains(&one.policy) {
+            policies.push(one.policy);
+        }
+    }
+    let figure = args.figure.as_str();
+    let mut table = TextTable::default();
+    table.row(std::iter::once("point").chain(policies.iter().copied()).map(str::to_owned));
+    for (label, runs) in labels.iter().zip(told) {
+        let of_policy = |policy: &&str| {
+            let bands = compared(&runs.iter().filter(|one| one.policy == *policy).collect::<Vec<_>>());
+            let band = bands.into_iter().find(|band| band.name == figure);
+            band.map_or("–".to_owned(), |band| cell(band.unit, band.median))
+        };
+        let label: Vec<String> = label.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        table.row(std::iter::once(label.join(" ")).chain(policies.iter().map(of_policy)));
+    }
+    let over = if args.seeds > 1 { format!(", medians of {} seeds", args.seeds) } else { String::new() };
+    format!("{name}: {figure} at {} points{over}\n\n{}", labels.len(), table.text())
 }
 
 /// A column for each policy, a line for each figure; over several seeds its median, and least and most below it.

@@ -62,3 +62,32 @@ fn the_page_carries_what_the_command_prints() {
     let refused = railtwin(&["cluster", scenario, "--report", nowhere.to_str().unwrap()]);
     assert!(refused.status != 0 && refused.notes.contains("cannot write"), "{}", refused.notes);
 }
+
+#[test]
+fn several_points_are_lines_of_one_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("choices.toml");
+    let several = SCENARIO.replace("uplinks = 2", "uplinks = [1, 2]").replace("days = 0.5", "days = 0.1");
+    std::fs::write(&scenario, several).unwrap();
+    let scenario = scenario.to_str().unwrap();
+    let call = ["cluster", scenario, "--policy", "ecmp,crux", "--figure", "slowdown_mean"];
+    let told = railtwin(&call);
+    assert_eq!(told.status, 0, "{}", told.notes);
+    assert!(told.out.starts_with("one-day: slowdown_mean at 2 points\n"), "{}", told.out);
+    let json = railtwin(&[&call[..], &["--json"]].concat()).json();
+    let points = json["points"].as_array().unwrap();
+    for (line, (point, uplinks)) in told.out.lines().skip(3).zip(points.iter().zip(["1", "2"])) {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            (cells[0], &point["label"]["fabric.uplinks"]),
+            (&*format!("fabric.uplinks={uplinks}"), &uplinks.into())
+        );
+        for (cell, run) in cells[1..].iter().zip(point["runs"].as_array().unwrap()) {
+            let figures = run["figures"].as_array().unwrap();
+            let figure = figures.iter().find(|figure| figure["name"] == "slowdown_mean").unwrap();
+            assert_eq!(*cell, format!("{:.4}", figure["value"].as_f64().unwrap()));
+        }
+    }
+    let refused = railtwin(&["cluster", scenario, "--report", "page.html"]);
+    assert!(refused.status == 2 && refused.notes.contains("has 2 points"), "{}", refused.notes);
+}

@@ -55,6 +55,46 @@ impl Values {
 /// Utilizations that differ by less than half of this are told as the same.
 const SAME: f64 = 1e-4;
 
+/// Names of the figures, in one order for all.
+pub const FIGURES: [&str; 16] = [
+    "gpu_utilization",
+    "occupancy",
+    "jobs_ended",
+    "jobs_too_large",
+    "slowdown_mean",
+    "slowdown_p95",
+    "throughput_loss_worst",
+    "completion_mean",
+    "waiting_mean",
+    "waiting_p95",
+    "makespan",
+    "contended_jobs",
+    "contended_gpus",
+    "sharing_jobs",
+    "sharing_gpus",
+    "gpu_intensity",
+];
+
+/// What each of [`FIGURES`] means, and its unit.
+const MEANINGS: [(&str, &str); 16] = [
+    ("share of the time of the GPUs that jobs held in which they computed", ""),
+    ("share of the time of all GPUs in which jobs held them", ""),
+    ("jobs that ended", ""),
+    ("jobs that have more GPUs than the cluster, and never start", ""),
+    ("times that a job ran of what it would have run alone", ""),
+    ("the same, below which 95 % of the jobs are", ""),
+    ("share of its throughput that the job lost that lost most", ""),
+    ("from submission to end", "s"),
+    ("from submission to start", "s"),
+    ("the same, below which 95 % of the jobs are", "s"),
+    ("end of the last job that ended", "s"),
+    ("share of the jobs that ever shared a link which could not serve all at once", ""),
+    ("the same of their GPUs", ""),
+    ("share of the jobs of which a link was ever crossed by another's traffic", ""),
+    ("the same of their GPUs", ""),
+    ("GPU-seconds of computation for each second of communication that links carried", ""),
+];
+
 /// Figures of what was lived by jobs that were submitted then, in one order for all.
 pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let submitted: Vec<f64> = jobs.iter().map(|job| job.submitted).collect();
@@ -73,61 +113,27 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let hours = |of: fn(&railtwin_clustersim::Hour) -> f64| lived.hours.iter().map(of).sum::<f64>();
     let intensity = hours(|hour| hour.hung) / hours(|hour| hour.communicated);
     let some = |value: f64| value.is_finite().then_some(value);
-    let figure = |name, meaning, unit, value| Figure { name, meaning, unit, value };
     let ended = lived.jobs.iter().filter(|job| job.ended.is_some()).count();
-    vec![
-        figure(
-            "gpu_utilization",
-            "share of the time of the GPUs that jobs held in which they computed",
-            "",
-            some(lived.gpu_utilization()),
-        ),
-        figure(
-            "occupancy",
-            "share of the time of all GPUs in which jobs held them",
-            "",
-            some(lived.occupancy()),
-        ),
-        figure("jobs_ended", "jobs that ended", "", Some(ended as f64)),
-        figure(
-            "jobs_too_large",
-            "jobs that have more GPUs than the cluster, and never start",
-            "",
-            Some(too_large as f64),
-        ),
-        figure("slowdown_mean", "times that a job ran of what it would have run alone", "", slowdown.mean()),
-        figure("slowdown_p95", "the same, below which 95 % of the jobs are", "", slowdown.at(0.95)),
-        figure(
-            "throughput_loss_worst",
-            "share of its throughput that the job lost that lost most",
-            "",
-            slowdown.at(1.0).map(|most| 1.0 - 1.0 / most),
-        ),
-        figure("completion_mean", "from submission to end", "s", completion.mean()),
-        figure("waiting_mean", "from submission to start", "s", waiting.mean()),
-        figure("waiting_p95", "the same, below which 95 % of the jobs are", "s", waiting.at(0.95)),
-        figure("makespan", "end of the last job that ended", "s", makespan),
-        figure(
-            "contended_jobs",
-            "share of the jobs that ever shared a link which could not serve all at once",
-            "",
-            some(contended),
-        ),
-        figure("contended_gpus", "the same of their GPUs", "", some(contended_gpus)),
-        figure(
-            "sharing_jobs",
-            "share of the jobs of which a link was ever crossed by another's traffic",
-            "",
-            some(shared),
-        ),
-        figure("sharing_gpus", "the same of their GPUs", "", some(shared_gpus)),
-        figure(
-            "gpu_intensity",
-            "GPU-seconds of computation for each second of communication that links carried",
-            "",
-            some(intensity),
-        ),
-    ]
+    let values: [Option<f64>; FIGURES.len()] = [
+        some(lived.gpu_utilization()),
+        some(lived.occupancy()),
+        Some(ended as f64),
+        Some(too_large as f64),
+        slowdown.mean(),
+        slowdown.at(0.95),
+        slowdown.at(1.0).map(|most| 1.0 - 1.0 / most),
+        completion.mean(),
+        waiting.mean(),
+        waiting.at(0.95),
+        makespan,
+        some(contended),
+        some(contended_gpus),
+        some(shared),
+        some(shared_gpus),
+        some(intensity),
+    ];
+    let figure = |((name, (meaning, unit)), value)| Figure { name, meaning, unit, value };
+    FIGURES.into_iter().zip(MEANINGS).zip(values).map(figure).collect()
 }
 
 /// The figures of one policy over its seeds; those that one of them has not are left out.

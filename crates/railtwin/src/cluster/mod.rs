@@ -16,7 +16,7 @@ mod figures;
 mod page;
 mod told;
 
-pub use self::figures::{Band, Figure, compared, ranks};
+pub use self::figures::{Band, FIGURES, Figure, compared, ranks};
 pub use self::page::page;
 pub use self::told::{JobTold, Told};
 use crate::error::Error;
