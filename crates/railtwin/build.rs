@@ -30,8 +30,10 @@ fn papers() {
     code.push_str(
         "];\n/// What those scenarios read: path and content.\nconst FILES: &[(&str, &[u8])] = &[\n",
     );
-    for folder in ["peers", "htsim"] {
-        for (file, path) in listed(&format!("../../data/{folder}"), &["cm", "topo"]) {
+    for (folder, endings) in
+        [("peers", ["cm", "topo"]), ("htsim", ["cm", "topo"]), ("crux_testbed", ["csv", "csv"])]
+    {
+        for (file, path) in listed(&format!("../../data/{folder}"), &endings) {
             let name = format!("../../data/{folder}/{file}");
             code.push_str(&format!("    ({name:?}, include_bytes!({path:?})),\n"));
         }

@@ -1,6 +1,6 @@
 //! What is asked: jobs, and the policies of queue, placement and sharing.
-use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::{Place, PlacementPolicy};
 use railtwin_workload::job_class::ClassStep;
 
 railtwin_units::choice! {
@@ -30,6 +30,8 @@ pub struct ClusterJob {
     pub duration: f64,
     /// What a step of it is.
     pub step: ClassStep,
+    /// GPUs that it wants, in the order of its ranks; none: those that the placement gives it.
+    pub places: Vec<Place>,
 }
 
 /// How a cluster is run.
@@ -47,6 +49,9 @@ pub struct Ask {
     pub sharing: SharingPolicy,
     /// Priority levels of the network.
     pub levels: u32,
+    /// Whether Crux holds back what lower levels send over PCIe: its priorities hold in the network alone. Without a gate,
+    /// and under other policies, all share links inside hosts alike.
+    pub gate: bool,
     /// Seconds from an arrival or a departure until paths and priorities are planned anew; who came runs first until
     /// then under policies that measure it.
     pub replan: f64,

@@ -95,11 +95,11 @@ impl Live {
             let pieces = ports * ask.queue_pairs;
             for piece in 0..pieces {
                 let source = NicPort { nic: hop.source, port: piece % ports };
-                let mut candidates = plant.candidates(source, hop.target, &mut lot);
+                let mut candidates = plant.candidates(source, hop.target, hop.gpus, &mut lot);
                 if candidates.is_empty() {
                     // Rails that do not meet: over NVLink to the GPU on the target's rail, and out there (NCCL's PXN).
                     let source = NicPort { nic: plant.on_rail_of(hop.source, hop.target), ..source };
-                    candidates = plant.candidates(source, hop.target, &mut lot);
+                    candidates = plant.candidates(source, hop.target, hop.gpus, &mut lot);
                 }
                 let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
                 if !candidates.is_empty() && bytes.0 > 0 {
@@ -107,7 +107,11 @@ impl Live {
                 }
             }
         }
-        // What stays inside a host goes over NVLink (or PCIe) of GPUs that no other job has.
+        for hop in &traffic.over_pcie {
+            let candidates = plant.inside(hop.host, hop.gpus[0], hop.gpus[1]);
+            tenant.transfers.push(Transfer { bytes: hop.bytes, candidates });
+        }
+        // What stays inside a host otherwise goes over NVLink (or PCIe) of GPUs that no other job has.
         if let Some(place) = places.first().filter(|_| traffic.inside.0 > 0) {
             let (host, gpu) = (plant.fabric.host_model(place.host), plant.fabric.gpu(place.host, place.gpu));
             let rate = host.nvlink.unwrap_or(host.pcie).bytes_per_s();

@@ -1,6 +1,6 @@
 //! The links of a fabric as jobs share them, and the paths between two NICs.
 use railtwin_control::crux::tenants::{Candidate, SharedLink};
-use railtwin_fabric::{DeviceId, Fabric, LinkId};
+use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
 use railtwin_routing::{EcmpConfig, Forwarding, HashSpec, LinkMask, NicPort, Routing, Seeds};
 use railtwin_units::stream::Stream;
 use rand::RngExt;
@@ -27,18 +27,31 @@ impl<'a> Plant<'a> {
         Self { fabric, forwarding, ecmp, paths_most }
     }
 
-    /// All links, by their number.
-    pub fn links(&self) -> Vec<SharedLink> {
-        let link = |number: usize| SharedLink {
-            name: String::new(),
-            capacity: self.fabric.capacity(LinkId::from_index(number)),
+    /// All links, by their number; those inside hosts know no levels unless PCIe is gated.
+    pub fn links(&self, is_gated: bool) -> Vec<SharedLink> {
+        let link = |number: usize| {
+            let link = LinkId::from_index(number);
+            let is_fair = !is_gated && !self.fabric.is_network(link);
+            SharedLink { is_fair, ..SharedLink::new("", self.fabric.capacity(link)) }
         };
         (0..self.fabric.link_count()).map(link).collect()
     }
 
-    /// Paths from a port of a NIC to another NIC, from the GPU that the first hangs on to that of the second; none
-    /// where there is no way. All of them where they are few, else some by lot.
-    pub fn candidates(&self, source: NicPort, target: DeviceId, lot: &mut Stream) -> Vec<Candidate> {
+    /// The way between two GPUs of a host.
+    pub(crate) fn inside(&self, host: HostId, source: u32, target: u32) -> Vec<Candidate> {
+        let links = self.fabric.inside_path(host, source, target).into_iter().map(|link| link.0).collect();
+        vec![Candidate { links, source_port: None }]
+    }
+
+    /// Paths from a port of a NIC to another NIC, with what lies inside hosts between the NICs and the GPUs of those
+    /// numbers; none where there is no way. All of them where they are few, else some by lot.
+    pub fn candidates(
+        &self,
+        source: NicPort,
+        target: DeviceId,
+        gpus: [u32; 2],
+        lot: &mut Stream,
+    ) -> Vec<Candidate> {
         let routing = Routing::new(self.fabric, &self.forwarding, &self.ecmp);
         let Ok(count) = routing.count_paths(source, target) else { return Vec::new() };
         let mut paths: Vec<Vec<LinkId>> = Vec::new();
@@ -54,14 +67,14 @@ impl<'a> Plant<'a> {
                 }
             }
         }
-        let inside = |nic: DeviceId, out: bool| {
-            let neighbors = self.fabric.neighbors(nic).iter();
-            let pcie = neighbors.filter(|(link, _)| !self.fabric.is_network(*link)).map(|&(link, _)| link);
-            pcie.map(move |link| if out { link.reverse() } else { link }).next()
+        let inside = |nic: DeviceId, gpu: u32| {
+            let host = self.fabric.host_of(nic).expect("a NIC stands in a host");
+            self.fabric.into_nic(host, gpu, nic.0 - self.fabric.nic(host, 0).0)
         };
-        let (first, last) = (inside(source.nic, true), inside(target, false));
+        let (first, last) = (inside(source.nic, gpus[0]), inside(target, gpus[1]));
         let whole = |path: Vec<LinkId>| {
-            let links = first.into_iter().chain(path).chain(last).map(|link| link.0);
+            let last = last.iter().rev().map(|link| link.reverse());
+            let links = first.iter().copied().chain(path).chain(last).map(|link| link.0);
             Candidate { links: links.collect(), source_port: None }
         };
         paths.into_iter().map(whole).collect()

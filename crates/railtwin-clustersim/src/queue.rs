@@ -11,8 +11,12 @@ const TRIALS: usize = 32;
 
 /// A job that waits, as the queue sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wants {
+pub(crate) struct Wants<'a> {
     pub gpus: u32,
+    /// The GPUs that it wants; any where there are none.
+    pub places: &'a [Place],
+    /// Seconds of computation and of communication of a step that has hosts of its own.
+    pub phases: (f64, f64),
     /// Seconds for which it would run alone, which is what its owner says.
     pub duration: f64,
 }
@@ -24,18 +28,32 @@ pub(crate) struct Held {
     pub places: Vec<Place>,
 }
 
+impl Wants<'_> {
+    fn place(
+        &self,
+        job: usize,
+        placer: &mut ClusterPlacer,
+        placement: &PlacementPolicy,
+    ) -> Option<Vec<Place>> {
+        if self.places.is_empty() {
+            return placer.place_phased(job as u64, self.gpus, placement, self.phases);
+        }
+        placer.take_these(self.places).then(|| self.places.to_vec())
+    }
+}
+
 /// Starts jobs that wait and get their GPUs, which stand beside them; `running` are those that run.
-pub(crate) fn start(
+pub(crate) fn start<'a>(
     (policy, placement): (QueuePolicy, &PlacementPolicy),
     waiting: &mut VecDeque<usize>,
-    wants: impl Fn(usize) -> Wants,
+    wants: impl Fn(usize) -> Wants<'a>,
     placer: &mut ClusterPlacer,
     mut running: Vec<Held>,
     now: f64,
 ) -> Vec<(usize, Vec<Place>)> {
     let mut started = Vec::new();
     while let Some(&first) = waiting.front() {
-        let Some(places) = placer.place(first as u64, wants(first).gpus, placement) else { break };
+        let Some(places) = wants(first).place(first, placer, placement) else { break };
         running.push(Held { end: now + wants(first).duration, places: places.clone() });
         started.push((first, places));
         waiting.pop_front();
@@ -45,7 +63,7 @@ pub(crate) fn start(
     }
     // EASY: the first that waits starts when its GPUs are free, and nobody who starts before puts that off.
     running.sort_by(|one, other| one.end.total_cmp(&other.end));
-    let head = (waiting[0] as u64, wants(waiting[0]).gpus);
+    let head = (waiting[0], wants(waiting[0]));
     let shadow = shadow(placer, &running, head, placement);
     let (mut at, mut trials) = (1, TRIALS);
     while at < waiting.len() && trials > 0 && placer.free_gpus() > 0 {
@@ -57,7 +75,7 @@ pub(crate) fn start(
         // Who is still there then stays off the hosts that the first waits for.
         let kept = shadow.as_ref().filter(|(time, _)| now + one.duration > *time).map(|(_, hosts)| hosts);
         kept.into_iter().flatten().for_each(|&host| placer.close(host));
-        let places = placer.place(job as u64, one.gpus, placement);
+        let places = one.place(job, placer, placement);
         kept.into_iter().flatten().for_each(|&host| placer.open(host));
         match places {
             Some(places) => {
@@ -77,13 +95,14 @@ pub(crate) fn start(
 fn shadow(
     placer: &ClusterPlacer,
     running: &[Held],
-    (job, gpus): (u64, u32),
+    (job, head): (usize, Wants<'_>),
     placement: &PlacementPolicy,
 ) -> Option<(f64, BTreeSet<HostId>)> {
     let mut later = placer.clone();
     running.iter().find_map(|held| {
         later.release(&held.places);
-        let places = if later.free_gpus() >= gpus { later.clone().place(job, gpus, placement) } else { None };
+        let fits = later.free_gpus() >= head.gpus;
+        let places = if fits { head.place(job, &mut later.clone(), placement) } else { None };
         places.map(|places| (held.end, places.iter().map(|place| place.host).collect()))
     })
 }

@@ -1,7 +1,8 @@
 //! What a job sends in a step over which NICs, by where its ranks sit.
 //!
 //! Ranks are in Megatron's order: tensor-parallel ranks are neighbors, then data-parallel ones, then stages. What stays
-//! inside a host is NVLink's (or PCIe's) and is told apart.
+//! inside a host is NVLink's and is told apart; where hosts have none but PCIe switches it crosses those, which jobs may
+//! share.
 use std::collections::BTreeMap;
 
 use railtwin_control::Place;
@@ -16,6 +17,19 @@ pub struct Hop {
     pub source: DeviceId,
     /// The NIC that receives.
     pub target: DeviceId,
+    /// The GPUs at both ends, counted in their hosts; 0 where nothing is told of the way between GPUs and NICs.
+    pub gpus: [u32; 2],
+    /// Bytes of a step.
+    pub bytes: Bytes,
+}
+
+/// Bytes of a step between two GPUs of a host, over its PCIe switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InsideHop {
+    /// The host.
+    pub host: HostId,
+    /// The GPUs, from one to the other.
+    pub gpus: [u32; 2],
     /// Bytes of a step.
     pub bytes: Bytes,
 }
@@ -25,28 +39,53 @@ pub struct Hop {
 pub struct StepTraffic {
     /// Between hosts, in order of the NICs.
     pub hops: Vec<Hop>,
-    /// The most that one GPU sends to others of its host.
+    /// Between GPUs of a host without NVLink, in order.
+    pub over_pcie: Vec<InsideHop>,
+    /// The most that one GPU sends to others of its host where it has NVLink.
     pub inside: Bytes,
 }
+
+/// Source, target, and the GPUs at both ends.
+type Ends = (DeviceId, DeviceId, [u32; 2]);
 
 /// Sums while hops are found.
 struct Sums<'a> {
     fabric: &'a Fabric,
-    hops: BTreeMap<(DeviceId, DeviceId), f64>,
+    hops: BTreeMap<Ends, f64>,
+    over_pcie: BTreeMap<(HostId, [u32; 2]), f64>,
     inside: f64,
 }
 
 impl Sums<'_> {
     fn add(&mut self, source: Place, target: Place, bytes: f64) {
         if source.host == target.host {
-            self.inside = self.inside.max(bytes);
-            return;
+            return self.add_inside(source, target, bytes);
         }
         let nic = |place: Place| {
             let nic = self.fabric.host_model(place.host).nic_of_gpu(place.gpu);
             self.fabric.nic(place.host, nic)
         };
-        *self.hops.entry((nic(source), nic(target))).or_insert(0.0) += bytes;
+        let gpu = |place: Place| {
+            if self.fabric.host_model(place.host).pcie_switches > 0 { place.gpu } else { 0 }
+        };
+        let ends = (nic(source), nic(target), [gpu(source), gpu(target)]);
+        *self.hops.entry(ends).or_insert(0.0) += bytes;
+    }
+
+    fn add_inside(&mut self, source: Place, target: Place, bytes: f64) {
+        let model = self.fabric.host_model(source.host);
+        if model.has_nvswitch() || model.pcie_switches == 0 {
+            self.inside = self.inside.max(bytes);
+        } else if source.gpu != target.gpu {
+            *self.over_pcie.entry((source.host, [source.gpu, target.gpu])).or_insert(0.0) += bytes;
+        }
+    }
+
+    /// What goes round the GPUs of a host, each sending so much to the next.
+    fn round(&mut self, host: &[Place], bytes: f64) {
+        for (at, &gpu) in host.iter().enumerate() {
+            self.add_inside(gpu, host[(at + 1) % host.len()], bytes);
+        }
     }
 
     /// A ring all-reduce of `bytes` among the members: every member sends 2 (n - 1) / n of them (Patarasuk and Yuan
@@ -56,8 +95,8 @@ impl Sums<'_> {
         let count = members.len() as f64;
         let sent = 2.0 * (count - 1.0) / count * bytes;
         let hosts = by_host(members);
-        if hosts.iter().any(|host| host.len() > 1) {
-            self.inside = self.inside.max(sent);
+        for host in hosts.iter().filter(|host| host.len() > 1) {
+            self.round(host, sent);
         }
         if hosts.len() < 2 {
             return;
@@ -84,7 +123,16 @@ impl Sums<'_> {
                     self.add(source[pair], target[pair], sent / pairs as f64);
                 }
             }
-            self.inside = self.inside.max(bytes * (source.len() as f64 - 1.0) / others);
+            let model = self.fabric.host_model(source[0].host);
+            if model.has_nvswitch() || model.pcie_switches == 0 {
+                self.inside = self.inside.max(bytes * (source.len() as f64 - 1.0) / others);
+                continue;
+            }
+            for &from in source {
+                for &to in source.iter().filter(|to| to.gpu != from.gpu) {
+                    self.add_inside(from, to, bytes / others);
+                }
+            }
         }
     }
 }
@@ -105,7 +153,7 @@ fn by_host(members: &[Place]) -> Vec<Vec<Place>> {
 
 /// What a job whose ranks sit at `places` sends in a step of `step`, whose layout has as many ranks.
 pub fn step_traffic(fabric: &Fabric, step: &ClassStep, places: &[Place]) -> StepTraffic {
-    let mut sums = Sums { fabric, hops: BTreeMap::new(), inside: 0.0 };
+    let mut sums = Sums { fabric, hops: BTreeMap::new(), over_pcie: BTreeMap::new(), inside: 0.0 };
     let [tensor, data, pipeline] = [step.tensor, step.data, step.pipeline].map(|axis| axis as usize);
     let place = |lane: usize, replica: usize, stage: usize| places[lane + tensor * (replica + data * stage)];
     for stage in 0..pipeline {
@@ -124,11 +172,14 @@ pub fn step_traffic(fabric: &Fabric, step: &ClassStep, places: &[Place]) -> Step
             }
         }
     }
-    let hop = |((source, target), bytes): ((DeviceId, DeviceId), f64)| Hop {
-        source,
-        target,
-        bytes: Bytes(bytes.round() as u64),
-    };
-    let inside = Bytes(sums.inside.round() as u64);
-    StepTraffic { hops: sums.hops.into_iter().map(hop).filter(|hop| hop.bytes.0 > 0).collect(), inside }
+    let whole = |bytes: f64| Bytes(bytes.round() as u64);
+    let hop =
+        |((source, target, gpus), bytes): (Ends, f64)| Hop { source, target, gpus, bytes: whole(bytes) };
+    let inside =
+        |((host, gpus), bytes): ((HostId, [u32; 2]), f64)| InsideHop { host, gpus, bytes: whole(bytes) };
+    StepTraffic {
+        hops: sums.hops.into_iter().map(hop).filter(|hop| hop.bytes.0 > 0).collect(),
+        over_pcie: sums.over_pcie.into_iter().map(inside).filter(|hop| hop.bytes.0 > 0).collect(),
+        inside: whole(sums.inside),
+    }
 }

@@ -73,7 +73,7 @@ fn example_2_is_the_papers() {
 /// Figure 13: jobs 1 and 2 share a link, jobs 3 and 4 another.
 #[test]
 fn two_levels_are_enough_for_two_pairs() {
-    let link = |name: &str| SharedLink { name: name.to_owned(), capacity: Rate::from_gbps(8) };
+    let link = |name: &str| SharedLink::new(name, Rate::from_gbps(8));
     let job = |name: &str, gpus, link| {
         let candidates = vec![Candidate { links: vec![link], source_port: None }];
         let transfers = vec![Transfer { bytes: Bytes(1_000_000_000), candidates }];
@@ -92,7 +92,7 @@ fn two_levels_are_enough_for_two_pairs() {
 /// Four jobs, two spines: the two of high intensity get one each (survey, section 4.2).
 #[test]
 fn jobs_of_high_intensity_get_spines_of_their_own() {
-    let link = |name: &str| SharedLink { name: name.to_owned(), capacity: Rate::from_gbps(8) };
+    let link = |name: &str| SharedLink::new(name, Rate::from_gbps(8));
     let job = |name: &str, gpus| {
         let by = |link| Candidate { links: vec![link], source_port: Some(49152 + link as u16) };
         let transfers = vec![Transfer { bytes: Bytes(1_000_000_000), candidates: vec![by(0), by(1)] }];
@@ -196,7 +196,7 @@ fn brute_force(order: &[usize], edges: &[(usize, usize, f64)], count: u32) -> f6
 fn tenants() -> impl Strategy<Value = Tenants> {
     let job = (1u32..40, 1u64..40, 0.0..=1.0f64, 1u64..40, 0u32..3, 0u32..3);
     prop::collection::vec(job, 1..5).prop_map(|jobs| {
-        let link = |name: &str, gbps| SharedLink { name: name.to_owned(), capacity: Rate::from_gbps(gbps) };
+        let link = |name: &str, gbps| SharedLink::new(name, Rate::from_gbps(gbps));
         let jobs =
             jobs.into_iter().enumerate().map(|(job, (gpus, compute, overlap, bytes, first, second))| {
                 let by = |link| Candidate { links: vec![link, 2], source_port: None };

@@ -23,6 +23,7 @@ pub mod edge_rates;
 pub mod extent;
 pub mod fault;
 pub mod graph;
+mod inside;
 pub mod lower;
 pub mod mediator;
 pub mod no_way;

@@ -13,6 +13,7 @@ use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
 use crate::fault::Moment;
+use crate::inside::links_inside;
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site};
@@ -74,6 +75,8 @@ pub struct Lowering<'a> {
     added: Vec<SimTime>,
     /// By job.
     lives: Vec<Life>,
+    /// By connection the links into its source NIC and out of its target NIC; empty where hosts have no PCIe switches.
+    inside: Vec<[Vec<LinkId>; 2]>,
 }
 
 impl<'a> Lowering<'a> {
@@ -94,6 +97,7 @@ impl<'a> Lowering<'a> {
             host_latency: Vec::new(),
             added: Vec::new(),
             lives: case.work.jobs.iter().map(Life::of).collect(),
+            inside: Vec::new(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -179,6 +183,7 @@ impl<'a> Lowering<'a> {
             self.connection_of.push(rows);
         }
         (self.connections, self.queue_pairs) = (opened.connections, opened.queue_pairs);
+        self.inside = links_inside(self.case, &self.connections);
     }
 
     /// Adds up what a step sends over each connection.
@@ -381,6 +386,7 @@ impl<'a> Lowering<'a> {
             let (mut longest, mut round) = (SimTime::ZERO, SimTime::ZERO);
             let rows = &self.connection_of[pattern][bundle.first_edge as usize..];
             for ((edge, &connection), index) in shape.edges_of(bundle).iter().zip(rows).zip(0..) {
+                let row_of = connection as usize;
                 sink.open(index);
                 routed &= match *edge {
                     Edge::Network { amount, .. } => {
@@ -392,7 +398,8 @@ impl<'a> Lowering<'a> {
                                 FlowPath { pattern: pattern as u32, bundle: row, share, ..path }
                             }));
                         }
-                        sink.network(fabric, connection, chosen, amount)
+                        let inside = self.inside.get(row_of);
+                        sink.network(fabric, connection, inside, chosen, amount)
                     }
                     _ => sink.inside(fabric, edge),
                 };
@@ -465,6 +472,7 @@ pub fn layout_of(case: &Case, job: usize) -> HostLayout {
     let model = first_model(case, job);
     let gpu_of_nic: Vec<u32> = (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect();
     let mut layout = HostLayout::new(gpu_of_nic, model.has_nvswitch(), case.routing.pxn);
+    layout.over_pcie = !model.has_nvswitch() && model.joins_gpus();
     let mut held: BTreeMap<HostId, Vec<u32>> = BTreeMap::new();
     for place in &case.placements[job] {
         held.entry(place.host).or_default().push(place.gpu);

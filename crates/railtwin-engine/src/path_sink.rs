@@ -46,24 +46,29 @@ impl PathSink {
         &mut self,
         fabric: &Fabric,
         connection: &Connection,
+        inside: Option<&[Vec<LinkId>; 2]>,
         chosen: &ChosenPaths,
         amount: f64,
     ) -> bool {
         let Connection { source, target, first, count, .. } = *connection;
-        let (entry, exit) = (pcie(fabric, source), pcie(fabric, target).reverse());
+        let plain = ([pcie(fabric, source)], [pcie(fabric, target).reverse()]);
+        let (entry, exit): (&[LinkId], &[LinkId]) = match inside {
+            Some([entry, exit]) => (entry, exit),
+            None => (&plain.0, &plain.1),
+        };
         for queue_pair in first..first + count {
             let path = chosen.path(queue_pair);
             if path.links.is_empty() {
                 return false;
             }
             let strand = self.next(amount, count);
-            strand.links.push(entry);
+            strand.links.extend_from_slice(entry);
             strand.links.extend_from_slice(path.links);
-            strand.links.push(exit);
+            strand.links.extend_from_slice(exit);
             if !path.parts.is_empty() {
-                strand.parts.push(1.0);
+                strand.parts.resize(entry.len(), 1.0);
                 strand.parts.extend_from_slice(path.parts);
-                strand.parts.push(1.0);
+                strand.parts.resize(strand.links.len(), 1.0);
             }
         }
         true
@@ -85,9 +90,16 @@ impl PathSink {
         }
     }
 
-    /// The NVLink hops of an edge inside a host.
+    /// The hops of an edge inside a host, over NVLink or PCIe switches.
     pub(crate) fn inside(&mut self, fabric: &Fabric, edge: &Edge) -> bool {
         let (links, amount) = match *edge {
+            Edge::Inside { host, source_gpu, target_gpu, amount }
+                if !fabric.host_model(HostId(host)).has_nvswitch() =>
+            {
+                let links = fabric.inside_path(HostId(host), source_gpu, target_gpu);
+                self.next(amount, 1).links.extend_from_slice(&links);
+                return true;
+            }
             Edge::Inside { host, source_gpu, target_gpu, amount } => {
                 let up = nvlink(fabric, HostId(host), source_gpu);
                 ([up, nvlink(fabric, HostId(host), target_gpu).reverse()], amount)

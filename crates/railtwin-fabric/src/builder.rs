@@ -64,8 +64,8 @@ impl FabricBuilder {
         });
         let nvlink = m.nvlink.map(|capacity| (1, capacity, PortRole::Inside));
         for gpu in 0..m.gpus {
-            let pcie = (0..m.nics).filter(|&nic| m.gpu_of_nic(nic) == gpu).count() as u32;
-            let pcie = (pcie, m.pcie, PortRole::Inside);
+            let own = (0..m.nics).filter(|&nic| m.gpu_of_nic(nic) == gpu).count() as u32;
+            let pcie = (if m.pcie_switches > 0 { 1 } else { own }, m.pcie, PortRole::Inside);
             let runs = [nvlink.unwrap_or((0, m.pcie, PortRole::Inside)), pcie];
             let device = self.add_device(DeviceKind::Gpu, host.0, &runs);
             if let Some(nvswitch) = nvswitch {
@@ -77,6 +77,9 @@ impl FabricBuilder {
         for nic in 0..m.nics {
             let runs = [(1, m.pcie, PortRole::Inside), (m.nic.ports, m.nic.port_capacity, PortRole::Backend)];
             let device = self.add_device(DeviceKind::Nic, host.0, &runs);
+            if m.pcie_switches > 0 {
+                continue;
+            }
             let rank = (0..nic).filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic)).count() as u32;
             let gpu_port = self.port(gpu_of(nic), u32::from(nvswitch.is_some()) + rank);
             self.add_cable([gpu_port, self.port(device, 0)], CableClass::Pcie, m.pcie_delay);
@@ -85,7 +88,38 @@ impl FabricBuilder {
             let runs = [(m.frontend.ports, m.frontend.port_capacity, PortRole::Frontend)];
             self.add_device(DeviceKind::Nic, host.0, &runs);
         }
+        self.add_pcie_switches(host, &m);
         host
+    }
+
+    /// The PCIe switches of a host with their GPUs and NICs, and the root complex above them.
+    fn add_pcie_switches(&mut self, host: HostId, m: &HostModel) {
+        if m.pcie_switches == 0 {
+            return;
+        }
+        let (gpu, nic) = (self.fabric.gpu(host, 0), self.fabric.nic(host, 0));
+        let mut uplinks = Vec::with_capacity(m.pcie_switches as usize);
+        for switch in 0..m.pcie_switches {
+            let gpus: Vec<u32> = (0..m.gpus).filter(|&gpu| m.switch_of_gpu(gpu) == switch).collect();
+            let nics: Vec<u32> = (0..m.nics).filter(|&nic| m.switch_of_nic(nic) == switch).collect();
+            let ports = (gpus.len() + nics.len()) as u32 + 1;
+            let device =
+                self.add_device(DeviceKind::PcieSwitch, host.0, &[(ports, m.pcie, PortRole::Inside)]);
+            for (row, &of) in (0..).zip(&gpus) {
+                let near = self.port(DeviceId(gpu.0 + of), u32::from(m.has_nvswitch()));
+                self.add_cable([near, self.port(device, row)], CableClass::Pcie, SimTime::ZERO);
+            }
+            for (row, &of) in (gpus.len() as u32..).zip(&nics) {
+                let far = self.port(DeviceId(nic.0 + of), 0);
+                self.add_cable([self.port(device, row), far], CableClass::Pcie, m.pcie_delay);
+            }
+            uplinks.push(self.port(device, ports - 1));
+        }
+        let run = (m.pcie_switches, m.pcie, PortRole::Inside);
+        let root = self.add_device(DeviceKind::PcieSwitch, host.0, &[run]);
+        for (row, near) in (0..).zip(uplinks) {
+            self.add_cable([near, self.port(root, row)], CableClass::Pcie, m.pcie_delay);
+        }
     }
 
     /// Adds a switch with its runs of ports.

@@ -64,6 +64,8 @@ pub enum DeviceKind {
     NvSwitch,
     /// A network adapter.
     Nic,
+    /// A PCIe switch of a host, or the root complex that joins them.
+    PcieSwitch,
     /// A forwarding device; its [`SwitchPlace`] tells tier and position.
     Switch,
 }
@@ -88,7 +90,7 @@ pub enum PortRole {
 pub enum CableClass {
     /// GPU to NVSwitch.
     NvLink,
-    /// GPU to NIC.
+    /// GPU to NIC, or both to the PCIe switches of their host.
     Pcie,
     /// NIC to leaf.
     Access,

@@ -34,6 +34,9 @@ pub struct HostModel {
     pub pcie: Rate,
     /// Delay of the PCIe hop.
     pub pcie_delay: SimTime,
+    /// PCIe switches over which GPUs and NICs are spread evenly, each with a link of `pcie` to the root complex that joins
+    /// them; 0 = every NIC hangs on a GPU, and nothing else is told of PCIe.
+    pub pcie_switches: u32,
     /// NICs into the frontend network.
     pub frontend_nics: u32,
     /// A frontend NIC.
@@ -63,6 +66,7 @@ impl HostModel {
             nvlink_delay: SimTime::from_ns(200),
             pcie: Rate::from_gbps(504),
             pcie_delay: SimTime::from_ns(300),
+            pcie_switches: 0,
             frontend_nics: 1,
             frontend: nic,
             gpu_flops: Some(989_500_000_000_000),
@@ -115,6 +119,7 @@ impl HostModel {
             nvlink_delay: SimTime::ZERO,
             pcie: Rate::from_gbps(504).max(port_capacity),
             pcie_delay: SimTime::ZERO,
+            pcie_switches: 0,
             frontend_nics: 0,
             frontend: nic,
             gpu_flops: None,
@@ -154,6 +159,21 @@ impl HostModel {
         (u64::from(gpu) * u64::from(self.nics) / u64::from(self.gpus)) as u32
     }
 
+    /// Whether GPUs of the host reach each other inside it: over NVLink, or over PCIe switches.
+    pub fn joins_gpus(&self) -> bool {
+        self.has_nvswitch() || self.pcie_switches > 0
+    }
+
+    /// The PCIe switch of GPU `gpu`.
+    pub fn switch_of_gpu(&self, gpu: u32) -> u32 {
+        (u64::from(gpu) * u64::from(self.pcie_switches) / u64::from(self.gpus)) as u32
+    }
+
+    /// The PCIe switch of NIC `nic`.
+    pub fn switch_of_nic(&self, nic: u32) -> u32 {
+        (u64::from(nic) * u64::from(self.pcie_switches) / u64::from(self.nics)) as u32
+    }
+
     /// Backend capacity of the host in one direction.
     pub fn backend_capacity(&self) -> Rate {
         self.nic.port_capacity * u64::from(self.nic.ports) * u64::from(self.nics)
@@ -171,8 +191,14 @@ impl HostModel {
         positive("host.gpus", self.gpus)?;
         positive("host.nics", self.nics)?;
         positive("host.nic_ports", self.nic.ports)?;
-        if self.gpus > 1 && self.nvlink.is_none() && self.nics < self.gpus {
-            let accepted = "a GPU without NVLink needs a NIC of its own: write at least as many NICs as GPUs";
+        if self.pcie_switches > self.gpus {
+            let accepted =
+                format!("a PCIe switch joins GPUs: write at most as many as the {} GPUs", self.gpus);
+            return Err(FabricError::range("host.pcie_switches", self.pcie_switches, accepted));
+        }
+        if self.gpus > 1 && !self.joins_gpus() && self.nics < self.gpus {
+            let accepted = "a GPU without NVLink needs a NIC of its own: write at least as many NICs as GPUs, or \
+                            host.pcie_switches";
             return Err(FabricError::range("host.nics", self.nics, accepted));
         }
         Ok(())
@@ -212,5 +238,7 @@ mod tests {
         assert!(none.check().unwrap_err().to_string().contains("host.gpus = 0"));
         let shared = HostModel { nvlink: None, nics: 4, ..HostModel::hgx_h800() };
         assert!(shared.check().is_err());
+        assert!(HostModel { pcie_switches: 4, ..shared.clone() }.check().is_ok());
+        assert!(HostModel { pcie_switches: 9, ..shared }.check().is_err());
     }
 }

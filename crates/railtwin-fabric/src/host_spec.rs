@@ -27,6 +27,9 @@ railtwin_units::section! {
         pub pcie: Option<Rate> = None,
         /// Delay of the PCIe hop.
         pub pcie_delay: Option<SimTime> = None,
+        /// PCIe switches over which GPUs and NICs are spread evenly, each with a link of `pcie` to the root complex;
+        /// default 0: NICs hang on GPUs.
+        pub pcie_switches: Option<u32> [whole(0..=1024)] = None,
         /// Memory of a GPU.
         pub gpu_memory: Option<Bytes> = None,
         /// What collectives cost hosts: `measured` for what is known of the model, `none` for links alone, or a file of
@@ -60,6 +63,7 @@ impl HostSpec {
         host.nvlink_delay = self.nvlink_delay.unwrap_or(host.nvlink_delay);
         host.pcie = self.pcie.unwrap_or(host.pcie);
         host.pcie_delay = self.pcie_delay.unwrap_or(host.pcie_delay);
+        host.pcie_switches = self.pcie_switches.unwrap_or(host.pcie_switches);
         host.gpu_memory = self.gpu_memory.or(host.gpu_memory);
         if let Some(nvlink) = self.nvlink {
             host.nvlink = (nvlink > Rate::ZERO).then_some(nvlink);

@@ -7,6 +7,7 @@
 //! * [`graph`]: the columns and their accessors.
 //! * [`builder`]: the only way to make a [`Fabric`].
 //! * [`host`]: host models; [`host_spec`]: what is changed in one.
+//! * [`inside`]: the links that data takes inside a host.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
 //! * [`reach`]: which NICs the switches join; [`connectivity`]: what of it outlives a switch.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
@@ -25,6 +26,7 @@ pub mod error;
 pub mod graph;
 pub mod host;
 pub mod host_spec;
+pub mod inside;
 pub mod name;
 pub mod preset;
 pub mod reach;

@@ -25,6 +25,10 @@ impl Fabric {
                     DeviceKind::Nic => {
                         format!("host-{}/frontend-nic-{}", host.0, slot - model.gpus - model.nics)
                     }
+                    DeviceKind::PcieSwitch => match slot - model.gpus - model.nics - model.frontend_nics {
+                        root if root == model.pcie_switches => format!("host-{}/pcie-root", host.0),
+                        switch => format!("host-{}/pcie-{switch}", host.0),
+                    },
                     _ => format!("host-{}/nvswitch", host.0),
                 }
             }

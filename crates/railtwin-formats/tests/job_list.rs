@@ -178,6 +178,7 @@ fn what_was_drawn_is_read_back_as_it_was() {
 fn lists() -> impl Strategy<Value = String> {
     let header = prop_oneof![
         Just("name,submitted,gpus,duration,class"),
+        Just("name,submitted,gpus,duration,class,places"),
         Just("name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time"),
         Just("JobID|Submit|Start|End|Elapsed|AllocTRES|ReqTRES|State"),
         Just("JobID|Submit|ElapsedRaw|ReqTRES|"),
@@ -191,6 +192,7 @@ fn lists() -> impl Strategy<Value = String> {
         Just("9999-12-31T23:59:59".to_owned()),
         Just("0001-01-01T00:00:00".to_owned()),
         "[0-9]{1,9}",
+        "[0-9]:[0-9](-[0-9]{1,5})?( [0-9]:[0-9])?",
         "[0-9]{1,3}[+._][0-9]{0,13}",
         "[0-9]{1,4}-[0-9]{2}(-[0-9]{2}T)?[0-9]{2}:[0-9]{2}:[0-9]{2}",
         "[0-9.]{1,6} (ps|ns|s|min|h|d)",
@@ -252,5 +254,28 @@ proptest! {
         }
         bytes.truncate(end.index(bytes.len()) + 1);
         holds(&bytes);
+    }
+}
+
+#[test]
+fn places_are_hosts_with_gpus_in_the_order_of_ranks() {
+    let text = "name,submitted,gpus,duration,class,places\na,0,6,60,,\"4:0-3 1:7,2\"\nb,0,2,60,bert-large,\n";
+    let list = read(text);
+    assert_eq!(list.jobs[0].places, [(4, 0), (4, 1), (4, 2), (4, 3), (1, 7), (1, 2)]);
+    assert!(list.jobs[1].places.is_empty());
+    assert_eq!(read(&job_list_csv(&list.jobs)), list);
+    for (places, problem) in [
+        ("0:0-1", "names 2 GPUs, but the job has 3"),
+        ("0:0-7", "names more than the 3 GPUs of the job"),
+        ("0:0-4000000000", "which is no host with its GPUs"),
+        ("0:1 1:1 0:1", "names GPU 1 of host 0 twice"),
+        ("0:2-1", "which is no host with its GPUs"),
+        ("host-0:1", "which is no host with its GPUs"),
+        ("0", "which is no host with its GPUs"),
+        ("0:1-", "which is no host with its GPUs"),
+    ] {
+        let text = format!("name,submitted,gpus,duration,class,places\na,0,3,60,,{places}\n");
+        let error = refusal(&text);
+        assert!(error.contains(problem) && error.contains("column places"), "{places}: {error}");
     }
 }

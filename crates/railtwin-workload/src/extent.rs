@@ -100,7 +100,7 @@ fn of_pairs(members: &[Member], layout: &HostLayout) -> Extent {
 
 /// Edges inside hosts cross NICs where there is no NVLink.
 fn crossing_inside(inside: u64, layout: &HostLayout) -> u64 {
-    if layout.nvlink { 0 } else { inside }
+    if layout.joins_gpus() { 0 } else { inside }
 }
 
 fn sizes(hosts: &[Vec<Member>]) -> impl Iterator<Item = u64> {
@@ -156,7 +156,7 @@ fn of_direct(hosts: &[Vec<Member>], layout: &HostLayout) -> Extent {
         bundles: sizes(hosts).filter(|&size| size > 1).count() as u64,
         edges: inside,
         crossings: crossing_inside(inside, layout),
-        connections: if layout.nvlink { 0 } else { hosts.iter().map(|host| pairs_inside(host)).sum() },
+        connections: if layout.joins_gpus() { 0 } else { hosts.iter().map(|host| pairs_inside(host)).sum() },
         in_switch: 0,
     };
     if !(layout.pxn && layout.nvlink) {

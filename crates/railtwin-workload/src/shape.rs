@@ -23,6 +23,8 @@ pub struct HostLayout {
     pub nvlink: bool,
     /// Whether a message for another rail first crosses NVLink to the GPU of that rail (NCCL's PXN).
     pub pxn: bool,
+    /// Whether GPUs of a host without NVLink reach each other over PCIe switches.
+    pub over_pcie: bool,
     /// By host and NIC, where the GPU that the NIC hangs on is not the job's: another GPU of the job on that NIC, or
     /// none. Over GPUs of others nobody relays (HPN section 10).
     pub not_own: BTreeMap<(u32, u32), Option<u32>>,
@@ -31,7 +33,12 @@ pub struct HostLayout {
 impl HostLayout {
     /// The layout of a job that holds every GPU of its hosts.
     pub fn new(gpu_of_nic: Vec<u32>, nvlink: bool, pxn: bool) -> Self {
-        Self { gpu_of_nic, nvlink, pxn, not_own: BTreeMap::new() }
+        Self { gpu_of_nic, nvlink, pxn, over_pcie: false, not_own: BTreeMap::new() }
+    }
+
+    /// Whether a message between GPUs of a host stays in it.
+    pub fn joins_gpus(&self) -> bool {
+        self.nvlink || self.over_pcie
     }
 
     /// The GPU of a host over which its messages for NIC `nic` of other hosts leave; none where each leaves by its
@@ -186,9 +193,9 @@ pub fn by_host(members: &[Member]) -> Vec<Vec<Member>> {
 
 /// The edges that carry a message from a GPU to NIC `target_nic` of another host: with PXN over NVLink to
 /// the job's GPU on the target's rail and out of its NIC, otherwise out of the sender's own NIC. Inside a host the
-/// message takes NVLink, or the NICs and their leaf where there is none.
+/// message takes NVLink or PCIe switches, or the NICs and their leaf where there is neither.
 pub fn message(layout: &HostLayout, source: Member, target: Member, amount: f64) -> Vec<Edge> {
-    if source.host == target.host && layout.nvlink {
+    if source.host == target.host && layout.joins_gpus() {
         let edge = Edge::Inside { host: source.host, source_gpu: source.gpu, target_gpu: target.gpu, amount };
         return vec![edge];
     }

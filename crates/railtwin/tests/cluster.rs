@@ -46,6 +46,8 @@ fn every_key_is_heard() {
         ("[cluster]", "[cluster]\nplacement = \"spread\""),
         ("[cluster]", "[cluster]\nplacement = \"random\""),
         ("[cluster]", "[cluster]\nplacement = \"segment-first\""),
+        ("[cluster]", "[cluster]\nplacement = \"hived-like\""),
+        ("[cluster]", "[cluster]\nplacement = \"muri-like\""),
         ("[cluster]", "[cluster]\nlevels = 2"),
         ("[cluster]", "[cluster]\nreplan = \"20 min\""),
         ("[cluster]", "[cluster]\nqueue_pairs = 4"),
@@ -73,6 +75,10 @@ fn every_key_is_heard() {
     let moving = told(&torn.replacen("[cluster]", "[cluster]\ndefragment = \"2 min\"", 1)).unwrap();
     assert_ne!(moving, told(&torn).unwrap());
     assert!(moving[0].effort.moves > 0);
+    // Rings of several jobs cross PCIe switches, where one is held back or not.
+    let pcie = BASE.replace("nics = 4 }", "nics = 4, pcie_switches = 4, nvlink = \"0 Gbps\" }");
+    let gated = told(&pcie).unwrap();
+    assert_ne!(gated, told(&pcie.replacen("[cluster]", "[cluster]\ngate = false", 1)).unwrap());
     let list = BASE.split("[cluster]").next().unwrap().to_owned() + lists;
     assert!(told(&list).unwrap()[0].jobs[0].name.contains("pod"));
 }

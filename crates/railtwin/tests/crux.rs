@@ -11,10 +11,8 @@ fn tenants() -> impl Strategy<Value = Tenants> {
     let transfer = (1u64..1000, prop::collection::vec(0u32..5, 1..4));
     let jobs = prop::collection::vec(prop::collection::vec(transfer, 1..4), 1..7);
     (jobs, prop::collection::vec(1u64..20, 5)).prop_map(|(jobs, gbps)| {
-        let link = |(number, gbps): (usize, u64)| SharedLink {
-            name: number.to_string(),
-            capacity: Rate::from_gbps(gbps * 50),
-        };
+        let link =
+            |(number, gbps): (usize, u64)| SharedLink::new(&number.to_string(), Rate::from_gbps(gbps * 50));
         let transfer = |(mb, links): (u64, Vec<u32>)| Transfer {
             bytes: Bytes(mb * 1_000_000),
             candidates: vec![Candidate { links, source_port: None }],

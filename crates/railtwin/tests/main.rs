@@ -27,6 +27,7 @@ mod relay;
 mod scale;
 mod scenarios;
 mod score;
+mod shared_hosts;
 mod silent_keys;
 mod telemetry;
 mod tenants;

@@ -48,6 +48,7 @@ impl World<'_> {
             let whole = Demand {
                 jobs: at.iter().map(|&at| self.live[&jobs[at]].demand.clone()).collect(),
                 links: self.tenants.links.len(),
+                fair: self.fair.clone(),
             };
             let all: Vec<usize> = (0..at.len()).collect();
             let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();

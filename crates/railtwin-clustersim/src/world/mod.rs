@@ -5,6 +5,7 @@ mod planning;
 use std::collections::{BTreeMap, VecDeque};
 
 use railtwin_control::crux::correction::Factors;
+use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::tenants::Tenants;
@@ -32,6 +33,8 @@ struct World<'a> {
     segment_gpus: u32,
     /// Links; jobs are lent to it while it is planned.
     tenants: Tenants,
+    /// Links on which levels do not hold.
+    fair: Vec<u32>,
     factors: Factors,
     sharing: Sharing,
     /// Jobs that run, by their numbers.
@@ -63,7 +66,9 @@ struct Standing {
 /// What becomes of `jobs`, which are in the order of their arrival, on a cluster.
 pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
     let placer = ClusterPlacer::new(plant.fabric, ask.seed);
-    let tenants = Tenants { links: plant.links(), jobs: Vec::new() };
+    let is_gated = ask.gate && ask.sharing.is_crux();
+    let tenants = Tenants { links: plant.links(is_gated), jobs: Vec::new() };
+    let fair = Demand::of(&tenants, &Vec::new()).fair;
     let mut world = World {
         ask,
         jobs,
@@ -73,6 +78,7 @@ pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
         placer,
         sharing: Sharing::new(tenants.links.len()),
         tenants,
+        fair,
         factors: Factors::default(),
         live: BTreeMap::new(),
         components: Vec::new(),
@@ -216,6 +222,9 @@ impl World<'_> {
         if gpus > self.placer.free_gpus() || gpus > self.segment_gpus {
             return;
         }
+        if !self.jobs[first].places.is_empty() {
+            return;
+        }
         let alone = self.placer.clone().place(first as u64, gpus, &self.ask.placement);
         if alone.is_some_and(|places| self.placer.segments_of(&places) == 1) {
             return;
@@ -254,7 +263,7 @@ impl World<'_> {
         let placed = queue::start(
             (ask.queue, &ask.placement),
             &mut self.waiting,
-            |job| Wants { gpus: jobs[job].gpus, duration: jobs[job].duration },
+            |job| wants(&jobs[job], plant),
             &mut self.placer,
             self.live.values().map(held).collect(),
             now,
@@ -262,9 +271,7 @@ impl World<'_> {
         for (job, places) in placed {
             let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
-            let is_profiled =
-                matches!(ask.sharing, SharingPolicy::Crux | SharingPolicy::CruxPa | SharingPolicy::CruxPsPa);
-            live.level = if is_profiled { 0 } else { ask.levels + 1 };
+            live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
             let waited = (jobs[job].submitted, now);
             self.hours.add(waited, waited.1 - waited.0, |hour| &mut hour.waited);
             self.changed(&live);
@@ -298,6 +305,16 @@ impl World<'_> {
             effort: self.effort,
         }
     }
+}
+
+/// What a job that waits wants. A scheduler knows of its phases what its class says: how long a step computes, and how
+/// long its bytes take over its share of a host's NICs.
+fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>) -> Wants<'a> {
+    let model = plant.fabric.host_model(HostId(0));
+    let share = model.backend_capacity().bytes_per_s() / f64::from(model.gpus);
+    let sent = 2.0 * job.step.reduced.0 as f64 + (job.step.passed.0 + job.step.exchanged.0) as f64;
+    let phases = (job.step.compute.seconds(), sent / share);
+    Wants { gpus: job.gpus, places: &job.places, phases, duration: job.duration }
 }
 
 /// When a scheduler that knows what a job takes alone expects it to end; one that is late is expected to take as long

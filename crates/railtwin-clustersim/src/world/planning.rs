@@ -18,7 +18,8 @@ impl World<'_> {
         if beside.len() < 2 {
             return;
         }
-        let whole = Demand { jobs: demands.into_iter().cloned().collect(), links: self.tenants.links.len() };
+        let (links, fair) = (self.tenants.links.len(), self.fair.clone());
+        let whole = Demand { jobs: demands.into_iter().cloned().collect(), links, fair };
         let demand = whole.reduced(&beside);
         let begins: Vec<f64> = beside.iter().map(|&one| self.step_began(lives[one])).collect();
         let moved = beside.iter().position(|&one| one == own).unwrap_or_default();

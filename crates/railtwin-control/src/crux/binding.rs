@@ -14,13 +14,15 @@ impl Demand {
             crossing.extend(loads.map(|&(link, seconds)| (link, local, seconds)));
         }
         crossing.sort_unstable_by_key(|one| (one.0, one.1));
-        let mut rows: BTreeMap<Vec<u32>, Vec<Vec<f64>>> = BTreeMap::new();
+        // Links on which levels hold apart from those on which they do not: neither stands for the other.
+        let mut rows: BTreeMap<(bool, Vec<u32>), Vec<Vec<f64>>> = BTreeMap::new();
         for link in crossing.chunk_by(|first, second| first.0 == second.0) {
             let share: f64 = link.iter().map(|one| one.2 / self.jobs[jobs[one.1 as usize]].seconds).sum();
             if link.len() < 2 || share <= 1.0 + SLACK {
                 continue;
             }
-            let kept = rows.entry(link.iter().map(|one| one.1).collect()).or_default();
+            let is_fair = self.fair.binary_search(&link[0].0).is_ok();
+            let kept = rows.entry((is_fair, link.iter().map(|one| one.1).collect())).or_default();
             let row: Vec<f64> = link.iter().map(|one| one.2).collect();
             let outweighs =
                 |one: &[f64], other: &[f64]| one.iter().zip(other).all(|(one, other)| one >= other);
@@ -35,14 +37,16 @@ impl Demand {
         };
         let mut reduced: Vec<JobDemand> = (0..).zip(jobs).map(own).collect();
         let mut link = jobs.len() as u32;
-        for (jobs, rows) in &rows {
+        let mut fair = Vec::new();
+        for ((is_fair, jobs), rows) in &rows {
             for row in rows {
+                fair.extend(is_fair.then_some(link));
                 for (&job, &seconds) in jobs.iter().zip(row) {
                     reduced[job as usize].loads.push((link, seconds));
                 }
                 link += 1;
             }
         }
-        Self { jobs: reduced, links: link as usize }
+        Self { jobs: reduced, links: link as usize, fair }
     }
 }

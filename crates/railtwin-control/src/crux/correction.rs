@@ -37,7 +37,7 @@ impl Pair {
     /// `window` seconds.
     pub fn of(reference: &JobDemand, other: &JobDemand, window: f64) -> Self {
         let on_link = |job: &JobDemand| JobDemand { loads: vec![(0, job.seconds)], ..job.clone() };
-        let demand = Demand { jobs: vec![on_link(reference), on_link(other)], links: 1 };
+        let demand = Demand { jobs: vec![on_link(reference), on_link(other)], links: 1, fair: Vec::new() };
         let start = Start(demand.jobs.iter().map(|job| -job.ready).collect());
         let contention = Contention::new(&demand, &start, window);
         Self { reference_first: contention.run(&[0, 1]), other_first: contention.run(&[1, 0]) }

@@ -34,6 +34,8 @@ pub struct Demand {
     pub jobs: Vec<JobDemand>,
     /// How many links there are.
     pub links: usize,
+    /// Those on which levels do not hold, ascending ([`SharedLink::is_fair`](super::tenants::SharedLink)).
+    pub fair: Vec<u32>,
 }
 
 /// What one job asks.
@@ -99,12 +101,17 @@ impl Demand {
     /// What the jobs ask by `paths`.
     pub fn of(tenants: &Tenants, paths: &Paths) -> Self {
         let jobs = tenants.jobs.iter().zip(paths).map(|(job, chosen)| JobDemand::of(tenants, job, chosen));
-        Self { jobs: jobs.collect(), links: tenants.links.len() }
+        let fair = (0..).zip(&tenants.links).filter(|(_, link)| link.is_fair).map(|(number, _)| number);
+        Self { jobs: jobs.collect(), links: tenants.links.len(), fair: fair.collect() }
     }
 
     /// The demand of some of the jobs, in their order.
     pub fn part(&self, jobs: &[usize]) -> Self {
-        Self { jobs: jobs.iter().map(|&job| self.jobs[job].clone()).collect(), links: self.links }
+        Self {
+            jobs: jobs.iter().map(|&job| self.jobs[job].clone()).collect(),
+            links: self.links,
+            fair: self.fair.clone(),
+        }
     }
 
     /// Links on which all that cross them cannot communicate at once, each as fast as alone.

@@ -213,7 +213,7 @@ impl<'a> Links<'a> {
         let number = &mut self.number[link.index()];
         if *number == NONE {
             *number = self.shared.len() as u32;
-            self.shared.push(SharedLink { name: String::new(), capacity: self.fabric.capacity(link) });
+            self.shared.push(SharedLink::new("", self.fabric.capacity(link)));
         }
         *number
     }

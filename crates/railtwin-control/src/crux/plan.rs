@@ -45,6 +45,11 @@ pub struct SharingPlan {
 }
 
 impl SharingPolicy {
+    /// Whether it is Crux, or a part of it.
+    pub fn is_crux(self) -> bool {
+        matches!(self, Self::Crux | Self::CruxPa | Self::CruxPsPa)
+    }
+
     /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and
     /// random orders are of `seed`; jobs were profiled by the paths of that hash.
     pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {

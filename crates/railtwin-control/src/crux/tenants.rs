@@ -21,6 +21,16 @@ pub struct SharedLink {
     pub name: String,
     /// What it carries.
     pub capacity: Rate,
+    /// Whether jobs of all levels share it alike: a link inside a host, which knows no classes of traffic, where nothing
+    /// holds back who has the lower level.
+    pub is_fair: bool,
+}
+
+impl SharedLink {
+    /// A link on which levels hold.
+    pub fn new(name: &str, capacity: Rate) -> Self {
+        Self { name: name.to_owned(), capacity, is_fair: false }
+    }
 }
 
 /// A job that computes and communicates step after step.
@@ -91,8 +101,7 @@ impl Tenants {
 
     /// Jobs that all share one link.
     pub fn on_one_link(jobs: &[Tenant]) -> Self {
-        let link = SharedLink { name: "link".to_owned(), capacity: UNIT_RATE };
-        Self { links: vec![link], jobs: jobs.to_vec() }
+        Self { links: vec![SharedLink::new("link", UNIT_RATE)], jobs: jobs.to_vec() }
     }
 
     /// The first candidate of every transfer.

@@ -3,6 +3,7 @@ use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::stream;
 
 use super::ground::Ground;
+use super::interleave::Phases;
 use super::order::{ordered, shuffled};
 use super::{Place, PlacementPolicy};
 
@@ -31,6 +32,8 @@ pub struct ClusterPlacer {
     /// Row in `busy` of the first GPU of each host, and their number at the end.
     first: Vec<usize>,
     busy: Vec<bool>,
+    /// By GPU the phases of the job that has it; those of nobody mean nothing.
+    phases: Vec<Phases>,
     /// GPUs of each host that are free.
     free: Vec<u32>,
     state: Vec<State>,
@@ -66,6 +69,7 @@ impl ClusterPlacer {
             free_gpus: open.map(|(gpus, _)| gpus).sum(),
             state: ground.spare.iter().map(|&spare| if spare { State::Spare } else { State::Open }).collect(),
             busy: vec![false; first[ground.gpus.len()]],
+            phases: vec![(0.0, 0.0); first[ground.gpus.len()]],
             free: ground.gpus.clone(),
             first,
             ground,
@@ -94,6 +98,25 @@ impl ClusterPlacer {
     /// Takes GPUs for a job, in the order of its ranks; none where it does not fit now. Lots are drawn by the seed and
     /// the job's number.
     pub fn place(&mut self, job: u64, gpus: u32, policy: &PlacementPolicy) -> Option<Vec<Place>> {
+        self.place_phased(job, gpus, policy, (0.0, 0.0))
+    }
+
+    /// The same for a job of which is known for how long a step computes and communicates.
+    pub fn place_phased(
+        &mut self,
+        job: u64,
+        gpus: u32,
+        policy: &PlacementPolicy,
+        phases: Phases,
+    ) -> Option<Vec<Place>> {
+        let places = self.find(job, gpus, policy, phases)?;
+        for place in &places {
+            self.phases[self.first[place.host.index()] + place.gpu as usize] = phases;
+        }
+        Some(places)
+    }
+
+    fn find(&mut self, job: u64, gpus: u32, policy: &PlacementPolicy, phases: Phases) -> Option<Vec<Place>> {
         if gpus > self.free_gpus {
             return None;
         }
@@ -103,7 +126,11 @@ impl ClusterPlacer {
         let lot = || stream::named(self.seed, &format!("placement/{job}"));
         let mut taken: Vec<(HostId, u32)> = Vec::new();
         let mut rest = gpus;
-        for host in ordered(&self.ground, whole, gpus, policy, lot) {
+        let order = match policy {
+            PlacementPolicy::Interleaved => self.by_efficiency(whole, gpus, phases),
+            _ => ordered(&self.ground, whole, gpus, policy, lot),
+        };
+        for host in order {
             let size = self.ground.gpus[host.index()];
             if rest < size {
                 break;
@@ -111,7 +138,17 @@ impl ClusterPlacer {
             taken.push((host, size));
             rest -= size;
         }
-        if rest > 0 {
+        if rest > 0 && *policy == PlacementPolicy::Cells {
+            let (host, cell) = self.cell(rest, &taken)?;
+            let mut places: Vec<Place> =
+                taken.into_iter().flat_map(|(host, gpus)| self.take(host, gpus)).collect();
+            places.extend(self.take_among(host, rest, cell));
+            return Some(places);
+        }
+        if rest > 0 && *policy == PlacementPolicy::Interleaved {
+            let host = self.most_efficient(rest, &taken, phases)?;
+            taken.push((host, rest));
+        } else if rest > 0 {
             taken.push((self.part(rest, policy, &taken, lot)?, rest));
         }
         Some(taken.into_iter().flat_map(|(host, gpus)| self.take(host, gpus)).collect())
@@ -141,7 +178,10 @@ impl ClusterPlacer {
         match policy {
             PlacementPolicy::Packed => best(&|host| (0, free(host), 0, host)),
             PlacementPolicy::Spread => best(&|host| (0, free(host), u32::MAX - free_around(host), host)),
-            PlacementPolicy::SegmentFirst | PlacementPolicy::WholeInPods(_) => {
+            PlacementPolicy::SegmentFirst
+            | PlacementPolicy::WholeInPods(_)
+            | PlacementPolicy::Cells
+            | PlacementPolicy::Interleaved => {
                 best(&|host| (beside(host), free(host), free_around(host), host))
             }
             PlacementPolicy::Near(anchors) => {
@@ -157,13 +197,44 @@ impl ClusterPlacer {
 
     /// Takes the first free GPUs of a host.
     fn take(&mut self, host: HostId, gpus: u32) -> Vec<Place> {
+        self.take_among(host, gpus, 0..self.ground.gpus[host.index()])
+    }
+
+    /// Takes the first free GPUs among some of a host.
+    fn take_among(&mut self, host: HostId, gpus: u32, among: std::ops::Range<u32>) -> Vec<Place> {
         let (first, row) = (self.first[host.index()], host.index());
-        let free = (0..self.ground.gpus[row]).filter(|&gpu| !self.busy[first + gpu as usize]);
+        let free = among.filter(|&gpu| !self.busy[first + gpu as usize]);
         let taken: Vec<u32> = free.take(gpus as usize).collect();
         taken.iter().for_each(|&gpu| self.busy[first + gpu as usize] = true);
         self.free[row] -= gpus;
         self.free_gpus -= gpus;
         taken.into_iter().map(|gpu| Place { host, gpu }).collect()
+    }
+
+    /// Takes these GPUs where all of them are free on hosts that are open; says whether they were.
+    pub fn take_these(&mut self, places: &[Place]) -> bool {
+        let is_free = |place: &Place| {
+            let row = place.host.index();
+            self.state.get(row) == Some(&State::Open)
+                && place.gpu < self.ground.gpus[row]
+                && !self.busy[self.first[row] + place.gpu as usize]
+        };
+        let are_free = places.iter().all(is_free);
+        if are_free {
+            self.occupy(places);
+        }
+        are_free
+    }
+
+    /// Whether a GPU is free, counted in its host.
+    pub(super) fn is_free(&self, host: HostId, gpu: u32) -> bool {
+        self.free_on(host) > 0 && !self.busy[self.first[host.index()] + gpu as usize]
+    }
+
+    /// Phases of the jobs that have GPUs of a host, once for each GPU.
+    pub(super) fn phases_on(&self, host: HostId) -> impl Iterator<Item = Phases> + '_ {
+        let rows = self.first[host.index()]..self.first[host.index() + 1];
+        rows.filter(|&row| self.busy[row]).map(|row| self.phases[row])
     }
 
     /// Takes these GPUs, as those to which a job moves.

@@ -6,10 +6,12 @@
 //! Both take hosts in the order of a [`PlacementPolicy`] and leave backup hosts alone. [`arranged`] says which ranks sit
 //! on which of them, [`min_cut`] by what they send each other ([`HostTraffic`]); [`substituted`] puts a spare in the
 //! place of a host, and [`ClusterPlacer::defragment`] says which jobs to move so that another fits a segment.
+mod cells;
 mod cluster;
 mod defragment;
 mod fewest;
 mod ground;
+mod interleave;
 mod min_cut;
 mod order;
 mod placer;
@@ -21,6 +23,7 @@ use railtwin_fabric::HostId;
 
 pub use self::cluster::ClusterPlacer;
 pub use self::defragment::{Defragmentation, Move};
+pub use self::interleave::{Phases, interleaving_efficiency};
 pub use self::min_cut::min_cut;
 pub use self::placer::Placer;
 pub use self::rank_order::{RankOrder, arranged};
@@ -54,6 +57,12 @@ pub enum PlacementPolicy {
     WholeInPods(u32),
     /// These hosts in this order.
     Hosts(Vec<u32>),
+    /// The smallest free cell that holds a job, so that large cells stay whole (as HiveD's buddies do). For jobs that come
+    /// and go; whole hosts are taken as [`Self::SegmentFirst`] does.
+    Cells,
+    /// Beside jobs that compute while it communicates (after Muri). For jobs that come and go; else as
+    /// [`Self::SegmentFirst`].
+    Interleaved,
 }
 
 /// A job that does not fit.

@@ -22,7 +22,9 @@ pub(super) fn ordered(
         PlacementPolicy::Packed => free,
         PlacementPolicy::Spread => spread(ground, &free),
         PlacementPolicy::Random => shuffled(free, &mut lot()),
-        PlacementPolicy::SegmentFirst => segment_first(ground, free, wanted),
+        PlacementPolicy::SegmentFirst | PlacementPolicy::Cells | PlacementPolicy::Interleaved => {
+            segment_first(ground, free, wanted)
+        }
         PlacementPolicy::Near(anchors) => near(ground, &free, wanted, anchors),
         PlacementPolicy::WholeInPods(unit) => whole_in_pods(ground, free, wanted, *unit),
         PlacementPolicy::Hosts(hosts) => {

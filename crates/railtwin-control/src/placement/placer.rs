@@ -14,6 +14,8 @@ pub struct Placer<'a> {
     fabric: &'a Fabric,
     ground: Ground,
     free: Vec<bool>,
+    /// GPUs of hosts that jobs share, each the one of a job.
+    held: BTreeSet<Place>,
     /// Spares that stand in for a lost host.
     standing_in: BTreeSet<HostId>,
     seed: u64,
@@ -23,7 +25,14 @@ impl<'a> Placer<'a> {
     /// All active hosts free.
     pub fn new(fabric: &'a Fabric, seed: u64) -> Self {
         let free = fabric.hosts().iter().map(|host| !host.spare).collect();
-        Self { fabric, ground: Ground::of(fabric), free, standing_in: BTreeSet::new(), seed }
+        Self {
+            fabric,
+            ground: Ground::of(fabric),
+            free,
+            held: BTreeSet::new(),
+            standing_in: BTreeSet::new(),
+            seed,
+        }
     }
 
     fn gpus(&self, host: HostId) -> u32 {
@@ -43,6 +52,32 @@ impl<'a> Placer<'a> {
         self.place_some(job, ranks, u32::MAX, policy)
     }
 
+    /// As [`Placer::place`], with these GPUs of each host, in this order. Other jobs may have the others of it, where they
+    /// are placed so, too: hosts count as free where these GPUs are.
+    ///
+    /// # Errors
+    /// [`PlacementError`] when the job does not fit; nothing is taken then.
+    pub fn place_on(
+        &mut self,
+        job: &str,
+        ranks: u32,
+        gpus: &[u32],
+        policy: &PlacementPolicy,
+    ) -> Result<Vec<Place>, PlacementError> {
+        self.place_at(job, ranks, gpus.len() as u32, Some(gpus), policy)
+    }
+
+    /// Whether a job may have these GPUs of a host; none = the host, which it shares with nobody.
+    fn is_open(&self, host: HostId, gpus: Option<&[u32]>) -> bool {
+        let holds = |gpu: u32| self.held.contains(&Place { host, gpu });
+        let size = self.gpus(host);
+        self.free[host.index()]
+            && match gpus {
+                None => !(0..size).any(holds),
+                Some(gpus) => gpus.iter().all(|&gpu| gpu < size && !holds(gpu)),
+            }
+    }
+
     /// As [`Placer::place`], with at most `per_host` GPUs of each host, from its first on. Hosts are the job's all the
     /// same: what it leaves of them nobody else gets.
     ///
@@ -55,11 +90,22 @@ impl<'a> Placer<'a> {
         per_host: u32,
         policy: &PlacementPolicy,
     ) -> Result<Vec<Place>, PlacementError> {
+        self.place_at(job, ranks, per_host, None, policy)
+    }
+
+    fn place_at(
+        &mut self,
+        job: &str,
+        ranks: u32,
+        per_host: u32,
+        named: Option<&[u32]>,
+        policy: &PlacementPolicy,
+    ) -> Result<Vec<Place>, PlacementError> {
         // Policies count whole hosts: as many GPUs as there are on those that the job takes.
         let gpus = self.ground.gpus.iter().copied().max().unwrap_or(1).max(1);
         let whole = u64::from(ranks.div_ceil(gpus.min(per_host).max(1))) * u64::from(gpus);
         let counted = if per_host < gpus { u32::try_from(whole).unwrap_or(u32::MAX) } else { ranks };
-        let order = self.order(job, counted, policy)?;
+        let order = self.order(job, counted, named, policy)?;
         if let (PlacementPolicy::WholeInPods(unit), true) = (policy, order.is_empty() && self.holds(ranks)) {
             let (units, unit) = (ranks.div_ceil((*unit).max(1)), *unit);
             return Err(PlacementError::Units { job: job.to_owned(), units, unit });
@@ -72,7 +118,8 @@ impl<'a> Placer<'a> {
             }
             used.push(host);
             let take = self.gpus(host).min(per_host).min(ranks - places.len() as u32);
-            places.extend((0..take).map(|gpu| Place { host, gpu }));
+            let gpu = |at: u32| named.map_or(at, |gpus| gpus[at as usize]);
+            places.extend((0..take).map(|at| Place { host, gpu: gpu(at) }));
         }
         if (places.len() as u32) < ranks {
             let sum = |keep: &dyn Fn(usize) -> bool| -> u32 {
@@ -82,12 +129,13 @@ impl<'a> Placer<'a> {
             return Err(PlacementError::TooFewGpus {
                 job: job.to_owned(),
                 wanted: ranks,
-                free: sum(&|host| self.free[host]),
+                free: sum(&|host| self.is_open(HostId::from_index(host), named)),
                 active: sum(&|host| !self.fabric.hosts()[host].spare),
             });
         }
-        for host in used {
-            self.free[host.index()] = false;
+        match named {
+            Some(_) => self.held.extend(&places),
+            None => used.into_iter().for_each(|host| self.free[host.index()] = false),
         }
         Ok(places)
     }
@@ -130,13 +178,20 @@ impl<'a> Placer<'a> {
     }
 
     /// Free hosts in the order in which the policy takes them, at least as many as `ranks` take where there are.
-    fn order(&self, job: &str, ranks: u32, policy: &PlacementPolicy) -> Result<Vec<HostId>, PlacementError> {
+    fn order(
+        &self,
+        job: &str,
+        ranks: u32,
+        gpus: Option<&[u32]>,
+        policy: &PlacementPolicy,
+    ) -> Result<Vec<HostId>, PlacementError> {
         match policy {
-            PlacementPolicy::Hosts(hosts) => return self.named(job, hosts),
+            PlacementPolicy::Hosts(hosts) => return self.named(job, hosts, gpus),
             PlacementPolicy::Near(hosts) => self.known(job, hosts)?,
             _ => {}
         }
-        let free = (0..self.free.len()).filter(|&host| self.free[host]).map(HostId::from_index).collect();
+        let hosts = (0..self.free.len()).map(HostId::from_index);
+        let free = hosts.filter(|&host| self.is_open(host, gpus)).collect();
         let lot = || stream::named(self.seed, &format!("placement/{job}"));
         Ok(ordered(&self.ground, free, ranks, policy, lot))
     }
@@ -150,13 +205,17 @@ impl<'a> Placer<'a> {
         })
     }
 
-    fn named(&self, job: &str, hosts: &[u32]) -> Result<Vec<HostId>, PlacementError> {
+    fn named(&self, job: &str, hosts: &[u32], gpus: Option<&[u32]>) -> Result<Vec<HostId>, PlacementError> {
         let mut seen = BTreeSet::new();
         for &host in hosts {
             let problem = match self.free.get(host as usize) {
                 None => format!("the fabric has hosts 0 to {}", self.free.len().saturating_sub(1)),
                 Some(false) if self.fabric.hosts()[host as usize].spare => "it is a backup host".to_owned(),
                 Some(false) => "another job has it".to_owned(),
+                Some(true) if !self.is_open(HostId(host), gpus) => match gpus {
+                    None => "other jobs have GPUs of it".to_owned(),
+                    Some(_) => "another job has one of these GPUs of it".to_owned(),
+                },
                 Some(true) if !seen.insert(host) => "it is named twice".to_owned(),
                 Some(true) => continue,
             };
@@ -209,6 +268,28 @@ mod tests {
         let error = placer.place_some("wide", 41, 4, &PlacementPolicy::Packed).unwrap_err();
         assert!(error.to_string().contains("wants 41 GPUs, but 40 of"), "{error}");
         assert!(placer.place_some("fits", 40, 4, &PlacementPolicy::Packed).is_ok());
+    }
+
+    #[test]
+    fn jobs_share_a_host_by_its_gpus() {
+        let fabric = fabric();
+        let mut placer = Placer::new(&fabric, 1);
+        let hosts = |hosts: &[u32]| PlacementPolicy::Hosts(hosts.to_vec());
+        let even = placer.place_on("even", 8, &[0, 2, 4, 6], &hosts(&[1, 5])).unwrap();
+        assert_eq!(
+            (even[1], even[4]),
+            (Place { host: HostId(1), gpu: 2 }, Place { host: HostId(5), gpu: 0 })
+        );
+        let taken = placer.place_on("low", 4, &[0, 1, 2, 3], &hosts(&[1])).unwrap_err();
+        assert!(taken.to_string().contains("another job has one of these GPUs"), "{taken}");
+        let whole = placer.place("whole", 8, &hosts(&[1])).unwrap_err();
+        assert!(whole.to_string().contains("other jobs have GPUs of it"), "{whole}");
+        // Where a policy takes hosts it passes over those on which these GPUs are not free, and takes the others.
+        let low = placer.place_on("low", 8, &[0, 1, 2, 3], &PlacementPolicy::Packed).unwrap();
+        assert_eq!((low[0].host, low[4].host), (HostId(0), HostId(2)));
+        let odd = placer.place_on("odd", 8, &[7, 5, 3, 1], &PlacementPolicy::Packed).unwrap();
+        assert_eq!((odd[0], odd[4].host), (Place { host: HostId(1), gpu: 7 }, HostId(3)));
+        assert!(placer.place("rest", 64, &PlacementPolicy::Packed).is_ok());
     }
 
     proptest! {

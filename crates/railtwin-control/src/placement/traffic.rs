@@ -22,7 +22,8 @@ impl HostTraffic {
     pub fn of(plan: &Plan, model: &HostModel, counts: impl Fn(Axis) -> bool) -> Self {
         let gpus = model.gpus.max(1);
         let gpu_of_nic = (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect();
-        let layout = HostLayout::new(gpu_of_nic, model.has_nvswitch(), true);
+        let mut layout = HostLayout::new(gpu_of_nic, model.has_nvswitch(), true);
+        layout.over_pcie = !model.has_nvswitch() && model.joins_gpus();
         let member = |&rank: &u32| {
             let gpu = rank % gpus;
             Member { rank, host: rank / gpus, gpu, nic: model.nic_of_gpu(gpu) }

@@ -20,8 +20,10 @@ pub fn device_component(fabric: &Fabric, device: DeviceId) -> Component {
         DeviceKind::Switch => Component::Switch(name),
         DeviceKind::Nic => Component::Nic(name),
         DeviceKind::Gpu => Component::Gpu(name),
-        // An NVSwitch is replaced with its host.
-        DeviceKind::NvSwitch => Component::Host(name.split('/').next().unwrap_or_default().to_owned()),
+        // An NVSwitch is replaced with its host, and so is a PCIe switch.
+        DeviceKind::NvSwitch | DeviceKind::PcieSwitch => {
+            Component::Host(name.split('/').next().unwrap_or_default().to_owned())
+        }
     }
 }
 

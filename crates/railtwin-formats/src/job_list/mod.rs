@@ -20,7 +20,7 @@ mod slurm_time;
 /// Name of this format in errors.
 const FORMAT: &str = "job list";
 /// What would be accepted as a list of jobs.
-const ACCEPTED: &str = "accepted are CSV with the columns name,submitted,gpus,duration and perhaps class, the pods of openb \
+const ACCEPTED: &str = "accepted are CSV with the columns name,submitted,gpus,duration and perhaps class and places, the pods of openb \
                         (name,num_gpu,creation_time,deletion_time,scheduled_time), and the output of sacct --parsable2 \
                         with JobID, Submit, Elapsed and AllocTRES";
 /// Picoseconds of a second.
@@ -109,12 +109,18 @@ pub fn job_list(source_name: &str, bytes: &[u8]) -> Result<JobList, FormatError>
 
 /// The jobs as CSV of the project, which [`job_list`] gives back as they are.
 pub fn job_list_csv(jobs: &[SubmittedJob]) -> String {
-    let mut text = String::from("name,submitted,gpus,duration,class\n");
+    let has_places = jobs.iter().any(|job| !job.places.is_empty());
+    let mut text = String::from("name,submitted,gpus,duration,class");
+    text.push_str(if has_places { ",places\n" } else { "\n" });
     for job in jobs {
         let class = job.class.map_or("", |class| class.name);
         let (submitted, duration) = (seconds(job.submitted), seconds(job.duration));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{},{submitted},{},{duration},{class}", quoted(&job.name), job.gpus);
+        if has_places {
+            text.pop();
+            let _ = writeln!(text, ",{}", quoted_or_empty(&own::places_text(&job.places)));
+        }
     }
     text
 }
@@ -135,6 +141,10 @@ fn quoted(field: &str) -> String {
         return field.to_owned();
     }
     format!("\"{}\"", field.replace('"', "\"\""))
+}
+
+fn quoted_or_empty(field: &str) -> String {
+    if field.is_empty() { String::new() } else { quoted(field) }
 }
 
 /// What is being read.

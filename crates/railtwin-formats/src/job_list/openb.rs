@@ -42,7 +42,14 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
             read.notes.add("pods that share a GPU have it alone here");
         }
         let duration = deleted.since(scheduled);
-        read.jobs.push(SubmittedJob { name, submitted: created, gpus, duration, class: None });
+        read.jobs.push(SubmittedJob {
+            name,
+            submitted: created,
+            gpus,
+            duration,
+            class: None,
+            places: Vec::new(),
+        });
     }
     let first = read.jobs.iter().map(|job| job.submitted).min().unwrap_or_default();
     for job in &mut read.jobs {

@@ -1,4 +1,4 @@
-//! CSV of the project: name, submitted, gpus, duration, and perhaps class.
+//! CSV of the project: name, submitted, gpus, duration, and perhaps class and places.
 use std::collections::BTreeMap;
 
 use railtwin_units::SimTime;
@@ -12,11 +12,18 @@ use crate::error::FormatError;
 const TIME: &str = "write seconds such as 3600, or a number with ps, ns, us, ms, s, min or h such as 1.5 h; \
                     simulated time ends after 213 days";
 
+/// What places may look like.
+const PLACES: &str =
+    "leave it empty, or write hosts with GPUs of them, as many as the job has, such as 0:0-3 1:0,2";
+/// Most GPUs of a host.
+const GPUS_OF_HOST_MAX: u32 = 1024;
+
 pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
     let rows = csv_rows(read, text)?;
     let Some(((_, header), rows)) = rows.split_first() else { return Ok(()) };
     let header: Vec<&str> = header.iter().collect();
-    let columns = Columns::find(read, &header, &["name", "submitted", "gpus", "duration"], &["class"])?;
+    let columns =
+        Columns::find(read, &header, &["name", "submitted", "gpus", "duration"], &["class", "places"])?;
     let mut names: BTreeMap<String, u64> = BTreeMap::new();
     for (line, record) in rows {
         let row = columns.row(record.iter().collect(), *line);
@@ -42,9 +49,64 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
                 row.error(read, "class", "is no class of jobs", accepted)
             })?),
         };
-        read.jobs.push(SubmittedJob { name, submitted, gpus, duration, class });
+        let places = places(read, &row, gpus)?;
+        read.jobs.push(SubmittedJob { name, submitted, gpus, duration, class, places });
     }
     Ok(())
+}
+
+/// Hosts and GPUs such as `0:0-3 1:0,2`, in the order of ranks; none where nothing stands there.
+fn places(read: &Read<'_>, row: &Row<'_>, gpus: u32) -> Result<Vec<(u32, u32)>, FormatError> {
+    let wrong = |problem: String| row.error(read, "places", problem, PLACES);
+    let text = row.get("places");
+    let mut places: Vec<(u32, u32)> = Vec::new();
+    for part in text.split_whitespace() {
+        let not_places = || wrong(format!("has {part:?}, which is no host with its GPUs"));
+        let (host, list) = part.split_once(':').ok_or_else(not_places)?;
+        let host: u32 = host.parse().map_err(|_| not_places())?;
+        for range in list.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let number = |text: &str| text.parse::<u32>().ok().filter(|&gpu| gpu < GPUS_OF_HOST_MAX);
+            let (Some(first), Some(last)) = (number(first), number(last)) else { return Err(not_places()) };
+            if first > last {
+                return Err(not_places());
+            }
+            places.extend((first..=last).map(|gpu| (host, gpu)));
+            if places.len() > gpus as usize {
+                break;
+            }
+        }
+    }
+    if !places.is_empty() && places.len() != gpus as usize {
+        let problem = match places.len() > gpus as usize {
+            true => format!("names more than the {gpus} GPUs of the job"),
+            false => format!("names {} GPUs, but the job has {gpus}", places.len()),
+        };
+        return Err(wrong(problem));
+    }
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    if let Some(two) = sorted.windows(2).find(|two| two[0] == two[1]) {
+        return Err(wrong(format!("names GPU {} of host {} twice", two[0].1, two[0].0)));
+    }
+    Ok(places)
+}
+
+/// What [`places`] gives back, as text.
+pub(super) fn places_text(places: &[(u32, u32)]) -> String {
+    let mut text = String::new();
+    for of_host in places.chunk_by(|one, other| one.0 == other.0) {
+        let gpus: Vec<String> = of_host
+            .chunk_by(|one, other| other.1 == one.1 + 1)
+            .map(|run| match (run[0].1, run[run.len() - 1].1) {
+                (first, last) if first == last => first.to_string(),
+                (first, last) => format!("{first}-{last}"),
+            })
+            .collect();
+        let space = if text.is_empty() { "" } else { " " };
+        text.push_str(&format!("{space}{}:{}", of_host[0].0, gpus.join(",")));
+    }
+    text
 }
 
 fn time(read: &Read<'_>, row: &Row<'_>, column: &str) -> Result<SimTime, FormatError> {

@@ -102,7 +102,14 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
         *count += 1;
         let name = if *count == 1 { job.name } else { format!("{}~{count}", job.name) };
         let submitted = SimTime::from_seconds(since as f64);
-        read.jobs.push(SubmittedJob { name, submitted, gpus: job.gpus, duration: job.duration, class: None });
+        read.jobs.push(SubmittedJob {
+            name,
+            submitted,
+            gpus: job.gpus,
+            duration: job.duration,
+            class: None,
+            places: Vec::new(),
+        });
     }
     Ok(())
 }

@@ -45,6 +45,8 @@ pub struct SubmittedJob {
     pub duration: SimTime,
     /// What it trains, where that is known.
     pub class: Option<&'static JobClass>,
+    /// Hosts and GPUs of them that it wants, in the order of its ranks; none: whichever there are.
+    pub places: Vec<(u32, u32)>,
 }
 
 impl SubmittedJob {
@@ -148,6 +150,7 @@ impl JobStream {
             gpus,
             duration,
             class,
+            places: Vec::new(),
         });
         Ok(jobs.collect())
     }

@@ -4,6 +4,7 @@
 //! under one policy and seed, [`Told`] what is told of it.
 use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, Lived, live};
+use railtwin_control::Place;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_scenario::{ClusterSpec, Scenario};
@@ -64,11 +65,33 @@ impl Question {
             return Err(Error::Argument(message.to_owned()));
         };
         let list = spec.jobs.as_ref().map(|path| self.job_list(path)).transpose()?;
+        list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
         let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
         let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
         let question = ClusterQuestion { name, fabric, spec, seed, notes, list, gpu_flops };
         question.jobs(seed)?;
         Ok(question)
+    }
+}
+
+/// Refuses a job that a list puts on GPUs that no job can have.
+fn check_places(fabric: &Fabric, job: &SubmittedJob) -> Result<(), Error> {
+    let hosts = fabric.hosts().len() as u32;
+    let wrong = |&(host, gpu): &(u32, u32)| {
+        if host >= hosts {
+            return Some(format!("host {host}, but the fabric has hosts 0 to {}", hosts.saturating_sub(1)));
+        }
+        let (place, gpus) = (fabric.host(HostId(host)), fabric.host_model(HostId(host)).gpus);
+        if place.spare {
+            return Some(format!("host {host}, which is a backup host"));
+        }
+        (gpu >= gpus).then(|| format!("GPU {gpu} of host {host}, which has GPUs 0 to {}", gpus - 1))
+    };
+    match job.places.iter().find_map(wrong) {
+        Some(problem) => {
+            Err(Error::Argument(format!("the list of jobs places job {:?} on {problem}", job.name)))
+        }
+        None => Ok(()),
     }
 }
 
@@ -102,6 +125,7 @@ impl ClusterQuestion {
                 gpus: job.gpus,
                 duration: job.duration.seconds(),
                 step: class.step(job.gpus, self.gpu_flops),
+                places: job.places.iter().map(|&(host, gpu)| Place { host: HostId(host), gpu }).collect(),
             }
         };
         Ok(submitted.into_iter().map(job).collect())
@@ -131,6 +155,7 @@ impl ClusterQuestion {
             defragment: spec.defragment.map(SimTime::seconds),
             sharing,
             levels: spec.levels,
+            gate: spec.gate,
             replan: spec.replan.seconds(),
             queue_pairs: spec.queue_pairs,
             jitter: spec.jitter,

@@ -1,11 +1,12 @@
-//! Links of the network that several jobs use, and how much of them the jobs would like to have.
+//! Links that several jobs use, of the network and inside hosts, and how much of them the jobs would like to have.
 use std::collections::BTreeMap;
 
 use railtwin_engine::Case;
-use railtwin_engine::choose::View;
+use railtwin_engine::choose::{ChosenPaths, View};
 use railtwin_engine::lower::Lowering;
 use railtwin_fabric::{CableClass, LinkId};
 use railtwin_routing::LinkMask;
+use railtwin_workload::PatternId;
 
 /// A link that several jobs use.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,8 +26,8 @@ impl SharedLink {
     }
 }
 
-/// Links between devices of the network that several jobs use on the paths of the first draw, those most asked for
-/// first; `periods` are seconds of a step alone by job.
+/// Links that several jobs use on the paths of the first draw, those most asked for first; `periods` are seconds of a step
+/// alone by job.
 pub(super) fn links(case: &Case, periods: &[f64]) -> Vec<SharedLink> {
     let lowering = Lowering::new(case, 0);
     let mask = LinkMask::none(&case.fabric);
@@ -44,12 +45,36 @@ pub(super) fn links(case: &Case, periods: &[f64]) -> Vec<SharedLink> {
             }
         }
     }
+    for (link, job, carried) in inside_hosts(case, &lowering, &paths) {
+        *bytes.entry(link).or_default().entry(job).or_default() += carried;
+    }
     let shared = |(link, by_job): (LinkId, BTreeMap<usize, f64>)| {
-        let capacity = case.fabric.capacity(link).bytes_per_s() * case.wire_share;
+        let headers = if case.fabric.is_network(link) { case.wire_share } else { 1.0 };
+        let capacity = case.fabric.capacity(link).bytes_per_s() * headers;
         let asked = by_job.iter().map(|(&job, bytes)| bytes / periods[job] / capacity).collect();
         (by_job.len() > 1).then(|| SharedLink { link, jobs: by_job.into_keys().collect(), asked })
     };
     let mut links: Vec<SharedLink> = bytes.into_iter().filter_map(shared).collect();
     links.sort_by(|a, b| b.all().total_cmp(&a.all()).then(a.link.cmp(&b.link)));
     links
+}
+
+/// What each job puts on links inside hosts in a step, in order of patterns and bundles.
+fn inside_hosts(case: &Case, lowering: &Lowering<'_>, paths: &ChosenPaths) -> Vec<(LinkId, usize, f64)> {
+    let table = lowering.table_on(paths, false).0;
+    let mut carried = Vec::new();
+    if table.is_dynamic() {
+        return carried;
+    }
+    let mut pattern = 0;
+    for (job, graph) in case.work.jobs.iter().enumerate() {
+        for bytes in graph.plan.bytes_by_pattern() {
+            for bundle in table.bundles_of(PatternId::from_index(pattern)) {
+                let links = table.links_of(bundle).filter(|(link, _)| !case.fabric.is_network(*link));
+                carried.extend(links.map(|(link, share)| (link, job, bytes * table.volume[bundle] * share)));
+            }
+            pattern += 1;
+        }
+    }
+    carried
 }

@@ -7,7 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants, weeks};
+use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants, testbed, weeks};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -23,6 +23,10 @@ pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
         "crux-clos" | "crux-double-sided" => {
             Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases) }])
         }
+        "crux-testbed-gpt-bert" | "crux-testbed-mixed" | "crux-testbed-pcie" => {
+            Some(testbed::points(calculation))
+        }
+        "crux-schedulers" => Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(cases) }]),
         "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50)),
         "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20)),
         _ => figures(calculation).map(|figures| vec![Point { label: Vec::new(), figures }]),

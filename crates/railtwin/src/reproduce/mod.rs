@@ -24,6 +24,7 @@ mod pick;
 mod points;
 mod relay;
 mod tenants;
+mod testbed;
 mod weeks;
 use crux::Cases;
 use pick::Picked;

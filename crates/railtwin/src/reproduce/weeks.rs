@@ -7,9 +7,9 @@ use super::paper;
 use crate::cluster::Told;
 
 /// Days and seeds where not the paper's two weeks are asked.
-const SHORT: (f64, u64) = (2.0, 2);
+pub(super) const SHORT: (f64, u64) = (2.0, 2);
 /// The paper's two weeks, and seeds enough for a spread.
-const FULL_SEEDS: u64 = 10;
+pub(super) const FULL_SEEDS: u64 = 10;
 
 /// Those whom Crux is held against.
 const RIVALS: [SharingPolicy; 3] = [SharingPolicy::Sincronia, SharingPolicy::Taccl, SharingPolicy::Cassini];
@@ -37,10 +37,6 @@ pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
     let seeds: Vec<u64> = (1..=seeds).collect();
     let told = cluster.told(&POLICIES, &seeds, &|| ()).expect("a test draws its jobs");
     let of = |policy: SharingPolicy| told.iter().filter(move |one| one.policy == policy.name());
-    let median = |mut values: Vec<f64>| {
-        values.sort_unstable_by(f64::total_cmp);
-        values[(values.len() - 1) / 2]
-    };
     let value = |one: &Told, figure: &str| one.value(figure).unwrap_or(f64::NAN);
     let all = |policy, figure: &str| of(policy).map(|one| value(one, figure)).collect::<Vec<f64>>();
     let utilization = |policy| all(policy, "gpu_utilization");
@@ -75,4 +71,10 @@ pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
         add(&format!("ecmp_{figure}"), median(all(SharingPolicy::Ecmp, figure)));
     }
     figures
+}
+
+/// The middle of some values, of which there is at least one; of an even number the lower.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[(values.len() - 1) / 2]
 }

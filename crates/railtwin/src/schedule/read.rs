@@ -200,7 +200,7 @@ impl Text {
         let tenants = Tenants { links, jobs };
         let demand = match check.problems.is_empty() {
             true => Demand::of(&tenants, &tenants.first_paths()),
-            false => Demand { jobs: Vec::new(), links: 0 },
+            false => Demand { jobs: Vec::new(), links: 0, fair: Vec::new() },
         };
         let ready = Start::all_ready(&tenants);
         let said = self.job.iter().map(|job| job.start.map(SimTime::seconds));
@@ -273,7 +273,7 @@ impl Text {
                     "write such as \"400 Gbps\"",
                 );
             }
-            links.push(SharedLink { name: name.to_owned(), capacity });
+            links.push(SharedLink::new(name, capacity));
         }
         links
     }

@@ -28,6 +28,10 @@ railtwin_units::choice! {
         Random = "random",
         /// The fewest segments, and of those the tightest.
         SegmentFirst = "segment-first",
+        /// As HiveD's buddies: segment-first, and for less than a host the smallest free cell of it (pairs, halves).
+        HivedLike = "hived-like",
+        /// After Muri: beside jobs that compute while it communicates.
+        MuriLike = "muri-like",
     }
 }
 
@@ -39,6 +43,8 @@ impl ClusterPlacement {
             Self::Spread => PlacementPolicy::Spread,
             Self::Random => PlacementPolicy::Random,
             Self::SegmentFirst => PlacementPolicy::SegmentFirst,
+            Self::HivedLike => PlacementPolicy::Cells,
+            Self::MuriLike => PlacementPolicy::Interleaved,
         }
     }
 }
@@ -61,6 +67,9 @@ railtwin_units::section! {
         pub sharing: SharingPolicy = SharingPolicy::Ecmp,
         /// Priority levels of the network.
         pub levels: u32 [whole(1..=64)] = 8,
+        /// Whether Crux gates PCIe, which knows no priorities: what lower levels send over it stands back. Without, and under
+        /// other policies, jobs share links inside hosts alike.
+        pub gate: bool = true,
         /// Time from an arrival or a departure until paths and priorities are planned anew.
         pub replan: SimTime = seconds(30),
         /// Queue pairs of each NIC port between two NICs that exchange data.

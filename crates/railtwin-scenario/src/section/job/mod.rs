@@ -39,6 +39,10 @@ railtwin_units::section! {
         pub size: Option<JobSize> [flat] = None,
         /// GPUs of each of its hosts that the job takes, from the first on; nobody else gets the others. Default all.
         pub gpus_per_host: Option<u32> [whole(1..=1024)] = None,
+        /// GPUs of each of its hosts that the job takes, by number and in the order of its ranks; other jobs that name theirs
+        /// may have the others. Default: whole hosts, or `gpus_per_host`.
+        #[key(sparse)]
+        pub gpus_of_host: Vec<u32> [Kind::List(&placement::GPU_NUMBER)] = Vec::<u32>::new(),
         /// Where the ranks go.
         pub placement: Placement = Placement::Packed,
         /// Which ranks sit on which of these hosts.
@@ -70,6 +74,7 @@ impl JobSpec {
             count: 1,
             size: None,
             gpus_per_host: None,
+            gpus_of_host: Vec::new(),
             placement: Placement::Packed,
             rank_order: RankOrder::Given,
             lost: Vec::new(),

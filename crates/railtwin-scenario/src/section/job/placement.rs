@@ -26,6 +26,7 @@ pub enum Placement {
 }
 
 pub(super) static HOST_NUMBER: Kind = whole(0..=MOST_GPUS);
+pub(super) static GPU_NUMBER: Kind = whole(0..=1023);
 
 static HOST_LIST: Table = Table {
     title: "`placement`",

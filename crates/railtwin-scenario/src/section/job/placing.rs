@@ -20,7 +20,11 @@ pub(crate) fn placed(
 ) -> Result<Vec<Place>, Misplaced> {
     let policy = policy_of(job, plan, fabric)?;
     let most = job.gpus_per_host.unwrap_or(u32::MAX);
-    let places = placer.place_some(name, plan.ranks, most, &policy).map_err(|error| match error {
+    let taken = match job.gpus_of_host.as_slice() {
+        [] => placer.place_some(name, plan.ranks, most, &policy),
+        gpus => placer.place_on(name, plan.ranks, gpus, &policy),
+    };
+    let places = taken.map_err(|error| match error {
         PlacementError::Units { .. } => ("placement", error.to_string(), "write another placement"),
         PlacementError::Host { .. } => {
             let hint = "name hosts of the fabric; a job gets only free ones that are no backup hosts";

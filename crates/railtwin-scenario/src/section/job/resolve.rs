@@ -135,7 +135,7 @@ impl Planner<'_> {
     pub(crate) fn ranks_of(&self, job: &JobSpec) -> u32 {
         let active = || -> u32 {
             let hosts = self.fabric.hosts().iter().filter(|host| !host.spare);
-            let most = job.gpus_per_host.unwrap_or(u32::MAX);
+            let most = per_host(self.fabric, job);
             hosts.map(|host| self.fabric.host_models()[host.model as usize].gpus.min(most)).sum()
         };
         ranks(self.fabric, job, job.size.or(named(job))).unwrap_or_else(active)

@@ -51,6 +51,15 @@ pub(crate) fn troubles_of_jobs(jobs: &[JobSpec]) -> Vec<(String, Trouble)> {
 }
 
 fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
+    let mut gpus = BTreeSet::new();
+    if let Some(gpu) = job.gpus_of_host.iter().find(|gpu| !gpus.insert(**gpu)) {
+        let message = format!("gpus_of_host has GPU {gpu} twice");
+        return Some(("gpus_of_host", (message, "write each GPU once")));
+    }
+    if let (Some(most), false) = (job.gpus_per_host, job.gpus_of_host.is_empty()) {
+        let message = format!("gpus_per_host = {most} beside gpus_of_host, which says how many they are");
+        return Some(("gpus_per_host", (message, "leave one of both away")));
+    }
     if let Placement::Hosts(hosts) = &job.placement {
         let mut seen = BTreeSet::new();
         if let Some(host) = hosts.iter().find(|host| !seen.insert(**host)) {

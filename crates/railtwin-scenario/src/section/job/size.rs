@@ -22,6 +22,10 @@ pub(crate) fn check_size(
         let message = format!("gpus_per_host = {asked}, but a host has {have} GPUs");
         return refuse("gpus_per_host", message, &format!("write 1 to {have}, or leave it away for all"));
     }
+    if let Some(asked) = job.gpus_of_host.iter().find(|asked| **asked >= have) {
+        let message = format!("gpus_of_host has GPU {asked}, but a host has GPUs 0 to {}", have - 1);
+        return refuse("gpus_of_host", message, "name GPUs of a host");
+    }
     let because = ranks_in_words(job, count);
     if let Some(size) = job.size
         && let Some(asked) = ranks(fabric, job, job.size)
@@ -66,6 +70,9 @@ fn ranks_in_words(job: &JobSpec, count: u32) -> String {
 /// GPUs of a host that the job takes.
 pub(crate) fn per_host(fabric: &Fabric, job: &JobSpec) -> u32 {
     let gpus = fabric.host_models().first().map_or(1, |model| model.gpus);
+    if !job.gpus_of_host.is_empty() {
+        return gpus.min(job.gpus_of_host.len() as u32);
+    }
     job.gpus_per_host.map_or(gpus, |asked| asked.min(gpus))
 }
 

@@ -80,8 +80,8 @@ pub(super) fn draw(setting: &Setting, seed: u64, number: u32) -> Drawn {
     let mut links = Vec::new();
     for leaf in 0..leaves {
         for spine in 0..SPINES {
-            links.push(SharedLink { name: format!("leaf-{leaf}:up-{spine}"), capacity: up });
-            links.push(SharedLink { name: format!("spine-{spine}:down-{leaf}"), capacity: up });
+            links.push(SharedLink::new(&format!("leaf-{leaf}:up-{spine}"), up));
+            links.push(SharedLink::new(&format!("spine-{spine}:down-{leaf}"), up));
         }
     }
     let (up_of, down_of) = (
@@ -103,7 +103,7 @@ pub(super) fn draw(setting: &Setting, seed: u64, number: u32) -> Drawn {
         on.sort_unstable();
         on.dedup();
         let nics = links.len() as u32;
-        links.push(SharedLink { name: format!("job-{number}:nics"), capacity: HOST_RATE });
+        links.push(SharedLink::new(&format!("job-{number}:nics"), HOST_RATE));
         // Rings over the hosts in the order of their leaves, one for each NIC: every hop carries the same bytes, and one
         // hop leads from each leaf to the next.
         let candidate = |spine: u32| {

@@ -1,0 +1,128 @@
+//! Crux's testbed (section 6.2) and job schedulers below Crux (section 6.4): what Crux gains over ECMP.
+use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_scenario::ClusterPlacement;
+use railtwin_store::Figure;
+use rayon::prelude::*;
+
+use super::crux::Cases;
+use super::paper;
+use super::pick::Point;
+use super::weeks::{FULL_SEEDS, SHORT, median};
+use crate::cluster::{ClusterQuestion, Told};
+
+/// Draws of hashes.
+const SEEDS: u64 = 10;
+
+/// One policy over all seeds.
+struct Ran(Vec<Told>);
+
+impl Ran {
+    fn of(cluster: &ClusterQuestion, policy: SharingPolicy, seeds: &[u64]) -> Self {
+        Self(cluster.told(&[policy], seeds, &|| ()).expect("a test draws its jobs"))
+    }
+
+    fn utilization(&self) -> Vec<f64> {
+        self.0.iter().map(|told| told.value("gpu_utilization").unwrap_or(f64::NAN)).collect()
+    }
+
+    /// Mean seconds from begin to end of the jobs of a class, seed by seed; none without such jobs.
+    fn completion(&self, class: &str) -> Option<Vec<f64>> {
+        let of = |told: &Told| {
+            let jobs = told.jobs.iter().filter(|job| job.class == class);
+            let seconds: Vec<f64> = jobs.filter_map(|job| Some(job.ended_s? - job.started_s?)).collect();
+            (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64)
+        };
+        self.0.iter().map(of).collect()
+    }
+}
+
+/// Median over seeds of how much more `one` is than `other`, seed by seed.
+fn more(one: &[f64], other: &[f64]) -> f64 {
+    median(one.iter().zip(other).map(|(one, other)| one / other - 1.0).collect())
+}
+
+/// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs.
+pub(super) fn points(name: &str) -> Vec<Point> {
+    let question = paper(name);
+    let sweep = question.points().expect("a test reads it");
+    let seeds: Vec<u64> = (1..=SEEDS).collect();
+    let of = |(label, cluster): (Vec<(String, String)>, ClusterQuestion)| Point {
+        label: label.iter().flat_map(|(path, value)| labels(path, value)).collect(),
+        figures: figures(cluster, &seeds),
+    };
+    sweep
+        .par_iter()
+        .map(|point| (point.label.clone(), question.cluster(&point.scenario).expect("a test resolves it")))
+        .map(of)
+        .panic_fuse()
+        .collect()
+}
+
+/// A list of jobs is known by its name: `jobs` is the mix, `placed` where it sits, as the name of the file has them.
+fn labels(path: &str, value: &str) -> Vec<(String, String)> {
+    let Some(list) = value.strip_suffix(".csv").and_then(|path| path.rsplit('/').next()) else {
+        return vec![(path.to_owned(), value.to_owned())];
+    };
+    let (mix, placed) = match list.rsplit_once('-') {
+        Some((mix, placed)) if placed.parse::<u32>().is_err() => (mix, placed),
+        _ => (list, "pairs"),
+    };
+    vec![("jobs".to_owned(), mix.to_owned()), ("placed".to_owned(), placed.to_owned())]
+}
+
+fn figures(mut cluster: ClusterQuestion, seeds: &[u64]) -> Vec<Figure> {
+    let ecmp = Ran::of(&cluster, SharingPolicy::Ecmp, seeds);
+    let crux = Ran::of(&cluster, SharingPolicy::Crux, seeds);
+    cluster.spec.gate = false;
+    let ungated = Ran::of(&cluster, SharingPolicy::Crux, seeds);
+    let mut figures = Vec::new();
+    let mut add = |name: &str, value: f64| figures.push(Figure::new(name, value, ""));
+    add("gpu_utilization_ecmp", median(ecmp.utilization()));
+    add("gpu_utilization_crux", median(crux.utilization()));
+    add("utilization_more", more(&crux.utilization(), &ecmp.utilization()));
+    add("utilization_more_by_gate", more(&crux.utilization(), &ungated.utilization()));
+    for (name, class) in [("gpt", "gpt-22b"), ("bert", "bert-large"), ("resnet", "resnet-50")] {
+        if let (Some(with), Some(without)) = (crux.completion(class), ecmp.completion(class)) {
+            add(&format!("{name}_completion_more"), more(&with, &without));
+        }
+    }
+    let slowdown = |told: &Told| told.value("slowdown_mean").unwrap_or(f64::NAN);
+    add("slowdown_ecmp", median(ecmp.0.iter().map(slowdown).collect()));
+    figures
+}
+
+/// Job schedulers below: placements by lot, packed, after Muri and after HiveD, under ECMP and under Crux.
+pub(super) fn schedulers(cases: Cases) -> Vec<Figure> {
+    let question = paper("crux-clos");
+    let point = question.points().expect("a test reads it").remove(0);
+    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+    let seeds = if cases.is_full() {
+        FULL_SEEDS
+    } else {
+        cluster.spec.days = SHORT.0;
+        SHORT.1
+    };
+    let seeds: Vec<u64> = (1..=seeds).collect();
+    let mut ran = |placement, policy| {
+        cluster.spec.placement = placement;
+        Ran::of(&cluster, policy, &seeds).utilization()
+    };
+    let by_lot = ran(ClusterPlacement::Random, SharingPolicy::Ecmp);
+    let packed = ran(ClusterPlacement::Packed, SharingPolicy::Ecmp);
+    let mut figures = vec![
+        Figure::new("gpu_utilization_random", median(by_lot.clone()), ""),
+        Figure::new("gpu_utilization_packed", median(packed.clone()), ""),
+    ];
+    for (name, placement) in [("muri", ClusterPlacement::MuriLike), ("hived", ClusterPlacement::HivedLike)] {
+        let alone = ran(placement, SharingPolicy::Ecmp);
+        let crux = ran(placement, SharingPolicy::Crux);
+        let mut add =
+            |what: &str, value: f64| figures.push(Figure::new(&format!("{name}_{what}"), value, ""));
+        add("over_random", more(&alone, &by_lot));
+        add("over_packed", more(&alone, &packed));
+        add("crux_on_top", more(&crux, &alone));
+        add("gpu_utilization", median(alone));
+        add("gpu_utilization_crux", median(crux));
+    }
+    figures
+}
