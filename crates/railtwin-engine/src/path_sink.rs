@@ -1,5 +1,5 @@
 //! The strands of a bundle, link by link: queue pairs between NICs, hops over NVLink inside hosts.
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::Edge;
 
@@ -50,20 +50,20 @@ impl PathSink {
         amount: f64,
     ) -> bool {
         let Connection { source, target, first, count, .. } = *connection;
-        let (entry, exit) = (pcie(fabric, source), pcie(fabric, target).reverse());
+        let (entry, exit) = (pcie(fabric, source), pcie(fabric, target).map(LinkId::reverse));
         for queue_pair in first..first + count {
             let path = chosen.path(queue_pair);
             if path.links.is_empty() {
                 return false;
             }
             let strand = self.next(amount, count);
-            strand.links.push(entry);
+            strand.links.extend(entry);
             strand.links.extend_from_slice(path.links);
-            strand.links.push(exit);
+            strand.links.extend(exit);
             if !path.parts.is_empty() {
-                strand.parts.push(1.0);
+                strand.parts.extend(entry.map(|_| 1.0));
                 strand.parts.extend_from_slice(path.parts);
-                strand.parts.push(1.0);
+                strand.parts.extend(exit.map(|_| 1.0));
             }
         }
         true
@@ -116,10 +116,10 @@ impl PathSink {
     }
 }
 
-/// The link from a GPU into its NIC.
-pub fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
-    let port = fabric.ports(nic).next().expect("a NIC's first port is its PCIe port");
-    fabric.cable_at(port).expect("hosts are cabled inside").forward()
+/// The link from a GPU into its NIC; none for a NIC of the frontend or of a storage host, which no GPU is beside.
+pub fn pcie(fabric: &Fabric, nic: DeviceId) -> Option<LinkId> {
+    let port = fabric.ports(nic).next().filter(|&port| !fabric.port_role(port).is_network())?;
+    fabric.cable_at(port).map(CableId::forward)
 }
 
 /// The link from a GPU into its NVSwitch.

@@ -28,5 +28,6 @@ mod scale;
 mod scenarios;
 mod score;
 mod silent_keys;
+mod storage;
 mod telemetry;
 mod tenants;
