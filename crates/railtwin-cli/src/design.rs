@@ -236,6 +236,9 @@ fn counts(report: &DesignReport) -> TextTable {
     ] {
         table.row([name.to_owned(), grouped(count)]);
     }
+    if r.storage_hosts > 0 {
+        table.row(["storage hosts".to_owned(), grouped(r.storage_hosts)]);
+    }
     table.row(["backend capacity per host".to_owned(), r.host_backend.to_string()]);
     table.row(["frontend capacity per host".to_owned(), r.host_frontend.to_string()]);
     table.row(["NVLink over NIC".to_owned(), ratio(r.nvlink_to_nic)]);

@@ -51,6 +51,7 @@ mod schedule_run;
 mod schedule_what_if;
 mod schema;
 mod score;
+mod storage_table;
 mod sweep;
 mod sweep_processes;
 mod sweep_ray;

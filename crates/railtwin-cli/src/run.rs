@@ -284,6 +284,9 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
             table.noted_row([figure.name.clone(), units::shown(figure.value, &figure.unit)], &figure.reason);
         }
         write!(out, "{}", table.text())?;
+        if let Some(storage) = crate::storage_table::table(&point.info) {
+            write!(out, "\n{}\n", storage.text())?;
+        }
         crate::told::write(std::slice::from_ref(point), out)?;
         if let Some(folder) = &point.folder {
             writeln!(out, "report  {}", folder.join("report.html").display())?;

@@ -4,13 +4,14 @@ use std::mem::size_of;
 
 use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_routing::LinkMask;
-use railtwin_workload::{Edge, HostLayout, Pattern, extent_of, shape, shape_of};
+use railtwin_workload::{Edge, HostLayout, Pattern, extent_of, shape};
 
 use crate::balancer::Balancer;
 use crate::case::{Case, RoutingCase};
 use crate::choose::{Chooser, Connection, View};
 use crate::lower::{FlowPath, ends, layout_of, members_of};
 use crate::opened::{Draw, ports_of};
+use crate::storage::shape_of_pattern;
 
 /// Edges of a communicator's patterns up to which connections are counted one by one.
 const ONE_BY_ONE: u64 = 1 << 20;
@@ -54,6 +55,12 @@ pub struct Extent {
     pub spread: bool,
     /// Links of the fabric.
     pub links: u64,
+}
+
+/// Rows of what so many ranks exchange with storage hosts.
+fn of_storage(ranks: u64) -> railtwin_workload::Extent {
+    let (bundles, edges, crossings, connections) = (ranks, ranks, ranks, ranks);
+    railtwin_workload::Extent { bundles, edges, crossings, connections, ..Default::default() }
 }
 
 /// The patterns of a job over the same communicators: they share connections.
@@ -109,7 +116,10 @@ impl Extent {
         for communicator in &any.communicators {
             let members = members(communicator);
             for (rows, pattern) in rows.iter_mut().zip(&group.patterns) {
-                *rows += extent_of(pattern.collective, pattern.algorithm, &members, layout);
+                *rows += match pattern.storage {
+                    Some(_) => of_storage(members.len() as u64 / 2),
+                    None => extent_of(pattern.collective, pattern.algorithm, &members, layout),
+                };
             }
         }
         for rows in &rows {
@@ -143,9 +153,8 @@ impl Extent {
         }
         let mut found = BTreeSet::new();
         for communicator in &any.communicators {
-            let members = members(communicator);
             for pattern in &group.patterns {
-                let shape = shape_of(pattern.collective, pattern.algorithm, &members, layout);
+                let shape = shape_of_pattern(case, group.job, pattern, communicator, layout);
                 for (source, target) in shape.edges.iter().filter_map(|edge| ends(fabric, edge)) {
                     self.flows += u64::from(case.routing.queue_pairs) * u64::from(ports_of(fabric, source));
                     found.insert((source, target));

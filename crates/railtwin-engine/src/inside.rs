@@ -27,7 +27,7 @@ pub(crate) fn links_inside(case: &Case, connections: &[Connection]) -> Vec<[Vec<
             Some(&[gpu]) if fabric.host_model(host).pcie_switches > 0 => {
                 fabric.into_nic(host, gpu, nic.0 - fabric.nic(host, 0).0)
             }
-            _ => vec![crate::pcie(fabric, nic)],
+            _ => crate::pcie(fabric, nic).into_iter().collect(),
         }
     };
     let of = |one: &Connection| {

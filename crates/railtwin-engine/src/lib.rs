@@ -35,6 +35,7 @@ mod path_sink;
 pub mod routing_spec;
 pub mod run_log;
 mod step_demand;
+mod storage;
 
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};

@@ -6,7 +6,7 @@ use railtwin_control::controller::{Standing, StepDemand};
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape, shape_of};
+use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape};
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter};
@@ -19,6 +19,7 @@ use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site};
 use crate::path_sink::PathSink;
 use crate::step_demand::step_demand;
+use crate::storage::shape_of_pattern;
 
 /// One queue pair's path.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,6 +70,8 @@ pub struct Lowering<'a> {
     /// Communicator set of each pattern: patterns over the same ranks share connections.
     group_of: Vec<u32>,
     job_of: Vec<u32>,
+    /// By pattern: its ranks have nothing to do with each other, whatever moves in lock step else.
+    apart: Vec<bool>,
     /// What hosts add to the latency of each pattern.
     host_latency: Vec<SimTime>,
     /// What faults add to the delay of links, by link; empty where they add nothing.
@@ -94,6 +97,7 @@ impl<'a> Lowering<'a> {
             queue_pairs: Vec::new(),
             group_of: Vec::new(),
             job_of: Vec::new(),
+            apart: Vec::new(),
             host_latency: Vec::new(),
             added: Vec::new(),
             lives: case.work.jobs.iter().map(Life::of).collect(),
@@ -107,6 +111,7 @@ impl<'a> Lowering<'a> {
                 let group = *groups.entry((job, &pattern.communicators)).or_insert(next);
                 lowering.group_of.push(group);
                 lowering.job_of.push(job as u32);
+                lowering.apart.push(pattern.storage.is_some());
                 lowering.host_latency.push(pattern.cost.latency);
                 let (shape, cap, first_bundles) = lowering.shape(job, &layout, pattern);
                 lowering.shapes.push((shape, cap));
@@ -136,8 +141,7 @@ impl<'a> Lowering<'a> {
         let mut all = Shape::default();
         let mut first_bundles = Vec::with_capacity(pattern.communicators.len());
         for communicator in &pattern.communicators {
-            let members = members_of(self.case, job, communicator);
-            let one = shape_of(pattern.collective, pattern.algorithm, &members, layout);
+            let one = shape_of_pattern(self.case, job, pattern, communicator, layout);
             first_bundles.push(all.bundles.len() as u32);
             let first_edge = all.edges.len() as u32;
             if first_edge == 0 {
@@ -352,7 +356,7 @@ impl<'a> Lowering<'a> {
             .into_par_iter()
             .map(|pattern| {
                 let (table, paths) = self.pattern(pattern, chosen, dynamic, flows);
-                (if by_class { table.by_class() } else { table }, paths)
+                (if by_class && !self.apart[pattern] { table.by_class() } else { table }, paths)
             })
             .collect();
         let mut writer = BundleWriter::new(dynamic).with_slots(self.case.routing.slots_in_order());

@@ -1,9 +1,10 @@
 //! Whether the fabric has a way for all that a case sends, while nothing is broken.
 use railtwin_fabric::{DeviceId, Fabric, HostId, Reach};
-use railtwin_workload::{Edge, HostLayout, Member, shape_of};
+use railtwin_workload::{Edge, HostLayout, Member};
 
 use crate::case::Case;
 use crate::lower::{layout_of, members_of};
+use crate::storage::shape_of_pattern;
 
 /// A message that the fabric has no way for: its NICs meet on no switch, as those of two rails on a rail-only fabric
 /// (HPN section 10).
@@ -48,7 +49,7 @@ impl NoWay {
             for pattern in &graph.plan.patterns {
                 for communicator in &pattern.communicators {
                     let members = members_of(case, job, communicator);
-                    let shape = shape_of(pattern.collective, pattern.algorithm, &members, &layout);
+                    let shape = shape_of_pattern(case, job, pattern, communicator, &layout);
                     let found =
                         shape.edges.iter().find_map(|edge| of_edge(fabric, &reach, &layout, &members, edge));
                     if let Some(found) = found {
@@ -73,6 +74,10 @@ fn of_edge(
     let (from, to) = (nic(source_host, source_nic), nic(target_host, target_nic));
     if reach.meets(from, to) {
         return None;
+    }
+    if [source_host, target_host].iter().any(|&host| fabric.is_service(HostId(host))) {
+        let (source, target) = (from, to);
+        return Some(NoWay { job: 0, source, source_nic: from, target, target_nic: to, relay: Relay::None });
     }
     let gpu = |host: u32, nic: u32| {
         let member = members.iter().find(|member| (member.host, member.nic) == (host, nic));

@@ -1,5 +1,5 @@
 //! The connections of a replicate as they are opened: its hash seed, its draw, the numbers of its queue pairs.
-use railtwin_fabric::{DeviceId, Fabric, PortRole};
+use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::{EcmpConfig, QueuePairNumbers};
 use railtwin_units::stream;
 
@@ -60,7 +60,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Backend ports of a NIC.
+/// Ports of a NIC into its network.
 pub(crate) fn ports_of(fabric: &Fabric, nic: DeviceId) -> u32 {
-    fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend).count().max(1) as u32
+    fabric.ports(nic).filter(|&port| fabric.port_role(port).is_network()).count().max(1) as u32
 }

@@ -41,7 +41,7 @@ use railtwin_control::controller::{Action, Controller, Decision, Event, Opening}
 use railtwin_control::paths::JobId;
 use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{Applied, Collector, LinkReport};
-use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId, PortRole};
+use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Prefixes, Routing};
 use railtwin_units::SimTime;
@@ -297,8 +297,7 @@ impl Bounds {
                         return Err(format!("device {} is no NIC: NICs probe each other", nic.0));
                     }
                 }
-                let ports =
-                    fabric.ports(source.nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
+                let ports = fabric.ports(source.nic).filter(|&port| fabric.port_role(port).is_network());
                 let ports = ports.count();
                 if source.port as usize >= ports {
                     let (name, port) = (fabric.device_name(source.nic), source.port);

@@ -1,5 +1,5 @@
 //! The strands of a bundle, link by link: queue pairs between NICs, hops over NVLink inside hosts.
-use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::Edge;
 
@@ -51,10 +51,10 @@ impl PathSink {
         amount: f64,
     ) -> bool {
         let Connection { source, target, first, count, .. } = *connection;
-        let plain = ([pcie(fabric, source)], [pcie(fabric, target).reverse()]);
-        let (entry, exit): (&[LinkId], &[LinkId]) = match inside {
-            Some([entry, exit]) => (entry, exit),
-            None => (&plain.0, &plain.1),
+        let plain = (pcie(fabric, source), pcie(fabric, target).map(LinkId::reverse));
+        let (entry, exit) = match inside {
+            Some([entry, exit]) => (entry.as_slice(), exit.as_slice()),
+            None => (plain.0.as_slice(), plain.1.as_slice()),
         };
         for queue_pair in first..first + count {
             let path = chosen.path(queue_pair);
@@ -128,10 +128,10 @@ impl PathSink {
     }
 }
 
-/// The link from a GPU into its NIC.
-pub fn pcie(fabric: &Fabric, nic: DeviceId) -> LinkId {
-    let port = fabric.ports(nic).next().expect("a NIC's first port is its PCIe port");
-    fabric.cable_at(port).expect("hosts are cabled inside").forward()
+/// The link from a GPU into its NIC; none for a NIC of the frontend or of a storage host, which no GPU is beside.
+pub fn pcie(fabric: &Fabric, nic: DeviceId) -> Option<LinkId> {
+    let port = fabric.ports(nic).next().filter(|&port| !fabric.port_role(port).is_network())?;
+    fabric.cable_at(port).map(CableId::forward)
 }
 
 /// The link from a GPU into its NVSwitch.

@@ -24,6 +24,8 @@ impl FabricBuilder {
             switch_latency: SimTime::ZERO,
             host_models: Vec::new(),
             hosts: Vec::new(),
+            gpu_hosts: 0,
+            gateways: 0,
             device_kind: Vec::new(),
             device_owner: Vec::new(),
             device_first_port: vec![0],
@@ -42,6 +44,16 @@ impl FabricBuilder {
         Self { fabric }
     }
 
+    /// Goes on with a fabric that is built: what it has keeps its ids.
+    pub(crate) fn over(fabric: Fabric) -> Self {
+        Self { fabric }
+    }
+
+    /// What is built so far.
+    pub(crate) fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
     /// Sets the time from a packet's arrival at an idle switch to its departure.
     pub fn set_switch_latency(&mut self, latency: SimTime) {
         self.fabric.switch_latency = latency;
@@ -53,12 +65,20 @@ impl FabricBuilder {
         self.fabric.host_models.len() as u32 - 1
     }
 
-    /// Adds a host with its GPUs, NVSwitch and NICs, cabled inside. Backend ports stay free.
+    /// Adds a host with its GPUs, NVSwitch and NICs, cabled inside. Ports into networks stay free. A host without GPUs is a
+    /// storage host, whose NICs have no PCIe cable: what feeds them is not in the graph.
+    ///
+    /// # Panics
+    /// When one with GPUs comes after one without: recipes add storage hosts last.
     pub fn add_host(&mut self, model: u32, pod: u32, segment: u32, index: u32, spare: bool) -> HostId {
         let host = HostId::from_index(self.fabric.hosts.len());
         let first_device = DeviceId::from_index(self.fabric.device_kind.len());
         self.fabric.hosts.push(Host { pod, segment, index, spare, model, first_device });
         let m = self.fabric.host_models[model as usize].clone();
+        if m.gpus > 0 {
+            self.fabric.gpu_hosts += 1;
+            assert_eq!(self.fabric.gpu_hosts, self.fabric.hosts.len(), "storage hosts come last");
+        }
         let nvswitch = m.nvlink.map(|capacity| {
             self.add_device(DeviceKind::NvSwitch, host.0, &[(m.gpus, capacity, PortRole::Inside)])
         });
@@ -75,9 +95,10 @@ impl FabricBuilder {
         }
         let gpu_of = |nic: u32| DeviceId(first_device.0 + u32::from(nvswitch.is_some()) + m.gpu_of_nic(nic));
         for nic in 0..m.nics {
-            let runs = [(1, m.pcie, PortRole::Inside), (m.nic.ports, m.nic.port_capacity, PortRole::Backend)];
+            let pcie = (u32::from(m.gpus > 0), m.pcie, PortRole::Inside);
+            let runs = [pcie, (m.nic.ports, m.nic.port_capacity, PortRole::Backend)];
             let device = self.add_device(DeviceKind::Nic, host.0, &runs);
-            if m.pcie_switches > 0 {
+            if m.pcie_switches > 0 || m.gpus == 0 {
                 continue;
             }
             let rank = (0..nic).filter(|&other| m.gpu_of_nic(other) == m.gpu_of_nic(nic)).count() as u32;
@@ -157,9 +178,11 @@ impl FabricBuilder {
         PortId(port)
     }
 
-    /// Backend port `port` of backend NIC `nic` of `host`.
+    /// Port `port` of NIC `nic` of `host` into its network, the backend's or the frontend's.
     pub fn nic_port(&self, host: HostId, nic: u32, port: u32) -> PortId {
-        self.port(self.fabric.nic(host, nic), 1 + port)
+        let model = self.fabric.host_model(host);
+        let inside = u32::from(model.gpus > 0 && nic < model.nics);
+        self.port(self.fabric.nic(host, nic), inside + port)
     }
 
     /// Joins two free ports, the one nearer to the hosts first; the slower port sets the capacity.

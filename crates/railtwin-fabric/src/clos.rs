@@ -3,8 +3,13 @@ use railtwin_units::{Rate, SimTime};
 
 use crate::builder::FabricBuilder;
 use crate::error::{ChipNeeds, FabricError};
+use crate::frontend::{Network, service_model};
+use crate::graph::HostId;
 use crate::graph::{CableClass, DeviceId, Fabric, NONE, PortRole, SwitchPlace};
 use crate::host::HostModel;
+
+/// A place of a network where a host may stand: its NICs by their index there, as host and index of the NIC in the host.
+pub(crate) type Place = Vec<(HostId, u32)>;
 
 /// Which leaves share a set of spines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +99,9 @@ pub struct ClosSpec {
     pub spine_core_delay: SimTime,
     /// Time from a packet's arrival at an idle switch to its departure.
     pub switch_latency: SimTime,
+    /// Storage hosts and gateways that stand in the fabric, each behind one NIC like those of hosts: as many as a host has
+    /// NICs take the place of one active host, the last ones first.
+    pub services: u32,
 }
 
 impl ClosSpec {
@@ -122,6 +130,7 @@ impl ClosSpec {
             leaf_spine_delay: LEAF_SPINE_DELAY,
             spine_core_delay: SPINE_CORE_DELAY,
             switch_latency: SWITCH_LATENCY,
+            services: 0,
         }
     }
 
@@ -209,6 +218,12 @@ impl ClosSpec {
                 return Err(FabricError::range("cores", self.cores, accepted));
             }
         }
+        let places = u64::from(self.pods) * u64::from(self.segments) * u64::from(self.hosts);
+        if u64::from(self.services.div_ceil(self.host.nics)) >= places {
+            let most = (places - 1).saturating_mul(self.host.nics.into());
+            let accepted = format!("{places} hosts leave places for {most} at most and one host with GPUs");
+            return Err(FabricError::range("storage.hosts", self.services, accepted));
+        }
         self.check_chips()?;
         self.check_size()
     }
@@ -273,23 +288,49 @@ impl ClosSpec {
         builder.set_switch_latency(self.switch_latency);
         let model = builder.add_host_model(self.host.clone());
         let mut hosts = Vec::new();
+        let mut given = Vec::new();
+        // Active places that are left for hosts; those after them are given to storage.
+        let mut left = self.pods * self.segments * self.hosts - self.services.div_ceil(self.host.nics);
         for pod in 0..self.pods {
             for segment in 0..self.segments {
                 for index in 0..self.hosts + self.spare_hosts {
-                    hosts.push(builder.add_host(model, pod, segment, index, index >= self.hosts));
+                    let spare = index >= self.hosts;
+                    if !spare && left == 0 {
+                        given.push((hosts.len(), pod, segment, index));
+                        hosts.push(Vec::new());
+                        continue;
+                    }
+                    left -= u32::from(!spare);
+                    let host = builder.add_host(model, pod, segment, index, spare);
+                    hosts.push((0..self.host.nics).map(|nic| (host, nic)).collect());
                 }
             }
         }
-        let leaves = self.add_leaves(&mut builder);
-        let spines = self.add_spines(&mut builder);
-        let cores = self.add_cores(&mut builder);
-        self.cable_access(&mut builder, &hosts, &leaves);
-        self.cable_spines(&mut builder, &leaves, &spines);
-        self.cable_cores(&mut builder, &spines, &cores);
+        if self.services > 0 {
+            let model = builder.add_host_model(service_model(&self.host.nic, Network::Backend));
+            for service in 0..self.services {
+                let (place, pod, segment, index) = given[(service / self.host.nics) as usize];
+                hosts[place].push((builder.add_host(model, pod, segment, index, false), 0));
+            }
+        }
+        self.add_switches(&mut builder, &hosts, Network::Backend);
         builder.finish()
     }
 
-    fn add_leaves(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+    /// Adds the switches and all cables of a network. `places` are those where hosts may stand, in the order of pods and
+    /// segments: of each its NICs by their index there, as host and index of the NIC in the host.
+    pub(crate) fn add_switches(&self, builder: &mut FabricBuilder, places: &[Place], network: Network) {
+        let first = network.first_tier();
+        let leaves = self.add_leaves(builder, first);
+        let spines = self.add_spines(builder, first + 1);
+        let cores = self.add_cores(builder, first + 2);
+        let [access, leaf_spine, spine_core] = network.cables();
+        self.cable_access(builder, places, &leaves, access);
+        self.cable_spines(builder, &leaves, &spines, leaf_spine);
+        self.cable_cores(builder, &spines, &cores, spine_core);
+    }
+
+    fn add_leaves(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut leaves = Vec::new();
         let access = self.host.nic.port_capacity;
         let runs = [(self.leaf_down(), access, PortRole::Down), (self.leaf_up(), self.uplink, PortRole::Up)];
@@ -302,7 +343,7 @@ impl ClosSpec {
                         SpineGroups::Single => NONE,
                         _ => self.plane_of_group(self.group_of_leaf(index)),
                     };
-                    let place = SwitchPlace { tier: 1, pod, segment, rail, plane, index };
+                    let place = SwitchPlace { tier, pod, segment, rail, plane, index };
                     leaves.push(builder.add_switch(place, &runs));
                 }
             }
@@ -311,7 +352,7 @@ impl ClosSpec {
     }
 
     /// Spines in order of pod, group, index.
-    fn add_spines(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+    fn add_spines(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut spines = Vec::new();
         let down = (self.spine_down(), self.uplink, PortRole::Down);
         let runs = [down, (self.spine_up, self.core_link, PortRole::Up)];
@@ -319,7 +360,7 @@ impl ClosSpec {
             for group in 0..self.group_count() {
                 for index in 0..self.spines {
                     let plane = self.plane_of_group(group);
-                    let place = SwitchPlace { tier: 2, pod, segment: NONE, rail: NONE, plane, index };
+                    let place = SwitchPlace { tier, pod, segment: NONE, rail: NONE, plane, index };
                     spines.push(builder.add_switch(place, &runs));
                 }
             }
@@ -328,13 +369,13 @@ impl ClosSpec {
     }
 
     /// Cores in order of group, index; none for a single pod.
-    fn add_cores(&self, builder: &mut FabricBuilder) -> Vec<DeviceId> {
+    fn add_cores(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut cores = Vec::new();
         if self.pods > 1 {
             for group in 0..self.group_count() {
                 for index in 0..self.cores {
                     let plane = self.plane_of_group(group);
-                    let place = SwitchPlace { tier: 3, pod: NONE, segment: NONE, rail: NONE, plane, index };
+                    let place = SwitchPlace { tier, pod: NONE, segment: NONE, rail: NONE, plane, index };
                     let runs = [(self.core_down(), self.core_link, PortRole::Down)];
                     cores.push(builder.add_switch(place, &runs));
                 }
@@ -343,25 +384,37 @@ impl ClosSpec {
         cores
     }
 
-    fn cable_access(&self, builder: &mut FabricBuilder, hosts: &[crate::HostId], leaves: &[DeviceId]) {
+    fn cable_access(
+        &self,
+        builder: &mut FabricBuilder,
+        places: &[Place],
+        leaves: &[DeviceId],
+        class: CableClass,
+    ) {
         let per_segment = self.hosts + self.spare_hosts;
-        for (row, &host) in hosts.iter().enumerate() {
+        for (row, nics) in places.iter().enumerate() {
             let (segment, index) = (row as u32 / per_segment, row as u32 % per_segment);
-            for nic in 0..self.host.nics {
+            for (nic, &(host, of_host)) in (0..).zip(nics) {
                 for port in 0..self.host.nic.ports {
                     let set = nic / self.rails_per_leaf;
                     let leaf = segment * self.leaves_per_segment() + set * self.tors + port % self.tors;
                     let slot =
                         (nic % self.rails_per_leaf) * (self.host.nic.ports / self.tors) + port / self.tors;
                     let down = builder.port(leaves[leaf as usize], index * self.ports_per_host() + slot);
-                    let ports = [builder.nic_port(host, nic, port), down];
-                    builder.add_cable(ports, CableClass::Access, self.access_delay);
+                    let ports = [builder.nic_port(host, of_host, port), down];
+                    builder.add_cable(ports, class, self.access_delay);
                 }
             }
         }
     }
 
-    fn cable_spines(&self, builder: &mut FabricBuilder, leaves: &[DeviceId], spines: &[DeviceId]) {
+    fn cable_spines(
+        &self,
+        builder: &mut FabricBuilder,
+        leaves: &[DeviceId],
+        spines: &[DeviceId],
+        class: CableClass,
+    ) {
         let per_pod = self.segments * self.leaves_per_segment();
         let mut next_down = vec![0; spines.len()];
         for (row, &leaf) in leaves.iter().enumerate() {
@@ -373,14 +426,20 @@ impl ClosSpec {
                     let up = builder.port(leaf, self.leaf_down() + index * self.parallel + lane);
                     let down = builder.port(spines[spine], next_down[spine]);
                     next_down[spine] += 1;
-                    builder.add_cable([up, down], CableClass::LeafSpine, self.leaf_spine_delay);
+                    builder.add_cable([up, down], class, self.leaf_spine_delay);
                 }
             }
         }
     }
 
     /// Spreads the uplinks of each spine over consecutive cores: every core meets every pod equally often.
-    fn cable_cores(&self, builder: &mut FabricBuilder, spines: &[DeviceId], cores: &[DeviceId]) {
+    fn cable_cores(
+        &self,
+        builder: &mut FabricBuilder,
+        spines: &[DeviceId],
+        cores: &[DeviceId],
+        class: CableClass,
+    ) {
         if cores.is_empty() {
             return;
         }
@@ -392,7 +451,7 @@ impl ClosSpec {
                 let up = builder.port(spine, self.spine_down() + lane);
                 let down = builder.port(cores[core], next_down[core]);
                 next_down[core] += 1;
-                builder.add_cable([up, down], CableClass::SpineCore, self.spine_core_delay);
+                builder.add_cable([up, down], class, self.spine_core_delay);
             }
         }
     }

@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use crate::connectivity::single_points_of_failure;
 use crate::graph::{CableClass, DeviceId, DeviceKind, Fabric, HostId, NONE, PortRole};
+use crate::name::tier_name;
 
 /// Ports and capacity of one tier's switches, of the first switch of the tier.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TierReport {
-    /// `leaf`, `spine` or `core`.
+    /// `leaf`, `spine` or `core`, of the frontend network `frontend-leaf` and so on.
     pub tier: &'static str,
     /// Switches of the tier.
     pub switches: u32,
@@ -75,6 +76,9 @@ pub struct DesignReport {
     pub cables_leaf_spine: u32,
     /// Cables from spine to core.
     pub cables_spine_core: u32,
+    /// Storage hosts, wherever they stand.
+    #[serde(skip_serializing_if = "is_none")]
+    pub storage_hosts: u32,
     /// Backend capacity of the first host.
     pub host_backend: Rate,
     /// Frontend capacity of the first host.
@@ -122,11 +126,12 @@ impl DesignReport {
                 .iter()
                 .filter(|(_, p)| p.pod == first.0 && Some(&p.plane) == planes.first())
                 .count() as u32,
-            tiers: (1..=3).filter_map(|tier| tier_report(fabric, tier)).collect(),
+            tiers: (1..=6).filter_map(|tier| tier_report(fabric, tier)).collect(),
             cables_access: access.0,
             cables_access_spare: access.1,
             cables_leaf_spine: class(CableClass::LeafSpine),
             cables_spine_core: class(CableClass::SpineCore),
+            storage_hosts: fabric.storage_hosts().len() as u32,
             host_backend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Backend)),
             host_frontend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Frontend)),
             nvlink_to_nic: model.and_then(|m| {
@@ -139,7 +144,12 @@ impl DesignReport {
     }
 }
 
-/// Access cables of active and of backup hosts.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Access cables of active hosts, storage hosts among them, and of backup hosts.
 fn count_access(fabric: &Fabric) -> (u32, u32) {
     let mut counts = (0, 0);
     for cable in fabric.cables().filter(|&c| fabric.cable_class(c) == CableClass::Access) {
@@ -204,7 +214,7 @@ fn tier_report(fabric: &Fabric, tier: u8) -> Option<TierReport> {
     let capacity = |(count, rate): (u32, Rate)| (rate * u64::from(count)).bits_per_s() as f64;
     let ratio = |ports: u32| (up.0 > 0).then(|| capacity((ports, down.1)) / capacity(up));
     Some(TierReport {
-        tier: ["leaf", "spine", "core"][usize::from(tier - 1)],
+        tier: tier_name(tier),
         switches: of_tier.by_ref().count() as u32,
         down_ports: down.0,
         down_capacity: down.1,

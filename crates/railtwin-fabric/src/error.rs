@@ -60,6 +60,14 @@ impl fmt::Display for ChipNeeds {
 }
 
 impl FabricError {
+    /// The field that is to blame, where there is one.
+    pub const fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::OutOfRange { field, .. } => Some(field),
+            _ => None,
+        }
+    }
+
     /// An out-of-range error with its three parts.
     pub fn range(field: &'static str, value: impl ToString, accepted: impl Into<String>) -> Self {
         Self::OutOfRange { field, value: value.to_string(), accepted: accepted.into() }

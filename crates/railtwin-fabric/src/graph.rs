@@ -85,6 +85,14 @@ pub enum PortRole {
     Up,
 }
 
+impl PortRole {
+    /// Whether a port of a NIC looks into a network, be it the backend's or the frontend's.
+    #[inline]
+    pub const fn is_network(self) -> bool {
+        matches!(self, Self::Backend | Self::Frontend)
+    }
+}
+
 /// What a cable joins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CableClass {
@@ -98,6 +106,12 @@ pub enum CableClass {
     LeafSpine,
     /// Spine to core.
     SpineCore,
+    /// Frontend NIC to a leaf of the frontend network.
+    FrontendAccess,
+    /// Leaf to spine of the frontend network.
+    FrontendLeafSpine,
+    /// Spine to core of the frontend network.
+    FrontendSpineCore,
 }
 
 impl CableClass {
@@ -110,6 +124,9 @@ impl CableClass {
             Self::Access => "access",
             Self::LeafSpine => "leaf-spine",
             Self::SpineCore => "spine-core",
+            Self::FrontendAccess => "frontend-access",
+            Self::FrontendLeafSpine => "frontend-leaf-spine",
+            Self::FrontendSpineCore => "frontend-spine-core",
         }
     }
 }
@@ -117,7 +134,7 @@ impl CableClass {
 /// Where a switch stands; [`NONE`] in a field that does not apply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SwitchPlace {
-    /// 1 = leaf, 2 = spine, 3 = core.
+    /// 1 = leaf, 2 = spine, 3 = core; 4, 5 and 6 are those of the frontend network, which no cable joins with the others.
     pub tier: u8,
     /// Pod, none for cores.
     pub pod: u32,
@@ -154,7 +171,12 @@ pub struct Fabric {
     pub(crate) name: String,
     pub(crate) switch_latency: SimTime,
     pub(crate) host_models: Vec<HostModel>,
+    /// Hosts with GPUs, then storage hosts, then gateways.
     pub(crate) hosts: Vec<Host>,
+    /// How many of them have GPUs.
+    pub(crate) gpu_hosts: usize,
+    /// How many of them are gateways.
+    pub(crate) gateways: usize,
     pub(crate) device_kind: Vec<DeviceKind>,
     /// Host of a GPU, NIC or NVSwitch; row of `switches` for a switch.
     pub(crate) device_owner: Vec<u32>,
@@ -185,10 +207,39 @@ impl Fabric {
         self.switch_latency
     }
 
-    /// All hosts in order of their ids.
+    /// All hosts with GPUs in order of their ids, which are the first.
     #[inline]
     pub fn hosts(&self) -> &[Host] {
+        &self.hosts[..self.gpu_hosts]
+    }
+
+    /// All hosts in order of their ids: those with GPUs, then storage hosts, then gateways.
+    #[inline]
+    pub fn all_hosts(&self) -> &[Host] {
         &self.hosts
+    }
+
+    /// The storage hosts, which have a NIC and no GPU.
+    #[inline]
+    pub fn storage_hosts(&self) -> impl ExactSizeIterator<Item = HostId> + use<> {
+        (self.gpu_hosts as u32..self.first_gateway() as u32).map(HostId)
+    }
+
+    /// The gateways, by which requests from outside come and answers go: a NIC and no GPU.
+    #[inline]
+    pub fn gateways(&self) -> impl ExactSizeIterator<Item = HostId> + use<> {
+        (self.first_gateway() as u32..self.hosts.len() as u32).map(HostId)
+    }
+
+    #[inline]
+    pub(crate) fn first_gateway(&self) -> usize {
+        self.hosts.len() - self.gateways
+    }
+
+    /// Whether a host has a NIC and no GPU: storage, or a gateway.
+    #[inline]
+    pub fn is_service(&self, host: HostId) -> bool {
+        host.index() >= self.gpu_hosts
     }
 
     /// One host.
@@ -217,12 +268,13 @@ impl Fabric {
         DeviceId(self.hosts[host.index()].first_device.0 + u32::from(model.has_nvswitch()) + index)
     }
 
-    /// Backend NIC `index` of a host; its index is its rail.
+    /// NIC `index` of a host: its backend NICs come first, whose index is their rail, then those of the frontend.
     #[inline]
     pub fn nic(&self, host: HostId, index: u32) -> DeviceId {
         let model = self.host_model(host);
-        debug_assert!(index < model.nics);
-        DeviceId(self.gpu(host, 0).0 + model.gpus + index)
+        debug_assert!(index < model.nics + model.frontend_nics);
+        let first = self.hosts[host.index()].first_device.0 + u32::from(model.has_nvswitch());
+        DeviceId(first + model.gpus + index)
     }
 
     /// The NVSwitch of a host, where it has one.
@@ -425,10 +477,8 @@ impl Fabric {
     #[inline]
     pub fn access_link(&self, nic: DeviceId, port: u32) -> Option<LinkId> {
         let first = self.device_first_port[nic.index()];
-        let mut backend = (first..self.device_first_port[nic.index() + 1])
-            .map(PortId)
-            .filter(|&p| matches!(self.port_role(p), PortRole::Backend));
-        let port = backend.nth(port as usize)?;
+        let ports = (first..self.device_first_port[nic.index() + 1]).map(PortId);
+        let port = ports.filter(|&p| self.port_role(p).is_network()).nth(port as usize)?;
         self.cable_at(port).map(|cable| self.link_from(cable, port))
     }
 

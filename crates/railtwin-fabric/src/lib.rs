@@ -9,6 +9,7 @@
 //! * [`host`]: host models; [`host_spec`]: what is changed in one.
 //! * [`inside`]: the links that data takes inside a host.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
+//! * [`frontend`]: the frontend network, and storage hosts on it or on the backend.
 //! * [`reach`]: which NICs the switches join; [`connectivity`]: what of it outlives a switch.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
 //!
@@ -23,6 +24,7 @@ pub mod clos;
 pub mod connectivity;
 pub mod design;
 pub mod error;
+pub mod frontend;
 pub mod graph;
 pub mod host;
 pub mod host_spec;
@@ -32,6 +34,7 @@ pub mod preset;
 pub mod reach;
 
 pub use error::FabricError;
+pub use frontend::{Frontend, Network, Outside, Storage};
 pub use graph::{
     CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole, SwitchPlace,
 };

@@ -1,22 +1,45 @@
 //! Names for people: `host-17`, `host-17/nic-3`, `leaf-5`, `leaf-5:uplink-2`, and back to ids.
+#[cfg(doc)]
+use crate::graph::SwitchPlace;
 use crate::graph::{CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, PortId, PortRole};
 
-/// Names of tiers, from the hosts up.
-const TIERS: [&str; 3] = ["leaf", "spine", "core"];
+/// Names of tiers by their number, from 1: of the backend from the hosts up, then of the frontend.
+const TIERS: [&str; 6] = ["leaf", "spine", "core", "frontend-leaf", "frontend-spine", "frontend-core"];
+
+/// Name of a tier by its number in [`SwitchPlace`].
+///
+/// # Panics
+/// When there is no such tier.
+pub fn tier_name(tier: u8) -> &'static str {
+    TIERS[usize::from(tier - 1)]
+}
 
 impl Fabric {
+    /// Name of a host: `host-17`, or `storage-3` and `gateway-0` of those without GPUs, which count from 0 each.
+    pub fn host_name(&self, host: HostId) -> String {
+        let (storage, gateway) = (self.gpu_hosts, self.first_gateway());
+        match host.index() {
+            row if row >= gateway && self.gateways > 0 => format!("gateway-{}", row - gateway),
+            row if row >= storage => format!("storage-{}", row - storage),
+            row => format!("host-{row}"),
+        }
+    }
+
     /// Name of a device. Switches count from 0 within their tier.
     pub fn device_name(&self, device: DeviceId) -> String {
         match self.place(device) {
             Some(place) => {
                 let first = self.first_of_tier(place.tier);
-                format!("{}-{}", TIERS[usize::from(place.tier - 1)], device.0 - first.0)
+                format!("{}-{}", tier_name(place.tier), device.0 - first.0)
             }
             None => {
                 let host = self.host_of(device).expect("a device is a switch or stands in a host");
                 let first = self.host(host).first_device.0;
                 let model = self.host_model(host);
                 let slot = device.0 - first - u32::from(model.has_nvswitch()).min(device.0 - first);
+                if self.is_service(host) {
+                    return format!("{}/nic-{slot}", self.host_name(host));
+                }
                 match self.kind(device) {
                     DeviceKind::Gpu => format!("host-{}/gpu-{slot}", host.0),
                     DeviceKind::Nic if slot - model.gpus < model.nics => {
@@ -52,7 +75,27 @@ impl Fabric {
     /// The host called `host-3`.
     pub fn host_named(&self, name: &str) -> Option<HostId> {
         let index: u32 = name.strip_prefix("host-")?.parse().ok()?;
-        ((index as usize) < self.hosts.len()).then_some(HostId(index))
+        ((index as usize) < self.gpu_hosts).then_some(HostId(index))
+    }
+
+    /// NIC `nic-1` or `frontend-nic-0` of a host, `nic-0` of a storage host or gateway.
+    fn nic_named(&self, host: &str, nic: &str) -> Option<DeviceId> {
+        let storage = host.strip_prefix("storage-").map(|row| (self.gpu_hosts, self.first_gateway(), row));
+        let gateway = host.strip_prefix("gateway-").map(|row| (self.first_gateway(), self.hosts.len(), row));
+        if let Some((first, end, row)) = storage.or(gateway) {
+            let row = first.checked_add(row.parse().ok()?).filter(|&row| row < end)?;
+            let model = self.host_models.get(self.hosts.get(row)?.model as usize)?;
+            let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
+            return (nic < model.nics + model.frontend_nics).then(|| self.nic(HostId::from_index(row), nic));
+        }
+        let host = self.host_named(host)?;
+        let model = self.host_model(host);
+        if let Some(nic) = nic.strip_prefix("frontend-nic-") {
+            let nic: u32 = nic.parse().ok()?;
+            return (nic < model.frontend_nics).then(|| self.nic(host, model.nics + nic));
+        }
+        let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
+        (nic < model.nics).then(|| self.nic(host, nic))
     }
 
     /// The cable in a named port: `leaf-5:uplink-2`, `leaf-5:downlink-0`, `host-3/nic-1:port-0`.
@@ -62,9 +105,10 @@ impl Fabric {
         let index: usize = index.parse().ok()?;
         let (device, role) = match (device.split_once('/'), kind) {
             (Some((host, nic)), "port") => {
-                let host = self.host_named(host)?;
-                let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
-                (nic < self.host_model(host).nics).then(|| (self.nic(host, nic), PortRole::Backend))?
+                let nic = self.nic_named(host, nic)?;
+                let cable = |port: PortId| self.port_role(port).is_network();
+                let port = self.ports(nic).filter(|&port| cable(port)).nth(index)?;
+                return self.cable_at(port);
             }
             (None, "uplink") => (self.switch_named(device)?, PortRole::Up),
             (None, "downlink") => (self.switch_named(device)?, PortRole::Down),
@@ -103,7 +147,8 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
-    use crate::preset::{DcnPlus, FatTree, Hpn};
+    use crate::frontend::{Frontend, Storage};
+    use crate::preset::{DcnPlus, FatTree, Hpn, Layout as _};
 
     #[test]
     fn names_lead_back_to_the_same_device_and_cable() {
@@ -112,6 +157,12 @@ mod tests {
                 .build()
                 .unwrap(),
             DcnPlus { pods: 2, hosts: 2, ..DcnPlus::default() }.build().unwrap(),
+            crate::frontend::Outside {
+                frontend: Some(Frontend::default()),
+                storage: Some(Storage { gateways: 2, ..Storage::of(3) }),
+            }
+            .build(&Hpn { segments: Some(2), hosts: Some(3), ..Hpn::default() }.spec().unwrap())
+            .unwrap(),
             FatTree { k: 4, ..FatTree::default() }.build().unwrap(),
         ];
         for fabric in fabrics {

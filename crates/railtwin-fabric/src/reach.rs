@@ -25,22 +25,28 @@ impl Reach {
         let mut rows: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         let mut row = vec![APART; fabric.device_count()];
         let mut apart = false;
-        for host in (0..fabric.hosts().len()).map(crate::HostId::from_index) {
-            for nic in (0..fabric.host_model(host).nics).map(|index| fabric.nic(host, index)) {
+        let mut of_backend: BTreeSet<u32> = BTreeSet::new();
+        for host in (0..fabric.all_hosts().len()).map(crate::HostId::from_index) {
+            let model = fabric.host_model(host);
+            for index in 0..model.nics + model.frontend_nics {
+                let (nic, backend) = (fabric.nic(host, index), index < model.nics);
                 let switches =
                     fabric.neighbors(nic).iter().filter_map(|&(_, other)| fabric.switch_row(other));
                 let parts: BTreeSet<u32> = switches.map(|switch| component[switch as usize]).collect();
                 if parts.is_empty() {
-                    apart = true;
+                    apart |= backend;
                     continue;
                 }
                 let next = rows.len() as u32;
-                row[nic.index()] = *rows.entry(parts.into_iter().collect()).or_insert(next);
+                let at = *rows.entry(parts.into_iter().collect()).or_insert(next);
+                row[nic.index()] = at;
+                of_backend.extend(backend.then_some(at));
             }
         }
         let mut parts = vec![Vec::new(); rows.len()];
         rows.into_iter().for_each(|(set, at)| parts[at as usize] = set);
-        let whole = !apart && parts.iter().all(|a| parts.iter().all(|b| meet(a, b)));
+        let backend = || of_backend.iter().map(|&at| &parts[at as usize]);
+        let whole = !apart && backend().all(|a| backend().all(|b| meet(a, b)));
         Self { row, parts, whole }
     }
 
@@ -49,10 +55,10 @@ impl Reach {
         self.whole
     }
 
-    /// Whether two backend NICs meet.
+    /// Whether two NICs meet.
     pub fn meets(&self, a: DeviceId, b: DeviceId) -> bool {
         let parts = |nic: DeviceId| self.parts.get(self.row[nic.index()] as usize);
-        self.whole || parts(a).zip(parts(b)).is_some_and(|(a, b)| meet(a, b))
+        parts(a).zip(parts(b)).is_some_and(|(a, b)| meet(a, b))
     }
 }
 

@@ -5,7 +5,7 @@ use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::fault::{Change, Known};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{BundleTable, Case, EdgeRates, Programmed};
-use railtwin_fabric::{LinkId, PortRole};
+use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
 
@@ -150,7 +150,7 @@ fn write(
 fn network_port(case: &Case, port: railtwin_fabric::PortId) -> u32 {
     let fabric = &*case.fabric;
     let ports = fabric.ports(fabric.port_device(port));
-    ports.filter(|&p| fabric.port_role(p) == PortRole::Backend).position(|p| p == port).unwrap_or(0) as u32
+    ports.filter(|&p| fabric.port_role(p).is_network()).position(|p| p == port).unwrap_or(0) as u32
 }
 
 /// Writes what the queue pairs of a pattern could carry; `spare` holds what links have and is left as it was.

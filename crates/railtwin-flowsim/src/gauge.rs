@@ -70,9 +70,9 @@ impl QueuePaths {
                         this.share.push(chosen.carried(queue_pair, one.count, amount) * volume);
                         this.strand.push(strand);
                         strand += 1;
-                        this.links.push(pcie(fabric, one.source));
+                        this.links.extend(pcie(fabric, one.source));
                         this.links.extend_from_slice(chosen.path(queue_pair).links);
-                        this.links.push(pcie(fabric, one.target).reverse());
+                        this.links.extend(pcie(fabric, one.target).map(LinkId::reverse));
                         this.link_start.push(this.links.len() as u32);
                     }
                 }

@@ -2,7 +2,7 @@
 use railtwin_engine::{BundleTable, JobThroughput, RunLog, Throughput, WorkGraph};
 use railtwin_fabric::{DeviceKind, Fabric, LinkId};
 use railtwin_units::SimTime;
-use railtwin_workload::PatternId;
+use railtwin_workload::{OperationId, PatternId};
 
 /// Counts what bundles deliver while rates hold.
 #[derive(Debug)]
@@ -104,7 +104,9 @@ impl Meter {
             let length = job.plan.operations.len();
             for step in 0..if length > 0 { job.steps as usize } else { 0 } {
                 let first = job.first_operation as usize + step * length;
-                let end = log.times.end[first..first + length].iter().max().copied();
+                let ends = log.times.end[first..first + length].iter().zip(0..);
+                let end =
+                    ends.filter(|(_, row)| job.plan.ends_step(OperationId(*row))).map(|(end, _)| *end).max();
                 if let Some(end) = end.filter(|&end| end < SimTime::NEVER) {
                     steps_ended[((end.ps() / width.ps()) as usize).min(count - 1)] += 1;
                 }

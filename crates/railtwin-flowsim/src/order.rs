@@ -4,10 +4,15 @@ use std::collections::BinaryHeap;
 
 use railtwin_engine::{RankFault, RunLog, WorkGraph};
 use railtwin_units::SimTime;
-use railtwin_workload::{OperationId, Work};
+use railtwin_workload::{OperationId, Plan, Work};
 
 use crate::flight::Flight;
 use crate::ranks::Ranks;
+
+/// Operations of a step that the next one waits for.
+fn in_step(plan: &Plan) -> u32 {
+    (plan.operations.len() - plan.occasional.iter().filter(|one| one.loose).count()) as u32
+}
 
 /// One job's operations and what they wait for.
 #[derive(Debug)]
@@ -16,7 +21,10 @@ struct Job {
     successor_start: Vec<u32>,
     successors: Vec<u32>,
     step: u32,
+    /// Operations of the step that the next one waits for.
     left_in_step: u32,
+    /// Of all steps those that none waits for.
+    loose_left: u64,
     /// A queue pair died: nothing of the job starts or ends any more.
     halted: bool,
 }
@@ -74,7 +82,8 @@ impl<'a> WorkOrder<'a> {
                 successor_start: Vec::new(),
                 successors: Vec::new(),
                 step: 0,
-                left_in_step: count as u32,
+                left_in_step: in_step(&job.plan),
+                loose_left: u64::from(count as u32 - in_step(&job.plan)) * u64::from(job.steps),
                 halted: false,
             });
             order.index_successors(row);
@@ -169,8 +178,13 @@ impl<'a> WorkOrder<'a> {
         // In the order of the plan: a communicator runs operations in the order in which they were issued.
         self.ready.sort_unstable();
         for operation in std::mem::take(&mut self.ready) {
-            let (row, step, _) = self.work.locate(OperationId(operation));
+            let (row, step, index) = self.work.locate(OperationId(operation));
             if self.jobs[row].halted {
+                continue;
+            }
+            if self.work.jobs[row].plan.occasional(index).is_some_and(|one| !one.is_due(step)) {
+                self.start[operation as usize] = now;
+                self.ends_at(operation, now);
                 continue;
             }
             let found = self.work.operation(OperationId(operation));
@@ -210,7 +224,7 @@ impl<'a> WorkOrder<'a> {
     /// Whether all operations of all steps of a job have ended.
     pub fn is_over(&self, job: u32) -> bool {
         let (state, graph) = (&self.jobs[job as usize], &self.work.jobs[job as usize]);
-        state.left_in_step == 0 && state.step + 1 >= graph.steps
+        state.left_in_step == 0 && state.step + 1 >= graph.steps && state.loose_left == 0
     }
 
     /// Stops a job: what of it has not ended never will.
@@ -237,12 +251,19 @@ impl<'a> WorkOrder<'a> {
                 self.ready.push(first + successor);
             }
         }
-        job.left_in_step -= 1;
-        if job.left_in_step == 0 && job.step + 1 < self.work.jobs[row].steps {
-            job.step += 1;
-            job.left_in_step = count;
-            self.release_step(row, now);
-        } else if job.left_in_step == 0 {
+        let last = job.step + 1 >= self.work.jobs[row].steps;
+        let plan = &self.work.jobs[row].plan;
+        if !plan.ends_step(index) {
+            job.loose_left -= 1;
+        } else {
+            job.left_in_step -= 1;
+            if job.left_in_step == 0 && !last {
+                job.step += 1;
+                job.left_in_step = in_step(plan);
+                return self.release_step(row, now);
+            }
+        }
+        if last && job.left_in_step == 0 && job.loose_left == 0 {
             self.over.push(row as u32);
         }
     }

@@ -271,6 +271,7 @@ impl HtsimTopology {
             leaf_spine_delay: delay(spine),
             spine_core_delay: delay(top),
             switch_latency: SimTime::from_ns(u64::from(leaf.switch_latency_ns)),
+            services: 0,
         })
     }
 

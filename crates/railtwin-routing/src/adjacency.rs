@@ -1,6 +1,6 @@
 //! The live links between switches and from NICs to leaves, laid out for building tables.
 
-use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE, PortRole};
+use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE};
 
 use crate::mask::LinkMask;
 
@@ -169,13 +169,16 @@ impl NicLinks {
 }
 
 fn accesses(fabric: &Fabric, nic: DeviceId) -> Vec<Access> {
-    let backend = fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
+    let backend = fabric.ports(nic).filter(|&port| fabric.port_role(port).is_network());
     backend
         .enumerate()
         .filter_map(|(port, id)| {
             let cable = fabric.cable_at(id)?;
             let link = fabric.link_from(cable, id);
-            debug_assert_eq!(fabric.cable_class(cable), CableClass::Access);
+            debug_assert!(matches!(
+                fabric.cable_class(cable),
+                CableClass::Access | CableClass::FrontendAccess
+            ));
             let leaf = fabric.switch_row(fabric.target(link))?;
             Some(Access { port: port as u32, link, leaf })
         })

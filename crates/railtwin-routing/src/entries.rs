@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId, NONE, PortRole};
+use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId, NONE};
 use railtwin_units::dense_id;
 
 dense_id!(
@@ -81,7 +81,7 @@ impl Prefixes {
 }
 
 fn cabled_leaves(fabric: &Fabric, nic: DeviceId) -> Vec<u32> {
-    let backend = fabric.ports(nic).filter(|&port| fabric.port_role(port) == PortRole::Backend);
+    let backend = fabric.ports(nic).filter(|&port| fabric.port_role(port).is_network());
     let cables = backend.filter_map(|port| fabric.cable_at(port).map(|cable| fabric.link_from(cable, port)));
     let mut leaves: Vec<u32> = cables.filter_map(|link| fabric.switch_row(fabric.target(link))).collect();
     leaves.sort_unstable();

@@ -10,6 +10,7 @@ use crate::section::job::rules::troubles_of_jobs;
 use crate::section::packet::troubles_of_packets;
 use crate::section::routing::trouble_of_replan;
 use crate::section::steering::rules::trouble_of_steering;
+use crate::section::storage::troubles_of_storage;
 use crate::section::telemetry::rules::trouble_of_telemetry;
 use crate::tree::{Node, steps};
 
@@ -23,6 +24,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
     };
     for (path, trouble) in troubles_of_jobs(&scenario.jobs) {
+        report(path, trouble);
+    }
+    for (path, trouble) in troubles_of_storage(scenario) {
         report(path, trouble);
     }
     for (key, trouble) in troubles_of_caps(&scenario.caps) {

@@ -61,8 +61,8 @@ pub use railtwin_engine::packet::{
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 pub use railtwin_engine::{Balancer, LacpRate, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};
-pub use railtwin_fabric::HostSpec;
 pub use railtwin_fabric::preset::{Preset, Tier2};
+pub use railtwin_fabric::{Frontend, HostSpec, Network, Storage};
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
@@ -82,6 +82,7 @@ pub use section::job::{
 };
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use section::steering::{ByHand, SteeringSpec};
+pub use section::storage::{CHECKPOINT, CheckpointSpec, INFERENCE, InferenceSpec, READ, ReadSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;
 pub use sweep::{MOST_POINTS, SweepPoint, expand, expand_on};

@@ -10,6 +10,7 @@ use crate::section::job::placing::placed;
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
+use crate::section::storage::with_storage;
 use crate::{JobSpec, Scenario, ScenarioError};
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
@@ -94,6 +95,7 @@ impl Scenario {
             let message = "[cluster] is weeks of jobs, which no engine of steps runs";
             return Err(source.error("cluster", message, Some("ask `railtwin cluster`")));
         }
+        self.refuse_storage(source)?;
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;
@@ -129,6 +131,7 @@ impl Scenario {
                 }
                 let plan =
                     priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                let plan = with_storage(plan, job);
                 placements.push(places);
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());
@@ -162,6 +165,7 @@ impl Scenario {
         self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
         case.warnings.extend(self.remarks(&case, &specs));
+        case.warnings.extend(self.remarks_of_storage(&case));
         Ok(case)
     }
 }

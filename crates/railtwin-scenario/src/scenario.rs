@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::packet::Packets;
 use railtwin_engine::{ControlSpec, Pace, Reaction, RoutingSpec, Transport};
+use railtwin_fabric::{Frontend, Storage};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, Table, joined, key, whole};
 use serde::Serialize;
@@ -40,6 +41,10 @@ railtwin_units::section! {
         pub run: RunSpec = RunSpec::default(),
         /// What the jobs run on.
         pub fabric: FabricSpec,
+        /// The network of the hosts' frontend NICs; default none, or as HPN has it where storage stands on it.
+        pub frontend: Option<Frontend> = None,
+        /// The storage cluster that jobs read from and write checkpoints to; default none.
+        pub storage: Option<Storage> = None,
         /// How traffic finds its way.
         pub routing: RoutingSpec = RoutingSpec::default(),
         /// How controllers hear of what happens, and how their decisions take effect.
@@ -101,6 +106,8 @@ impl Scenario {
             engine: EngineName::Flow,
             run: RunSpec::default(),
             fabric,
+            frontend: None,
+            storage: None,
             routing: RoutingSpec::default(),
             control: ControlSpec::default(),
             cluster: None,

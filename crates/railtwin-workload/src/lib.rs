@@ -55,7 +55,9 @@ pub use extent::{Extent, extent_of, shape_of};
 pub use job_class::{ClassStep, JobClass};
 pub use job_stream::{JobStream, SizeMix, SubmittedJob};
 pub use memory::{Memory, Recompute};
-pub use plan::{Axis, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, Work};
+pub use plan::{
+    Axis, Occasional, Operation, OperationId, Pattern, PatternId, Plan, PlanBuilder, StorageWay, Work,
+};
 pub use ranks::Parallelism;
 pub use shape::{Bundle, Edge, HostLayout, Member, Shape};
 pub use traffic::{Traffic, Transfer};

@@ -33,6 +33,41 @@ railtwin_units::choice! {
         DpEp = "dp_ep",
         /// A communicator that no axis names.
         Other = "other",
+        /// Checkpoints, data, inference: between ranks and hosts without GPUs.
+        Storage = "storage",
+    }
+}
+
+/// Which way ranks exchange bytes with hosts that have no GPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum StorageWay {
+    /// From ranks to storage.
+    Write,
+    /// From storage to ranks.
+    Read,
+    /// From gateways to ranks that serve.
+    Request,
+    /// From ranks that serve to gateways.
+    Answer,
+}
+
+/// An operation that has not its place in every step, or does not hold the next one up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occasional {
+    /// The operation.
+    pub operation: OperationId,
+    /// It runs in every so many steps, at first in the step of this number, counted from 1; in others it takes no time. 0 =
+    /// in none.
+    pub every: u32,
+    /// The next step does not wait for it; its communicator does, before it runs again.
+    pub loose: bool,
+}
+
+impl Occasional {
+    /// Whether it runs in step `step`, counted from 0.
+    #[inline]
+    pub const fn is_due(&self, step: u32) -> bool {
+        self.every > 0 && (step + 1).is_multiple_of(self.every)
     }
 }
 
@@ -51,6 +86,9 @@ pub struct Pattern {
     pub cost: Cost,
     /// Ranks of each communicator in its order; for send/receive senders and receivers alternate.
     pub communicators: Vec<Vec<u32>>,
+    /// Where ranks exchange bytes with storage hosts, each as many as the operation has: then every rank stands twice in
+    /// its communicator, where others have a sender and a receiver.
+    pub storage: Option<StorageWay>,
 }
 
 impl Pattern {
@@ -63,7 +101,15 @@ impl Pattern {
     ) -> Self {
         let open = algorithm.is_none();
         let algorithm = algorithm.unwrap_or(Algorithm::default_for(collective));
-        Self { axis, collective, algorithm, open, cost: Cost::default(), communicators }
+        Self { axis, collective, algorithm, open, cost: Cost::default(), communicators, storage: None }
+    }
+
+    /// What ranks write to storage hosts, or read from them.
+    pub fn of_storage(way: StorageWay, ranks: &[u32]) -> Self {
+        let twice = ranks.iter().flat_map(|&rank| [rank, rank]).collect();
+        let algorithm = Some(Algorithm::Direct);
+        let pattern = Self::new(Axis::Storage, Collective::SendReceive, algorithm, vec![twice]);
+        Self { storage: Some(way), ..pattern }
     }
 }
 
@@ -111,6 +157,8 @@ pub struct Plan {
     pub dependency_start: Vec<u32>,
     /// The operations waited for.
     pub dependencies: Vec<OperationId>,
+    /// Operations that are not in every step or that the next step does not wait for, ascending.
+    pub occasional: Vec<Occasional>,
     /// Floating point operations of the model in a step; none where the workload does not say.
     pub flops: Option<f64>,
     /// Tokens of a step; none where the workload does not say.
@@ -124,13 +172,27 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Bytes that all operations of a step ask of each pattern together.
+    /// What is occasional of an operation; none where it is in every step and has to end with it.
+    #[inline]
+    pub fn occasional(&self, operation: OperationId) -> Option<&Occasional> {
+        let row = self.occasional.binary_search_by_key(&operation, |one| one.operation).ok()?;
+        self.occasional.get(row)
+    }
+
+    /// Whether the next step waits for an operation.
+    #[inline]
+    pub fn ends_step(&self, operation: OperationId) -> bool {
+        self.occasional(operation).is_none_or(|one| !one.loose)
+    }
+
+    /// Bytes that all operations of a step ask of each pattern together; of those that are not in every step as the mean.
     #[inline]
     pub fn bytes_by_pattern(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.patterns.len()];
-        for operation in &self.operations {
+        for (row, operation) in self.operations.iter().enumerate() {
             if let Work::Communicate { pattern, bytes } = operation.work {
-                sums[pattern.index()] += bytes as f64;
+                let every = self.occasional(OperationId::from_index(row)).map_or(1, |one| one.every);
+                sums[pattern.index()] += if every > 0 { bytes as f64 / f64::from(every) } else { 0.0 };
             }
         }
         sums
@@ -197,6 +259,7 @@ impl PlanBuilder {
             operations: Vec::new(),
             dependency_start: vec![0],
             dependencies: Vec::new(),
+            occasional: Vec::new(),
             flops: None,
             tokens: None,
             volumes: Vec::new(),
@@ -237,6 +300,29 @@ impl PlanBuilder {
         self.plan.dependencies.extend_from_slice(after);
         self.plan.dependency_start.push(self.plan.dependencies.len() as u32);
         id
+    }
+
+    /// Goes on with a finished plan.
+    pub fn over(plan: Plan) -> Self {
+        let codes = plan.names.iter().cloned().zip(0..).collect();
+        Self { plan, codes }
+    }
+
+    /// Adds an operation that runs in every so many steps; `loose` where the next step does not wait for it.
+    pub fn push_occasional(
+        &mut self,
+        operation: Operation,
+        after: &[OperationId],
+        (every, loose): (u32, bool),
+    ) -> OperationId {
+        let operation = self.push(operation, after);
+        self.plan.occasional.push(Occasional { operation, every, loose });
+        operation
+    }
+
+    /// What is built so far.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// Gives mutable access to what is not the graph: flops, tokens, notes.

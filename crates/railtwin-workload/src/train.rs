@@ -266,7 +266,7 @@ impl Writer<'_> {
             Axis::Ep => p.ep_groups(stage),
             Axis::DpEp => p.dp_ep_groups(stage),
             Axis::Pp => vec![p.stage_pairs(stage, target)],
-            Axis::Dp | Axis::Compute | Axis::Other => p.dp_groups(stage),
+            Axis::Dp | Axis::Compute | Axis::Other | Axis::Storage => p.dp_groups(stage),
         };
         let chosen = self.step.algorithms.get(&(axis, collective)).copied();
         let id = self.builder.pattern(Pattern::new(axis, collective, chosen, communicators));

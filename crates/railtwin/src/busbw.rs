@@ -17,6 +17,10 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f6
         let id = OperationId::from_index(job.first_operation as usize + i);
         let Work::Communicate { pattern, bytes } = job.plan.operations[i % length].work else { return None };
         let pattern = &job.plan.patterns[pattern.index()];
+        // What goes to storage is no collective.
+        if pattern.storage.is_some() {
+            return None;
+        }
         let ranks = pattern.communicators.iter().map(Vec::len).max()? as u32;
         let end = log.times.end[id.index()];
         let seconds = end.since(log.times.start[id.index()]).seconds();
@@ -29,7 +33,8 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f6
 fn nics(case: &Case, job: usize) -> f64 {
     let places = &case.placements[job];
     let patterns = case.work.jobs[job].plan.patterns.iter();
-    let most = patterns.flat_map(|pattern| &pattern.communicators).map(|ranks| {
+    let collectives = patterns.filter(|pattern| pattern.storage.is_none());
+    let most = collectives.flat_map(|pattern| &pattern.communicators).map(|ranks| {
         let mut of_host: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for &rank in ranks {
             let place = places[rank as usize];

@@ -2,7 +2,7 @@
 //!
 //! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
 //! communication in flight on that lane (tp, ep, dp, dp_ep in this order); else to pp while a message for the
-//! lane is on its way; else it is idle, the pipeline's bubble. Times are means over the lanes of a job and over its
+//! lane is on its way; else to storage while it writes or reads there; else it is idle, the pipeline's bubble. Times are means over the lanes of a job and over its
 //! steps that ended, so the parts add up to the mean duration of those steps: the step time.
 use railtwin_engine::{JobGraph, OperationTimes, WorkGraph};
 use railtwin_units::SimTime;
@@ -22,7 +22,8 @@ pub struct AxisTime {
 }
 
 /// In order of precedence.
-pub const ORDER: [Axis; 7] = [Axis::Compute, Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
+pub const ORDER: [Axis; 8] =
+    [Axis::Compute, Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp, Axis::Storage];
 
 /// Name in tables; idle where there is no axis.
 pub fn axis_name(axis: Option<Axis>) -> &'static str {
@@ -38,7 +39,11 @@ pub fn steps_of(job: &JobGraph, times: &OperationTimes) -> Vec<(u32, SimTime, Si
     for step in 0..job.steps {
         let first = job.first_operation as usize + step as usize * length;
         let (starts, ends) = (&times.start[first..first + length], &times.end[first..first + length]);
-        let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) else { continue };
+        // A checkpoint that is written beside the steps that follow holds none up.
+        let waited = ends.iter().zip(0..).filter(|(_, row)| job.plan.ends_step(OperationId(*row)));
+        let (Some(&start), Some(end)) = (starts.iter().min(), waited.map(|(end, _)| *end).max()) else {
+            continue;
+        };
         if end != SimTime::NEVER {
             steps.push((step, start.min(begins), end));
             begins = end;

@@ -85,6 +85,7 @@ pub mod schedule;
 pub mod score;
 pub mod simulate;
 pub mod stops;
+pub mod storage;
 pub mod tables;
 pub mod telemetry_run;
 pub mod time_up;

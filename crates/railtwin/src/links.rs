@@ -5,12 +5,13 @@ use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, LinkId, PortRole};
 
 /// What stands at either end of a network link, from the hosts upwards.
-pub const ENDS: [&str; 4] = ["nic", "leaf", "spine", "core"];
+pub const ENDS: [&str; 7] =
+    ["nic", "leaf", "spine", "core", "frontend_leaf", "frontend_spine", "frontend_core"];
 
 /// A hop: where a link begins and where it ends, as entries of [`ENDS`].
 pub type Hop = (u8, u8);
 
-/// The tier of a device: 0 for a NIC, then leaf, spine, core.
+/// The tier of a device: 0 for a NIC, then leaf, spine, core, and the same of the frontend.
 pub fn tier(fabric: &Fabric, device: DeviceId) -> u8 {
     fabric.place(device).map_or(0, |place| place.tier)
 }

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::{Case, RunLog};
-use railtwin_fabric::{DeviceId, LinkId, NONE};
+use railtwin_fabric::graph::Host;
+use railtwin_fabric::{DeviceId, HostId, LinkId, NONE};
 use serde_json::Value;
 
 use crate::columns::PageTable;
@@ -39,13 +40,21 @@ impl<'a> Map<'a> {
     /// The page's table of devices: hosts in order of their ids, then switches.
     pub fn devices(&self) -> Value {
         let fabric = &self.case.fabric;
-        let hosts = fabric.hosts();
+        let hosts = fabric.all_hosts();
         let switches = fabric.switches();
-        let names = (0..hosts.len()).map(|host| format!("host-{host}"));
+        let names = (0..hosts.len()).map(|host| fabric.host_name(HostId::from_index(host)));
         let names: Vec<String> =
             names.chain(switches.iter().map(|&(device, _)| fabric.device_name(device))).collect();
-        let kinds = switches.iter().map(|(_, place)| ["leaf", "spine", "core"][usize::from(place.tier - 1)]);
-        let column = |of_host: &dyn Fn(&railtwin_fabric::graph::Host) -> u32,
+        let kinds =
+            switches.iter().map(|(_, place)| ["leaf", "spine", "core"][usize::from(place.tier - 1) % 3]);
+        // The frontend is drawn as further pods.
+        let pods = fabric.hosts().iter().map(|host| host.pod + 1).max().unwrap_or(0);
+        let pod_of = |pod: u32, frontend: bool| if frontend && pod != NONE { pods + pod } else { pod };
+        let of_host = |host: &Host| {
+            fabric.host_models()[host.model as usize].frontend_nics > 0
+                && fabric.host_models()[host.model as usize].gpus == 0
+        };
+        let column = |of_host: &dyn Fn(&Host) -> u32,
                       of_switch: &dyn Fn(&railtwin_fabric::SwitchPlace) -> u32| {
             let hosts = hosts.iter().map(of_host);
             hosts.chain(switches.iter().map(|(_, place)| of_switch(place))).collect::<Vec<u32>>()
@@ -53,7 +62,10 @@ impl<'a> Map<'a> {
         PageTable::new(names.len())
             .text("name", names.iter().map(String::as_str))
             .text("kind", std::iter::repeat_n("host", hosts.len()).chain(kinds))
-            .u32("pod", &column(&|host| host.pod, &|place| place.pod))
+            .u32(
+                "pod",
+                &column(&|host| pod_of(host.pod, of_host(host)), &|place| pod_of(place.pod, place.tier > 3)),
+            )
             .u32("segment", &column(&|host| host.segment, &|place| place.segment))
             .u32("rail", &column(&|_| NONE, &|place| place.rail))
             .u32("plane", &column(&|_| NONE, &|place| place.plane))
@@ -110,7 +122,7 @@ impl<'a> Map<'a> {
 /// Row of a device in the page's table: its host's, or its own for a switch.
 fn device_row(case: &Case, device: DeviceId) -> u32 {
     match case.fabric.switch_row(device) {
-        Some(row) => case.fabric.hosts().len() as u32 + row,
+        Some(row) => case.fabric.all_hosts().len() as u32 + row,
         None => case.fabric.host_of(device).map_or(NONE, |host| host.0),
     }
 }

@@ -142,6 +142,7 @@ impl Run {
                     Err(error) => info.warnings.push(format!("no life of the job: {error}")),
                 }
             }
+            info.figures.extend(crate::storage::figures(case, engine.as_ref(), &done)?);
             info.figures.extend(crate::memory_figures::figures(case));
             info.figures.extend(of_fabric);
             crate::assumed::note_mfu(&resolved, &mut info.figures);

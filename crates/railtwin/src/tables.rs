@@ -154,7 +154,7 @@ pub fn is_up(case: &Case, cable: CableId, link: LinkId) -> bool {
     let fabric = &case.fabric;
     let source = fabric.cable_ports(cable)[(link.0 & 1) as usize];
     fabric.cable_class(cable) >= CableClass::Access
-        && matches!(fabric.port_role(source), PortRole::Backend | PortRole::Up)
+        && matches!(fabric.port_role(source), PortRole::Backend | PortRole::Frontend | PortRole::Up)
 }
 
 /// Queue pairs whose path crosses each link, by link id.

@@ -29,5 +29,6 @@ mod scenarios;
 mod score;
 mod shared_hosts;
 mod silent_keys;
+mod storage;
 mod telemetry;
 mod tenants;

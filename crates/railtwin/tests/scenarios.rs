@@ -79,6 +79,13 @@ fn loops_of_control_cost_and_save_what_they_are_expected_to() {
 }
 
 #[test]
+fn storage_costs_what_it_is_expected_to() {
+    assert_eq!(files("storage").len(), 2);
+    let broken = broken("storage", |_| true);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
 fn other_simulators_cases_end_as_they_do_there() {
     // A quarter of a minute of packets alone; its 64 hosts are a row of the reproduction table.
     let broken = broken("peers", |text| !text.contains("name = \"pw4\""));

@@ -46,6 +46,9 @@ fn bases() -> Vec<String> {
                     message = \"16 KiB\"\n";
     let sized = "collective = \"all-reduce\"\nalgorithm = \"ring\"\nstep = \"9 us\"\n";
     let tiny = "host = { gpus = 2, nics = 2 }\n";
+    let frontend = "[frontend]\nhosts_per_leaf = 2\nleaf_sets = 1\nuplink = \"400 Gbps\"\n\
+                    leaf_oversubscription = 1.0\nspine_oversubscription = 1.0\n\
+                    [storage]\nhosts = 3\non = \"frontend\"\ngateways = 2\n";
     let telemetry = "[telemetry]\ncounters = \"2 ms\"\nprobes = \"2 ms\"\nsteps = 3\n";
     let mut all = vec![
         format!("[fabric]\npreset = \"leaf-spine\"\n[[job]]\nhosts = 2\n{exchange}"),
@@ -261,6 +264,17 @@ fn bases() -> Vec<String> {
         packets("[packet]\nreorder = \"16 KiB\"\n[routing]\nbalancer = \"spray\"\n"),
         packets("[routing]\nbalancer = \"flowlet\"\n[run]\nreplicates = 2\nsteps = 2\n"),
         packets("[routing]\nqueue_pairs = 4\nmessage = \"16 KiB\"\n[packet]\nwindow = \"64 KiB\"\n"),
+        // Packets know no storage and refuse it: every key is written, so that the refusal is of it.
+        format!(
+            "{hpn}{frontend}[run]\nsteps = 4\n[[job]]\nname = \"train\"\nhosts = 3\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"1 MB\" }}\n\
+             checkpoint = {{ bytes_per_gpu = \"2 MB\", every = 2, blocking = true }}\n\
+             read = {{ bytes_per_gpu = \"1 MB\" }}\n"
+        ),
+        format!(
+            "{hpn}{frontend}[[job]]\nname = \"serve\"\nhosts = 3\nworkload = {{ requests_per_s = 1e5, \
+             request = \"1 kB\", response = \"9 kB\", beat = \"1 ms\", tide = 0.5, hour = 12.0 }}\n"
+        ),
     ];
     all.iter_mut().for_each(|base| *base = format!("schema = 1\nname = \"base\"\nseed = 7\n{base}"));
     all
@@ -520,10 +534,13 @@ fn every_key_is_heard_by_both_engines() {
                 Err(Refusal::Meaning(message))
                     if message.contains(&format!("the {engine} engine does not know")) =>
                 {
-                    let of_faults =
-                        |path: &[String]| ["fault", "failures", "steering"].contains(&path[0].as_str());
+                    let refused = |path: &[String]| match path[0].as_str() {
+                        "fault" | "failures" | "steering" | "storage" | "frontend" => true,
+                        "job" => ["checkpoint", "read", "workload"].contains(&path[1].as_str()),
+                        _ => false,
+                    };
                     let there = |path: &[String]| now(&base, path).is_some();
-                    let heard = keys.into_iter().filter(|(_, path, _)| of_faults(path) && there(path));
+                    let heard = keys.into_iter().filter(|(_, path, _)| refused(path) && there(path));
                     found.extend(heard.map(|(name, ..)| (name, Told::Heard)));
                     continue;
                 }

@@ -233,5 +233,6 @@ impl<'a> Links<'a> {
 
 /// The link from a GPU into its NIC, whose first port is that of PCIe.
 fn pcie(fabric: &Fabric, nic: DeviceId) -> Option<LinkId> {
-    fabric.ports(nic).next().and_then(|port| fabric.cable_at(port)).map(|cable| cable.forward())
+    let port = fabric.ports(nic).next().filter(|&port| !fabric.port_role(port).is_network());
+    port.and_then(|port| fabric.cable_at(port)).map(|cable| cable.forward())
 }

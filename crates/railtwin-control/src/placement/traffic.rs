@@ -30,7 +30,7 @@ impl HostTraffic {
         };
         let mut all = Self::new(plan.ranks.div_ceil(gpus));
         for (pattern, bytes) in plan.patterns.iter().zip(plan.bytes_by_pattern()) {
-            if bytes <= 0.0 || !counts(pattern.axis) {
+            if bytes <= 0.0 || !counts(pattern.axis) || pattern.storage.is_some() {
                 continue;
             }
             for communicator in &pattern.communicators {

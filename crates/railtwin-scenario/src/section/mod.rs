@@ -7,4 +7,5 @@ pub(crate) mod job;
 pub(crate) mod packet;
 pub(crate) mod routing;
 pub(crate) mod steering;
+pub(crate) mod storage;
 pub(crate) mod telemetry;

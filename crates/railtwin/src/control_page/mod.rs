@@ -38,7 +38,7 @@ pub fn control(case: &Case, log: &RunLog, replicate: u32, link_rows: &[u32]) -> 
         return None;
     }
     let lowering = Lowering::new(case, replicate).with_ends(&log.job_ends(&case.work));
-    let rows = Rows { links: link_rows, hosts: case.fabric.hosts().len() as u32 };
+    let rows = Rows { links: link_rows, hosts: case.fabric.all_hosts().len() as u32 };
     let history = History::of(case, log, &lowering, replicate, rows);
     let all = batches(&log.actions);
     let total = all.len();

@@ -75,12 +75,16 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
         let even = f64::from(spine.down_ports + spine.up_ports) / 2.0;
         count(fabric::SPINE_PORTS_RELEASED, f64::from(spine.down_ports) / even - 1.0);
     }
+    if report.storage_hosts > 0 {
+        count(fabric::STORAGE_HOSTS, report.storage_hosts.into());
+    }
     count(fabric::CABLES_ACCESS, report.cables_access.into());
     count(fabric::CABLES_LEAF_SPINE, report.cables_leaf_spine.into());
     count(fabric::CABLES_SPINE_CORE, report.cables_spine_core.into());
     count(fabric::LEAF_SINGLE_POINTS_OF_FAILURE, report.leaf_single_points_of_failure.into());
     for tier in &report.tiers {
-        let mut count = |of: Declared, value: f64| figures.push(of.of(tier.tier).figure(value, ""));
+        let name = tier.tier.replace('-', "_");
+        let mut count = |of: Declared, value: f64| figures.push(of.of(&name).figure(value, ""));
         count(fabric::SWITCHES, tier.switches.into());
         count(fabric::DOWN_PORTS, tier.down_ports.into());
         count(fabric::SPARE_PORTS, tier.spare_ports.into());
@@ -96,7 +100,7 @@ pub fn of_design(report: &DesignReport) -> Vec<Figure> {
     figures.push(fabric::HOST_FRONTEND.figure(report.host_frontend.bits_per_s() as f64, ""));
     for tier in &report.tiers {
         let used = tier.chip_used.bits_per_s() as f64;
-        figures.push(fabric::CHIP_USED.of(tier.tier).figure(used, ""));
+        figures.push(fabric::CHIP_USED.of(&tier.tier.replace('-', "_")).figure(used, ""));
     }
     figures
 }

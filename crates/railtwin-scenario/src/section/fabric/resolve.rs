@@ -1,5 +1,6 @@
 //! From `[fabric]` to the graph.
-use railtwin_fabric::Fabric;
+use railtwin_fabric::clos::ClosSpec;
+use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology};
 
 use crate::resolve::{Reader, Source};
@@ -11,13 +12,27 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] at `fabric` when it cannot be built or its file not be read.
     pub fn fabric(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
-        match &self.fabric {
+        let outside = Outside { frontend: self.frontend, storage: self.storage };
+        let services = outside.services_on(Network::Backend);
+        let refuse = |error: FabricError| {
+            let place =
+                error.field().filter(|field| field.starts_with("storage.") || field.starts_with("frontend."));
+            source.error(place.unwrap_or("fabric"), error.to_string(), None)
+        };
+        let fabric = match &self.fabric {
             FabricSpec::Preset(preset) => {
-                preset.build().map_err(|error| source.error("fabric", error.to_string(), None))
+                let spec = preset.layout().spec().map(|spec| ClosSpec { services, ..spec });
+                spec.and_then(|spec| spec.build()).map_err(refuse)?
             }
-            FabricSpec::Lingjun(spec) => lingjun(spec, source, read),
-            FabricSpec::Htsim(spec) => htsim(spec, source, read),
-        }
+            FabricSpec::Lingjun(_) if services > 0 => {
+                let message = "nobody knows which hosts of an imported fabric are for storage";
+                return Err(source.error("storage.on", message, Some("write on = \"frontend\"")));
+            }
+            FabricSpec::Lingjun(spec) => lingjun(spec, source, read)?,
+            FabricSpec::Htsim(spec) => htsim(spec, services, source, read)?,
+        };
+        let key = if self.frontend.is_some() { "frontend" } else { "storage" };
+        outside.beside(fabric).map_err(|error| source.error(key, error.to_string(), None))
     }
 }
 
@@ -33,11 +48,16 @@ fn lingjun(spec: &LingjunSpec, source: Source<'_>, read: &Reader<'_>) -> Result<
 }
 
 /// Reads and builds the fabric of a `.topo` file.
-fn htsim(spec: &HtsimSpec, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
+fn htsim(
+    spec: &HtsimSpec,
+    services: u32,
+    source: Source<'_>,
+    read: &Reader<'_>,
+) -> Result<Fabric, ScenarioError> {
     let path = &spec.htsim;
     let refuse = |message: String| source.error("fabric.htsim", message, None);
     let bytes = source.read(read, "fabric.htsim", path)?;
     let topology = HtsimTopology::parse(path, &bytes).map_err(|error| refuse(error.to_string()))?;
     let clos = topology.spec().map_err(|error| refuse(error.to_string()))?;
-    clos.build().map_err(|error| refuse(error.to_string()))
+    ClosSpec { services, ..clos }.build().map_err(|error| refuse(error.to_string()))
 }

@@ -15,6 +15,8 @@ use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Algorithm, Collective, Recompute};
 
+use crate::section::storage::{CheckpointSpec, InferenceSpec, ReadSpec};
+
 pub use self::placement::Placement;
 pub use self::traffic::{Incast, Permutation, Shift, TrafficSpec, Transfers};
 
@@ -22,7 +24,7 @@ pub use self::traffic::{Incast, Permutation, Shift, TrafficSpec, Transfers};
 pub const ALL_JOBS: &str = "jobs";
 
 /// Bound of counts of work.
-const MANY: i64 = 1_000_000;
+pub(crate) const MANY: i64 = 1_000_000;
 /// Bound of GPUs, hosts and host numbers.
 const MOST_GPUS: i64 = 1 << 24;
 
@@ -61,6 +63,10 @@ railtwin_units::section! {
         /// On every link of the network what it sends goes before what jobs of lower priority send.
         #[key(sparse)]
         pub priority: u32 [whole(0..=PRIORITY_MAX as i64)] = 0,
+        /// What its ranks write to storage every so many steps; default nothing.
+        pub checkpoint: Option<CheckpointSpec> = None,
+        /// What its ranks read from storage for each step; default nothing.
+        pub read: Option<ReadSpec> = None,
         /// What it does.
         pub work: Work [flat],
     }
@@ -82,6 +88,8 @@ impl JobSpec {
             steps: None,
             compute_jitter: 0.0,
             priority: 0,
+            checkpoint: None,
+            read: None,
             work,
         }
     }
@@ -123,6 +131,8 @@ railtwin_units::either! {
         Connections(ConnectionsSpec),
         /// Transfers by a pattern.
         Traffic(TrafficSpec),
+        /// Requests of inference.
+        Inference(InferenceSpec),
     }
 }
 
@@ -139,7 +149,7 @@ impl Work {
 impl Workload {
     /// Whether its operations are training steps, whose ranks move in classes.
     pub fn trains(&self) -> bool {
-        !matches!(self, Self::Connections(_) | Self::Traffic(_))
+        !matches!(self, Self::Connections(_) | Self::Traffic(_) | Self::Inference(_))
     }
 }
 

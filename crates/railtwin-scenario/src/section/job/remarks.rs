@@ -6,7 +6,8 @@ use super::{JobSpec, Work, Workload};
 /// A collective or transfers that send nothing. Axes of one rank are normal in training, and so in a trace.
 pub(crate) fn of_job(name: &str, plan: &Plan, spec: &JobSpec) -> Option<String> {
     let alone = |pattern: &Pattern| {
-        pattern.communicators.iter().all(|ranks| ranks.iter().all(|rank| *rank == ranks[0]))
+        pattern.storage.is_none()
+            && pattern.communicators.iter().all(|ranks| ranks.iter().all(|rank| *rank == ranks[0]))
     };
     let what = match &spec.work {
         Work::Collective(collective) => collective.kind.name(),

@@ -37,6 +37,7 @@ impl Planner<'_> {
             Work::Workload(Workload::Chakra(spec)) => self.chakra(row, job, &spec.chakra),
             Work::Workload(Workload::Connections(spec)) => self.connections(row, job, &spec.connections),
             Work::Workload(Workload::Traffic(spec)) => self.traffic(row, job, spec),
+            Work::Workload(Workload::Inference(spec)) => Ok(spec.plan(self.ranks_of(job))),
         }
     }
 

@@ -6,9 +6,10 @@ use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_workload::Axis;
 
-/// Axes whose operations ranks can tell of: all but computation.
+/// Axes whose operations ranks can tell of: all but computation and what they exchange with storage, which is no
+/// collective.
 const TOLD: &[&str] = match &Axis::NAMES {
-    [_compute, told @ ..] => told,
+    [_compute, told @ .., _storage] => told,
 };
 static AXIS: Kind = Kind::Choice(TOLD);
 

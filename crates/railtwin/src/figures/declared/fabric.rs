@@ -42,6 +42,8 @@ declare! {
     LEAF_SETS_PER_SEGMENT = "leaf_sets_per_segment": Count, Neither;
     /// Down ports of a spine over those with as many down as up, less one (HPN section 6.2).
     SPINE_PORTS_RELEASED = "spine_ports_released": Count, Neither;
+    /// Storage hosts, of fabrics with storage.
+    STORAGE_HOSTS = "storage_hosts": Count, Neither;
     /// Cables from active hosts to leaves.
     CABLES_ACCESS = "cables_access": Count, Neither;
     /// Cables from leaf to spine.

@@ -8,6 +8,7 @@ pub(crate) mod job;
 pub(crate) mod life;
 pub(crate) mod network;
 pub(crate) mod packets;
+pub(crate) mod storage;
 mod words;
 
 use railtwin_store::Figure;
@@ -248,7 +249,7 @@ pub struct Group {
 }
 
 /// All figures that there are.
-pub const GROUPS: [Group; 12] = [
+pub const GROUPS: [Group; 13] = [
     Group { title: "Of a job", when: "Of every job.", figures: job::JOB },
     Group {
         title: "Of a job that computes",
@@ -264,6 +265,11 @@ pub const GROUPS: [Group; 12] = [
         title: "Of a job where something breaks",
         when: "With faults, or where a queue pair died.",
         figures: job::COSTS,
+    },
+    Group {
+        title: "Of storage",
+        when: "Where a job has `checkpoint` or `read`, or serves inference.",
+        figures: storage::STORAGE,
     },
     Group { title: "Of all jobs together", when: "Of several jobs.", figures: job::ALL_JOBS },
     Group { title: "Of the network and the run", when: "Of every run with jobs.", figures: network::NETWORK },

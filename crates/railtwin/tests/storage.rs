@@ -1,0 +1,188 @@
+//! Storage: closed forms, conservation of bytes, what costs and what does not, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use std::path::Path;
+
+use railtwin::{Question, Run};
+use railtwin_fabric::{CableClass, HostId, LinkId};
+
+/// A fabric of hosts of one GPU and one NIC of 400 Gbps, a job of four that computes for 10 ms and reduces.
+const PLAIN: &str = "[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\nuplinks = 4\n\
+                     host = { model = \"plain\" }\n";
+const TRAIN: &str = "[[job]]\nname = \"train\"\ngpus = 4\n\
+                     collective = { kind = \"all-reduce\", bytes = \"50 MB\", compute = \"10 ms\" }\n";
+/// Hosts of eight GPUs with a frontend NIC.
+const HPN: &str = "[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\nspare_hosts = 1\nspines = 4\n";
+
+fn text(parts: &[&str]) -> String {
+    format!("schema = 1\nname = \"s\"\n{}", parts.concat())
+}
+
+fn run(parts: &[&str]) -> Run {
+    let question = Question::of_text("s.toml", &text(parts), Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    Run::of(question.resolve(&point.scenario).unwrap(), &|| ())
+}
+
+fn refused(parts: &[&str]) -> String {
+    let question = Question::of_text("s.toml", &text(parts), Path::new("."));
+    match question.points() {
+        Err(error) => error.to_string(),
+        Ok(mut points) => question.resolve(&points.remove(0).scenario).unwrap_err().to_string(),
+    }
+}
+
+fn close(ours: f64, expected: f64, what: &str) {
+    assert!((ours / expected - 1.0).abs() < 1e-4, "{what}: {ours} is not {expected}");
+}
+
+fn value(run: &Run, figure: &str) -> f64 {
+    run.figure(figure).unwrap_or_else(|| panic!("no {figure} in {:?}", run.info.figures))
+}
+
+#[test]
+fn a_checkpoint_takes_its_bytes_over_the_narrowest_link() {
+    let checkpoint = "checkpoint = { bytes_per_gpu = \"1 GB\" }\n";
+    // Four ranks share two storage NICs of 50 GB/s of which a part is headers.
+    let run = run(&[PLAIN, "[storage]\nhosts = 2\non = \"backend\"\n", TRAIN, checkpoint]);
+    let share = run.resolved.case.wire_share;
+    close(value(&run, "checkpoint_time"), 2e9 / (50e9 * share), "two ranks a storage host");
+    close(value(&run, "checkpoint_lost"), value(&run, "checkpoint_time"), "it blocks");
+    close(value(&run, "checkpoint_bytes"), 4e9, "all ranks");
+    // Eight ranks of a host share its frontend NIC; each has a storage host of its own.
+    let job = "[[job]]\nname = \"train\"\nhosts = 1\n\
+               collective = { kind = \"all-reduce\", bytes = \"50 MB\", compute = \"10 ms\" }\n";
+    let run = self::run(&[HPN, "[storage]\nhosts = 8\n", job, checkpoint]);
+    close(value(&run, "checkpoint_time"), 8e9 / (50e9 * share), "one frontend NIC");
+    // On the backend each of them has a NIC of its own, and a storage host on its rail.
+    let run = self::run(&[HPN, "[storage]\nhosts = 8\non = \"backend\"\n", job, checkpoint]);
+    close(value(&run, "checkpoint_time"), 1e9 / (50e9 * share), "eight backend NICs");
+}
+
+#[test]
+fn what_ranks_write_arrives_at_storage_hosts_and_nowhere_else() {
+    for on in ["frontend", "backend"] {
+        let storage = format!("[storage]\nhosts = 6\non = \"{on}\"\n");
+        let job = "[run]\nsteps = 6\n[[job]]\nname = \"train\"\nhosts = 3\n\
+                   collective = { kind = \"all-reduce\", bytes = \"5 MB\", compute = \"1 ms\" }\n\
+                   checkpoint = { bytes_per_gpu = \"300 MB\", every = 2, blocking = false }\n\
+                   read = { bytes_per_gpu = \"40 MB\" }\n";
+        let run = run(&[HPN, &storage, job]);
+        let (case, log) = (&run.resolved.case, &run.simulation.as_ref().unwrap().log);
+        let fabric = &*case.fabric;
+        let (mut into, mut out, mut frontend) = (0.0, 0.0, 0.0);
+        for link in (0..fabric.link_count() as u32).map(LinkId) {
+            let bytes = log.link_bytes[link.index()] * case.wire_share;
+            let is_storage = |device| fabric.host_of(device).is_some_and(|host| fabric.is_service(host));
+            into += if is_storage(fabric.target(link)) { bytes } else { 0.0 };
+            out += if is_storage(fabric.source(link)) { bytes } else { 0.0 };
+            let of_frontend = fabric.cable_class(link.cable()) >= CableClass::FrontendAccess;
+            frontend += if of_frontend { bytes } else { 0.0 };
+        }
+        // Three checkpoints and six reads of 24 ranks.
+        close(into, 3.0 * 24.0 * 300e6, "written");
+        close(out, 6.0 * 24.0 * 40e6, "read");
+        assert_eq!(frontend > 0.0, on == "frontend", "{on}");
+        let named = |host: HostId| fabric.host_name(host);
+        assert_eq!(fabric.storage_hosts().map(named).last().unwrap(), "storage-5");
+    }
+}
+
+#[test]
+fn beside_the_backend_an_asynchronous_checkpoint_costs_nothing_and_on_it_the_step_waits() {
+    let lost = |on: &str, blocking: bool| {
+        let storage = format!("[run]\nsteps = 4\n[storage]\nhosts = 4\non = \"{on}\"\n");
+        let job = format!(
+            "[[job]]\nname = \"train\"\nhosts = 2\nplacement = \"spread\"\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"2 GB\", compute = \"5 ms\" }}\n\
+             checkpoint = {{ bytes_per_gpu = \"2 GB\", every = 2, blocking = {blocking} }}\n"
+        );
+        value(&run(&[HPN, &storage, &job]), "checkpoint_lost")
+    };
+    assert_eq!(lost("frontend", false), 0.0);
+    let beside = lost("backend", false);
+    assert!(beside > 1e-3, "{beside}");
+    assert!(lost("frontend", true) > beside && lost("backend", true) > beside);
+}
+
+#[test]
+fn a_read_that_fits_beside_a_step_costs_nothing_and_a_longer_one_is_the_step() {
+    let read = |bytes: &str| {
+        let job = format!("{TRAIN}read = {{ bytes_per_gpu = \"{bytes}\" }}\n");
+        run(&[PLAIN, "[storage]\nhosts = 2\non = \"backend\"\n", &job])
+    };
+    let short = read("1 MB");
+    assert!(value(&short, "read_lost") < 1e-4, "{}", value(&short, "read_lost"));
+    let long = read("2 GB");
+    close(value(&long, "step_time"), value(&long, "read_time"), "the step is the read");
+    close(value(&long, "read_time"), 4e9 / (50e9 * long.resolved.case.wire_share), "two readers a NIC");
+}
+
+#[test]
+fn inference_on_the_frontend_does_not_touch_training_and_swings_with_the_tide() {
+    let served = |on: &str, hour: u32| {
+        let storage = format!("[storage]\nhosts = 1\ngateways = 2\non = \"{on}\"\n");
+        let serve = format!(
+            "[[job]]\nname = \"serve\"\ngpus = 8\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
+             response = \"1 MB\", beat = \"2 ms\", tide = 1.0, hour = {hour} }}\n"
+        );
+        let train = "[[job]]\nname = \"train\"\nplacement = { hosts = [1, 4] }\nsteps = 2\n\
+                     collective = { kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 ms\" }\n";
+        run(&[HPN, &storage, &serve, train])
+    };
+    let noon = served("frontend", 15);
+    // 8000 requests of 8 ranks in 2 ms.
+    close(value(&noon, "serve.inference_bytes"), 8.0 * 16.0 * 1.02e6, "requests and answers");
+    assert_eq!(value(&noon, "train.inference_lost"), 0.0);
+    let night = served("frontend", 3);
+    assert_eq!(night.figure("serve.inference_bytes"), None, "nobody asks");
+    assert!(value(&served("backend", 15), "train.inference_lost") >= 0.0);
+}
+
+#[test]
+fn without_storage_nothing_is_written_of_it() {
+    let question = Question::of_text("s.toml", &text(&[PLAIN, TRAIN]), Path::new("."));
+    let canonical = question.points().unwrap().remove(0).scenario.to_toml();
+    for word in ["storage", "frontend", "checkpoint", "read ="] {
+        assert!(!canonical.contains(word), "{word} in {canonical}");
+    }
+    let run = run(&[PLAIN, TRAIN]);
+    assert!(run.info.figures.iter().all(|figure| !figure.name.contains("checkpoint")));
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_its_place() {
+    let checkpoint = "checkpoint = { bytes_per_gpu = \"1 GB\" }\n";
+    let backend = "[storage]\nhosts = 2\non = \"backend\"\n";
+    for (parts, words) in [
+        (vec![PLAIN, TRAIN, checkpoint], "there is no storage for the checkpoint of job `train`"),
+        (
+            vec!["engine = \"packet\"\n", PLAIN, backend, TRAIN, checkpoint],
+            "the packet engine does not know the checkpoint",
+        ),
+        (vec![PLAIN, backend, "[telemetry]\n", TRAIN, checkpoint], "telemetry is not told of the checkpoint"),
+        (vec![PLAIN, "[storage]\nhosts = 2\n", TRAIN, checkpoint], "hosts need a frontend NIC"),
+        (vec![PLAIN, "[storage]\nhosts = 8\non = \"backend\"\n", TRAIN, checkpoint], "storage.hosts = 8"),
+        (vec![PLAIN, "[storage]\nhosts = 0\n", TRAIN], "hosts"),
+        (vec![PLAIN, backend, TRAIN, "checkpoint = { every = 2 }\n"], "bytes_per_gpu"),
+        (
+            vec![
+                PLAIN,
+                backend,
+                "[[job]]\ngpus = 4\nworkload = { traffic = \"shift\", bytes = \"1 MB\" }\n",
+                checkpoint,
+            ],
+            "makes plain transfers",
+        ),
+        (
+            vec![
+                PLAIN,
+                backend,
+                "[[job]]\ngpus = 4\nworkload = { requests_per_s = 10, request = \"1 kB\", response = \"1 kB\" }\n",
+            ],
+            "there is no gateway",
+        ),
+    ] {
+        let message = refused(&parts);
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
