@@ -11,6 +11,7 @@ use crate::downtime::DowntimeArgs;
 use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
 use crate::interference::InterferenceArgs;
+use crate::intranode::IntranodeArgs;
 use crate::paths::PathsArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
@@ -59,6 +60,8 @@ pub enum Verb {
     Interference(InterferenceArgs),
     /// Simulate weeks of jobs that share a fabric: queue, placement, contention under Crux and others
     Cluster(ClusterArgs),
+    /// Simulate traffic inside hosts and between them over loads: GPUs, the switch of a host, its NIC, credits
+    Intranode(IntranodeArgs),
     /// Say which jobs and ranks a leaf, cable, NIC or host touches, and what draining it now would cost
     Impact(ImpactArgs),
     /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)

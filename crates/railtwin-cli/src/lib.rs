@@ -37,6 +37,7 @@ mod import;
 mod import_facts;
 mod import_scenario;
 mod interference;
+mod intranode;
 mod meter;
 mod one_point;
 mod paths;
@@ -155,6 +156,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Paths(args) => paths::run(args, streams),
             Verb::Interference(args) => interference::run(args, streams),
             Verb::Cluster(args) => cluster::run(args, streams),
+            Verb::Intranode(args) => intranode::run(args, streams),
             Verb::Impact(args) => impact::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),

@@ -12,6 +12,7 @@
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
+//! * [`intranode`]: what is asked of GPUs inside hosts and of their NICs, and what a run of it leaves behind.
 //! * [`routing_spec`], [`control_spec`]: how a scenario says its part of a case.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
 pub mod balancer;
@@ -24,6 +25,7 @@ pub mod extent;
 pub mod fault;
 pub mod graph;
 mod inside;
+pub mod intranode;
 pub mod lower;
 pub mod mediator;
 pub mod no_way;
@@ -48,6 +50,7 @@ pub use fault::{
     Ways,
 };
 pub use graph::{JobGraph, PRIORITY_MAX, WorkGraph};
+pub use intranode::{IntranodeLog, IntranodeSpec};
 pub use mediator::{ActionRow, Feedback, Life, Mediator, Probe, Programmed, Survey};
 pub use no_way::{NoWay, Relay};
 pub use own::Own;

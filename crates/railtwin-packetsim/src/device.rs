@@ -168,6 +168,14 @@ impl<C: Control> Device<C> {
         self.sample(self.sample_end, end, shared);
     }
 
+    /// Closes the samples that ended before something happens at `now`.
+    #[inline]
+    pub(crate) fn sample_before(&mut self, now: u64, shared: &Shared<'_>) {
+        if now >= self.sample_end {
+            self.sample(now, NEVER, shared);
+        }
+    }
+
     /// Closes the samples that ended by `now`; nothing lasts longer than `last`.
     #[cold]
     pub(crate) fn sample(&mut self, now: u64, last: u64, shared: &Shared<'_>) {

@@ -4,6 +4,8 @@
 //! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender` with `recovery` of losses, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
 //! * `prober`: packets that probe paths and their answers; `surveys`: a run whose controllers ask for them.
+//! * `world`: what a kind of devices is to the machine of windows (`window`, `meeting`, `post`); `roce`: all of the above
+//!   as such; [`intranode`]: the other, GPUs inside hosts and switches with credits.
 //! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind; [`footprint`]: what a run
 //!   takes, before it runs.
 //!
@@ -11,6 +13,7 @@
 //! any link. So all devices can be worked off one after the other, or side by side, for that long: a window. Within
 //! a device events are ordered by time, tasks before arrivals, arrivals by port: nothing depends on the order in
 //! which devices are worked off.
+mod account;
 mod agenda;
 mod buffer;
 mod changes;
@@ -26,6 +29,7 @@ mod engine;
 pub mod footprint;
 mod histogram;
 mod host;
+pub mod intranode;
 mod levels;
 mod live;
 mod log;
@@ -39,6 +43,7 @@ mod prober;
 mod program;
 mod receiver;
 mod recovery;
+mod roce;
 mod run;
 mod sender;
 mod slots;
@@ -47,5 +52,6 @@ mod switch;
 mod weights;
 mod window;
 mod worker;
+mod world;
 
 pub use engine::PacketEngine;

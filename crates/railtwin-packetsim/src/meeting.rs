@@ -2,136 +2,67 @@
 //!
 //! A window in which few devices have anything to do is not worth a meeting. So the last one works such windows off by
 //! itself, device after device, until more of them have something to do.
-use std::collections::BTreeMap;
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-use railtwin_engine::IncidentKind;
-
 use crate::agenda::NEVER;
-use crate::changes::Changes;
-use crate::closing::Closed;
-use crate::congestion::Control;
-use crate::departures::Departures;
-use crate::host::{Shared, Word};
-use crate::packet::{Arrival, Kind, Packet};
 use crate::post::Parcel;
-use crate::prober::Ended;
-use crate::window::{Part, Words};
+use crate::window::Part;
+use crate::world::{Accounting, World};
 
-/// What all hosts together have said and ended.
-#[derive(Debug, Default)]
-pub struct Account {
-    /// Hosts that ended an operation which others wait for, and when the last of them did: job, step, row in the plan.
-    elsewhere: BTreeMap<(u32, u32, u32), (u32, u64)>,
-    /// Jobs that stopped.
-    halted: Vec<u32>,
-    /// Words of one window; used again.
-    words: Words,
-    /// Links as they were when all operations had ended.
-    pub closed: Option<Closed>,
-    /// Jobs that hosts have done with.
-    pub departures: Departures,
-    /// Surveys that hosts have ended.
-    pub surveys: Ended,
-    /// Before when devices may act.
-    pub until: u64,
+/// Works off all windows on as many threads as there are parts.
+pub fn work_off<W: World>(
+    mut parts: Vec<Part<W>>,
+    mut account: W::Account,
+    context: W::Context<'_>,
+) -> (Vec<Part<W>>, W::Account) {
+    if parts.len() == 1 {
+        let mut all: Vec<&mut Part<W>> = parts.iter_mut().collect();
+        alone(&mut account, &mut all, usize::MAX, context);
+        return (parts, account);
+    }
+    let threads = 0..parts.len();
+    let meeting = Meeting::new(parts, account);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = threads
+            .map(|thread| {
+                let meeting = &meeting;
+                scope.spawn(move || meeting.attend(thread, context))
+            })
+            .collect();
+        for worker in workers {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+    meeting.finish()
 }
 
-impl Account {
-    /// Works off windows until more than `few` devices had something to do in the last one; gives the start of the
-    /// next, [`NEVER`] where nothing is left to do before [`Self::until`], a job is gone or a survey is over.
-    pub fn alone<C: Control, P: DerefMut<Target = Part<C>>>(
-        &mut self,
-        parts: &mut [P],
-        few: usize,
-        shared: &Shared<'_>,
-        changes: &Changes,
-    ) -> u64 {
-        loop {
-            exchange(parts);
-            let told = self.hear(parts, shared);
-            self.close(parts);
-            let soonest = parts.iter().map(|part| part.soonest()).min().unwrap_or(NEVER).min(told);
-            if soonest >= self.until || !self.departures.gone.is_empty() || !self.surveys.whole.is_empty() {
-                return NEVER;
-            }
-            if parts.iter().map(|part| part.busy).sum::<usize>() > few {
-                return soonest;
-            }
-            let end = soonest.saturating_add(shared.network.lookahead).min(self.until);
-            parts.iter_mut().for_each(|part| part.window(soonest, end, shared, changes));
+/// Works off windows until more than `few` devices had something to do in the last one; gives the start of the next,
+/// [`NEVER`] where nothing is left to do before the account's time, or it is over.
+fn alone<W: World, P: DerefMut<Target = Part<W>>>(
+    account: &mut W::Account,
+    parts: &mut [P],
+    few: usize,
+    context: W::Context<'_>,
+) -> u64 {
+    loop {
+        exchange(parts);
+        let told = account.hear(parts, context);
+        let soonest = parts.iter().map(|part| part.soonest()).min().unwrap_or(NEVER).min(told);
+        if soonest >= account.until() || account.is_over() {
+            return NEVER;
         }
-    }
-
-    /// Notes what links have carried once all operations have ended.
-    fn close<C: Control, P: DerefMut<Target = Part<C>>>(&mut self, parts: &[P]) {
-        if self.closed.is_none() && parts.iter().all(|part| part.ends.0 == 0) {
-            let at = parts.iter().map(|part| part.ends.1).max().unwrap_or(0);
-            let mut closed = Closed::new(at);
-            parts.iter().for_each(|part| closed.add(&part.devices, &part.mail));
-            self.closed = Some(closed);
+        if parts.iter().map(|part| part.busy).sum::<usize>() > few {
+            return soonest;
         }
-    }
-
-    /// Tells hosts what all hosts together have said: a lookahead after the last word that it needs. Gives the soonest
-    /// time at which one hears.
-    fn hear<C: Control, P: DerefMut<Target = Part<C>>>(
-        &mut self,
-        parts: &mut [P],
-        shared: &Shared<'_>,
-    ) -> u64 {
-        self.words.clear();
-        for part in parts.iter_mut() {
-            self.words.append(&mut part.words);
-        }
-        self.words.sort_unstable();
-        let network = &shared.network;
-        let mut soonest = NEVER;
-        let mut tell = |host: u32, time: u64, packet: Packet| {
-            let number = network.host_at[host as usize];
-            let part = network.parts.partition_point(|&first| first <= number) - 1;
-            parts[part].mail.put(number, Arrival { time, packet });
-            soonest = soonest.min(time);
-        };
-        for &(at, _, word) in &self.words {
-            match word {
-                Word::Ended(job, step, operation) => {
-                    let Some(elsewhere) = shared.program.elsewhere.get(&(job, operation)) else { continue };
-                    let account = self.elsewhere.entry((job, step, operation)).or_insert((0, 0));
-                    account.0 += 1;
-                    account.1 = account.1.max(at);
-                    if account.0 < elsewhere.takes {
-                        continue;
-                    }
-                    let time = account.1.saturating_add(network.lookahead);
-                    self.elsewhere.remove(&(job, step, operation));
-                    let packet = Packet {
-                        queue_pair: job,
-                        item: step,
-                        leg: operation,
-                        ..Packet::new(Kind::Elsewhere)
-                    };
-                    elsewhere.told.iter().for_each(|&host| tell(host, time, packet));
-                }
-                Word::Incident(IncidentKind::Halted(job)) if !self.halted.contains(&job) => {
-                    self.halted.push(job);
-                    let packet = Packet { queue_pair: job, ..Packet::new(Kind::Halt) };
-                    (0..network.host_at.len() as u32)
-                        .for_each(|host| tell(host, at.saturating_add(network.lookahead), packet));
-                }
-                Word::Left(job) => self.departures.hear(job, at),
-                Word::Surveyed(survey) => self.surveys.hear(survey, at, shared),
-                Word::Incident(_) | Word::Waited(..) => {}
-            }
-        }
-        soonest
+        let end = soonest.saturating_add(W::lookahead(context)).min(account.until());
+        parts.iter_mut().for_each(|part| part.window(soonest, end, context));
     }
 }
 
 /// Gives each part what others have sent to it.
-fn exchange<C: Control, P: DerefMut<Target = Part<C>>>(parts: &mut [P]) {
+fn exchange<W: World, P: DerefMut<Target = Part<W>>>(parts: &mut [P]) {
     for from in 0..parts.len() {
         for to in 0..parts.len() {
             if !parts[from].mail.away[to].is_empty() {
@@ -148,14 +79,14 @@ fn exchange<C: Control, P: DerefMut<Target = Part<C>>>(parts: &mut [P]) {
 struct Said {
     soonest: AtomicU64,
     busy: AtomicUsize,
-    /// Whether hosts have said something, or all its operations have ended.
+    /// Whether devices have said something that is to be heard.
     news: AtomicBool,
     left: AtomicU64,
 }
 
 /// Where threads meet.
 #[derive(Debug)]
-pub struct Meeting<C: Control> {
+struct Meeting<W: World> {
     arrived: AtomicUsize,
     round: AtomicUsize,
     /// A thread panicked: nobody waits for it.
@@ -165,10 +96,10 @@ pub struct Meeting<C: Control> {
     /// Start of the next window.
     start: AtomicU64,
     said: Vec<Said>,
-    parts: Vec<Mutex<Part<C>>>,
+    parts: Vec<Mutex<Part<W>>>,
     /// Parcels by sender and receiver.
-    parcels: Vec<Mutex<Parcel>>,
-    account: Mutex<Account>,
+    parcels: Vec<Mutex<Parcel<W::Freight>>>,
+    account: Mutex<W::Account>,
     until: u64,
 }
 
@@ -181,9 +112,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl<C: Control> Meeting<C> {
+impl<W: World> Meeting<W> {
     /// Of a thread for each part.
-    pub fn new(parts: Vec<Part<C>>, account: Account) -> Self {
+    fn new(parts: Vec<Part<W>>, account: W::Account) -> Self {
         let threads = parts.len();
         Self {
             arrived: AtomicUsize::new(0),
@@ -195,14 +126,14 @@ impl<C: Control> Meeting<C> {
             said: (0..threads).map(|_| Said::default()).collect(),
             parts: parts.into_iter().map(Mutex::new).collect(),
             parcels: (0..threads * threads).map(|_| Mutex::new(Parcel::new())).collect(),
-            until: account.until,
+            until: account.until(),
             account: Mutex::new(account),
         }
     }
 
     /// What is left when all threads are gone.
-    pub fn finish(self) -> (Vec<Part<C>>, Account) {
-        let mut parts: Vec<Part<C>> = self.parts.into_iter().map(inner).collect();
+    fn finish(self) -> (Vec<Part<W>>, W::Account) {
+        let mut parts: Vec<Part<W>> = self.parts.into_iter().map(inner).collect();
         // Who stops before a time has packets under way to other threads.
         let count = parts.len();
         for (number, parcel) in self.parcels.into_iter().enumerate() {
@@ -212,9 +143,9 @@ impl<C: Control> Meeting<C> {
     }
 
     /// Works off the windows of one thread.
-    pub fn attend(&self, thread: usize, shared: &Shared<'_>, changes: &Changes) {
+    fn attend(&self, thread: usize, context: W::Context<'_>) {
         let _guard = Guard(self);
-        while self.meet(|| self.lead(shared, changes)) {
+        while self.meet(|| self.lead(context)) {
             let start = self.start.load(Ordering::Acquire);
             if start == NEVER {
                 return;
@@ -224,8 +155,8 @@ impl<C: Control> Meeting<C> {
             for other in 0..threads {
                 part.mail.take(&mut lock(&self.parcels[other * threads + thread]));
             }
-            let end = start.saturating_add(shared.network.lookahead).min(self.until);
-            part.window(start, end, shared, changes);
+            let end = start.saturating_add(W::lookahead(context)).min(self.until);
+            part.window(start, end, context);
             for (other, parcel) in part.mail.away.iter_mut().enumerate() {
                 if !parcel.is_empty() {
                     lock(&self.parcels[thread * threads + other]).append(parcel);
@@ -234,19 +165,19 @@ impl<C: Control> Meeting<C> {
             let said = &self.said[thread];
             said.soonest.store(part.soonest(), Ordering::Release);
             said.busy.store(part.busy, Ordering::Release);
-            said.news.store(!part.words.is_empty(), Ordering::Release);
-            said.left.store(part.ends.0, Ordering::Release);
+            said.news.store(W::has_news(&part.said), Ordering::Release);
+            said.left.store(W::left(&part.said), Ordering::Release);
         }
     }
 
     /// What the last to arrive does: looks when the next window begins, and works off what is not worth a meeting.
-    fn lead(&self, shared: &Shared<'_>, changes: &Changes) {
+    fn lead(&self, context: W::Context<'_>) {
         let said = self.said.iter();
         let busy: usize = said.clone().map(|said| said.busy.load(Ordering::Acquire)).sum();
         let news = said.clone().any(|said| said.news.load(Ordering::Acquire));
         let mut account = lock(&self.account);
         let ended =
-            account.closed.is_none() && said.clone().all(|said| said.left.load(Ordering::Acquire) == 0);
+            account.awaits_the_end() && said.clone().all(|said| said.left.load(Ordering::Acquire) == 0);
         let few = FEW * self.parts.len();
         let start = if busy > few && !news && !ended {
             let soonest = said.map(|said| said.soonest.load(Ordering::Acquire)).min().unwrap_or(NEVER);
@@ -256,7 +187,7 @@ impl<C: Control> Meeting<C> {
             for (number, parcel) in self.parcels.iter().enumerate() {
                 parts[number % self.parts.len()].mail.take(&mut lock(parcel));
             }
-            account.alone(&mut parts, few, shared, changes)
+            alone(&mut *account, &mut parts, few, context)
         };
         self.start.store(start, Ordering::Release);
     }
@@ -304,9 +235,9 @@ fn inner<T>(mutex: Mutex<T>) -> T {
 }
 
 /// Lets the others go when its thread panics.
-struct Guard<'a, C: Control>(&'a Meeting<C>);
+struct Guard<'a, W: World>(&'a Meeting<W>);
 
-impl<C: Control> Drop for Guard<'_, C> {
+impl<W: World> Drop for Guard<'_, W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.broken.store(true, Ordering::Release);

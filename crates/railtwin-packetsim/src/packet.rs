@@ -1,4 +1,6 @@
 //! What travels over links, in half a cache line.
+use crate::histogram::Histogram;
+use crate::world::Freight;
 
 /// No route written in the packet: switches choose.
 pub const BY_SWITCH: u32 = (1 << LEVEL) - 1;
@@ -158,9 +160,19 @@ const _: () = assert!(size_of::<Packet>() == 32);
 
 /// A packet that arrives somewhere.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Arrival {
+pub struct Arrival<F = Packet> {
     /// When, ps.
     pub time: u64,
     /// The packet.
-    pub packet: Packet,
+    pub packet: F,
+}
+
+impl Freight for Packet {
+    /// Times from data to its acknowledgement.
+    type Tally = Histogram;
+
+    #[inline]
+    fn port(&self) -> u16 {
+        self.port
+    }
 }

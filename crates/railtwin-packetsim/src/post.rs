@@ -1,31 +1,31 @@
 //! What devices send each other: packets under way, sorted by who receives them.
 use crate::agenda::NEVER;
-use crate::histogram::Histogram;
 use crate::packet::{Arrival, Packet};
+use crate::world::Freight;
 
 /// Packets under way to devices of other threads: number of the device, arrival.
-pub type Parcel = Vec<(u32, Arrival)>;
+pub type Parcel<F = Packet> = Vec<(u32, Arrival<F>)>;
 
 /// What is under way to the devices of one thread.
 #[derive(Debug)]
-pub struct Mail {
+pub struct Mail<F: Freight = Packet> {
     /// Number of the first device.
     pub first: u32,
     /// Packets under way to each device, in the order in which they were sent.
-    pub inboxes: Vec<Vec<Arrival>>,
+    pub inboxes: Vec<Vec<Arrival<F>>>,
     /// When each device has something to do next: a lower bound that is exact between windows.
     pub next: Vec<u64>,
     /// For devices of other threads, by thread.
-    pub away: Vec<Parcel>,
+    pub away: Vec<Parcel<F>>,
     /// When the soonest arrives of what was sent to devices of other threads in the last window.
     pub away_soonest: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
-    /// Times from data to its acknowledgement, of all hosts of the thread: one histogram stays in the cache.
-    pub round_trip: Histogram,
+    /// What all devices of the thread count together: one tally stays in the cache.
+    pub tally: F::Tally,
 }
 
-impl Mail {
+impl<F: Freight> Mail<F> {
     /// Nothing under way to `count` devices from `first` on, among `threads` threads.
     pub fn new(first: u32, count: usize, threads: usize) -> Self {
         Self {
@@ -35,17 +35,17 @@ impl Mail {
             away: (0..threads).map(|_| Vec::new()).collect(),
             away_soonest: NEVER,
             packet_hops: 0,
-            round_trip: Histogram::default(),
+            tally: F::Tally::default(),
         }
     }
 
     /// Takes what another thread sent.
-    pub fn take(&mut self, parcel: &mut Parcel) {
+    pub fn take(&mut self, parcel: &mut Parcel<F>) {
         parcel.drain(..).for_each(|(target, arrival)| self.put(target, arrival));
     }
 
     /// Something is under way to one of these devices.
-    pub fn put(&mut self, target: u32, arrival: Arrival) {
+    pub fn put(&mut self, target: u32, arrival: Arrival<F>) {
         let row = (target - self.first) as usize;
         self.next[row] = self.next[row].min(arrival.time);
         self.inboxes[row].push(arrival);
@@ -54,24 +54,24 @@ impl Mail {
 
 /// Where a device puts what it sends.
 #[derive(Debug)]
-pub struct Post<'a> {
+pub struct Post<'a, F: Freight = Packet> {
     /// Its thread's mail.
-    pub mail: &'a mut Mail,
+    pub mail: &'a mut Mail<F>,
     /// First device of each thread, and the end.
     pub parts: &'a [u32],
 }
 
-impl Post<'_> {
+impl<F: Freight> Post<'_, F> {
     /// A packet arrives at a device at `time`.
     #[inline]
-    pub fn arrive(&mut self, target: u32, time: u64, packet: Packet) {
+    pub fn arrive(&mut self, target: u32, time: u64, packet: F) {
         self.mail.packet_hops += 1;
         self.tell(target, time, packet);
     }
 
     /// The same for what is no packet on a link.
     #[inline]
-    pub fn tell(&mut self, target: u32, time: u64, packet: Packet) {
+    pub fn tell(&mut self, target: u32, time: u64, packet: F) {
         let row = target.wrapping_sub(self.mail.first) as usize;
         let arrival = Arrival { time, packet };
         match self.mail.inboxes.get_mut(row) {

@@ -2,6 +2,7 @@
 use railtwin_control::controller::Answer;
 use railtwin_engine::Survey;
 
+use crate::account::Account;
 use crate::agenda::{Agenda, NEVER};
 use crate::changes::{Changes, What};
 use crate::closing::Closed;
@@ -10,13 +11,16 @@ use crate::departures::Departures;
 use crate::device::{Device, DeviceState, change_task, is_change};
 use crate::histogram::Histogram;
 use crate::host::{Host, SURVEY, Shared, is_work};
-use crate::meeting::{Account, Meeting};
+use crate::meeting::work_off;
 use crate::network::Place;
 use crate::packet::{Arrival, Kind};
 use crate::post::Mail;
+use crate::roce::{Roce, hosts};
 use crate::slots::SendSlots;
 use crate::switch::Switch;
-use crate::window::Part;
+use crate::window::Part as PartOf;
+
+type Part<C> = PartOf<Roce<C>>;
 
 /// All devices of a run.
 #[derive(Debug)]
@@ -81,7 +85,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                 devices.push(Device { agenda, kind, sample_end: sample, samples: Vec::new() });
             }
             let mail = Mail::new(cut[0], devices.len(), threads);
-            parts.push(Part::new(devices, mail));
+            parts.push(PartOf::new(devices, mail));
         }
         let mut machine = Self { parts, account: Account::default() };
         machine.connect(shared);
@@ -89,8 +93,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             let (part, row_in_part) = machine.find(shared, device);
             machine.parts[part].devices[row_in_part].agenda.push(at, change_task(row));
         }
-        machine.parts.iter_mut().for_each(Part::begin);
-        machine.account.departures = Departures::new(shared, machine.parts.iter().flat_map(Part::hosts));
+        machine.parts.iter_mut().for_each(PartOf::begin);
+        machine.account.departures = Departures::new(shared, machine.parts.iter().flat_map(hosts));
         machine
     }
 
@@ -142,27 +146,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let parts = std::mem::take(&mut self.parts);
         let mut account = std::mem::take(&mut self.account);
         account.until = until;
-        if parts.len() == 1 {
-            self.parts = parts;
-            let mut all: Vec<&mut Part<C>> = self.parts.iter_mut().collect();
-            account.alone(&mut all, usize::MAX, shared, changes);
-            self.account = account;
-        } else {
-            let meeting = Meeting::new(parts, account);
-            std::thread::scope(|scope| {
-                let threads = 0..shared.network.parts.len() - 1;
-                let workers: Vec<_> = threads
-                    .map(|thread| {
-                        let meeting = &meeting;
-                        scope.spawn(move || meeting.attend(thread, shared, changes))
-                    })
-                    .collect();
-                for worker in workers {
-                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                }
-            });
-            (self.parts, self.account) = meeting.finish();
-        }
+        (self.parts, self.account) = work_off(parts, account, (shared, changes));
         Stops {
             surveys: std::mem::take(&mut self.account.surveys.whole).into_iter().collect(),
             gone: std::mem::take(&mut self.account.departures.gone),
@@ -171,7 +155,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
 
     /// When a device has something to do next; [`NEVER`] where none has.
     pub fn soonest(&self) -> u64 {
-        self.parts.iter().map(Part::soonest).min().unwrap_or(NEVER)
+        self.parts.iter().map(PartOf::soonest).min().unwrap_or(NEVER)
     }
 
     /// Events worked off so far.
@@ -227,7 +211,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
 
     fn remind(&mut self, device: u32, at: u64, task: u64, shared: &Shared<'_>) {
         let (part, row) = self.find(shared, device);
-        let Part { devices, mail, .. } = &mut self.parts[part];
+        let PartOf { devices, mail, .. } = &mut self.parts[part];
         devices[row].agenda.push(at, task);
         mail.next[row] = mail.next[row].min(at);
     }
@@ -259,8 +243,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
         let mut round_trip = Histogram::default();
-        self.parts.iter().for_each(|part| round_trip.merge(&part.mail.round_trip));
-        let left = self.parts.iter().any(Part::has_left);
+        self.parts.iter().for_each(|part| round_trip.merge(&part.mail.tally));
+        let left = self.parts.iter().any(PartOf::has_left);
         let mut devices: Vec<_> = self.parts.into_iter().flat_map(|part| part.devices).collect();
         let end = devices.iter().map(Device::last).max().unwrap_or(0);
         if shared.packets.samples.is_some() {

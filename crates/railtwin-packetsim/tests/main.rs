@@ -9,6 +9,7 @@ mod counters;
 mod defaults;
 mod determinism;
 mod dynamic_split;
+mod intranode;
 mod kit;
 mod laws;
 mod losses;

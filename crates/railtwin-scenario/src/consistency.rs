@@ -2,6 +2,7 @@
 use crate::error::Problem;
 use crate::expect::trouble_of_bounds;
 use crate::scenario::Scenario;
+use crate::section::apart::troubles_of_intranode;
 use crate::section::cluster::rules::troubles_of_cluster;
 use crate::section::fabric::caps::troubles_of_caps;
 use crate::section::failures::rules::troubles_of_failures;
@@ -41,6 +42,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
         report(format!("failures.{key}"), trouble);
     }
     for (path, trouble) in troubles_of_cluster(scenario) {
+        report(path, trouble);
+    }
+    for (path, trouble) in troubles_of_intranode(scenario) {
         report(path, trouble);
     }
     if let Some((key, trouble)) = trouble_of_steering(scenario) {

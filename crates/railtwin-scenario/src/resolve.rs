@@ -26,7 +26,8 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn error(&self, path: &str, message: impl Into<String>, hint: Option<&str>) -> ScenarioError {
+    /// An error at a key of the scenario.
+    pub fn error(&self, path: &str, message: impl Into<String>, hint: Option<&str>) -> ScenarioError {
         ScenarioError::at_key(self.file, self.text, path, message, hint.map(str::to_owned))
     }
 
@@ -96,6 +97,10 @@ impl Scenario {
             return Err(source.error("cluster", message, Some("ask `railtwin cluster`")));
         }
         self.refuse_storage(source)?;
+        if self.intranode.is_some() {
+            let message = "[intranode] is traffic without jobs, which no engine of steps runs";
+            return Err(source.error("intranode", message, Some("ask `railtwin intranode`")));
+        }
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::packet::Packets;
-use railtwin_engine::{ControlSpec, Pace, Reaction, RoutingSpec, Transport};
+use railtwin_engine::{ControlSpec, IntranodeSpec, Pace, Reaction, RoutingSpec, Transport};
 use railtwin_fabric::{Frontend, Storage};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, Table, joined, key, whole};
@@ -52,6 +52,8 @@ railtwin_units::section! {
         pub control: ControlSpec = ControlSpec::default(),
         /// Weeks of jobs, in place of the jobs.
         pub cluster: Option<ClusterSpec> = None,
+        /// Traffic inside hosts and between them, in place of the jobs.
+        pub intranode: Option<IntranodeSpec> = None,
         /// The jobs.
         pub jobs as "job": Vec<JobSpec> = Vec::new(),
         /// Limits inside a host.
@@ -111,6 +113,7 @@ impl Scenario {
             routing: RoutingSpec::default(),
             control: ControlSpec::default(),
             cluster: None,
+            intranode: None,
             jobs: Vec::new(),
             caps: Vec::new(),
             faults: Vec::new(),

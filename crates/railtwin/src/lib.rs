@@ -59,6 +59,7 @@ pub mod gain;
 pub mod headline;
 pub mod impact;
 pub mod interference;
+pub mod intranode;
 pub mod job_figures;
 pub mod life;
 pub mod link_bins;

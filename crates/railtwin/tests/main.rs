@@ -19,6 +19,7 @@ mod golden;
 mod hash_odds;
 mod headline;
 mod interference;
+mod intranode;
 mod kit;
 mod life;
 mod partial;

@@ -511,6 +511,9 @@ fn every_key_is_heard_by_both_engines() {
             // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others.
             || name.starts_with("[cluster")
             || name.ends_with(" cluster")
+            // So is traffic inside hosts: `intranode.rs`.
+            || name.starts_with("[intranode")
+            || name.ends_with(" intranode")
             // Storage is one.
             || name == "[[fault]] storage"
             || AFTERWARDS.iter().any(|section| name.starts_with(&format!("[{section}]")))

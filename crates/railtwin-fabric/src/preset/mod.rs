@@ -5,6 +5,7 @@ mod dcn_plus;
 mod fat_tree;
 mod hpn;
 mod leaf_spine;
+mod rlft;
 
 use railtwin_units::Rate;
 
@@ -13,6 +14,7 @@ pub use self::dcn_plus::DcnPlus;
 pub use self::fat_tree::FatTree;
 pub use self::hpn::{Hpn, Tier2};
 pub use self::leaf_spine::LeafSpine;
+pub use self::rlft::Rlft;
 use crate::clos::ClosSpec;
 use crate::error::FabricError;
 use crate::graph::Fabric;
@@ -58,6 +60,8 @@ railtwin_units::variants! {
         LeafSpine(LeafSpine) = "leaf-spine",
         /// The k-ary fat-tree.
         FatTree(FatTree) = "fat-tree",
+        /// Real-life fat-tree.
+        Rlft(Rlft) = "rlft",
     }
 }
 
@@ -92,4 +96,4 @@ macro_rules! layouts {
     };
 }
 
-layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree);
+layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft);

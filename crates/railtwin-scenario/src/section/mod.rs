@@ -1,4 +1,5 @@
 //! The sections of a scenario: of each its keys, its rules, and what it becomes.
+pub(crate) mod apart;
 pub(crate) mod cluster;
 pub(crate) mod fabric;
 pub(crate) mod failures;

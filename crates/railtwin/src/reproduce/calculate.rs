@@ -7,7 +7,7 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
-use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, tenants, testbed, weeks};
+use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -53,6 +53,8 @@ fn figures(calculation: &str) -> Option<Vec<Figure>> {
         "cross-segment" => cross_segment::traffic(),
         "nic-bursts" => bursts::of_nic(),
         "wasted-gpus" => wasted_gpus(),
+        "sauron-pairs" => sauron::pairs(),
+        "sauron-arithmetic" => sauron::arithmetic(),
         _ => return None,
     })
 }

@@ -2,7 +2,8 @@
 use std::path::Path;
 
 use railtwin_scenario::{Scenario, SweepPoint, Work, Workload};
-use railtwin_units::Bytes;
+use railtwin_store::Figure;
+use railtwin_units::{Bytes, SimTime};
 use rayon::prelude::*;
 
 use super::crux::Cases;
@@ -10,6 +11,7 @@ use super::pick::Point;
 use super::{CALCULATION, FILES, PAPERS, calculate, place};
 use crate::error::Error;
 use crate::gain::gains;
+use crate::intranode::{Told, saturations};
 use crate::question::Question;
 use crate::run::Run;
 
@@ -25,6 +27,10 @@ impl Length {
     fn set(self, scenario: &mut Scenario) {
         if let Some(replicates) = self.replicates {
             scenario.run.replicates = replicates;
+        }
+        if let Some(spec) = scenario.intranode.as_mut().filter(|_| self.cases.is_full()) {
+            // SAURON section 4.2.
+            spec.duration = spec.duration.max(SimTime::from_ns(2_500_000));
         }
         for job in scenario.jobs.iter_mut() {
             match (&mut job.work, self.bytes) {
@@ -95,12 +101,19 @@ impl Points {
             if !wanted {
                 return Ok(Vec::new());
             }
+            if point.scenario.intranode.is_some() {
+                let asked = question.intranode(&point.scenario, 1)?;
+                return Ok(asked.figures(&asked.run()));
+            }
             Ok(Run::of(question.resolve(&point.scenario)?, &|| ()).info.figures)
         };
         let figures: Result<Vec<_>, Error> =
             sweep.par_iter().zip(&self.wanted).map(run).panic_fuse().collect();
         for (point, figures) in self.points.iter_mut().zip(figures?) {
             point.figures = figures;
+        }
+        if sweep.iter().any(|point| point.scenario.intranode.is_some()) {
+            add_saturations(&mut self.points);
         }
         if let Some(gain) = sweep.last().and_then(|point| point.scenario.gain.clone()) {
             let labels = sweep.iter().map(|point| point.label.as_slice());
@@ -109,5 +122,17 @@ impl Points {
             self.points.push(Point { label: Vec::new(), figures });
         }
         Ok(())
+    }
+}
+
+/// Adds a point for each choice on the other axes than that of loads, with the load from which on it is saturated; 2, which
+/// no load is, where none does it.
+fn add_saturations(points: &mut Vec<Point>) {
+    let ran = points.iter().filter(|point| !point.figures.is_empty());
+    let told: Vec<Told> =
+        ran.map(|point| Told { label: point.label.clone(), figures: point.figures.clone() }).collect();
+    for (label, load) in saturations(&told) {
+        let figures = vec![Figure::new("saturation_load", load.unwrap_or(2.0), "ratio")];
+        points.push(Point { label, figures });
     }
 }

@@ -1,37 +1,16 @@
 //! What no single key of `[cluster]` shows.
 use crate::Scenario;
 use crate::consistency::Trouble;
+use crate::section::apart::troubles_beside;
 
 /// What is wrong, and the key.
 pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)> {
     let Some(cluster) = &scenario.cluster else { return Vec::new() };
-    let plain = Scenario::new("", scenario.fabric.clone());
-    let unread = [
-        ("engine", scenario.engine != plain.engine),
-        ("job", !scenario.jobs.is_empty()),
-        ("run", scenario.run != plain.run),
-        ("routing", scenario.routing != plain.routing),
-        ("control", scenario.control != plain.control),
-        ("cap", !scenario.caps.is_empty()),
-        ("fault", !scenario.faults.is_empty()),
-        ("failures", scenario.failures.is_some()),
-        ("steering", scenario.steering.is_some()),
-        ("packet", scenario.packet != plain.packet),
-        ("switch", scenario.switch != plain.switch),
-        ("telemetry", scenario.telemetry.is_some()),
-        ("transport", scenario.transport != plain.transport),
-        ("reaction", scenario.reaction != plain.reaction),
-        ("expect", !scenario.expect.is_empty()),
-        ("gain", scenario.gain.is_some()),
-    ];
-    let mut troubles: Vec<(String, Trouble)> = unread
-        .into_iter()
-        .filter(|(_, is_there)| *is_there)
-        .map(|(key, _)| {
-            let message = format!("`{key}` beside [cluster], of whose jobs it says nothing");
-            (key.to_owned(), (message, "leave it away, or leave [cluster] away"))
-        })
-        .collect();
+    let mut troubles = troubles_beside(scenario, "[cluster], of whose jobs it says nothing");
+    if scenario.intranode.is_some() {
+        let message = "[intranode] beside [cluster]".to_owned();
+        troubles.push(("intranode".to_owned(), (message, "leave one of both away")));
+    }
     if cluster.jobs.is_some() && cluster.stream != super::ClusterStream::default() {
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));

@@ -1,0 +1,87 @@
+//! The credit world: GPUs around a switch in each host, NICs that convert packets, switches with credits between hosts.
+//!
+//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send.
+//! * `host`: GPUs, the switch inside and its `nic`; `switch`: those between hosts; both are a `crossbar` with its
+//!   `arbiter` (iSLIP).
+//! * `cargo`: what travels between devices; `world`: these devices as the machine of windows knows them.
+//!
+//! Links of a host are a few nanoseconds long, so a host is one device of the machine with all that is in it; what
+//! travels between devices crosses cables of the network ([decision 19](../../../../docs/decisions/0019-two-worlds-one-machine.md)).
+mod arbiter;
+mod cargo;
+mod crossbar;
+mod host;
+mod nic;
+mod plan;
+mod source;
+mod switch;
+mod world;
+
+use railtwin_engine::intranode::{IntranodeLog, IntranodeSpec};
+use railtwin_fabric::Fabric;
+
+use self::cargo::{INTER, INTRA, Tally};
+use self::plan::Plan;
+pub use self::plan::Refused;
+use self::world::{Kind, Until};
+use crate::agenda::NEVER;
+use crate::meeting::work_off;
+
+/// A run that is yet to come.
+#[derive(Debug)]
+pub struct IntranodeRun(Plan);
+
+impl IntranodeRun {
+    /// Of a fabric whose hosts have one NIC with one port, on so many threads; the result does not depend on these.
+    ///
+    /// # Errors
+    /// [`Refused`] with the key of what cannot be.
+    pub fn new(fabric: &Fabric, spec: &IntranodeSpec, seed: u64, threads: u32) -> Result<Self, Refused> {
+        Plan::new(fabric, spec, seed, threads).map(Self)
+    }
+
+    /// Lasts until all that was sent has arrived; without it a run of a pattern ends with its duration.
+    #[must_use]
+    pub fn drained(mut self) -> Self {
+        self.0.drains = true;
+        self
+    }
+
+    /// Runs.
+    pub fn run(&self) -> IntranodeLog {
+        let plan = &self.0;
+        let end = plan.counted.1;
+        let until = if plan.drains || plan.spec.pair.is_some() { NEVER } else { end };
+        let (mut parts, _) = work_off(world::parts(plan), Until(until), plan);
+        let mut log = IntranodeLog::default();
+        let mut tally = Tally::default();
+        for part in &mut parts {
+            tally.merge(&part.mail.tally);
+            log.packet_hops += part.mail.packet_hops;
+            log.events += part.events;
+            for device in &mut part.devices {
+                let Kind::Host(host) = &mut device.kind else { continue };
+                for source in &mut host.sources {
+                    source.close(end, plan);
+                    for (offered, more) in log.offered_bytes.iter_mut().zip(source.offered) {
+                        *offered += more;
+                    }
+                    log.refused_bytes += source.refused;
+                    log.accepted += source.accepted;
+                }
+            }
+        }
+        let span = if plan.spec.pair.is_some() {
+            tally.last - tally.first.min(tally.last)
+        } else {
+            end - plan.counted.0
+        };
+        log.span_ps = span;
+        (log.intra_bytes, log.inter_bytes) = (tally.bytes[INTRA], tally.bytes[INTER]);
+        (log.payload_bytes, log.network_bytes) = (tally.payload, tally.network);
+        log.latencies = tally.latencies;
+        (log.messages, log.last_ps) = (tally.messages, tally.last);
+        log.left_bytes = log.accepted * plan.spec.message.0 - tally.arrived;
+        log
+    }
+}

@@ -1,0 +1,405 @@
+//! What does not change in a run of the credit world: devices and their lines, routes by D-mod-K, sizes and times.
+use railtwin_engine::intranode::IntranodeSpec;
+use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, PortId};
+use railtwin_units::Rate;
+
+use super::arbiter::PORTS_MAX;
+use crate::agenda::NEVER;
+use crate::network::{Place, Speed};
+
+/// Longest window: times within it fit 21 bits.
+const LOOKAHEAD_MAX: u64 = 2_000_000;
+
+/// One direction of a cable, seen from its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// Device at its other end, and the port there.
+    pub target: u32,
+    /// See `target`.
+    pub port: u16,
+    /// How long bytes take.
+    pub speed: Speed,
+    /// From the departure of a byte until the device there may act on it, ps.
+    pub delay: u64,
+}
+
+/// Sizes and times inside a host.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside {
+    /// GPUs; their ports are `0..gpus` of the host's switch, its NIC's is the next.
+    pub gpus: u32,
+    /// How long bytes take on a link.
+    speed: Speed,
+    /// What each packet takes beside its bytes, ps.
+    extra: u64,
+    /// Delay of a link, ps.
+    pub delay: u64,
+    /// Bytes of a header, and most bytes of payload.
+    pub header: u64,
+    /// See `header`.
+    pub payload: u64,
+    /// Time of a full packet, ps.
+    full: u64,
+    /// Time of the source NIC for each packet, and of the target NIC, ps.
+    pub pack: u64,
+    /// See `pack`.
+    pub unpack: u64,
+}
+
+impl Inside {
+    /// Time that a packet of so much payload occupies a link, ps.
+    #[inline]
+    pub fn time(&self, payload: u64) -> u64 {
+        if payload == self.payload { self.full } else { self.speed.time(payload + self.header) + self.extra }
+    }
+
+    /// Bytes on a link of so much payload, cut into packets.
+    #[inline]
+    pub fn wire(&self, payload: u64) -> u64 {
+        if payload <= self.payload {
+            return payload + self.header;
+        }
+        payload + payload.div_ceil(self.payload) * self.header
+    }
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct Plan {
+    /// What is asked.
+    pub spec: IntranodeSpec,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Devices by number.
+    pub places: Vec<Place>,
+    /// First device of each thread, and the end.
+    pub parts: Vec<u32>,
+    /// Number of each host's device.
+    pub host_at: Vec<u32>,
+    /// CSR: lines of device `n` are `lines[start[n]..start[n + 1]]`, by port.
+    line_start: Vec<u32>,
+    lines: Vec<Line>,
+    /// Port of each switch towards each host, by row of the switch.
+    routes: Vec<Vec<u8>>,
+    /// Least time between an act of one device and its effect on another, ps.
+    pub lookahead: u64,
+    /// Capacity of a host's links.
+    pub link: Rate,
+    /// Inside each host.
+    pub inside: Inside,
+    /// Bytes of an input buffer.
+    pub buffer: u64,
+    /// From when on is counted, and when nothing is any more, ps.
+    pub counted: (u64, u64),
+    /// Whether the run lasts until all has arrived that was made in the time that is counted.
+    pub drains: bool,
+}
+
+impl Plan {
+    /// Of a fabric whose hosts have one NIC with one port.
+    ///
+    /// # Errors
+    /// What cannot be, for people.
+    pub fn new(fabric: &Fabric, spec: &IntranodeSpec, seed: u64, threads: u32) -> Result<Self, Refused> {
+        let model = check(fabric, spec)?;
+        let (gpus, link) = (model.gpus, spec.link_rate(model));
+        let (header, payload, extra) = spec.packet();
+        let speed = Speed::of(link);
+        let extra = extra.round() as u64;
+        let converts = spec.converts();
+        let time = |time: railtwin_units::SimTime| if converts { time.ps() } else { 0 };
+        let inside = Inside {
+            gpus,
+            speed,
+            extra,
+            delay: spec.link_delay.ps(),
+            header,
+            payload,
+            full: speed.time(payload + header) + extra,
+            pack: time(spec.pack),
+            unpack: time(spec.unpack),
+        };
+        let duration = spec.duration.ps();
+        let counted = match spec.pair {
+            Some(_) => (0, NEVER),
+            None => (spec.warm_up.ps(), duration),
+        };
+        let mut plan = Self {
+            spec: *spec,
+            seed,
+            places: Vec::new(),
+            parts: vec![0],
+            host_at: vec![0; fabric.hosts().len()],
+            line_start: vec![0],
+            lines: Vec::new(),
+            routes: Vec::new(),
+            lookahead: LOOKAHEAD_MAX,
+            link,
+            inside,
+            buffer: spec.buffer.0,
+            counted,
+            drains: false,
+        };
+        plan.wire(fabric, threads.max(1));
+        plan.route(fabric)?;
+        Ok(plan)
+    }
+
+    /// Hosts and each tier's switches are cut into equal runs of their ids, one run of each for each thread.
+    fn wire(&mut self, fabric: &Fabric, threads: u32) {
+        let hosts: Vec<Place> = (0..fabric.hosts().len() as u32).map(Place::Host).collect();
+        let tier = |wanted: u8| -> Vec<Place> {
+            let rows = fabric.switches().iter().zip(0..).filter(|((_, place), _)| place.tier == wanted);
+            rows.map(|(_, row)| Place::Switch(row)).collect()
+        };
+        let groups = [hosts, tier(1), tier(2), tier(3)];
+        for thread in 0..threads as usize {
+            for group in &groups {
+                let cut = |part: usize| group.len() * part / threads as usize;
+                self.places.extend_from_slice(&group[cut(thread)..cut(thread + 1)]);
+            }
+            self.parts.push(self.places.len() as u32);
+        }
+        let mut number = vec![0; fabric.device_count()];
+        for (row, &place) in (0..).zip(&self.places) {
+            number[device_of(fabric, place).0 as usize] = row;
+            if let Place::Host(host) = place {
+                self.host_at[host as usize] = row;
+            }
+        }
+        for &place in &self.places {
+            for port in network_ports(fabric, device_of(fabric, place)) {
+                let cable = fabric.cable_at(port).expect("network ports have cables");
+                let link = fabric.link_from(cable, port);
+                let [one, other] = fabric.cable_ports(cable);
+                let far = if one == port { other } else { one };
+                let device = fabric.port_device(far);
+                let row = network_ports(fabric, device).position(|port| port == far);
+                let latency = fabric.place(device).map_or(0, |_| fabric.switch_latency().ps());
+                let line = Line {
+                    target: number[device.0 as usize],
+                    port: row.expect("a cable ends at a network port") as u16,
+                    speed: Speed::of(fabric.capacity(link)),
+                    delay: fabric.delay(link).ps() + latency,
+                };
+                // Credits come back without the latency of a switch.
+                self.lookahead = self.lookahead.min(fabric.delay(link).ps().max(1));
+                self.lines.push(line);
+            }
+            self.line_start.push(self.lines.len() as u32);
+        }
+    }
+
+    /// D-mod-K (Zahavi 2012): up by the digits of the target's number, the lowest at the leaf, down by the only way; of
+    /// parallel cables by the same digits.
+    fn route(&mut self, fabric: &Fabric) -> Result<(), Refused> {
+        let hosts = fabric.hosts().len();
+        let switches = fabric.switches();
+        let mut below: Vec<Vec<Vec<u8>>> = vec![Vec::new(); switches.len()];
+        for tier in 1..=3 {
+            for (row, (device, _)) in switches.iter().enumerate().filter(|(_, (_, at))| at.tier == tier) {
+                let mut ports: Vec<Vec<u8>> = vec![Vec::new(); hosts];
+                for (index, port) in network_ports(fabric, *device).enumerate() {
+                    let far = far_device(fabric, port);
+                    match fabric.host_of(far) {
+                        Some(host) => ports[host.0 as usize].push(index as u8),
+                        None if tier_of(fabric, far) < tier => {
+                            let row = fabric.switch_row(far).expect("it is a switch") as usize;
+                            let reached = (0..hosts).filter(|&host| !below[row][host].is_empty());
+                            reached.for_each(|host| ports[host].push(index as u8));
+                        }
+                        None => {}
+                    }
+                }
+                below[row] = ports;
+            }
+        }
+        // Uplinks of the tiers below, multiplied: the digits that they have used up.
+        let mut used = [1_usize; 5];
+        for tier in 1..=3 {
+            let ups = |device: &DeviceId| uplinks(fabric, *device, tier).count();
+            let most = switches.iter().filter(|(_, at)| at.tier == tier).map(|(d, _)| ups(d)).max();
+            used[usize::from(tier) + 1] = used[usize::from(tier)] * most.unwrap_or(1).max(1);
+        }
+        for (row, (device, at)) in switches.iter().enumerate() {
+            let ups: Vec<u8> = uplinks(fabric, *device, at.tier).collect();
+            let port = |host: usize| {
+                let choice = if below[row][host].is_empty() { &ups } else { &below[row][host] };
+                let digit = host / used[usize::from(at.tier)];
+                choice.get(digit % choice.len().max(1)).copied()
+            };
+            let all: Option<Vec<u8>> = (0..hosts).map(port).collect();
+            let no_way = || Refused {
+                key: "fabric",
+                message: format!("{} has no way to some host", fabric.device_name(*device)),
+                hint: "write a fabric in which all hosts reach each other".to_owned(),
+            };
+            self.routes.push(all.ok_or_else(no_way)?);
+        }
+        Ok(())
+    }
+
+    /// The port of a switch towards a host.
+    #[inline]
+    pub fn port_towards(&self, row: u32, host: u32) -> u8 {
+        self.routes[row as usize][host as usize]
+    }
+
+    /// Lines of a device, by port.
+    pub fn lines_of(&self, device: u32) -> &[Line] {
+        &self.lines[self.line_start[device as usize] as usize..self.line_start[device as usize + 1] as usize]
+    }
+
+    /// Bytes between hosts of so much payload.
+    #[inline]
+    pub fn network_bytes(&self, payload: u64) -> u64 {
+        payload + self.spec.inter_header.0
+    }
+
+    /// Time in which a message is certain to arrive that has the network for itself, ps: each of its bytes one after
+    /// another over each link of the longest way.
+    pub fn alone(&self) -> u64 {
+        let message = self.spec.message.0;
+        let packets = message.div_ceil(self.inside.payload);
+        let inside = packets * (self.inside.full + self.inside.pack + self.inside.unpack) + self.inside.delay;
+        let bytes = message + packets * self.spec.inter_header.0;
+        let slowest = self.lines.iter().map(|line| line.speed.time(bytes) + line.delay).max().unwrap_or(0);
+        let overhead = self.spec.pair.map_or(0, |pair| pair.overhead.ps());
+        2 * inside + 6 * slowest + overhead
+    }
+
+    /// Whether what arrives at `at` is counted.
+    #[inline]
+    pub fn counts(&self, at: u64) -> bool {
+        at >= self.counted.0 && at < self.counted.1
+    }
+}
+
+/// What cannot be: the key of the scenario, what is wrong, and what would do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// Key.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would do.
+    pub hint: String,
+}
+
+/// The model of all hosts.
+fn check<'f>(fabric: &'f Fabric, spec: &IntranodeSpec) -> Result<&'f HostModel, Refused> {
+    let refused = |key, message: String, hint: String| Err(Refused { key, message, hint });
+    let hosts = (0..fabric.hosts().len()).map(HostId::from_index);
+    let models: Vec<&HostModel> = hosts.map(|host| fabric.host_model(host)).collect();
+    let first = models[0];
+    if models.iter().any(|model| model.nics != 1 || model.nic.ports != 1) {
+        let message = "GPUs of a host share one NIC with one port in [intranode]".to_owned();
+        return refused("fabric.host", message, "write nics = 1 and nic_ports = 1".to_owned());
+    }
+    let gpus = first.gpus;
+    if models.iter().any(|model| model.gpus != gpus) || gpus == 0 || gpus as usize >= PORTS_MAX {
+        let hint = format!("write 1 to {} GPUs, as many in each host", PORTS_MAX - 1);
+        return refused("fabric.host", format!("a host has {gpus} GPUs"), hint);
+    }
+    for (device, _) in fabric.switches() {
+        let ports = network_ports(fabric, *device).count();
+        if ports > PORTS_MAX {
+            let message = format!("{} has {ports} ports", fabric.device_name(*device));
+            return refused("fabric", message, format!("switches with credits have up to {PORTS_MAX}"));
+        }
+    }
+    if spec.inter_payload.0 < spec.packet().1 {
+        let message = "a packet of a host does not fit one between hosts".to_owned();
+        return refused("intranode.inter_payload", message, "write no less than payload".to_owned());
+    }
+    let least = spec.least_buffer(gpus);
+    if spec.buffer.0 < least {
+        let message = format!("with buffers of {} all may wait for each other for ever", spec.buffer);
+        return refused("intranode.buffer", message, format!("write at least \"{least} B\""));
+    }
+    if models.len() < 2 && (spec.pair.is_some() || spec.inter_share() > 0.0) {
+        let message = "one host alone has no other to send to".to_owned();
+        return refused("intranode", message, "write pattern = \"c5\", or more hosts".to_owned());
+    }
+    if spec.pair.is_none() && spec.warm_up >= spec.duration {
+        let message = format!("the warm-up takes {}, and all of it {}", spec.warm_up, spec.duration);
+        return refused("intranode.warm_up", message, "write less than duration".to_owned());
+    }
+    Ok(first)
+}
+
+fn device_of(fabric: &Fabric, place: Place) -> DeviceId {
+    match place {
+        Place::Host(host) => fabric.nic(HostId(host), 0),
+        Place::Switch(row) => fabric.switches()[row as usize].0,
+    }
+}
+
+/// Ports of a NIC or a switch that have a cable of the network.
+fn network_ports(fabric: &Fabric, device: DeviceId) -> impl Iterator<Item = PortId> {
+    let is_network = |port: &PortId| {
+        fabric.cable_at(*port).is_some_and(|cable| fabric.is_network(fabric.link_from(cable, *port)))
+    };
+    fabric.ports(device).filter(is_network)
+}
+
+fn far_device(fabric: &Fabric, port: PortId) -> DeviceId {
+    let cable = fabric.cable_at(port).expect("network ports have cables");
+    fabric.target(fabric.link_from(cable, port))
+}
+
+fn tier_of(fabric: &Fabric, device: DeviceId) -> u8 {
+    fabric.place(device).map_or(0, |place| place.tier)
+}
+
+/// Rows of the ports of a switch that lead to a higher tier.
+fn uplinks(fabric: &Fabric, device: DeviceId, tier: u8) -> impl Iterator<Item = u8> {
+    let ports = network_ports(fabric, device).zip(0..);
+    ports.filter(move |(port, _)| tier_of(fabric, far_device(fabric, *port)) > tier).map(|(_, row)| row)
+}
+
+#[cfg(test)]
+mod tests {
+    use railtwin_fabric::preset::Rlft;
+
+    use super::*;
+
+    fn plan(ports: u32, stages: u32) -> Plan {
+        let fabric = Rlft { ports, stages, ..Rlft::default() }.build().unwrap();
+        Plan::new(&fabric, &IntranodeSpec::default(), 1, 2).unwrap()
+    }
+
+    /// Devices and ports on the way from one host to another.
+    fn way(plan: &Plan, source: u32, target: u32) -> Vec<(u32, u16)> {
+        let mut at = (plan.host_at[source as usize], 0);
+        let mut way = Vec::new();
+        while at.0 != plan.host_at[target as usize] {
+            way.push(at);
+            assert!(way.len() < 8, "{source} never comes to {target}: {way:?}");
+            let next = plan.lines_of(at.0)[usize::from(at.1)].target;
+            let port = match plan.places[next as usize] {
+                Place::Switch(row) => u16::from(plan.port_towards(row, target)),
+                Place::Host(_) => 0,
+            };
+            at = (next, port);
+        }
+        way
+    }
+
+    #[test]
+    fn shifts_share_no_link() {
+        // Zahavi 2012: D-mod-K carries every shift of hosts in their order without contention.
+        for (ports, stages) in [(4, 2), (8, 2), (4, 3)] {
+            let plan = plan(ports, stages);
+            let hosts = plan.host_at.len() as u32;
+            for shift in 1..hosts {
+                let mut seen = std::collections::BTreeSet::new();
+                for host in 0..hosts {
+                    for step in way(&plan, host, (host + shift) % hosts) {
+                        assert!(seen.insert(step), "shift {shift} of {hosts}: {step:?} twice");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The credit world: nothing is lost, nothing stands still, threads change nothing, and one message takes what its bytes
+//! take.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use proptest::prelude::*;
+use railtwin_engine::intranode::{
+    Arbiter, Arrivals, IntranodeLog, IntranodeSpec, Measure, PairSpec, Pattern, PcieSpec,
+};
+use railtwin_fabric::preset::Rlft;
+use railtwin_fabric::{Fabric, HostSpec};
+use railtwin_packetsim::intranode::IntranodeRun;
+use railtwin_units::{Bytes, Rate, SimTime};
+
+fn fabric(ports: u32, stages: u32, gpus: u32) -> Fabric {
+    let nvlink = Some(Rate::from_gbps(512));
+    let host = HostSpec { gpus: Some(gpus), nvlink, ..HostSpec::default() };
+    Rlft { ports, stages, host, ..Rlft::default() }.build().unwrap()
+}
+
+fn short() -> IntranodeSpec {
+    IntranodeSpec {
+        duration: SimTime::from_ns(20_000),
+        warm_up: SimTime::from_ns(5_000),
+        ..IntranodeSpec::default()
+    }
+}
+
+fn run(fabric: &Fabric, spec: &IntranodeSpec, threads: u32) -> IntranodeLog {
+    IntranodeRun::new(fabric, spec, 1, threads).unwrap().run()
+}
+
+fn drained(fabric: &Fabric, spec: &IntranodeSpec, seed: u64, threads: u32) -> IntranodeLog {
+    IntranodeRun::new(fabric, spec, seed, threads).unwrap().drained().run()
+}
+
+/// What random cases may be.
+fn specs() -> impl Strategy<Value = IntranodeSpec> {
+    let sizes = (1_u64..20_000, 0_u64..40, 1_u64..400, 0_u64..80, 1_u64..5_000);
+    let times = (0_u64..30_000, 0_u64..20_000, 0_u64..20_000);
+    let how = (0.01_f64..1.0, 0.0_f64..1.0, any::<bool>(), any::<bool>(), 0_u64..3_000, 50_u64..800);
+    (sizes, times, how).prop_map(|((message, header, payload, inter_header, inter_payload), times, how)| {
+        let (delay, pack, unpack) = times;
+        let (load, inter, age, poisson, more, gbps) = how;
+        let mut spec = IntranodeSpec {
+            inter: Some(inter),
+            load,
+            message: Bytes(message),
+            header: Bytes(header),
+            payload: Bytes(payload),
+            inter_header: Bytes(inter_header),
+            inter_payload: Bytes(payload + inter_payload),
+            link: Some(Rate::from_gbps(gbps)),
+            link_delay: SimTime::from_ps(delay),
+            pack: SimTime::from_ps(pack),
+            unpack: SimTime::from_ps(unpack),
+            arbiter: if age { Arbiter::Age } else { Arbiter::RoundRobin },
+            arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Even },
+            duration: SimTime::from_ns(3_000),
+            warm_up: SimTime::from_ns(500),
+            ..IntranodeSpec::default()
+        };
+        spec.buffer = Bytes(spec.least_buffer(3) + more);
+        spec
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nothing_is_lost_and_nothing_stands_still(spec in specs(), gpus in 1_u32..4, stages in 2_u32..=3, seed: u64) {
+        let fabric = fabric(4, stages, gpus);
+        let log = drained(&fabric, &spec, seed, 1);
+        prop_assert_eq!(log.messages, log.accepted);
+        prop_assert_eq!(log.left_bytes, 0);
+        prop_assert!(log.refused_bytes <= log.offered_bytes.iter().sum());
+        let two = drained(&fabric, &spec, seed, 2);
+        prop_assert_eq!(log, two);
+    }
+
+    #[test]
+    fn nobody_receives_more_than_links_carry(mut spec in specs(), gpus in 1_u32..4) {
+        spec.load = 1.0;
+        let fabric = fabric(4, 2, gpus);
+        let log = run(&fabric, &spec, 1);
+        let hosts = fabric.hosts().len() as u64;
+        let span = log.span_ps as f64 * 1e-12;
+        // A packet more at the beginning, which was under way then.
+        let packet = spec.wire_bytes(spec.payload.0) as f64;
+        let most = (spec.link.unwrap().bytes_per_s() * span + packet) * hosts as f64;
+        prop_assert!((log.intra_bytes + log.inter_bytes) as f64 <= most * f64::from(gpus) * 1.0001);
+        // All that comes from other hosts comes over one link of the host's switch.
+        prop_assert!(log.inter_bytes as f64 <= most * 1.0001 + packet * hosts as f64);
+        let packet = (spec.inter_header.0 + spec.inter_payload.0) as f64;
+        let nics = (Rate::from_gbps(400).bytes_per_s() * span + packet) * hosts as f64;
+        prop_assert!(log.network_bytes as f64 <= nics * 1.0001);
+    }
+}
+
+/// One message between two hosts of a leaf, ps.
+fn alone(spec: IntranodeSpec) -> IntranodeLog {
+    let pair = PairSpec { measure: Measure::Latency, messages: 3, ..PairSpec::default() };
+    let spec = IntranodeSpec { pair: Some(spec.pair.unwrap_or(pair)), ..spec };
+    let log = run(&fabric(4, 2, 1), &spec, 1);
+    assert_eq!(log.messages, u64::from(spec.pair.unwrap().messages));
+    log
+}
+
+#[test]
+fn one_packet_takes_what_its_bytes_take() {
+    let spec = IntranodeSpec { message: Bytes(100), unpack: SimTime::from_ns(7), ..short() };
+    // 120 B at 64 B/ns twice, 164 B at 50 B/ns, two cables of 250 ns, and the conversion.
+    let expected = 2 * 1_875 + 3_280 + 2 * 250_000 + 7_000;
+    assert_eq!(alone(spec).latencies[1].longest, expected);
+    // No packet is converted that is the same on both sides.
+    let same = IntranodeSpec { header: Bytes(64), payload: Bytes(4032), ..spec };
+    assert_eq!(alone(same).latencies[1].longest, 2 * 2_563 + 3_280 + 500_000);
+}
+
+#[test]
+fn packets_of_a_message_follow_each_other() {
+    // 31 packets of 128 B and one of 64 B in one packet between hosts.
+    let spec = IntranodeSpec { message: Bytes(4032), ..short() };
+    let inside = 31 * 2_313 + 1_313;
+    let log = alone(spec);
+    assert!(log.latencies[1].longest.abs_diff(2 * inside + 81_920 + 500_000) <= 64);
+    // Twice as much are three packets between hosts: NICs do not cut a packet of the host, and 31 of them fit. The first
+    // two follow each other on the wire, the third waits for them; its own end takes one packet of 148 B.
+    let log = alone(IntranodeSpec { message: Bytes(2 * 4032), ..short() });
+    let wire = (2 * (3_968 + 64) + (128 + 64)) * 20;
+    let expected = 31 * 2_313 + wire + 500_000 + 2_313;
+    assert!(log.latencies[1].longest.abs_diff(expected) <= 64, "{log:?} {expected}");
+    // The parts add up to the whole.
+    for class in &log.latencies {
+        let whole: u128 = class.sums.iter().sum();
+        assert!(whole <= u128::from(class.longest) * u128::from(class.count));
+    }
+}
+
+#[test]
+fn a_pair_has_the_rate_of_its_slowest_part() {
+    let pair = |gap| PairSpec { messages: 400, gap, ..PairSpec::default() };
+    let rate = |spec: IntranodeSpec| {
+        let log = alone(spec);
+        (log.messages - 1) as f64 * spec.message.0 as f64 / (log.span_ps as f64 * 1e-3)
+    };
+    // PCIe of generation 3 carries 128 B in 152 B and a quarter of 8 B, at 15.754 B/ns.
+    let pcie = IntranodeSpec { message: Bytes(4032), pcie: Some(PcieSpec::default()), ..short() };
+    let slow = IntranodeSpec { pair: Some(pair(SimTime::ZERO)), ..pcie };
+    let expected = 15.754 * 4032.0 / (31.0 * 154.0 + 64.0 + 26.0);
+    assert!((rate(slow) / expected - 1.0).abs() < 0.005, "{} {expected}", rate(slow));
+    // Messages 1 us apart.
+    let paced = IntranodeSpec { pair: Some(pair(SimTime::from_ns(1_000))), ..pcie };
+    assert!((rate(paced) / 4.032 - 1.0).abs() < 0.001, "{}", rate(paced));
+}
+
+#[test]
+fn a_host_by_itself_loses_nothing_at_full_load() {
+    let spec = IntranodeSpec { pattern: Pattern::C5, ..short() };
+    let log = run(&fabric(4, 2, 8), &spec, 1);
+    let offered = 8.0 * 8.0 * 64e9 * log.span_ps as f64 * 1e-12;
+    let share = log.intra_bytes as f64 / offered;
+    assert!(share > 0.95, "{share}");
+    assert_eq!(log.inter_bytes, 0);
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let fabric = fabric(4, 2, 8);
+    let error = |spec: IntranodeSpec| IntranodeRun::new(&fabric, &spec, 1, 1).unwrap_err();
+    let small = error(IntranodeSpec { buffer: Bytes(4_096), ..short() });
+    assert!(small.hint.contains("write at least"), "{small:?}");
+    let late = error(IntranodeSpec { warm_up: SimTime::from_ns(30_000), ..short() });
+    assert!(late.message.contains("warm-up"), "{late:?}");
+}

@@ -1,0 +1,53 @@
+//! What stands beside a section that is a question of its own: what engines of steps read says nothing there.
+use crate::Scenario;
+use crate::consistency::Trouble;
+
+/// What `section` leaves unread, and the key; `section` names it and says why.
+pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String, Trouble)> {
+    let plain = Scenario::new("", scenario.fabric.clone());
+    let unread = [
+        ("engine", scenario.engine != plain.engine),
+        ("job", !scenario.jobs.is_empty()),
+        ("run", scenario.run != plain.run),
+        ("routing", scenario.routing != plain.routing),
+        ("control", scenario.control != plain.control),
+        ("cap", !scenario.caps.is_empty()),
+        ("fault", !scenario.faults.is_empty()),
+        ("failures", scenario.failures.is_some()),
+        ("steering", scenario.steering.is_some()),
+        ("packet", scenario.packet != plain.packet),
+        ("switch", scenario.switch != plain.switch),
+        ("telemetry", scenario.telemetry.is_some()),
+        ("transport", scenario.transport != plain.transport),
+        ("reaction", scenario.reaction != plain.reaction),
+        ("expect", !scenario.expect.is_empty()),
+        ("gain", scenario.gain.is_some()),
+    ];
+    let there = unread.into_iter().filter(|(_, is_there)| *is_there);
+    let trouble = |(key, _): (&str, bool)| {
+        let message = format!("`{key}` beside {section}");
+        (key.to_owned(), (message, "leave one of both away"))
+    };
+    there.map(trouble).collect()
+}
+
+/// What is wrong with `[intranode]`, and the key.
+pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble)> {
+    let Some(spec) = &scenario.intranode else { return Vec::new() };
+    let mut troubles = troubles_beside(scenario, "[intranode], whose traffic it says nothing of");
+    let mut add = |key: &str, message: &str, hint| {
+        troubles.push((format!("intranode.{key}"), (message.to_owned(), hint)));
+    };
+    if spec.pair.is_some() && (spec.load != 1.0 || spec.inter.is_some()) {
+        add("pair", "a pair of hosts has neither load nor pattern", "leave one of both away");
+    }
+    if spec.inter_payload.0 < spec.packet().1 {
+        let message =
+            "a packet of a host does not fit one between hosts: NICs join packets and do not cut them";
+        add("inter_payload", message, "write no less than the payload of a packet of a host");
+    }
+    if spec.pcie.is_some() && spec.link.is_some() {
+        add("link", "[intranode.pcie] says what links carry", "leave one of both away");
+    }
+    troubles
+}

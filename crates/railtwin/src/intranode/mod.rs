@@ -1,0 +1,151 @@
+//! Traffic inside hosts and between them: the verb `intranode`.
+//!
+//! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
+//! [`saturations`] what a sweep over loads says.
+use railtwin_engine::IntranodeLog;
+use railtwin_engine::intranode::{IntranodeSpec, Measure, PARTS};
+use railtwin_fabric::{Fabric, HostId};
+use railtwin_packetsim::intranode::IntranodeRun;
+use railtwin_scenario::{Scenario, Source};
+use railtwin_store::Figure;
+use rayon::prelude::*;
+use serde::Serialize;
+
+mod saturation;
+
+use self::saturation::CARRIED;
+pub use self::saturation::{LOAD, SHORT_OF, saturations};
+use crate::error::Error;
+use crate::question::Question;
+
+/// A point with `[intranode]`, resolved.
+#[derive(Debug)]
+pub struct IntranodeQuestion {
+    /// Name of the scenario.
+    pub name: String,
+    /// What is asked.
+    pub spec: IntranodeSpec,
+    /// GPUs of all hosts.
+    pub gpus: u64,
+    /// Capacity of the links of all GPUs, bit/s.
+    pub capacity: f64,
+    run: IntranodeRun,
+}
+
+/// What came of a point.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Told {
+    /// What was chosen on each axis.
+    pub label: Vec<(String, String)>,
+    /// What came out.
+    pub figures: Vec<Figure>,
+}
+
+impl Told {
+    /// A figure by name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name)?.value
+    }
+}
+
+impl Question {
+    /// The traffic of a point; `threads` work off its run.
+    ///
+    /// # Errors
+    /// [`Error::Scenario`] for what cannot be, at its key; [`Error::Argument`] without `[intranode]`.
+    pub fn intranode(&self, scenario: &Scenario, threads: u32) -> Result<IntranodeQuestion, Error> {
+        let Some(spec) = scenario.intranode else {
+            let message = "the scenario has no [intranode]: write [intranode], or ask `railtwin run`";
+            return Err(Error::Argument(message.to_owned()));
+        };
+        let fabric: Fabric = self.fabric(scenario)?;
+        let run = IntranodeRun::new(&fabric, &spec, scenario.seed, threads).map_err(|refused| {
+            let source = Source { file: &self.file, text: &self.text };
+            source.error(refused.key, refused.message, Some(&refused.hint))
+        })?;
+        let model = fabric.host_model(HostId(0));
+        let gpus = fabric.hosts().len() as u64 * u64::from(model.gpus);
+        let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
+        Ok(IntranodeQuestion { name: scenario.name.clone(), spec, gpus, capacity, run })
+    }
+}
+
+/// What comes of points, given with what was chosen on each axis, side by side where `side_by_side`; `progress` hears of
+/// each that is done. The result does not depend on it.
+pub fn told(
+    asked: &[(Vec<(String, String)>, IntranodeQuestion)],
+    side_by_side: bool,
+    progress: &(dyn Fn() + Sync),
+) -> Vec<Told> {
+    let one = |(label, question): &(Vec<(String, String)>, IntranodeQuestion)| {
+        let figures = question.figures(&question.run());
+        progress();
+        Told { label: label.clone(), figures }
+    };
+    match side_by_side {
+        true => asked.par_iter().map(one).panic_fuse().collect(),
+        false => asked.iter().map(one).collect(),
+    }
+}
+
+impl IntranodeQuestion {
+    /// Runs. The result does not depend on the number of threads.
+    pub fn run(&self) -> IntranodeLog {
+        self.run.run()
+    }
+
+    /// Figures of a run.
+    pub fn figures(&self, log: &IntranodeLog) -> Vec<Figure> {
+        let span = log.span_ps as f64 * 1e-12;
+        let rate = |bytes: u64| if span > 0.0 { bytes as f64 * 8.0 / span } else { f64::NAN };
+        let mut figures = Vec::new();
+        let mut add = |name: &str, value: f64, unit: &str| figures.push(Figure::new(name, value, unit));
+        match self.spec.pair {
+            Some(pair) => {
+                let messages = log.messages.saturating_sub(1) as f64;
+                if pair.measure == Measure::Bandwidth {
+                    add("bandwidth", messages * self.spec.message.0 as f64 / span, "bytes_per_s");
+                }
+            }
+            None => {
+                let both = rate(log.intra_bytes + log.inter_bytes);
+                add("gpus", self.gpus as f64, "count");
+                add("capacity", self.capacity, "bits_per_s");
+                let offered: u64 = log.offered_bytes.iter().sum();
+                add("offered_rate", rate(offered), "bits_per_s");
+                add("rate", both, "bits_per_s");
+                add("intra_rate", rate(log.intra_bytes), "bits_per_s");
+                add("inter_rate", rate(log.inter_bytes), "bits_per_s");
+                add("network_rate", rate(log.network_bytes), "bits_per_s");
+                add("payload_rate", rate(log.payload_bytes), "bits_per_s");
+                let carried = [log.intra_bytes, log.inter_bytes];
+                for ((name, offered), carried) in CARRIED.into_iter().zip(log.offered_bytes).zip(carried) {
+                    if offered > 0 {
+                        add(name, carried as f64 / offered as f64, "ratio");
+                    }
+                }
+                add("carried_share", carried.iter().sum::<u64>() as f64 / offered as f64, "ratio");
+                add("refused_share", log.refused_bytes as f64 / offered as f64, "ratio");
+                add("capacity_share", both / self.capacity, "ratio");
+            }
+        }
+        for (class, latencies) in ["intra", "inter"].into_iter().zip(&log.latencies) {
+            let Some(mean) = latencies.mean_whole() else { continue };
+            let measured = self.spec.pair.is_none_or(|pair| pair.measure == Measure::Latency);
+            if !measured {
+                continue;
+            }
+            add(&format!("{class}_latency"), mean, "s");
+            add(&format!("{class}_latency_longest"), latencies.longest as f64 * 1e-12, "s");
+            for (part, name) in PARTS.iter().enumerate() {
+                let value = latencies.mean(part).unwrap_or(0.0);
+                if class == "inter" || latencies.sums[part] > 0 {
+                    add(&format!("{class}_latency_{name}"), value, "s");
+                }
+            }
+        }
+        add("messages", log.messages as f64, "count");
+        add("packet_hops", log.packet_hops as f64, "count");
+        figures
+    }
+}

@@ -1,0 +1,66 @@
+//! From which load on a sweep over loads falls short of what is offered.
+use super::Told;
+
+/// The axis of loads.
+pub const LOAD: &str = "intranode.load";
+
+/// Share of what is offered that may be under way, or lost to chance, before a network counts as saturated.
+pub const SHORT_OF: f64 = 0.03;
+
+/// Shares that arrived of what was offered inside hosts and between them: a network is saturated for both where one of
+/// them falls short, as the other follows once buffers are full.
+pub(super) const CARRIED: [&str; 2] = ["intra_carried_share", "inter_carried_share"];
+
+/// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
+/// inside hosts, or between them, arrived; none where there is none.
+pub type Saturation = (Vec<(String, String)>, Option<f64>);
+
+/// The saturation of each choice on the other axes than that of loads, in the order of points; empty without that axis.
+pub fn saturations(points: &[Told]) -> Vec<Saturation> {
+    let mut found: Vec<Saturation> = Vec::new();
+    for point in points {
+        let Some((_, load)) = point.label.iter().find(|(axis, _)| axis == LOAD) else { return Vec::new() };
+        let Ok(load) = load.parse::<f64>() else { return Vec::new() };
+        let mut others = point.label.clone();
+        others.retain(|(axis, _)| axis != LOAD);
+        let row = found.iter().position(|(label, _)| *label == others).unwrap_or_else(|| {
+            found.push((others, None));
+            found.len() - 1
+        });
+        let mut shares = CARRIED.iter().filter_map(|name| point.value(name));
+        let short = shares.any(|share| share < 1.0 - SHORT_OF);
+        if short && found[row].1.is_none_or(|known| load < known) {
+            found[row].1 = Some(load);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use railtwin_store::Figure;
+
+    use super::*;
+
+    fn point(pattern: &str, load: &str, carried: f64) -> Told {
+        let label = [("intranode.pattern", pattern), (LOAD, load)];
+        Told {
+            label: label.map(|(axis, value)| (axis.to_owned(), value.to_owned())).to_vec(),
+            figures: vec![Figure::new(CARRIED[1], carried, "")],
+        }
+    }
+
+    #[test]
+    fn the_least_load_that_falls_short() {
+        let points = [
+            point("c1", "0.1", 0.99),
+            point("c1", "0.3", 0.6),
+            point("c1", "0.2", 0.9),
+            point("c5", "0.1", 1.0),
+        ];
+        let found = saturations(&points);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].1, found[1].1), (Some(0.2), None));
+        assert!(saturations(&[Told { label: Vec::new(), figures: Vec::new() }]).is_empty());
+    }
+}
