@@ -6,6 +6,11 @@ const HALF: f64 = 0.05;
 /// Bandwidth falls with size where the largest sizes keep less than this share of what the smallest have.
 const FALLS: f64 = 0.7;
 
+/// What to do about what falls with size.
+const FALLING: &str = "loss or pauses, which long transfers meet more often: read drops, pauses, out-of-sequence packets \
+                       and retransmissions of both NICs, and of the switches between, before and after a large test, and \
+                       whether both ports of each carry";
+
 /// One result of a pair beside what is usual.
 #[derive(Clone, Debug)]
 pub(super) struct Beside<'a> {
@@ -75,20 +80,12 @@ pub(super) fn signature(rows: &[Beside<'_>]) -> Signature {
     };
     let half = !before.is_empty() && 2 * before.iter().filter(|row| is_half(row)).count() >= before.len();
     let (words, advice) = match (half, falls, rises) {
-        (true, true, _) => (
-            "half of what is usual, and falling with size",
-            "two flows on one link, or one of two ports unused, and beyond some size loss or pauses: compare what the ports \
-             of both NICs carry, and their drops, pauses and retransmissions before and after a large test",
-        ),
+        (true, true, _) => ("half of what is usual, and falling with size", FALLING),
         (true, false, _) => (
             "half of what is usual",
             "two flows on one link, or one of two ports unused: compare what the ports of both NICs carry during the test",
         ),
-        (false, true, _) => (
-            "falling with size",
-            "loss or pauses, which long transfers meet more often: read drops, pauses, out-of-sequence packets and \
-             retransmissions of both NICs, and of the switches between, before and after a large test",
-        ),
+        (false, true, _) => ("falling with size", FALLING),
         (false, false, true) => (
             "little at small sizes only",
             "the way is longer or a host answers late: compare latency tests of both hosts with others",

@@ -40,7 +40,7 @@ pub fn evidence(line: &Evidence) -> String {
 /// What a syndrome is, in the words of a first line.
 fn words(syndrome: Syndrome) -> &'static str {
     match syndrome {
-        Syndrome::CommunicationHang => "all have come and it does not go on",
+        Syndrome::CommunicationHang => "does not go on",
         Syndrome::NonCommunicationHang => "the others wait for it",
         Syndrome::CommunicationSlow => "communication is slow",
         Syndrome::NonCommunicationSlow => "comes late again and again",
@@ -53,8 +53,11 @@ fn words(syndrome: Syndrome) -> &'static str {
     }
 }
 
-/// Whether one finding follows from another: a pair from its host, if the host is accused of more than a pair can be.
+/// Whether one finding follows from another: a slow pair from a host that is slow.
 fn follows(cause: &Finding, other: &Finding) -> bool {
+    if cause.syndrome != other.syndrome || other.syndrome != Syndrome::CommunicationSlow {
+        return false;
+    }
     let (true, [suspect]) = (cause.accuses(), &cause.suspects[..]) else { return false };
     let Component::Host(host) = &suspect.component else { return false };
     let at_host = |component: &Component| match component {
@@ -136,6 +139,7 @@ impl Diagnosed {
             let first = findings[0];
             let follows = match cause.follows.len() {
                 0 => String::new(),
+                1 => "; 1 finding follows from it".to_owned(),
                 count => format!("; {count} findings follow from it"),
             };
             let sure = if first.accuses() { "sure" } else { "not sure" };
@@ -148,7 +152,8 @@ impl Diagnosed {
             }
         }
         if causes.len() > CAUSES {
-            lines.push(format!("  and {} more causes", causes.len() - CAUSES));
+            let more = causes.len() - CAUSES;
+            lines.push(format!("  and {more} more cause{}", if more == 1 { "" } else { "s" }));
         }
         let first = causes.first().map(|cause| &self.findings[cause.findings[0]]);
         let next = first
@@ -197,7 +202,7 @@ mod tests {
     fn what_is_alike_is_one_cause_and_pairs_follow_from_their_host() {
         let pair = |a: &str, b: &str| Component::Connection(format!("{a} > {b}"));
         let findings = [
-            finding(Syndrome::Crash, Component::Host("b".into()), "look"),
+            finding(Syndrome::CommunicationSlow, Component::Host("b".into()), "look"),
             finding(Syndrome::CommunicationSlow, pair("a", "b"), "ports"),
             finding(Syndrome::CommunicationSlow, pair("c", "d"), "ports"),
             finding(Syndrome::CommunicationSlow, pair("e", "f"), "ports"),

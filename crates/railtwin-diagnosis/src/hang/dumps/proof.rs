@@ -13,6 +13,10 @@ use super::{DumpedOperation, Dumps, RankDump, Work};
 /// long. It is no proof that the job stands still, and the confidence is less.
 const COMMUNICATORS: usize = 3;
 const OPERATIONS: u64 = 8;
+/// The same for a rank that is blind. Watchdogs of two communicators lag apart, and what others report of theirs must fit
+/// together without this rank, so less is enough.
+const BLIND_COMMUNICATORS: usize = 2;
+const BLIND_OPERATIONS: u64 = 4;
 
 /// Why a rank is named.
 #[derive(Debug)]
@@ -105,10 +109,15 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     if 2 * proofs.len() > picture.dumps.len() {
         proofs.clear();
     }
-    let far = |behind: &Behind| behind.communicators >= COMMUNICATORS && behind.operations >= OPERATIONS;
+    let far = |proof: &Proof<'_>, behind: &Behind| match proof {
+        Proof::Blind { .. } => {
+            behind.communicators >= BLIND_COMMUNICATORS && behind.operations >= BLIND_OPERATIONS
+        }
+        _ => behind.communicators >= COMMUNICATORS && behind.operations >= OPERATIONS,
+    };
     let only_open =
         !picture.of.dumps.iter().flat_map(|dump| &dump.operations).any(|operation| operation.completed);
-    let far_behind = only_open && proofs.values().all(|(_, behind)| far(behind));
+    let far_behind = only_open && proofs.values().all(|(proof, behind)| far(proof, behind));
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
     let proofs = proofs.into_iter().map(|(rank, (proof, _))| (rank, proof)).collect();
     Proved { proofs, still, explains_all: explains_all(picture, &named), far_behind }
