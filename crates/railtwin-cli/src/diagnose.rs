@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::Question;
+use railtwin::diagnose::answer::number;
 use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
 use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
@@ -35,6 +36,9 @@ pub struct DiagnoseArgs {
     /// Name of the job where files do not tell it
     #[arg(long, value_name = "NAME", default_value = "job")]
     job: String,
+    /// Print every finding with its evidence, and every file, instead of one screen
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -56,9 +60,14 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
-    match args.json {
-        true => writeln!(streams.out, "{:#}", data(&told))?,
-        false => write!(streams.out, "{}", shown(&told))?,
+    if args.json {
+        writeln!(streams.out, "{:#}", data(&told))?;
+    } else if args.all {
+        write!(streams.out, "{}", shown(&told))?;
+    } else {
+        for line in told.screen() {
+            writeln!(streams.out, "{}", one_line(&line))?;
+        }
     }
     streams.out.flush()?;
     if let Some(out) = &args.out {
@@ -130,6 +139,9 @@ fn data(told: &Diagnosed) -> Value {
         "ranks": told.directory.ranks.len(),
         "counters": told.batch.counters.len(),
         "seconds": told.seconds,
+        "causes": told.causes().iter().map(|cause| json!({
+            "findings": cause.findings, "follows": cause.follows, "confidence": cause.confidence,
+        })).collect::<Vec<_>>(),
         "findings": told.findings.iter().map(finding).collect::<Vec<_>>(),
         "actions": told.actions.iter().map(|action| json!({
             "finding": action.finding, "kind": action.kind.name(), "target": component(&action.target),
@@ -145,11 +157,6 @@ fn data(told: &Diagnosed) -> Value {
         "failed_tests": told.failed_tests,
         "notes": told.notes,
     })
-}
-
-/// A number for people: whole ones whole, others with three figures.
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
 }
 
 /// The answer for people: the sentence, findings, files, notes.

@@ -115,6 +115,8 @@ fn dump(folder: &Path, rank: u32, state: Option<&str>) -> String {
             "profiling_name": "nccl:all_reduce", "state": state, "time_created_ns": 1_000_000_000 * number,
             "time_discovered_started_ns": 1_000_000_000 * number + 1_000, "time_discovered_completed_ns": ended,
             "input_sizes": [[256]], "input_dtypes": ["Float"], "output_sizes": [[256]], "output_dtypes": ["Float"],
+            // The watchdog is through with it: it ended, or ran out of its time.
+            "retired": true,
         })
     };
     let mut entries = vec![entry(1, "completed")];
@@ -135,14 +137,47 @@ fn dumps_of_a_timeout_name_the_rank_that_did_not_come() {
     assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
     assert_eq!(answer["findings"][0]["syndrome"], json!("non-communication-hang"));
     assert_eq!(answer["actions"][0]["kind"], json!("report"), "no file names the host");
-    // Without its dump it can only be guessed.
+    // Without its dump it is what the others wait for, and not proved to be at fault.
     let (status, answer) = diagnose(&[&files[0], &files[1], &files[3], "--job", "llama"]);
-    assert_eq!((status, accused(&answer)), (1, vec!["llama/2".to_owned()]), "{answer}");
-    let confidence = |answer: &Value| answer["findings"][0]["confidence"].as_f64().unwrap();
-    assert!((confidence(&answer) - 0.5).abs() < 1e-9, "{answer}");
+    assert_eq!((status, accused(&answer)), (0, vec![]), "{answer}");
+    assert_eq!(answer["findings"][0]["suspects"][0]["component"]["name"], json!("llama/2"), "{answer}");
+    let sentence = answer["answer"].as_str().unwrap();
+    assert!(sentence.contains("it waits for rank llama/2, which is not proved"), "{sentence}");
     // One dump of four tells nothing of the others.
     let (status, answer) = diagnose(&[&files[0]]);
     assert_eq!((status, accused(&answer)), (0, vec![]), "{answer}");
+}
+
+#[test]
+fn a_job_that_is_not_seen_to_stand_still_is_said_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = [Some("started"), Some("started"), None, Some("started")];
+    let files = [0, 1, 2, 3].map(|rank| dump(folder.path(), rank, states[rank as usize]));
+    let second = folder.path().join("later");
+    std::fs::create_dir(&second).unwrap();
+    for (rank, file) in files.iter().enumerate() {
+        let text = std::fs::read_to_string(file).unwrap().replace("\"retired\":true", "\"retired\":false");
+        std::fs::write(file, &text).unwrap();
+        std::fs::write(second.join(format!("nccl_trace_rank_{rank}.json")), &text).unwrap();
+    }
+    let (status, answer) = diagnose(&files.each_ref().map(String::as_str));
+    assert_eq!((status, accused(&answer)), (0, vec![]), "{answer}");
+    assert!(answer["notes"].to_string().contains("do not show that the job stood still"), "{answer}");
+    let (status, answer) = diagnose(&[&shown(folder.path())]);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert!(answer["notes"].to_string().contains("two dumps of 4 ranks are equal"), "{answer}");
+}
+
+#[test]
+fn real_hangs_name_the_ranks_that_were_broken_and_nobody_else() {
+    for (run, broken) in [("gpu_error_1st", ["job/12", "job/14"]), ("lock_gil_2nd", ["job/10", "job/15"])] {
+        let folder = shown(&ours("flight_recorder").join(run));
+        let (status, answer) = diagnose(&[&folder]);
+        assert_eq!((status, accused(&answer)), (1, broken.map(str::to_owned).to_vec()), "{answer}");
+        let lines = railtwin(&["diagnose", &folder]).out;
+        let first = format!("rank {} and {}: non-communication-hang", broken[0], broken[1]);
+        assert!(lines.starts_with(&first) && lines.lines().count() <= 12, "{lines}");
+    }
 }
 
 /// A snapshot of 4 ranks on two hosts with these counts of all-reduces.
@@ -209,7 +244,7 @@ fn wrong_inputs_are_one_error_and_write_nothing() {
     std::fs::write(&pickle, [0x80, 4, 0x95, 1, 2, 3]).unwrap();
     let refused =
         |file: &str, words: &[&str]| railtwin(&["diagnose", file, "--out", &out]).assert_refused(words);
-    refused(&pickle, &["rank_0", "pickle", "dump JSON"]);
+    refused(&pickle, &["rank_0", "is a pickle and no dump"]);
     refused(&written(folder.path(), "junk", "what is this\n"), &["junk", "is of no format that is known"]);
     refused(&written(folder.path(), "empty", ""), &["empty", "is empty"]);
     refused("nowhere.json", &["cannot read nowhere.json"]);
@@ -317,7 +352,7 @@ fn one_bad_file_or_line_is_skipped_counted_and_named() {
     let torn = answer["files"].as_array().unwrap().iter().find(|file| file["skipped"]["count"] == json!(1));
     let first = torn.unwrap()["skipped"]["first"][0].as_str().unwrap();
     assert!(first.contains("42949672x6"), "{first}");
-    let text = railtwin(&["diagnose", &shown(folder.path()), "--out", &out]).out;
+    let text = railtwin(&["diagnose", &shown(folder.path()), "--all", "--out", &out]).out;
     for words in [
         "host cnode3-007: communication-slow, confidence 0.95; 2 of 49 files could not be read; 1 of 49 files not \
          recognized; 1 wrong record skipped\n",
@@ -349,7 +384,7 @@ fn nothing_found_is_said_with_what_was_not_read() {
     let run = folder.path().join("run");
     std::fs::create_dir(&run).unwrap();
     written(&run, "run.json", "{}");
-    let text = railtwin(&["diagnose", &shown(folder.path())]);
+    let text = railtwin(&["diagnose", &shown(folder.path()), "--all"]);
     assert!(text.out.contains("run: not recognized: is a run folder, which is given alone"), "{}", text.out);
     // Nothing at all can be read: one error that names all.
     let [a, b] = ["x.log", "y.log"].map(|name| written(folder.path(), name, "what is this\n"));

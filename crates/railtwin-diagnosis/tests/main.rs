@@ -3,6 +3,7 @@
 mod collisions;
 mod common;
 mod hang;
+mod hang_dumps;
 mod rules;
 mod slow_messages;
 mod slow_operations;

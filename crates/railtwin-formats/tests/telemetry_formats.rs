@@ -258,14 +258,37 @@ fn flight_recorder_that_sees_starts_leaves_out_what_has_not_begun() {
 }
 
 #[test]
-fn flight_recorder_never_reads_pickles() {
+fn flight_recorder_reads_pickles_of_data_and_refuses_others() {
     for bytes in [b"\x80\x02}q\x00.".as_slice(), b"PK\x03\x04rest"] {
         let error = decode("nccl_trace_rank_0", bytes, &Hints::default()).expect_err("a pickle").to_string();
         assert!(
-            error.contains("is a pickle, which is never read") && error.contains("_dump_nccl_trace_json")
+            error.contains("is a pickle and no dump") && error.contains("_dump_nccl_trace_json"),
+            "{error}"
         );
-        assert!(FlightRecorderDump::parse("nccl_trace_rank_0", bytes, None).is_err());
     }
+    let evil = b"\x80\x02}X\x09\x00\x00\x00pg_configcos\nsystem\nX\x02\x00\x00\x00ls\x85Rs.";
+    let error = decode("nccl_trace_rank_0", evil, &Hints::default()).expect_err("runs").to_string();
+    assert!(
+        error.contains("\"os.system\" would be imported by opcode GLOBAL, which is never done"),
+        "{error}"
+    );
+    // A rank that stopped: nothing is open, and its counts say how far it came in which of its groups.
+    let idle = include_bytes!("../../../data/telemetry/flight_recorder/lock_gil_2nd/_dump_15");
+    let dump = FlightRecorderDump::parse("_dump_15", idle, None).expect("a dump");
+    assert_eq!((dump.rank, dump.entries.len(), dump.version.as_str()), (15, 0, "2.9"));
+    assert_eq!(dump.status.len(), dump.groups.len());
+    let pipeline =
+        dump.status.iter().find(|one| dump.groups[one.group].description == "PIPELINE_MODEL_PARALLEL_GROUP");
+    assert_eq!(pipeline.map(|one| (one.enqueued, one.completed)), Some((Some(12222), Some(12222))));
+    let waits = include_bytes!("../../../data/telemetry/flight_recorder/lock_gil_2nd/_dump_0");
+    let dump = FlightRecorderDump::parse("_dump_0", waits, None).expect("a dump");
+    let first = &dump.entries[0];
+    assert_eq!((first.sequence, first.point_to_point, first.state), (12224, true, FlightState::Scheduled));
+    assert_eq!(first.peer.map(|peer| (peer.sends, peer.other)), Some((false, 3)));
+    assert_eq!(
+        (dump.groups[first.group].ranks.as_slice(), first.timeout_ms),
+        ([0, 4, 8, 12].as_slice(), Some(180_000))
+    );
     let text = flight(2, "scheduled", 0);
     assert!(refusal("dump.json", &text).contains("tells no rank; name the file"));
     assert!(

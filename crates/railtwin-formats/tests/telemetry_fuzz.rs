@@ -29,6 +29,7 @@ const SEEDS: [&[u8]; 10] = [
     br#"{"version":"2.7","pg_config":{"0":{"name":"0","desc":"d","ranks":"[0, 1]"}},
     "entries":[{"process_group":["0","d"],"collective_seq_id":1,"profiling_name":"nccl:all_reduce",
     "input_sizes":[[3,4]],"input_dtypes":["Float"],"time_created_ns":5,"duration_ms":1.5,"state":"completed","is_p2p":false}],"rank":0}"#,
+    real!("flight_recorder/lock_gil_2nd/_dump_15"),
     b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
     b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
     br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,

@@ -1,8 +1,10 @@
 //! Hangs: operations that do not end, and who keeps them from it.
 //!
+//! * [`dumps`]: the same from what ranks wrote down when a job was given up.
 //! * [`progress`]: how far every rank of every communicator has come.
 //! * [`roots`]: which of the communicators that stand still keep the others waiting.
 //! * [`Hang`]: the detector.
+pub mod dumps;
 pub mod progress;
 pub mod roots;
 

@@ -1,7 +1,8 @@
 //! What a file is, by its first bytes.
 
-use super::flight_recorder::is_pickle;
+use super::flight_recorder::is_archive;
 use super::input::head;
+use super::pickle::is_pickle;
 use super::{ethtool, nccl_tests_failure, nic_counters, perftest, xpu_timer};
 
 /// Bytes of a file that are looked at.
@@ -15,9 +16,9 @@ pub enum Format {
     NcclInspector,
     /// NCCL RAS status, JSON.
     NcclRas,
-    /// PyTorch Flight Recorder, JSON.
+    /// PyTorch Flight Recorder, JSON or a pickle.
     FlightRecorder,
-    /// A pickle, which a Flight Recorder writes by default: never read.
+    /// A pickle, or an archive of one, that is no dump of a Flight Recorder: not read.
     Pickle,
     /// What nccl-tests print.
     NcclTestsLog,
@@ -72,8 +73,15 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
         return Some(Format::Parquet);
     }
     let head = head(bytes, HEAD_BYTES);
-    if is_pickle(&head) {
+    if is_archive(&head) {
         return Some(Format::Pickle);
+    }
+    if is_pickle(&head) {
+        // Names of keys stand in a pickle as they are.
+        let has = |key: &[u8]| head.windows(key.len()).any(|part| part == key);
+        let is_dump =
+            has(b"pg_config") || has(b"pg_status") || has(b"nccl_comm_state") || has(b"collective_seq_id");
+        return Some(if is_dump { Format::FlightRecorder } else { Format::Pickle });
     }
     let text = String::from_utf8_lossy(&head);
     let text = text.trim_start_matches('\u{feff}').trim_start();

@@ -1,14 +1,12 @@
-//! PyTorch Flight Recorder: the last operations of one rank's process groups, as JSON. Pickles are never read.
+//! PyTorch Flight Recorder: the last operations of one rank's process groups, as JSON or as a pickle of plain data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{NOT_YET, OperationShape};
-
-use super::builder::Builder;
+use super::input;
 use super::json::{Node, Place, parse};
-use super::names::{axis, data_type, operation_kind, rank_of_name};
+use super::names::{data_type, operation_kind, rank_of_name};
+use super::pickle::{decode_pickle, is_pickle};
 use super::skipped::Skipped;
-use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -25,6 +23,8 @@ pub struct FlightRecorderDump {
     pub groups: Vec<FlightGroup>,
     /// Entries in the order of the file: the oldest first.
     pub entries: Vec<FlightEntry>,
+    /// How far the process says that it has come in its groups.
+    pub status: Vec<FlightStatus>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// Groups and entries that are wrong.
@@ -43,6 +43,26 @@ pub struct FlightGroup {
     pub description: String,
     /// Its ranks, numbered in the job; empty where they are not told.
     pub ranks: Vec<u32>,
+}
+
+/// How far a rank has come in one group, by its own count: of collectives, or of sends and receives where it has those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightStatus {
+    /// Row of its group.
+    pub group: usize,
+    /// Number of the last operation that the process put on its stream.
+    pub enqueued: Option<u64>,
+    /// Number of the last one that its watchdog saw to have ended.
+    pub completed: Option<u64>,
+}
+
+/// A send or receive, as its name tells: `nccl:send 0->3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightPeer {
+    /// Whether it sends.
+    pub sends: bool,
+    /// The other one, by its place in the group.
+    pub other: u32,
 }
 
 /// How far an operation has come.
@@ -65,6 +85,20 @@ pub struct FlightEntry {
     pub sequence: u64,
     /// Whether it is a send or a receive.
     pub point_to_point: bool,
+    /// To or from whom, where it is one and its name tells.
+    pub peer: Option<FlightPeer>,
+    /// Number of the record among all of its rank: in the order of the program. Its place in the file where none is told.
+    pub record: u64,
+    /// Whether it stands for a batch of operations that were launched together: they have no states of their own.
+    pub coalesced: bool,
+    /// Number of sends and receives so far, which those of one batch share.
+    pub batch: Option<u64>,
+    /// After what time the watchdog gives it up, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Whether the watchdog has done with it: it ended or ran out of its time.
+    pub retired: bool,
+    /// The innermost line of the program that asked for it, where stacks were recorded.
+    pub frame: Option<String>,
     /// What it does, in the words of records.
     pub kind: String,
     /// Data type of its first tensor; empty where it has none.
@@ -83,35 +117,39 @@ pub struct FlightEntry {
     pub duration_ns: Option<u64>,
 }
 
-/// Whether bytes look like a pickle, or like the zip file that `torch.save` writes.
-pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x80, 2..=5, ..]) || bytes.starts_with(b"PK\x03\x04")
+/// Whether bytes are the zip file that `torch.save` writes around a pickle.
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
 }
 
-/// The error for a pickle.
+/// The error for a pickle that is no dump.
 pub(crate) fn pickle_error(source_name: &str) -> FormatError {
     FormatError::new(
         FORMAT,
         source_name,
-        "is a pickle, which is never read because reading one runs code",
-        "dump JSON: torch._C._distributed_c10d._dump_nccl_trace_json(), or on a machine that you trust load the pickle \
-         in Python and write it with json.dump",
+        "is a pickle and no dump of a Flight Recorder",
+        "give the file that TORCH_NCCL_DEBUG_INFO_TEMP_FILE names, torch._C._distributed_c10d._dump_nccl_trace(), or \
+         JSON: torch._C._distributed_c10d._dump_nccl_trace_json()",
     )
 }
 
 impl FlightRecorderDump {
-    /// Reads the JSON dump of one rank, perhaps in gzip. The rank is `rank` where given, else the file's own `rank`,
+    /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else the file's own `rank`,
     /// else what the file name says (`…rank_3.json`, `nccl_trace_3`).
     ///
     /// # Errors
-    /// A pickle, what is not JSON, a version other than 2.x, a rank that nothing tells, a dump of which no entry can be read.
+    /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells, a dump of which no entry can be read.
     /// An entry with a missing or wrong field is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
-        if is_pickle(bytes) {
+        let plain = input::plain(FORMAT, source_name, bytes)?;
+        if is_archive(&plain) {
             return Err(pickle_error(source_name));
         }
-        let text = input::lossy(FORMAT, source_name, bytes)?;
-        let value = parse(FORMAT, source_name, &text)?;
+        let value = if is_pickle(&plain) {
+            decode_pickle(source_name, &plain)?
+        } else {
+            parse(FORMAT, source_name, &input::lossy(FORMAT, source_name, bytes)?)?
+        };
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         let version = root.need("version")?;
         let number = version.text_or_number()?;
@@ -133,11 +171,14 @@ impl FlightRecorderDump {
             version: number,
             groups: Vec::new(),
             entries: Vec::new(),
+            status: Vec::new(),
             notes: Vec::new(),
             skipped,
             unsure: false,
         };
         let mut rows = BTreeMap::new();
+        // Rows of groups by the number that the process gives them.
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         if let Some(groups) = root.get("pg_config") {
             for (key, node) in groups.members()? {
                 // Without its ranks the group would be another one than that of its peers, who would wait for the rank.
@@ -157,7 +198,12 @@ impl FlightRecorderDump {
                 for node in &nodes {
                     let entry = dump.entry(node, &mut rows);
                     match dump.skipped.keep(entry) {
-                        Some(entry) => dump.entries.push(entry),
+                        Some(entry) => {
+                            if let Some(Ok(number)) = node.get("pg_id").map(|node| node.text_or_number()) {
+                                numbers.insert(number, entry.group);
+                            }
+                            dump.entries.push(entry);
+                        }
                         // Sends and receives are not matched anyway.
                         None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {}
                         None => gaps.push((dump.entries.len(), group_and_number(node, &rows))),
@@ -170,7 +216,36 @@ impl FlightRecorderDump {
             }
             None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
         }
+        if let Some(status) = root.get("pg_status") {
+            dump.status = dump.statuses(&status.members()?, numbers);
+        }
         Ok(dump)
+    }
+
+    /// The status of each group. Its keys are the numbers that the process gives its groups; which group a number is,
+    /// entries tell. Where none does, as in a dump without entries, both are taken in the order in which groups were made,
+    /// if there are as many of both, names are numbers too, and no entry says otherwise.
+    fn statuses(&self, told: &[(&str, Node)], mut numbers: BTreeMap<String, usize>) -> Vec<FlightStatus> {
+        let mut keys: Vec<(u64, &str)> =
+            told.iter().filter_map(|(key, _)| Some((key.parse().ok()?, *key))).collect();
+        let names = self.groups.iter().enumerate();
+        let mut names: Vec<(u64, usize)> =
+            names.filter_map(|(row, group)| Some((group.name.parse().ok()?, row))).collect();
+        keys.sort_unstable();
+        names.sort_unstable();
+        if keys.len() == told.len() && names.len() == self.groups.len() && keys.len() == names.len() {
+            let both = || keys.iter().zip(&names).map(|((_, key), (_, row))| (*key, *row));
+            if both().all(|(key, row)| numbers.get(key).is_none_or(|known| *known == row)) {
+                numbers.extend(both().map(|(key, row)| (key.to_owned(), row)));
+            }
+        }
+        let status = |(key, node): &(&str, Node)| {
+            let number = |field: &str| node.get(field).and_then(|node| node.u64().ok());
+            let (enqueued, completed) =
+                (number("last_enqueued_collective"), number("last_completed_collective"));
+            Some(FlightStatus { group: *numbers.get(*key)?, enqueued, completed })
+        };
+        told.iter().filter_map(status).collect()
     }
 
     /// Whether an entry that could not be read, and that stood before entry `at`, may be the last of its group; of any
@@ -230,11 +305,22 @@ impl FlightRecorderDump {
         let (input_bytes, input_type) = tensors(node, "input_sizes", "input_dtypes")?;
         let (output_bytes, output_type) = tensors(node, "output_sizes", "output_dtypes")?;
         let duration = node.get("duration_ms").map(|node| node.f64()).transpose()?;
+        let name = node.need("profiling_name")?.text()?;
         Ok(FlightEntry {
             group,
             sequence: sequence.u64()?,
             point_to_point,
-            kind: operation_kind(node.need("profiling_name")?.text()?),
+            peer: peer(name),
+            record: match node.get("record_id") {
+                Some(record) => record.u64()?,
+                None => self.entries.len() as u64,
+            },
+            coalesced: name.rsplit(':').next() == Some("coalesced"),
+            batch: node.get("p2p_seq_id").and_then(|node| node.u64().ok()),
+            timeout_ms: node.get("timeout_ms").and_then(|node| node.u64().ok()),
+            retired: node.get("retired").is_some_and(|node| node.bool() == Ok(true)),
+            frame: frame(node),
+            kind: operation_kind(name),
             data_type: if input_type.is_empty() { output_type } else { input_type },
             bytes: input_bytes.max(output_bytes),
             state,
@@ -252,6 +338,28 @@ fn group(key: &str, node: &Node) -> Result<FlightGroup, FormatError> {
     let name = text("name")?.filter(|name| !name.is_empty()).unwrap_or_else(|| key.to_owned());
     let ranks = node.get("ranks").map(|node| node.ranks()).transpose()?.unwrap_or_default();
     Ok(FlightGroup { name, description: text("desc")?.unwrap_or_default(), ranks })
+}
+
+/// The other end of a send or receive: `nccl:send 0->3` of place 0, `nccl:recv 3<-0` of place 3.
+fn peer(name: &str) -> Option<FlightPeer> {
+    let words = name.rsplit(':').next()?;
+    let (verb, ends) = words.split_once(' ')?;
+    let sends = match verb {
+        "send" => true,
+        "recv" => false,
+        _ => return None,
+    };
+    let (_, other) = ends.split_once(if sends { "->" } else { "<-" })?;
+    Some(FlightPeer { sends, other: other.trim().parse().ok()? })
+}
+
+/// The innermost frame of an entry, as `function (file:line)`.
+fn frame(node: &Node) -> Option<String> {
+    let frames = node.get("frames")?.items().ok()?;
+    let first = frames.first()?;
+    let text = |key: &str| first.get(key).and_then(|node| node.text_or_number().ok());
+    let (name, file) = (text("name")?, text("filename")?);
+    Some(format!("{name} ({file}:{})", text("line").unwrap_or_default()))
 }
 
 /// Group and number of an entry that is wrong, as far as they can be told.
@@ -285,103 +393,4 @@ fn tensors(node: &Node, sizes: &str, types: &str) -> Result<(u64, String), Forma
         bytes = bytes.saturating_add(elements.saturating_mul(width.unwrap_or_default()));
     }
     Ok((bytes, first))
-}
-
-/// Makes operations of the dumps of all ranks of a job, per process group.
-///
-/// An operation begins when the process put it on its stream and ends when the watchdog saw that it had ended, or
-/// after its duration where one is told: good to tell who is where in a hang and who comes late by far, not for
-/// kernel times ([`Times::Observed`]). An operation that is scheduled or started has no end. Where a rank's recorder
-/// saw starts at all, what is scheduled there has not begun and is left out: the rank has not entered it.
-pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> Telemetry {
-    let mut builder = Builder::default();
-    let mut notes = notes_on_repeats(dumps.iter().map(|dump| dump.rank));
-    let job = builder.job(job);
-    let mut ranks_of: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for dump in dumps {
-        builder.rank(job, dump.rank, None, None);
-        for entry in &dump.entries {
-            ranks_of.entry(&dump.groups[entry.group].name).or_default().insert(dump.rank);
-        }
-    }
-    let (mut point_to_point, mut waiting, mut too_large) = (0_u64, 0_u64, 0_u64);
-    for dump in dumps {
-        let rank = builder.rank(job, dump.rank, None, None);
-        let sees_starts = dump.entries.iter().any(|entry| entry.started_ns.is_some());
-        // Operations that were coalesced share a number: they are one.
-        let mut joined: BTreeMap<(usize, u32), (OperationShape, u64, u64)> = BTreeMap::new();
-        for entry in &dump.entries {
-            if entry.point_to_point {
-                point_to_point += 1;
-                continue;
-            }
-            if entry.state == FlightState::Scheduled && sees_starts {
-                waiting += 1;
-                continue;
-            }
-            let Ok(sequence) = u32::try_from(entry.sequence) else {
-                too_large += 1;
-                continue;
-            };
-            let end = entry.end_ns();
-            let shape = OperationShape {
-                kind: entry.kind.clone(),
-                algorithm: String::new(),
-                data_type: entry.data_type.clone(),
-                bytes: 0,
-            };
-            let slot = joined.entry((entry.group, sequence)).or_insert((shape, entry.enter_ns(), end));
-            slot.0.bytes = slot.0.bytes.saturating_add(entry.bytes);
-            slot.1 = slot.1.min(entry.enter_ns());
-            slot.2 = slot.2.max(end);
-        }
-        for ((group, sequence), (shape, enter, end)) in joined {
-            let group = &dump.groups[group];
-            let seen = ranks_of.get(group.name.as_str());
-            let members: Vec<u32> = match group.ranks.is_empty() {
-                true => seen.into_iter().flatten().copied().collect(),
-                false => group.ranks.clone(),
-            };
-            let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
-            let row = builder.communicator(job, &group.name, &axis(&group.description), &members);
-            builder.operation(row, rank, sequence, shape, (enter, end));
-        }
-    }
-    if point_to_point > 0 {
-        let why = "sender and receiver number them apart, so that they cannot be matched";
-        notes.push(format!("{point_to_point} point-to-point entries skipped: {why}"));
-    }
-    if waiting > 0 {
-        notes.push(format!("{waiting} scheduled entries left out: their ranks had not begun them"));
-    }
-    if too_large > 0 {
-        notes.push(format!("{too_large} entries skipped: their number is 2^32 or more"));
-    }
-    let (directory, batch) = builder.finish();
-    let (told, seen) = (directory.ranks.len(), dumps.len());
-    if seen < told {
-        notes.push(format!("dumps of {seen} of {told} ranks were given: nothing is known of the others"));
-    }
-    Telemetry { directory, batch, times: Times::Observed, notes, ..Telemetry::default() }
-}
-
-impl FlightEntry {
-    fn enter_ns(&self) -> u64 {
-        match (self.state, self.duration_ns, self.completed_ns) {
-            // The duration is exact, the times are not: keep it, and the time at which the process came.
-            (FlightState::Completed, Some(_), _) => self.created_ns,
-            _ => self.started_ns.map_or(self.created_ns, |started| started.min(self.created_ns)),
-        }
-    }
-
-    fn end_ns(&self) -> u64 {
-        if self.state != FlightState::Completed {
-            return NOT_YET;
-        }
-        match (self.duration_ns, self.completed_ns) {
-            (Some(duration), _) => self.created_ns.saturating_add(duration),
-            (None, Some(completed)) => completed.max(self.created_ns),
-            (None, None) => self.created_ns,
-        }
-    }
 }

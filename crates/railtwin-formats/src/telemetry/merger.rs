@@ -40,6 +40,8 @@ pub struct Merged {
     pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
     /// Time in kernels that are not NCCL's, by rank.
     pub compute: Vec<(u32, ComputeTime)>,
+    /// Dumps of a Flight Recorder, in the order in which they were taken.
+    pub flight_recorder: Vec<FlightRecorderDump>,
     /// Ranks of whose dump of a Flight Recorder the last operations may be wrong: how far they have come is not known.
     pub unsure: BTreeSet<u32>,
     /// What each file was.
@@ -110,6 +112,7 @@ impl Merger {
             merged.compute = kineto.iter().map(|trace| (trace.rank, trace.compute)).collect();
             merged.compute.sort_by_key(|(rank, _)| *rank);
         }
+        merged.flight_recorder = flight_recorder;
         let mut builder = Builder::default();
         let mut times = Times::Kernels;
         let mut notes = Vec::new();

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | NCCL Inspector, JSON v4.0 to v4.3 | [`InspectorDump`] |
 //! | NCCL RAS status, JSON | [`RasSnapshot`] |
-//! | PyTorch Flight Recorder, JSON 2.x | [`FlightRecorderDump`] |
+//! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
 //! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
 //! | Kineto trace | [`KinetoTrace`] |
@@ -37,6 +37,7 @@ mod dcgm;
 mod detect;
 mod ethtool;
 mod flight_recorder;
+mod flight_records;
 pub(crate) mod input;
 mod inspector;
 mod json;
@@ -50,6 +51,7 @@ mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
 mod perftest;
+mod pickle;
 mod prometheus;
 mod ras;
 mod rdma;
@@ -66,8 +68,9 @@ pub use dcgm::parse_dcgm;
 pub use detect::{Format, detect_format};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
 pub use flight_recorder::{
-    FlightEntry, FlightGroup, FlightRecorderDump, FlightState, telemetry_of_flight_recorder,
+    FlightEntry, FlightGroup, FlightPeer, FlightRecorderDump, FlightState, FlightStatus,
 };
+pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use megatron::{MegatronCompute, MegatronTrace, megatron_trace};

@@ -56,6 +56,8 @@ pub struct Unread {
     pub known: bool,
     /// The rank of which it is the dump, where it is one.
     pub rank: Option<u32>,
+    /// Whether there is nothing in it: a process that cannot run leaves such a dump.
+    pub empty: bool,
 }
 
 impl Inputs {
@@ -162,6 +164,7 @@ impl Reading<'_> {
     /// Takes a file; whether it could be read. `named` says that it stands on the command line.
     fn take(&mut self, path: &Path, named: bool) -> bool {
         let source = path.display().to_string();
+        let empty = path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
         let (error, known, rank) = match self.decoded(path, &source) {
             Ok(()) => return true,
             Err(refused) => refused,
@@ -171,7 +174,7 @@ impl Reading<'_> {
             Error::File { problem, .. } => problem.clone(),
             other => other.to_string(),
         };
-        self.inputs.unread.push(Unread { source, reason, known: known || named, rank });
+        self.inputs.unread.push(Unread { source, reason, known: known || named, rank, empty });
         self.first.get_or_insert(error);
         false
     }
@@ -187,7 +190,8 @@ impl Reading<'_> {
         let about = about.map_err(failed)?;
         let bytes = input::read_unpacked(path).map_err(failed)?;
         if bytes.is_empty() {
-            return Err((Error::Argument(format!("{name} is empty; give a file of telemetry")), false, None));
+            let error = Error::Argument(format!("{name} is empty; give a file of telemetry"));
+            return Err((error, false, rank_of_name(name)));
         }
         let format = detect_format(&bytes);
         if format == Some(Format::Parquet) {
@@ -244,7 +248,13 @@ impl Reading<'_> {
 fn files_below(folder: &Path, unread: &mut Vec<Unread>) -> Vec<PathBuf> {
     let shown = folder.display().to_string();
     let mut tell = |error: std::io::Error| {
-        unread.push(Unread { source: shown.clone(), reason: error.to_string(), known: true, rank: None });
+        unread.push(Unread {
+            source: shown.clone(),
+            reason: error.to_string(),
+            known: true,
+            rank: None,
+            empty: false,
+        });
     };
     let mut paths = Vec::new();
     match std::fs::read_dir(folder) {
@@ -267,7 +277,13 @@ fn files_below(folder: &Path, unread: &mut Vec<Unread>) -> Vec<PathBuf> {
         }
         if path.join(RUN_FILE).is_file() {
             let reason = "is a run folder, which is given alone".to_owned();
-            unread.push(Unread { source: path.display().to_string(), reason, known: false, rank: None });
+            unread.push(Unread {
+                source: path.display().to_string(),
+                reason,
+                known: false,
+                rank: None,
+                empty: false,
+            });
             continue;
         }
         // A link to a folder could lead in a circle.

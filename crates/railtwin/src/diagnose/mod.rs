@@ -2,14 +2,16 @@
 //!
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
-//! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`compute`], [`durations`]: what is not a stream of
-//!   operations.
+//! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
+//!   of operations.
 //! * [`on_fabric`]: a fabric beside it.
-//! * [`diagnose`]: all of it.
+//! * [`diagnose`]: all of it; [`answer`]: on one screen.
+pub mod answer;
 pub mod compute;
 pub mod durations;
 pub mod failed_tests;
 pub mod flags;
+pub mod flight;
 pub mod inputs;
 pub mod on_fabric;
 pub mod ras;
@@ -20,14 +22,15 @@ pub mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_diagnosis::hang::dumps::findings_of_dumps;
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
 use railtwin_formats::telemetry::{FileNotes, Times};
 use railtwin_records::observation::OBSERVED;
 use railtwin_records::{
-    Action, ActionKind, Batch, Component, Directory, Evidence, FaultKind, Finding, NOT_YET, Observation,
-    Suspect, Syndrome, finding_tables, telemetry_tables,
+    Action, ActionKind, Batch, Component, Directory, Finding, NOT_YET, Observation, finding_tables,
+    telemetry_tables,
 };
 
 pub use inputs::{Inputs, Unread};
@@ -95,7 +98,6 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         notes,
     } = inputs;
     let mut notes = notes;
-    notes.extend(merged.telemetry.notes.iter().cloned());
     let mut directory = merged.telemetry.directory;
     let batch = merged.telemetry.batch;
     let times = merged.telemetry.times;
@@ -115,13 +117,20 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
 
-    let mut silent = if flight_recorder { leave_out_silent(&mut directory, &batch) } else { Vec::new() };
     // Of whom there is a dump, only not one that can be read, nothing is said.
-    let torn: BTreeSet<u32> = unread.iter().filter_map(|file| file.rank).collect();
-    silent.retain(|&row| !torn.contains(&directory.ranks[row as usize].rank));
-    notes.extend(leave_out_unsure(&mut directory, &merged.unsure));
+    let mut torn: BTreeSet<u32> = merged.unsure.clone();
+    torn.extend(unread.iter().filter(|file| !file.empty).filter_map(|file| file.rank));
+    let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
+    if flight_recorder {
+        let dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
+        let (found, told) = findings_of_dumps(&dumps, job);
+        findings.extend(found);
+        notes.extend(told);
+        notes.extend(unsure_note(&merged.unsure));
+    }
     let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
-    if has_open || observation.is_some() {
+    // What dumps show of hangs is told above: they are of one moment and no stream.
+    if has_open && !flight_recorder || observation.is_some() {
         detectors.push(Box::new(Hang::default()));
     }
     if times == Times::Kernels {
@@ -141,18 +150,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     for window in stream {
         diagnosis.observe(&directory, fabric, &window, &mut streamed);
     }
-    if flight_recorder && has_open {
-        // The dump was made because an operation ran out of its time: what stands in it has stood for long.
-        let now_ns = batch.until_ns.saturating_add(long_ns(&batch, &settings));
-        diagnosis.wait_until(&directory, fabric, now_ns, &mut streamed);
-        streamed.iter_mut().for_each(|finding| by_the_dump(finding, batch.until_ns));
-        streamed.extend(silent_finding(&directory, &silent, &streamed, batch.until_ns));
-        notes.push(
-            "dumps of a Flight Recorder are taken as made by a timeout; of a job that was well when they were asked for, \
-             they only show where it was"
-                .into(),
-        );
-    }
+    notes.extend(merged.telemetry.notes.iter().cloned());
     if !batch.operations.is_empty() && times == Times::Durations {
         streamed.extend(durations::of_durations(&directory, &batch, &settings));
         notes.push("only durations of operations are told: times of entry are compared with nothing".into());
@@ -240,24 +238,6 @@ fn not_whole(table: usize, judged: &[Batch], observation: &Observation) -> Strin
     )
 }
 
-/// Longer than anything may take: beyond the hang limit of the slowest operation.
-fn long_ns(batch: &Batch, settings: &Settings) -> u64 {
-    let operations = &batch.operations;
-    let ended = (0..operations.len()).filter(|row| operations.end_ns[*row] != NOT_YET);
-    let longest = ended.map(|row| operations.end_ns[row].saturating_sub(operations.enter_ns[row])).max();
-    (settings.hang.ps() / 1_000).max(longest.unwrap_or(0).saturating_mul(8)).saturating_mul(2)
-}
-
-/// Says of a finding only what dumps show: how long it stood at the last record of any of them, at least.
-fn by_the_dump(finding: &mut Finding, until_ns: u64) {
-    finding.at_ns = finding.at_ns.min(until_ns);
-    let stood_s = until_ns.saturating_sub(finding.since_ns) as f64 / 1e9;
-    for line in finding.evidence.iter_mut().filter(|line| line.unit == "s" && line.value > stood_s) {
-        line.value = stood_s;
-        line.what.push_str(", at the last record of any dump, and on until it was made");
-    }
-}
-
 /// A host that no file names cannot be isolated: the rank is reported.
 fn only_known_hosts(action: &mut Action, findings: &[Finding]) {
     let unknown = action.kind == ActionKind::Isolate && action.target.name().starts_with("host-of-rank-");
@@ -269,25 +249,8 @@ fn only_known_hosts(action: &mut Action, findings: &[Finding]) {
     }
 }
 
-/// Takes ranks without any record out of the communicators, and gives them: that a rank has no dump does not say that it
-/// entered nothing.
-fn leave_out_silent(directory: &mut Directory, batch: &Batch) -> Vec<u32> {
-    let seen: BTreeSet<u32> = batch.operations.rank.iter().copied().collect();
-    let mut silent = BTreeSet::new();
-    for communicator in &mut directory.communicators {
-        silent.extend(communicator.ranks.iter().copied().filter(|rank| !seen.contains(rank)));
-        communicator.ranks.retain(|rank| seen.contains(rank));
-    }
-    silent.into_iter().collect()
-}
-
-/// Takes ranks of whose dump the last operations could not be read out of the communicators, with a note: how far they have
-/// come is not known, so that they neither keep others waiting nor wait.
-fn leave_out_unsure(directory: &mut Directory, unsure: &BTreeSet<u32>) -> Option<String> {
-    let Directory { ranks, communicators, .. } = directory;
-    for communicator in communicators {
-        communicator.ranks.retain(|&row| !unsure.contains(&ranks[row as usize].rank));
-    }
+/// A note on ranks of whose dump the last operations could not be read: how far they have come is not known.
+fn unsure_note(unsure: &BTreeSet<u32>) -> Option<String> {
     let names: Vec<String> = unsure.iter().take(8).map(u32::to_string).collect();
     let more = if unsure.len() > names.len() { ", …" } else { "" };
     (!unsure.is_empty()).then(|| {
@@ -295,35 +258,6 @@ fn leave_out_unsure(directory: &mut Directory, unsure: &BTreeSet<u32>) -> Option
             "what ranks {}{more} did last could not be read in their dumps: nothing is said of them, give these dumps anew",
             names.join(", ")
         )
-    })
-}
-
-/// Few ranks without a dump, where all others stand within their operations: it is they who are waited for.
-fn silent_finding(directory: &Directory, silent: &[u32], found: &[Finding], at_ns: u64) -> Option<Finding> {
-    let stands = found.iter().any(|finding| finding.syndrome == Syndrome::CommunicationHang);
-    let few = !silent.is_empty() && silent.len() * 4 <= directory.ranks.len();
-    if !(stands && few) {
-        return None;
-    }
-    let share = 0.5 / silent.len() as f64;
-    let suspects =
-        silent.iter().map(|&rank| Suspect { component: directory.rank_component(rank), share }).collect();
-    Some(Finding {
-        at_ns,
-        since_ns: at_ns,
-        syndrome: Syndrome::NonCommunicationHang,
-        faults: vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError],
-        suspects,
-        confidence: 0.5,
-        severity: 1.0,
-        evidence: vec![Evidence {
-            table: "operations",
-            what: "ranks of which there is no dump, while all others stand within an operation".into(),
-            value: silent.len() as f64,
-            expected: 0.0,
-            unit: "ranks",
-        }],
-        advice: "if their dumps were only not given, give them: a rank that crashed leaves none".into(),
     })
 }
 

@@ -32,6 +32,7 @@ pub(super) fn read(path: &Path) -> Result<Inputs, Error> {
         reason,
         known: true,
         rank: None,
+        empty: false,
     };
     let mut tables: Vec<Table> = Vec::new();
     for name in TABLES.into_iter().filter(|name| there.iter().any(|table| table == name)) {

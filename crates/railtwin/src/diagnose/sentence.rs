@@ -1,7 +1,8 @@
 //! The answer in one sentence, and what was not read.
-use railtwin_records::{Column, Table};
+use railtwin_records::{Column, Finding, Syndrome, Table};
 
 use super::Diagnosed;
+use super::answer::who;
 
 impl Diagnosed {
     /// Whether nobody is accused, no test failed and nothing that is telemetry went unread.
@@ -25,19 +26,23 @@ impl Diagnosed {
     }
 
     fn answer(&self) -> String {
-        match self.findings.iter().find(|finding| finding.accuses()) {
+        let causes = self.causes();
+        match causes.iter().find(|cause| self.findings[cause.findings[0]].accuses()) {
             Some(worst) => {
-                let first = &worst.suspects[0].component;
-                let others = match worst.suspects.len() {
-                    1 => String::new(),
-                    count => format!(" or one of {} others", count - 1),
+                let findings: Vec<&Finding> = worst.findings.iter().map(|&row| &self.findings[row]).collect();
+                let first = &findings[0].suspects[0].component;
+                let who = match (findings.len(), findings[0].suspects.len()) {
+                    (1, 1) => format!("{} {}", first.kind(), first.name()),
+                    (1, count) => format!("{} {} or one of {} others", first.kind(), first.name(), count - 1),
+                    _ => who(&findings),
                 };
-                let more = match self.accusations() {
-                    1 => String::new(),
-                    count => format!(", and {} more findings", count - 1),
+                let more = match self.accusations() - findings.len() {
+                    0 => String::new(),
+                    1 => ", and 1 more finding".to_owned(),
+                    count => format!(", and {count} more findings"),
                 };
-                let (what, share) = (worst.syndrome.name(), worst.confidence);
-                format!("{} {}{others}: {what}, confidence {share:.2}{more}", first.kind(), first.name())
+                let (what, share) = (findings[0].syndrome.name(), worst.confidence);
+                format!("{who}: {what}, confidence {share:.2}{more}")
             }
             None => {
                 let what = match (self.findings.len(), self.failed_tests) {
@@ -46,8 +51,21 @@ impl Diagnosed {
                     (_, 1) => "a test failed, not enough evidence to accuse anybody".to_owned(),
                     (_, count) => format!("{count} tests failed, not enough evidence to accuse anybody"),
                 };
-                format!("{what} in {}", self.looked_at())
+                format!("{what} in {}{}", self.looked_at(), self.waited_for())
             }
+        }
+    }
+
+    /// For whom a job would wait, where nobody is accused of it.
+    fn waited_for(&self) -> String {
+        use Syndrome::{CommunicationHang, NonCommunicationHang};
+        let hang = |finding: &&Finding| matches!(finding.syndrome, CommunicationHang | NonCommunicationHang);
+        let of: Vec<&Finding> =
+            self.findings.iter().filter(hang).filter(|one| !one.suspects.is_empty()).collect();
+        if of.is_empty() || self.failed_tests > 0 {
+            String::new()
+        } else {
+            format!("; it waits for {}, which is not proved", who(&of))
         }
     }
 

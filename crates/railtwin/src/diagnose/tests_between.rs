@@ -16,7 +16,10 @@ struct Measured<'a> {
     test: String,
     /// The same with the size: results are compared within it.
     class: String,
+    bytes: u64,
     hosts: Vec<&'a str>,
+    /// Host of the first rank.
+    first: &'a str,
     bandwidth: f64,
 }
 
@@ -28,8 +31,9 @@ pub fn of_nccl_tests(files: &[(String, Vec<NcclTest>)], settings: &Settings) -> 
         .iter()
         .filter_map(|row| match row.hosts[..] {
             [a, b] => {
-                let hosts = [a.to_owned(), b.to_owned()];
-                Some(PairTest { test: row.class.clone(), hosts, bandwidth: row.bandwidth })
+                let (first, other) = if row.first == b { (b, a) } else { (a, b) };
+                let hosts = [first.to_owned(), other.to_owned()];
+                Some(PairTest { kind: row.test.clone(), bytes: row.bytes, hosts, bandwidth: row.bandwidth })
             }
             _ => None,
         })
@@ -77,12 +81,15 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
         return Vec::new();
     }
     let gpus = test.devices.len() / hosts.len();
+    let first =
+        test.devices.iter().min_by_key(|device| device.rank).map_or("", |device| device.host.as_str());
     let name = if test.name.is_empty() { "a test" } else { &test.name };
     let row = |result: &NcclTestResult| {
         let measure = result.out_of_place.as_ref().or(result.in_place.as_ref())?;
         let test = format!("{name}, {gpus} GPUs a host");
         let class = format!("{test}, {} bytes", result.bytes);
-        Some(Measured { test, class, hosts: hosts.clone(), bandwidth: measure.bus_gb_per_s })
+        let (bytes, bandwidth) = (result.bytes, measure.bus_gb_per_s);
+        Some(Measured { test, class, bytes, hosts: hosts.clone(), first, bandwidth })
     };
     test.results.iter().filter_map(row).filter(|row| row.bandwidth > 0.0).collect()
 }

@@ -1,0 +1,105 @@
+//! Hangs from what ranks themselves wrote down when the job was given up: dumps of a flight recorder.
+//!
+//! * [`Dumps`]: what they hold, whatever wrote them.
+//! * `picture`: how far each rank is in each communicator, what it is in, and for whom that waits.
+//! * `proof`: who is proved to hold the others up, and whether the job is seen to stand still.
+//! * [`findings_of_dumps`]: the answer.
+//!
+//! A dump is a picture of one moment and does not tell which. Two things follow. A rank is named only by a proof that holds
+//! whatever the moment was; without one the answer is a set. And that the job stood still at that moment must be seen in
+//! something else: an operation that ran out of its time, or a second dump that is equal. Where it is not, the answer says so.
+mod picture;
+mod proof;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use told::findings_of_dumps;
+
+/// What an operation is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Work {
+    /// A collective whose end at any rank shows that all ranks had begun it: all-reduce, all-gather, reduce-scatter, barrier.
+    Whole,
+    /// A collective that a rank may end while others have not begun it: all-to-all, whose parts may be empty; broadcast,
+    /// reduce, gather, scatter, whose root sends or receives alone.
+    Partial,
+    /// Sends and receives, as ranks of the job with whom, and whether to them.
+    Peers(BTreeSet<(u32, bool)>),
+}
+
+/// An operation of a dump.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DumpedOperation {
+    /// Row of its communicator in [`Dumps::groups`].
+    pub group: usize,
+    /// Its number there; sends and receives have numbers of their own.
+    pub sequence: u64,
+    /// Its place in the order of the program of its rank.
+    pub record: u64,
+    /// What it is.
+    pub work: Work,
+    /// Its name, for people.
+    pub name: String,
+    /// Whether its rank was seen to have begun it; none where that is not recorded.
+    pub started: Option<bool>,
+    /// Whether it has ended.
+    pub completed: bool,
+    /// Whether its rank gave it up.
+    pub given_up: bool,
+    /// When it was put on its stream, on the clock of its rank.
+    pub created_ns: u64,
+    /// The last time that its record has, on the same clock.
+    pub last_ns: u64,
+    /// After what time it is given up.
+    pub timeout_ns: Option<u64>,
+    /// Where in the program it was asked for.
+    pub frame: Option<String>,
+}
+
+/// The dump of one rank.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct RankDump {
+    /// Rank in the job.
+    pub rank: u32,
+    /// What it recorded, in any order; perhaps only what has not ended, perhaps not all of it.
+    pub operations: Vec<DumpedOperation>,
+    /// Of communicators, by row, the numbers of the last operation enqueued and of the last one seen to have ended.
+    pub status: BTreeMap<usize, (Option<u64>, Option<u64>)>,
+}
+
+/// A communicator.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DumpedGroup {
+    /// Its name.
+    pub name: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// Its ranks in the job, in its own order.
+    pub ranks: Vec<u32>,
+}
+
+/// All dumps of a job.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Dumps {
+    /// Communicators of all dumps, each once.
+    pub groups: Vec<DumpedGroup>,
+    /// Dumps; a rank may have several, of different moments.
+    pub dumps: Vec<RankDump>,
+    /// Ranks whose dump is there and empty.
+    pub empty: BTreeSet<u32>,
+    /// Ranks of whose dump the last part cannot be read: nothing is concluded from it.
+    pub unsure: BTreeSet<u32>,
+    /// Said from outside: that an operation of the job ran out of its time, in the words of a log.
+    pub timed_out: Option<String>,
+}
+
+impl DumpedGroup {
+    /// Its name for people.
+    pub fn shown(&self) -> String {
+        match self.description.is_empty() || self.description == "undefined" {
+            true => format!("communicator {}", self.name),
+            false => format!("{} {}", self.description, self.name),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The answer: findings with what they rest on.
+use std::collections::BTreeSet;
+
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+use super::picture::{Picture, Standing};
+use super::proof::{Proof, Proved, Still, proved};
+use super::{DumpedOperation, Dumps};
+
+/// Confidence in a proof where the job is seen to stand still and all that waits is explained.
+const SURE: f64 = 0.95;
+/// The same where some that wait are not explained, or where only how far a rank is behind shows that the job stands.
+const LESS: f64 = 0.8;
+/// Confidence in a set without a proof, and in a proof that a job which goes on would give as well: below an accusation.
+const SET: f64 = 0.45;
+/// Ranks that a line names.
+const NAMED: usize = 8;
+
+/// Findings, and what a reader should know.
+///
+/// Each rank that is proved to hold the others up is a finding of its own. Without a proof one finding has the set: ranks
+/// without a dump for which the others wait, or those within an operation that all have come to and that does not move.
+/// Nobody is named where the dumps show that the job went on.
+pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>) {
+    let picture = Picture::of(dumps);
+    let waiting = picture.waiting().count();
+    if waiting == 0 {
+        return (Vec::new(), vec!["no rank is within an operation: the dumps show no hang".into()]);
+    }
+    let proved = proved(&picture);
+    let mut notes = Vec::new();
+    let seen = match &proved.still {
+        Still::Moves(why) => {
+            notes.push(format!(
+                "the dumps are of different moments of a job that went on ({why}): nobody is named"
+            ));
+            return (Vec::new(), notes);
+        }
+        Still::Seen(how) => {
+            notes.push(format!("the job stood still: {how}"));
+            true
+        }
+        Still::NotSeen => {
+            notes.push(
+                "the dumps do not show that the job stood still: no operation in them ran out of its time; a second dump of \
+                 each rank, or the watchdog's log, would"
+                    .into(),
+            );
+            false
+        }
+    };
+    let answer = Answer { picture: &picture, proved: &proved, job, seen, waiting };
+    let mut findings = answer.of_proofs();
+    if findings.is_empty() {
+        findings.extend(answer.of_sets());
+    }
+    (findings, notes)
+}
+
+struct Answer<'a> {
+    picture: &'a Picture<'a>,
+    proved: &'a Proved<'a>,
+    job: &'a str,
+    seen: bool,
+    waiting: usize,
+}
+
+impl Answer<'_> {
+    fn of_proofs(&self) -> Vec<Finding> {
+        let confidence = match (self.seen, self.proved.explains_all, self.proved.far_behind) {
+            (true, true, _) => SURE,
+            (true, false, _) | (false, true, true) => LESS,
+            (false, true, false) => SET,
+            // What is behind in a job of which other parts go on may be on its way.
+            (false, false, _) => return Vec::new(),
+        };
+        let one = |(&rank, proof): (&u32, &Proof<'_>)| {
+            let (operation, words, what, value, expected) = self.words(rank, proof);
+            let mut finding =
+                self.finding(Syndrome::NonCommunicationHang, &BTreeSet::from([rank]), confidence, operation);
+            finding.faults = match proof {
+                Proof::Blind { .. } => vec![FaultKind::GpuError, FaultKind::Hang, FaultKind::Crash],
+                Proof::Absent { .. } => vec![FaultKind::Hang, FaultKind::Crash, FaultKind::StorageStall],
+                Proof::NotBegun { .. } => vec![FaultKind::GpuError, FaultKind::SlowGpu],
+            };
+            finding.evidence.insert(0, Evidence { table: "dumps", what, value, expected, unit: "operation" });
+            finding.advice = words;
+            finding
+        };
+        self.proved.proofs.iter().map(one).collect()
+    }
+
+    /// Advice, the sentence of evidence, and its figures.
+    fn words<'b>(&self, rank: u32, proof: &Proof<'b>) -> (&'b DumpedOperation, String, String, f64, f64) {
+        let at = |operation: &DumpedOperation| {
+            format!("{} of {}", operation.name, self.picture.of.groups[operation.group].shown())
+        };
+        match proof {
+            Proof::Blind { operation, peer, ended } => (
+                operation,
+                "its process no longer sees what its GPU does: look for Xid and ECC errors of its GPU and for an exception \
+                 in its log"
+                    .into(),
+                format!(
+                    "rank {rank} holds {} pending, and rank {peer} reports operation {ended} of the same communicator as \
+                     ended, which nobody ends before rank {rank} is through",
+                    at(operation)
+                ),
+                operation.sequence as f64,
+                *ended as f64,
+            ),
+            Proof::Absent { operation, peer, last } => (
+                operation,
+                "its process stopped asking: a stack of its threads (py-spy dump) tells where; look also at data loading \
+                 and storage"
+                    .into(),
+                format!(
+                    "rank {rank} has nothing pending and never began {}, in which rank {peer} waits{}",
+                    at(operation),
+                    operation.frame.as_ref().map_or(String::new(), |frame| format!(" at {frame}"))
+                ),
+                last.map_or(0.0, |last| last as f64),
+                operation.sequence as f64,
+            ),
+            Proof::NotBegun { operation, others } => (
+                operation,
+                "its GPU does not come to it: a kernel before it does not end; look for Xid errors of its GPU".into(),
+                format!("rank {rank} has not begun {}, which {others} others have", at(operation)),
+                operation.sequence as f64,
+                operation.sequence as f64,
+            ),
+        }
+    }
+
+    /// Without a proof: ends of who waits for whom.
+    fn of_sets(&self) -> Option<Finding> {
+        let sinks = self.picture.sinks();
+        let all: BTreeSet<u32> = sinks.iter().flatten().copied().collect();
+        let missing: BTreeSet<u32> =
+            all.iter().copied().filter(|rank| self.picture.is_unknown(*rank)).collect();
+        // Whose dump is not there is likelier than who wrote one and is in something.
+        let (set, syndrome, advice) = if !missing.is_empty() {
+            let advice = "a process that was killed or stopped leaves no dump or an empty one: see whether these live, and give \
+                          their dumps if they were only not given";
+            (missing, Syndrome::NonCommunicationHang, advice)
+        } else {
+            let within =
+                all.iter().any(|rank| matches!(self.picture.standing.get(rank), Some(Standing::In(_))));
+            let syndrome = if within { Syndrome::CommunicationHang } else { Syndrome::NonCommunicationHang };
+            let advice = "all are present and none moves: one of their GPUs computes without end, or what joins them stands; \
+                          Xid and NIC counters of these, or dumps with times of starts (TORCH_NCCL_ENABLE_TIMING=1), tell";
+            (all, syndrome, advice)
+        };
+        let few = !set.is_empty() && 2 * set.len() <= self.picture.ranks.len();
+        let (_, front) = self.picture.waiting().find(|(rank, front)| {
+            set.contains(rank)
+                || self.picture.of.groups[front.group].ranks.iter().any(|one| set.contains(one))
+        })?;
+        let (named, confidence) = if few { (set.clone(), SET) } else { (BTreeSet::new(), 0.0) };
+        let mut finding = self.finding(syndrome, &named, confidence, front);
+        finding.faults = match syndrome {
+            Syndrome::CommunicationHang => vec![FaultKind::GpuError, FaultKind::Down, FaultKind::Lossy],
+            _ => vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError],
+        };
+        let what = match set.iter().next().is_some_and(|rank| self.picture.is_unknown(*rank)) {
+            true => "ranks without a dump, for which the others wait",
+            false => {
+                "ranks within operations that all of their ranks have come to, for which the others wait"
+            }
+        };
+        finding.evidence.insert(
+            0,
+            Evidence {
+                table: "dumps",
+                what: format!("{what}: {}", list(&set)),
+                value: set.len() as f64,
+                expected: 0.0,
+                unit: "ranks",
+            },
+        );
+        finding.advice = advice.into();
+        Some(finding)
+    }
+
+    fn finding(
+        &self,
+        syndrome: Syndrome,
+        ranks: &BTreeSet<u32>,
+        confidence: f64,
+        operation: &DumpedOperation,
+    ) -> Finding {
+        let share = confidence / ranks.len().max(1) as f64;
+        let name = |rank: &u32| Component::Rank(format!("{}/{rank}", self.job));
+        let suspects = ranks.iter().map(|rank| Suspect { component: name(rank), share }).collect();
+        let count = self.picture.of.groups.len();
+        let mut evidence = vec![Evidence {
+            table: "dumps",
+            what: format!(
+                "ranks that are within an operation, of {} in {count} communicators",
+                self.picture.ranks.len()
+            ),
+            value: self.waiting as f64,
+            expected: 0.0,
+            unit: "ranks",
+        }];
+        let unknown: BTreeSet<u32> = (self.picture.ranks.iter().copied())
+            .filter(|rank| self.picture.is_unknown(*rank) && !ranks.contains(rank))
+            .collect();
+        if !unknown.is_empty() {
+            evidence.push(Evidence {
+                table: "dumps",
+                what: format!("ranks of whose dump nothing can be said: {}", list(&unknown)),
+                value: unknown.len() as f64,
+                expected: 0.0,
+                unit: "ranks",
+            });
+        }
+        let last = self.picture.dumps.values().flat_map(|dump| &dump.operations).map(|one| one.last_ns).max();
+        Finding {
+            at_ns: last.unwrap_or(0),
+            since_ns: operation.created_ns,
+            syndrome,
+            faults: Vec::new(),
+            suspects,
+            confidence,
+            severity: 1.0,
+            evidence,
+            advice: String::new(),
+        }
+    }
+}
+
+/// The first of some ranks.
+fn list(ranks: &BTreeSet<u32>) -> String {
+    let mut names: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
+    if ranks.len() > NAMED {
+        names.push(format!("and {} more", ranks.len() - NAMED));
+    }
+    names.join(", ")
+}

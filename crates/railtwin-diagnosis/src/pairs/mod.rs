@@ -1,0 +1,478 @@
+//! Slow hosts and slow pairs from tests between all pairs of hosts, such as nccl-tests run pair by pair.
+//!
+//! Within one test the logarithm of a pair's bandwidth is taken as `common + host a + host b + pair`. Host effects come
+//! from a median polish: each is the median over the host's pairs of what the other host leaves unexplained, gone
+//! through until nothing changes. One slow pair cannot move them, and a slow host explains all of its pairs. A host or
+//! a pair is named only where it lacks a tenth of the bandwidth: hosts of a healthy H100 cluster differ by up to 6 %
+//! in single tests (cluster01 of nccl-tests-cluster).
+mod signature;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+use crate::downtime::spares::binomial_above;
+use crate::robust;
+use crate::settings::Settings;
+use signature::{Beside, signature};
+
+/// One result: the bandwidth between two hosts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PairTest {
+    /// The kind of test: collective, GPUs per host.
+    pub kind: String,
+    /// Bytes; results are compared within one kind and size only.
+    pub bytes: u64,
+    /// Names of both hosts, that of the first rank first.
+    pub hosts: [String; 2],
+    /// Bus bandwidth, in any unit that all share.
+    pub bandwidth: f64,
+}
+
+/// Fewest pairs of a test among which a slow one can be told: three hosts give three pairs, of which none is usual.
+const PAIRS_MIN: usize = 6;
+/// Fewest pairs of a host from which its own part can be told from that of its partners.
+const OF_HOST_MIN: usize = 3;
+/// Rounds of the median polish; it settles within a few.
+const ROUNDS: usize = 50;
+
+/// One test taken apart.
+#[derive(Debug)]
+struct Parts<'a> {
+    hosts: Vec<&'a str>,
+    /// Logarithm of the host's part.
+    effects: Vec<f64>,
+    /// Rows of the two hosts and what they leave unexplained.
+    pairs: Vec<([usize; 2], f64)>,
+}
+
+impl Parts<'_> {
+    /// Gives what a host lacks back to its pairs, where no more than half of them lack it: then these are slow, and not it.
+    /// A median over few pairs, of which half are slow, is somewhere between.
+    fn give_back(&mut self) {
+        for host in 0..self.hosts.len() {
+            let effect = self.effects[host];
+            let own = || self.pairs.iter().filter(|(hosts, _)| hosts.contains(&host));
+            let lack = own().filter(|(_, rest)| *rest < -effect / 2.0).count();
+            if effect < 0.0 && 2 * lack <= own().count() {
+                self.effects[host] = 0.0;
+                let own = self.pairs.iter_mut().filter(|(hosts, _)| hosts.contains(&host));
+                own.for_each(|(_, rest)| *rest += effect);
+            }
+        }
+    }
+}
+
+/// A host or pair of a test between pairs is slow when it lacks this share of the usual bandwidth: hosts of a healthy H100
+/// cluster lack up to 0.06 in single tests.
+pub const PAIR_SHARE: f64 = 0.1;
+
+/// A host explains slow pairs where chance would give one of all hosts as many of them less often than this.
+const CHANCE: f64 = 0.05;
+/// Results of a pair from which a single slow one of them says nothing: one size of one test strays now and then.
+const SEVERAL: usize = 4;
+/// Confidence in what one result shows, and in what several do.
+const ONE: f64 = 0.8;
+const CONFIRMED: f64 = 0.95;
+
+/// Slow hosts and pairs, the slowest first. What one test shows another may confirm, so each is told once, with how it is
+/// slow and all tests as evidence.
+///
+/// Pairs are told as their host where it explains them: because all of its pairs lack the same (its part of the median
+/// polish), or because it has a part in so many of them that chance would not give it (binomial tail over its pairs at the
+/// rate of all others, times the number of hosts).
+pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
+    let mut classes: BTreeMap<(&str, u64), Vec<&PairTest>> = BTreeMap::new();
+    for test in tests.iter().filter(|test| test.bandwidth > 0.0) {
+        classes.entry((&test.kind, test.bytes)).or_default().push(test);
+    }
+    // What hosts lack, and what pairs lack beside their hosts.
+    let mut hosts: BTreeMap<&str, Vec<(String, f64)>> = BTreeMap::new();
+    let mut pairs: BTreeMap<[&str; 2], Vec<Beside<'_>>> = BTreeMap::new();
+    for ((kind, bytes), rows) in classes.into_iter().filter(|(_, rows)| rows.len() >= PAIRS_MIN) {
+        let mut parts = take_apart(&rows);
+        parts.give_back();
+        let limit = (1.0 - PAIR_SHARE).ln();
+        let beyond = |values: Vec<f64>| {
+            let (center, deviation) = robust::spread(&mut values.clone()).unwrap_or((0.0, 0.0));
+            center + limit.min(-settings.deviations * deviation)
+        };
+        let host_limit = beyond(parts.effects.clone());
+        let pair_limit = beyond(parts.pairs.iter().map(|(_, rest)| *rest).collect());
+        for (host, &effect) in parts.hosts.iter().zip(&parts.effects) {
+            let of = parts.pairs.iter().filter(|(rows, _)| rows.iter().any(|&row| parts.hosts[row] == *host));
+            if effect < host_limit && of.count() >= OF_HOST_MIN {
+                let what = format!(
+                    "bandwidth of all its pairs in {kind}, {bytes} bytes, as a share of what is usual"
+                );
+                hosts.entry(host).or_default().push((what, effect));
+            }
+        }
+        for (([a, b], rest), test) in parts.pairs.iter().zip(&rows) {
+            let beside =
+                Beside { kind, bytes, first: &test.hosts[0], share: rest.exp(), slow: *rest < pair_limit };
+            pairs.entry([parts.hosts[*a.min(b)], parts.hosts[*a.max(b)]]).or_default().push(beside);
+        }
+    }
+    let mut found: Vec<(f64, Finding)> =
+        hosts.into_iter().map(|(host, lacks)| slow_host(host, &lacks)).collect();
+    let known = found.len();
+    let mut slow: BTreeSet<[&str; 2]> =
+        pairs.iter().filter(|(_, rows)| is_slow(rows)).map(|(pair, _)| *pair).collect();
+    while let Some((host, chance)) = common_host(&pairs, &slow) {
+        let own: Vec<[&str; 2]> = slow.iter().copied().filter(|pair| pair.contains(&host)).collect();
+        let all: usize = pairs.keys().filter(|pair| pair.contains(&host)).count();
+        let (worst, told) = host_of_pairs(host, &own, all, chance, &pairs);
+        // A host of which all pairs lack the same may have some that lack more.
+        match found[..known].iter_mut().find(|(_, one)| is_host(one, host)) {
+            Some((least, one)) => {
+                *least = least.min(worst);
+                one.severity = one.severity.max(told.severity);
+                one.evidence.extend(told.evidence);
+            }
+            None => found.push((worst, told)),
+        }
+        slow.retain(|pair| !pair.contains(&host));
+    }
+    found.extend(slow.iter().map(|pair| slow_pair(*pair, &pairs[pair])));
+    found.sort_by(|a, b| {
+        a.0.total_cmp(&b.0).then_with(|| a.1.suspects[0].component.cmp(&b.1.suspects[0].component))
+    });
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn is_host(finding: &Finding, host: &str) -> bool {
+    finding.suspects.iter().any(|suspect| suspect.component.name() == host)
+}
+
+/// Whether the results of a pair make it slow: any of a few, more than one of several.
+fn is_slow(rows: &[Beside<'_>]) -> bool {
+    let slow = rows.iter().filter(|row| row.slow).count();
+    slow > usize::from(rows.len() >= SEVERAL)
+}
+
+/// The host that has a part in more slow pairs than chance gives, and that chance.
+fn common_host<'a>(
+    pairs: &BTreeMap<[&'a str; 2], Vec<Beside<'_>>>,
+    slow: &BTreeSet<[&'a str; 2]>,
+) -> Option<(&'a str, f64)> {
+    let names: BTreeSet<&str> = pairs.keys().flatten().copied().collect();
+    let chance = |host: &&'a str| {
+        let own = |pair: &&[&str; 2]| pair.contains(host);
+        let (taken, part) = (pairs.keys().filter(own).count(), slow.iter().filter(own).count());
+        let (others, slow_others) = (pairs.len() - taken, slow.len() - part);
+        // One more of each: that no other pair is slow does not say that none can be.
+        let rate = (slow_others + 1) as f64 / (others + 2) as f64;
+        let tail = binomial_above(taken as u32, rate, (part as u32).saturating_sub(1));
+        (part >= OF_HOST_MIN).then_some((*host, names.len() as f64 * tail))
+    };
+    let best = names.iter().filter_map(chance).min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+    best.filter(|(_, chance)| *chance < CHANCE)
+}
+
+/// Median polish of one test.
+///
+/// A round lowers the sum of absolute rests host by host, so it may come to rest where only several hosts together
+/// could lower it: what one slow host lacks is then taken for the others'. Which rest it finds hangs on where it
+/// starts. It goes through from two starts, and the parts that leave less unexplained are told:
+/// * each host at the median of its pairs: near the truth where fewer than half of the hosts are slow;
+/// * all hosts alike: near the truth where hosts were tested with few others, who tell little about them alone.
+fn take_apart<'a>(rows: &[&'a PairTest]) -> Parts<'a> {
+    let mut hosts: Vec<&str> = rows.iter().flat_map(|test| test.hosts.iter().map(String::as_str)).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let row = |name: &str| hosts.binary_search(&name).unwrap_or(0);
+    let common = robust::median(&mut rows.iter().map(|test| test.bandwidth.ln()).collect::<Vec<_>>());
+    let common = common.unwrap_or(0.0);
+    let mut pairs: Vec<([usize; 2], f64)> = rows
+        .iter()
+        .map(|test| ([row(&test.hosts[0]), row(&test.hosts[1])], test.bandwidth.ln() - common))
+        .collect();
+    let mut values_of: Vec<Vec<(usize, f64)>> = vec![Vec::new(); hosts.len()];
+    for &([a, b], value) in pairs.iter().filter(|([a, b], _)| a != b) {
+        values_of[a].push((b, value));
+        values_of[b].push((a, value));
+    }
+    let alike = vec![0.0; hosts.len()];
+    let (own, own_shift) = polish(&values_of, medians(&values_of, &alike));
+    let (shared, shared_shift) = polish(&values_of, alike);
+    let unexplained = |effects: &[f64], shift: f64| -> f64 {
+        pairs.iter().map(|([a, b], value)| (value - shift - effects[*a] - effects[*b]).abs()).sum()
+    };
+    let (effects, shift) = if unexplained(&shared, shared_shift) < unexplained(&own, own_shift) {
+        (shared, shared_shift)
+    } else {
+        (own, own_shift)
+    };
+    for ([a, b], value) in &mut pairs {
+        *value -= shift + effects[*a] + effects[*b];
+    }
+    Parts { hosts, effects, pairs }
+}
+
+/// Of each host, the median of what its partners leave unexplained.
+fn medians(values_of: &[Vec<(usize, f64)>], effects: &[f64]) -> Vec<f64> {
+    values_of.iter().map(|values| unexplained_median(values, effects, &mut Vec::new())).collect()
+}
+
+fn unexplained_median(values: &[(usize, f64)], effects: &[f64], room: &mut Vec<f64>) -> f64 {
+    room.clear();
+    room.extend(values.iter().map(|&(other, value)| value - effects[other]));
+    robust::median(room).unwrap_or(0.0)
+}
+
+/// Host effects, whose median is 0, and what is common to all pairs besides, from a start.
+fn polish(values_of: &[Vec<(usize, f64)>], mut effects: Vec<f64>) -> (Vec<f64>, f64) {
+    let mut room = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut moved = 0.0_f64;
+        for host in 0..effects.len() {
+            let effect = unexplained_median(&values_of[host], &effects, &mut room);
+            moved = moved.max((effect - effects[host]).abs());
+            effects[host] = effect;
+        }
+        if moved < 1e-12 {
+            break;
+        }
+    }
+    // What all hosts share belongs to none of them; each pair has it twice.
+    let shift = robust::median(&mut effects.clone()).unwrap_or(0.0);
+    effects.iter_mut().for_each(|effect| *effect -= shift);
+    (effects, 2.0 * shift)
+}
+
+fn slow_host(host: &str, lacks: &[(String, f64)]) -> (f64, Finding) {
+    let worst = lacks.iter().map(|(_, log)| *log).fold(0.0, f64::min);
+    let evidence = lacks.iter().map(|(what, log)| line(what.clone(), log.exp(), 1.0, "")).collect();
+    let confidence = if lacks.len() > 1 { CONFIRMED } else { ONE };
+    let advice = "test the NICs of the host one by one to tell which of them it is";
+    (worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, advice))
+}
+
+/// The finding of a host that has a part in many slow pairs.
+fn host_of_pairs(
+    host: &str,
+    own: &[[&str; 2]],
+    all: usize,
+    chance: f64,
+    pairs: &BTreeMap<[&str; 2], Vec<Beside<'_>>>,
+) -> (f64, Finding) {
+    let rows: Vec<Beside<'_>> = own.iter().flat_map(|pair| pairs[pair].iter().cloned()).collect();
+    let how = signature(&rows);
+    let partners: Vec<&str> = own.iter().map(|[a, b]| if *a == host { *b } else { *a }).collect();
+    let mut evidence = vec![
+        line(
+            format!(
+                "slow pairs of host {host}, of {all} that were tested; chance gives one of all hosts as many with {chance:.1e}"
+            ),
+            own.len() as f64,
+            0.0,
+            "pairs",
+        ),
+        line(
+            format!("bandwidth of these pairs, as a share of what is usual: {}", how.words),
+            how.share,
+            1.0,
+            "",
+        ),
+        line(
+            format!("the other hosts of these pairs: {}", partners.join(", ")),
+            partners.len() as f64,
+            0.0,
+            "hosts",
+        ),
+    ];
+    for pair in own {
+        evidence.extend(lines(pair, &pairs[pair]));
+    }
+    let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
+    let confidence = (1.0 - chance).min(CONFIRMED);
+    (worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, how.advice))
+}
+
+/// The finding of a pair that nothing else explains.
+fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
+    let how = signature(rows);
+    let mut evidence = vec![line(
+        format!(
+            "bandwidth of {} of {} results between the two, as a share of what is usual: {}",
+            how.slow,
+            rows.len(),
+            how.words
+        ),
+        how.share,
+        1.0,
+        "",
+    )];
+    evidence.extend(lines(&pair, rows));
+    let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
+    let confidence = if how.slow > 1 { CONFIRMED } else { ONE };
+    let component = Component::Connection(format!("{} > {}", pair[0], pair[1]));
+    (worst, finding(component, confidence, worst, evidence, how.advice))
+}
+
+fn lines(pair: &[&str; 2], rows: &[Beside<'_>]) -> Vec<Evidence> {
+    let one = |row: &Beside<'_>| {
+        let (kind, bytes) = (row.kind, row.bytes);
+        let what = format!(
+            "bandwidth between {} and {} in {kind}, {bytes} bytes, as a share of what is usual",
+            pair[0], pair[1]
+        );
+        line(what, row.share, 1.0, "")
+    };
+    rows.iter().filter(|row| row.slow).map(one).collect()
+}
+
+fn line(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
+    Evidence { table: "nccl-tests", what, value, expected, unit }
+}
+
+fn finding(
+    component: Component,
+    confidence: f64,
+    log: f64,
+    evidence: Vec<Evidence>,
+    advice: &str,
+) -> Finding {
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::CommunicationSlow,
+        faults: vec![FaultKind::Slow, FaultKind::Lossy],
+        suspects: vec![Suspect { component, share: confidence }],
+        confidence,
+        severity: 1.0 - log.exp(),
+        evidence,
+        advice: advice.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All pairs of `hosts` hosts; `scale` gives the bandwidth of a pair as a share of 40.
+    fn all_pairs(hosts: usize, scale: impl Fn(usize, usize) -> f64) -> Vec<PairTest> {
+        let mut tests = Vec::new();
+        for a in 0..hosts {
+            for b in a + 1..hosts {
+                let hosts = [a, b].map(|host| format!("host-{host:02}"));
+                tests.push(PairTest {
+                    kind: "all-reduce".into(),
+                    bytes: 1,
+                    hosts,
+                    bandwidth: 40.0 * scale(a, b),
+                });
+            }
+        }
+        tests
+    }
+
+    fn named(tests: &[PairTest]) -> Vec<String> {
+        let findings = slow_pairs(tests, &Settings::default());
+        findings.iter().map(|finding| finding.suspects[0].component.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_slow_host_is_one_finding_and_a_slow_pair_is_no_host() {
+        assert_eq!(named(&all_pairs(8, |_, _| 1.0)), Vec::<String>::new());
+        assert_eq!(named(&all_pairs(8, |a, b| if a == 3 || b == 3 { 0.7 } else { 1.0 })), ["host-03"]);
+        let pair = all_pairs(8, |a, b| if (a, b) == (2, 5) { 0.7 } else { 1.0 });
+        assert_eq!(named(&pair), ["host-02 > host-05"]);
+        let both = all_pairs(8, |a, b| {
+            (if a == 3 || b == 3 { 0.7 } else { 1.0 }) * (if (a, b) == (2, 5) { 0.5 } else { 1.0 })
+        });
+        assert_eq!(named(&both), ["host-02 > host-05", "host-03"]);
+    }
+
+    #[test]
+    fn a_slow_host_is_found_where_hosts_alike_lead_a_polish_astray() {
+        // Started with all hosts alike, four hosts come to share what one of them lacks, and six pairs seem slow.
+        let noise = [
+            ((0, 3), -0.01419868101636878),
+            ((0, 6), 0.014736312884120998),
+            ((0, 7), 0.017551023856251135),
+            ((1, 4), -0.01461736317862597),
+            ((1, 5), -0.019418710579206393),
+            ((2, 4), -0.013038764531953257),
+            ((2, 5), -0.014738907641142782),
+            ((2, 6), 0.004043185215037161),
+            ((3, 5), -0.003099880086781374),
+            ((3, 6), 0.01031030613560135),
+            ((4, 7), 0.003624770438696806),
+            ((5, 7), 0.018419396218882875),
+            ((6, 7), 0.013202854762344049),
+        ];
+        let tests = all_pairs(8, |a, b| {
+            let noise = noise.iter().find(|(pair, _)| *pair == (a, b)).map_or(0.0, |(_, noise)| *noise);
+            1e-3 * (1.0 + noise) * if a == 4 || b == 4 { 0.7 } else { 1.0 }
+        });
+        assert_eq!(named(&tests), ["host-04"]);
+    }
+
+    #[test]
+    fn a_host_that_many_slow_pairs_share_is_told_for_them_and_lone_pairs_are_told_as_such() {
+        // Half of the pairs of one host, each in its own way, which no part of a polish explains.
+        let bad = [(1, 4), (4, 6), (4, 7), (0, 4), (4, 11), (3, 4)];
+        let many = all_pairs(12, |a, b| if bad.contains(&(a, b)) { 0.3 + 0.05 * b as f64 } else { 1.0 });
+        assert_eq!(named(&many), ["host-04"]);
+        // As many pairs without a host in common stay pairs.
+        let lone = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11)];
+        let lone = all_pairs(12, |a, b| if lone.contains(&(a, b)) { 0.5 } else { 1.0 });
+        assert_eq!(named(&lone).len(), 6);
+        let findings = slow_pairs(&lone, &Settings::default());
+        assert!(findings.iter().all(|one| one.evidence[0].what.ends_with("half of what is usual")));
+    }
+
+    #[test]
+    fn a_host_of_which_half_the_pairs_are_slow_is_no_slow_host_in_a_small_cluster() {
+        let bad = [(0, 1), (0, 3)];
+        let tests = all_pairs(5, |a, b| if bad.contains(&(a, b)) { 0.5 } else { 1.0 });
+        assert_eq!(named(&tests), ["host-00 > host-01", "host-00 > host-03"]);
+    }
+
+    #[test]
+    fn one_size_of_many_that_strays_names_nobody() {
+        let mut tests = Vec::new();
+        for size in 0..10 {
+            let of = all_pairs(8, |a, b| if (a, b, size) == (2, 5, 3) { 0.8 } else { 1.0 });
+            tests.extend(of.into_iter().map(|test| PairTest { bytes: 1 << size, ..test }));
+        }
+        assert_eq!(named(&tests), Vec::<String>::new());
+    }
+
+    #[test]
+    fn too_few_pairs_name_nobody() {
+        assert_eq!(named(&all_pairs(3, |a, _| if a == 0 { 0.5 } else { 1.0 })), Vec::<String>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn noise_below_the_limit_names_nobody(noise in proptest::collection::vec(-0.02..0.02_f64, 64)) {
+            let tests = all_pairs(8, |a, b| 1.0 + noise[8 * a + b]);
+            prop_assert_eq!(named(&tests), Vec::<String>::new());
+        }
+
+        #[test]
+        fn slow_hosts_fewer_than_half_are_all_found(
+            noise in proptest::collection::vec(-0.02..0.02_f64, 100), slow in proptest::collection::btree_set(0..10_usize, 1..4),
+        ) {
+            let tests = all_pairs(10, |a, b| {
+                let share = |host| if slow.contains(&host) { 0.7 } else { 1.0 };
+                (1.0 + noise[10 * a + b]) * share(a) * share(b)
+            });
+            let mut named = named(&tests);
+            named.sort_unstable();
+            prop_assert_eq!(named, slow.iter().map(|host| format!("host-{host:02}")).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_slow_host_is_found_through_noise_whatever_the_unit(
+            noise in proptest::collection::vec(-0.02..0.02_f64, 64), slow in 0..8_usize, unit in 1e-3..1e9_f64,
+        ) {
+            let tests = all_pairs(8, |a, b| unit * (1.0 + noise[8 * a + b]) * if a == slow || b == slow { 0.7 } else { 1.0 });
+            prop_assert_eq!(named(&tests), [format!("host-{slow:02}")]);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Hangs from dumps, against jobs that a machine of streams runs (`machine`), whose model the detector does not share.
+mod machine;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::{Cut, Fault, Item, Job, draw, dumps, run};
+use railtwin_diagnosis::hang::dumps::{DumpedOperation, Dumps, Work, findings_of_dumps};
+use railtwin_records::{Component, Finding};
+use railtwin_units::stream::{self, Stream};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+fn rank_of(component: &Component) -> u32 {
+    let Component::Rank(name) = component else { panic!("{component:?}") };
+    name.rsplit('/').next().and_then(|rank| rank.parse().ok()).expect("a rank")
+}
+
+/// Ranks that are accused.
+fn accused(findings: &[Finding]) -> BTreeSet<u32> {
+    let all = findings.iter().filter(|finding| finding.accuses());
+    all.flat_map(|finding| &finding.suspects).map(|suspect| rank_of(&suspect.component)).collect()
+}
+
+/// Ranks that are in the answer at all.
+fn told(findings: &[Finding]) -> BTreeSet<u32> {
+    findings.iter().flat_map(|finding| &finding.suspects).map(|suspect| rank_of(&suspect.component)).collect()
+}
+
+/// A fault at a place of a program from which on something is still launched.
+fn fault(job: &Job, rank: u32, rng: &mut Stream) -> Fault {
+    let length = job.programs[rank as usize].len();
+    let from = rng.random_range(length / 5..length * 4 / 5);
+    match rng.random_range(0..3) {
+        0 => Fault::CpuStops(from),
+        1 => Fault::KernelHangs(from),
+        _ => {
+            let gpu = (from + rng.random_range(0..20)).min(length);
+            Fault::Blind { from, gpu, cpu: (gpu + rng.random_range(0..20)).min(length) }
+        }
+    }
+}
+
+struct Hung {
+    job: Job,
+    faults: BTreeMap<u32, Fault>,
+    dumps: Dumps,
+}
+
+/// A job that stands still because of one or two ranks, none where it ended all the same.
+fn hung(seed: u64) -> Option<Hung> {
+    let mut rng = stream::named(seed, "dumps");
+    let job = draw(&mut rng);
+    let ranks = job.programs.len() as u32;
+    let mut faults = BTreeMap::new();
+    for _ in 0..rng.random_range(1..3) {
+        let rank = rng.random_range(0..ranks);
+        faults.insert(rank, fault(&job, rank, &mut rng));
+    }
+    if 2 * faults.len() >= ranks as usize {
+        return None;
+    }
+    let past = run(&job, &faults);
+    let cut = Cut { at: past.last + 600.0, lag: 0.1, only_open: rng.random(), starts: rng.random_bool(0.3) };
+    let mut dumps = dumps(&job, &past, cut, &mut rng);
+    if rng.random_bool(0.5) {
+        dumps.timed_out = Some("the watchdog says so".into());
+    }
+    let open = dumps.dumps.iter().flat_map(|dump| &dump.operations).any(|operation| !operation.completed);
+    open.then_some(Hung { job, faults, dumps })
+}
+
+const CASES: u64 = 1_000;
+
+#[test]
+fn only_broken_ranks_are_accused_and_stopped_processes_are_found() {
+    let (mut cases, mut stopped, mut found, mut blind, mut seen) = (0, 0, 0, 0, 0);
+    for seed in 0..CASES {
+        let Some(Hung { faults, dumps, .. }) = hung(seed) else { continue };
+        let (findings, notes) = findings_of_dumps(&dumps, "job");
+        let culprits: BTreeSet<u32> = faults.keys().copied().collect();
+        let accused = accused(&findings);
+        assert!(
+            accused.is_subset(&culprits),
+            "seed {seed}: {accused:?} of {faults:?}: {notes:?} {findings:#?}"
+        );
+        cases += 1;
+        // One process that stopped, in a job that is known to stand still, is named, or at least in the set that is told.
+        let one = faults.len() == 1 && dumps.timed_out.is_some();
+        match faults.values().next() {
+            Some(Fault::CpuStops(_)) if one => {
+                stopped += 1;
+                found += usize::from(accused == culprits);
+                assert!(
+                    culprits.is_subset(&told(&findings)),
+                    "seed {seed}: {faults:?} {notes:?} {findings:#?}"
+                );
+            }
+            Some(Fault::Blind { .. }) if one => {
+                blind += 1;
+                seen += usize::from(accused == culprits);
+            }
+            _ => {}
+        }
+    }
+    println!("{cases} hangs; stopped processes {found} of {stopped}, blind ones {seen} of {blind}");
+    assert!(stopped > 50 && 10 * found >= 9 * stopped, "{found} of {stopped}");
+}
+
+#[test]
+fn victims_without_a_dump_and_lost_records_accuse_no_innocent() {
+    for seed in 0..CASES {
+        let Some(Hung { faults, dumps, .. }) = hung(seed) else { continue };
+        let mut rng = stream::named(seed + 7, "dumps");
+        let mut less = dumps.clone();
+        let share = rng.random_range(0.1..0.9);
+        less.dumps.retain(|dump| faults.contains_key(&dump.rank) || !rng.random_bool(share));
+        let one = accused(&findings_of_dumps(&less, "job").0);
+        assert!(
+            one.iter().all(|rank| faults.contains_key(rank)),
+            "seed {seed}: {one:?} of {faults:?} without dumps"
+        );
+        let mut torn = dumps.clone();
+        // What has ended goes first, as in a ring; of collectives the counts of their communicator tell that one is gone.
+        for dump in &mut torn.dumps {
+            let goes = |one: &DumpedOperation| one.completed || !matches!(one.work, Work::Peers(_));
+            dump.operations.retain(|one| !(goes(one) && rng.random_bool(share / 2.0)));
+        }
+        let one = accused(&findings_of_dumps(&torn, "job").0);
+        assert!(
+            one.iter().all(|rank| faults.contains_key(rank)),
+            "seed {seed}: {one:?} of {faults:?} with lost records"
+        );
+    }
+}
+
+#[test]
+fn names_and_orders_change_nothing() {
+    for seed in 0..CASES {
+        let Some(Hung { job, dumps, .. }) = hung(seed) else { continue };
+        let mut rng = stream::named(seed + 11, "dumps");
+        let mut ranks: Vec<u32> = (0..job.programs.len() as u32).map(|rank| 3 * rank + 5).collect();
+        ranks.shuffle(&mut rng);
+        let mut groups: Vec<usize> = (0..dumps.groups.len()).collect();
+        groups.shuffle(&mut rng);
+        let mut other = dumps.clone();
+        for (row, &from) in groups.iter().enumerate() {
+            let of = &dumps.groups[from];
+            other.groups[row].name = format!("g{}", rng.random::<u32>());
+            other.groups[row].ranks = of.ranks.iter().map(|rank| ranks[*rank as usize]).collect();
+        }
+        let row = |group: usize| groups.iter().position(|from| *from == group).expect("a row");
+        for dump in &mut other.dumps {
+            dump.rank = ranks[dump.rank as usize];
+            dump.status = dump.status.iter().map(|(group, status)| (row(*group), *status)).collect();
+            for operation in &mut dump.operations {
+                operation.group = row(operation.group);
+                if let Work::Peers(peers) = &mut operation.work {
+                    *peers = peers.iter().map(|(peer, sends)| (ranks[*peer as usize], *sends)).collect();
+                }
+            }
+            dump.operations.shuffle(&mut rng);
+        }
+        other.dumps.shuffle(&mut rng);
+        let (first, second) = (findings_of_dumps(&dumps, "job").0, findings_of_dumps(&other, "job").0);
+        let renamed =
+            |set: BTreeSet<u32>| set.iter().map(|rank| ranks[*rank as usize]).collect::<BTreeSet<u32>>();
+        assert_eq!(renamed(accused(&first)), accused(&second), "seed {seed}");
+        assert_eq!(renamed(told(&first)), told(&second), "seed {seed}");
+        let sure = |findings: &[Finding]| findings.iter().map(|one| one.confidence).fold(0.0, f64::max);
+        assert!((sure(&first) - sure(&second)).abs() < 1e-12, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_healthy_job_cut_at_any_moment_accuses_nobody() {
+    let (mut cuts, mut sets, mut paused) = (0, 0, [0, 0]);
+    for seed in 0..CASES {
+        let mut rng = stream::named(seed + 100_000, "dumps");
+        let mut job = draw(&mut rng);
+        // Now and then the process of a rank pauses, up to as long as a step takes.
+        let pauses = rng.random_bool(0.5);
+        if pauses {
+            let rank = rng.random_range(0..job.programs.len());
+            let at = rng.random_range(0..job.programs[rank].len());
+            job.programs[rank].insert(at, Item::Cpu(rng.random_range(0.0..5e-3)));
+        }
+        let past = run(&job, &BTreeMap::new());
+        for _ in 0..5 {
+            let lag = [0.0, 1e-4, 1e-3, 1e-2, 0.1][rng.random_range(0..5)];
+            let at = past.last * rng.random::<f64>();
+            let cut = Cut { at, lag, only_open: rng.random(), starts: rng.random_bool(0.3) };
+            let (findings, notes) = findings_of_dumps(&dumps(&job, &past, cut, &mut rng), "job");
+            cuts += 1;
+            sets += usize::from(!told(&findings).is_empty());
+            let named = accused(&findings);
+            if cut.only_open && pauses {
+                paused[usize::from(!named.is_empty())] += 1;
+                continue;
+            }
+            assert!(named.is_empty(), "seed {seed}, {cut:?}: {named:?} {notes:?} {findings:#?}");
+        }
+    }
+    println!("{cuts} cuts; in {sets} somebody would be suspected if the job stood still");
+    println!(
+        "of {} cuts that show only what is open of jobs with a pause {} accuse",
+        paused[0] + paused[1],
+        paused[1]
+    );
+    // A process that pauses while all others wait for it is what a hang is, until it goes on.
+    assert!(100 * paused[1] <= paused[0], "{paused:?}");
+}

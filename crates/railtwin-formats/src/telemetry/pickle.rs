@@ -1,0 +1,446 @@
+//! Pickles that hold plain data, decoded without a way to run anything.
+//!
+//! A pickle is a program for a stack machine. Most of its opcodes push data; a few import a name or call it, and those are
+//! what makes loading a stranger's pickle run a stranger's code. Here only the former exist: whatever would import, call
+//! or build an object ends the reading with its name. What comes out is the same tree that a JSON file would give.
+//!
+//! Why not a crate: `serde-pickle` 1.2 copies a value each time it is taken from the memo, so a few hundred bytes can ask
+//! for any amount of memory, and it says "unresolved global reference" without the name of what was to be imported.
+
+use serde_json::{Map, Number, Value};
+
+use crate::error::FormatError;
+
+/// Name of this format in errors.
+const FORMAT: &str = "pickle";
+/// Deepest nesting of what is read; dumps have five levels.
+const DEPTH_MAX: usize = 64;
+/// Most that a file may unfold to, per byte of it, in values and in 32 bytes of text: what is shared is written once and
+/// used again, names of keys above all, at two bytes a time.
+const VALUES_PER_BYTE: usize = 4;
+
+/// Whether bytes begin as a pickle of protocol 2 to 5 does.
+pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x80, 2..=5, ..])
+}
+
+/// A value on the stack; containers hold rows of the arena.
+#[derive(Debug)]
+enum Cell {
+    Plain(Value),
+    List(Vec<usize>),
+    Dict(Vec<(usize, usize)>),
+}
+
+/// The tree that a pickle of plain data holds: tuples and sets are lists, keys that are numbers are text.
+///
+/// # Errors
+/// With the byte: an opcode that would import, call or build, by its name; one that is not known; a pickle that ends early
+/// or takes from an empty stack; what is nested deeper than [`DEPTH_MAX`] or in a circle, or unfolds to too much.
+pub(crate) fn decode_pickle(source_name: &str, bytes: &[u8]) -> Result<Value, FormatError> {
+    let mut machine = Machine {
+        source: source_name,
+        bytes,
+        at: 0,
+        arena: Vec::new(),
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: std::collections::BTreeMap::new(),
+    };
+    let root = machine.run()?;
+    let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE);
+    machine.unfold(root, 0, &mut left)
+}
+
+struct Machine<'a> {
+    source: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    arena: Vec<Cell>,
+    stack: Vec<usize>,
+    marks: Vec<usize>,
+    memo: std::collections::BTreeMap<u64, usize>,
+}
+
+impl<'a> Machine<'a> {
+    fn error(&self, at: usize, problem: impl Into<String>, accepted: &str) -> FormatError {
+        FormatError::new(FORMAT, self.source, problem, accepted).at_byte(at as u64)
+    }
+
+    fn short(&self) -> FormatError {
+        self.error(self.bytes.len(), "the pickle ends early", "give the whole file: it may be cut short")
+    }
+
+    fn wrong(&self, problem: &str) -> FormatError {
+        self.error(self.at, format!("is no pickle: {problem}"), "write the dump anew")
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], FormatError> {
+        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
+        let part = &self.bytes[self.at..end.ok_or_else(|| self.short())?];
+        self.at += count;
+        Ok(part)
+    }
+
+    /// A number without sign, the least byte first.
+    fn unsigned(&mut self, width: usize) -> Result<u64, FormatError> {
+        Ok(self.take(width)?.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
+    }
+
+    /// Bytes behind their count.
+    fn counted(&mut self, width: usize) -> Result<&'a [u8], FormatError> {
+        let count = self.unsigned(width)?;
+        self.take(usize::try_from(count).map_err(|_| self.short())?)
+    }
+
+    fn line(&mut self) -> Result<String, FormatError> {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(|| self.short())?;
+        let line = String::from_utf8_lossy(&rest[..end]).trim_end().to_owned();
+        self.at += end + 1;
+        Ok(line)
+    }
+
+    fn push(&mut self, cell: Cell) {
+        self.arena.push(cell);
+        self.stack.push(self.arena.len() - 1);
+    }
+
+    fn text(&mut self, bytes: &[u8]) {
+        self.push(Cell::Plain(Value::String(String::from_utf8_lossy(bytes).into_owned())));
+    }
+
+    fn pop(&mut self) -> Result<usize, FormatError> {
+        let floor = self.marks.last().copied().unwrap_or(0);
+        if self.stack.len() <= floor {
+            return Err(self.wrong("it takes from an empty stack"));
+        }
+        self.stack.pop().ok_or_else(|| self.wrong("it takes from an empty stack"))
+    }
+
+    /// What stands above the last mark.
+    fn above_mark(&mut self) -> Result<Vec<usize>, FormatError> {
+        let mark = self.marks.pop().ok_or_else(|| self.wrong("it has no mark"))?;
+        Ok(self.stack.split_off(mark.min(self.stack.len())))
+    }
+
+    fn tuple(&mut self, count: usize) -> Result<(), FormatError> {
+        let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
+        items.reverse();
+        self.push(Cell::List(items));
+        Ok(())
+    }
+
+    fn extend_list(&mut self, items: Vec<usize>) -> Result<(), FormatError> {
+        let list = self.stack.last().copied().ok_or_else(|| self.wrong("it takes from an empty stack"))?;
+        match &mut self.arena[list] {
+            Cell::List(all) => all.extend(items),
+            _ => return Err(self.wrong("it appends to what is no list")),
+        }
+        Ok(())
+    }
+
+    fn extend_dict(&mut self, items: &[usize]) -> Result<(), FormatError> {
+        let dict = self.stack.last().copied().ok_or_else(|| self.wrong("it takes from an empty stack"))?;
+        let pairs = pairs(items).ok_or_else(|| self.wrong("a key has no value"))?;
+        match &mut self.arena[dict] {
+            Cell::Dict(all) => all.extend(pairs),
+            _ => return Err(self.wrong("it sets a key of what is no dict")),
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, key: u64) -> Result<(), FormatError> {
+        let top = self.stack.last().copied().ok_or_else(|| self.wrong("it remembers nothing"))?;
+        self.memo.insert(key, top);
+        Ok(())
+    }
+
+    fn recall(&mut self, key: u64) -> Result<(), FormatError> {
+        let row =
+            self.memo.get(&key).copied().ok_or_else(|| self.wrong("it recalls what it never put away"))?;
+        self.stack.push(row);
+        Ok(())
+    }
+
+    /// Works opcodes off until the end; gives the row of the result.
+    fn run(&mut self) -> Result<usize, FormatError> {
+        loop {
+            let at = self.at;
+            let code = self.take(1)?[0];
+            match code {
+                b'.' => return self.pop(),
+                0x80 => drop(self.take(1)?),
+                0x95 => drop(self.take(8)?),
+                b'(' => self.marks.push(self.stack.len()),
+                b'0' => drop(self.pop()?),
+                b'1' => drop(self.above_mark()?),
+                b'2' => {
+                    let top = self.pop()?;
+                    self.stack.extend([top, top]);
+                }
+                b'N' => self.push(Cell::Plain(Value::Null)),
+                0x88 => self.push(Cell::Plain(Value::Bool(true))),
+                0x89 => self.push(Cell::Plain(Value::Bool(false))),
+                b'K' | b'M' => {
+                    let number = self.unsigned(if code == b'K' { 1 } else { 2 })?;
+                    self.push(Cell::Plain(number.into()));
+                }
+                b'J' => {
+                    let number = self.unsigned(4)? as u32 as i32;
+                    self.push(Cell::Plain(number.into()));
+                }
+                0x8a | 0x8b => {
+                    let number = self.counted(if code == 0x8a { 1 } else { 4 })?;
+                    let number = whole(number).ok_or_else(|| {
+                        self.error(at, "a number has more than 16 bytes", "dumps have numbers of 8 bytes")
+                    })?;
+                    self.push(Cell::Plain(number));
+                }
+                b'G' => {
+                    let bytes = self.take(8)?;
+                    let number = f64::from_be_bytes(bytes.try_into().map_err(|_| self.short())?);
+                    self.push(Cell::Plain(Number::from_f64(number).map_or(Value::Null, Value::Number)));
+                }
+                // Texts, and bytes, which dumps do not have, as text.
+                b'X' | b'T' | b'B' | b'U' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
+                    let width = match code {
+                        b'U' | b'C' | 0x8c => 1,
+                        b'X' | b'T' | b'B' => 4,
+                        _ => 8,
+                    };
+                    let bytes = self.counted(width)?;
+                    self.text(bytes);
+                }
+                b')' | b']' | 0x8f => self.push(Cell::List(Vec::new())),
+                b'}' => self.push(Cell::Dict(Vec::new())),
+                b't' | b'l' | 0x91 => {
+                    let items = self.above_mark()?;
+                    self.push(Cell::List(items));
+                }
+                b'd' => {
+                    let items = self.above_mark()?;
+                    let pairs = pairs(&items).ok_or_else(|| self.wrong("a key has no value"))?;
+                    self.push(Cell::Dict(pairs));
+                }
+                0x85..=0x87 => self.tuple(usize::from(code - 0x84))?,
+                b'a' => {
+                    let item = self.pop()?;
+                    self.extend_list(vec![item])?;
+                }
+                b'e' | 0x90 => {
+                    let items = self.above_mark()?;
+                    self.extend_list(items)?;
+                }
+                b's' => {
+                    let (value, key) = (self.pop()?, self.pop()?);
+                    self.extend_dict(&[key, value])?;
+                }
+                b'u' => {
+                    let items = self.above_mark()?;
+                    self.extend_dict(&items)?;
+                }
+                b'q' | b'r' => {
+                    let key = self.unsigned(if code == b'q' { 1 } else { 4 })?;
+                    self.remember(key)?;
+                }
+                0x94 => self.remember(self.memo.len() as u64)?,
+                b'h' | b'j' => {
+                    let key = self.unsigned(if code == b'h' { 1 } else { 4 })?;
+                    self.recall(key)?;
+                }
+                _ => return Err(self.refused(at, code)),
+            }
+        }
+    }
+
+    /// The error for an opcode that is no data: what it would do, and with what.
+    fn refused(&mut self, at: usize, code: u8) -> FormatError {
+        let name = match code {
+            b'c' | b'i' => {
+                let (module, name) = (self.line().unwrap_or_default(), self.line().unwrap_or_default());
+                let opcode = if code == b'c' { "GLOBAL" } else { "INST" };
+                let found = format!("{module}.{name}");
+                return self.would_run(at, opcode, Some(&found));
+            }
+            0x93 => {
+                let names: Vec<String> =
+                    self.stack.iter().rev().take(2).filter_map(|&row| self.name(row)).collect();
+                let found = names.into_iter().rev().collect::<Vec<_>>().join(".");
+                return self.would_run(at, "STACK_GLOBAL", Some(&found));
+            }
+            b'R' => "REDUCE",
+            b'b' => "BUILD",
+            b'o' => "OBJ",
+            0x81 => "NEWOBJ",
+            0x92 => "NEWOBJ_EX",
+            b'P' => "PERSID",
+            b'Q' => "BINPERSID",
+            0x82 => "EXT1",
+            0x83 => "EXT2",
+            0x84 => "EXT4",
+            0x97 => "NEXT_BUFFER",
+            0x98 => "READONLY_BUFFER",
+            _ => {
+                let problem = format!("opcode 0x{code:02x} is none that plain data has");
+                return self.error(at, problem, "write the dump anew, with protocol 2 to 5");
+            }
+        };
+        self.would_run(at, name, None)
+    }
+
+    fn would_run(&self, at: usize, opcode: &str, what: Option<&str>) -> FormatError {
+        let accepted =
+            "give a dump of plain data, or JSON: torch._C._distributed_c10d._dump_nccl_trace_json()";
+        match what.filter(|what| !what.is_empty()) {
+            Some(what) => {
+                let problem = format!("would be imported by opcode {opcode}, which is never done");
+                self.error(at, problem, accepted).found(what)
+            }
+            None => {
+                let problem = format!("opcode {opcode} would import or call something, which is never done");
+                self.error(at, problem, accepted)
+            }
+        }
+    }
+
+    fn name(&self, row: usize) -> Option<String> {
+        match &self.arena[row] {
+            Cell::Plain(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The tree below a row. What is shared is written out each time, as JSON would.
+    fn unfold(&self, row: usize, depth: usize, left: &mut usize) -> Result<Value, FormatError> {
+        if depth > DEPTH_MAX {
+            return Err(self.wrong("it is nested too deeply, or in a circle"));
+        }
+        let text = if let Cell::Plain(Value::String(text)) = &self.arena[row] { text.len() } else { 0 };
+        let weight = 1 + text / 32;
+        *left = left.checked_sub(weight).ok_or_else(|| self.wrong("it unfolds to too many values"))?;
+        Ok(match &self.arena[row] {
+            Cell::Plain(value) => value.clone(),
+            Cell::List(items) => {
+                let items = items.iter().map(|&item| self.unfold(item, depth + 1, left));
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            Cell::Dict(pairs) => {
+                let mut map = Map::new();
+                for &(key, value) in pairs {
+                    let key = match &self.arena[key] {
+                        Cell::Plain(Value::String(text)) => text.clone(),
+                        Cell::Plain(Value::Number(number)) => number.to_string(),
+                        _ => return Err(self.wrong("a key is neither text nor a number")),
+                    };
+                    map.insert(key, self.unfold(value, depth + 1, left)?);
+                }
+                Value::Object(map)
+            }
+        })
+    }
+}
+
+/// Items as keys and values; none where the last key has no value.
+fn pairs(items: &[usize]) -> Option<Vec<(usize, usize)>> {
+    let (pairs, rest) = items.as_chunks::<2>();
+    rest.is_empty().then(|| pairs.iter().map(|[key, value]| (*key, *value)).collect())
+}
+
+/// A whole number of any width, in two's complement, the least byte first; none beyond 16 bytes. What 64 bits cannot hold
+/// is a float.
+fn whole(bytes: &[u8]) -> Option<Value> {
+    if bytes.len() > 16 {
+        return None;
+    }
+    let fill = if bytes.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut all = [fill; 16];
+    all[..bytes.len()].copy_from_slice(bytes);
+    let number = i128::from_le_bytes(all);
+    let small = i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from));
+    Some(small.unwrap_or_else(|_| Number::from_f64(number as f64).map_or(Value::Null, Value::Number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn decoded(bytes: &[u8]) -> Result<Value, String> {
+        decode_pickle("a.pkl", bytes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn data_of_protocols_two_and_four_is_the_same_tree() {
+        // pickle.dumps({"a": [1, -2, 300, 70000, 1758609938261281101, 2.5, None, True], "b": ("x", ())}, 2) and (…, 4).
+        let two =
+            b"\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01]q\x02(K\x01J\xfe\xff\xff\xffM\x2c\x01Jp\x11\x01\x00\
+            \x8a\x08M\t\x89\xdck\xd6g\x18G@\x04\x00\x00\x00\x00\x00\x00N\x88eX\x01\x00\x00\x00bq\x03\
+            X\x01\x00\x00\x00xq\x04)\x86q\x05u.";
+        let four = b"\x80\x04\x95\x3c\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01a\x94]\x94(K\x01J\xfe\xff\xff\xffM\x2c\x01\
+            Jp\x11\x01\x00\x8a\x08M\t\x89\xdck\xd6g\x18G@\x04\x00\x00\x00\x00\x00\x00N\x88e\x8c\x01b\x94\
+            \x8c\x01x\x94)\x86\x94u.";
+        let time = i64::from_le_bytes(*b"M\t\x89\xdck\xd6g\x18");
+        let tree = json!({ "a": [1, -2, 300, 70000, time, 2.5, null, true], "b": ["x", []] });
+        assert_eq!(decoded(two), Ok(tree.clone()));
+        assert_eq!(decoded(four), Ok(tree));
+    }
+
+    #[test]
+    fn what_would_import_or_call_is_refused_with_its_name() {
+        let system =
+            decoded(b"\x80\x02cos\nsystem\nq\x00X\x04\x00\x00\x00echo\x85q\x01Rq\x02.").expect_err("runs");
+        assert_eq!(
+            system,
+            "a.pkl at byte 2: \"os.system\" would be imported by opcode GLOBAL, which is never done; give a dump of plain \
+             data, or JSON: torch._C._distributed_c10d._dump_nccl_trace_json()"
+        );
+        let four = decoded(b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.").expect_err("runs");
+        assert!(four.contains("\"posix.system\" would be imported by opcode STACK_GLOBAL"), "{four}");
+        for (bytes, name) in
+            [(b"\x80\x02)R.".as_slice(), "REDUCE"), (b"\x80\x02})b.", "BUILD"), (b"\x80\x02Pq.", "PERSID")]
+        {
+            let error = decoded(bytes).expect_err("runs");
+            assert!(error.contains(&format!("opcode {name} would")), "{error}");
+        }
+    }
+
+    #[test]
+    fn bombs_and_circles_end_in_an_error() {
+        // Each list holds the one before it ten times: 10^30 values in 800 bytes.
+        let mut bomb = b"\x80\x02]q\x00".to_vec();
+        for level in 0..30_u8 {
+            bomb.extend([b']', b'q', level + 1, b'(']);
+            for _ in 0..10 {
+                bomb.extend([b'h', level]);
+            }
+            bomb.push(b'e');
+        }
+        bomb.push(b'.');
+        assert!(decoded(&bomb).expect_err("a bomb").contains("too many values"));
+        assert!(decoded(b"\x80\x02]q\x00h\x00a.").expect_err("a circle").contains("in a circle"));
+        assert!(decoded(b"\x80\x02}q\x00(X\x01").expect_err("short").contains("ends early"));
+        assert!(decoded(b"\x80\x02X\xff\xff\xff\xff").expect_err("short").contains("ends early"));
+        assert!(decoded(b"\x80\x02.").expect_err("empty").contains("empty stack"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut pickle = vec![0x80, 2];
+            pickle.extend(&bytes);
+            let _ = decode_pickle("a", &pickle);
+        }
+
+        #[test]
+        fn opcodes_at_random_never_panic(codes in proptest::collection::vec(
+            proptest::sample::select(b"()]}Nq\x00h\x00eusat\x85\x86\x880.2K\x01X\x01\x00\x00\x00a\x94".to_vec()), 0..120)) {
+            let mut pickle = vec![0x80, 2];
+            pickle.extend(&codes);
+            pickle.push(b'.');
+            let _ = decode_pickle("a", &pickle);
+        }
+    }
+}
