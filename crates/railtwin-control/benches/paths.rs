@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator};
-use railtwin_fabric::preset::{DcnPlus, Hpn};
+use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
 use railtwin_fabric::{CableClass, Fabric, HostId};
 use railtwin_routing::{EcmpConfig, HashFunction, HashSpec, LinkMask, NicPort, Seeds};
 
@@ -34,13 +34,17 @@ fn allocation(c: &mut Criterion) {
     let mut group = c.benchmark_group("paths");
     group.sample_size(10);
     let hpn = |planes| Hpn { planes, ..Hpn::default() }.build().expect("default preset");
-    let dcn_plus = || DcnPlus { pods: 2, ..DcnPlus::default() }.build().expect("two pods");
+    let dcn_plus = |pods| DcnPlus { pods, ..DcnPlus::default() }.build().expect("full pods");
+    let leaves = LeafSpine { leaves: 32, hosts_per_leaf: 16, uplinks: 32, ..LeafSpine::default() };
+    let leaves = leaves.build().expect("16 pairs of leaves");
     for (name, fabric, stride, seeds) in [
         ("hpn", hpn(true), 136, Seeds::PerTier),
         ("hpn/seed-per-switch", hpn(true), 136, Seeds::PerSwitch),
         ("hpn/no-planes", hpn(false), 136, Seeds::PerTier),
+        ("leaf-spine", leaves, 16, Seeds::PerTier),
+        ("dcn-plus/one-pod", dcn_plus(1), 16, Seeds::PerTier),
         // Three tiers: half of all hosts on is another pod.
-        ("dcn-plus/two-pods", dcn_plus(), 64, Seeds::PerTier),
+        ("dcn-plus/two-pods", dcn_plus(2), 64, Seeds::PerTier),
     ] {
         let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), seeds);
         let demands = ring(&fabric, stride);

@@ -5,6 +5,7 @@ use fabrics::*;
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};
 use railtwin_fabric::LinkId;
+use railtwin_fabric::preset::DcnPlus;
 use railtwin_routing::{LinkMask, NicPort, Routing, Seeds};
 use railtwin_testkit::draws::any_ecmp;
 use railtwin_testkit::fabrics::network_cables;
@@ -75,6 +76,37 @@ proptest! {
             allocator.replan_cable(cable, LinkState::Up);
             uses.fill(0);
             for (_, given) in all(&allocator) {
+                given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Where all groups are powers of two and many queue pairs differ in nothing, a search goes on where the last one
+    /// ended.
+    #[test]
+    fn many_queue_pairs_of_one_connection_go_by_the_rule(
+        (spines, parallel, segments) in (0u32..=1, 0u32..=2, 0u32..=1), seed: u32, per_switch in prop::bool::weighted(0.2),
+        drawn in any_demands(4), weights in prop::collection::vec(0u16..3, 3), count in 4u32..20,
+    ) {
+        let (spines, parallel, segments) = (1 << spines, 1 << parallel, 1 << segments);
+        let (host, cores) = (railtwin_testkit::draws::host(2), spines * segments * parallel);
+        let spec = DcnPlus { host, pods: 2, segments, hosts: 2, spines, parallel, cores, ..DcnPlus::default() };
+        let fabric = spec.build().expect("a small fabric");
+        let mut ecmp = crc32(if per_switch { Seeds::PerSwitch } else { Seeds::PerTier });
+        ecmp.spec = ecmp.spec.with_seed(seed);
+        let numbers: Vec<u32> = (2..2 + count).collect();
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+        let mut uses = vec![0u64; fabric.link_count()];
+        for (one, weight) in demands(&fabric, &drawn).into_iter().zip(weights) {
+            for given in allocator.allocate(JobId(0), &[Demand { queue_pairs: &numbers, weight, ..one }]) {
+                let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+                if matches!(given.reason, Reason::LeastUsed | Reason::NoPortReaches) {
+                    prop_assert_eq!(Some(given.source_port), by_the_rule(&routing, &uses, &given), "{:?}", given);
+                }
                 given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
             }
         }

@@ -6,6 +6,10 @@
 //! for, another may be best, and it looks there. What it answers is as exact as two passes over all links.
 use super::dag::PathDag;
 use super::flow::{Burden, Flow, Landing};
+use super::layers;
+
+/// Of a link: used more than the limit, or with no way behind it that lands as asked.
+pub(super) const OVER: u32 = u32::MAX;
 
 /// What is known to lie between a node and the target.
 #[derive(Clone, Copy, Default, Debug)]
@@ -30,6 +34,9 @@ pub(super) struct Bounds {
     turn: u64,
     /// By node.
     beyond: Vec<Beyond>,
+    /// By link of the ways: its use and the sum beyond it are at least this, as they once were; [`OVER`] where that is
+    /// more than fits, or the link out of the question.
+    through: Vec<u32>,
     /// Members of the last choice that lead where a packet may land as asked.
     pub(super) landing_members: u64,
 }
@@ -82,6 +89,28 @@ impl Bounds {
         self.beyond[node as usize].sum
     }
 
+    /// By link of the ways a lower bound of the sum from it on, and then [`OVER`] for links that there are not.
+    #[inline]
+    pub(super) fn through(&self) -> &[u32] {
+        &self.through
+    }
+
+    /// The sum from a link of that use on, as the node behind it is known.
+    #[inline]
+    pub(super) fn find_through(&mut self, edge: usize, use_of: u64, next: u32, limit: u64) -> u32 {
+        let sum = use_of.saturating_add(self.beyond[next as usize].sum).min(u64::from(OVER));
+        let through = if use_of <= limit { sum as u32 } else { OVER };
+        self.through[edge] = through;
+        through
+    }
+
+    /// Whether a way that has come to a node with that burden may have less than `least` in the end.
+    #[inline]
+    pub(super) fn may_beat(&self, node: u32, (most, sum): Burden, least: Burden) -> bool {
+        let further = self.most(node);
+        (further != u64::MAX) & ((most.max(further), sum) < least)
+    }
+
     /// One pass from the far end.
     fn find_most(&mut self, dag: &PathDag, cost: &[u64]) {
         for (index, node) in dag.nodes.iter().enumerate().rev().filter(|(_, node)| !node.delivers) {
@@ -97,12 +126,15 @@ impl Bounds {
     /// Another: a higher limit lets more links in, so no sum found under a lower one is a bound.
     fn sum_up(&mut self, dag: &PathDag, cost: &[u64], limit: u64) {
         self.limit = limit;
+        self.through.clear();
+        self.through.resize(dag.edges.len() + layers::beyond(dag), OVER);
         for (index, node) in dag.nodes.iter().enumerate().rev() {
             let mut least = u64::MAX;
-            for edge in &dag.edges[node.edges()] {
+            for (edge, at) in dag.edges[node.edges()].iter().zip(node.edges()) {
                 let (cost, further) = (cost[edge.link.index()], self.beyond[edge.next as usize].sum);
                 if cost <= limit && further != u64::MAX {
                     least = least.min(cost + further);
+                    self.through[at] = (cost + further).min(u64::from(OVER)) as u32;
                 }
             }
             let offered = if self.beyond[index].most == 0 { 0 } else { u64::MAX };
@@ -143,21 +175,48 @@ impl Bounds {
             return known.sum;
         }
         loop {
-            let (mut least, mut child) = (u64::MAX, index);
-            for edge in &flow.dag.edges[node.edges()] {
-                let (cost, further) = (flow.cost[edge.link.index()], self.beyond[edge.next as usize].sum);
-                if cost <= self.limit && further != u64::MAX && cost + further < least {
-                    (least, child) = (cost + further, edge.next as usize);
-                    if least <= known.sum {
-                        break;
-                    }
-                }
-            }
+            let (least, child) = self.best_link(flow, index);
             let before = self.beyond[child].sum;
             if least == u64::MAX || self.exact_sum(flow, child) == before {
                 (self.beyond[index].sum, self.beyond[index].sum_turn) = (least, self.turn);
                 return least;
             }
         }
+    }
+
+    /// The first link out of a node that is as good as the node is known for, or else the best; [`u64::MAX`] where none is
+    /// open.
+    fn best_link(&mut self, flow: &Flow<'_, '_>, index: usize) -> (u64, usize) {
+        let (edges, known) = (flow.dag.nodes[index].edges(), self.beyond[index].sum);
+        let mut at = edges.start;
+        while let Some(next) = self.through[at..edges.end].iter().position(|&of| u64::from(of) <= known) {
+            at += next;
+            let (sum, child) = self.sum_through(flow, at);
+            if sum <= known {
+                return (sum, child);
+            }
+            at += 1;
+        }
+        let over = if self.limit < layers::SMALL { u64::from(OVER) } else { u64::MAX };
+        let (mut least, mut best) = (u64::MAX, index);
+        for at in edges {
+            if u64::from(self.through[at]) < least.min(over) {
+                let (sum, child) = self.sum_through(flow, at);
+                if sum < least {
+                    (least, best) = (sum, child);
+                }
+            }
+        }
+        (least, best)
+    }
+
+    /// The sum from a link on, as the node behind it is known, and that node; [`u64::MAX`] where the link is not open.
+    #[inline]
+    fn sum_through(&mut self, flow: &Flow<'_, '_>, at: usize) -> (u64, usize) {
+        let edge = &flow.dag.edges[at];
+        let use_of = flow.cost[edge.link.index()];
+        self.find_through(at, use_of, edge.next, self.limit);
+        let sum = use_of.saturating_add(self.sum(edge.next));
+        (if use_of <= self.limit { sum } else { u64::MAX }, edge.next as usize)
     }
 }

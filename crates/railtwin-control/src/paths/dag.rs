@@ -5,6 +5,7 @@ use railtwin_fabric::{DeviceId, LinkId, NONE};
 use railtwin_routing::source_port::FIRST_PORT;
 use railtwin_routing::{Fields, HashKey, HashSpec, NextHop, PortTable, Routing, SeedTable};
 
+use super::layers::{Layers, Words};
 use super::sieve::LastChoice;
 use super::tries::STRICT_WORDS;
 
@@ -63,6 +64,7 @@ impl HashTable {
 pub(super) struct Tables {
     known: BTreeMap<HashSpec, u32>,
     tables: Vec<HashTable>,
+    words: Words,
 }
 
 impl Tables {
@@ -78,6 +80,18 @@ impl Tables {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.tables.len()
+    }
+
+    /// What source ports add to the choices of several tiers.
+    #[inline]
+    pub(super) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Asks for such words, given the table of each hash by its number.
+    pub(super) fn words_of<T>(&mut self, ask: impl FnOnce(&mut Words, &dyn Fn(u32) -> PortTable) -> T) -> T {
+        let tables = &self.tables;
+        ask(&mut self.words, &|number| tables[number as usize].ports.clone())
     }
 
     #[inline]
@@ -125,6 +139,8 @@ pub(super) struct Edge {
     pub(super) next: u32,
     /// What the port of arrival adds to the hash of the node that it enters.
     pub(super) twist: u32,
+    /// The first edge of that node.
+    pub(super) first: u32,
 }
 
 /// A switch on the way. At a core whose egress hangs on the ingress there is one for each ingress.
@@ -160,6 +176,8 @@ pub(super) struct PathDag {
     pub(super) single: Vec<LinkId>,
     /// What the last switches choose by, where that is one thing.
     pub(super) last_choice: Option<LastChoice>,
+    /// How whole tiers choose, where their switches do so alike.
+    pub(super) layers: Option<Layers>,
 }
 
 impl PathDag {
@@ -202,7 +220,7 @@ impl PathDag {
                 if next as usize == arrivals.len() {
                     arrivals.push(link);
                 }
-                build.dag.edges.push(Edge { link, next, twist: 0 });
+                build.dag.edges.push(Edge { link, next, twist: 0, first: 0 });
             }
             node += 1;
         }
@@ -212,6 +230,7 @@ impl PathDag {
         }
         let PathDag { nodes, edges, .. } = &mut build.dag;
         for edge in edges {
+            edge.first = nodes[edge.next as usize].first;
             let table = nodes[edge.next as usize].table;
             if table != NONE {
                 edge.twist = tables.get(table).twist(routing, edge.link);
@@ -223,6 +242,7 @@ impl PathDag {
             let last = build.dag.nodes[node as usize];
             tables.tables[last.table as usize].learn_first_ports(last.members);
         }
+        build.dag.layers = Layers::of(&build.dag, tables);
         build.dag
     }
 

@@ -43,6 +43,7 @@ mod flow;
 pub mod host_agent;
 mod host_agents;
 mod hosts;
+mod layers;
 pub mod load_balance;
 mod matching;
 pub mod probe;

@@ -3,7 +3,7 @@
 //! The ways are a graph, too many to list where there are three tiers. [`Bounds`] gives the least use that the most
 //! used link must have, and the least sum of uses under that bound. Then source ports are tried in order against the
 //! switches' hashes, each by a look-up and an exclusive or, until one walks such a way.
-use railtwin_fabric::NONE;
+use railtwin_fabric::{DeviceId, LinkId, NONE};
 use railtwin_routing::PortSpace;
 use railtwin_routing::source_port::FIRST_PORT;
 
@@ -11,6 +11,7 @@ use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::Bounds;
 use super::dag::{Edge, PathDag};
 use super::flow::{Burden, Flow, Found, Landing};
+use super::layers::Lanes;
 use super::sieve::Batch;
 use super::tries::{Admitted, STRICT_PORTS};
 
@@ -33,13 +34,77 @@ pub(super) struct Scratch {
     pub(super) admitted: Admitted,
     /// Ports on their way.
     pub(super) batch: Option<Batch>,
+    /// The same where whole tiers choose alike.
+    pub(super) lanes: Lanes,
+    /// Where the search before this one ended.
+    ended: Option<Ended>,
+}
+
+/// What tells that two searches are for queue pairs that differ in nothing, and that uses have only grown between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Question {
+    epoch: u32,
+    generation: u64,
+    pair: u32,
+    access: LinkId,
+    target: DeviceId,
+    landing: Landing,
+    limit: u64,
+}
+
+/// Where a search ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    question: Question,
+    stage: Stage,
+}
+
+/// How far a search came: what it passed by is not better for the next one either.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// It found this port among the first, with that sum; the ports before it have at least `next`.
+    Within {
+        /// The port.
+        port: u16,
+        /// The sum.
+        sum: u64,
+        /// A lower bound of the next larger sum.
+        next: u64,
+    },
+    /// None of the first ports would do; this is the first that did.
+    Later(u16),
+    /// No port at all would do.
+    Reached,
 }
 
 impl Scratch {
+    /// Where the last search ended if it was for the like.
+    pub(super) fn resumes(&self, flow: &Flow<'_, '_>, landing: Landing, limit: u64) -> Option<Stage> {
+        let question = self.question(flow, landing, limit);
+        self.ended.filter(|ended| ended.question == question).map(|ended| ended.stage)
+    }
+
+    /// The next search begins anew.
+    pub(super) fn forget_end(&mut self) {
+        self.ended = None;
+    }
+
+    /// Takes down where a search ended.
+    pub(super) fn ends(&mut self, flow: &Flow<'_, '_>, landing: Landing, limit: u64, stage: Stage) {
+        self.ended = Some(Ended { question: self.question(flow, landing, limit), stage });
+    }
+
+    fn question(&self, flow: &Flow<'_, '_>, landing: Landing, limit: u64) -> Question {
+        let Flow { pair, access, target, .. } = *flow;
+        let (epoch, generation) = (self.epoch, self.generation);
+        Question { epoch, generation, pair, access, target, landing, limit }
+    }
+
     /// Forgets hashes: call before the first search of each key.
     pub(super) fn new_key(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
+            self.ended = None;
             self.bases.fill((0, 0));
             self.epoch = 1;
         }
@@ -137,7 +202,7 @@ impl Scratch {
         let found = bounds.optimum(flow, landing, self.generation).and_then(|optimum| {
             let within = self
                 .within(flow, landing, optimum, &mut bounds)
-                .or_else(|| self.later(flow, landing, optimum.0, &bounds));
+                .or_else(|| self.later(flow, landing, optimum.0, &mut bounds));
             let within = within.map(|found| Found { is_best: true, ..found });
             within.or_else(|| self.reached(flow, landing, &bounds))
         });

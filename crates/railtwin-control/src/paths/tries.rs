@@ -6,9 +6,10 @@
 use railtwin_routing::PortSpace;
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, OVER};
 use super::flow::{Burden, Flow, Found, Landing};
-use super::search::Scratch;
+use super::layers::{Layers, SMALL};
+use super::search::{Scratch, Stage};
 use super::sieve;
 
 /// Ports tried for the least sum before any way with the least most-used link is good enough.
@@ -33,6 +34,10 @@ impl Scratch {
         (limit, least): Burden,
         bounds: &mut Bounds,
     ) -> Option<Found> {
+        if let Some(layers) = flow.dag.layers.as_ref().filter(|_| limit < SMALL) {
+            return self.within_by_lanes(flow, layers, landing, (limit, least), bounds);
+        }
+        self.forget_end();
         let hash = self.first_hash(flow).filter(|_| flow.dag.nodes[0].members.low_bits().is_some());
         let may_land = self.may_land(flow, bounds.landing_members);
         let mut sum = least;
@@ -74,6 +79,51 @@ impl Scratch {
         None
     }
 
+    /// The same where whole tiers choose alike. A queue pair that differs in nothing from the one before goes on where
+    /// that one ended: as uses only grow, no port that was passed by is any better now.
+    fn within_by_lanes(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        landing: Landing,
+        (limit, least): Burden,
+        bounds: &mut Bounds,
+    ) -> Option<Found> {
+        let (mut sum, mut resumed) = (least, None);
+        match self.resumes(flow, landing, limit) {
+            Some(Stage::Within { port, sum: before, next }) if before >= least => {
+                (sum, resumed) = (before, Some((port, next)));
+            }
+            Some(Stage::Within { .. }) | None => {}
+            Some(Stage::Later(_) | Stage::Reached) => return None,
+        }
+        while sum != u64::MAX {
+            let (from, mut next) = match resumed.take() {
+                Some(resumed) => resumed,
+                None => (FIRST_PORT, self.admit(flow, limit, sum, bounds)),
+            };
+            let members = std::mem::take(&mut self.admitted.members);
+            self.lanes.close(flow.dag);
+            for &member in &members {
+                let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
+                if cost <= limit.min(sum) {
+                    self.lanes.open(flow.dag, member, sum - cost);
+                }
+            }
+            let (of, until) = ((flow, layers, landing), FIRST_PORT + STRICT_PORTS);
+            let known = (&mut *bounds, &mut next);
+            let found = self.first_within(of, (limit, sum), (from, until), &members, known);
+            self.admitted.members = members;
+            if let Some(found) = found {
+                let stage = Stage::Within { port: found.source_port, sum, next };
+                self.ends(flow, landing, limit, stage);
+                return Some(found);
+            }
+            sum = next;
+        }
+        None
+    }
+
     /// The first way within `limit` that any later port takes: member by member of the first node where few of a power
     /// of two lead on, else port by port.
     pub(super) fn later(
@@ -81,10 +131,23 @@ impl Scratch {
         flow: &Flow<'_, '_>,
         landing: Landing,
         limit: u64,
-        bounds: &Bounds,
+        bounds: &mut Bounds,
     ) -> Option<Found> {
-        self.admit_within(flow, limit, bounds);
         let from = FIRST_PORT + STRICT_PORTS + 1;
+        if let Some(layers) = flow.dag.layers.as_ref().filter(|_| limit < SMALL) {
+            let from = match self.resumes(flow, landing, limit) {
+                Some(Stage::Reached) => return None,
+                Some(Stage::Later(port)) => port,
+                Some(Stage::Within { .. }) | None => from,
+            };
+            self.admit_within(flow, limit, bounds);
+            let found = self.later_by_lanes(flow, layers, landing, limit, from, bounds);
+            let stage = found.map_or(Stage::Reached, |found| Stage::Later(found.source_port));
+            self.ends(flow, landing, limit, stage);
+            return found;
+        }
+        self.forget_end();
+        self.admit_within(flow, limit, bounds);
         let may_land = self.may_land(flow, bounds.landing_members);
         let allows = |node, (most, _)| (most <= limit) & (bounds.sum(node) != u64::MAX);
         let first = &flow.dag.nodes[0];
@@ -108,6 +171,27 @@ impl Scratch {
         best
     }
 
+    /// The same where whole tiers choose alike.
+    fn later_by_lanes(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        landing: Landing,
+        limit: u64,
+        from: u16,
+        bounds: &mut Bounds,
+    ) -> Option<Found> {
+        let members = std::mem::take(&mut self.admitted.members);
+        self.lanes.close(flow.dag);
+        members.iter().for_each(|&member| self.lanes.open(flow.dag, member, u64::MAX));
+        let mut never = u64::MAX;
+        let known = (bounds, &mut never);
+        let sought = (limit, u64::MAX);
+        let found = self.first_within((flow, layers, landing), sought, (from, LAST_PORT), &members, known);
+        self.admitted.members = members;
+        found
+    }
+
     /// The way of least burden that any port takes, and of several the lowest port's: all are looked at.
     pub(super) fn reached(
         &mut self,
@@ -115,11 +199,13 @@ impl Scratch {
         landing: Landing,
         bounds: &Bounds,
     ) -> Option<Found> {
+        if let Some(layers) = &flow.dag.layers {
+            return self.least_reached(flow, layers, landing, bounds);
+        }
         let may_land = self.may_land(flow, bounds.landing_members);
         let ports = sieve::landing(FIRST_PORT..=LAST_PORT, may_land);
         self.least_of(flow, ports, landing, |node, (most, sum), least| {
-            let further = bounds.most(node);
-            further != u64::MAX && (most.max(further), sum) < least
+            bounds.may_beat(node, (most, sum), least)
         })
     }
 
@@ -129,6 +215,11 @@ impl Scratch {
         let mut next = u64::MAX;
         self.admitted.members.clear();
         for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
+            let known = bounds.through()[member as usize];
+            if u64::from(known) > sum && (known != OVER || limit < SMALL) {
+                next = if known == OVER { next } else { next.min(u64::from(known)) };
+                continue;
+            }
             let cost = flow.cost[edge.link.index()];
             let mut whole = cost.saturating_add(bounds.sum(edge.next));
             if cost > limit {
@@ -137,6 +228,7 @@ impl Scratch {
             if whole <= sum {
                 whole = cost.saturating_add(bounds.exact_sum(flow, edge.next as usize));
             }
+            bounds.find_through(member as usize, cost, edge.next, limit);
             if whole <= sum {
                 self.admitted.members.push(member);
             } else {
