@@ -55,17 +55,17 @@ pub struct ClusterQuestion {
 pub(crate) struct Steps {
     /// Whether communication begins while a step still computes.
     pub(crate) overlap: bool,
-    /// Samples of a step over those of the class.
-    pub(crate) samples: f64,
+    /// The samples of a class over those of a step.
+    pub(crate) samples_over: u64,
 }
 
 impl Steps {
     /// As classes have it.
-    pub(crate) const OF_CLASSES: Self = Self { overlap: true, samples: 1.0 };
+    pub(crate) const OF_CLASSES: Self = Self { overlap: true, samples_over: 1 };
 
     fn of(self, step: ClassStep) -> ClassStep {
         let overlap_from = if self.overlap { step.overlap_from } else { 1.0 };
-        let compute = SimTime::from_seconds(step.compute.seconds() * self.samples);
+        let compute = SimTime::from_ps(step.compute.ps() / self.samples_over);
         ClassStep { overlap_from, compute, ..step }
     }
 }

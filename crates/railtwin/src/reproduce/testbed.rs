@@ -45,8 +45,8 @@ fn more(one: &[f64], other: &[f64]) -> f64 {
 /// has computed; and a quarter of the samples beside that.
 const SETTINGS: [(&str, Steps); 3] = [
     ("classes", Steps::OF_CLASSES),
-    ("no-overlap", Steps { overlap: false, samples: 1.0 }),
-    ("quarter-batch", Steps { overlap: false, samples: 0.25 }),
+    ("no-overlap", Steps { overlap: false, samples_over: 1 }),
+    ("quarter-batch", Steps { overlap: false, samples_over: 4 }),
 ];
 
 /// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs.
