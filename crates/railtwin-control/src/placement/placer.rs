@@ -289,7 +289,9 @@ mod tests {
         assert_eq!((low[0].host, low[4].host), (HostId(0), HostId(2)));
         let odd = placer.place_on("odd", 8, &[7, 5, 3, 1], &PlacementPolicy::Packed).unwrap();
         assert_eq!((odd[0], odd[4].host), (Place { host: HostId(1), gpu: 7 }, HostId(3)));
-        assert!(placer.place("rest", 64, &PlacementPolicy::Packed).is_ok());
+        // Nobody has anything of seven of the twelve hosts.
+        assert!(placer.place("rest", 57, &PlacementPolicy::Packed).is_err());
+        assert!(placer.place("rest", 56, &PlacementPolicy::Packed).is_ok());
     }
 
     proptest! {

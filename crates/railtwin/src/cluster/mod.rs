@@ -9,6 +9,7 @@ use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_scenario::{ClusterSpec, Scenario};
 use railtwin_units::{SimTime, stream};
+use railtwin_workload::job_class::ClassStep;
 use railtwin_workload::{JobClass, JobStream, SubmittedJob};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -45,6 +46,28 @@ pub struct ClusterQuestion {
     list: Option<Vec<SubmittedJob>>,
     /// Peak of a GPU, FLOP per second.
     gpu_flops: u64,
+    /// What is otherwise in the steps of all jobs, where somebody asks what hangs on it.
+    pub(crate) steps: Steps,
+}
+
+/// What is otherwise than classes have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    /// Whether communication begins while a step still computes.
+    pub(crate) overlap: bool,
+    /// The samples of a class over those of a step.
+    pub(crate) samples_over: u64,
+}
+
+impl Steps {
+    /// As classes have it.
+    pub(crate) const OF_CLASSES: Self = Self { overlap: true, samples_over: 1 };
+
+    fn of(self, step: ClassStep) -> ClassStep {
+        let overlap_from = if self.overlap { step.overlap_from } else { 1.0 };
+        let compute = SimTime::from_ps(step.compute.ps() / self.samples_over);
+        ClassStep { overlap_from, compute, ..step }
+    }
 }
 
 impl Question {
@@ -68,7 +91,8 @@ impl Question {
         list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
         let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
         let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
-        let question = ClusterQuestion { name, fabric, spec, seed, notes, list, gpu_flops };
+        let question =
+            ClusterQuestion { name, fabric, spec, seed, notes, list, gpu_flops, steps: Steps::OF_CLASSES };
         question.jobs(seed)?;
         Ok(question)
     }
@@ -124,7 +148,7 @@ impl ClusterQuestion {
                 submitted: job.submitted.seconds(),
                 gpus: job.gpus,
                 duration: job.duration.seconds(),
-                step: class.step(job.gpus, self.gpu_flops),
+                step: self.steps.of(class.step(job.gpus, self.gpu_flops)),
                 places: job.places.iter().map(|&(host, gpu)| Place { host: HostId(host), gpu }).collect(),
             }
         };

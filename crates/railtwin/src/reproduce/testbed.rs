@@ -8,7 +8,7 @@ use super::crux::Cases;
 use super::paper;
 use super::pick::Point;
 use super::weeks::{FULL_SEEDS, SHORT, median};
-use crate::cluster::{ClusterQuestion, Told};
+use crate::cluster::{ClusterQuestion, Steps, Told};
 
 /// Draws of hashes.
 const SEEDS: u64 = 10;
@@ -41,19 +41,29 @@ fn more(one: &[f64], other: &[f64]) -> f64 {
     median(one.iter().zip(other).map(|(one, other)| one / other - 1.0).collect())
 }
 
+/// What the paper does not say of its jobs, and what we try for it: classes as they are; no communication before a step
+/// has computed; and a quarter of the samples beside that.
+const SETTINGS: [(&str, Steps); 3] = [
+    ("classes", Steps::OF_CLASSES),
+    ("no-overlap", Steps { overlap: false, samples_over: 1 }),
+    ("quarter-batch", Steps { overlap: false, samples_over: 4 }),
+];
+
 /// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs.
 pub(super) fn points(name: &str) -> Vec<Point> {
     let question = paper(name);
     let sweep = question.points().expect("a test reads it");
     let seeds: Vec<u64> = (1..=SEEDS).collect();
-    let of = |(label, cluster): (Vec<(String, String)>, ClusterQuestion)| Point {
-        label: label.iter().flat_map(|(path, value)| labels(path, value)).collect(),
-        figures: figures(cluster, &seeds),
-    };
-    sweep
-        .par_iter()
-        .map(|point| (point.label.clone(), question.cluster(&point.scenario).expect("a test resolves it")))
-        .map(of)
+    let all: Vec<_> = sweep.iter().flat_map(|point| SETTINGS.map(|setting| (point, setting))).collect();
+    all.par_iter()
+        .map(|(point, (setting, steps))| {
+            let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+            cluster.steps = *steps;
+            let mut label: Vec<(String, String)> =
+                point.label.iter().flat_map(|(path, value)| labels(path, value)).collect();
+            label.push(("setting".to_owned(), (*setting).to_owned()));
+            Point { label, figures: figures(cluster, &seeds) }
+        })
         .panic_fuse()
         .collect()
 }
