@@ -30,6 +30,8 @@ pub struct ClusterJob {
     pub duration: f64,
     /// What a step of it is.
     pub step: ClassStep,
+    /// Time for which it writes checkpoints, and stands still, over the time of its steps alone.
+    pub checkpoints: f64,
 }
 
 /// How a cluster is run.

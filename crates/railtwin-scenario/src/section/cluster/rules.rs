@@ -21,6 +21,8 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         ("telemetry", scenario.telemetry.is_some()),
         ("transport", scenario.transport != plain.transport),
         ("reaction", scenario.reaction != plain.reaction),
+        ("frontend", scenario.frontend.is_some()),
+        ("storage", scenario.storage.is_some() && cluster.checkpoint.is_none()),
         ("expect", !scenario.expect.is_empty()),
         ("gain", scenario.gain.is_some()),
     ];
@@ -35,6 +37,13 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
     if cluster.jobs.is_some() && cluster.stream != super::ClusterStream::default() {
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));
+    }
+    if cluster.checkpoint.is_some() && scenario.storage.is_none() {
+        let message = "there is no storage for the checkpoints of jobs".to_owned();
+        troubles.push((
+            "cluster.checkpoint".to_owned(),
+            (message, "write [storage] with hosts = 96 or the like"),
+        ));
     }
     if cluster.steady.is_some() && cluster.jitter > 0.0 {
         let message = "no pace is steady where steps jitter: phases wander over thousands of them".to_owned();
