@@ -32,6 +32,8 @@ pub struct ClusterJob {
     pub step: ClassStep,
     /// GPUs that it wants, in the order of its ranks; none: those that the placement gives it.
     pub places: Vec<Place>,
+    /// Time for which it writes checkpoints, and stands still, over the time of its steps alone.
+    pub checkpoints: f64,
 }
 
 /// How a cluster is run.

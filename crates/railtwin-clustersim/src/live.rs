@@ -6,8 +6,8 @@ use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
-use railtwin_units::Bytes;
 use railtwin_units::stream::{self, Stream};
+use railtwin_units::{Bytes, SimTime};
 use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
@@ -75,6 +75,15 @@ impl Live {
             started: old.started,
             ..self
         }
+    }
+
+    /// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays.
+    fn stand_still(&mut self, seconds: f64, tenants: &Tenants) {
+        let (tenant, compute) = (&mut self.tenant, self.demand.compute);
+        tenant.compute = SimTime::from_seconds(compute + seconds);
+        tenant.overlap_from = (self.demand.ready + seconds) / (compute + seconds);
+        self.demand = JobDemand::of(tenants, &self.tenant, &self.hashed);
+        self.step_alone = self.demand.compute.max(self.demand.ready + self.communication);
     }
 
     /// A job that begins at `now` where it was placed.
@@ -145,6 +154,9 @@ impl Live {
         live.communication = alone(plant.fabric, &live.demand);
         live.step_alone = live.demand.compute.max(live.demand.ready + live.communication);
         live.steps = (job.duration / live.step_alone).round().max(1.0);
+        if job.checkpoints > 0.0 {
+            live.stand_still(live.step_alone * job.checkpoints, tenants);
+        }
         live.course = Course::Alone { since: now, left: live.steps, elapsed: 0.0 };
         live
     }

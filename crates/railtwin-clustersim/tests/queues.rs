@@ -17,7 +17,8 @@ fn hosts(count: u32) -> Fabric {
 /// A job that computes for so many seconds, one a step.
 fn job(name: &str, submitted: f64, gpus: u32, duration: f64) -> ClusterJob {
     let (name, class) = (name.to_owned(), String::new());
-    ClusterJob { name, class, submitted, gpus, duration, step: step(1.0, 1.0, gpus, 0.0), places: Vec::new() }
+    let step = step(1.0, 1.0, gpus, 0.0);
+    ClusterJob { name, class, submitted, gpus, duration, step, places: Vec::new(), checkpoints: 0.0 }
 }
 
 fn lived(fabric: &Fabric, jobs: &[ClusterJob], queue: QueuePolicy) -> Lived {

@@ -58,6 +58,7 @@ fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
                 duration: lot.random_range(500.0..8000.0),
                 step: step(compute, lot.random_range(0.3..1.0), gpus, lot.random_range(1.0..20.0) * compute),
                 places: Vec::new(),
+                checkpoints: 0.0,
             }
         })
         .collect()
@@ -145,6 +146,7 @@ fn two_jobs_on_one_link_run_as_in_the_paper() {
         // 2 (n - 1) / n of the gradients go over the uplink in eight rings.
         step: step(seconds, 1.0, 16, seconds / 1.875),
         places: Vec::new(),
+        checkpoints: 0.0,
     };
     let jobs = [of("long", 2.0), of("short", 1.0)];
     let asked = Ask { span: 900.0, replan: 1.0, ..ask(SharingPolicy::Crux) };

@@ -68,6 +68,19 @@ fn every_key_is_heard() {
         told(&BASE.replacen("[cluster]", &format!("[cluster]\njitter = 0\n{steady}"), 1)).unwrap()
     };
     assert_ne!(even("steady = 0"), even(""));
+    let with = |storage: &str, checkpoint: &str| {
+        let keys = format!("[storage]\nhosts = {storage}\n[cluster]\ncheckpoint = {{ {checkpoint} }}");
+        told(&BASE.replacen("[cluster]", &keys, 1)).unwrap()
+    };
+    let of = |bytes: u32, every: u32| {
+        with("1", &format!("bytes_per_gpu = \"{bytes} GB\", every = \"{every} min\""))
+    };
+    let written = of(30, 60);
+    assert!(written != base && written != of(15, 60) && written != of(30, 90));
+    assert_ne!(written, with("2", "bytes_per_gpu = \"30 GB\", every = \"60 min\""));
+    let unread =
+        told(&BASE.replacen("[cluster]", "[storage]\nhosts = 1\n[cluster]", 1)).unwrap_err().to_string();
+    assert!(unread.contains("`storage` beside [cluster]"), "{unread}");
     // Jobs move where segments are torn.
     let torn = BASE
         .replace("[cluster]", "[cluster]\nplacement = \"segment-first\"")

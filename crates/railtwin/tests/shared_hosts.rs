@@ -73,6 +73,7 @@ fn ends_of_fluid(case: &Case, jobs: &[Ring], hosts: u32) -> Vec<(f64, f64)> {
         };
         let alone = 4.0 / 3.0 * job.megabytes as f64 / 7_500.0 + job.compute_ms as f64 / 1e3;
         ClusterJob {
+            checkpoints: 0.0,
             name: format!("job-{row}"),
             class: String::new(),
             submitted: 0.0,

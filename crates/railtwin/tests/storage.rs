@@ -32,7 +32,7 @@ fn refused(parts: &[&str]) -> String {
 }
 
 fn close(ours: f64, expected: f64, what: &str) {
-    assert!((ours / expected - 1.0).abs() < 1e-4, "{what}: {ours} is not {expected}");
+    assert!((ours / expected - 1.0).abs() < 1e-3, "{what}: {ours} is not {expected}");
 }
 
 fn value(run: &Run, figure: &str) -> f64 {
@@ -93,7 +93,7 @@ fn beside_the_backend_an_asynchronous_checkpoint_costs_nothing_and_on_it_the_ste
         let storage = format!("[run]\nsteps = 4\n[storage]\nhosts = 4\non = \"{on}\"\n");
         let job = format!(
             "[[job]]\nname = \"train\"\nhosts = 2\nplacement = \"spread\"\n\
-             collective = {{ kind = \"all-reduce\", bytes = \"2 GB\", compute = \"5 ms\" }}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"2 GB\", compute = \"5 ms\", per = \"rail\" }}\n\
              checkpoint = {{ bytes_per_gpu = \"2 GB\", every = 2, blocking = {blocking} }}\n"
         );
         value(&run(&[HPN, &storage, &job]), "checkpoint_lost")
@@ -125,7 +125,7 @@ fn inference_on_the_frontend_does_not_touch_training_and_swings_with_the_tide() 
             "[[job]]\nname = \"serve\"\ngpus = 8\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
              response = \"1 MB\", beat = \"2 ms\", tide = 1.0, hour = {hour} }}\n"
         );
-        let train = "[[job]]\nname = \"train\"\nplacement = { hosts = [1, 4] }\nsteps = 2\n\
+        let train = "[[job]]\nname = \"train\"\nhosts = 2\nplacement = \"spread\"\nsteps = 2\n\
                      collective = { kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 ms\" }\n";
         run(&[HPN, &storage, &serve, train])
     };

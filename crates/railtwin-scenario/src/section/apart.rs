@@ -35,6 +35,14 @@ pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String
 pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble)> {
     let Some(spec) = &scenario.intranode else { return Vec::new() };
     let mut troubles = troubles_beside(scenario, "[intranode], whose traffic it says nothing of");
+    for (key, is_there) in
+        [("frontend", scenario.frontend.is_some()), ("storage", scenario.storage.is_some())]
+    {
+        if is_there {
+            let message = format!("`{key}` beside [intranode], whose traffic it says nothing of");
+            troubles.push((key.to_owned(), (message, "leave one of both away")));
+        }
+    }
     let mut add = |key: &str, message: &str, hint| {
         troubles.push((format!("intranode.{key}"), (message.to_owned(), hint)));
     };

@@ -6,7 +6,7 @@ use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, Lived, live};
 use railtwin_control::Place;
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_fabric::{Fabric, HostId};
+use railtwin_fabric::{Fabric, HostId, NicModel};
 use railtwin_scenario::{ClusterSpec, Scenario};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::job_class::ClassStep;
@@ -150,9 +150,28 @@ impl ClusterQuestion {
                 duration: job.duration.seconds(),
                 step: self.steps.of(class.step(job.gpus, self.gpu_flops)),
                 places: job.places.iter().map(|&(host, gpu)| Place { host: HostId(host), gpu }).collect(),
+                checkpoints: self.checkpoints_of(job.gpus),
             }
         };
         Ok(submitted.into_iter().map(job).collect())
+    }
+
+    /// Time of the checkpoints of a job over that of its steps: what it writes goes over its NICs into storage by that of
+    /// each storage host, wherever that is narrower, and no other job writes then.
+    fn checkpoints_of(&self, gpus: u32) -> f64 {
+        let Some((checkpoint, storage)) = self.spec.checkpoint.zip(self.fabric.storage_hosts().next()) else {
+            return 0.0;
+        };
+        let capacity = |nic: &NicModel| (nic.port_capacity * u64::from(nic.ports)).bytes_per_s();
+        let (host, hosts) = (self.fabric.host_model(HostId(0)), self.fabric.storage_hosts().len() as u32);
+        let on_frontend = self.fabric.host_model(storage).frontend_nics > 0;
+        let out = match on_frontend {
+            true => (gpus.min(host.gpus), host.frontend_nics, capacity(&host.frontend)),
+            false => (gpus.min(host.gpus), host.nics, capacity(&host.nic)),
+        };
+        let leaves = f64::from(out.0.div_ceil(out.1.min(out.0).max(1))) / out.2;
+        let arrives = f64::from(gpus.div_ceil(hosts)) / capacity(&self.fabric.host_model(storage).nic);
+        checkpoint.bytes_per_gpu.0 as f64 * leaves.max(arrives) / checkpoint.every.seconds()
     }
 
     fn stream(&self, seed: u64) -> JobStream {

@@ -4,8 +4,8 @@ pub(crate) mod rules;
 use railtwin_clustersim::QueuePolicy;
 use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
+use railtwin_units::{Bytes, SimTime};
 
 /// A time of so many seconds.
 const fn seconds(seconds: u64) -> SimTime {
@@ -81,10 +81,24 @@ railtwin_units::section! {
         /// Without jitter: share within which the pace of jobs that share links must be known before time is skipped; 0 =
         /// none is. With jitter none is, whatever it says; default 0.01 without.
         pub steady: Option<f64> [Kind::UpTo(1.0)] = None,
+        /// What jobs write to storage every so often, standing still meanwhile; default nothing.
+        pub checkpoint: Option<ClusterCheckpoint> = None,
         /// A job list to replay: CSV, openb pods or sacct; default the stream.
         pub jobs: Option<String> = None,
         /// Jobs by lot.
         pub stream: ClusterStream = ClusterStream::default(),
+    }
+}
+
+railtwin_units::section! {
+    /// Checkpoints of jobs over weeks. Each has the storage hosts to itself: jobs that write at one time do not wait for
+    /// each other.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ClusterCheckpoint "`checkpoint`" {
+        /// Bytes that each GPU writes, such as the 30 GB of HPN section 2.3.
+        pub bytes_per_gpu: Bytes,
+        /// Time of steps from one checkpoint to the next: HPN has 2 to 4 h.
+        pub every: SimTime [Kind::Span] = seconds(10_800),
     }
 }
 

@@ -7,6 +7,15 @@ use crate::section::apart::troubles_beside;
 pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)> {
     let Some(cluster) = &scenario.cluster else { return Vec::new() };
     let mut troubles = troubles_beside(scenario, "[cluster], of whose jobs it says nothing");
+    if scenario.frontend.is_some() {
+        let message = "`frontend` beside [cluster], of whose jobs it says nothing".to_owned();
+        troubles.push(("frontend".to_owned(), (message, "leave one of both away")));
+    }
+    if scenario.storage.is_some() && cluster.checkpoint.is_none() {
+        let message = "`storage` beside [cluster], of whose jobs it says nothing".to_owned();
+        troubles
+            .push(("storage".to_owned(), (message, "write [cluster] checkpoint, or leave [storage] away")));
+    }
     if scenario.intranode.is_some() {
         let message = "[intranode] beside [cluster]".to_owned();
         troubles.push(("intranode".to_owned(), (message, "leave one of both away")));
@@ -14,6 +23,13 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
     if cluster.jobs.is_some() && cluster.stream != super::ClusterStream::default() {
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));
+    }
+    if cluster.checkpoint.is_some() && scenario.storage.is_none() {
+        let message = "there is no storage for the checkpoints of jobs".to_owned();
+        troubles.push((
+            "cluster.checkpoint".to_owned(),
+            (message, "write [storage] with hosts = 96 or the like"),
+        ));
     }
     if cluster.steady.is_some() && cluster.jitter > 0.0 {
         let message = "no pace is steady where steps jitter: phases wander over thousands of them".to_owned();
