@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{SHORT_OF, Told, saturations, told};
+use railtwin_store::Figure;
 use serde_json::json;
 
 use crate::meter::Meter;
@@ -95,9 +96,17 @@ fn table(told: &[Told]) -> String {
         let labels = one.label.iter().map(|(_, value)| value.clone());
         let cells = columns.iter().map(|(name, _)| {
             let figure = one.figures.iter().find(|figure| figure.name == *name);
-            figure.map_or("–".to_owned(), |figure| shown(figure.value, &figure.unit))
+            figure.map_or("–".to_owned(), cell)
         });
         table.row(std::iter::once(row.to_string()).chain(labels).chain(cells));
     }
     table.text()
+}
+
+fn cell(figure: &Figure) -> String {
+    match (figure.unit.as_str(), figure.value) {
+        // As perftest and the paper's table have it.
+        ("bytes_per_s", Some(value)) => format!("{:.3} GB/s", value * 1e-9),
+        (unit, value) => shown(value, unit),
+    }
 }

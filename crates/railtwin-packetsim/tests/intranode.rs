@@ -124,11 +124,10 @@ fn packets_of_a_message_follow_each_other() {
     let log = alone(spec);
     assert!(log.latencies[1].longest.abs_diff(2 * inside + 81_920 + 500_000) <= 64);
     // Twice as much are three packets between hosts: NICs do not cut a packet of the host, and 31 of them fit. The first
-    // two follow each other on the wire, the third waits for them; its own end takes one packet of 148 B.
+    // two follow each other on the wire; the one packet of the third waits until the second is split.
     let log = alone(IntranodeSpec { message: Bytes(2 * 4032), ..short() });
-    let wire = (2 * (3_968 + 64) + (128 + 64)) * 20;
-    let expected = 31 * 2_313 + wire + 500_000 + 2_313;
-    assert!(log.latencies[1].longest.abs_diff(expected) <= 64, "{log:?} {expected}");
+    let expected = 31 * 2_313 + 2 * (3_968 + 64) * 20 + 500_000 + 32 * 2_313;
+    assert_eq!(log.latencies[1].longest, expected);
     // The parts add up to the whole.
     for class in &log.latencies {
         let whole: u128 = class.sums.iter().sum();

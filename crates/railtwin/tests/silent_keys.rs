@@ -53,6 +53,7 @@ fn bases() -> Vec<String> {
     let mut all = vec![
         format!("[fabric]\npreset = \"leaf-spine\"\n[[job]]\nhosts = 2\n{exchange}"),
         format!("{leaves}{shift}{ring}{queue_pairs}"),
+        format!("[fabric]\npreset = \"rlft\"\nports = 4\nhost = {{ model = \"plain\" }}\n{ring}"),
         format!(
             "{four}{ring}{shift}{quick}[routing]\nqueue_pairs = 4\nbalancer = \"c4p\"\nreplan_time = \"30 us\"\n\
              [[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"

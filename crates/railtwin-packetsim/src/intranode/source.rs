@@ -194,9 +194,4 @@ impl Source {
             self.catch_up(end, plan);
         }
     }
-
-    /// Messages that wait or are being sent.
-    pub fn waiting(&self) -> usize {
-        self.queue.len()
-    }
 }
