@@ -166,6 +166,14 @@ fn a_job_that_is_not_seen_to_stand_still_is_said_to_be_so() {
     let (status, answer) = diagnose(&[&shown(folder.path())]);
     assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
     assert!(answer["notes"].to_string().contains("two dumps of 4 ranks are equal"), "{answer}");
+    // So does the log of a watchdog.
+    let says = "[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, \
+        Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n";
+    let log = written(folder.path(), "train.log", says);
+    let with_log = [&files.each_ref().map(String::as_str)[..], &[&log]].concat();
+    let (status, answer) = diagnose(&with_log);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert!(answer["notes"].to_string().contains("all-reduce 2 ran for 600 s"), "{answer}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Parts<'_> {
             let effect = self.effects[host];
             let own = || self.pairs.iter().filter(|(hosts, _)| hosts.contains(&host));
             let lack = own().filter(|(_, rest)| *rest < -effect / 2.0).count();
-            if effect < 0.0 && 2 * lack <= own().count() {
+            if effect < (1.0 - PAIR_SHARE).ln() && 2 * lack <= own().count() {
                 self.effects[host] = 0.0;
                 let own = self.pairs.iter_mut().filter(|(hosts, _)| hosts.contains(&host));
                 own.for_each(|(_, rest)| *rest += effect);

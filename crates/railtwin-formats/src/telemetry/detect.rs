@@ -3,7 +3,7 @@
 use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
-use super::{ethtool, nccl_tests_failure, nic_counters, perftest, xpu_timer};
+use super::{ethtool, nccl_tests_failure, nic_counters, perftest, watchdog, xpu_timer};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -26,6 +26,8 @@ pub enum Format {
     NcclTestsJson,
     /// Tables of perftest: `ib_write_bw` and its kin.
     Perftest,
+    /// A log in which the watchdog of PyTorch's process groups gives operations up.
+    WatchdogLog,
     /// Kineto trace of the PyTorch profiler, JSON.
     Kineto,
     /// Prometheus text of xpu_timer.
@@ -55,6 +57,7 @@ impl Format {
             Self::NcclTestsLog => "nccl-tests log",
             Self::NcclTestsJson => "nccl-tests JSON",
             Self::Perftest => "perftest log",
+            Self::WatchdogLog => "PyTorch watchdog log",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
             Self::Dcgm => "DCGM exporter metrics",
@@ -125,6 +128,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().any(perftest::names_columns) {
         return Some(Format::Perftest);
+    }
+    if text.lines().any(watchdog::is_timeout) {
+        return Some(Format::WatchdogLog);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {

@@ -134,12 +134,12 @@ pub(crate) fn pickle_error(source_name: &str) -> FormatError {
 }
 
 impl FlightRecorderDump {
-    /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else the file's own `rank`,
-    /// else what the file name says (`…rank_3.json`, `nccl_trace_3`).
+    /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else
+    /// the file's own `rank`, else what the file name says (`…rank_3.json`, `nccl_trace_3`).
     ///
     /// # Errors
-    /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells, a dump of which no entry can be read.
-    /// An entry with a missing or wrong field is skipped.
+    /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells, a
+    /// dump of which no entry can be read. An entry with a missing or wrong field is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
         let plain = input::plain(FORMAT, source_name, bytes)?;
         if is_archive(&plain) {

@@ -6,8 +6,8 @@ use super::builder::Builder;
 use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
-    PerftestRun, RasSnapshot, Telemetry, Times, XpuTimerSnapshot, telemetry_of_flight_recorder,
-    telemetry_of_inspector, telemetry_of_kineto,
+    PerftestRun, RasSnapshot, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
+    telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
 /// What one file was and what is to be known of it.
@@ -36,6 +36,8 @@ pub struct Merged {
     pub nccl_tests: Vec<(String, Vec<NcclTest>)>,
     /// Runs of perftest, with the file of each.
     pub perftest: Vec<(String, Vec<PerftestRun>)>,
+    /// Operations that ran out of their time, with the file of each log.
+    pub watchdog: Vec<(String, Vec<WatchdogTimeout>)>,
     /// Gauges of xpu_timer, with the file of each.
     pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
     /// Time in kernels that are not NCCL's, by rank.
@@ -83,6 +85,7 @@ impl Merger {
             Content::Counters(telemetry) => self.telemetry.push(*telemetry),
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
             Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
+            Content::Watchdog(timeouts) => self.merged.watchdog.push((source, timeouts)),
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
         }

@@ -10,6 +10,7 @@
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
 //! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
+//! | what the watchdog of PyTorch's process groups logs | [`WatchdogTimeout`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
@@ -56,6 +57,7 @@ mod prometheus;
 mod ras;
 mod rdma;
 mod skipped;
+mod watchdog;
 mod xpu_timer;
 
 use std::collections::BTreeSet;
@@ -87,6 +89,7 @@ pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
+pub use watchdog::{WatchdogTimeout, parse_watchdog_log};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
 /// What times of operations are worth, the best first.
@@ -173,6 +176,8 @@ pub enum Content {
     NcclTests(Vec<NcclTest>),
     /// Runs between two NICs, one after the other.
     Perftest(Vec<PerftestRun>),
+    /// Operations that ran out of their time.
+    Watchdog(Vec<WatchdogTimeout>),
     /// Gauges of ranks.
     XpuTimer(XpuTimerSnapshot),
 }
@@ -230,6 +235,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             (notes, skipped) = (log.notes, log.skipped);
             Content::NcclTests(log.tests)
         }
+        Format::WatchdogLog => Content::Watchdog(parse_watchdog_log(source_name, bytes)?),
         Format::Perftest => {
             let log = parse_perftest(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);
@@ -297,6 +303,9 @@ impl Imported {
                 let failed = tests.iter().filter(|test| test.failure.is_some()).count();
                 let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
                 format!("{} tests with {rows} results{failed}", tests.len())
+            }
+            Content::Watchdog(timeouts) => {
+                format!("{} operations that ran out of their time", timeouts.len())
             }
             Content::Perftest(runs) => {
                 let rows: usize = runs.iter().map(|run| run.results.len()).sum();

@@ -26,7 +26,7 @@ use railtwin_diagnosis::hang::dumps::findings_of_dumps;
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
-use railtwin_formats::telemetry::{FileNotes, Times};
+use railtwin_formats::telemetry::{FileNotes, Times, WatchdogTimeout};
 use railtwin_records::observation::OBSERVED;
 use railtwin_records::{
     Action, ActionKind, Batch, Component, Directory, Finding, NOT_YET, Observation, finding_tables,
@@ -101,6 +101,11 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut directory = merged.telemetry.directory;
     let batch = merged.telemetry.batch;
     let times = merged.telemetry.times;
+    for (file, timeouts) in &merged.watchdog {
+        let more =
+            if timeouts.len() > 1 { format!(", and {} more", timeouts.len() - 1) } else { String::new() };
+        notes.extend(timeouts.first().map(|first| format!("{file}:{}: {}{more}", first.line, first.words())));
+    }
     let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
     notes.extend(told);
 
@@ -122,7 +127,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     torn.extend(unread.iter().filter(|file| !file.empty).filter_map(|file| file.rank));
     let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
     if flight_recorder {
-        let dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
+        let mut dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
+        dumps.timed_out =
+            merged.watchdog.iter().find_map(|(_, timeouts)| timeouts.first()).map(WatchdogTimeout::words);
         let (found, told) = findings_of_dumps(&dumps, job);
         findings.extend(found);
         notes.extend(told);

@@ -13,10 +13,11 @@ use super::{DumpedOperation, Dumps, RankDump, Work};
 /// long. It is no proof that the job stands still, and the confidence is less.
 const COMMUNICATORS: usize = 3;
 const OPERATIONS: u64 = 8;
-/// The same for a rank that is blind. Watchdogs of two communicators lag apart, and what others report of theirs must fit
-/// together without this rank, so less is enough.
+/// The same for a rank that is blind, and how many ranks that are not named must fit together without it: with one witness
+/// nothing tells which of the two watchdogs lags, and those of several communicators lag apart.
 const BLIND_COMMUNICATORS: usize = 2;
-const BLIND_OPERATIONS: u64 = 4;
+const BLIND_OPERATIONS: u64 = 8;
+const WITNESSES: usize = 3;
 
 /// Why a rank is named.
 #[derive(Debug)]
@@ -109,9 +110,11 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     if 2 * proofs.len() > picture.dumps.len() {
         proofs.clear();
     }
+    let named_count = proofs.len();
     let far = |proof: &Proof<'_>, behind: &Behind| match proof {
         Proof::Blind { .. } => {
-            behind.communicators >= BLIND_COMMUNICATORS && behind.operations >= BLIND_OPERATIONS
+            let enough = behind.communicators >= BLIND_COMMUNICATORS && behind.operations >= BLIND_OPERATIONS;
+            enough && picture.dumps.len() >= named_count + WITNESSES
         }
         _ => behind.communicators >= COMMUNICATORS && behind.operations >= OPERATIONS,
     };
