@@ -192,6 +192,18 @@ fn go_together(title: &str, body: &mut toml::Table) {
                 body.insert("jitter".to_owned(), 0.0.into());
             }
         }
+        "[intranode]" => {
+            if body.contains_key("pair") {
+                body.remove("load");
+                body.remove("inter");
+            }
+            if body.contains_key("pcie") {
+                body.remove("link");
+            }
+            if ["payload", "inter_payload", "pcie"].iter().any(|key| body.contains_key(*key)) {
+                body.insert("inter_payload".to_owned(), "65535 B".into());
+            }
+        }
         "[telemetry]" if body.contains_key("job") => {
             body.insert("job".to_owned(), "train".into());
         }
@@ -256,10 +268,13 @@ fn with_failures(body: &mut toml::Table) {
     }
 }
 
-/// Weeks of jobs stand in place of all that is said of jobs one by one.
+/// Weeks of jobs, and traffic inside hosts, stand in place of all that is said of jobs one by one.
 fn alone(body: &mut toml::Table) {
-    if body.contains_key("cluster") {
-        body.retain(|key, _| ["schema", "name", "description", "seed", "fabric", "cluster"].contains(&key));
+    let question = ["cluster", "intranode"].into_iter().find(|question| body.contains_key(*question));
+    if let Some(question) = question {
+        body.retain(|key, _| {
+            key == question || ["schema", "name", "description", "seed", "fabric"].contains(&key)
+        });
     }
 }
 
@@ -278,9 +293,13 @@ pub(crate) fn section(key: &'static Key) -> BoxedStrategy<Value> {
 /// Whole scenarios.
 pub(crate) fn scenario() -> BoxedStrategy<Scenario> {
     let one = |key: &'static Key| {
-        maybe(key.name == "fabric", if key.name == "cluster" { 0.05 } else { 0.25 }, section(key))
-            .prop_map(|value| value.map(|value| (key.name.to_owned(), value)))
-            .boxed()
+        maybe(
+            key.name == "fabric",
+            if ["cluster", "intranode"].contains(&key.name) { 0.05 } else { 0.25 },
+            section(key),
+        )
+        .prop_map(|value| value.map(|value| (key.name.to_owned(), value)))
+        .boxed()
     };
     let all: Vec<_> = keys().keys.iter().map(one).collect();
     let joined = all.prop_map(|entries| {
