@@ -200,6 +200,9 @@ fn go_together(title: &str, body: &mut toml::Table) {
             if body.contains_key("pcie") {
                 body.remove("link");
             }
+            if ["payload", "inter_payload", "pcie"].iter().any(|key| body.contains_key(*key)) {
+                body.insert("inter_payload".to_owned(), "65535 B".into());
+            }
         }
         "[telemetry]" if body.contains_key("job") => {
             body.insert("job".to_owned(), "train".into());
@@ -267,8 +270,11 @@ fn with_failures(body: &mut toml::Table) {
 
 /// Weeks of jobs, and traffic inside hosts, stand in place of all that is said of jobs one by one.
 fn alone(body: &mut toml::Table) {
-    if body.contains_key("cluster") {
-        body.retain(|key, _| ["schema", "name", "description", "seed", "fabric", "cluster"].contains(&key));
+    let question = ["cluster", "intranode"].into_iter().find(|question| body.contains_key(*question));
+    if let Some(question) = question {
+        body.retain(|key, _| {
+            key == question || ["schema", "name", "description", "seed", "fabric"].contains(&key)
+        });
     }
 }
 
