@@ -88,7 +88,11 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
     }
     let text = String::from_utf8_lossy(&head);
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    if text.starts_with(['{', '[']) && !text.starts_with("[1,") { json(text) } else { lines(text) }
+    if text.starts_with(['{', '[']) && !text.starts_with("[1,") {
+        // Lines of logs begin with brackets, too.
+        return json(text).or_else(|| text.lines().any(watchdog::is_timeout).then_some(Format::WatchdogLog));
+    }
+    lines(text)
 }
 
 fn json(text: &str) -> Option<Format> {
