@@ -268,13 +268,33 @@ fn with_failures(body: &mut toml::Table) {
     }
 }
 
+/// Who writes or reads has storage, of which telemetry is not told.
+fn with_storage(body: &mut toml::Table) {
+    let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    let job = |job: &Value| {
+        has(job, &["checkpoint", "read"])
+            || job.get("workload").is_some_and(|work| has(work, &["requests_per_s"]))
+    };
+    let jobs = body.get("job").and_then(Value::as_array);
+    let weeks = body.get("cluster").is_some_and(|cluster| has(cluster, &["checkpoint"]));
+    if weeks || jobs.is_some_and(|jobs| jobs.iter().any(job)) {
+        let storage: toml::Table = "hosts = 4\ngateways = 2".parse().expect("it is TOML");
+        body.insert("storage".to_owned(), storage.into());
+    }
+    if body.contains_key("storage") || body.contains_key("frontend") {
+        body.remove("telemetry");
+    }
+}
+
 /// Weeks of jobs, and traffic inside hosts, stand in place of all that is said of jobs one by one.
 fn alone(body: &mut toml::Table) {
-    let question = ["cluster", "intranode"].into_iter().find(|question| body.contains_key(*question));
-    if let Some(question) = question {
-        body.retain(|key, _| {
-            key == question || ["schema", "name", "description", "seed", "fabric"].contains(&key)
-        });
+    if let Some(cluster) = body.get("cluster") {
+        let storage = if cluster.get("checkpoint").is_some() { "storage" } else { "cluster" };
+        let kept = ["schema", "name", "description", "seed", "fabric", "cluster", storage];
+        body.retain(|key, _| kept.contains(&key));
+    } else if body.contains_key("intranode") {
+        let kept = ["schema", "name", "description", "seed", "fabric", "intranode"];
+        body.retain(|key, _| kept.contains(&key));
     }
 }
 
@@ -284,6 +304,7 @@ pub(crate) fn section(key: &'static Key) -> BoxedStrategy<Value> {
         let mut body = least();
         body.insert(key.name.to_owned(), value.clone());
         with_failures(&mut body);
+        with_storage(&mut body);
         alone(&mut body);
         is_scenario(&body)
     };
@@ -306,6 +327,7 @@ pub(crate) fn scenario() -> BoxedStrategy<Scenario> {
         let mut body = least();
         body.extend(entries.into_iter().flatten());
         with_failures(&mut body);
+        with_storage(&mut body);
         alone(&mut body);
         body
     });

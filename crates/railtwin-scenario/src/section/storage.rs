@@ -122,6 +122,10 @@ pub(crate) fn troubles_of_storage(scenario: &Scenario) -> Vec<(String, Trouble)>
             }
         }
     }
+    if let Some(key) = scenario.stands().filter(|_| scenario.telemetry.is_some()) {
+        let message = format!("telemetry does not know the devices of [{key}]");
+        all.push((key.to_owned(), (message, "leave one of both away")));
+    }
     all
 }
 
@@ -180,25 +184,34 @@ fn last_of(plan: &Plan, lane: u32) -> Vec<OperationId> {
 impl Scenario {
     /// Refuses what no engine of the scenario runs.
     pub(crate) fn refuse_storage(&self, source: Source<'_>) -> Result<(), ScenarioError> {
-        let found = self.jobs.iter().enumerate().find_map(|(row, job)| Some((row, kinds(job).next()?)));
-        match found {
-            Some((row, key)) if self.engine == EngineName::Packet => {
-                let message =
-                    format!("the packet engine does not know the {key} of job `{}`", self.jobs[row].name);
-                let hint = "write engine = \"flow\"";
-                Err(source.error(&format!("job.{row}.{key}"), message, Some(hint)))
-            }
-            _ => Ok(()),
+        if self.engine != EngineName::Packet {
+            return Ok(());
         }
+        let hint = Some("write engine = \"flow\"");
+        let found = self.jobs.iter().enumerate().find_map(|(row, job)| Some((row, kinds(job).next()?)));
+        if let Some((row, key)) = found {
+            let message =
+                format!("the packet engine does not know the {key} of job `{}`", self.jobs[row].name);
+            return Err(source.error(&format!("job.{row}.{key}"), message, hint));
+        }
+        match self.stands() {
+            Some(key) => Err(source.error(key, format!("the packet engine does not know [{key}]"), hint)),
+            None => Ok(()),
+        }
+    }
+
+    /// The section that puts devices beside those of training; none where there is none.
+    fn stands(&self) -> Option<&'static str> {
+        let stands = [("storage", self.storage.is_some()), ("frontend", self.frontend.is_some())];
+        stands.into_iter().find(|(_, stands)| *stands).map(|(key, _)| key)
     }
 
     /// What is allowed and likely not meant.
     pub(crate) fn remarks_of_storage(&self, case: &Case) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.jobs.iter().all(|job| kinds(job).next().is_none()) {
-            let stands = [("storage", self.storage.is_some()), ("frontend", self.frontend.is_some())];
-            let idle = stands.into_iter().find(|(_, stands)| *stands && !case.work.jobs.is_empty());
-            remarks.extend(idle.map(|(key, _)| {
+            let idle = self.stands().filter(|_| !case.work.jobs.is_empty());
+            remarks.extend(idle.map(|key| {
                 format!("{key}: no job has a checkpoint or reads, so that nothing goes to storage")
             }));
         } else if self.frontend.is_some()

@@ -94,7 +94,7 @@ railtwin_units::section! {
     /// Checkpoints of jobs over weeks. Each has the storage hosts to itself: jobs that write at one time do not wait for
     /// each other.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct ClusterCheckpoint "`checkpoint`" {
+    pub struct ClusterCheckpoint "[cluster.checkpoint]" {
         /// Bytes that each GPU writes, such as the 30 GB of HPN section 2.3.
         pub bytes_per_gpu: Bytes,
         /// Time of steps from one checkpoint to the next: HPN has 2 to 4 h.
