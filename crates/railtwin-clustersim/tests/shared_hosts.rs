@@ -30,6 +30,7 @@ fn job(name: &str, compute: f64, gigabytes: f64, hosts: &[u32], gpus: &[u32]) ->
         .collect();
     let count = places.len() as u32;
     ClusterJob {
+        checkpoints: 0.0,
         name: name.to_owned(),
         class: String::new(),
         submitted: 0.0,

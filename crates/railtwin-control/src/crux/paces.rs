@@ -157,9 +157,9 @@ impl Paces {
             ceilings,
             ..
         } = self;
-        let (levels, shares): (&[Vec<usize>], &Vec<Vec<(u32, f64)>>) = match filled {
-            Filled::Levels | Filled::Rest => (levels, shares),
-            Filled::Fair => (&everybody, fair),
+        let (levels, shares) = match filled {
+            Filled::Levels | Filled::Rest => (levels, &*shares),
+            Filled::Fair => (everybody.as_slice(), &*fair),
         };
         for (shares, _) in shares.iter().zip(talking).filter(|(_, is)| **is) {
             shares.iter().for_each(|&(link, _)| free[link as usize] = 1.0);

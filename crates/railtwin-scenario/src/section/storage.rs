@@ -215,7 +215,7 @@ impl Scenario {
                 format!("{key}: no job has a checkpoint or reads, so that nothing goes to storage")
             }));
         } else if self.frontend.is_some()
-            && !self.storage.is_some_and(|one| one.on == railtwin_fabric::Network::Frontend)
+            && self.storage.is_none_or(|one| one.on != railtwin_fabric::Network::Frontend)
         {
             remarks.push(
                 "frontend: storage stands on the backend, so that nothing goes over the frontend".to_owned(),
