@@ -158,7 +158,7 @@ impl Paces {
             ..
         } = self;
         let (levels, shares) = match filled {
-            Filled::Levels | Filled::Rest => (levels, &*shares),
+            Filled::Levels | Filled::Rest => (levels.as_slice(), &*shares),
             Filled::Fair => (everybody.as_slice(), &*fair),
         };
         for (shares, _) in shares.iter().zip(talking).filter(|(_, is)| **is) {
