@@ -37,7 +37,6 @@ fn every_key_is_heard() {
         "load = 0.7",
         "message = \"8 KiB\"",
         "arrivals = \"poisson\"",
-        "queue = \"8 KiB\"",
         "link = \"300 Gbps\"",
         "link_delay = \"3 ns\"",
         "header = \"30 B\"",
@@ -60,6 +59,13 @@ fn every_key_is_heard() {
     ] {
         assert_ne!(log(&BASE.replacen(old, new, 1), 1).unwrap(), base, "{new} changes nothing");
     }
+    // GPUs queue once buffers are full.
+    let full = "buffer = \"24 KiB\"\nduration = \"40 us\"\n";
+    let of_queue = |queue: &str| {
+        log(&BASE.replacen("duration = \"12 us\"\n", &format!("{full}queue = \"{queue}\"\n"), 1), 1).unwrap()
+    };
+    let (short, long) = (of_queue("8 KiB"), of_queue("128 KiB"));
+    assert!(short.refused_bytes > long.refused_bytes, "{} {}", short.refused_bytes, long.refused_bytes);
     let pair = changed(PAIR);
     for (old, new) in [
         ("pcie = {}", "pcie = { generation = \"gen5\" }"),
@@ -81,7 +87,7 @@ fn every_key_is_heard() {
 fn bad_questions_get_one_error_with_its_place() {
     let error = |text: &str| log(text, 1).unwrap_err().to_string();
     for (old, new, part) in [
-        ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:12:"),
+        ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
         ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "does not fit"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
         ("nics = 1", "nics = 4", "share one NIC"),
