@@ -2,8 +2,9 @@
 //!
 //! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
 //! communication in flight on that lane (tp, ep, dp, dp_ep in this order); else to pp while a message for the
-//! lane is on its way; else to storage while it writes or reads there; else it is idle, the pipeline's bubble. Times are means over the lanes of a job and over its
-//! steps that ended, so the parts add up to the mean duration of those steps: the step time.
+//! lane is on its way; else to storage while it writes or reads there; else it is idle, the pipeline's bubble. Times
+//! are means over the lanes of a job and over its steps that ended, so the parts add up to the mean duration of those
+//! steps: the step time.
 use railtwin_engine::{JobGraph, OperationTimes, WorkGraph};
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, OperationId, Work};
