@@ -4,7 +4,9 @@ mod machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Cut, Fault, Item, Job, draw, dumps, run};
-use railtwin_diagnosis::hang::dumps::{DumpedOperation, Dumps, Work, findings_of_dumps};
+use railtwin_diagnosis::hang::dumps::{
+    DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
+};
 use railtwin_records::{Component, Finding};
 use railtwin_units::stream::{self, Stream};
 use rand::RngExt;
@@ -243,4 +245,45 @@ fn dumps_of_before_a_hang_are_told_from_those_of_it() {
     // A process that had put on its streams what the others ended later cannot be told from one that went blind: in these
     // jobs, which end within milliseconds, that is often so.
     assert!(cases > 500 && 5 * old <= cases, "{old} of {cases}");
+}
+
+#[test]
+fn thousands_of_ranks_are_looked_at_in_one_go() {
+    const RANKS: u32 = 4_096;
+    let mut dumps = Dumps { timed_out: Some("the watchdog says so".into()), ..Dumps::default() };
+    let group = |name: String, ranks: Vec<u32>| DumpedGroup { name, description: String::new(), ranks };
+    dumps.groups.push(group("0".into(), (0..RANKS).collect()));
+    dumps.groups.extend((0..RANKS / 8).map(|of| group(format!("t{of}"), (8 * of..8 * of + 8).collect())));
+    for rank in 0..RANKS {
+        let row = 1 + (rank / 8) as usize;
+        // Rank 7 stopped: its neighbours wait for it, and all others for them.
+        let (last, front) = if rank / 8 == 0 { (9, (row, 50)) } else { (10, (0, 10)) };
+        let mut dump = RankDump { rank, counts_all: true, ..RankDump::default() };
+        dump.status.insert(0, (Some(last), Some(9)));
+        let of_eight = if rank < 8 && rank != 7 { 50 } else { 49 };
+        dump.status.insert(row, (Some(of_eight), Some(49)));
+        if rank != 7 {
+            dump.operations.push(DumpedOperation {
+                group: front.0,
+                sequence: front.1,
+                record: 900,
+                work: Work::Whole,
+                name: "all-reduce".into(),
+                started: None,
+                completed: false,
+                given_up: false,
+                created_ns: 1,
+                last_ns: 1,
+                timeout_ns: None,
+                frame: None,
+            });
+        }
+        dumps.dumps.push(dump);
+    }
+    let (findings, notes) = findings_of_dumps(&dumps, "job");
+    assert_eq!(accused(&findings), BTreeSet::from([7]), "{notes:?}");
+    // Without its dump the ends of who waits are looked for.
+    dumps.dumps.remove(7);
+    let (findings, notes) = findings_of_dumps(&dumps, "job");
+    assert_eq!((accused(&findings), told(&findings)), (BTreeSet::new(), BTreeSet::from([7])), "{notes:?}");
 }

@@ -262,7 +262,7 @@ fn explains_all(picture: &Picture<'_>, named: &BTreeSet<u32>) -> bool {
 /// Two equal dumps of a rank show nothing: a second look at a process that does nothing has the bytes of a copy of the first.
 fn still(picture: &Picture<'_>, lags: Option<String>) -> Still {
     let mut several: BTreeMap<u32, Vec<&RankDump>> = BTreeMap::new();
-    for dump in &picture.of.dumps {
+    for dump in picture.of.dumps.iter().filter(|dump| !picture.of.unsure.contains(&dump.rank)) {
         several.entry(dump.rank).or_default().push(dump);
     }
     let moved = several.iter().find(|(_, dumps)| dumps.windows(2).any(|two| !is_same(two[0], two[1])));
