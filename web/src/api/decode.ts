@@ -19,6 +19,7 @@ import {
 } from "./payload";
 import { decodeControl } from "./control_decode";
 import { decodeDiagnosis } from "./diagnosis";
+import { decodeLife } from "./life_decode";
 import { decodeOperations, decodePackets } from "./packets";
 import {
   decodeBalance,
@@ -122,6 +123,7 @@ function decodeRun(value: unknown, at: string): Run {
       decodeControl(control, devices.rows, links.rows, place),
     ),
     diagnosis: section("diagnosis", decodeDiagnosis),
+    life: section("life", decodeLife),
   };
 }
 
