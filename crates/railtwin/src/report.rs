@@ -135,7 +135,7 @@ fn timeline(case: &Case, log: &RunLog) -> Value {
     let gap = (log.end.ps() as f64 * FINEST) as u64;
     let mut open: std::collections::BTreeMap<(usize, u32, u8), usize> = std::collections::BTreeMap::new();
     let mut order: Vec<OperationId> = (0..case.work.operations).map(OperationId::from_index).collect();
-    order.retain(|id| log.times.end[id.index()] != SimTime::NEVER);
+    order.retain(|&id| log.times.end[id.index()] != SimTime::NEVER && case.work.is_due(id));
     order.sort_by_key(|id| (log.times.start[id.index()], id.0));
     let mut spans: Vec<(OperationId, u64, u64, f64, u32)> = Vec::new();
     for id in order {
