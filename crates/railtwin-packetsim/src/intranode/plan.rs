@@ -5,7 +5,8 @@ use railtwin_units::Rate;
 
 use super::arbiter::PORTS_MAX;
 use crate::agenda::NEVER;
-use crate::network::{Place, Speed};
+use crate::network::Speed;
+use crate::places::{Place, places};
 
 /// Longest window: times within it fit 21 bits.
 const LOOKAHEAD_MAX: u64 = 2_000_000;
@@ -124,11 +125,12 @@ impl Plan {
             Some(_) => (0, NEVER),
             None => (spec.warm_up.ps(), duration),
         };
+        let (places, parts) = places(fabric, threads);
         let mut plan = Self {
             spec: *spec,
             seed,
-            places: Vec::new(),
-            parts: vec![0],
+            places,
+            parts,
             host_at: vec![0; fabric.hosts().len()],
             line_start: vec![0],
             lines: Vec::new(),
@@ -140,26 +142,12 @@ impl Plan {
             counted,
             drains: false,
         };
-        plan.wire(fabric, threads.max(1));
+        plan.wire(fabric);
         plan.route(fabric)?;
         Ok(plan)
     }
 
-    /// Hosts and each tier's switches are cut into equal runs of their ids, one run of each for each thread.
-    fn wire(&mut self, fabric: &Fabric, threads: u32) {
-        let hosts: Vec<Place> = (0..fabric.hosts().len() as u32).map(Place::Host).collect();
-        let tier = |wanted: u8| -> Vec<Place> {
-            let rows = fabric.switches().iter().zip(0..).filter(|((_, place), _)| place.tier == wanted);
-            rows.map(|(_, row)| Place::Switch(row)).collect()
-        };
-        let groups = [hosts, tier(1), tier(2), tier(3)];
-        for thread in 0..threads as usize {
-            for group in &groups {
-                let cut = |part: usize| group.len() * part / threads as usize;
-                self.places.extend_from_slice(&group[cut(thread)..cut(thread + 1)]);
-            }
-            self.parts.push(self.places.len() as u32);
-        }
+    fn wire(&mut self, fabric: &Fabric) {
         let mut number = vec![0; fabric.device_count()];
         for (row, &place) in (0..).zip(&self.places) {
             number[device_of(fabric, place).0 as usize] = row;
