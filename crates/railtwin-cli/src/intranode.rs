@@ -3,31 +3,50 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::intranode::{SHORT_OF, Told, saturations, told};
+use railtwin::intranode::{Order, SHORT_OF, Told, orders, regressions, saturations, told};
 use railtwin_store::Figure;
 use serde_json::json;
 
 use crate::meter::Meter;
 use crate::table::TextTable;
 use crate::units::shown;
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, intranode_measured, intranode_regression};
 
 /// Arguments of `intranode`.
 #[derive(Args, Debug)]
 pub struct IntranodeArgs {
     /// A scenario with [intranode]; all points of its sweep are run
     #[arg(value_name = "SCENARIO")]
-    scenario: PathBuf,
+    pub(crate) scenario: PathBuf,
     /// Threads for each point; points run side by side where this is 1
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
+    /// Logs of perftest (ib_write_bw, ib_read_lat, …), or folders of them: the pair of hosts of the scenario beside what
+    /// they measured, at their sizes
+    #[arg(long, value_name = "LOG", num_args = 1..)]
+    pub(crate) validate: Vec<PathBuf>,
+    /// Fit what the logs tell of the pair (overhead, gap, tlp_overhead, unpack), or these keys alone
+    #[arg(
+        long,
+        value_name = "KEY,…",
+        num_args = 0..=1,
+        default_missing_value = "",
+        requires = "validate"
+    )]
+    pub(crate) fit: Option<String>,
+    /// Fit throughput over the share of traffic that leaves hosts, as SAURON's equation 3 is fitted
+    #[arg(long, conflicts_with = "validate")]
+    regress: bool,
     /// Print all figures as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
+    if !args.validate.is_empty() {
+        return intranode_measured::run(args, &question, streams);
+    }
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
     let mut asked = Vec::with_capacity(points.len());
@@ -39,11 +58,18 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     meter.finish();
     let first = &asked[0].1;
     let name = &first.name;
-    let saturations = saturations(&told);
+    let (saturations, orders) = (saturations(&told), orders(&told));
+    let found = match args.regress {
+        true => regressions(&asked, &told).map_err(|error| CliError::of(error, ""))?,
+        false => Vec::new(),
+    };
     if args.json {
         let saturations: Vec<_> =
             saturations.iter().map(|(label, load)| json!({ "label": label, "load": load })).collect();
-        let all = json!({ "name": name, "points": told, "saturations": saturations });
+        let mut all = json!({ "name": name, "points": told, "saturations": saturations, "orders": orders });
+        if args.regress {
+            all["regressions"] = json!(found);
+        }
         return Ok(writeln!(streams.out, "{all:#}")?);
     }
     writeln!(streams.out, "{name}: {} GPUs\n", first.gpus)?;
@@ -55,12 +81,41 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
             100.0 * (1.0 - SHORT_OF)
         )?;
         for (label, load) in &saturations {
-            let label: Vec<String> = label.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
             let load = load.map_or("none".to_owned(), |load| format!("{load}"));
-            writeln!(streams.out, "{}", [label.join(", "), load].join("  ").trim_start())?;
+            writeln!(streams.out, "{}", [label_of(label), load].join("  ").trim_start())?;
         }
     }
+    write!(streams.out, "{}", shown_orders(&orders))?;
+    for found in &found {
+        write!(streams.out, "\n{}", intranode_regression::shown(found))?;
+    }
     Ok(())
+}
+
+/// What was chosen on axes, in a line.
+pub(crate) fn label_of(label: &[(String, String)]) -> String {
+    let label: Vec<String> = label.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+    label.join(", ")
+}
+
+/// Which parts saturate, a line for each choice on which some do.
+fn shown_orders(orders: &[Order]) -> String {
+    let mut text = String::new();
+    for order in orders.iter().filter(|order| !order.parts.is_empty()) {
+        if text.is_empty() {
+            text.push_str("\nParts in the order in which they saturate, with the load from which on a message waits longer ");
+            text.push_str("there than a whole one takes at the least load:\n");
+        }
+        let name = |part: &str| {
+            let figure = format!("inter_latency_{part}");
+            COLUMNS.iter().find(|(name, _)| *name == figure).map_or("", |(_, head)| head)
+        };
+        let parts: Vec<String> =
+            order.parts.iter().map(|one| format!("{} {:.2}", name(one.part), one.load)).collect();
+        text.push_str([label_of(&order.label), parts.join(", ")].join("  ").trim_start());
+        text.push('\n');
+    }
+    text
 }
 
 /// Columns of figures: name, heading.

@@ -1,7 +1,8 @@
 //! Traffic inside hosts and between them: the verb `intranode`.
 //!
 //! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
-//! [`saturations`] what a sweep over loads says.
+//! [`saturations`] and [`orders`] what a sweep over loads says. [`regressions`] fit equation 3 of SAURON to a sweep over
+//! shares that leave hosts; [`measured`] and [`fit()`] are for pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{IntranodeSpec, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
@@ -11,12 +12,38 @@ use railtwin_store::Figure;
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub mod fit;
+pub mod measured;
+mod order;
+mod regression;
 mod saturation;
 
+pub use self::fit::fit;
+pub use self::order::{Order, Saturated, orders};
+pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
 use self::saturation::CARRIED;
 pub use self::saturation::{LOAD, SHORT_OF, saturations};
 use crate::error::Error;
 use crate::question::Question;
+
+/// What was chosen on each axis.
+pub type Label = Vec<(String, String)>;
+
+/// Rows of points by what was chosen on the axes that are kept, in the order of points.
+fn groups<'a>(
+    labels: impl Iterator<Item = &'a Label>,
+    keeps: impl Fn(&str) -> bool,
+) -> Vec<(Label, Vec<usize>)> {
+    let mut groups: Vec<(Label, Vec<usize>)> = Vec::new();
+    for (row, label) in labels.enumerate() {
+        let kept: Label = label.iter().filter(|(axis, _)| keeps(axis)).cloned().collect();
+        match groups.iter_mut().find(|(label, _)| *label == kept) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((kept, vec![row])),
+        }
+    }
+    groups
+}
 
 /// A point with `[intranode]`, resolved.
 #[derive(Debug)]
@@ -25,6 +52,8 @@ pub struct IntranodeQuestion {
     pub name: String,
     /// What is asked.
     pub spec: IntranodeSpec,
+    /// Hosts.
+    pub hosts: u64,
     /// GPUs of all hosts.
     pub gpus: u64,
     /// Capacity of the links of all GPUs, bit/s.
@@ -36,7 +65,7 @@ pub struct IntranodeQuestion {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
     /// What was chosen on each axis.
-    pub label: Vec<(String, String)>,
+    pub label: Label,
     /// What came out.
     pub figures: Vec<Figure>,
 }
@@ -64,20 +93,21 @@ impl Question {
             source.error(refused.key, refused.message, Some(&refused.hint))
         })?;
         let model = fabric.host_model(HostId(0));
-        let gpus = fabric.hosts().len() as u64 * u64::from(model.gpus);
+        let hosts = fabric.hosts().len() as u64;
+        let gpus = hosts * u64::from(model.gpus);
         let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
-        Ok(IntranodeQuestion { name: scenario.name.clone(), spec, gpus, capacity, run })
+        Ok(IntranodeQuestion { name: scenario.name.clone(), spec, hosts, gpus, capacity, run })
     }
 }
 
 /// What comes of points, given with what was chosen on each axis, side by side where `side_by_side`; `progress` hears of
 /// each that is done. The result does not depend on it.
 pub fn told(
-    asked: &[(Vec<(String, String)>, IntranodeQuestion)],
+    asked: &[(Label, IntranodeQuestion)],
     side_by_side: bool,
     progress: &(dyn Fn() + Sync),
 ) -> Vec<Told> {
-    let one = |(label, question): &(Vec<(String, String)>, IntranodeQuestion)| {
+    let one = |(label, question): &(Label, IntranodeQuestion)| {
         let figures = question.figures(&question.run());
         progress();
         Told { label: label.clone(), figures }
