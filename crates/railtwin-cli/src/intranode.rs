@@ -103,7 +103,7 @@ fn shown_orders(orders: &[Order]) -> String {
     let mut text = String::new();
     for order in orders.iter().filter(|order| !order.parts.is_empty()) {
         if text.is_empty() {
-            text.push_str("\nParts in the order in which they saturate, with the load from which on a message waits longer ");
+            text.push_str("\nParts in the order in which they saturate, with the first load at which a message waits longer ");
             text.push_str("there than a whole one takes at the least load:\n");
         }
         let name = |part: &str| {
@@ -111,7 +111,7 @@ fn shown_orders(orders: &[Order]) -> String {
             COLUMNS.iter().find(|(name, _)| *name == figure).map_or("", |(_, head)| head)
         };
         let parts: Vec<String> =
-            order.parts.iter().map(|one| format!("{} {:.2}", name(one.part), one.load)).collect();
+            order.parts.iter().map(|one| format!("{} {}", name(one.part), one.load)).collect();
         text.push_str([label_of(&order.label), parts.join(", ")].join("  ").trim_start());
         text.push('\n');
     }

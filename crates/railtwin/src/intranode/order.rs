@@ -10,8 +10,7 @@ use super::{Label, Told, groups};
 pub struct Saturated {
     /// Its name, of [`PARTS`].
     pub part: &'static str,
-    /// The load from which on messages wait in it for longer than a whole message takes at the least load; between two
-    /// loads of the sweep by a straight line.
+    /// The first load of the sweep at which messages wait in it for longer than a whole message takes at the least load.
     pub load: f64,
 }
 
@@ -22,7 +21,7 @@ pub struct Order {
     pub label: Label,
     /// `inter` where messages leave hosts, else `intra`.
     pub messages: &'static str,
-    /// Parts, by load; of equal loads in the order in which a message passes them.
+    /// Parts, by load; of one load the one nearest the target first, as what a part cannot take piles up before it.
     pub parts: Vec<Saturated>,
 }
 
@@ -43,7 +42,7 @@ pub fn orders(points: &[Told]) -> Vec<Order> {
         points.retain(|(_, point)| point.value(&format!("{messages}_latency")).is_some());
         let whole = points.first().and_then(|(_, point)| point.value(&format!("{messages}_latency")));
         let mut parts: Vec<Saturated> =
-            PARTS.iter().filter_map(|part| saturated(part, messages, &points, whole?)).collect();
+            PARTS.iter().rev().filter_map(|part| saturated(part, messages, &points, whole?)).collect();
         parts.sort_by(|a, b| a.load.total_cmp(&b.load));
         Order { label, messages, parts }
     };
@@ -54,11 +53,8 @@ pub fn orders(points: &[Told]) -> Vec<Order> {
 fn saturated(part: &'static str, messages: &str, points: &[(f64, &Told)], whole: f64) -> Option<Saturated> {
     let time = |point: &Told| point.value(&format!("{messages}_latency_{part}")).unwrap_or(0.0);
     let least = time(points.first()?.1);
-    let waits: Vec<(f64, f64)> = points.iter().map(|&(load, point)| (load, time(point) - least)).collect();
-    let row = waits.iter().position(|&(_, wait)| wait > whole)?;
-    // The first load has no wait.
-    let ((load_before, before), (load, wait)) = (waits[row.checked_sub(1)?], waits[row]);
-    Some(Saturated { part, load: load_before + (load - load_before) * (whole - before) / (wait - before) })
+    let load = points.iter().find(|(_, point)| time(point) - least > whole)?.0;
+    Some(Saturated { part, load })
 }
 
 #[cfg(test)]
@@ -85,10 +81,11 @@ mod tests {
         let parts: Vec<_> = order.parts.iter().map(|one| (one.part, one.load)).collect();
         // A message takes 2 s at 0.1: the target NIC has 1 s more at 0.4 and 4.5 s more at 0.6, the network 1.5 s at 0.6
         // and 8.5 s at 1.
-        assert_eq!(parts[0].0, "target_nic");
-        assert!((parts[0].1 - (0.4 + 0.2 / 3.5)).abs() < 1e-12);
-        assert_eq!(parts[1].0, "inter");
-        assert!((parts[1].1 - (0.6 + 0.4 * 0.5 / 7.0)).abs() < 1e-12);
+        assert_eq!(parts, [("target_nic", 0.6), ("inter", 1.0)]);
+        // Both at once: what the NIC does not take waits in the network.
+        let points = [point("0.1", 0.5, 0.5), point("0.4", 5.0, 9.0)];
+        let parts: Vec<_> = orders(&points).remove(0).parts.iter().map(|one| one.part).collect();
+        assert_eq!(parts, ["target_nic", "inter"]);
         assert_eq!(order.messages, "inter");
         assert!(orders(&[Told { label: Vec::new(), figures: Vec::new() }]).is_empty());
     }
