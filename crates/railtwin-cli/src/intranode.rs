@@ -73,7 +73,7 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
         return Ok(writeln!(streams.out, "{all:#}")?);
     }
     writeln!(streams.out, "{name}: {} GPUs\n", first.gpus)?;
-    write!(streams.out, "{}", table(&told))?;
+    write!(streams.out, "{}{}", table(&told), missing(&told))?;
     if !saturations.is_empty() {
         writeln!(
             streams.out,
@@ -158,10 +158,32 @@ fn table(told: &[Told]) -> String {
     table.text()
 }
 
+/// Why figures of points have no value, a line for each reason.
+fn missing(told: &[Told]) -> String {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (row, one) in (1..).zip(told) {
+        for figure in one.figures.iter().filter(|figure| !figure.reason.is_empty()) {
+            let head = COLUMNS.iter().find(|(name, _)| *name == figure.name).map_or("", |(_, head)| head);
+            if head.is_empty() {
+                continue;
+            }
+            let what = format!("{head}: {}", figure.reason);
+            match reasons.iter_mut().find(|(reason, _)| *reason == what) {
+                Some((_, points)) => points.push(row.to_string()),
+                None => reasons.push((what, vec![row.to_string()])),
+            }
+        }
+    }
+    let line =
+        |(reason, points): (String, Vec<String>)| format!("– {reason} (point {})\n", points.join(", "));
+    reasons.into_iter().map(line).collect()
+}
+
 fn cell(figure: &Figure) -> String {
     match (figure.unit.as_str(), figure.value) {
         // As perftest and the paper's table have it.
-        ("bytes_per_s", Some(value)) => format!("{:.3} GB/s", value * 1e-9),
+        ("bytes_per_s", Some(value)) if value >= 1e6 => format!("{:.3} GB/s", value * 1e-9),
+        ("bytes_per_s", Some(value)) => format!("{value:.3} B/s"),
         (unit, value) => shown(value, unit),
     }
 }

@@ -93,7 +93,7 @@ fn bad_questions_get_one_error_with_its_place() {
     let error = |text: &str| log(text, 1).unwrap_err().to_string();
     for (old, new, part) in [
         ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
-        ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "does not fit"),
+        ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "do not cut them"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
         ("nics = 1", "nics = 4", "share one NIC"),
         ("gpus = 4", "gpus = 100", "1 to 63 GPUs"),
@@ -104,11 +104,36 @@ fn bad_questions_get_one_error_with_its_place() {
         ),
         ("warm_up = \"4 us\"", "pcie = {}\nlink = \"1 Gbps\"", "says what links carry"),
         ("warm_up = \"4 us\"", "pair = {}\nload = 0.5", "neither load nor pattern"),
+        ("ports = 4", "ports = 4\ndelay = \"0 ns\"", "inside.toml:7:"),
+        ("ports = 4", "ports = 4\ndelay = \"0 ns\"", "has a delay of 0 ns"),
+        ("warm_up = \"4 us\"", "pair = { messages = 1 }", "1 message has no bandwidth"),
+        (
+            "warm_up = \"4 us\"",
+            "message = \"1 GiB\"\nlink = \"1 bps\"\npair = {}",
+            "100 messages of 1 GiB may take",
+        ),
+        ("duration = \"12 us\"", "duration = \"1500 h\"", "times go to 1281 h"),
     ] {
         let text = BASE.replacen(old, new, 1);
         let said = error(&text);
         assert!(said.contains(part), "{new}: {said}");
     }
+}
+
+#[test]
+fn what_has_no_value_says_why() {
+    // One message in 16 us or more, none of which falls into the time that is counted.
+    let question = Question::of_text("inside.toml", &format!("{BASE}load = 1e-6\n"), Path::new("."));
+    let asked = question.intranode(&question.points().unwrap()[0].scenario, 1).unwrap();
+    let figures = asked.figures(&asked.run());
+    for name in ["carried_share", "refused_share", "intra_latency", "inter_latency"] {
+        let figure = figures.iter().find(|figure| figure.name == name).unwrap();
+        assert!(
+            figure.value.is_none() && figure.reason.contains("between warm_up and duration"),
+            "{figure:?}"
+        );
+    }
+    assert!(figures.iter().all(|figure| figure.value.is_some() == figure.reason.is_empty()), "{figures:?}");
 }
 
 /// Table 1 of SAURON, `ib_write`: bytes, GB/s, us.

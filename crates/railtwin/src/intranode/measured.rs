@@ -175,7 +175,7 @@ impl Pair {
         }
         let run = IntranodeRun::new(&self.fabric, &spec, self.seed, 1).map_err(|refused| {
             let source = Source { file: &self.file, text: &self.text };
-            source.error(refused.key, refused.message, Some(&refused.hint))
+            source.error(&refused.key, refused.message, Some(&refused.hint))
         })?;
         let log = run.run();
         Ok(match measure {
