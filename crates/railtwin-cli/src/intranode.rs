@@ -3,11 +3,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::intranode::{Order, SHORT_OF, Told, orders, regressions, saturations, told};
+use railtwin::intranode::{Order, SHORT_OF, Told, orders, page, part_words, regressions, saturations, told};
 use railtwin_store::Figure;
 use serde_json::json;
 
 use crate::meter::Meter;
+use crate::report::{note_stand_in, write_page};
 use crate::table::TextTable;
 use crate::units::shown;
 use crate::{CliError, Streams, intranode_measured, intranode_regression};
@@ -40,6 +41,9 @@ pub struct IntranodeArgs {
     /// Print all figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a sweep over loads as one page, which opens offline
+    #[arg(long, value_name = "FILE", conflicts_with = "validate")]
+    report: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
@@ -56,6 +60,12 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     let meter = Meter::new(asked.len() as u64);
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
+    if let Some(path) = &args.report {
+        let described = points[0].scenario.description.clone().unwrap_or_default();
+        let page = page(&asked, &described, &told).map_err(|error| CliError::of(error, ""))?;
+        write_page(path, &page)?;
+        note_stand_in(streams)?;
+    }
     let first = &asked[0].1;
     let name = &first.name;
     let (saturations, orders) = (saturations(&told), orders(&told));
@@ -89,6 +99,9 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     for found in &found {
         write!(streams.out, "\n{}", intranode_regression::shown(found))?;
     }
+    if let Some(path) = &args.report {
+        writeln!(streams.out, "\nreport  {}", path.display())?;
+    }
     Ok(())
 }
 
@@ -106,12 +119,8 @@ fn shown_orders(orders: &[Order]) -> String {
             text.push_str("\nParts in the order in which they saturate, with the first load at which a message waits longer ");
             text.push_str("there than a whole one takes at the least load:\n");
         }
-        let name = |part: &str| {
-            let figure = format!("inter_latency_{part}");
-            COLUMNS.iter().find(|(name, _)| *name == figure).map_or("", |(_, head)| head)
-        };
         let parts: Vec<String> =
-            order.parts.iter().map(|one| format!("{} {}", name(one.part), one.load)).collect();
+            order.parts.iter().map(|one| format!("{} {}", part_words(one.part), one.load)).collect();
         text.push_str([label_of(&order.label), parts.join(", ")].join("  ").trim_start());
         text.push('\n');
     }

@@ -84,6 +84,30 @@ fn a_pair_stands_beside_perftest_and_is_fitted() {
 }
 
 #[test]
+fn a_sweep_over_loads_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "sweep.toml", SWEEP);
+    let report = shown(&folder.path().join("page.html"));
+    let answer = railtwin(&["intranode", &scenario, "--report", &report]);
+    assert_eq!(answer.status, 0, "{}", answer.notes);
+    assert!(answer.out.contains(&format!("report  {report}")), "{}", answer.out);
+    let page = std::fs::read_to_string(&report).unwrap();
+    let data = page.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["intranode"]["axes"][0]["name"], "intranode.inter");
+    assert_eq!(data["intranode"]["points"]["rows"], 9);
+    assert!(
+        data["intranode"]["headline"].as_str().unwrap().contains("first"),
+        "{}",
+        data["intranode"]["headline"]
+    );
+    let one = written(folder.path(), "one.toml", &SWEEP.replace("[0.01, 0.2, 0.4]", "0.4"));
+    let answer = railtwin(&["intranode", &one, "--report", &report]);
+    assert_eq!(answer.status, 2);
+    assert!(answer.notes.contains("draws over loads"), "{}", answer.notes);
+}
+
+#[test]
 fn a_sweep_says_what_saturates_first_and_equation_3() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = written(folder.path(), "sweep.toml", SWEEP);

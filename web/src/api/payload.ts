@@ -1,10 +1,12 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
 import type { Cluster, WireCluster } from "./cluster";
+import type { Intranode, WireIntranode } from "./intranode";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
 
 export * from "./cluster";
+export * from "./intranode";
 export * from "./control";
 export * from "./findings";
 
@@ -114,6 +116,13 @@ export interface WireClusterPayload {
   title: string;
   generator: string;
   cluster: WireCluster;
+}
+/** A page of traffic inside hosts over loads, which has no runs. */
+export interface WireIntranodePayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  intranode: WireIntranode;
 }
 
 // --- decoded ----------------------------------------------------------------------------------
@@ -431,7 +440,8 @@ export interface Run {
 export interface Payload {
   title: string;
   generator: string;
-  /** Empty on a page of weeks of jobs. */
+  /** Empty on a page of weeks of jobs, and on one of traffic inside hosts. */
   runs: Run[];
   cluster: Cluster | null;
+  intranode: Intranode | null;
 }

@@ -1,7 +1,7 @@
 //! Traffic inside hosts and between them: the verb `intranode`.
 //!
 //! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
-//! [`saturations`] and [`orders`] what a sweep over loads says. [`regressions`] fit equation 3 of SAURON to a sweep over
+//! [`saturations`] and [`orders`] what a sweep over loads says, [`page()`] its page. [`regressions`] fit equation 3 of SAURON to a sweep over
 //! shares that leave hosts; [`measured`] and [`fit()`] are for pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{IntranodeSpec, Latencies, Measure, PARTS};
@@ -15,11 +15,13 @@ use serde::Serialize;
 pub mod fit;
 pub mod measured;
 mod order;
+mod page;
 mod regression;
 mod saturation;
 
 pub use self::fit::fit;
 pub use self::order::{Order, Saturated, orders};
+pub use self::page::{page, part_words};
 pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
 use self::saturation::CARRIED;
 pub use self::saturation::{LOAD, SHORT_OF, saturations};
@@ -50,6 +52,8 @@ fn groups<'a>(
 pub struct IntranodeQuestion {
     /// Name of the scenario.
     pub name: String,
+    /// Name of the fabric.
+    pub fabric_name: String,
     /// What is asked.
     pub spec: IntranodeSpec,
     /// Hosts.
@@ -96,7 +100,8 @@ impl Question {
         let hosts = fabric.hosts().len() as u64;
         let gpus = hosts * u64::from(model.gpus);
         let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
-        Ok(IntranodeQuestion { name: scenario.name.clone(), spec, hosts, gpus, capacity, run })
+        let (name, fabric_name) = (scenario.name.clone(), fabric.name().to_owned());
+        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, run })
     }
 }
 
