@@ -13,6 +13,7 @@ use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::figures::declared::tell;
+use crate::life::Life;
 use crate::map::Map;
 use crate::moves::Moves;
 use crate::paths::{Paths, switch_name, words};
@@ -50,6 +51,8 @@ pub struct ReportInput<'a> {
     pub throughput: Option<&'a Table>,
     /// Its telemetry, where the scenario asks for it.
     pub telemetry: Option<&'a TelemetryRun>,
+    /// The life of its job, where the scenario asks for it.
+    pub life: Option<&'a Life>,
     /// What stands in `run.json`.
     pub info: &'a railtwin_store::RunInfo,
     /// What the scenario says of itself.
@@ -116,6 +119,9 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     }
     if let Some(diagnosis) = input.telemetry.and_then(|run| diagnosis(case, run, log.end)) {
         payload["diagnosis"] = diagnosis;
+    }
+    if let Some(life) = input.life {
+        payload["life"] = crate::life::page::page(life);
     }
     if log.end > SimTime::ZERO {
         let shapes = link_bins::shapes(case, log, input.table, input.paths, input.moves);

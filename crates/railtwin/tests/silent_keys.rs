@@ -396,6 +396,9 @@ fn set(body: &mut toml::Table, path: &[String], value: Option<Value>) {
     set(inner.as_table_mut().unwrap(), rest, value);
 }
 
+/// Names with their bits, and warnings.
+type FiguresAndWarnings = (Vec<(String, String)>, Vec<String>);
+
 /// What a text comes to.
 struct Outcome {
     resolved: Resolved,
@@ -405,7 +408,7 @@ struct Outcome {
 
 impl Outcome {
     /// Figures and tables, bit by bit, and warnings; why it is not run, where it needs what is not in a text.
-    fn run(&self) -> Result<(Vec<(String, String)>, Vec<String>), String> {
+    fn run(&self) -> Result<FiguresAndWarnings, String> {
         let run = Run::of_into(self.resolved.clone(), None, &|| ()).map_err(|error| error.to_string())?;
         let tables = run.tables().into_iter().map(|table| (table.name.clone(), content_hash(&table)));
         let figures = run.info.figures.iter().map(|figure| {

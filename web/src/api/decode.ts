@@ -20,6 +20,7 @@ import {
 import { decodeControl } from "./control_decode";
 import { decodeDiagnosis } from "./diagnosis";
 import { decodeIntranode } from "./intranode_decode";
+import { decodeLife } from "./life_decode";
 import { decodeOperations, decodePackets } from "./packets";
 import {
   decodeBalance,
@@ -125,6 +126,7 @@ function decodeRun(value: unknown, at: string): Run {
       decodeControl(control, devices.rows, links.rows, place),
     ),
     diagnosis: section("diagnosis", decodeDiagnosis),
+    life: section("life", decodeLife),
   };
 }
 

@@ -4,11 +4,13 @@ import type { Cluster, WireCluster } from "./cluster";
 import type { Intranode, WireIntranode } from "./intranode";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
+import type { JobLife, WireJobLife } from "./life";
 
 export * from "./cluster";
 export * from "./intranode";
 export * from "./control";
 export * from "./findings";
+export * from "./life";
 
 /** Version of the payload that this page reads; another number is refused with a clear error. */
 export const PAYLOAD_SCHEMA = 1;
@@ -84,6 +86,7 @@ export interface WireRun {
   packets?: WirePackets;
   control?: WireControl;
   diagnosis?: WireDiagnosis;
+  life?: WireJobLife;
 }
 export interface WirePackets {
   fct: { flows: number; unfinished: number; mean_ps: Ps; times: WireTable };
@@ -435,6 +438,7 @@ export interface Run {
   packets: Packets | null;
   control: Control | null;
   diagnosis: Diagnosis | null;
+  life: JobLife | null;
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */
 export interface Payload {
