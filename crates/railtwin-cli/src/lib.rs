@@ -38,6 +38,8 @@ mod import_facts;
 mod import_scenario;
 mod interference;
 mod intranode;
+mod intranode_measured;
+mod intranode_regression;
 mod meter;
 mod one_point;
 mod paths;

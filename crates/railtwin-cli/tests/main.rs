@@ -9,6 +9,7 @@ mod downtime;
 mod engines;
 mod harness;
 mod import;
+mod intranode;
 mod limits;
 mod outside;
 mod paths;

@@ -1,11 +1,13 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
 import type { Cluster, WireCluster } from "./cluster";
+import type { Intranode, WireIntranode } from "./intranode";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
 import type { JobLife, WireJobLife } from "./life";
 
 export * from "./cluster";
+export * from "./intranode";
 export * from "./control";
 export * from "./findings";
 export * from "./life";
@@ -117,6 +119,13 @@ export interface WireClusterPayload {
   title: string;
   generator: string;
   cluster: WireCluster;
+}
+/** A page of traffic inside hosts over loads, which has no runs. */
+export interface WireIntranodePayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  intranode: WireIntranode;
 }
 
 // --- decoded ----------------------------------------------------------------------------------
@@ -435,7 +444,8 @@ export interface Run {
 export interface Payload {
   title: string;
   generator: string;
-  /** Empty on a page of weeks of jobs. */
+  /** Empty on a page of weeks of jobs, and on one of traffic inside hosts. */
   runs: Run[];
   cluster: Cluster | null;
+  intranode: Intranode | null;
 }
