@@ -22,6 +22,7 @@ pub mod rules;
 pub mod settings;
 pub mod slow;
 mod unplaced;
+pub mod what_if;
 
 pub use context::Context;
 pub use delay::SlowMessages;

@@ -75,7 +75,7 @@ pub use flight_recorder::{
 pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
-pub use megatron::{MegatronCompute, MegatronTrace, megatron_trace};
+pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
 pub use names::rank_of_name;
 pub use nccl_tests::{

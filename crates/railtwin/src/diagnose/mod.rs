@@ -3,7 +3,7 @@
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
-//!   of operations.
+//!   of operations; [`slow_job`]: traces of whole jobs, replayed.
 //! * [`on_fabric`]: a fabric beside it.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
@@ -17,6 +17,7 @@ pub mod on_fabric;
 pub mod ras;
 mod run_folder;
 mod sentence;
+pub mod slow_job;
 pub mod tests_between;
 pub mod windows;
 
@@ -34,6 +35,7 @@ use railtwin_records::{
 };
 
 pub use inputs::{Inputs, Unread};
+pub use slow_job::Replay;
 
 use crate::Question;
 use crate::error::Error;
@@ -68,6 +70,8 @@ pub struct Diagnosed {
     pub others: usize,
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
+    /// Traces that hold all operations of a job's steps, ready to be replayed with ideal ones.
+    pub replays: Vec<Replay>,
 }
 
 /// The thresholds of the scenario of a run folder; the defaults for files of a cluster.
@@ -86,17 +90,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs {
-        merged,
-        compute: computed,
-        flight_recorder,
-        question,
-        engine,
-        observation,
-        baselines,
-        unread,
-        notes,
-    } = inputs;
+    let Inputs { merged, work, flight_recorder, question, engine, observation, baselines, unread, notes } =
+        inputs;
     let mut notes = notes;
     let mut directory = merged.telemetry.directory;
     let batch = merged.telemetry.batch;
@@ -140,7 +135,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     if has_open && !flight_recorder || observation.is_some() {
         detectors.push(Box::new(Hang::default()));
     }
-    if times == Times::Kernels {
+    // What holds all operations of a job is replayed: detectors that see waits alone would name who waits, too.
+    if times == Times::Kernels && work.is_empty() {
         detectors.extend(slow_detectors());
     }
     detectors.extend(rule_detectors_beside(Limits::default(), baselines));
@@ -169,9 +165,12 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         );
     }
     findings.extend(streamed);
-    let (found, told) = compute::of_megatron(&computed, job, &settings);
-    findings.extend(found);
-    notes.extend(told);
+    let replays: Vec<Replay> = work.into_iter().map(|(file, work)| Replay::of(file, &work)).collect();
+    for replay in &replays {
+        let (found, told) = replay.judge(job, &settings);
+        findings.extend(found);
+        notes.extend(told);
+    }
     let (found, told) = compute::of_kineto(&merged.compute, job, &settings);
     findings.extend(found);
     notes.extend(told);
@@ -213,6 +212,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         observation,
         others,
         engine,
+        replays,
     })
 }
 
