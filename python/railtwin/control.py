@@ -39,24 +39,34 @@ __all__ = [
     "Action",
     "Answer",
     "Arrived",
+    "Cleared",
     "Closed",
     "Completed",
     "Completion",
+    "Confirmed",
     "Controller",
     "Counters",
     "Entry",
     "Event",
     "Fabric",
+    "Found",
+    "Isolate",
     "LinkCounters",
     "LinkDown",
     "LinkUp",
     "Opened",
     "Path",
+    "Place",
+    "Placed",
     "Priority",
     "Probe",
     "Probed",
     "QueuePair",
     "QueuePairCounters",
+    "Repaired",
+    "Restart",
+    "Submitted",
+    "Swap",
     "Weight",
     "Written",
 ]
@@ -303,10 +313,148 @@ class Probed:
     """What became of each, in the order in which they were asked for."""
 
 
-Event: TypeAlias = Arrived | Opened | Closed | LinkDown | LinkUp | Completed | Counters | Written | Probed
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job waits for GPUs, in weeks of jobs (`[cluster] placement = "own"`)."""
+
+    job: int
+    """Row of the job."""
+    gpus: int
+    """GPUs that it wants."""
+    duration: float
+    """Seconds for which it would run alone, as its owner says."""
+    compute: float
+    """Seconds that a step computes."""
+    bytes: float
+    """Bytes that each of its GPUs sends in a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A job runs on hosts: told to who steers its hosts, or places jobs."""
+
+    job: int
+    """Row of the job."""
+    hosts: tuple[int, ...]
+    """Its hosts by number, in the order of its ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A detector names a host."""
+
+    host: int
+    """The host."""
+    job: int
+    """Row of the job that suffers."""
+    confidence: float
+    """How sure the detector is, 0 to 1."""
+    cause: str
+    """What is wrong, in the detector's word, as `[steering] automatic` has it."""
+    halts: bool
+    """Whether the job stands still by it, rather than being slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A person names a host, or asks once more for one that was found and is not out."""
+
+    host: int
+    """The host."""
+    job: int
+    """Row of the job that suffers."""
+    confidence: float
+    """How sure, 0 to 1."""
+    cause: str
+    """What is wrong."""
+    halts: bool
+    """Whether the job stands still by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What stopped a job, and was no host of its own, is gone: it can start again."""
+
+    job: int
+    """Row of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A host works again: it has its place still where no spare took it, or else is a spare."""
+
+    host: int
+    """The host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A job that waits gets the first free GPUs of a host; it is given all that it wants at one time."""
+
+    job: int
+    """Row of the job."""
+    host: int
+    """The host."""
+    gpus: int
+    """How many of its GPUs."""
+    reason: str = "chosen"
+    """Why, in a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolate:
+    """The job does not run on a host from now on; `[steering] isolation` later it is out."""
+
+    host: int
+    """A host of the job."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A spare takes the place of a host that was isolated, and its ranks in their order."""
+
+    job: int
+    """Row of the job."""
+    out: int
+    """The host that leaves it."""
+    spare: int
+    """A spare that is free."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A job whose places are all taken starts again from its latest checkpoint."""
+
+    job: int
+    """Row of the job."""
+    reason: str = "chosen"
+    """Why, in a word, for the table `actions`."""
+
+
+Event: TypeAlias = (
+    Arrived
+    | Opened
+    | Closed
+    | LinkDown
+    | LinkUp
+    | Completed
+    | Counters
+    | Written
+    | Probed
+    | Submitted
+    | Placed
+    | Found
+    | Confirmed
+    | Cleared
+    | Repaired
+)
 """What a controller is told. More kinds may come: pass over what you do not know."""
 
-Action: TypeAlias = Path | Weight | Priority | Entry | Probe
+Action: TypeAlias = Path | Weight | Priority | Entry | Probe | Isolate | Swap | Restart | Place
 """What a controller wants done."""
 
 

@@ -169,12 +169,19 @@ def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
     return _native.schedule(jobs, policy)
 
 
-def cluster(scenario: Scenario, *, policies: Sequence[str] = (), seeds: int = 1) -> list[dict[str, Any]]:
+def cluster(
+    scenario: Scenario,
+    *,
+    policies: Sequence[str] = (),
+    seeds: int = 1,
+    controllers: Sequence[Factory] = (),
+) -> list[dict[str, Any]]:
     """Simulate weeks of jobs that share a fabric, as `railtwin cluster --json` does.
 
     `scenario` has `[cluster]`; `policies` are those of `schedule`, by default the one of the scenario.
     One dictionary for each policy and seed, policy after policy: `figures`, `jobs`, `hours`, `contended`.
-    Times are in seconds (`..._s`) from the begin, shares 0..1.
+    Times are in seconds (`..._s`) from the begin, shares 0..1. With `placement = "own"` in `[cluster]` the
+    `controllers` (`railtwin.control`) say which job starts where.
 
     >>> import railtwin as rt
     >>> fabric = {"preset": "leaf-spine", "leaves": 4, "host": {"model": "hgx-a100"}}
@@ -182,9 +189,9 @@ def cluster(scenario: Scenario, *, policies: Sequence[str] = (), seeds: int = 1)
     >>> [run["policy"] for run in rt.cluster(weeks, policies=["ecmp", "crux"])]
     ['ecmp', 'crux']
 
-    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    Raises `ScenarioError`, `FileError`, `ArgumentError`, and what a controller raised.
     """
-    return _native.cluster(scenario, list(policies), seeds)
+    return _native.cluster(scenario, list(policies), seeds, list(controllers))
 
 
 def schema() -> dict[str, Any]:

@@ -19,13 +19,18 @@ from railtwin.control import (
     Completed,
     Counters,
     Entry,
+    Isolate,
     LinkDown,
     LinkUp,
     Opened,
+    Place,
+    Placed,
     Priority,
     Probe,
     Probed,
     QueuePair,
+    Restart,
+    Submitted,
     Weight,
     Written,
 )
@@ -524,3 +529,82 @@ class Says:
     def actions(self, now):
         while self.left:
             yield self.left.pop()
+
+
+LIFE = {
+    "schema": 1,
+    "name": "life",
+    "fabric": {"preset": "hpn", "segments": 2, "hosts": 2, "spare_hosts": 1, "spines": 2},
+    "job": [{"hosts": 4, "collective": {"kind": "all-reduce", "bytes": "1 GB", "compute": "1 s"}}],
+    "failures": {"process": "c4", "factor": 100, "window": "240 h", "days": 10},
+    "steering": {"controller": "own", "lives": 2},
+}
+
+
+class SaysOnTold:
+    """Says one action as soon as it is told of a kind of event."""
+
+    def __init__(self, fabric, kind, action):
+        self.kind, self.action, self.told = kind, action, False
+
+    def on_event(self, now, event):
+        self.told |= isinstance(event, self.kind)
+
+    def actions(self, now):
+        if self.told:
+            self.told = False
+            yield self.action
+
+
+def says(kind, action):
+    return functools.partial(SaysOnTold, kind=kind, action=action)
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "why"),
+    [
+        (Placed, Restart(1), "there is no job 1"),
+        (Placed, Isolate(99), "there is no host 99"),
+        (Placed, Steer(0, None), "no action in the life of a job"),
+        (Placed, Isolate(2), "hosts of the job are isolated"),
+        (Opened, Isolate(0), "no action while steps are followed"),
+    ],
+)
+def test_what_cannot_be_done_with_hosts_is_raised_where_it_is_said(kind, action, why):
+    with pytest.raises(rt.ControllerError, match=why) as raised:
+        rt.run(LIFE, controllers=[says(kind, action)])
+    assert "yield self.action" in "".join(traceback.format_exception(raised.value))
+
+
+def test_nobody_steers_or_places_where_nobody_is_given():
+    with pytest.raises(rt.ArgumentError, match="there is no controller"):
+        rt.run(LIFE)
+    with pytest.raises(rt.ArgumentError, match="there is no controller"):
+        rt.cluster(weeks())
+    with pytest.raises(rt.ArgumentError, match="nobody asks controllers"):
+        rt.cluster(weeks(placement="packed"), controllers=[says(Submitted, Place(0, 0, 1))])
+
+
+def weeks(placement="own"):
+    fabric = {"preset": "leaf-spine", "leaves": 4, "host": {"model": "hgx-a100"}}
+    return {
+        "schema": 1,
+        "name": "weeks",
+        "fabric": fabric,
+        "cluster": {"days": 0.5, "placement": placement},
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (Place(0, 99, 1), "there is no host 99"),
+        (Place(7, 0, 1), "job 7 does not wait"),
+        (Place(0, 0, 0), "0 GPUs for job 0"),
+        (Restart(0), "no action in weeks of jobs"),
+    ],
+)
+def test_what_cannot_be_placed_is_raised_where_it_is_said(action, why):
+    with pytest.raises(rt.ControllerError, match=why) as raised:
+        rt.cluster(weeks(), controllers=[says(Submitted, action)])
+    assert "yield self.action" in "".join(traceback.format_exception(raised.value))

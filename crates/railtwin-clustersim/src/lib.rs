@@ -10,7 +10,7 @@
 //! * [`traffic`]: what a job of given shape sends over which NICs, by where its ranks sit.
 //! * [`lived`]: what became of each job, and of the cluster hour by hour.
 //! * [`ask`]: what is asked: jobs, policies of queue, placement and sharing.
-//! * [`world`]: from arrival to departure.
+//! * [`world`]: from arrival to departure; [`live_by`] with controllers that say who starts and where.
 pub mod ask;
 mod component;
 mod components;
@@ -20,9 +20,11 @@ mod live;
 pub mod lived;
 pub mod plant;
 mod queue;
+mod seating;
 pub mod traffic;
 pub mod world;
 
 pub use ask::{Ask, ClusterJob, QueuePolicy};
 pub use lived::{Contended, Effort, Hour, JobLife, Lived};
-pub use world::live;
+pub use seating::Refused;
+pub use world::{live, live_by};

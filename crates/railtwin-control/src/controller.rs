@@ -54,6 +54,21 @@ pub struct Arrival {
     pub step: StepDemand,
 }
 
+/// A job that waits for GPUs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Submission {
+    /// The job.
+    pub job: JobId,
+    /// GPUs that it wants.
+    pub gpus: u32,
+    /// For how long it would run alone, as its owner says.
+    pub duration: SimTime,
+    /// What a step computes.
+    pub compute: SimTime,
+    /// Bytes that each of its GPUs sends in a step, by the usual algorithms.
+    pub bytes: f64,
+}
+
 /// How a controller ranks a job, where it ranks jobs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Standing {
@@ -76,8 +91,17 @@ pub struct Standing {
 pub enum Event<'a> {
     /// A link is up or down, as its switch told it.
     Link(LinkReport),
+    /// A job waits for GPUs, and for who places jobs.
+    Submitted(Submission),
     /// A job came; its connections follow.
     Arrived(Arrival),
+    /// A job runs on these hosts, in the order of its ranks: told when it comes to who steers hosts.
+    Placed {
+        /// The job.
+        job: JobId,
+        /// They.
+        hosts: &'a [HostId],
+    },
     /// Connections were opened.
     Opened(&'a [Opening<'a>]),
     /// A job is gone, with all its connections.
@@ -238,6 +262,16 @@ pub enum Action {
         /// The leaf.
         leaf: DeviceId,
     },
+    /// A job that waits gets the first GPUs that are free of a host. It starts when it has all that it wants, and gets
+    /// them at one time.
+    Place {
+        /// The job.
+        job: JobId,
+        /// The host.
+        host: HostId,
+        /// How many of its GPUs.
+        gpus: u32,
+    },
     /// No job runs on a host from now on.
     Isolate(HostId),
     /// A spare takes a host's place in a job, and its ranks in their order.
@@ -265,6 +299,7 @@ impl Action {
             Self::Entry(Change::Remove(_)) => "entry-remove",
             Self::Probe { .. } => "probe",
             Self::Read { .. } => "read",
+            Self::Place { .. } => "place",
             Self::Isolate(_) => "isolate",
             Self::Swap { .. } => "swap",
             Self::Restart(_) => "restart",
@@ -296,6 +331,11 @@ pub trait Controller: fmt::Debug + Send {
     /// [`Controller::decide`] at `now` it is later than `now`.
     fn next_time(&self) -> SimTime {
         SimTime::NEVER
+    }
+
+    /// Findings that wait for a person, who answers with [`Event::Confirmed`]; empty where none does.
+    fn proposed(&self) -> &[Finding] {
+        &[]
     }
 
     /// How it ranks the jobs that are there; empty where it ranks none.

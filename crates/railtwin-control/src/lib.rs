@@ -2,12 +2,14 @@
 //!
 //! * [`controller`]: what every controller is: events in, actions out.
 //! * [`crux`]: whose communication goes first when jobs share links.
+//! * [`hosts`]: what can be done with hosts and their GPUs.
 //! * [`placement`]: which GPU each rank of a job gets.
 //! * [`paths`]: which path each queue pair takes, and by which source port.
 //! * [`steering`]: which hosts are isolated, and which spares take their place (C4D).
 //! * [`te`]: Meta's traffic engineering: which uplink each flow of a leaf takes.
 pub mod controller;
 pub mod crux;
+pub mod hosts;
 pub mod paths;
 pub mod placement;
 pub mod steering;

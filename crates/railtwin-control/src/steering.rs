@@ -115,27 +115,6 @@ impl Steering {
         }
     }
 
-    /// Hosts of a job in the order of their ranks: with the spares that took a place, and with hosts that are out
-    /// where none did yet. Empty for a job that it does not know.
-    pub fn hosts(&self, job: JobId) -> &[HostId] {
-        self.jobs.get(&job).map_or(&[], |seats| &seats.hosts)
-    }
-
-    /// Spares that are free.
-    pub fn spares(&self) -> impl Iterator<Item = HostId> {
-        self.spares.iter().copied()
-    }
-
-    /// Hosts that are out, until they work again.
-    pub fn out(&self) -> impl Iterator<Item = HostId> {
-        self.out.iter().copied()
-    }
-
-    /// Findings that wait for a person, who answers with [`Event::Confirmed`].
-    pub fn proposed(&self) -> &[Finding] {
-        &self.proposed
-    }
-
     /// Whether a finding is about a host that a job of ours runs on, and that nothing is under way for.
     fn is_new(&self, finding: &Finding) -> bool {
         let of_job = self.jobs.get(&finding.job).is_some_and(|seats| seats.hosts.contains(&finding.host));
@@ -280,5 +259,9 @@ impl Controller for Steering {
 
     fn next_time(&self) -> SimTime {
         self.again
+    }
+
+    fn proposed(&self) -> &[Finding] {
+        &self.proposed
     }
 }

@@ -51,6 +51,16 @@ fn decided(steering: &mut Steering, at: SimTime, events: &[Event<'_>]) -> Vec<Ac
     decisions.into_iter().map(|decision| decision.action).collect()
 }
 
+/// The hosts of the job after these actions, in the order of its ranks.
+fn seated(mut seats: Vec<HostId>, actions: &[Action]) -> Vec<HostId> {
+    for action in actions {
+        if let Action::Swap { out, spare, .. } = *action {
+            seats.iter_mut().filter(|seat| **seat == out).for_each(|seat| *seat = spare);
+        }
+    }
+    seats
+}
+
 #[test]
 fn a_spare_of_the_segment_takes_the_place_and_the_ranks() {
     let mut steering = steering(policy());
@@ -59,7 +69,7 @@ fn a_spare_of_the_segment_takes_the_place_and_the_ranks() {
     assert_eq!(actions, [Action::Isolate(HostId(10)), swap(10, 14), Action::Restart(JOB)]);
     let mut expected = hosts();
     expected[2] = HostId(14);
-    assert_eq!(steering.hosts(JOB), expected);
+    assert_eq!(seated(hosts(), &actions), expected);
     // The second goes to the other spare, the third waits for the first to come back.
     assert_eq!(decided(&mut steering, minutes(2), &[Event::Found(finding(9, true))]).len(), 3);
     let third = decided(&mut steering, minutes(3), &[Event::Found(finding(8, true))]);
@@ -79,9 +89,9 @@ fn a_spare_of_the_segment_takes_the_place_and_the_ranks() {
 fn the_pod_lends_spares_where_it_may() {
     let mut steering = steering(Policy { spares: SpareScope::Pod, ..policy() });
     let all = [3, 0, 1].map(|host| Event::Found(finding(host, true)));
-    decided(&mut steering, minutes(0), &all);
+    let actions = decided(&mut steering, minutes(0), &all);
     let expected = [6, 7, 10, 14, 9, 2, 8, 11].map(HostId);
-    assert_eq!(steering.hosts(JOB), expected);
+    assert_eq!(seated(hosts(), &actions), expected);
 }
 
 #[test]
@@ -184,9 +194,6 @@ proptest! {
                 }
             }
             prop_assert!(!swapped || seats.iter().any(|host| out.contains(host)), "a swap without a restart");
-            // Every host but those that were replaced has the ranks that it had.
-            prop_assert_eq!(one.hosts(JOB), &seats[..]);
-            prop_assert_eq!(one.out().collect::<BTreeSet<_>>(), out.clone());
             prop_assert!(one.next_time() > now);
         }
     }

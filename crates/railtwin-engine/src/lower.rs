@@ -16,7 +16,7 @@ use crate::fault::Moment;
 use crate::inside::links_inside;
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
-use crate::own::{Own, Site};
+use crate::own::{Own, Site, Stage};
 use crate::path_sink::PathSink;
 use crate::step_demand::step_demand;
 use crate::storage::shape_of_pattern;
@@ -299,6 +299,7 @@ impl<'a> Lowering<'a> {
             ecmp: ecmp_of(routing.balancer, self.draw.ecmp),
             resilient: routing.resilient,
             replicate: self.replicate,
+            stage: Stage::Run,
             jobs: self.case.work.jobs.len() as u32,
         };
         Some((own, site))

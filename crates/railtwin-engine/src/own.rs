@@ -108,6 +108,11 @@ impl Own {
         }
     }
 
+    /// The controllers where no engine follows steps: by the stage of `site` for the life of a job, or for weeks of jobs.
+    pub fn at(&self, site: &Site) -> Vec<Box<dyn Controller>> {
+        self.make(site, 0)
+    }
+
     /// The controllers of a replicate in which so many queue pairs are opened, none of which can ask for what is not
     /// there.
     pub(crate) fn make<'a>(&self, site: &Site, queue_pairs: usize) -> Vec<Box<dyn Controller + 'a>> {
@@ -117,6 +122,17 @@ impl Own {
         };
         (self.make)(site).into_iter().map(checked).collect()
     }
+}
+
+/// What a controller is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Queue pairs, while an engine follows steps.
+    Run,
+    /// Hosts, over the life of a job (`[steering] controller = "own"`), in which no step is followed.
+    Life,
+    /// Where jobs run, over weeks of them (`[cluster] placement = "own"`).
+    Cluster,
 }
 
 /// Where a controller stands: a replicate of a case.
@@ -130,6 +146,8 @@ pub struct Site {
     pub resilient: bool,
     /// The number of the replicate, from 0.
     pub replicate: u32,
+    /// What it is made for.
+    pub stage: Stage,
     /// Jobs of the run, by row.
     pub jobs: u32,
 }
@@ -228,6 +246,7 @@ impl Ways {
 pub struct Bounds {
     fabric: Arc<Fabric>,
     queue_pairs: usize,
+    stage: Stage,
     jobs: u32,
     prefixes: OnceLock<usize>,
 }
@@ -235,7 +254,8 @@ pub struct Bounds {
 impl Bounds {
     /// For so many queue pairs at a site.
     pub fn new(site: &Site, queue_pairs: usize) -> Self {
-        Self { fabric: Arc::clone(&site.fabric), queue_pairs, jobs: site.jobs, prefixes: OnceLock::new() }
+        let (fabric, stage, jobs) = (Arc::clone(&site.fabric), site.stage, site.jobs);
+        Self { fabric, queue_pairs, stage, jobs, prefixes: OnceLock::new() }
     }
 
     /// Whether an action can be carried out.
@@ -243,6 +263,24 @@ impl Bounds {
     /// # Errors
     /// What it asks for that is not there, and what is.
     pub fn check(&self, action: &Action) -> Result<(), String> {
+        let of_hosts = matches!(action, Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_));
+        let name = action.name();
+        match self.stage {
+            Stage::Run => {}
+            // What hosts allow is known to [`railtwin_control::hosts`].
+            Stage::Life if of_hosts => return Ok(()),
+            Stage::Cluster if matches!(action, Action::Place { .. }) => return Ok(()),
+            Stage::Life => {
+                return Err(format!(
+                    "{name} is no action in the life of a job, where no step is followed: write isolate, swap or restart"
+                ));
+            }
+            Stage::Cluster => {
+                return Err(format!(
+                    "{name} is no action in weeks of jobs, where no step is followed: write place"
+                ));
+            }
+        }
         match *action {
             Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. }
                 if queue_pair as usize >= self.queue_pairs =>
@@ -316,12 +354,15 @@ impl Bounds {
                 }
                 Ok(())
             }
-            Action::Read { .. } | Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) => {
-                Err(format!(
-                    "{} is no action of a controller of one's own: write path, weight, priority, entry or probe",
-                    action.name()
-                ))
-            }
+            Action::Read { .. }
+            | Action::Place { .. }
+            | Action::Isolate(_)
+            | Action::Swap { .. }
+            | Action::Restart(_) => Err(format!(
+                "{name} is no action while steps are followed: write path, weight, priority, entry or probe; hosts are \
+                     acted on with `controller = \"own\"` in [steering], and jobs placed with `placement = \"own\"` in \
+                     [cluster]"
+            )),
         }
     }
 }

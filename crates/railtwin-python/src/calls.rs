@@ -249,7 +249,10 @@ pub(crate) fn cluster(
     scenario: &Bound<'_, PyAny>,
     policies: Vec<String>,
     seeds: u64,
+    controllers: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
+    let controllers = Controllers::of(controllers)?;
+    let own = controllers.own();
     let mut named = Vec::with_capacity(policies.len());
     for policy in &policies {
         let Some(policy) = SharingPolicy::named(policy) else {
@@ -267,12 +270,16 @@ pub(crate) fn cluster(
             let message = format!("the scenario has {} points: write one value for each key", points.len());
             return Err(placed(railtwin::Error::Argument(message)));
         }
-        let cluster = question.cluster(&points.remove(0).scenario).map_err(placed)?;
+        let mut cluster = question.cluster(&points.remove(0).scenario).map_err(placed)?;
+        if let Some(own) = own {
+            cluster = cluster.with_controllers(own).map_err(placed)?;
+        }
         let policies = if named.is_empty() { vec![cluster.spec.sharing] } else { named };
         let seeds: Vec<u64> = (0..seeds.max(1)).map(|number| cluster.seed.wrapping_add(number)).collect();
         cluster.told(&policies, &seeds, &|| ()).map_err(placed)
     })?;
-    let answer = answer.map_err(|placed| placed.raise(py))?;
+    let raised = |placed: Placed| controllers.raised(&placed.error).unwrap_or_else(|| placed.raise(py));
+    let answer = answer.map_err(raised)?;
     let answer = serde_json::to_value(&answer).map_err(|error| errors::internal(py, &error.to_string()))?;
     convert::python_of(py, &answer)
 }

@@ -10,15 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
 use railtwin::Resolved;
 use railtwin_control::controller::{
-    Action, Answer, Arrival, Completion, Controller, Decision, Event, LinkCounters, QueuePairCounters,
-    StepDemand,
+    Action, Answer, Arrival, Completion, Controller, Decision, Event, Finding, LinkCounters,
+    QueuePairCounters, StepDemand, Submission,
 };
+use railtwin_control::hosts::{Room, Wards};
 use railtwin_control::paths::JobId;
 use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::{Change, LinkReport, Subject};
 use railtwin_engine::PRIORITY_MAX;
-use railtwin_engine::own::{Bounds, Own, QueuePair, Site, halt};
-use railtwin_fabric::{DeviceId, LinkId};
+use railtwin_engine::own::{Bounds, Own, QueuePair, Site, Stage, halt};
+use railtwin_fabric::{DeviceId, HostId, LinkId};
 use railtwin_routing::{NicPort, PrefixId, TableEntry};
 use railtwin_store::printable;
 use railtwin_units::SimTime;
@@ -104,8 +105,16 @@ impl Controllers {
 
     /// Puts them beside those of a case, if there are any.
     pub(crate) fn beside(&self, resolved: Resolved) -> Result<Resolved, Placed> {
+        match self.own() {
+            Some(own) => Ok(resolved.with_controllers(own)?),
+            None => Ok(resolved),
+        }
+    }
+
+    /// They, for whoever asks them; none where there are none.
+    pub(crate) fn own(&self) -> Option<Own> {
         if self.factories.is_empty() {
-            return Ok(resolved);
+            return None;
         }
         let names: Vec<&str> = self.factories.iter().map(|factory| factory.name).collect();
         let all = self.clone();
@@ -113,7 +122,7 @@ impl Controllers {
             let one = |factory| Box::new(Mine::new(factory, &all.raised, site)) as Box<dyn Controller>;
             all.factories.iter().map(one).collect()
         };
-        Ok(resolved.with_controllers(Own::new(&names, make))?)
+        Some(Own::new(&names, make))
     }
 
     /// What a controller raised, where that is the error.
@@ -155,6 +164,10 @@ struct Mine {
     ears: Ears,
     site: Site,
     bounds: Bounds,
+    /// In the life of a job: its hosts, as far as this controller knows.
+    wards: Option<Wards>,
+    /// In weeks of jobs: free GPUs and who waits, as far as this controller knows.
+    room: Option<Room>,
     opened: usize,
     /// What leaves hold by its writes, by ingress and prefix.
     told: BTreeMap<(u32, u32), LinkId>,
@@ -183,6 +196,8 @@ impl Mine {
             controller,
             ears,
             bounds: Bounds::new(site, 0),
+            wards: None,
+            room: (site.stage == Stage::Cluster).then(|| Room::new(&site.fabric)),
             site: site.clone(),
             opened: 0,
             told: BTreeMap::new(),
@@ -195,7 +210,7 @@ impl Mine {
     }
 
     /// The decision that an action of Python says.
-    fn decision(&self, action: &Bound<'_, PyAny>, classes: &Classes<'_>) -> PyResult<Decision> {
+    fn decision(&mut self, action: &Bound<'_, PyAny>, classes: &Classes<'_>) -> PyResult<Decision> {
         let py = action.py();
         let text = |name| action.getattr(name)?.extract::<String>();
         let decided = if action.is_instance(&classes.path)? {
@@ -241,21 +256,42 @@ impl Mine {
                 source_port: action.getattr("source_port")?.extract()?,
                 packets: action.getattr("packets")?.extract()?,
             }
+        } else if action.is_instance(&classes.isolate)? {
+            Action::Isolate(HostId(action.getattr("host")?.extract()?))
+        } else if action.is_instance(&classes.place)? {
+            let (job, host, gpus): (u32, u32, u32) = (
+                action.getattr("job")?.extract()?,
+                action.getattr("host")?.extract()?,
+                action.getattr("gpus")?.extract()?,
+            );
+            Action::Place { job: JobId(job), host: HostId(host), gpus }
+        } else if action.is_instance(&classes.swap)? {
+            let host = |name: &str| action.getattr(name)?.extract().map(HostId);
+            Action::Swap {
+                job: JobId(action.getattr("job")?.extract()?),
+                out: host("out")?,
+                spare: host("spare")?,
+            }
+        } else if action.is_instance(&classes.restart)? {
+            Action::Restart(JobId(action.getattr("job")?.extract()?))
         } else {
             let message = format!("{} is no action", action.repr()?);
             return Err(errors::controller(
                 py,
                 &message,
-                "yield Path, Weight, Priority, Entry or Probe of railtwin.control",
+                "yield Path, Weight, Priority, Entry or Probe of railtwin.control, or in the life of a job Isolate, \
+                 Swap or Restart, or in weeks of jobs Place",
             ));
         };
         let refused = |why: String| errors::controller(py, &why, "");
         self.bounds.check(&decided).map_err(refused)?;
         let reason = word_of(py, "the reason of an action", &text("reason")?)?;
+        self.wards.as_mut().map_or(Ok(()), |wards| wards.take(&decided)).map_err(refused)?;
+        self.room.as_mut().map_or(Ok(None), |room| room.take(&decided)).map_err(refused)?;
         Ok(Decision { action: decided, reason })
     }
 
-    fn decisions(&self, py: Python<'_>, now: SimTime, decisions: &mut Vec<Decision>) -> PyResult<()> {
+    fn decisions(&mut self, py: Python<'_>, now: SimTime, decisions: &mut Vec<Decision>) -> PyResult<()> {
         let given = self.controller.bind(py).call_method1(intern!(py, "actions"), (now.seconds(),))?;
         if given.is_none() {
             let hint = "return a list, or yield; `return ()` is no action";
@@ -275,7 +311,8 @@ impl Mine {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        let refused = |why: String| errors::controller(py, &why, "");
+        self.room.as_ref().map_or(Ok(()), Room::is_settled).map_err(refused)
     }
 
     /// When the controller asks to be asked again, if it has a way to say so.
@@ -358,8 +395,22 @@ impl Mine {
                 let (links, queue_pairs) = (PyTuple::new(py, links)?, PyTuple::new(py, queue_pairs)?);
                 say("Counters", (counters.period.seconds(), links, queue_pairs).into_pyobject(py)?)
             }
-            // Of hosts nobody is told yet who steers queue pairs.
-            Event::Found(_) | Event::Confirmed(_) | Event::Cleared(_) | Event::Repaired(_) => Ok(()),
+            Event::Submitted(Submission { job, gpus, duration, compute, bytes }) => {
+                let fields = (job.0, gpus, duration.seconds(), compute.seconds(), bytes);
+                say("Submitted", fields.into_pyobject(py)?)
+            }
+            Event::Placed { job, hosts } => {
+                let hosts = PyTuple::new(py, hosts.iter().map(|host| host.0))?;
+                say("Placed", (job.0, hosts).into_pyobject(py)?)
+            }
+            Event::Found(Finding { host, job, confidence, cause, halts }) => {
+                say("Found", (host.0, job.0, confidence, cause, halts).into_pyobject(py)?)
+            }
+            Event::Confirmed(Finding { host, job, confidence, cause, halts }) => {
+                say("Confirmed", (host.0, job.0, confidence, cause, halts).into_pyobject(py)?)
+            }
+            Event::Cleared(job) => say("Cleared", (job.0,).into_pyobject(py)?),
+            Event::Repaired(host) => say("Repaired", (host.0,).into_pyobject(py)?),
         }
     }
 }
@@ -371,6 +422,10 @@ struct Classes<'py> {
     weight: Bound<'py, PyAny>,
     entry: Bound<'py, PyAny>,
     probe: Bound<'py, PyAny>,
+    isolate: Bound<'py, PyAny>,
+    place: Bound<'py, PyAny>,
+    swap: Bound<'py, PyAny>,
+    restart: Bound<'py, PyAny>,
 }
 
 impl<'py> Classes<'py> {
@@ -383,6 +438,10 @@ impl<'py> Classes<'py> {
             priority: class("Priority")?,
             entry: class("Entry")?,
             probe: class("Probe")?,
+            isolate: class("Isolate")?,
+            place: class("Place")?,
+            swap: class("Swap")?,
+            restart: class("Restart")?,
         })
     }
 }
@@ -423,6 +482,12 @@ impl Controller for Mine {
                     Change::Add(_) | Change::Replace { .. } => self.told.insert((ingress.0, prefix.0), next),
                 };
             }
+            Event::Placed { job, hosts } if self.site.stage == Stage::Life => {
+                self.wards = Some(Wards::new(&self.site.fabric, *job, hosts));
+            }
+            Event::Submitted(one) => self.room.iter_mut().for_each(|room| room.submitted(one.job, one.gpus)),
+            Event::Closed(job) => self.room.iter_mut().for_each(|room| room.closed(*job)),
+            Event::Repaired(host) => self.wards.iter_mut().for_each(|wards| wards.repaired(*host)),
             _ => {}
         }
         let heard = Python::attach(|py| self.tell(py, now, event));

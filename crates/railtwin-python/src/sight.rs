@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use railtwin_control::te::LinkReport;
 use railtwin_engine::own::{QueuePair, Site, Ways};
-use railtwin_fabric::{DeviceId, DeviceKind, LinkId};
+use railtwin_fabric::{DeviceId, DeviceKind, HostId, LinkId};
 use railtwin_routing::Prefixes;
 
 use crate::errors;
@@ -61,6 +61,15 @@ impl Fabric {
         }
         let hint = format!("write a number from 0 to {}", count - 1);
         Err(errors::argument(py, &format!("there is no device {device}"), &hint))
+    }
+
+    fn host(&self, py: Python<'_>, host: u32) -> PyResult<HostId> {
+        let count = self.site.fabric.hosts().len();
+        if (host as usize) < count {
+            return Ok(HostId(host));
+        }
+        let hint = format!("write a number from 0 to {}", count - 1);
+        Err(errors::argument(py, &format!("there is no host {host}"), &hint))
     }
 
     fn nic(&self, py: Python<'_>, device: u32) -> PyResult<DeviceId> {
@@ -123,6 +132,28 @@ impl Fabric {
     /// A NIC, switch or GPU as tables name it.
     fn device_name(&self, py: Python<'_>, device: u32) -> PyResult<String> {
         Ok(self.site.fabric.device_name(self.device(py, device)?))
+    }
+
+    /// How many hosts there are, spares and all.
+    #[getter]
+    fn hosts(&self) -> usize {
+        self.site.fabric.hosts().len()
+    }
+
+    /// Pod and segment of a host, from 0.
+    fn segment(&self, py: Python<'_>, host: u32) -> PyResult<(u32, u32)> {
+        let host = self.site.fabric.host(self.host(py, host)?);
+        Ok((host.pod, host.segment))
+    }
+
+    /// GPUs of a host.
+    fn gpus(&self, py: Python<'_>, host: u32) -> PyResult<u32> {
+        Ok(self.site.fabric.host_model(self.host(py, host)?).gpus)
+    }
+
+    /// Whether a host is a backup, on which no job runs until it takes another's place.
+    fn is_spare(&self, py: Python<'_>, host: u32) -> PyResult<bool> {
+        Ok(self.site.fabric.host(self.host(py, host)?).spare)
     }
 
     /// The prefix by which leaves know a NIC, for `Entry`; None where no leaf reaches it.

@@ -81,7 +81,7 @@ pub use section::job::{
     Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
 };
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
-pub use section::steering::{ByHand, SteeringSpec};
+pub use section::steering::{ByHand, SteeredBy, SteeringSpec};
 pub use section::storage::{CHECKPOINT, CheckpointSpec, INFERENCE, InferenceSpec, READ, ReadSpec};
 pub use section::telemetry::{JitterSpec, TelemetrySpec};
 pub use settings::SettingsText;

@@ -3,6 +3,7 @@ use railtwin_engine::Case;
 
 use crate::section::job::remarks::of_job;
 use crate::section::packet::of_packets;
+use crate::section::steering::rules::idle_steering;
 use crate::{EngineName, JobSpec, Scenario};
 
 impl Scenario {
@@ -11,6 +12,7 @@ impl Scenario {
         let mut all = Vec::from_iter(self.unread());
         all.extend(self.idle_control(false));
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));
+        all.extend(self.steering.iter().filter_map(idle_steering));
         for (job, spec) in case.work.jobs.iter().zip(specs) {
             all.extend(of_job(&job.name, &job.plan, spec));
         }

@@ -96,6 +96,7 @@ impl Run {
         folder: Option<&RunFolder>,
         progress: &(dyn Fn() + Sync),
     ) -> Result<Self, Error> {
+        crate::life::ready(&resolved)?;
         let case = &resolved.case;
         let engine = engine_of(&resolved);
         let design = DesignReport::of(&case.fabric);
@@ -139,6 +140,7 @@ impl Run {
                         info.figures.extend(lived.figures());
                         life = Some(lived);
                     }
+                    Err(error @ Error::Controller { .. }) => return Err(error),
                     Err(error) => info.warnings.push(format!("no life of the job: {error}")),
                 }
             }

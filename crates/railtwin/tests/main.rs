@@ -22,6 +22,7 @@ mod interference;
 mod intranode;
 mod kit;
 mod life;
+mod own_hosts;
 mod partial;
 mod payload;
 mod relay;

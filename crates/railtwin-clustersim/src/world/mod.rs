@@ -4,14 +4,17 @@ mod planning;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use railtwin_control::controller::Submission;
 use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::tenants::Tenants;
+use railtwin_control::paths::JobId;
 use railtwin_control::placement::Defragmentation;
-use railtwin_control::{ClusterPlacer, Place};
+use railtwin_control::{ClusterPlacer, Controller, Place};
 use railtwin_fabric::{Fabric, HostId};
+use railtwin_units::SimTime;
 
 use crate::ask::{Ask, ClusterJob};
 use crate::component::{Component, Member, Progress};
@@ -21,6 +24,7 @@ use crate::live::{Course, Live};
 use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
 use crate::queue::{self, Held, Wants};
+use crate::seating::{Refused, Seating};
 
 /// The cluster at one moment.
 struct World<'a> {
@@ -28,6 +32,8 @@ struct World<'a> {
     jobs: &'a [ClusterJob],
     plant: &'a Plant<'a>,
     placer: ClusterPlacer,
+    /// Who says who starts and where, in place of queue and placement.
+    seating: Option<Seating>,
     gpus: u32,
     /// GPUs of the largest segment.
     segment_gpus: u32,
@@ -65,17 +71,48 @@ struct Standing {
 
 /// What becomes of `jobs`, which are in the order of their arrival, on a cluster.
 pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
+    let mut world = world(jobs, plant, ask, None);
+    world.run();
+    world.lived()
+}
+
+/// The same where controllers say who starts and where: queue and placement of `ask` are nobody's, and nobody moves.
+///
+/// # Errors
+/// [`Refused`] where one asks for what cannot be.
+pub fn live_by(
+    controllers: Vec<Box<dyn Controller>>,
+    jobs: &[ClusterJob],
+    plant: &Plant<'_>,
+    ask: &Ask,
+) -> Result<Lived, Refused> {
+    let mut world = world(jobs, plant, ask, Some(Seating::new(controllers, plant.fabric)));
+    world.run();
+    match world.seating.as_mut().and_then(|seating| seating.refused.take()) {
+        Some(refused) => Err(refused),
+        None => Ok(world.lived()),
+    }
+}
+
+/// A cluster at its begin.
+fn world<'a>(
+    jobs: &'a [ClusterJob],
+    plant: &'a Plant<'a>,
+    ask: &'a Ask,
+    seating: Option<Seating>,
+) -> World<'a> {
     let placer = ClusterPlacer::new(plant.fabric, ask.seed);
     let is_gated = ask.gate && ask.sharing.is_crux();
     let tenants = Tenants { links: plant.links(is_gated), jobs: Vec::new() };
     let fair = Demand::of(&tenants, &Vec::new()).fair;
-    let mut world = World {
+    World {
         ask,
         jobs,
         plant,
         gpus: placer.free_gpus(),
         segment_gpus: segment_gpus(plant.fabric),
         placer,
+        seating,
         sharing: Sharing::new(tenants.links.len()),
         tenants,
         fair,
@@ -90,9 +127,7 @@ pub fn live(jobs: &[ClusterJob], plant: &Plant<'_>, ask: &Ask) -> Lived {
         effort: Effort::default(),
         replan_at: None,
         now: 0.0,
-    };
-    world.run();
-    world.lived()
+    }
 }
 
 impl World<'_> {
@@ -100,24 +135,29 @@ impl World<'_> {
         let mut arrived = 0;
         loop {
             let arrival = self.jobs.get(arrived).map_or(f64::INFINITY, |job| job.submitted);
-            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(self.ask.span);
+            let asked = self.seating.as_ref().map_or(f64::INFINITY, Seating::next_time);
+            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked).min(self.ask.span);
             let to = self.soonest_end().min(known).max(self.now);
             let ended = self.advance(to);
             self.now = to;
             if to >= self.ask.span {
                 return;
             }
-            let mut changed = !ended.is_empty();
+            let asked = self.seating.as_mut().is_some_and(|seating| seating.reach(to));
+            let mut changed = !ended.is_empty() | asked;
             ended.into_iter().for_each(|job| self.end(job));
             while self.jobs.get(arrived).is_some_and(|job| job.submitted <= to) {
                 if self.jobs[arrived].gpus <= self.gpus {
-                    self.waiting.push_back(arrived);
+                    self.wait(arrived);
                     changed = true;
                 }
                 arrived += 1;
             }
             if changed {
                 self.start();
+            }
+            if self.seating.as_ref().is_some_and(|seating| seating.refused.is_some()) {
+                return;
             }
             if self.replan_at.is_some_and(|at| at <= to) {
                 self.replan_at = None;
@@ -128,6 +168,20 @@ impl World<'_> {
                 self.regroup();
             }
         }
+    }
+
+    /// A job comes.
+    fn wait(&mut self, job: usize) {
+        self.waiting.push_back(job);
+        let (one, wants) = (&self.jobs[job], wants(&self.jobs[job], self.plant));
+        let submission = Submission {
+            job: JobId(job as u32),
+            gpus: wants.gpus,
+            duration: SimTime::from_seconds(wants.duration),
+            compute: one.step.compute,
+            bytes: one.step.sent(),
+        };
+        self.seating.iter_mut().for_each(|seating| seating.submitted(submission));
     }
 
     fn soonest_end(&mut self) -> f64 {
@@ -195,6 +249,7 @@ impl World<'_> {
         self.parked.remove(&job);
         let live = self.live.remove(&job).expect("it runs");
         self.placer.release(&live.places);
+        self.seating.iter_mut().for_each(|seating| seating.closed(job));
         self.held(&live);
         self.changed(&live);
         let life = JobLife { ended: Some(self.now), steps: live.steps, ..life_of(&live) };
@@ -254,20 +309,12 @@ impl World<'_> {
     }
 
     fn start(&mut self) {
-        self.defragment();
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
-        let held = |live: &Live| Held {
-            end: expected_end(live, jobs[live.job].duration, now),
-            places: live.places.clone(),
+        let placed = match &mut self.seating {
+            Some(seating) => seating.start(&mut self.placer),
+            None => self.start_by_policy(),
         };
-        let placed = queue::start(
-            (ask.queue, &ask.placement),
-            &mut self.waiting,
-            |job| wants(&jobs[job], plant),
-            &mut self.placer,
-            self.live.values().map(held).collect(),
-            now,
-        );
+        self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
         for (job, places) in placed {
             let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
@@ -280,6 +327,24 @@ impl World<'_> {
                 self.shift(job);
             }
         }
+    }
+
+    /// Who starts and where by the policies of queue and placement.
+    fn start_by_policy(&mut self) -> Vec<(usize, Vec<Place>)> {
+        self.defragment();
+        let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
+        let held = |live: &Live| Held {
+            end: expected_end(live, jobs[live.job].duration, now),
+            places: live.places.clone(),
+        };
+        queue::start(
+            (ask.queue, &ask.placement),
+            &mut self.waiting,
+            |job| wants(&jobs[job], plant),
+            &mut self.placer,
+            self.live.values().map(held).collect(),
+            now,
+        )
     }
 
     fn lived(mut self) -> Lived {
@@ -312,8 +377,7 @@ impl World<'_> {
 fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>) -> Wants<'a> {
     let model = plant.fabric.host_model(HostId(0));
     let share = model.backend_capacity().bytes_per_s() / f64::from(model.gpus);
-    let sent = 2.0 * job.step.reduced.0 as f64 + (job.step.passed.0 + job.step.exchanged.0) as f64;
-    let phases = (job.step.compute.seconds(), sent / share);
+    let phases = (job.step.compute.seconds(), job.step.sent() / share);
     Wants { gpus: job.gpus, places: &job.places, phases, duration: job.duration }
 }
 

@@ -214,6 +214,8 @@ impl Controller for CruxController<'_> {
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)
+            | Event::Submitted(_)
+            | Event::Placed { .. }
             | Event::Repaired(_) => {}
         }
     }

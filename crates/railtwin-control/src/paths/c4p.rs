@@ -268,6 +268,8 @@ impl Controller for C4p<'_> {
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)
+            | Event::Submitted(_)
+            | Event::Placed { .. }
             | Event::Repaired(_) => {}
         }
     }

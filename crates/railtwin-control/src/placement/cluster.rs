@@ -226,6 +226,15 @@ impl ClusterPlacer {
         are_free
     }
 
+    /// Takes the first free GPUs of a host.
+    ///
+    /// # Panics
+    /// Where it is not open, or fewer are free.
+    pub fn take_of(&mut self, host: HostId, gpus: u32) -> Vec<Place> {
+        assert!(self.free_on(host) >= gpus, "{host:?} has fewer than {gpus} free GPUs");
+        self.take(host, gpus)
+    }
+
     /// Whether a GPU is free, counted in its host.
     pub(super) fn is_free(&self, host: HostId, gpu: u32) -> bool {
         self.free_on(host) > 0 && !self.busy[self.first[host.index()] + gpu as usize]

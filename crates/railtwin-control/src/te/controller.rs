@@ -159,6 +159,8 @@ impl Controller for TrafficEngineering<'_> {
             | Event::Found(_)
             | Event::Confirmed(_)
             | Event::Cleared(_)
+            | Event::Submitted(_)
+            | Event::Placed { .. }
             | Event::Repaired(_) => {}
         }
     }

@@ -76,6 +76,9 @@ impl ActionRow {
                 let subject = format!("{} by host-{}", fabric.device_name(leaf), host.0);
                 [subject, String::new(), String::new()]
             }
+            Action::Place { host, gpus, .. } => {
+                [format!("{gpus} GPUs of host-{}", host.0), String::new(), String::new()]
+            }
             Action::Isolate(host) => [format!("host-{}", host.0), String::new(), String::new()],
             Action::Swap { out, spare, .. } => {
                 [format!("host-{}", out.0), format!("host-{}", out.0), format!("host-{}", spare.0)]

@@ -113,6 +113,14 @@ pub struct ClassStep {
     pub among: u32,
 }
 
+impl ClassStep {
+    /// Bytes that a rank sends in a step: twice what it all-reduces, as in a ring of many, and what it passes on and
+    /// exchanges.
+    pub fn sent(&self) -> f64 {
+        2.0 * self.reduced.0 as f64 + (self.passed.0 + self.exchanged.0) as f64
+    }
+}
+
 impl JobClass {
     /// All classes.
     pub const ALL: &'static [JobClass] = &catalogue::CLASSES;

@@ -2,12 +2,16 @@
 //!
 //! [`ClusterQuestion`] is a point of a scenario with `[cluster]`; [`ClusterQuestion::lived`] is what becomes of its jobs
 //! under one policy and seed, [`Told`] what is told of it.
+use std::sync::Arc;
+
 use railtwin_clustersim::plant::Plant;
-use railtwin_clustersim::{Ask, ClusterJob, Lived, live};
+use railtwin_clustersim::{Ask, ClusterJob, Lived, live, live_by};
 use railtwin_control::Place;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_engine::RoutingCase;
+use railtwin_engine::own::{Halt, Own, Site, Stage, guarded};
 use railtwin_fabric::{Fabric, HostId, NicModel};
-use railtwin_scenario::{ClusterSpec, Scenario};
+use railtwin_scenario::{ClusterPlacement, ClusterSpec, Scenario};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::job_class::ClassStep;
 use railtwin_workload::{JobClass, JobStream, SubmittedJob};
@@ -35,7 +39,7 @@ pub struct ClusterQuestion {
     /// Name of the scenario.
     pub name: String,
     /// The fabric.
-    pub fabric: Fabric,
+    pub fabric: Arc<Fabric>,
     /// What is asked.
     pub spec: ClusterSpec,
     /// Seed of the scenario.
@@ -44,6 +48,8 @@ pub struct ClusterQuestion {
     pub notes: Vec<String>,
     /// The list of jobs, where one is replayed.
     list: Option<Vec<SubmittedJob>>,
+    /// Controllers of one's own, for `placement = "own"`.
+    own: Option<Own>,
     /// Peak of a GPU, FLOP per second.
     gpu_flops: u64,
     /// What is otherwise in the steps of all jobs, where somebody asks what hangs on it.
@@ -91,8 +97,16 @@ impl Question {
         list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
         let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
         let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
-        let question =
-            ClusterQuestion { name, fabric, spec, seed, notes, list, gpu_flops, steps: Steps::OF_CLASSES };
+        let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
+        let question = ClusterQuestion { name, fabric, spec, seed, notes, list, own: None, gpu_flops, steps };
+        let named = question.list.iter().flatten().find(|job| !job.places.is_empty());
+        if let (Some(job), true) = (named, question.spec.placement == ClusterPlacement::Own) {
+            let name = &job.name;
+            return Err(Error::Argument(format!(
+                "cluster.placement is \"own\", and the list of jobs places job {name:?} itself: write another placement, \
+                 or leave the column `places` away"
+            )));
+        }
         question.jobs(seed)?;
         Ok(question)
     }
@@ -120,6 +134,22 @@ fn check_places(fabric: &Fabric, job: &SubmittedJob) -> Result<(), Error> {
 }
 
 impl ClusterQuestion {
+    /// The same with controllers of one's own, which say who starts and where.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the scenario's placement is another.
+    pub fn with_controllers(mut self, own: Own) -> Result<Self, Error> {
+        let placement = self.spec.placement;
+        if placement != ClusterPlacement::Own {
+            return Err(Error::Argument(format!(
+                "cluster.placement is \"{placement}\", so nobody asks controllers: write placement = \"own\", or leave \
+                 controllers away"
+            )));
+        }
+        self.own = Some(own);
+        Ok(self)
+    }
+
     /// GPUs that jobs may have.
     pub fn gpus(&self) -> u32 {
         let hosts = (0..self.fabric.hosts().len()).map(HostId::from_index);
@@ -187,7 +217,8 @@ impl ClusterQuestion {
     /// What becomes of the jobs of `seed` under `sharing`.
     ///
     /// # Errors
-    /// As of [`ClusterQuestion::jobs`].
+    /// As of [`ClusterQuestion::jobs`]; [`Error::Argument`] where controllers of one's own are to place jobs and there are
+    /// none, [`Error::Controller`] where one cannot go on.
     pub fn lived(&self, sharing: SharingPolicy, seed: u64) -> Result<(Vec<ClusterJob>, Lived), Error> {
         let jobs = self.jobs(seed)?;
         let spec = &self.spec;
@@ -205,8 +236,41 @@ impl ClusterQuestion {
             steady: spec.steady.unwrap_or(STEADY),
             seed,
         };
-        let lived = live(&jobs, &Plant::new(&self.fabric, spec.paths), &ask);
+        let plant = Plant::new(&self.fabric, spec.paths);
+        let lived = match &self.own {
+            None if spec.placement == ClusterPlacement::Own => {
+                return Err(Error::Argument(
+                    "cluster.placement is \"own\", and there is no controller of one's own: hand one over by \
+                     `railtwin.cluster(scenario, controllers=[Mine])` in Python or `ClusterQuestion::with_controllers` in \
+                     Rust, or write another placement"
+                        .to_owned(),
+                ));
+            }
+            None => live(&jobs, &plant, &ask),
+            Some(own) => self.lived_by(own, seed, (&jobs, &plant, &ask))?,
+        };
         Ok((jobs, lived))
+    }
+
+    /// What becomes of jobs that controllers of one's own place.
+    fn lived_by(
+        &self,
+        own: &Own,
+        seed: u64,
+        (jobs, plant, ask): (&[ClusterJob], &Plant<'_>, &Ask),
+    ) -> Result<Lived, Error> {
+        let (routing, replicate) = (RoutingCase::default(), seed.wrapping_sub(self.seed) as u32);
+        let site = Site {
+            fabric: Arc::clone(&self.fabric),
+            ecmp: routing.ecmp,
+            resilient: routing.resilient,
+            replicate,
+            stage: Stage::Cluster,
+            jobs: jobs.len() as u32,
+        };
+        let failed = |halt| Error::Controller { halt, replicate: Some(replicate) };
+        let lived = guarded(|| live_by(own.at(&site), jobs, plant, ask)).map_err(failed)?;
+        lived.map_err(|refused| failed(Halt { controller: refused.controller.to_owned(), why: refused.why }))
     }
 
     /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The

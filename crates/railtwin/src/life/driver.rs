@@ -1,14 +1,17 @@
-//! One life of a job: faults, findings, decisions and repairs in the order of time. The controller decides; here is what
-//! its decisions and everybody's work take, and what each moment is booked as.
+//! One life of a job: faults, findings, decisions and repairs in the order of time. Controllers decide, the policy's or
+//! one's own; here is what their decisions and everybody's work take, and what each moment is booked as.
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use railtwin_control::controller::Finding;
+use railtwin_control::hosts::Wards;
 use railtwin_control::paths::JobId;
 use railtwin_control::{Action, Controller, Decision, Event, Policy, Steering};
 use railtwin_diagnosis::downtime::{Account, Part};
 use railtwin_diagnosis::failure_rates::{Cause, Draw};
+use railtwin_engine::own::halt;
 use railtwin_fabric::{Fabric, HostId};
-use railtwin_scenario::SteeringSpec;
+use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_units::SimTime;
 
 use crate::life::detectors::CONFIDENCE;
@@ -33,7 +36,8 @@ struct Outage {
 struct Driver<'a> {
     spec: &'a SteeringSpec,
     hits: &'a [Hit],
-    controller: Steering,
+    controllers: Vec<Box<dyn Controller>>,
+    wards: Wards,
     queue: BTreeMap<(SimTime, u64), Due>,
     posted: u64,
     progress: Progress,
@@ -55,23 +59,15 @@ struct Driver<'a> {
     /// Hosts that people named: the time to take them out is in theirs.
     by_hand: BTreeSet<HostId>,
     answers: BTreeSet<HostId>,
-    asked: SimTime,
+    /// When controllers asked to be asked, of which nothing came yet.
+    asked: BTreeSet<SimTime>,
     begin: SimTime,
     generation: u32,
     lived: Lived,
 }
 
-/// Lives through `hits` until `end`. `step` is the healthy time of a step, `hosts` are those of the job in the order of
-/// their ranks.
-pub fn live(
-    spec: &SteeringSpec,
-    fabric: &Fabric,
-    hosts: &[HostId],
-    step: SimTime,
-    hits: &[Hit],
-    seed: u64,
-    end: SimTime,
-) -> Lived {
+/// The controller that goes by the policy of `[steering]`, for the job on `hosts`, in the order of its ranks.
+pub fn policy(spec: &SteeringSpec, fabric: &Fabric, hosts: &[HostId]) -> Steering {
     let causes = spec.automatic.as_deref().unwrap_or(&Cause::ALL);
     let policy = Policy {
         automatic: causes.iter().map(|cause| cause.name()).collect(),
@@ -80,10 +76,25 @@ pub fn live(
         hosts_per_hour: spec.hosts_per_hour,
         spares: spec.spares,
     };
+    Steering::new(policy, fabric, &[(JOB, hosts.to_vec())])
+}
+
+/// Lives through `hits` until `end`. `step` is the healthy time of a step, `hosts` are those of the job in the order of
+/// their ranks, which `controllers` are told first.
+pub fn live(
+    spec: &SteeringSpec,
+    fabric: &Arc<Fabric>,
+    (hosts, controllers): (&[HostId], Vec<Box<dyn Controller>>),
+    step: SimTime,
+    hits: &[Hit],
+    seed: u64,
+    end: SimTime,
+) -> Lived {
     let mut driver = Driver {
         spec,
         hits,
-        controller: Steering::new(policy, fabric, &[(JOB, hosts.to_vec())]),
+        controllers,
+        wards: Wards::new(fabric, JOB, hosts),
         queue: BTreeMap::new(),
         posted: 0,
         progress: Progress::new(step, spec.checkpoint, spec.checkpoint_cost),
@@ -99,7 +110,7 @@ pub fn live(
         out_at: BTreeMap::new(),
         by_hand: BTreeSet::new(),
         answers: BTreeSet::new(),
-        asked: SimTime::NEVER,
+        asked: BTreeSet::new(),
         begin: SimTime::ZERO,
         generation: 0,
         lived: Lived {
@@ -127,6 +138,8 @@ pub fn live(
             driver.post(SimTime::from_seconds(at_h * 3600.0), Due::FalseAlarm(seat as usize));
         }
     }
+    driver.tell(SimTime::ZERO, &Event::Placed { job: JOB, hosts });
+    driver.decide(SimTime::ZERO);
     driver.run(end);
     driver.close(end)
 }
@@ -177,9 +190,11 @@ impl Driver<'_> {
     /// Whether somebody saw to what stopped the job, and every place is taken: another may have stopped it since a
     /// restart was decided.
     fn may_begin(&self) -> bool {
-        let seats = self.controller.hosts(JOB);
-        self.outage.is_none_or(|outage| outage.resolved)
-            && !self.controller.out().any(|out| seats.contains(&out))
+        self.outage.is_none_or(|outage| outage.resolved) && self.wards.is_whole()
+    }
+
+    fn tell(&mut self, now: SimTime, event: &Event<'_>) {
+        self.controllers.iter_mut().for_each(|one| one.on_event(now, event));
     }
 
     fn runs(&self) -> bool {
@@ -195,10 +210,10 @@ impl Driver<'_> {
             Due::Fault(index) => self.fault(now, index),
             Due::FalseAlarm(seat) => {
                 let host = self.seats[seat];
-                if self.runs() && !self.controller.out().any(|out| out == host) {
+                if self.runs() && !self.wards.is_out(host) {
                     self.lived.accused += 1;
                     let finding = self.finding(host, Cause::Unknown, false);
-                    self.controller.on_event(now, &Event::Found(finding));
+                    self.tell(now, &Event::Found(finding));
                 }
             }
             Due::Found(index) => self.found(now, index),
@@ -212,7 +227,12 @@ impl Driver<'_> {
             Due::Named(index) => self.named(now, index),
             Due::Answer(finding) => {
                 self.answers.remove(&finding.host);
-                self.controller.on_event(now, &Event::Confirmed(finding));
+                // Who has seen to it meanwhile needs nobody.
+                let stands = |outage: Outage| outage.host == Some(finding.host) && !outage.resolved;
+                if self.spec.controller == SteeredBy::Own && !self.outage.is_some_and(stands) {
+                    return;
+                }
+                self.tell(now, &Event::Confirmed(finding));
             }
             Due::Isolated(host) => self.isolated(now, host),
             Due::Seated(gone, spare) => {
@@ -235,7 +255,8 @@ impl Driver<'_> {
                 let gone = |index: &usize| self.host_of[*index] == Some(host);
                 self.latent.retain(|index| !gone(index));
                 self.host_of.iter_mut().filter(|of| **of == Some(host)).for_each(|of| *of = None);
-                self.controller.on_event(now, &Event::Repaired(host));
+                self.wards.repaired(host);
+                self.tell(now, &Event::Repaired(host));
             }
             Due::Healed(index) => {
                 self.slow.retain(|&slow| slow != index);
@@ -254,7 +275,7 @@ impl Driver<'_> {
         let hit = &self.hits[index];
         let host = hit.seat.map(|seat| self.seats[seat]);
         self.host_of[index] = host;
-        if host.is_some_and(|host| self.controller.out().any(|out| out == host)) {
+        if host.is_some_and(|host| self.wards.is_out(host)) {
             self.lived.idle += 1;
         } else if hit.effect == Effect::None {
             self.lived.harmless += 1;
@@ -339,7 +360,11 @@ impl Driver<'_> {
         match self.host_of[index] {
             Some(host) => {
                 let finding = self.finding(host, cause, halts);
-                self.controller.on_event(now, &Event::Found(finding));
+                self.tell(now, &Event::Found(finding));
+                // The policy says itself what it leaves to people.
+                if halts && self.spec.controller == SteeredBy::Own {
+                    self.propose(now, finding);
+                }
             }
             None if halts => self.post(now.saturating_add(by_hand), Due::Named(index)),
             None => {}
@@ -352,7 +377,7 @@ impl Driver<'_> {
             Some(host) => {
                 self.by_hand.insert(host);
                 let finding = Finding { confidence: 1.0, ..self.finding(host, self.hits[index].cause, true) };
-                self.controller.on_event(now, &Event::Confirmed(finding));
+                self.tell(now, &Event::Confirmed(finding));
             }
             None => {
                 if let Some(outage) = &mut self.outage {
@@ -363,7 +388,7 @@ impl Driver<'_> {
                 if let Some(last) = self.standstill() {
                     last.isolated = Some(now);
                 }
-                self.controller.on_event(now, &Event::Cleared(JOB));
+                self.tell(now, &Event::Cleared(JOB));
             }
         }
     }
@@ -404,9 +429,9 @@ impl Driver<'_> {
         if let Some(last) = self.standstill() {
             last.restarted = Some(now);
         }
-        let out: BTreeSet<HostId> = self.controller.out().collect();
+        let wards = &self.wards;
         let mut latent = std::mem::take(&mut self.latent);
-        latent.retain(|&index| self.host_of[index].is_none_or(|host| !out.contains(&host)));
+        latent.retain(|&index| self.host_of[index].is_none_or(|host| !wards.is_out(host)));
         let stops = |&index: &usize| self.hits[index].effect == Effect::Stops;
         if let Some(first) = latent.iter().position(stops) {
             let index = latent.remove(first);
@@ -440,42 +465,43 @@ impl Driver<'_> {
         self.progress.set_pace(now, pace, part);
     }
 
-    /// What the controller decides, and when it takes effect.
+    /// What controllers decide, and when it takes effect.
     fn decide(&mut self, now: SimTime) {
-        let mut decisions: Vec<Decision> = Vec::new();
-        self.controller.decide(now, &mut decisions);
-        for decision in decisions {
-            let effective = match decision.action {
-                Action::Isolate(host) => self.isolate(now, host),
-                Action::Swap { out, spare, .. } => {
-                    let at = self.out_at.get(&out).copied().unwrap_or(now).max(now);
-                    self.begin = self.begin.max(at);
-                    self.post(at, Due::Seated(out, spare));
-                    at
+        for number in 0..self.controllers.len() {
+            let mut decisions: Vec<Decision> = Vec::new();
+            self.controllers[number].decide(now, &mut decisions);
+            let controller = self.controllers[number].name();
+            for Decision { action, reason } in decisions {
+                if let Err(why) = self.wards.take(&action) {
+                    halt(controller, format!("at {now}: {why}"));
                 }
-                Action::Restart(_) => self.restart(now),
-                Action::Path { .. }
-                | Action::Weight { .. }
-                | Action::Priority { .. }
-                | Action::Entry(_)
-                | Action::Probe { .. }
-                | Action::Read { .. } => {
-                    unreachable!("steering acts on hosts alone")
-                }
-            };
-            let (action, reason) = (decision.action, decision.reason);
-            self.lived.done.push(Done { decided: now, effective, action, reason });
-        }
-        let proposed: Vec<Finding> = self.controller.proposed().to_vec();
-        for finding in proposed {
-            if self.answers.insert(finding.host) {
-                self.post(now.saturating_add(self.spec.answer), Due::Answer(finding));
+                let effective = match action {
+                    Action::Isolate(host) => self.isolate(now, host),
+                    Action::Swap { out, spare, .. } => {
+                        let at = self.out_at.get(&out).copied().unwrap_or(now).max(now);
+                        self.begin = self.begin.max(at);
+                        self.post(at, Due::Seated(out, spare));
+                        at
+                    }
+                    // Wards take nothing else.
+                    _ => self.restart(now),
+                };
+                self.lived.done.push(Done { decided: now, effective, controller, action, reason });
             }
+            let next = self.controllers[number].next_time();
+            if next != SimTime::NEVER && self.asked.insert(next) {
+                self.post(next, Due::Ask);
+            }
+            let proposed = self.controllers[number].proposed().to_vec();
+            proposed.into_iter().for_each(|finding| self.propose(now, finding));
         }
-        let next = self.controller.next_time();
-        if next != SimTime::NEVER && next != self.asked {
-            self.asked = next;
-            self.post(next, Due::Ask);
+        self.asked.retain(|&at| at > now);
+    }
+
+    /// A person is to say something about a finding, once.
+    fn propose(&mut self, now: SimTime, finding: Finding) {
+        if self.answers.insert(finding.host) {
+            self.post(now.saturating_add(self.spec.answer), Due::Answer(finding));
         }
     }
 
@@ -495,8 +521,7 @@ impl Driver<'_> {
         if let Some(outage) = self.outage.as_mut().filter(|outage| outage.host == Some(host)) {
             outage.resolved = true;
         }
-        let out = self.controller.out().count() as u32;
-        self.lived.out_most = self.lived.out_most.max(out);
+        self.lived.out_most = self.lived.out_most.max(self.wards.out() as u32);
         at
     }
 

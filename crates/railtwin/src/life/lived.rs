@@ -65,6 +65,8 @@ pub struct Done {
     pub decided: SimTime,
     /// When it took effect; [`SimTime::NEVER`] where it did not.
     pub effective: SimTime,
+    /// Who decided it.
+    pub controller: &'static str,
     /// What was done.
     pub action: Action,
     /// Why.

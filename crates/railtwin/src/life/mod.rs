@@ -3,7 +3,8 @@
 //!
 //! Between events nothing changes, so no step is simulated but one: the engine's healthy step says how long steps take,
 //! and one with the spares of a life in place whether they serve as well. Of each life by lot the failures are those that
-//! `[failures]` draws from its seed; all decisions are those of [`railtwin_control::Steering`].
+//! `[failures]` draws from its seed; all decisions are those of [`railtwin_control::Steering`],
+//! or with `controller = "own"` those of controllers of one's own.
 //!
 //! * [`detectors`]: what the score card says of our detectors.
 //! * [`hits`]: what failures do, and what they are booked as.
@@ -18,16 +19,21 @@ pub mod lived;
 pub mod progress;
 pub mod tables;
 
+use std::sync::Arc;
+
+use railtwin_control::Controller;
 use railtwin_diagnosis::downtime::{Account, Part};
+use railtwin_engine::own::{Site, Stage, guarded};
 use railtwin_fabric::HostId;
 use railtwin_records::Table;
+use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::figures::declared::{Declared, life as declared};
-use crate::life::driver::live;
+use crate::life::driver::{live, policy};
 use crate::life::hits::{Effects, hits};
 use crate::life::lived::{Finder, Lived, Standstill};
 use crate::question::Resolved;
@@ -107,12 +113,17 @@ impl Life {
         let from = failures.from.seconds() * failures.acceleration();
         let span = SimTime::from_seconds(from + failures.hours() * 3600.0);
         let first = failures.seed.unwrap_or(scenario.seed);
+        ready(resolved)?;
         let mut effects = Effects::new(resolved, step);
         let mut all = Vec::new();
         for life in 0..lives.unwrap_or(spec.lives) {
             let seed = first.wrapping_add(u64::from(life));
             let hits = hits(resolved, spec, seed, &hosts, &mut effects)?;
-            all.push(live(spec, &case.fabric, &hosts, step, &hits, seed, span));
+            let steered = guarded(|| {
+                let controllers = controllers(resolved, spec, &hosts, life);
+                live(spec, &case.fabric, (&hosts, controllers), step, &hits, seed, span)
+            });
+            all.push(steered.map_err(|halt| Error::Controller { halt, replicate: Some(life) })?);
         }
         let mut order: Vec<usize> = (0..all.len()).collect();
         let downtime = |&life: &usize| all[life].shares.downtime();
@@ -209,6 +220,43 @@ impl Life {
             declared::SPARE_STEP_RATIO.figure(ratio, "one run on the hosts that the shown life ends with"),
         );
         all
+    }
+}
+
+/// Whether somebody is there who steers hosts.
+///
+/// # Errors
+/// [`Error::Argument`] where controllers of one's own are to and there are none.
+pub fn ready(resolved: &Resolved) -> Result<(), Error> {
+    let by_own = |spec: &SteeringSpec| spec.controller == SteeredBy::Own;
+    if !resolved.scenario.steering.as_ref().is_some_and(by_own) || resolved.case.own.is_some() {
+        return Ok(());
+    }
+    Err(Error::Argument(
+        "steering.controller is \"own\", and there is no controller of one's own: hand one over by \
+         `railtwin.run(scenario, controllers=[Mine])` in Python or `Resolved::with_controllers` in Rust, or write \"policy\""
+            .to_owned(),
+    ))
+}
+
+/// Who steers hosts in a life.
+fn controllers(
+    resolved: &Resolved,
+    spec: &SteeringSpec,
+    hosts: &[HostId],
+    life: u32,
+) -> Vec<Box<dyn Controller>> {
+    let case = &resolved.case;
+    match (&case.own, spec.controller) {
+        (Some(own), SteeredBy::Own) => own.at(&Site {
+            fabric: Arc::clone(&case.fabric),
+            ecmp: case.routing.ecmp,
+            resilient: case.routing.resilient,
+            replicate: life,
+            stage: Stage::Life,
+            jobs: 1,
+        }),
+        _ => vec![Box::new(policy(spec, &case.fabric, hosts))],
     }
 }
 

@@ -39,7 +39,7 @@ pub fn actions(life: &Life) -> Table {
         vec![
             Column::u64("decided_ps", done.iter().map(|row| row.decided.ps()).collect()),
             Column::u64("effective_ps", done.iter().map(|row| row.effective.ps()).collect()),
-            Column::coded("controller", done.iter().map(|_| "steering")),
+            Column::coded("controller", done.iter().map(|row| row.controller)),
             Column::coded("action", done.iter().map(|row| row.action.name())),
             Column::coded("reason", done.iter().map(|row| row.reason)),
             Column::coded("job", done.iter().map(job)),

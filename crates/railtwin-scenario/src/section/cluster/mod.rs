@@ -32,14 +32,16 @@ railtwin_units::choice! {
         HivedLike = "hived-like",
         /// After Muri: beside jobs that compute while it communicates.
         MuriLike = "muri-like",
+        /// Controllers of one's own say who starts and where.
+        Own = "own",
     }
 }
 
 impl ClusterPlacement {
-    /// What a placer does.
+    /// What a placer does; controllers of one's own ask none.
     pub fn policy(self) -> PlacementPolicy {
         match self {
-            Self::Packed => PlacementPolicy::Packed,
+            Self::Packed | Self::Own => PlacementPolicy::Packed,
             Self::Spread => PlacementPolicy::Spread,
             Self::Random => PlacementPolicy::Random,
             Self::SegmentFirst => PlacementPolicy::SegmentFirst,

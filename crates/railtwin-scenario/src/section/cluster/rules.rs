@@ -1,4 +1,6 @@
 //! What no single key of `[cluster]` shows.
+use railtwin_clustersim::QueuePolicy;
+
 use crate::Scenario;
 use crate::consistency::Trouble;
 use crate::section::apart::troubles_beside;
@@ -39,6 +41,10 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         let message = "jobs make room in a segment for one that need not take it".to_owned();
         let hint = "write placement = \"segment-first\", or leave defragment away";
         troubles.push(("cluster.defragment".to_owned(), (message, hint)));
+    }
+    if cluster.placement == super::ClusterPlacement::Own && cluster.queue != QueuePolicy::Fifo {
+        let message = "a queue beside placement = \"own\", where controllers say who starts".to_owned();
+        troubles.push(("cluster.queue".to_owned(), (message, "leave one of both away")));
     }
     troubles
 }

@@ -15,6 +15,17 @@ const fn seconds(seconds: u64) -> SimTime {
 /// False alarms in a day: one each minute.
 const MOST_FALSE: f64 = 1440.0;
 
+railtwin_units::choice! {
+    /// Who isolates hosts and swaps spares in.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum SteeredBy {
+        /// The policy of this section.
+        Policy = "policy",
+        /// Controllers of one's own; what they leave of a finding that halts the job a person asks for after `answer`.
+        Own = "own",
+    }
+}
+
 railtwin_units::section! {
     /// The life of the job over the real time of `[failures]`: faults stop it, somebody finds them, a host goes and a
     /// spare comes, and it starts again from its latest checkpoint. The engine runs a step without them.
@@ -22,6 +33,9 @@ railtwin_units::section! {
     pub struct SteeringSpec "[steering]" {
         /// Whether detectors find faults and a controller isolates hosts, or the watchdog and people do.
         pub c4d: bool = true,
+        /// Who isolates hosts, swaps spares in and starts the job again.
+        #[key(sparse)]
+        pub controller: SteeredBy = SteeredBy::Policy,
         /// Lives by lot, of which figures are medians.
         pub lives: u32 [whole(1..=10_000)] = 20,
         /// Work between two checkpoints, rounded up to whole steps.

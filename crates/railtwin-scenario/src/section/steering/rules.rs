@@ -1,8 +1,30 @@
 //! What no single key of `[steering]` shows.
 use railtwin_units::SimTime;
 
-use crate::Scenario;
 use crate::consistency::Trouble;
+use crate::remarks::listed;
+use crate::{Scenario, SteeredBy, SteeringSpec};
+
+/// A warning that names the keys of the policy that controllers of one's own do not go by; none where there is none.
+pub(crate) fn idle_steering(steering: &SteeringSpec) -> Option<String> {
+    let usual = SteeringSpec::default();
+    let keys = [
+        ("steering.automatic", steering.automatic != usual.automatic),
+        ("steering.confidence", steering.confidence.total_cmp(&usual.confidence).is_ne()),
+        ("steering.hosts_out", steering.hosts_out != usual.hosts_out),
+        ("steering.hosts_per_hour", steering.hosts_per_hour != usual.hosts_per_hour),
+        ("steering.spares", steering.spares != usual.spares),
+    ];
+    let idle: Vec<String> =
+        keys.into_iter().filter(|(_, idle)| *idle).map(|(key, _)| key.to_owned()).collect();
+    let verb = if idle.len() == 1 { "changes" } else { "change" };
+    (steering.controller == SteeredBy::Own && !idle.is_empty()).then(|| {
+        format!(
+            "{} {verb} nothing: with `controller = \"own\"` hosts are not steered by the policy",
+            listed(&idle)
+        )
+    })
+}
 
 /// What is wrong, and the key under `steering`.
 pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
