@@ -39,7 +39,7 @@ pub(crate) fn shown(replayed: &[(String, WhatIf)]) -> String {
 fn show(text: &mut String, file: &str, what_if: &WhatIf) -> std::fmt::Result {
     let (operations, steps) = (what_if.operations, what_if.steps.len());
     writeln!(text, "\nwhat if: {}, {operations} operations in {steps} steps", one_line(file))?;
-    writeln!(text, "{}", summary(what_if))?;
+    writeln!(text, "{}", summary(what_if.slowdown))?;
     writeln!(text, "pauses between operations make it {:.3} times as long", what_if.launch)?;
     writeln!(
         text,

@@ -164,8 +164,8 @@ fn a_megatron_trace_becomes_operations_of_its_groups() {
     let operations = &trace.telemetry.batch.operations;
     // 6,784 rows less 256 layernorm all-reduces of one rank each and 2,816 computations.
     let alone = |operation: &&MegatronOperation| {
-        use MegatronRole::{Alone, Backward, Forward};
-        matches!(operation.role, Forward | Backward | Alone)
+        use MegatronRole::{Alone, Backward, Forward, Pause};
+        matches!(operation.role, Forward | Backward | Alone | Pause)
             || trace.kinds[operation.kind as usize] == "optimizer-clip-main-grad"
     };
     assert_eq!((operations.len(), trace.operations.len()), (6784 - 256 - 2816, 6784));

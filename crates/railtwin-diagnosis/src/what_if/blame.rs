@@ -186,8 +186,8 @@ fn slow_cells(
                 .map(|(&step, &ratio)| ratio.min(ratio / of_data(step).unwrap_or(1.0)) - 1.0)
                 .collect();
             let plain: Vec<f64> = steps.values().map(|ratio| ratio - 1.0).collect();
-            alike.extend(lasting(&plain, settings));
-            let Some(excess) = lasting(&beside, settings) else { continue };
+            alike.extend(lasting(&plain, ratios.len(), settings));
+            let Some(excess) = lasting(&beside, ratios.len(), settings) else { continue };
             any = true;
             let new = || (BTreeSet::new(), 0.0, steps.len(), !others.is_empty());
             let cell = cells.entry((*replica, stage)).or_insert_with(new);
@@ -225,10 +225,12 @@ fn slow_pairs(graph: &Graph, whole: f64, settings: &Settings) -> Vec<SlowPair> {
             ratios.entry(group).or_default().extend(usual.map(|usual| time / usual));
         }
     }
+    let compared = ratios.len();
     let mut pairs = Vec::new();
     for (group, mut of_steps) in ratios {
         let excess: Vec<f64> = of_steps.iter().map(|ratio| ratio - 1.0).collect();
-        let (Some(_), Some(times)) = (lasting(&excess, settings), robust::median(&mut of_steps)) else {
+        let (Some(_), Some(times)) = (lasting(&excess, compared, settings), robust::median(&mut of_steps))
+        else {
             continue;
         };
         let is_of = |node: &Node| node.group == Some(group) && node.transfer.is_some();

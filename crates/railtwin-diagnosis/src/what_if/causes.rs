@@ -37,12 +37,14 @@ pub struct Lengths {
     pub cost: f64,
 }
 
-/// Pauses in forward computation alone, as garbage collection of Python makes them: it holds up the process that launches
-/// kernels, and the backward pass is launched without Python.
+/// Pauses that are recorded as such, and pauses in forward computation alone, as garbage collection of Python makes them:
+/// it holds up the process that launches kernels, and the backward pass is launched without Python.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pauses {
     /// How many.
     pub count: usize,
+    /// How many of them are recorded as such.
+    pub recorded: usize,
     /// At how many ranks.
     pub ranks: usize,
     /// Share of the job's time that is gone without them.
@@ -139,7 +141,7 @@ pub(super) fn lengths(
     (correlation >= CORRELATION && spread > settings.slow_share && told.cost >= COST).then_some(told)
 }
 
-/// Pauses in forward computation alone.
+/// Pauses: garbage collection that is recorded, and what looks like it in forward computation.
 pub(super) fn pauses(graph: &Graph, like: &[f64], blamed: &BTreeSet<u32>) -> Option<Pauses> {
     let time = |node: &Node| node.time_ns;
     let mut paused: BTreeSet<usize> = BTreeSet::new();
@@ -152,8 +154,17 @@ pub(super) fn pauses(graph: &Graph, like: &[f64], blamed: &BTreeSet<u32>) -> Opt
         }
     }
     let whole = graph.total(|node| time(&graph.nodes[node]));
-    let without =
-        graph.total(|node| if paused.contains(&node) { like[node] } else { time(&graph.nodes[node]) });
-    let told = Pauses { count: paused.len(), ranks: ranks.len(), cost: 1.0 - without / whole };
-    (ranks.len() > 1 && told.cost >= COST).then_some(told)
+    let mut recorded = 0;
+    for node in graph.nodes.iter().filter(|node| node.pause && node.time_ns > 0.0) {
+        recorded += 1;
+        ranks.extend(graph.ranks_of(node));
+    }
+    let without = graph.total(|row| match &graph.nodes[row] {
+        node if node.pause => 0.0,
+        _ if paused.contains(&row) => like[row],
+        node => time(node),
+    });
+    let (count, ranks) = (paused.len() + recorded, ranks.len());
+    let told = Pauses { count, recorded, ranks, cost: 1.0 - without / whole };
+    (ranks > 1 && told.cost >= COST).then_some(told)
 }

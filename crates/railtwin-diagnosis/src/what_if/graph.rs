@@ -37,6 +37,8 @@ pub(crate) struct Node {
     pub compute: Option<Way>,
     /// The way of a transfer between stages.
     pub transfer: Option<Way>,
+    /// Whether it is no work: [`Role::Pause`].
+    pub pause: bool,
     /// Part of the model; the first of its operations tells it.
     pub chunk: u32,
     /// Its operation's number.
@@ -151,7 +153,7 @@ impl Graph {
                     before[to].push(from);
                 }
             }
-            for (row, idle_ns) in idle_before(rank) {
+            for (row, idle_ns) in idle_before(rank, ends) {
                 idle[node_of[first + row]] = idle_ns as f64;
             }
             first += rank.len();
@@ -192,6 +194,7 @@ impl Graph {
                 idle_ns: idle[node],
                 compute: if let Role::Compute(way) = first.role { Some(way) } else { None },
                 transfer,
+                pause: first.role == Role::Pause,
                 chunk,
                 number: first.number,
                 group: first.group.filter(|_| of_group),
@@ -306,7 +309,7 @@ fn edges(rank: &[Operation], (first, last): (u32, u32)) -> Vec<(usize, usize)> {
                 edges.extend(synced.last().filter(between).map(|&sync| (sync, row)));
                 computed.push(row);
             }
-            Role::Collective | Role::Alone => {
+            Role::Collective | Role::Alone | Role::Pause => {
                 let looked = |list: &[usize]| -> Vec<usize> {
                     let back = list.iter().rev().take(LOOK_BACK).copied();
                     back.filter(|&before| ended(before, one)).collect()
@@ -358,9 +361,13 @@ fn edges(rank: &[Operation], (first, last): (u32, u32)) -> Vec<(usize, usize)> {
     edges
 }
 
-/// For each computation but the first of a rank in a step, how long the rank did nothing before it.
-fn idle_before(rank: &[Operation]) -> Vec<(usize, u64)> {
+/// For each computation but the first of a rank in a step, how long the rank did nothing before it. None are told where
+/// the model is in several parts and the trace holds no receives: a rank that waits for others looks idle then.
+fn idle_before(rank: &[Operation], (first, last): (u32, u32)) -> Vec<(usize, u64)> {
     let mut idle = Vec::new();
+    if first != last && !rank.iter().any(|one| matches!(one.role, Role::Receive(_))) {
+        return idle;
+    }
     // Ends of operations too far back to be looked at one by one.
     let mut passed = 0_u64;
     let mut seen = false;

@@ -41,6 +41,8 @@ pub enum Role {
     Collective,
     /// Anything else that a rank does by itself.
     Alone,
+    /// No work at all: the process collects garbage.
+    Pause,
 }
 
 /// One operation of one rank.

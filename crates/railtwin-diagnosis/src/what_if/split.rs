@@ -2,13 +2,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Graph;
-use super::graph::Node;
+use super::graph::{Node, RankInfo};
 use crate::robust;
 
 /// The two ideals, as they are named.
 pub const IDEALS: [&str; 2] = ["mean over all", "median over like stages"];
-/// Ranks that are replayed one by one: those with the most time of their own beyond that of their peers.
-const RANKS: usize = 512;
+/// Ranks, stages and replicas that are replayed one by one: those with the most time of their own beyond that of peers.
+const PARTS: usize = 512;
 
 /// Times of one step, nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -131,17 +131,12 @@ pub fn what_if(graph: &Graph, operations: usize) -> Option<WhatIf> {
     let kinds: BTreeSet<u32> = graph.nodes.iter().map(|node| node.kind).collect();
     let kind_name = |kind: u32| graph.kinds.get(kind as usize).cloned().unwrap_or_default();
     let kinds = kinds.into_iter().map(|kind| part(kind_name(kind), &|node| node.kind == kind));
-    let numbers = |of: fn(&super::graph::RankInfo) -> u32| {
-        let all: BTreeSet<u32> = graph.ranks.iter().map(of).collect();
-        let parts = all.into_iter().map(|number| {
+    let numbers = |of: fn(&RankInfo) -> u32| {
+        let parts = most_own(graph, &ideals[1], of).into_iter().map(|number| {
             part(number.to_string(), &|node| has(node, &|row| of(&graph.ranks[row as usize]) == number))
         });
         sorted(parts.collect())
     };
-    let rows = most_own(graph, &ideals[1]);
-    let ranks = rows.into_iter().map(|row| {
-        part(graph.ranks[row as usize].rank.to_string(), &|node| has(node, &|other| other == row))
-    });
     let steps = graph.steps.iter().enumerate().map(|(row, step)| StepTimes {
         step: step.step,
         recorded_ns: step.recorded_ns,
@@ -155,20 +150,23 @@ pub fn what_if(graph: &Graph, operations: usize) -> Option<WhatIf> {
         kinds: sorted(kinds.collect()),
         stages: numbers(|rank| rank.stage),
         replicas: numbers(|rank| rank.replica),
-        ranks: sorted(ranks.collect()),
+        ranks: numbers(|rank| rank.rank),
         steps: steps.collect(),
     })
 }
 
-/// Ranks with the most computation beyond the second ideal, [`RANKS`] at most, in order of their numbers.
-fn most_own(graph: &Graph, ideal: &[f64]) -> Vec<u32> {
-    let mut own = vec![0.0; graph.ranks.len()];
+/// Numbers of ranks, stages or replicas with the most computation beyond the second ideal, [`PARTS`] at most, in order.
+fn most_own(graph: &Graph, ideal: &[f64], of: fn(&RankInfo) -> u32) -> Vec<u32> {
+    let mut own: BTreeMap<u32, f64> = graph.ranks.iter().map(|rank| (of(rank), 0.0)).collect();
     for (node, &ideal) in graph.nodes.iter().zip(ideal).filter(|(node, _)| !is_shared(node)) {
-        graph.ranks_of(node).iter().for_each(|&row| own[row as usize] += node.time_ns - ideal);
+        for &row in graph.ranks_of(node) {
+            *own.entry(of(&graph.ranks[row as usize])).or_default() += node.time_ns - ideal;
+        }
     }
-    let mut rows: Vec<u32> = (0..graph.ranks.len() as u32).collect();
-    rows.sort_by(|&a, &b| own[b as usize].total_cmp(&own[a as usize]).then(a.cmp(&b)));
-    rows.truncate(RANKS);
-    rows.sort_unstable();
-    rows
+    let mut numbers: Vec<(u32, f64)> = own.into_iter().collect();
+    numbers.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    numbers.truncate(PARTS);
+    let mut numbers: Vec<u32> = numbers.into_iter().map(|(number, _)| number).collect();
+    numbers.sort_unstable();
+    numbers
 }

@@ -16,6 +16,9 @@ const FORMAT: &str = "Megatron trace";
 /// Clipping of gradients, which begins with their norm over all ranks.
 const CLIP: &str = "optimizer-clip-main-grad";
 
+/// Garbage collection of Python.
+const GARBAGE: &str = "gc";
+
 /// Columns that must be there.
 pub(crate) const COLUMNS: [&str; 8] =
     ["dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id"];
@@ -51,6 +54,8 @@ pub enum MegatronRole {
     Collective,
     /// Anything else that a rank does by itself.
     Alone,
+    /// Garbage collection of Python.
+    Pause,
 }
 
 /// One operation of one rank.
@@ -198,6 +203,7 @@ fn operations(
                 Some(_) => (MegatronRole::Collective, kind),
                 // The norm of all gradients is needed before any is clipped.
                 None if kind == CLIP => (MegatronRole::Collective, kind),
+                None if kind == GARBAGE => (MegatronRole::Pause, kind),
                 None => (MegatronRole::Alone, kind),
             },
         };

@@ -15,8 +15,6 @@ const WORTH: f64 = 0.01;
 const SURE: f64 = 0.95;
 const ALONE: f64 = 0.8;
 const PAIR: f64 = 0.7;
-/// Kind of a Megatron trace that is garbage collection of Python.
-const GARBAGE: &str = "gc";
 
 /// A trace, ready to be replayed.
 #[derive(Debug)]
@@ -40,6 +38,7 @@ pub fn work_of(kinds: Vec<String>, operations: &[MegatronOperation]) -> Work {
         MegatronRole::BackwardReceive => Role::Receive(Way::Backward),
         MegatronRole::Collective => Role::Collective,
         MegatronRole::Alone => Role::Alone,
+        MegatronRole::Pause => Role::Pause,
     };
     let operation = |one: &MegatronOperation| Operation {
         rank: one.rank,
@@ -74,12 +73,8 @@ impl Replay {
         let told = blame(&self.graph, settings);
         let mut findings: Vec<Finding> = told.ranks.iter().map(|slow| of_rank(job, slow)).collect();
         findings.extend(of_pairs(job, &told.pairs));
-        let slowdown = slowdown(&self.graph).map(|[mean, like]| {
-            format!(
-                "the job takes {mean:.3} times as long as with operations that take the mean over all, {like:.3} times as \
-                 long as with the median over like stages; --what-if shows by what"
-            )
-        });
+        let slowdown =
+            slowdown(&self.graph).map(|slow| format!("{}; --what-if shows by what", summary(slow)));
         let mut notes: Vec<String> = slowdown.into_iter().chain(notes_of(&told, settings)).collect();
         if self.graph.circular > 0 {
             notes.push(format!(
@@ -214,11 +209,15 @@ fn notes_of(told: &Blame, settings: &Settings) -> Vec<String> {
         ));
     }
     if let Some(pauses) = &told.pauses {
+        let (count, recorded, ranks) = (pauses.count, pauses.recorded, pauses.ranks);
+        let why = match recorded {
+            0 => "in forward computation alone, as garbage collection of Python makes them".to_owned(),
+            all if all == count => "for garbage collection".to_owned(),
+            some => format!("for garbage collection ({some} of them) or in forward computation alone"),
+        };
         notes.push(format!(
-            "{} pauses in forward computation alone, at {} ranks, cost {} of the job's time: garbage collection of \
-             Python looks like that; let all ranks collect in the same step",
-            pauses.count,
-            pauses.ranks,
+            "{count} pauses at {ranks} ranks {why} cost {} of the job's time, which is no fault of a component; let all \
+             ranks collect in the same step",
             percent(pauses.cost)
         ));
     }
@@ -242,15 +241,10 @@ fn notes_of(told: &Blame, settings: &Settings) -> Vec<String> {
     notes
 }
 
-/// What the replay says of the whole job in one line.
-pub fn summary(what_if: &WhatIf) -> String {
-    let [mean, like] = what_if.slowdown;
-    let garbage = what_if.kinds.iter().find(|part| part.name == GARBAGE && part.saved[0] >= WORTH);
-    let garbage = garbage.map_or(String::new(), |part| {
-        format!("; garbage collection takes {:.1} % of its time", 100.0 * part.saved[0])
-    });
+/// What the replay says of the whole job in one line: how many times as long it takes as by the two ideals.
+pub fn summary([mean, like]: [f64; 2]) -> String {
     format!(
         "the job takes {mean:.3} times as long as with operations that take the mean over all, {like:.3} times as long \
-         as with the median over like stages{garbage}"
+         as with the median over like stages"
     )
 }
