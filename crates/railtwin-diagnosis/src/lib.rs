@@ -21,6 +21,7 @@ pub mod robust;
 pub mod rules;
 pub mod settings;
 pub mod slow;
+pub mod steps;
 mod unplaced;
 pub mod what_if;
 

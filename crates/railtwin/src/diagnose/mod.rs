@@ -3,7 +3,7 @@
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
-//!   of operations; [`slow_job`]: traces of whole jobs, replayed.
+//!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
 //! * [`on_fabric`]: a fabric beside it.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
@@ -18,6 +18,7 @@ pub mod ras;
 mod run_folder;
 mod sentence;
 pub mod slow_job;
+pub mod slower;
 pub mod tests_between;
 pub mod windows;
 
@@ -171,6 +172,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         findings.extend(found);
         notes.extend(told);
     }
+    let (found, told) = slower::of_steps(&merged.steps);
+    findings.extend(found);
+    notes.extend(told);
     let (found, told) = compute::of_kineto(&merged.compute, job, &settings);
     findings.extend(found);
     notes.extend(told);
@@ -196,7 +200,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
-    let others = results.sum::<usize>() + failed_tests + merged.ras.len() + merged.xpu_timer.len();
+    let steps = merged.steps.iter().map(|series| series.steps.len()).sum::<usize>();
+    let others = results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,

@@ -5,12 +5,13 @@ use super::Diagnosed;
 use super::answer::who;
 
 impl Diagnosed {
-    /// Whether nobody is accused, nothing hangs or died, no test failed and nothing that is telemetry went unread. A hang of
+    /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is telemetry went unread. A hang of
     /// which nobody is proved to be the cause is a hang.
     pub fn is_well(&self) -> bool {
         use Syndrome::{CommunicationHang, Crash, Mismatch, NonCommunicationHang};
         let stands = |finding: &Finding| {
             matches!(finding.syndrome, CommunicationHang | NonCommunicationHang | Mismatch | Crash)
+                || finding.evidence.iter().any(|line| line.table == super::slower::TABLE)
         };
         let stands = self.findings.iter().any(stands);
         self.accusations() == 0
