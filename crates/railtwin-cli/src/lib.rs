@@ -22,6 +22,7 @@ mod compare;
 mod compare_engines;
 mod design;
 mod diagnose;
+mod diagnose_what_if;
 mod downtime;
 mod downtime_incidents;
 mod downtime_life;

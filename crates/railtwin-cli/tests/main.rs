@@ -17,6 +17,7 @@ mod placement;
 mod run;
 mod schedule;
 mod score;
+mod steps;
 mod sweep;
 mod tune;
 mod two_runs;
