@@ -541,7 +541,7 @@ LIFE = {
 }
 
 
-class Says:
+class SaysOnTold:
     """Says one action as soon as it is told of a kind of event."""
 
     def __init__(self, fabric, kind, action):
@@ -557,7 +557,7 @@ class Says:
 
 
 def says(kind, action):
-    return functools.partial(Says, kind=kind, action=action)
+    return functools.partial(SaysOnTold, kind=kind, action=action)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import type {
     WireColumn,
     WireLists,
     WireClusterPayload,
+    WireIntranodePayload,
     WirePayload,
     WireRun,
     WireTable,
@@ -56,4 +57,7 @@ export function largeReport(): WirePayload;
 export function emptyRun(): WirePayload;
 export function haltedReport(): WirePayload;
 export function jobsReport(): WirePayload;
-export function fill(template: string, payload: WirePayload | WireClusterPayload): string;
+export function fill(
+    template: string,
+    payload: WirePayload | WireClusterPayload | WireIntranodePayload,
+): string;

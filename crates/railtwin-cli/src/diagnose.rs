@@ -12,6 +12,7 @@ use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
+use crate::diagnose_what_if as what_if;
 use crate::{CliError, Streams};
 
 /// Most suspects that are shown of a finding; `--json` has all.
@@ -36,6 +37,9 @@ pub struct DiagnoseArgs {
     /// Name of the job where files do not tell it
     #[arg(long, value_name = "NAME", default_value = "job")]
     job: String,
+    /// Replay traces that hold all operations of a slow job with ideal ones, and print what each part of it costs
+    #[arg(long)]
+    what_if: bool,
     /// Print every finding with its evidence, and every file, instead of one screen
     #[arg(long, conflicts_with = "json")]
     all: bool,
@@ -60,14 +64,22 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
+    let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };
     if args.json {
-        writeln!(streams.out, "{:#}", data(&told))?;
+        let mut value = data(&told);
+        if args.what_if {
+            value["what_if"] = what_if::data(&replayed);
+        }
+        writeln!(streams.out, "{value:#}")?;
     } else if args.all {
         write!(streams.out, "{}", shown(&told))?;
     } else {
         for line in told.screen() {
             writeln!(streams.out, "{}", one_line(&line))?;
         }
+    }
+    if !args.json {
+        write!(streams.out, "{}", what_if::shown(&replayed))?;
     }
     streams.out.flush()?;
     if let Some(out) = &args.out {

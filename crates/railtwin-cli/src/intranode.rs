@@ -3,31 +3,54 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::intranode::{SHORT_OF, Told, saturations, told};
+use railtwin::intranode::{Order, SHORT_OF, Told, orders, page, part_words, regressions, saturations, told};
 use railtwin_store::Figure;
 use serde_json::json;
 
 use crate::meter::Meter;
+use crate::report::{note_stand_in, write_page};
 use crate::table::TextTable;
 use crate::units::shown;
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, intranode_measured, intranode_regression};
 
 /// Arguments of `intranode`.
 #[derive(Args, Debug)]
 pub struct IntranodeArgs {
     /// A scenario with [intranode]; all points of its sweep are run
     #[arg(value_name = "SCENARIO")]
-    scenario: PathBuf,
+    pub(crate) scenario: PathBuf,
     /// Threads for each point; points run side by side where this is 1
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
+    /// Logs of perftest (ib_write_bw, ib_read_lat, …), or folders of them: the pair of hosts of the scenario beside what
+    /// they measured, at their sizes
+    #[arg(long, value_name = "LOG", num_args = 1..)]
+    pub(crate) validate: Vec<PathBuf>,
+    /// Fit what the logs tell of the pair (overhead, gap, tlp_overhead, unpack), or these keys alone
+    #[arg(
+        long,
+        value_name = "KEY,…",
+        num_args = 0..=1,
+        default_missing_value = "",
+        requires = "validate"
+    )]
+    pub(crate) fit: Option<String>,
+    /// Fit throughput over the share of traffic that leaves hosts, as SAURON's equation 3 is fitted
+    #[arg(long, conflicts_with = "validate")]
+    regress: bool,
     /// Print all figures as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
+    /// Write a sweep over loads as one page, which opens offline
+    #[arg(long, value_name = "FILE", conflicts_with = "validate")]
+    report: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
+    if !args.validate.is_empty() {
+        return intranode_measured::run(args, &question, streams);
+    }
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
     let mut asked = Vec::with_capacity(points.len());
@@ -37,17 +60,30 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     let meter = Meter::new(asked.len() as u64);
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
+    if let Some(path) = &args.report {
+        let described = points[0].scenario.description.clone().unwrap_or_default();
+        let page = page(&asked, &described, &told).map_err(|error| CliError::of(error, ""))?;
+        write_page(path, &page)?;
+        note_stand_in(streams)?;
+    }
     let first = &asked[0].1;
     let name = &first.name;
-    let saturations = saturations(&told);
+    let (saturations, orders) = (saturations(&told), orders(&told));
+    let found = match args.regress {
+        true => regressions(&asked, &told).map_err(|error| CliError::of(error, ""))?,
+        false => Vec::new(),
+    };
     if args.json {
         let saturations: Vec<_> =
             saturations.iter().map(|(label, load)| json!({ "label": label, "load": load })).collect();
-        let all = json!({ "name": name, "points": told, "saturations": saturations });
+        let mut all = json!({ "name": name, "points": told, "saturations": saturations, "orders": orders });
+        if args.regress {
+            all["regressions"] = json!(found);
+        }
         return Ok(writeln!(streams.out, "{all:#}")?);
     }
     writeln!(streams.out, "{name}: {} GPUs\n", first.gpus)?;
-    write!(streams.out, "{}", table(&told))?;
+    write!(streams.out, "{}{}", table(&told), missing(&told))?;
     if !saturations.is_empty() {
         writeln!(
             streams.out,
@@ -55,12 +91,40 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
             100.0 * (1.0 - SHORT_OF)
         )?;
         for (label, load) in &saturations {
-            let label: Vec<String> = label.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
             let load = load.map_or("none".to_owned(), |load| format!("{load}"));
-            writeln!(streams.out, "{}", [label.join(", "), load].join("  ").trim_start())?;
+            writeln!(streams.out, "{}", [label_of(label), load].join("  ").trim_start())?;
         }
     }
+    write!(streams.out, "{}", shown_orders(&orders))?;
+    for found in &found {
+        write!(streams.out, "\n{}", intranode_regression::shown(found))?;
+    }
+    if let Some(path) = &args.report {
+        writeln!(streams.out, "\nreport  {}", path.display())?;
+    }
     Ok(())
+}
+
+/// What was chosen on axes, in a line.
+pub(crate) fn label_of(label: &[(String, String)]) -> String {
+    let label: Vec<String> = label.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+    label.join(", ")
+}
+
+/// Which parts saturate, a line for each choice on which some do.
+fn shown_orders(orders: &[Order]) -> String {
+    let mut text = String::new();
+    for order in orders.iter().filter(|order| !order.parts.is_empty()) {
+        if text.is_empty() {
+            text.push_str("\nParts in the order in which they saturate, with the first load at which a message waits longer ");
+            text.push_str("there than a whole one takes at the least load:\n");
+        }
+        let parts: Vec<String> =
+            order.parts.iter().map(|one| format!("{} {}", part_words(one.part), one.load)).collect();
+        text.push_str([label_of(&order.label), parts.join(", ")].join("  ").trim_start());
+        text.push('\n');
+    }
+    text
 }
 
 /// Columns of figures: name, heading.
@@ -103,10 +167,32 @@ fn table(told: &[Told]) -> String {
     table.text()
 }
 
+/// Why figures of points have no value, a line for each reason.
+fn missing(told: &[Told]) -> String {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (row, one) in (1..).zip(told) {
+        for figure in one.figures.iter().filter(|figure| !figure.reason.is_empty()) {
+            let head = COLUMNS.iter().find(|(name, _)| *name == figure.name).map_or("", |(_, head)| head);
+            if head.is_empty() {
+                continue;
+            }
+            let what = format!("{head}: {}", figure.reason);
+            match reasons.iter_mut().find(|(reason, _)| *reason == what) {
+                Some((_, points)) => points.push(row.to_string()),
+                None => reasons.push((what, vec![row.to_string()])),
+            }
+        }
+    }
+    let line =
+        |(reason, points): (String, Vec<String>)| format!("– {reason} (point {})\n", points.join(", "));
+    reasons.into_iter().map(line).collect()
+}
+
 fn cell(figure: &Figure) -> String {
     match (figure.unit.as_str(), figure.value) {
         // As perftest and the paper's table have it.
-        ("bytes_per_s", Some(value)) => format!("{:.3} GB/s", value * 1e-9),
+        ("bytes_per_s", Some(value)) if value >= 1e6 => format!("{:.3} GB/s", value * 1e-9),
+        ("bytes_per_s", Some(value)) => format!("{value:.3} B/s"),
         (unit, value) => shown(value, unit),
     }
 }

@@ -51,7 +51,8 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
         let met = match (row.met, &row.skipped) {
             (Some(true), _) => "met",
             (Some(false), _) => "MISSED",
-            (None, _) => "skipped",
+            (None, Some(_)) => "skipped",
+            (None, None) => "put in",
         };
         text.row([
             row.id.clone(),
@@ -75,7 +76,9 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
     }
     let met = table.iter().filter(|row| row.met == Some(true)).count();
     let missed = table.iter().filter(|row| row.met == Some(false)).count();
-    Ok(writeln!(out, "{met} met, {missed} missed, {} skipped", table.len() - met - missed)?)
+    let skipped = table.iter().filter(|row| row.skipped.is_some()).count();
+    let put_in = table.len() - met - missed - skipped;
+    Ok(writeln!(out, "{met} met, {missed} missed, {put_in} put in, {skipped} skipped")?)
 }
 
 /// Up to four digits after the point; large numbers, and those beside a small one of the paper, with their exponent.

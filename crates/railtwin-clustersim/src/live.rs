@@ -38,7 +38,7 @@ pub(crate) struct Live {
     pub level: u32,
     pub course: Course,
     pub lot: Stream,
-    /// Seconds of a step and of its communication where only its own NICs and NVLink hold it back.
+    /// Seconds of a step and of its communication where only its own NICs and NVLink hold it back, without checkpoints.
     pub step_alone: f64,
     pub communication: f64,
     pub shared_a_link: bool,
@@ -77,13 +77,13 @@ impl Live {
         }
     }
 
-    /// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays.
+    /// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays, and so
+    /// does what a step takes alone: without them.
     fn stand_still(&mut self, seconds: f64, tenants: &Tenants) {
         let (tenant, compute) = (&mut self.tenant, self.demand.compute);
         tenant.compute = SimTime::from_seconds(compute + seconds);
         tenant.overlap_from = (self.demand.ready + seconds) / (compute + seconds);
         self.demand = JobDemand::of(tenants, &self.tenant, &self.hashed);
-        self.step_alone = self.demand.compute.max(self.demand.ready + self.communication);
     }
 
     /// A job that begins at `now` where it was placed.
@@ -107,8 +107,9 @@ impl Live {
                 let mut candidates = plant.candidates(source, hop.target, hop.gpus, &mut lot);
                 if candidates.is_empty() {
                     // Rails that do not meet: over NVLink to the GPU on the target's rail, and out there (NCCL's PXN).
-                    let source = NicPort { nic: plant.on_rail_of(hop.source, hop.target), ..source };
-                    candidates = plant.candidates(source, hop.target, hop.gpus, &mut lot);
+                    let nic = plant.on_rail_of(hop.source, hop.target);
+                    let gpus = [plant.relay_of(nic, hop.gpus[0]), hop.gpus[1]];
+                    candidates = plant.candidates(NicPort { nic, ..source }, hop.target, gpus, &mut lot);
                 }
                 let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
                 if !candidates.is_empty() && bytes.0 > 0 {
@@ -178,4 +179,75 @@ fn alone(fabric: &Fabric, demand: &JobDemand) -> f64 {
     }
     let ports = |nic| fabric.host_of(nic).map_or(1, |host| fabric.host_model(host).nic.ports);
     nics.iter().map(|(&(nic, _), seconds)| seconds / f64::from(ports(nic).max(1))).fold(most, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use railtwin_control::PlacementPolicy;
+    use railtwin_control::crux::plan::SharingPolicy;
+    use railtwin_fabric::preset::{Hpn, Tier2};
+    use railtwin_fabric::{HostId, HostSpec};
+    use railtwin_units::Rate;
+    use railtwin_workload::job_class::ClassStep;
+
+    use super::*;
+    use crate::ask::QueuePolicy;
+
+    /// Whether a job on one GPU of each of two hosts, on rails that do not meet, crosses the root of a host's PCIe.
+    fn crosses_the_root(nvlink: Option<Rate>) -> bool {
+        let host = HostSpec { nics: Some(4), pcie_switches: Some(4), nvlink, ..HostSpec::named("hgx-a100") };
+        let (segments, hosts, spare_hosts, tier2) = (Some(1), Some(2), Some(0), Tier2::RailOnly);
+        let fabric = Hpn { segments, hosts, spare_hosts, tier2, host, ..Hpn::default() }
+            .build()
+            .expect("it can be built");
+        let step = ClassStep {
+            compute: SimTime::from_seconds(1.0),
+            overlap_from: 1.0,
+            tensor: 1,
+            pipeline: 1,
+            data: 2,
+            reduced: Bytes(1_000_000_000),
+            passed: Bytes(0),
+            exchanged: Bytes(0),
+            among: 1,
+        };
+        let places: Vec<Place> = [(0, 6), (1, 0)].map(|(host, gpu)| Place { host: HostId(host), gpu }).into();
+        let job = ClusterJob {
+            name: "torn".to_owned(),
+            class: String::new(),
+            submitted: 0.0,
+            gpus: 2,
+            duration: 100.0,
+            step,
+            places: places.clone(),
+            checkpoints: 0.0,
+        };
+        let ask = Ask {
+            span: 1_000.0,
+            queue: QueuePolicy::Fifo,
+            placement: PlacementPolicy::Packed,
+            defragment: None,
+            sharing: SharingPolicy::Ecmp,
+            levels: 8,
+            gate: true,
+            replan: 30.0,
+            queue_pairs: 1,
+            jitter: 0.0,
+            steady: 0.01,
+            seed: 1,
+        };
+        let plant = Plant::new(&fabric, 4);
+        let tenants = Tenants { links: plant.links(false), jobs: Vec::new() };
+        let live = Live::new((0, &job), places, &plant, &tenants, &ask, 0.0);
+        assert!(!live.tenant.transfers.is_empty());
+        let candidates = live.tenant.transfers.iter().flat_map(|transfer| &transfer.candidates);
+        let mut links = candidates.flat_map(|candidate| &candidate.links);
+        links.any(|&link| fabric.device_name(fabric.target(LinkId(link))).ends_with("/pcie-root"))
+    }
+
+    #[test]
+    fn who_leaves_by_another_rail_goes_over_nvlink_to_its_gpu_where_there_is_one() {
+        assert!(!crosses_the_root(None));
+        assert!(crosses_the_root(Some(Rate::ZERO)));
+    }
 }

@@ -11,7 +11,7 @@ pub struct JobLife {
     pub ended: Option<f64>,
     /// Steps of it; all where it ended.
     pub steps: f64,
-    /// Seconds of a step alone.
+    /// Seconds of a step alone, without checkpoints.
     pub step_alone: f64,
     /// Seconds of communication of a step alone.
     pub communication: f64,
@@ -45,7 +45,8 @@ impl JobLife {
         }
     }
 
-    /// Times that it took of what it would have taken alone, without the time in the queue; none before it ended.
+    /// Times that it took of what its steps would have taken alone, without the time in the queue; the checkpoints that
+    /// it wrote are in it. None before it ended.
     pub fn slowdown(&self) -> Option<f64> {
         let ran = self.ended? - self.started?;
         Some(ran / (self.steps * self.step_alone))
@@ -63,7 +64,8 @@ pub struct Hour {
     pub waited: f64,
     /// Job-seconds in which jobs contended.
     pub contended: f64,
-    /// Seconds of communication that jobs between hosts got done, each as if alone.
+    /// Seconds of communication that jobs got done over links that others may cross, between hosts or over PCIe, each as if
+    /// alone.
     pub communicated: f64,
     /// GPU-seconds of the computation that hung on it. Over `communicated` this is the GPU intensity of what links
     /// carried (Crux, definition 2).

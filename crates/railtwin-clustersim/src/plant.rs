@@ -89,6 +89,17 @@ impl<'a> Plant<'a> {
         if rail < self.fabric.host_model(from).nics { self.fabric.nic(from, rail) } else { source }
     }
 
+    /// The GPU by which data of GPU `gpu` of its host leaves over a NIC of another rail: over NVLink it comes to the one
+    /// that stands beside that NIC, without NVLink it crosses PCIe from where it is.
+    pub(crate) fn relay_of(&self, nic: DeviceId, gpu: u32) -> u32 {
+        let Some(host) = self.fabric.host_of(nic) else { return gpu };
+        let model = self.fabric.host_model(host);
+        if !model.has_nvswitch() {
+            return gpu;
+        }
+        model.gpu_of_nic(nic.0 - self.fabric.nic(host, 0).0)
+    }
+
     /// A path by a lot at every switch.
     fn draw(&self, source: NicPort, target: DeviceId, lot: &mut Stream) -> Option<Vec<LinkId>> {
         let access = self.fabric.access_link(source.nic, source.port)?;

@@ -17,7 +17,7 @@ pub(crate) struct Wants<'a> {
     pub places: &'a [Place],
     /// Seconds of computation and of communication of a step that has hosts of its own.
     pub phases: (f64, f64),
-    /// Seconds for which it would run alone, which is what its owner says.
+    /// Seconds for which it would run alone, with the checkpoints that it writes, which is what its owner says.
     pub duration: f64,
 }
 
@@ -38,7 +38,7 @@ impl Wants<'_> {
         if self.places.is_empty() {
             return placer.place_phased(job as u64, self.gpus, placement, self.phases);
         }
-        placer.take_these(self.places).then(|| self.places.to_vec())
+        placer.take_these(self.places, self.phases).then(|| self.places.to_vec())
     }
 }
 

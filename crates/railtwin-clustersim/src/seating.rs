@@ -2,6 +2,7 @@
 use railtwin_control::controller::Submission;
 use railtwin_control::hosts::Room;
 use railtwin_control::paths::JobId;
+use railtwin_control::placement::Phases;
 use railtwin_control::{Action, ClusterPlacer, Controller, Event, Place};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::SimTime;
@@ -65,18 +66,22 @@ impl Seating {
         self.tell(&Event::Closed(job));
     }
 
-    /// Asks them who starts and where.
-    pub fn start(&mut self, placer: &mut ClusterPlacer) -> Vec<(usize, Vec<Place>)> {
-        let mut started = Vec::new();
+    /// Asks them who starts and where; `phases` has what is known of the steps of a job.
+    pub fn start(
+        &mut self,
+        placer: &mut ClusterPlacer,
+        phases: impl Fn(usize) -> Phases,
+    ) -> Vec<(usize, Vec<Place>)> {
+        let mut started: Vec<(usize, Vec<Place>)> = Vec::new();
         for number in 0..self.controllers.len() {
             let mut decisions = Vec::new();
             self.controllers[number].decide(self.now, &mut decisions);
             let outcome = decisions.iter().try_for_each(|decision| {
                 let Some(parts) = self.room.take(&decision.action)? else { return Ok(()) };
                 let Action::Place { job, .. } = decision.action else { return Ok(()) };
-                let places: Vec<Place> =
-                    parts.into_iter().flat_map(|(host, gpus)| placer.take_of(host, gpus)).collect();
-                started.push((job.0 as usize, places));
+                let job = job.0 as usize;
+                let take = |(host, gpus)| placer.take_of(host, gpus, phases(job));
+                started.push((job, parts.into_iter().flat_map(take).collect()));
                 Ok(())
             });
             if let Err(why) = outcome.and_then(|()| self.room.is_settled()) {

@@ -1,10 +1,10 @@
 //! Who waits for whom, and what standing still and rails cost.
 use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, Lived, QueuePolicy, live};
-use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_fabric::Fabric;
+use railtwin_control::{Place, PlacementPolicy};
 use railtwin_fabric::preset::{Hpn, LeafSpine, Tier2};
+use railtwin_fabric::{Fabric, HostId};
 use railtwin_workload::job_class::ClassStep;
 
 use crate::skipping::{ask, step};
@@ -63,21 +63,84 @@ fn who_goes_ahead_leaves_the_hosts_alone_that_the_first_waits_for() {
 }
 
 #[test]
-fn bytes_that_rails_do_not_join_take_nvlink_to_the_rail() {
-    // Twelve GPUs: the second host's part has other rails than the first's.
+fn a_scheduler_knows_of_the_checkpoints_that_jobs_write() {
+    // It computes for 1,000 s and writes for as long: its host is free at 2,000, and the first that waits needs it then.
+    let writes = ClusterJob { checkpoints: 1.0, ..job("writes", 0.0, 8, 1_000.0) };
+    let behind = |checkpoints| ClusterJob { checkpoints, ..job("behind", 2.0, 8, 1_500.0) };
+    let started_of = |behind| {
+        let jobs = [writes.clone(), job("head", 1.0, 16, 50.0), behind];
+        let lived = lived(&hosts(2), &jobs, QueuePolicy::Backfill);
+        (started(&lived, 1), started(&lived, 2))
+    };
+    assert_eq!(started_of(behind(0.0)), (2_000.0, 2.0));
+    assert_eq!(started_of(behind(1.0)), (2_000.0, 2_050.0));
+}
+
+#[test]
+fn slowdown_has_the_checkpoints_in_that_a_job_writes() {
+    for (checkpoints, bytes) in [(0.0, 0.0), (0.25, 0.0), (0.25, 20.0)] {
+        let alone = ClusterJob { checkpoints, step: step(1.0, 0.5, 16, bytes), ..job("a", 0.0, 16, 1_000.0) };
+        let lived = lived(&hosts(2), &[alone], QueuePolicy::Fifo);
+        let life = &lived.jobs[0];
+        let slowdown = life.slowdown().expect("it ends");
+        assert!((slowdown - 1.0 - checkpoints).abs() < 1e-9, "{checkpoints} {bytes}: {slowdown}");
+        // Who stands still computes nothing.
+        let computing = 1.0 / life.step_alone;
+        assert!((life.computing_alone - computing).abs() < 1e-9, "{} {computing}", life.computing_alone);
+        let used = lived.gpu_utilization();
+        assert!((used * (1.0 + checkpoints) - computing).abs() < 1e-9, "{used} {computing}");
+    }
+}
+
+/// GPUs of a host.
+fn gpus(host: u32, gpus: std::ops::Range<u32>) -> impl Iterator<Item = Place> {
+    gpus.map(move |gpu| Place { host: HostId(host), gpu })
+}
+
+#[test]
+fn nobody_moves_who_named_its_gpus() {
+    let spec = Hpn { segments: Some(2), hosts: Some(2), spare_hosts: Some(0), ..Hpn::default() };
+    let fabric = spec.build().expect("it can be built");
+    // Each segment has one host left, and the last wants two of one segment.
+    let on =
+        |name: &str, host| ClusterJob { places: gpus(host, 0..8).collect(), ..job(name, 0.0, 8, 5_000.0) };
+    let head = job("head", 1.0, 16, 50.0);
+    let moved = |first: ClusterJob, second: ClusterJob| {
+        let placement = PlacementPolicy::Spread;
+        let asked = Ask { placement, defragment: Some(1.0), ..ask(SharingPolicy::Ecmp) };
+        let lived = live(&[first, second, head.clone()], &Plant::new(&fabric, 4), &asked);
+        (lived.effort.moves, lived.jobs[0].places[0].0, lived.jobs[1].places[0].0)
+    };
+    assert_eq!(moved(on("one", 0), on("two", 2)), (0, 0, 2));
+    // Who names none is beside the first, and makes room.
+    let (moves, first, second) = moved(on("one", 2), job("any", 0.0, 8, 5_000.0));
+    assert_eq!((moves, first), (1, 2));
+    assert_eq!(second, 3);
+}
+
+#[test]
+fn bytes_that_rails_do_not_join_leave_by_the_rail_of_their_target() {
     let of = |tier2| {
-        let spec = Hpn { segments: Some(2), hosts: Some(1), spare_hosts: Some(0), tier2, ..Hpn::default() };
+        let spec = Hpn { segments: Some(1), hosts: Some(3), spare_hosts: Some(0), tier2, ..Hpn::default() };
         spec.build().expect("it can be built")
     };
+    // The first stays on rails 0 to 3 of two hosts; the other goes from rails 4 to 7 of the first host to 0 to 3.
+    let on = |name, places: Vec<Place>| {
+        let step = ClassStep { tensor: 4, ..step(1.0, 1.0, 2, 8.0) };
+        ClusterJob { places, step, ..job(name, 0.0, 8, 500.0) }
+    };
     let jobs = [
-        ClusterJob { step: step(1.0, 1.0, 4, 0.0), ..job("small", 0.0, 4, 5_000.0) },
-        ClusterJob { step: step(1.0, 1.0, 12, 8.0), ..job("torn", 1.0, 12, 500.0) },
+        on("straight", gpus(0, 0..4).chain(gpus(1, 0..4)).collect()),
+        on("across", gpus(0, 4..8).chain(gpus(2, 0..4)).collect()),
     ];
     let [any, rails] = [Tier2::AnyToAny, Tier2::RailOnly].map(|tier2| {
         let lived = lived(&of(tier2), &jobs, QueuePolicy::Fifo);
-        lived.jobs[1].communication
+        let across = &lived.jobs[1];
+        (across.communication, lived.jobs[0].contended, across.contended)
     });
-    assert!(any > 0.0 && rails >= any, "{any} {rails}");
+    // A NIC for each GPU either way; but those of the rails are the other job's.
+    assert!(any.0 > 0.0 && (rails.0 / any.0 - 1.0).abs() < 1e-9, "{any:?} {rails:?}");
+    assert_eq!(((any.1, any.2), (rails.1, rails.2)), ((false, false), (true, true)));
 }
 
 #[test]

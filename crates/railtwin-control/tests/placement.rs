@@ -205,3 +205,20 @@ proptest! {
         prop_assert_eq!(places.as_ref().map(|places| pods(places).len() as u32), fewest_segments(&free, hosts));
     }
 }
+
+#[test]
+fn jobs_that_name_their_gpus_are_known_to_who_takes_turns() {
+    type Take = dyn Fn(&mut ClusterPlacer, u32, (f64, f64));
+    // Both hosts have two GPUs left. Beside whom computes while it communicates the job takes turns; beside the other not.
+    let phases = (1.0, 1.0);
+    let on = |host, gpus: u32| (0..gpus).map(|gpu| Place { host: HostId(host), gpu }).collect::<Vec<Place>>();
+    let beside = |take: &Take| {
+        let mut cluster = ClusterPlacer::new(&hpn(1, 2, 0), 1);
+        take(&mut cluster, 0, (0.2, 1.8));
+        take(&mut cluster, 1, (1.0, 0.1));
+        cluster.place_phased(7, 2, &PlacementPolicy::Interleaved, phases).expect("there is room")[0].host
+    };
+    assert_eq!(beside(&|cluster, host, phases| assert!(cluster.take_these(&on(host, 6), phases))), HostId(1));
+    assert_eq!(beside(&|cluster, host, phases| cluster.occupy(&on(host, 6), phases)), HostId(1));
+    assert_eq!(beside(&|cluster, host, phases| drop(cluster.take_of(HostId(host), 6, phases))), HostId(1));
+}

@@ -117,7 +117,7 @@ fn a_minimum_cut_crosses_pods_no_more_than_other_orders() {
     for (tp, pp, dp, hosts) in [(8, 6, 8, 48), (8, 4, 15, 60), (8, 12, 4, 48), (4, 3, 40, 60)] {
         let plan = training(tp, pp, dp);
         let model = HostModel::hgx_h800();
-        let traffic = HostTraffic::of(&plan, &model, |_| true);
+        let traffic = HostTraffic::of(&plan, &model, &[0, 1, 2, 3, 4, 5, 6, 7], |_| true);
         assert_eq!(traffic.blocks(), hosts);
         for policy in [PlacementPolicy::Packed, PlacementPolicy::Spread, PlacementPolicy::Random] {
             let places = Placer::new(&fabric, 7).place("a", plan.ranks, &policy).unwrap();
@@ -137,6 +137,29 @@ fn a_minimum_cut_crosses_pods_no_more_than_other_orders() {
 }
 
 #[test]
+fn every_order_keeps_the_gpus_that_a_job_has_of_its_hosts() {
+    let fabric = pods(4, 4);
+    let plan = training(4, 6, 8);
+    let model = HostModel::hgx_h800();
+    for gpus in [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![7, 5, 3, 1]] {
+        let traffic = HostTraffic::of(&plan, &model, &gpus, |_| true);
+        assert_eq!(traffic.blocks(), 48);
+        let mut placer = Placer::new(&fabric, 7);
+        let places = placer.place_on("a", plan.ranks, &gpus, &PlacementPolicy::Random).unwrap();
+        let some = placer.place_some("b", 10, 4, &PlacementPolicy::Spread).unwrap();
+        for order in [RankOrder::Topology, RankOrder::Random, RankOrder::MinCut] {
+            let other = arranged(&fabric, &places, order, (7, "a"), || traffic.clone());
+            assert_ne!(other, places, "{order:?}");
+            assert!(other.chunks(4).all(|host| host.iter().map(|place| place.gpu).eq(gpus.iter().copied())));
+            let set = |places: &[Place]| places.iter().copied().collect::<BTreeSet<Place>>();
+            assert_eq!(set(&other), set(&places), "{order:?}");
+            let other = arranged(&fabric, &some, order, (7, "b"), || HostTraffic::new(3));
+            assert_eq!(set(&other), set(&some), "{order:?}: two of the GPUs are of a host of their own");
+        }
+    }
+}
+
+#[test]
 fn only_pipelines_cross_pods_where_stages_stay_whole() {
     let fabric = pods(4, 2);
     // Six stages of five hosts: a pod of eight holds one.
@@ -144,8 +167,8 @@ fn only_pipelines_cross_pods_where_stages_stay_whole() {
     assert_eq!(stage_ranks(&plan), Some(40));
     let model = HostModel::hgx_h800();
     let places = Placer::new(&fabric, 1).place("a", plan.ranks, &PlacementPolicy::WholeInPods(40)).unwrap();
-    let others = HostTraffic::of(&plan, &model, |axis| !matches!(axis, Axis::Pp));
-    let pipeline = HostTraffic::of(&plan, &model, |axis| axis == Axis::Pp);
+    let others = HostTraffic::of(&plan, &model, &[0, 1, 2, 3, 4, 5, 6, 7], |axis| !matches!(axis, Axis::Pp));
+    let pipeline = HostTraffic::of(&plan, &model, &[0, 1, 2, 3, 4, 5, 6, 7], |axis| axis == Axis::Pp);
     assert_eq!(crossing(&fabric, &places, &others).0, 0.0);
     assert!(crossing(&fabric, &places, &pipeline).0 > 0.0);
     // Packed, the second stage sits in two pods.

@@ -21,7 +21,9 @@ pub mod robust;
 pub mod rules;
 pub mod settings;
 pub mod slow;
+pub mod steps;
 mod unplaced;
+pub mod what_if;
 
 pub use context::Context;
 pub use delay::SlowMessages;

@@ -8,3 +8,4 @@ mod rules;
 mod slow_messages;
 mod slow_operations;
 mod slow_ranks;
+mod what_if;

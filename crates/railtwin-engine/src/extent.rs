@@ -31,6 +31,8 @@ pub struct Extent {
     pub operations: u64,
     /// Bundles before rank classes join them.
     pub bundles: u64,
+    /// Bundles among them that are never joined: those of ranks that write to storage, read, or answer requests.
+    pub apart: u64,
     /// Edges of all bundles.
     pub edges: u64,
     /// Edges between NICs among them.
@@ -122,8 +124,9 @@ impl Extent {
                 };
             }
         }
-        for rows in &rows {
+        for (rows, pattern) in rows.iter().zip(&group.patterns) {
             self.bundles += rows.bundles;
+            self.apart += if pattern.storage.is_some() { rows.bundles } else { 0 };
             self.edges += rows.edges;
             self.crossings += rows.crossings;
             self.in_switch += rows.in_switch;

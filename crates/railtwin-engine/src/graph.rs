@@ -85,6 +85,13 @@ impl WorkGraph {
         (job, row / length, OperationId(row % length))
     }
 
+    /// Whether an operation runs in its step; one that does not ends as it begins.
+    #[inline]
+    pub fn is_due(&self, operation: OperationId) -> bool {
+        let (job, step, row) = self.locate(operation);
+        self.jobs[job].plan.is_due(row, step)
+    }
+
     /// The operation with its pattern counted over the whole case.
     #[inline]
     pub fn operation(&self, operation: OperationId) -> Operation {

@@ -56,7 +56,7 @@ pub use no_way::{NoWay, Relay};
 pub use own::Own;
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
-pub use path_sink::{nvlink, pcie};
+pub use path_sink::nvlink;
 pub use routing_spec::RoutingSpec;
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};
 pub use step_demand::step_demand;

@@ -253,6 +253,12 @@ impl<'a> Lowering<'a> {
         (&self.shapes[pattern].0, rows.map(|&row| (row != INSIDE).then_some(row)))
     }
 
+    /// Whether the bundles of a pattern are never joined into one of their class: each rank goes to a storage host of
+    /// its own.
+    pub fn is_apart(&self, pattern: usize) -> bool {
+        self.apart[pattern]
+    }
+
     /// The cap on the bus bandwidth of a pattern, bytes per second; infinite without one.
     pub fn cap_of(&self, pattern: usize) -> f64 {
         self.shapes[pattern].1
@@ -357,7 +363,7 @@ impl<'a> Lowering<'a> {
             .into_par_iter()
             .map(|pattern| {
                 let (table, paths) = self.pattern(pattern, chosen, dynamic, flows);
-                (if by_class && !self.apart[pattern] { table.by_class() } else { table }, paths)
+                (if by_class && !self.is_apart(pattern) { table.by_class() } else { table }, paths)
             })
             .collect();
         let mut writer = BundleWriter::new(dynamic).with_slots(self.case.routing.slots_in_order());

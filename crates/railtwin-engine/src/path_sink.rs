@@ -1,5 +1,5 @@
 //! The strands of a bundle, link by link: queue pairs between NICs, hops over NVLink inside hosts.
-use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, LinkId};
+use railtwin_fabric::{Fabric, HostId, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::Edge;
 
@@ -51,7 +51,7 @@ impl PathSink {
         amount: f64,
     ) -> bool {
         let Connection { source, target, first, count, .. } = *connection;
-        let plain = (pcie(fabric, source), pcie(fabric, target).map(LinkId::reverse));
+        let plain = (fabric.pcie_into(source), fabric.pcie_into(target).map(LinkId::reverse));
         let (entry, exit) = match inside {
             Some([entry, exit]) => (entry.as_slice(), exit.as_slice()),
             None => (plain.0.as_slice(), plain.1.as_slice()),
@@ -126,12 +126,6 @@ impl PathSink {
         strand.parts.clear();
         strand
     }
-}
-
-/// The link from a GPU into its NIC; none for a NIC of the frontend or of a storage host, which no GPU is beside.
-pub fn pcie(fabric: &Fabric, nic: DeviceId) -> Option<LinkId> {
-    let port = fabric.ports(nic).next().filter(|&port| !fabric.port_role(port).is_network())?;
-    fabric.cable_at(port).map(CableId::forward)
 }
 
 /// The link from a GPU into its NVSwitch.

@@ -1,14 +1,15 @@
 //! What a step of a job computes, read off its plan: all that a scheduler can know of it before it ran.
 use railtwin_control::controller::StepDemand;
 use railtwin_units::SimTime;
-use railtwin_workload::{Plan, Work};
+use railtwin_workload::{OperationId, Plan, Work};
 
 /// Of a plan of which each pattern sends `sent` bytes between hosts for each byte that operations ask of it.
 ///
 /// Where communication takes no time a step is as long as its longest chain of computation. An operation that
 /// communicates has some of it before it and some behind it; together they are what cannot go on beside it. Of several
-/// such operations the mean counts, by what they send between hosts: with all of them in one go, as the model of Crux
-/// has it, it is what a step computes before that. Every rank class stands for as many GPUs as another.
+/// such operations the mean counts, by what they send between hosts in a step, the mean where they are not in every step:
+/// with all of them in one go, as the model of Crux has it, it is what a step computes before that. Every rank class
+/// stands for as many GPUs as another.
 pub fn step_demand(plan: &Plan, sent: &[f64]) -> StepDemand {
     let count = plan.operations.len();
     let time = |operation: usize| match plan.operations[operation].work {
@@ -34,7 +35,8 @@ pub fn step_demand(plan: &Plan, sent: &[f64]) -> StepDemand {
     let (mut bytes, mut in_line) = (0.0, 0.0);
     for (row, operation) in plan.operations.iter().enumerate() {
         if let Work::Communicate { pattern, bytes: asked } = operation.work {
-            let crosses = asked as f64 * sent[pattern.index()];
+            let share = plan.share_of_steps(OperationId::from_index(row));
+            let crosses = asked as f64 * share * sent[pattern.index()];
             bytes += crosses;
             in_line += crosses * upto[row].saturating_add(after[row]).seconds();
         }
@@ -86,6 +88,11 @@ mod tests {
         // In the middle of all that is computed, nothing goes on beside it; the mean is by what is sent: 200 and 600.
         assert_eq!(of(&[0.0, 1.0]).in_line, ms(5));
         assert_eq!(of(&[2.0, 0.6]).in_line, SimTime::from_seconds((200.0 * 0.003 + 600.0 * 0.005) / 800.0));
+        // What is in every tenth step sends a tenth of it in a step.
+        let mut seldom = plan.clone();
+        let operation = OperationId(3);
+        seldom.occasional.push(railtwin_workload::Occasional { operation, every: 10, loose: false });
+        assert_eq!(step_demand(&seldom, &[2.0, 6.0]).in_line, of(&[2.0, 0.6]).in_line);
         // Who sends nothing between hosts computes all of its step.
         assert_eq!(of(&[0.0, 0.0]).in_line, ms(5));
     }

@@ -213,6 +213,13 @@ impl Fabric {
         &self.hosts[..self.gpu_hosts]
     }
 
+    /// Pods of the backend, also those in which no host has a GPU; those of a frontend are counted apart.
+    pub fn pods(&self) -> u32 {
+        let backend = self.switches().iter().map(|(_, place)| place).filter(|place| place.tier <= 3);
+        let of_switches = backend.map(|place| place.pod).filter(|&pod| pod != NONE);
+        self.hosts().iter().map(|host| host.pod).chain(of_switches).max().map_or(0, |last| last + 1)
+    }
+
     /// All hosts in order of their ids: those with GPUs, then storage hosts, then gateways.
     #[inline]
     pub fn all_hosts(&self) -> &[Host] {

@@ -30,7 +30,13 @@ impl Fabric {
         if self.host_model(host).pcie_switches > 0 {
             return self.over_pcie(self.gpu(host, gpu), to);
         }
-        self.first_inside(to).map(LinkId::reverse).into_iter().collect()
+        self.pcie_into(to).into_iter().collect()
+    }
+
+    /// The last link into a NIC from the GPUs of its host, which all that leaves by it shares; none for a NIC of the
+    /// frontend or of a storage host, which no GPU is beside.
+    pub fn pcie_into(&self, nic: DeviceId) -> Option<LinkId> {
+        self.first_inside(nic).map(LinkId::reverse)
     }
 
     /// The PCIe link of a GPU or a NIC, from it; none where it has none.

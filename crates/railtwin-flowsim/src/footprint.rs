@@ -60,8 +60,11 @@ fn phases(extent: &Extent, bundles: f64) -> f64 {
 fn rows(extent: &Extent, joined: bool) -> (f64, f64) {
     let (bundles, links) = (extent.bundles as f64, extent.bundle_links());
     if joined && !extent.dynamic {
-        let patterns = extent.patterns as f64;
-        return (bundles.min(patterns), links.min(patterns * extent.links as f64));
+        // What goes to storage stays rank by rank, with one edge each.
+        let (patterns, apart) = (extent.patterns as f64, extent.apart as f64);
+        let links_apart = apart * (extent.links_together + 2.0);
+        let links = (links - links_apart).max(0.0).min(patterns * extent.links as f64);
+        return (apart + (bundles - apart).min(patterns), links_apart + links);
     }
     (bundles, links)
 }

@@ -12,7 +12,7 @@
 use railtwin_control::controller::{Completion, LinkCounters, QueuePairCounters};
 use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::lower::Lowering;
-use railtwin_engine::{BundleTable, Case, Feedback, Pace, pcie};
+use railtwin_engine::{BundleTable, Case, Feedback, Pace};
 use railtwin_fabric::{DeviceKind, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
@@ -49,8 +49,9 @@ impl QueuePaths {
             links: Vec::new(),
         };
         let fabric = &*case.fabric;
-        let joined = case.pace == Pace::Class && !table.is_dynamic();
+        let by_class = case.pace == Pace::Class && !table.is_dynamic();
         for pattern in 0..table.patterns() {
+            let joined = by_class && !lowering.is_apart(pattern);
             let (shape, connections) = lowering.shape_of(pattern);
             let connections: Vec<Option<u32>> = connections.collect();
             let rows = table.bundles_of(PatternId::from_index(pattern));
@@ -70,9 +71,9 @@ impl QueuePaths {
                         this.share.push(chosen.carried(queue_pair, one.count, amount) * volume);
                         this.strand.push(strand);
                         strand += 1;
-                        this.links.extend(pcie(fabric, one.source));
+                        this.links.extend(fabric.pcie_into(one.source));
                         this.links.extend_from_slice(chosen.path(queue_pair).links);
-                        this.links.extend(pcie(fabric, one.target).map(LinkId::reverse));
+                        this.links.extend(fabric.pcie_into(one.target).map(LinkId::reverse));
                         this.link_start.push(this.links.len() as u32);
                     }
                 }

@@ -182,7 +182,7 @@ impl<'a> WorkOrder<'a> {
             if self.jobs[row].halted {
                 continue;
             }
-            if self.work.jobs[row].plan.occasional(index).is_some_and(|one| !one.is_due(step)) {
+            if !self.work.jobs[row].plan.is_due(index, step) {
                 self.start[operation as usize] = now;
                 self.ends_at(operation, now);
                 continue;

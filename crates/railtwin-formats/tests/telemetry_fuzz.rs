@@ -15,7 +15,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 11] = [
+const SEEDS: [&[u8]; 13] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -30,6 +30,8 @@ const SEEDS: [&[u8]; 11] = [
     "entries":[{"process_group":["0","d"],"collective_seq_id":1,"profiling_name":"nccl:all_reduce",
     "input_sizes":[[3,4]],"input_dtypes":["Float"],"time_created_ns":5,"duration_ms":1.5,"state":"completed","is_p2p":false}],"rank":0}"#,
     real!("flight_recorder/lock_gil_2nd/_dump_15"),
+    b"0: :::MLLOG {\"key\":\"tracked_stats\",\"value\":{\"train_step_time\":8.4}}\n",
+    b"run,event,step_s\n0,step,8.4\n0,eval_start,\n1,step,8.5\n",
     b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
     b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
     br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,

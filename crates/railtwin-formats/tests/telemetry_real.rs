@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use railtwin_formats::telemetry::{
-    Content, Format, Hints, KinetoTrace, Merger, NcclTest, Times, XpuTimerSnapshot, decode, detect_format,
-    megatron_trace,
+    Content, Format, Hints, KinetoTrace, MegatronOperation, MegatronRole, Merger, NcclTest, Times,
+    XpuTimerSnapshot, decode, detect_format, megatron_trace,
 };
 use railtwin_store::parquet_foreign::decode_foreign;
 
@@ -163,7 +163,13 @@ fn a_megatron_trace_becomes_operations_of_its_groups() {
     let directory = &trace.telemetry.directory;
     let operations = &trace.telemetry.batch.operations;
     // 6,784 rows less 256 layernorm all-reduces of one rank each and 2,816 computations.
-    assert_eq!((operations.len(), trace.compute.len()), (6784 - 256 - 2816, 2816));
+    let alone = |operation: &&MegatronOperation| {
+        use MegatronRole::{Alone, Backward, Forward, Pause};
+        matches!(operation.role, Forward | Backward | Alone | Pause)
+            || trace.kinds[operation.kind as usize] == "optimizer-clip-main-grad"
+    };
+    assert_eq!((operations.len(), trace.operations.len()), (6784 - 256 - 2816, 6784));
+    assert_eq!(trace.operations.iter().filter(alone).count(), 2816);
     assert!(trace.telemetry.notes[0].starts_with("256 operations left out"));
     // 4 stages of data parallelism, 2 embeddings, 3 pairs of stages, both ways, twice.
     assert_eq!((directory.ranks.len(), directory.communicators.len()), (8, 4 + 2 + 12));
@@ -176,7 +182,7 @@ fn a_megatron_trace_becomes_operations_of_its_groups() {
     assert!(members.values().all(|ranks| ranks.len() == 2));
     // Stage 3 computes longest, as the trace's authors say too: its slowdown is 1.23, that of others below 1.
     let mut forward: BTreeMap<u32, u64> = BTreeMap::new();
-    for piece in trace.compute.iter().filter(|piece| piece.kind == "forward-compute") {
+    for piece in trace.operations.iter().filter(|piece| piece.role == MegatronRole::Forward) {
         *forward.entry(piece.stage).or_default() += piece.duration_ns;
     }
     assert_eq!(forward.iter().max_by_key(|(_, ns)| **ns).map(|(stage, _)| *stage), Some(3));

@@ -4,7 +4,8 @@ use railtwin_engine::packet::Trouble;
 use railtwin_engine::{Case, Ways};
 use railtwin_fabric::{DeviceId, LinkId};
 
-use crate::network::{Network, Place, Speed};
+use crate::network::{Network, Speed};
+use crate::places::Place;
 use crate::ports::LOSE_ONE;
 
 /// What changes at a device.

@@ -1,6 +1,7 @@
 //! The packet-level engine: every packet on every link, with queues, pauses, marks and retransmissions.
 //!
-//! * `network`: devices, lines and routes, which do not change; `program`: the work of each host.
+//! * `places`: which devices there are, and which thread has them; `network`: lines and routes, which do not change;
+//!   `program`: the work of each host.
 //! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender` with `recovery` of losses, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
 //! * `prober`: packets that probe paths and their answers; `surveys`: a run whose controllers ask for them.
@@ -37,6 +38,7 @@ mod meeting;
 mod network;
 mod nic;
 mod packet;
+mod places;
 mod ports;
 mod post;
 mod prober;

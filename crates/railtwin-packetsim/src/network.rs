@@ -8,6 +8,7 @@ use railtwin_routing::Forwarding;
 use railtwin_units::{Rate, SimTime};
 
 use crate::packet::{BY_SWITCH, LEVEL};
+use crate::places::{Place, places};
 
 /// How long bytes take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,15 +73,6 @@ pub struct Line {
     pub delay: u64,
     /// Propagation alone: what a pause frame takes, which switches treat in hardware.
     pub propagation: u64,
-}
-
-/// Which device a number stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// A host with all its NICs.
-    Host(u32),
-    /// The switch in this row of the fabric.
-    Switch(u32),
 }
 
 /// Routes by what is known at one time.
@@ -178,12 +170,13 @@ impl<'a> Network<'a> {
         let fabric = &*case.fabric;
         let full = case.packets.keys.full();
         assert!(full <= u64::from(u16::MAX), "a packet has at most 65,535 bytes on the wire, not {full}");
+        let (places, parts) = places(fabric, threads);
         let mut network = Self {
             case,
-            places: Vec::new(),
+            places,
             host_at: vec![0; fabric.hosts().len()],
             switch_at: vec![0; fabric.switches().len()],
-            parts: vec![0],
+            parts,
             line_start: vec![0],
             lines: Vec::new(),
             port_of: vec![0; fabric.link_count()],
@@ -195,27 +188,12 @@ impl<'a> Network<'a> {
             lookahead: LOOKAHEAD_MAX,
             base_round_trip: 0,
         };
-        network.number(threads.max(1));
+        network.number();
         network.wire();
         network
     }
 
-    /// Hosts and each tier's switches are cut into equal runs of their ids: neighbors have ids near each other.
-    fn number(&mut self, threads: u32) {
-        let fabric = &*self.case.fabric;
-        let hosts: Vec<Place> = (0..fabric.hosts().len() as u32).map(Place::Host).collect();
-        let tier = |wanted: u8| -> Vec<Place> {
-            let rows = fabric.switches().iter().zip(0..).filter(|((_, place), _)| place.tier == wanted);
-            rows.map(|(_, row)| Place::Switch(row)).collect()
-        };
-        let groups = [hosts, tier(1), tier(2), tier(3)];
-        for thread in 0..threads as usize {
-            for group in &groups {
-                let cut = |part: usize| group.len() * part / threads as usize;
-                self.places.extend_from_slice(&group[cut(thread)..cut(thread + 1)]);
-            }
-            self.parts.push(self.places.len() as u32);
-        }
+    fn number(&mut self) {
         for (number, place) in (0..).zip(&self.places) {
             match *place {
                 Place::Host(host) => self.host_at[host as usize] = number,

@@ -6,7 +6,7 @@ mod timer;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use railtwin_engine::{IncidentKind, pcie};
+use railtwin_engine::IncidentKind;
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_units::SimTime;
 
@@ -136,7 +136,7 @@ pub struct Nic {
 impl Nic {
     /// A NIC with these ports.
     pub fn new(fabric: &Fabric, device: DeviceId, ports: &[NicPort]) -> Self {
-        let link = pcie(fabric, device).expect("packets go between NICs that GPUs hang on");
+        let link = fabric.pcie_into(device).expect("packets go between NICs that GPUs hang on");
         let speed = Speed::of(fabric.capacity(link));
         let line: u64 = ports.iter().map(|port| port.port.line.speed.bits_per_s()).sum();
         let binds = speed.bits_per_s() < line;

@@ -85,7 +85,7 @@ proptest! {
         let hosts = fabric.hosts().len() as u64;
         let span = log.span_ps as f64 * 1e-12;
         // A packet more at the beginning, which was under way then.
-        let packet = spec.wire_bytes(spec.payload.0) as f64;
+        let packet = (spec.header.0 + spec.payload.0) as f64;
         let most = (spec.link.unwrap().bytes_per_s() * span + packet) * hosts as f64;
         prop_assert!((log.intra_bytes + log.inter_bytes) as f64 <= most * f64::from(gpus) * 1.0001);
         // All that comes from other hosts comes over one link of the host's switch.
@@ -128,10 +128,68 @@ fn packets_of_a_message_follow_each_other() {
     let log = alone(IntranodeSpec { message: Bytes(2 * 4032), ..short() });
     let expected = 31 * 2_313 + 2 * (3_968 + 64) * 20 + 500_000 + 32 * 2_313;
     assert_eq!(log.latencies[1].longest, expected);
-    // The parts add up to the whole.
-    for class in &log.latencies {
-        let whole: u128 = class.sums.iter().sum();
-        assert!(whole <= u128::from(class.longest) * u128::from(class.count));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn parts_of_a_latency_add_up_to_the_time_until_the_message_is_there(spec in specs(), overhead in 0_u64..3_000_000) {
+        let overhead = SimTime::from_ps(overhead);
+        let pair = PairSpec { measure: Measure::Latency, messages: 1, overhead, ..PairSpec::default() };
+        let spec = IntranodeSpec { pair: Some(pair), load: 1.0, inter: None, ..spec };
+        let log = run(&fabric(4, 2, 2), &spec, 1);
+        // It is made at time zero, so the clock of the run says how long it took.
+        let latencies = log.latencies[1];
+        prop_assert_eq!((latencies.count, log.messages), (1, 1));
+        prop_assert_eq!(latencies.sums.iter().sum::<u128>(), u128::from(log.last_ps));
+        prop_assert!(latencies.sums.iter().all(|&part| part <= u128::from(log.last_ps)), "{:?}", latencies.sums);
+    }
+}
+
+#[test]
+fn links_of_hosts_delay_what_crosses_them() {
+    let none = IntranodeSpec { message: Bytes(100), unpack: SimTime::from_ns(7), ..short() };
+    let delayed = IntranodeSpec { link_delay: SimTime::from_ns(5), ..none };
+    // From the GPU to its switch, to the NIC, and the same at the other host.
+    let latency = |spec| alone(spec).latencies[1];
+    assert_eq!(latency(delayed).longest, latency(none).longest + 4 * 5_000);
+    assert_eq!(latency(delayed).sums[0], 0);
+}
+
+#[test]
+fn credits_wait_for_no_switch() {
+    // A host under each of two leaves, and four packets fit a buffer.
+    let host = HostSpec { gpus: Some(1), nvlink: Some(Rate::from_gbps(3_200)), ..HostSpec::default() };
+    let switch_latency = SimTime::from_ns(400);
+    let fabric = Rlft { ports: 2, stages: 2, host, switch_latency, ..Rlft::default() }.build().unwrap();
+    let pair = PairSpec { messages: 101, ..PairSpec::default() };
+    let spec = IntranodeSpec {
+        header: Bytes(64),
+        payload: Bytes(4032),
+        buffer: Bytes(4 * 4096),
+        pair: Some(pair),
+        ..short()
+    };
+    // Four of them leave in the time in which one comes to the switch, crosses it and its credit comes back.
+    let turn = 250_000 + 400_000 + 81_920 + 250_000;
+    let log = run(&fabric, &spec, 1);
+    assert!(log.span_ps.abs_diff(25 * turn) < 400_000, "{} {}", log.span_ps, 25 * turn);
+}
+
+#[test]
+fn threads_change_nothing_on_the_shortest_cables() {
+    let delay = |ps: u64| {
+        let host = HostSpec { gpus: Some(2), nvlink: Some(Rate::from_gbps(512)), ..HostSpec::default() };
+        let delay = SimTime::from_ps(ps);
+        Rlft { ports: 4, stages: 2, host, delay, ..Rlft::default() }.build().unwrap()
+    };
+    let spec = IntranodeSpec { duration: SimTime::from_ns(4_000), warm_up: SimTime::from_ns(500), ..short() };
+    assert_eq!(run(&delay(1), &spec, 1), run(&delay(1), &spec, 2));
+    for threads in [1, 2] {
+        let refused = IntranodeRun::new(&delay(0), &spec, 1, threads).unwrap_err();
+        assert_eq!(refused.key, "fabric.delay");
+        assert!(refused.message.contains("has a delay of 0 ns"), "{refused:?}");
     }
 }
 

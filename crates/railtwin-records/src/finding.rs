@@ -20,6 +20,8 @@ pub enum Component {
     Link(String),
     /// A leaf, spine or core.
     Switch(String),
+    /// All NICs with the same place in their hosts, and the leaves that serve them, by what tells the place: a PCI address.
+    Rail(String),
     /// The connection between two NICs where its path is not known: `source > target`.
     Connection(String),
     /// Storage as a whole.
@@ -39,6 +41,7 @@ impl Component {
             Self::Cable(_) => "cable",
             Self::Link(_) => "link",
             Self::Switch(_) => "switch",
+            Self::Rail(_) => "rail",
             Self::Connection(_) => "connection",
             Self::Storage => "storage",
             Self::Job(_) => "job",
@@ -56,6 +59,7 @@ impl Component {
             "cable" => Self::Cable(name),
             "link" => Self::Link(name),
             "switch" => Self::Switch(name),
+            "rail" => Self::Rail(name),
             "connection" => Self::Connection(name),
             "storage" => Self::Storage,
             "job" => Self::Job(name),
@@ -73,6 +77,7 @@ impl Component {
             | Self::Cable(name)
             | Self::Link(name)
             | Self::Switch(name)
+            | Self::Rail(name)
             | Self::Connection(name)
             | Self::Job(name) => name,
             Self::Storage => "storage",

@@ -33,12 +33,12 @@ pub const TABLES: &[TableDoc] = &[
               where none ended",
         columns: &[
             ("job", "text", "job name"),
-            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, idle"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, other, storage, idle"),
             (
                 "exposed_ps",
                 "u64",
                 "time of a step that belongs to this axis alone: nothing before it in the order compute, tp, ep, dp, dp_ep, \
-                 other, pp ran; all axes and idle together are the step time",
+                 other, pp, storage ran; all axes and idle together are the step time",
             ),
             ("busy_ps", "u64", "time of a step in which any operation of the axis ran"),
             ("bytes", "u64", "bytes handed to the axis' collectives in a step"),
@@ -50,7 +50,7 @@ pub const TABLES: &[TableDoc] = &[
         columns: &[
             ("job", "text", "job name"),
             ("lane", "text", "rank class, such as a pipeline stage"),
-            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep"),
+            ("axis", "text", "compute, tp, pp, dp, ep, dp_ep, other, storage"),
             ("kind", "text", "compute, all-reduce, all-gather, reduce-scatter, all-to-all, send-receive"),
             ("name", "text", "name in the workload"),
             ("start_ps", "u64", "start"),

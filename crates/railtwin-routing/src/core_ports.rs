@@ -17,7 +17,7 @@ pub(crate) struct CorePorts {
 
 impl CorePorts {
     pub(crate) fn new(fabric: &Fabric) -> Self {
-        let pods = fabric.hosts().iter().map(|host| host.pod + 1).max().unwrap_or(0) as usize;
+        let pods = fabric.pods() as usize;
         let mut number = vec![NONE; fabric.switches().len()];
         let mut by_pod: Vec<Vec<LinkId>> = Vec::new();
         for (row, &(device, place)) in fabric.switches().iter().enumerate() {

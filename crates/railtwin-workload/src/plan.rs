@@ -179,6 +179,21 @@ impl Plan {
         self.occasional.get(row)
     }
 
+    /// Whether an operation runs in step `step`, counted from 0.
+    #[inline]
+    pub fn is_due(&self, operation: OperationId, step: u32) -> bool {
+        self.occasional(operation).is_none_or(|one| one.is_due(step))
+    }
+
+    /// Share of the steps in which an operation runs.
+    #[inline]
+    pub fn share_of_steps(&self, operation: OperationId) -> f64 {
+        match self.occasional(operation).map_or(1, |one| one.every) {
+            0 => 0.0,
+            every => 1.0 / f64::from(every),
+        }
+    }
+
     /// Whether the next step waits for an operation.
     #[inline]
     pub fn ends_step(&self, operation: OperationId) -> bool {
@@ -191,8 +206,7 @@ impl Plan {
         let mut sums = vec![0.0; self.patterns.len()];
         for (row, operation) in self.operations.iter().enumerate() {
             if let Work::Communicate { pattern, bytes } = operation.work {
-                let every = self.occasional(OperationId::from_index(row)).map_or(1, |one| one.every);
-                sums[pattern.index()] += if every > 0 { bytes as f64 / f64::from(every) } else { 0.0 };
+                sums[pattern.index()] += bytes as f64 * self.share_of_steps(OperationId::from_index(row));
             }
         }
         sums

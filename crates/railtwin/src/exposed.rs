@@ -88,6 +88,7 @@ pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<Axis
         changes[lane].extend([(start, axis, 1), (end, axis, -1)]);
         if let Work::Communicate { bytes, .. } = operation.work
             && ended[i / length]
+            && graph.plan.is_due(OperationId::from_index(i % length), (i / length) as u32)
         {
             parts[axis].bytes += bytes as f64 / lanes as f64;
         }

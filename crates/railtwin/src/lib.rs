@@ -61,6 +61,7 @@ pub mod impact;
 pub mod interference;
 pub mod intranode;
 pub mod job_figures;
+mod least_squares;
 pub mod life;
 pub mod link_bins;
 pub mod links;

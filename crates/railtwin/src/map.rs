@@ -48,7 +48,7 @@ impl<'a> Map<'a> {
         let kinds =
             switches.iter().map(|(_, place)| ["leaf", "spine", "core"][usize::from(place.tier - 1) % 3]);
         // The frontend is drawn as further pods.
-        let pods = fabric.hosts().iter().map(|host| host.pod + 1).max().unwrap_or(0);
+        let pods = fabric.pods();
         let pod_of = |pod: u32, frontend: bool| if frontend && pod != NONE { pods + pod } else { pod };
         let of_host = |host: &Host| {
             fabric.host_models()[host.model as usize].frontend_nics > 0

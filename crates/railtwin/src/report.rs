@@ -13,6 +13,7 @@ use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
 use crate::exposed::{axis_name, exposed};
 use crate::figures::declared::tell;
+use crate::life::Life;
 use crate::map::Map;
 use crate::moves::Moves;
 use crate::paths::{Paths, switch_name, words};
@@ -50,6 +51,8 @@ pub struct ReportInput<'a> {
     pub throughput: Option<&'a Table>,
     /// Its telemetry, where the scenario asks for it.
     pub telemetry: Option<&'a TelemetryRun>,
+    /// The life of its job, where the scenario asks for it.
+    pub life: Option<&'a Life>,
     /// What stands in `run.json`.
     pub info: &'a railtwin_store::RunInfo,
     /// What the scenario says of itself.
@@ -117,6 +120,9 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     if let Some(diagnosis) = input.telemetry.and_then(|run| diagnosis(case, run, log.end)) {
         payload["diagnosis"] = diagnosis;
     }
+    if let Some(life) = input.life {
+        payload["life"] = crate::life::page::page(life);
+    }
     if log.end > SimTime::ZERO {
         let shapes = link_bins::shapes(case, log, input.table, input.paths, input.moves);
         payload["link_bins"] = link_bins::page(case, log, &shapes, &map.rows());
@@ -129,7 +135,7 @@ fn timeline(case: &Case, log: &RunLog) -> Value {
     let gap = (log.end.ps() as f64 * FINEST) as u64;
     let mut open: std::collections::BTreeMap<(usize, u32, u8), usize> = std::collections::BTreeMap::new();
     let mut order: Vec<OperationId> = (0..case.work.operations).map(OperationId::from_index).collect();
-    order.retain(|id| log.times.end[id.index()] != SimTime::NEVER);
+    order.retain(|&id| log.times.end[id.index()] != SimTime::NEVER && case.work.is_due(id));
     order.sort_by_key(|id| (log.times.start[id.index()], id.0));
     let mut spans: Vec<(OperationId, u64, u64, f64, u32)> = Vec::new();
     for id in order {

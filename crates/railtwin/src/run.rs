@@ -274,6 +274,7 @@ impl Run {
             moves: &self.moves,
             throughput: throughput.as_ref(),
             telemetry: self.telemetry.as_ref(),
+            life: self.life.as_ref(),
             info: &self.info,
             description: self.resolved.scenario.description.as_deref().unwrap_or_default(),
         }))

@@ -67,20 +67,26 @@ pub fn figures(case: &Case, engine: &dyn Engine, simulation: &Simulation) -> Res
                 continue;
             }
             let count = all.len() as f64;
+            let last = steps_of(&case.work.jobs[row], &simulation.log.times).last().map(|step| step.2);
+            let seen: f64 = all.iter().map(|&time| seen(time, last.unwrap_or_default())).sum();
             let each = of_kind(&case.work.jobs[row].plan, kind).map(|(_, bytes)| bytes).sum::<f64>();
             push(bytes.figure(each, "of all ranks"));
-            let mean = all.iter().sum::<f64>() / count;
+            let mean = all.iter().map(|(start, end)| end.since(*start).seconds()).sum::<f64>() / count;
             push(time.given(held(mean), &format!("mean over {count}, replicate with the median step time")));
             let note = "against the same replicate without it";
-            push(less.given(held(lost(other) / count), note));
+            // What nothing waits for goes on after the last step, where nobody is left to pay for it.
+            let unseen = || "all of it lies behind the last step: give the job more steps".to_owned();
+            let cost = if seen > 0.0 { held(lost(other) / seen) } else { Err(unseen()) };
+            push(less.given(cost, note));
         }
         let (with, without) = (steps(case, row, &simulation.log), steps(case, row, &bare));
         let (sum, plain) = (with.iter().sum::<f64>(), without.iter().sum::<f64>());
         if sum > 0.0 && plain > 0.0 {
             let note = "against the same replicate without traffic of storage";
             push(declared::STORAGE_LOST_SHARE.given(held(lost(&bare) / sum), note));
-            let longest = with.iter().copied().fold(0.0, f64::max);
-            let worst = (longest * without.len() as f64 / plain - 1.0).max(0.0);
+            // Step by step: each computes as long in both, whatever its jitter.
+            let longer = with.iter().zip(&without).map(|(with, without)| with / without - 1.0);
+            let worst = longer.filter(|share| share.is_finite()).fold(0.0, f64::max);
             push(declared::STORAGE_STEP_WORST.given(held(worst), note));
         }
     }
@@ -113,9 +119,16 @@ fn of_kind<'a>(plan: &'a Plan, kind: &'a str) -> impl Iterator<Item = (Operation
     })
 }
 
-/// Seconds of each time that a job exchanged bytes of a kind: from the first of its lanes that began to the last that
-/// ended.
-fn occurrences(case: &Case, row: usize, kind: &str, log: &RunLog) -> Vec<f64> {
+/// Share of an exchange that lies before the last step of its job ended, so that steps show what it costs.
+fn seen((start, end): (SimTime, SimTime), last: SimTime) -> f64 {
+    match end.since(start).seconds() {
+        whole if whole > 0.0 && end > last => last.since(start.min(last)).seconds() / whole,
+        _ => f64::from(u8::from(start <= last)),
+    }
+}
+
+/// Each time that a job exchanged bytes of a kind: from the first of its lanes that began to the last that ended.
+fn occurrences(case: &Case, row: usize, kind: &str, log: &RunLog) -> Vec<(SimTime, SimTime)> {
     let job = &case.work.jobs[row];
     let operations: Vec<OperationId> = of_kind(&job.plan, kind).map(|(operation, _)| operation).collect();
     let due = |step: u32| {
@@ -125,7 +138,7 @@ fn occurrences(case: &Case, row: usize, kind: &str, log: &RunLog) -> Vec<f64> {
         let rows: Vec<usize> = due.map(|id| first + id.index()).collect();
         let start = rows.iter().map(|&row| log.times.start[row]).min()?;
         let end = rows.iter().map(|&row| log.times.end[row]).max()?;
-        (end < SimTime::NEVER).then(|| end.since(start).seconds())
+        (end < SimTime::NEVER).then_some((start, end))
     };
     (0..job.steps).filter_map(due).collect()
 }

@@ -48,12 +48,13 @@ pub fn exposed_table(case: &Case, log: &RunLog) -> Table {
     )
 }
 
-/// Operations of the chosen replicate that ended, in the order of their ids.
+/// Operations of the chosen replicate that ran and ended, in the order of their ids.
 pub fn operations(case: &Case, log: &RunLog, rows: std::ops::Range<usize>) -> Table {
     let mut ids = Vec::new();
     for id in rows {
-        if log.times.end[id] != SimTime::NEVER {
-            ids.push(OperationId::from_index(id));
+        let operation = OperationId::from_index(id);
+        if log.times.end[id] != SimTime::NEVER && case.work.is_due(operation) {
+            ids.push(operation);
         }
     }
     let plan = |id: OperationId| &case.work.jobs[case.work.job_of(id)].plan;

@@ -67,7 +67,8 @@ fn every_key_is_heard() {
     let even = |steady: &str| {
         told(&BASE.replacen("[cluster]", &format!("[cluster]\njitter = 0\n{steady}"), 1)).unwrap()
     };
-    assert_ne!(even("steady = 0"), even(""));
+    // Jobs end at other times, not only with other effort.
+    assert_ne!(even("steady = 0")[0].jobs, even("")[0].jobs);
     let with = |storage: &str, checkpoint: &str| {
         let keys = format!("[storage]\nhosts = {storage}\n[cluster]\ncheckpoint = {{ {checkpoint} }}");
         told(&BASE.replacen("[cluster]", &keys, 1)).unwrap()

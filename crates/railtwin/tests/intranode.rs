@@ -1,9 +1,14 @@
 //! Traffic inside hosts from a scenario: every key is heard, threads change nothing, bad questions get one error.
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
 use std::path::Path;
 
 use railtwin::Question;
+use railtwin::intranode::fit::{FitKey, fit};
+use railtwin::intranode::measured::{Pair, Test, tests};
+use railtwin::intranode::{regressions, told};
 use railtwin_engine::IntranodeLog;
+use railtwin_engine::intranode::{IntranodeSpec, Measure};
+use railtwin_formats::telemetry::parse_perftest;
 
 const BASE: &str = r#"
 schema = 1
@@ -88,7 +93,7 @@ fn bad_questions_get_one_error_with_its_place() {
     let error = |text: &str| log(text, 1).unwrap_err().to_string();
     for (old, new, part) in [
         ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
-        ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "does not fit"),
+        ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "do not cut them"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
         ("nics = 1", "nics = 4", "share one NIC"),
         ("gpus = 4", "gpus = 100", "1 to 63 GPUs"),
@@ -99,9 +104,180 @@ fn bad_questions_get_one_error_with_its_place() {
         ),
         ("warm_up = \"4 us\"", "pcie = {}\nlink = \"1 Gbps\"", "says what links carry"),
         ("warm_up = \"4 us\"", "pair = {}\nload = 0.5", "neither load nor pattern"),
+        ("ports = 4", "ports = 4\ndelay = \"0 ns\"", "inside.toml:7:"),
+        ("ports = 4", "ports = 4\ndelay = \"0 ns\"", "has a delay of 0 ns"),
+        ("warm_up = \"4 us\"", "pair = { messages = 1 }", "1 message has no bandwidth"),
+        (
+            "warm_up = \"4 us\"",
+            "message = \"1 GiB\"\nlink = \"1 bps\"\npair = {}",
+            "100 messages of 1 GiB may take",
+        ),
+        ("duration = \"12 us\"", "duration = \"1500 h\"", "times go to 1281 h"),
     ] {
         let text = BASE.replacen(old, new, 1);
         let said = error(&text);
         assert!(said.contains(part), "{new}: {said}");
     }
+}
+
+#[test]
+fn what_has_no_value_says_why() {
+    // One message in 16 us or more, none of which falls into the time that is counted.
+    let question = Question::of_text("inside.toml", &format!("{BASE}load = 1e-6\n"), Path::new("."));
+    let asked = question.intranode(&question.points().unwrap()[0].scenario, 1).unwrap();
+    let figures = asked.figures(&asked.run());
+    for name in ["carried_share", "refused_share", "intra_latency", "inter_latency"] {
+        let figure = figures.iter().find(|figure| figure.name == name).unwrap();
+        assert!(
+            figure.value.is_none() && figure.reason.contains("between warm_up and duration"),
+            "{figure:?}"
+        );
+    }
+    assert!(figures.iter().all(|figure| figure.value.is_some() == figure.reason.is_empty()), "{figures:?}");
+}
+
+/// Table 1 of SAURON, `ib_write`: bytes, GB/s, us.
+const TABLE: [(u64, f64, f64); 10] = [
+    (128, 0.44, 1.12),
+    (256, 0.87, 1.56),
+    (512, 1.75, 1.58),
+    (1024, 3.30, 1.70),
+    (2048, 7.35, 1.95),
+    (4096, 11.02, 2.46),
+    (8192, 11.58, 2.84),
+    (16384, 11.53, 3.88),
+    (65536, 11.62, 8.06),
+    (262144, 11.92, 24.27),
+];
+
+/// The pair of hosts of the paper's scenario, with keys that nobody has fitted.
+fn pair(gap: &str, overhead: &str) -> Pair {
+    let text = std::fs::read_to_string("../../scenarios/papers/sauron-ib-write.toml").unwrap();
+    let text =
+        text.replace("\"293 ns\"", &format!("\"{gap}\"")).replace("\"1.49 us\"", &format!("\"{overhead}\""));
+    Question::of_text("pair.toml", &text, Path::new(".")).intranode_pair().unwrap()
+}
+
+/// What perftest prints, of GB/s and us by size.
+fn measured(table: &[(u64, f64, f64)]) -> Test {
+    let line = "-".repeat(87);
+    let (mut rates, mut times) = (String::new(), String::new());
+    for (bytes, rate, time) in table {
+        rates.push_str(&format!(" {bytes} 5000 0.00 {:.4} 0.1\n", rate * 8.0));
+        times.push_str(&format!(
+            " {bytes} 1000 {time:.4} {time:.4} {time:.4} {time:.4} 0.00 {time:.4} {time:.4}\n"
+        ));
+    }
+    let text = format!(
+        "{line}\n RDMA_Write BW Test\n Max inline data : 0[B]\n{line}\n #bytes #iterations BW peak[Gb/sec] BW \
+         average[Gb/sec] MsgRate[Mpps]\n{rates}{line}\n RDMA_Write Latency Test\n Max inline data : 220[B]\n{line}\n \
+         #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% percentile[usec] \
+         99.9% percentile[usec]\n{times}{line}\n"
+    );
+    let log = parse_perftest("write.log", text.as_bytes()).unwrap();
+    let (mut tests, notes) = tests(&[("write.log".to_owned(), log.runs)]);
+    assert!(notes.is_empty() && tests.len() == 1, "{notes:?}");
+    tests.remove(0)
+}
+
+/// What the model has at some sizes, as a table.
+fn table(pair: &Pair, spec: &IntranodeSpec, sizes: &[u64]) -> Vec<(u64, f64, f64)> {
+    let of = |bytes: u64, measure: Measure| pair.modelled(spec, bytes, measure).unwrap();
+    let row = |&bytes: &u64| (bytes, of(bytes, Measure::Bandwidth) * 1e-9, of(bytes, Measure::Latency) * 1e6);
+    sizes.iter().map(row).collect()
+}
+
+#[test]
+fn a_pair_is_fitted_to_table_1_from_nothing() {
+    let (pair, test) = (pair("0 ns", "0 ns"), measured(&TABLE));
+    let found = fit(&pair, &test, Some(&[FitKey::Gap, FitKey::Overhead])).unwrap();
+    let by = |name: &str| found.keys.iter().find(|key| key.name.ends_with(name)).unwrap();
+    // The scenario's 293 ns and 1.49 us were fitted by hand.
+    assert!((by("gap").after - 293e3).abs() < 6e3, "{:?}", found.keys);
+    assert!((by("overhead").after - 1.49e6).abs() < 60e3, "{:?}", found.keys);
+    assert!(by("gap").within < 30e3 && by("overhead").within < 0.2e6, "{:?}", found.keys);
+    let (bandwidth, latency) = (found.after.bandwidth.unwrap(), found.after.latency.unwrap());
+    // 128 B went inline.
+    assert_eq!((bandwidth.sizes, latency.sizes), (TABLE.len(), TABLE.len() - 1));
+    assert!(bandwidth.mean < 0.05 && latency.mean < 0.05, "{bandwidth:?} {latency:?}");
+    assert!(bandwidth.most < 0.12 && latency.most < 0.12, "{bandwidth:?} {latency:?}");
+    assert!(found.before.latency.unwrap().mean > 0.3);
+    assert!(found.toml().contains("[intranode.pair]\n"), "{}", found.toml());
+}
+
+#[test]
+fn what_measurements_tell_is_found_and_what_they_do_not_is_named() {
+    let pair = pair("100 ns", "200 ns");
+    let mut truth = pair.spec;
+    let (mut hosts, mut pcie) = (truth.pair.unwrap(), truth.pcie.unwrap());
+    hosts.gap = railtwin_units::SimTime::from_ns(410);
+    hosts.overhead = railtwin_units::SimTime::from_ns(900);
+    pcie.tlp_overhead = railtwin_units::Bytes(30);
+    // Slower than the wire and than PCIe: what limits the bandwidth.
+    truth.unpack = railtwin_units::SimTime::from_ps(13_000);
+    (truth.pair, truth.pcie) = (Some(hosts), Some(pcie));
+    let sizes = [128, 512, 1024, 2048, 4032, 8064, 65536, 262144];
+    let test = measured(&table(&pair, &truth, &sizes));
+    let found = fit(&pair, &test, None).unwrap();
+    let by = |name: &str| found.keys.iter().find(|key| key.name.ends_with(name)).map(|key| key.after);
+    let near = |ours: Option<f64>, truth: f64, share: f64| (ours.unwrap() / truth - 1.0).abs() < share;
+    assert!(near(by("gap"), 410e3, 0.01) && near(by("unpack"), 13_000.0, 0.01), "{:?}", found.keys);
+    assert!(near(by("overhead"), 900e3, 0.03), "{:?}", found.keys);
+    assert!(by("tlp_overhead").is_none_or(|bytes| (bytes - 30.0).abs() <= 3.0), "{:?}", found.keys);
+    assert!(found.after.bandwidth.unwrap().most < 0.01 && found.after.latency.unwrap().most < 0.01);
+
+    // Bandwidth alone tells no latency.
+    let rates =
+        Test { samples: test.samples.iter().filter(|one| !one.is_latency()).copied().collect(), ..test };
+    let found = fit(&pair, &rates, None).unwrap();
+    assert!(found.keys.iter().all(|key| !key.name.ends_with("overhead")), "{:?}", found.keys);
+    assert!(found.untold.iter().any(|key| key.name == "intranode.pair.overhead"), "{:?}", found.untold);
+    let refused = fit(&pair, &rates, Some(&[FitKey::Overhead])).unwrap_err().to_string();
+    assert!(refused.contains("do not tell intranode.pair.overhead"), "{refused}");
+}
+
+#[test]
+fn a_measured_size_takes_what_a_run_of_the_scenario_takes() {
+    let pair = pair("293 ns", "1.49 us");
+    let text = std::fs::read_to_string("../../scenarios/papers/sauron-ib-write.toml").unwrap();
+    let question = Question::of_text("pair.toml", &text, Path::new("."));
+    for point in question.points().unwrap() {
+        let asked = question.intranode(&point.scenario, 1).unwrap();
+        if ![512, 4096, 1 << 20].contains(&asked.spec.message.0) {
+            continue;
+        }
+        let measure = asked.spec.pair.unwrap().measure;
+        let figures = asked.figures(&asked.run());
+        let name = if measure == Measure::Latency { "inter_latency" } else { "bandwidth" };
+        let whole = figures.iter().find(|figure| figure.name == name).unwrap().value.unwrap();
+        let ours = pair.modelled(&pair.spec, asked.spec.message.0, measure).unwrap();
+        assert!((ours / whole - 1.0).abs() < 1e-3, "{:?} {ours} {whole}", point.label);
+    }
+}
+
+#[test]
+fn equation_3_is_found_again() {
+    let text =
+        BASE.replacen("gpus = 4", "gpus = 8", 1).replacen("12 us", "120 us", 1).replacen("4 us", "80 us", 1);
+    let text = format!("{text}inter = [0.3, 0.4, 0.6, 0.8, 1.0]\nbuffer = \"44 KiB\"\nqueue = \"16 KiB\"\n");
+    let question = Question::of_text("inside.toml", &text, Path::new("."));
+    let points = question.points().unwrap();
+    let asked: Vec<_> = points
+        .iter()
+        .map(|point| (point.label.clone(), question.intranode(&point.scenario, 1).unwrap()))
+        .collect();
+    let told = told(&asked, true, &|| ());
+    let found = regressions(&asked, &told).unwrap().remove(0);
+    assert!(found.points.iter().all(|point| point.is_saturated), "{:?}", found.points);
+    let by = |name: &str| found.models.iter().find(|model| model.name == name).unwrap();
+    // The target NIC is what limits: 148 B in 8 ns, of a share that crosses it.
+    let law = by("power law");
+    assert!((law.coefficients[1] + 1.0).abs() < 0.05, "{law:?}");
+    let limit = 148.0 * 8.0 / 8.0 * 100.0 * found.traffic_overhead;
+    let adjustment = by("equation 3, fitted").adjustment.unwrap();
+    assert!((adjustment / limit - 1.0).abs() < 0.05, "{adjustment} {limit}");
+    assert!(law.r_squared > by("linear").r_squared && law.rmse < by("quadratic").rmse);
+    let few: Vec<_> = asked.into_iter().take(2).collect();
+    let refused = regressions(&few, &told[..2]).unwrap_err().to_string();
+    assert!(refused.contains("three shares"), "{refused}");
 }

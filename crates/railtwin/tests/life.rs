@@ -142,4 +142,18 @@ fn tables_of_a_life_are_as_documented() {
         assert!(table.rows() > 0);
     }
     assert_eq!(run.figure("spare_step_ratio"), Some(1.0));
+    // The page has the same rows; what the shown life did with its time is all of it, and its downtime leads.
+    let page = run.payload().unwrap();
+    for name in ["actions", "standstills"] {
+        let table = tables.iter().find(|table| table.name == name).unwrap();
+        assert_eq!(page["life"][name]["rows"], table.rows(), "{name}");
+    }
+    let parts = page["life"]["parts"].as_array().unwrap();
+    let shown = parts.iter().map(|part| part["shown"].as_f64().unwrap()).sum::<f64>();
+    assert!((shown - 1.0).abs() < 1e-9, "{shown}");
+    assert!(
+        run.info.headline.starts_with("life: Over its life the job is down for "),
+        "{}",
+        run.info.headline
+    );
 }

@@ -1,6 +1,10 @@
 //! Jobs that share hosts in the flow engine and in the fluid of weeks of jobs, each judging the other.
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
+use std::path::Path;
+
 use proptest::prelude::*;
+use railtwin::Question;
+use railtwin::assumed::assumed;
 use railtwin::engines::engine;
 use railtwin::interference::{Options, interference};
 use railtwin_clustersim::plant::Plant;
@@ -143,4 +147,33 @@ fn interference_tells_of_pcie_that_jobs_share() {
     assert_eq!(found.links.len(), 8, "{:?}", found.links);
     assert!(found.links.iter().all(|link| case.fabric.cable_class(link.link.cable()) == CableClass::Pcie));
     assert!(found.links.iter().all(|link| link.asked.iter().all(|asked| *asked > 0.3 && *asked < 1.0)));
+}
+
+/// What nvidia-smi calls PIX and PHB: a GPU below the PCIe switch of its NIC, and one that reaches it over the root complex,
+/// beside another job whose rings cross that.
+#[test]
+fn an_all_reduce_over_the_root_complex_shares_it_with_a_neighbour() {
+    let text = std::fs::read_to_string("../../scenarios/jobs/pix-against-phb.toml").unwrap();
+    let slowdowns = |gpu: &str| -> (Vec<f64>, usize) {
+        let text = text.replace("gpus_of_host = [2]", &format!("gpus_of_host = [{gpu}]"));
+        let options = Options { draws: 1, ..Options::default() };
+        let case = resolved(&text, EngineName::Flow).case;
+        let found = interference(&case, engine(EngineName::Flow, 1).as_ref(), options, &|| ()).unwrap();
+        (found.jobs.iter().map(|job| job.slowdown.median).collect(), found.links.len())
+    };
+    let (pix, phb) = (slowdowns("0"), slowdowns("2"));
+    assert!(pix.1 == 0 && pix.0.iter().all(|slow| (slow - 1.0).abs() < 1e-3), "{pix:?}");
+    // Both ways between the first switch and the root complex, each job half of what it wants.
+    assert!(phb.1 == 2 && phb.0.iter().all(|slow| (1.9..2.05).contains(slow)), "{phb:?}");
+}
+
+#[test]
+fn packets_say_that_root_complexes_hold_nothing_up() {
+    let text = std::fs::read_to_string("../../scenarios/jobs/pix-against-phb.toml").unwrap();
+    let told = |engine: EngineName| {
+        let question = Question::of_text("s.toml", &text, Path::new(".")).with_engine(Some(engine));
+        let resolved = question.resolve(&question.points().unwrap().remove(0).scenario).unwrap();
+        assumed(&resolved).iter().any(|line| line.contains("root complexes"))
+    };
+    assert!(told(EngineName::Packet) && !told(EngineName::Flow));
 }

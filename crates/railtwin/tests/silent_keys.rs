@@ -396,6 +396,9 @@ fn set(body: &mut toml::Table, path: &[String], value: Option<Value>) {
     set(inner.as_table_mut().unwrap(), rest, value);
 }
 
+/// Names with their bits, and warnings.
+type FiguresAndWarnings = (Vec<(String, String)>, Vec<String>);
+
 /// What a text comes to.
 struct Outcome {
     resolved: Resolved,
@@ -404,15 +407,15 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Figures and tables, bit by bit, and warnings.
-    fn run(&self) -> (Vec<(String, String)>, Vec<String>) {
-        let run = Run::of(self.resolved.clone(), &|| ());
+    /// Figures and tables, bit by bit, and warnings; why it is not run, where it needs what is not in a text.
+    fn run(&self) -> Result<FiguresAndWarnings, String> {
+        let run = Run::of_into(self.resolved.clone(), None, &|| ()).map_err(|error| error.to_string())?;
         let tables = run.tables().into_iter().map(|table| (table.name.clone(), content_hash(&table)));
         let figures = run.info.figures.iter().map(|figure| {
             let bits = |value: Option<f64>| value.map(f64::to_bits);
             (figure.name.clone(), format!("{:?}", [figure.value, figure.low, figure.high].map(bits)))
         });
-        (tables.chain(figures).collect(), run.info.warnings.clone())
+        Ok((tables.chain(figures).collect(), run.info.warnings.clone()))
     }
 }
 
@@ -481,7 +484,11 @@ fn told(base: &toml::Table, path: &[String], key: &'static Key) -> Option<Told> 
         if !light {
             continue;
         }
-        let (run, warnings) = after.run();
+        let (run, warnings) = match after.run() {
+            Ok(done) => done,
+            Err(message) if message.contains(&name) => return Some(Told::Heard),
+            Err(message) => panic!("{name}: {message}"),
+        };
         // A warning may name the table that the key is in.
         let names = (2..=path.len()).map(|parts| path[..parts].join("."));
         let heard = [name.clone()].into_iter().chain(names).any(|name| {
@@ -489,7 +496,7 @@ fn told(base: &toml::Table, path: &[String], key: &'static Key) -> Option<Told> 
                 .iter()
                 .any(|warning| warning.split([' ', ':']).any(|word| word.trim_matches(',') == name))
         });
-        if heard || run != of_before.get_or_init(|| before.run()).0 {
+        if heard || run != of_before.get_or_init(|| before.run().unwrap()).0 {
             return Some(Told::Heard);
         }
         told = Some(Told::Silent);

@@ -119,23 +119,115 @@ fn a_read_that_fits_beside_a_step_costs_nothing_and_a_longer_one_is_the_step() {
 
 #[test]
 fn inference_on_the_frontend_does_not_touch_training_and_swings_with_the_tide() {
-    let served = |on: &str, hour: u32| {
-        let storage = format!("[storage]\nhosts = 1\ngateways = 2\non = \"{on}\"\n");
-        let serve = format!(
-            "[[job]]\nname = \"serve\"\ngpus = 8\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
+    let serving = |gpus: u32, hour: u32| {
+        format!(
+            "[[job]]\nname = \"serve\"\ngpus = {gpus}\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
              response = \"1 MB\", beat = \"2 ms\", tide = 1.0, hour = {hour} }}\n"
-        );
+        )
+    };
+    let served = |hour: u32| {
         let train = "[[job]]\nname = \"train\"\nhosts = 2\nplacement = \"spread\"\nsteps = 2\n\
                      collective = { kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 ms\" }\n";
-        run(&[HPN, &storage, &serve, train])
+        run(&[HPN, "[storage]\nhosts = 1\ngateways = 2\n", &serving(8, hour), train])
     };
-    let noon = served("frontend", 15);
+    let noon = served(15);
     // 8000 requests of 8 ranks in 2 ms.
     close(value(&noon, "serve.inference_bytes"), 8.0 * 16.0 * 1.02e6, "requests and answers");
     assert_eq!(value(&noon, "train.inference_lost"), 0.0);
-    let night = served("frontend", 3);
+    let night = served(3);
     assert_eq!(night.figure("serve.inference_bytes"), None, "nobody asks");
-    assert!(value(&served("backend", 15), "train.inference_lost") >= 0.0);
+    // On the backend answers to the gateways of another leaf and gradients meet at the one uplink of theirs.
+    let beside = |hour: u32| {
+        let fabric = PLAIN.replace("uplinks = 4", "uplinks = 1");
+        let storage = "[storage]\nhosts = 1\ngateways = 2\non = \"backend\"\n";
+        let train = TRAIN.replace("gpus = 4", "gpus = 4\nplacement = \"spread\"\nsteps = 4");
+        run(&[&fabric, storage, &serving(1, hour), &train])
+    };
+    let lost = value(&beside(15), "train.inference_lost");
+    assert!(lost > 1e-4, "{lost}");
+}
+
+#[test]
+fn feedback_is_told_of_jobs_of_rank_classes_that_write_to_storage() {
+    let job = "[run]\nsteps = 2\n[control]\nfeedback = \"10 ms\"\n[routing]\nbalancer = \"c4p\"\n\
+               [storage]\nhosts = 4\non = \"backend\"\n[[job]]\nname = \"train\"\n\
+               workload = { recipe = \"gpt-22b\", tp = 4, pp = 2, dp = 2, micro_batches = 4 }\n\
+               checkpoint = { bytes_per_gpu = \"1 GB\" }\n";
+    let run = run(&[HPN, job]);
+    assert!(value(&run, "checkpoint_time") > 0.0);
+}
+
+#[test]
+fn storage_may_fill_a_pod() {
+    // Of two pods of four hosts the second is storage, and its cores lead there.
+    let fabric = "[fabric]\npreset = \"fat-tree\"\nk = 4\n";
+    let storage = "[storage]\nhosts = 6\ngateways = 1\non = \"backend\"\n";
+    let job = "[[job]]\nname = \"train\"\ngpus = 4\n\
+               collective = { kind = \"all-reduce\", bytes = \"5 MB\", compute = \"10 ms\" }\n\
+               checkpoint = { bytes_per_gpu = \"1 GB\" }\n";
+    for hash in ["", "[routing]\ncore_per_port = true\n"] {
+        let run = run(&[fabric, hash, storage, job]);
+        assert!(value(&run, "checkpoint_time") > 0.0);
+        // The map's pods are those of the backend.
+        assert_eq!(run.resolved.case.fabric.pods(), 4);
+    }
+}
+
+#[test]
+fn what_lies_behind_the_last_step_counts_for_no_checkpoint() {
+    let lost = |steps: u32| {
+        let job = format!(
+            "[run]\nsteps = {steps}\n[storage]\nhosts = 4\non = \"backend\"\n[[job]]\nname = \"train\"\nhosts = 2\n\
+             placement = \"spread\"\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"2 GB\", compute = \"5 ms\", per = \"rail\" }}\n\
+             checkpoint = {{ bytes_per_gpu = \"100 MB\", every = 2, blocking = false }}\n"
+        );
+        run(&[HPN, &job])
+    };
+    // Two are due; of four steps the second begins as the last one ends.
+    let (four, five) = (value(&lost(4), "checkpoint_lost"), value(&lost(5), "checkpoint_lost"));
+    close(four, five, "for each checkpoint");
+    assert!(four > 5e-4, "{four}");
+    let run = lost(2);
+    let figure = run.info.figures.iter().find(|figure| figure.name == "checkpoint_lost").unwrap();
+    assert!(figure.value.is_none() && figure.reason.contains("give the job more steps"), "{figure:?}");
+}
+
+#[test]
+fn steps_fluctuate_for_storage_alone_and_not_for_their_jitter() {
+    let worst = |on: &str| {
+        let job = format!(
+            "[run]\nsteps = 6\n[storage]\nhosts = 4\non = \"{on}\"\n[[job]]\nname = \"train\"\nhosts = 2\n\
+             placement = \"spread\"\ncompute_jitter = 0.3\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"2 GB\", compute = \"50 ms\", per = \"rail\" }}\n\
+             checkpoint = {{ bytes_per_gpu = \"1 GB\", every = 3, blocking = false }}\n"
+        );
+        value(&run(&[HPN, &job]), "storage_step_worst")
+    };
+    assert_eq!(worst("frontend"), 0.0);
+    assert!(worst("backend") > 0.01);
+}
+
+#[test]
+fn what_is_not_due_counts_as_nothing() {
+    let of = |every: u32| {
+        let job = format!(
+            "[run]\nsteps = 4\n[storage]\nhosts = 2\non = \"backend\"\n{TRAIN}\
+             checkpoint = {{ bytes_per_gpu = \"1 GB\", every = {every} }}\n"
+        );
+        let run = run(&[PLAIN, &job]);
+        let simulation = run.simulation.as_ref().unwrap();
+        let parts = &simulation.replicates[simulation.chosen as usize].exposed[0];
+        let of_storage =
+            |part: &&railtwin::exposed::AxisTime| part.axis.is_some_and(|axis| axis.name() == "storage");
+        let bytes = parts.iter().find(of_storage).unwrap().bytes;
+        let case = &run.resolved.case;
+        (bytes, railtwin::tables::operations(case, &simulation.log, 0..case.work.operations).rows())
+    };
+    let ((each, all), (seldom, fewer)) = (of(1), of(4));
+    close(seldom * 4.0, each, "bytes of a step");
+    // Three of the four checkpoints are no rows.
+    assert_eq!(all - fewer, 3);
 }
 
 #[test]

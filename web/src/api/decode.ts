@@ -19,6 +19,8 @@ import {
 } from "./payload";
 import { decodeControl } from "./control_decode";
 import { decodeDiagnosis } from "./diagnosis";
+import { decodeIntranode } from "./intranode_decode";
+import { decodeLife } from "./life_decode";
 import { decodeOperations, decodePackets } from "./packets";
 import {
   decodeBalance,
@@ -53,13 +55,15 @@ export function decodePayload(value: unknown): Payload | null {
     refuse("payload.schema", schema, `${PAYLOAD_SCHEMA}, the version that this page reads`);
   const [title, generator] = [text(whole, "title", "payload"), text(whole, "generator", "payload")];
   const cluster = optional(whole["cluster"], "payload.cluster", decodeCluster);
-  if (cluster !== null) return { title, generator, runs: [], cluster };
+  const intranode = optional(whole["intranode"], "payload.intranode", decodeIntranode);
+  if (cluster !== null || intranode !== null)
+    return { title, generator, runs: [], cluster, intranode };
   const runs = list(whole, "runs", "payload", decodeRun);
   if (runs.length < 1 || runs.length > RUNS_MAX)
     throw new PayloadError(`payload.runs holds ${runs.length} runs; expected 1, or 2 to compare`);
   const [base, other] = runs;
   if (base && other && base.name === other.name) other.name = `${other.name} (2)`;
-  return { title, generator, runs, cluster: null };
+  return { title, generator, runs, cluster: null, intranode: null };
 }
 
 /** Reads the element that carries the data; throws PayloadError when it is missing or not JSON. */
@@ -122,6 +126,7 @@ function decodeRun(value: unknown, at: string): Run {
       decodeControl(control, devices.rows, links.rows, place),
     ),
     diagnosis: section("diagnosis", decodeDiagnosis),
+    life: section("life", decodeLife),
   };
 }
 

@@ -1,12 +1,16 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
 import type { Cluster, WireCluster } from "./cluster";
+import type { Intranode, WireIntranode } from "./intranode";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
+import type { JobLife, WireJobLife } from "./life";
 
 export * from "./cluster";
+export * from "./intranode";
 export * from "./control";
 export * from "./findings";
+export * from "./life";
 
 /** Version of the payload that this page reads; another number is refused with a clear error. */
 export const PAYLOAD_SCHEMA = 1;
@@ -82,6 +86,7 @@ export interface WireRun {
   packets?: WirePackets;
   control?: WireControl;
   diagnosis?: WireDiagnosis;
+  life?: WireJobLife;
 }
 export interface WirePackets {
   fct: { flows: number; unfinished: number; mean_ps: Ps; times: WireTable };
@@ -114,6 +119,13 @@ export interface WireClusterPayload {
   title: string;
   generator: string;
   cluster: WireCluster;
+}
+/** A page of traffic inside hosts over loads, which has no runs. */
+export interface WireIntranodePayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  intranode: WireIntranode;
 }
 
 // --- decoded ----------------------------------------------------------------------------------
@@ -426,12 +438,14 @@ export interface Run {
   packets: Packets | null;
   control: Control | null;
   diagnosis: Diagnosis | null;
+  life: JobLife | null;
 }
 /** One run is a report; of two, the first is the baseline that the other is compared with. */
 export interface Payload {
   title: string;
   generator: string;
-  /** Empty on a page of weeks of jobs. */
+  /** Empty on a page of weeks of jobs, and on one of traffic inside hosts. */
   runs: Run[];
   cluster: Cluster | null;
+  intranode: Intranode | null;
 }

@@ -9,6 +9,7 @@ export const VIEWS = [
   "throughput",
   "queues",
   "diagnosis",
+  "life",
 ] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const DIRECTIONS = ["all", "up", "down"] as const;
@@ -75,6 +76,8 @@ export interface PageState {
   hiddenAxes: readonly string[];
   queueValue: QueueValue;
   topLinks: number;
+  /** Standstill of a life that is picked. */
+  standstill: number | null;
   /** Finding that is open, and whose suspects are marked. */
   finding: number | null;
   findingSort: FindingSort;
@@ -106,6 +109,7 @@ export const START: PageState = {
   hiddenAxes: [],
   queueValue: "bytes",
   topLinks: 20,
+  standstill: null,
   finding: null,
   findingSort: "severity",
   matrixLevel: "auto",
@@ -171,6 +175,7 @@ export function stateOf(hash: string): PageState {
     hiddenAxes: (given.get("hide") ?? "").split(",").filter((axis) => axis !== ""),
     queueValue: oneOf(QUEUE_VALUES, given.get("queue"), START.queueValue),
     topLinks: TOP_LINKS.find((count) => String(count) === given.get("top")) ?? START.topLinks,
+    standstill: wholeOr(given.get("standstill"), null),
     finding: wholeOr(given.get("finding"), null),
     findingSort: oneOf(FINDING_SORTS, given.get("sort"), START.findingSort),
     matrixLevel: oneOf(MATRIX_LEVELS, given.get("level"), START.matrixLevel),
@@ -206,6 +211,7 @@ export function hashOf(state: PageState): string {
   put("map", state.mapMode, START.mapMode);
   put("queue", state.queueValue, START.queueValue);
   put("top", state.topLinks, START.topLinks);
+  put("standstill", state.standstill, null);
   put("finding", state.finding, null);
   put("sort", state.findingSort, START.findingSort);
   put("level", state.matrixLevel, START.matrixLevel);

@@ -231,6 +231,7 @@ describe("page state", () => {
     move: 7,
     batch: 5,
     action: 31,
+    standstill: 2,
     at: 1.5e12,
     window: { from_ps: 1e12, to_ps: 2e12 },
     direction: "up",

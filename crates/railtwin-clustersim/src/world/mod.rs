@@ -284,8 +284,10 @@ impl World<'_> {
         if alone.is_some_and(|places| self.placer.segments_of(&places) == 1) {
             return;
         }
+        // Who named its GPUs stays on them.
+        let movable = self.live.iter().filter(|(job, _)| self.jobs[**job].places.is_empty());
         let running: Vec<(u64, &[Place])> =
-            self.live.iter().map(|(&job, live)| (job as u64, live.places.as_slice())).collect();
+            movable.map(|(&job, live)| (job as u64, live.places.as_slice())).collect();
         let Some(Defragmentation { moves, .. }) = self.placer.defragment(&running, gpus) else { return };
         let mut moved = Vec::with_capacity(moves.len());
         for one in moves {
@@ -298,9 +300,9 @@ impl World<'_> {
             moved.push((live, one.to, left));
         }
         for (live, to, left) in moved {
-            self.placer.occupy(&to);
-            self.effort.moves += 1;
             let (job, asked) = (live.job, &self.jobs[live.job]);
+            self.placer.occupy(&to, wants(asked, self.plant).phases);
+            self.effort.moves += 1;
             let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
             self.changed(&new);
@@ -311,7 +313,7 @@ impl World<'_> {
     fn start(&mut self) {
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let placed = match &mut self.seating {
-            Some(seating) => seating.start(&mut self.placer),
+            Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant).phases),
             None => self.start_by_policy(),
         };
         self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
@@ -334,7 +336,7 @@ impl World<'_> {
         self.defragment();
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let held = |live: &Live| Held {
-            end: expected_end(live, jobs[live.job].duration, now),
+            end: expected_end(live, duration(&jobs[live.job]), now),
             places: live.places.clone(),
         };
         queue::start(
@@ -378,7 +380,12 @@ fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>) -> Wants<'a> {
     let model = plant.fabric.host_model(HostId(0));
     let share = model.backend_capacity().bytes_per_s() / f64::from(model.gpus);
     let phases = (job.step.compute.seconds(), job.step.sent() / share);
-    Wants { gpus: job.gpus, places: &job.places, phases, duration: job.duration }
+    Wants { gpus: job.gpus, places: &job.places, phases, duration: duration(job) }
+}
+
+/// Seconds for which a job runs alone with the checkpoints that it writes.
+fn duration(job: &ClusterJob) -> f64 {
+    job.duration * (1.0 + job.checkpoints)
 }
 
 /// When a scheduler that knows what a job takes alone expects it to end; one that is late is expected to take as long
@@ -409,7 +416,7 @@ fn life_of(live: &Live) -> JobLife {
         steps: live.done,
         step_alone: live.step_alone,
         communication: live.communication,
-        computing_alone: live.tenant.compute.seconds() / live.step_alone,
+        computing_alone: live.computation / (f64::from(live.tenant.gpus) * live.step_alone),
         shared_a_link: live.shared_a_link,
         contended: live.contended,
         contended_s: live.contended_s,

@@ -46,7 +46,7 @@ impl World<'_> {
         }
     }
 
-    /// Jobs that send between hosts, by number.
+    /// Jobs that send over links that others may cross, between hosts or over PCIe, by number.
     pub(super) fn on_network(&self) -> Vec<usize> {
         let sends = |live: &Live| !live.tenant.transfers.is_empty();
         self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()

@@ -220,8 +220,8 @@ impl<'a> Links<'a> {
 
     /// The links of a way, and those inside the hosts at its ends.
     fn candidate(&mut self, pair: &Pair, way: &Way) -> Candidate {
-        let inside =
-            [pcie(self.fabric, pair.source.nic), pcie(self.fabric, pair.target).map(LinkId::reverse)];
+        let fabric = self.fabric;
+        let inside = [fabric.pcie_into(pair.source.nic), fabric.pcie_into(pair.target).map(LinkId::reverse)];
         let links = inside.into_iter().flatten().chain(way.path.links().iter().copied());
         let links: Vec<LinkId> = links.collect();
         Candidate {
@@ -229,10 +229,4 @@ impl<'a> Links<'a> {
             source_port: Some(way.source_port),
         }
     }
-}
-
-/// The link from a GPU into its NIC, whose first port is that of PCIe.
-fn pcie(fabric: &Fabric, nic: DeviceId) -> Option<LinkId> {
-    let port = fabric.ports(nic).next().filter(|&port| !fabric.port_role(port).is_network());
-    port.and_then(|port| fabric.cable_at(port)).map(|cable| cable.forward())
 }

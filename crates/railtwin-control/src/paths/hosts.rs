@@ -71,7 +71,10 @@ impl Controller for Hosts<'_> {
                     self.due = self.due.or(self.replan.time_for(now));
                 }
             }
-            Event::Opened(openings) => openings.iter().for_each(|opening| self.open(opening)),
+            Event::Opened(openings) => {
+                self.connections.reserve(openings.len());
+                openings.iter().for_each(|opening| self.open(opening));
+            }
             Event::Closed(job) => {
                 let fresh = self.connections.len() - self.fresh;
                 self.fresh -= self.connections[fresh..].iter().filter(|one| one.job == job).count();

@@ -110,10 +110,15 @@ impl ClusterPlacer {
         phases: Phases,
     ) -> Option<Vec<Place>> {
         let places = self.find(job, gpus, policy, phases)?;
-        for place in &places {
+        self.note(&places, phases);
+        Some(places)
+    }
+
+    /// Writes down for how long the job that has these GPUs computes and communicates in a step.
+    fn note(&mut self, places: &[Place], phases: Phases) {
+        for place in places {
             self.phases[self.first[place.host.index()] + place.gpu as usize] = phases;
         }
-        Some(places)
     }
 
     fn find(&mut self, job: u64, gpus: u32, policy: &PlacementPolicy, phases: Phases) -> Option<Vec<Place>> {
@@ -211,8 +216,9 @@ impl ClusterPlacer {
         taken.into_iter().map(|gpu| Place { host, gpu }).collect()
     }
 
-    /// Takes these GPUs where all of them are free on hosts that are open; says whether they were.
-    pub fn take_these(&mut self, places: &[Place]) -> bool {
+    /// Takes these GPUs for a job of such phases where all of them are free on hosts that are open; says whether they
+    /// were.
+    pub fn take_these(&mut self, places: &[Place], phases: Phases) -> bool {
         let is_free = |place: &Place| {
             let row = place.host.index();
             self.state.get(row) == Some(&State::Open)
@@ -221,18 +227,20 @@ impl ClusterPlacer {
         };
         let are_free = places.iter().all(is_free);
         if are_free {
-            self.occupy(places);
+            self.occupy(places, phases);
         }
         are_free
     }
 
-    /// Takes the first free GPUs of a host.
+    /// Takes the first free GPUs of a host for a job of such phases.
     ///
     /// # Panics
     /// Where it is not open, or fewer are free.
-    pub fn take_of(&mut self, host: HostId, gpus: u32) -> Vec<Place> {
+    pub fn take_of(&mut self, host: HostId, gpus: u32, phases: Phases) -> Vec<Place> {
         assert!(self.free_on(host) >= gpus, "{host:?} has fewer than {gpus} free GPUs");
-        self.take(host, gpus)
+        let places = self.take(host, gpus);
+        self.note(&places, phases);
+        places
     }
 
     /// Whether a GPU is free, counted in its host.
@@ -246,11 +254,12 @@ impl ClusterPlacer {
         rows.filter(|&row| self.busy[row]).map(|row| self.phases[row])
     }
 
-    /// Takes these GPUs, as those to which a job moves.
+    /// Takes these GPUs, as those to which a job of such phases moves.
     ///
     /// # Panics
     /// Where one of them is not free.
-    pub fn occupy(&mut self, places: &[Place]) {
+    pub fn occupy(&mut self, places: &[Place], phases: Phases) {
+        self.note(places, phases);
         for place in places {
             let row = place.host.index();
             let busy = &mut self.busy[self.first[row] + place.gpu as usize];

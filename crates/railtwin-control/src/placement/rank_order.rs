@@ -19,14 +19,14 @@ railtwin_units::choice! {
         Topology = "topology",
         /// By lot.
         Random = "random",
-        /// So that little crosses pods, and within a pod segments: Meta's minimum cut. Where hosts differ in their number
-        /// of GPUs it is `topology`: ranks of a host are then not those of another.
+        /// So that little crosses pods, and within a pod segments: Meta's minimum cut. Where the job has not as many GPUs
+        /// of each host it is `topology`: ranks of a host are then not those of another.
         MinCut = "min-cut",
     }
 }
 
-/// The places of a job on the same hosts in another order. Lots are drawn by the seed and the job's name; `traffic` is
-/// asked for the minimum cut alone and has as many blocks as the job hosts.
+/// The same GPUs with the job's hosts in another order; those of a host keep theirs. Lots are drawn by the seed and the
+/// job's name; `traffic` is asked for the minimum cut alone and has as many blocks as the job hosts.
 pub fn arranged(
     fabric: &Fabric,
     places: &[Place],
@@ -35,10 +35,17 @@ pub fn arranged(
     traffic: impl FnOnce() -> HostTraffic,
 ) -> Vec<Place> {
     let ground = Ground::of(fabric);
-    let mut hosts: Vec<HostId> = places.iter().map(|place| place.host).collect();
-    hosts.dedup();
+    let mut hosts: Vec<HostId> = Vec::new();
+    let mut of_host: BTreeMap<HostId, Vec<Place>> = BTreeMap::new();
+    for &place in places {
+        let own = of_host.entry(place.host).or_default();
+        if own.is_empty() {
+            hosts.push(place.host);
+        }
+        own.push(place);
+    }
     let stands = |host: &HostId| (ground.pod(*host), ground.segment(*host), *host);
-    let alike = hosts.iter().all(|host| ground.gpus[host.index()] == ground.gpus[hosts[0].index()]);
+    let alike = hosts.iter().all(|host| of_host[host].len() == of_host[&hosts[0]].len());
     match order {
         RankOrder::Given => return places.to_vec(),
         RankOrder::Random => {
@@ -47,13 +54,7 @@ pub fn arranged(
         RankOrder::MinCut if alike => hosts = least_crossing(&ground, &hosts, &traffic()),
         RankOrder::Topology | RankOrder::MinCut => hosts.sort_unstable_by_key(stands),
     }
-    let mut rest = places.len() as u32;
-    let filled = hosts.into_iter().flat_map(|host| {
-        let take = ground.gpus[host.index()].min(rest);
-        rest -= take;
-        (0..take).map(move |gpu| Place { host, gpu })
-    });
-    filled.collect()
+    hosts.iter().flat_map(|host| of_host[host].iter().copied()).collect()
 }
 
 /// The host of each block: first blocks to pods, then those of a pod to its segments; within one they keep their order.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use railtwin_fabric::HostModel;
 use railtwin_workload::{Axis, Edge, HostLayout, Member, Plan, shape_of};
 
-/// Bytes of a step between blocks of ranks that sit on one host each: block `b` has the ranks from `b × gpus` on.
+/// Bytes of a step between blocks of ranks that sit on one host each: block `b` has the ranks from `b × n` on, where
+/// the job has `n` GPUs of each host.
 /// Both directions of a pair are one number.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostTraffic {
@@ -18,17 +19,18 @@ impl HostTraffic {
         Self { blocks, bytes: BTreeMap::new() }
     }
 
-    /// What a plan sends over hosts of a model, algorithm by algorithm as it is laid out; `counts` says which axes count.
-    pub fn of(plan: &Plan, model: &HostModel, counts: impl Fn(Axis) -> bool) -> Self {
-        let gpus = model.gpus.max(1);
+    /// What a plan sends over hosts of a model, of each of which the job has these GPUs in this order, algorithm by
+    /// algorithm as it is laid out; `counts` says which axes count.
+    pub fn of(plan: &Plan, model: &HostModel, gpus: &[u32], counts: impl Fn(Axis) -> bool) -> Self {
+        let each = (gpus.len() as u32).max(1);
         let gpu_of_nic = (0..model.nics).map(|nic| model.gpu_of_nic(nic)).collect();
         let mut layout = HostLayout::new(gpu_of_nic, model.has_nvswitch(), true);
         layout.over_pcie = !model.has_nvswitch() && model.joins_gpus();
         let member = |&rank: &u32| {
-            let gpu = rank % gpus;
-            Member { rank, host: rank / gpus, gpu, nic: model.nic_of_gpu(gpu) }
+            let gpu = gpus.get((rank % each) as usize).copied().unwrap_or_default();
+            Member { rank, host: rank / each, gpu, nic: model.nic_of_gpu(gpu) }
         };
-        let mut all = Self::new(plan.ranks.div_ceil(gpus));
+        let mut all = Self::new(plan.ranks.div_ceil(each));
         for (pattern, bytes) in plan.patterns.iter().zip(plan.bytes_by_pattern()) {
             if bytes <= 0.0 || !counts(pattern.axis) || pattern.storage.is_some() {
                 continue;

@@ -5,15 +5,16 @@
 //! through until nothing changes. One slow pair cannot move them, and a slow host explains all of its pairs. A host or
 //! a pair is named only where it lacks a tenth of the bandwidth: hosts of a healthy H100 cluster differ by up to 6 %
 //! in single tests (cluster01 of nccl-tests-cluster).
+mod cause;
 mod signature;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
-use crate::downtime::spares::binomial_above;
 use crate::robust;
 use crate::settings::Settings;
+use cause::Cases;
 use signature::{Beside, signature};
 
 /// One result: the bandwidth between two hosts.
@@ -25,6 +26,9 @@ pub struct PairTest {
     pub bytes: u64,
     /// Names of both hosts, that of the first rank first.
     pub hosts: [String; 2],
+    /// Where in them the one GPU of each is that was tested, such as its PCI address; empty where there are several or none
+    /// is told.
+    pub slots: [String; 2],
     /// Bus bandwidth, in any unit that all share.
     pub bandwidth: f64,
 }
@@ -47,14 +51,15 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Gives what a host lacks back to its pairs, where no more than half of them lack it: then these are slow, and not it.
-    /// A median over few pairs, of which half are slow, is somewhere between.
+    /// Gives what a host lacks back to its pairs, where no more than three quarters of them lack it: then these are slow, and
+    /// not it. A median over few pairs, of which half are slow, is somewhere between; and a rail may be at one end of most
+    /// pairs of a host.
     fn give_back(&mut self) {
         for host in 0..self.hosts.len() {
             let effect = self.effects[host];
             let own = || self.pairs.iter().filter(|(hosts, _)| hosts.contains(&host));
             let lack = own().filter(|(_, rest)| *rest < -effect / 2.0).count();
-            if effect < (1.0 - PAIR_SHARE).ln() && 2 * lack <= own().count() {
+            if effect < (1.0 - PAIR_SHARE).ln() && 4 * lack <= 3 * own().count() {
                 self.effects[host] = 0.0;
                 let own = self.pairs.iter_mut().filter(|(hosts, _)| hosts.contains(&host));
                 own.for_each(|(_, rest)| *rest += effect);
@@ -67,20 +72,17 @@ impl Parts<'_> {
 /// cluster lack up to 0.06 in single tests.
 pub const PAIR_SHARE: f64 = 0.1;
 
-/// A host explains slow pairs where chance would give one of all hosts as many of them less often than this.
-const CHANCE: f64 = 0.05;
 /// Results of a pair from which a single slow one of them says nothing: one size of one test strays now and then.
 const SEVERAL: usize = 4;
 /// Confidence in what one result shows, and in what several do.
 const ONE: f64 = 0.8;
 const CONFIRMED: f64 = 0.95;
 
-/// Slow hosts and pairs, the slowest first. What one test shows another may confirm, so each is told once, with how it is
-/// slow and all tests as evidence.
+/// Slow hosts, rails, ports and pairs, the slowest first. What one test shows another may confirm, so each is told once,
+/// with how it is slow and all tests as evidence.
 ///
-/// Pairs are told as their host where it explains them: because all of its pairs lack the same (its part of the median
-/// polish), or because it has a part in so many of them that chance would not give it (binomial tail over its pairs at the
-/// rate of all others, times the number of hosts).
+/// Pairs are told as their host where all of its pairs lack the same (its part of the median polish), and as the host,
+/// rail or port that has a part in so many of them that chance would not give it ([`mod@cause`]).
 pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
     let mut classes: BTreeMap<(&str, u64), Vec<&PairTest>> = BTreeMap::new();
     for test in tests.iter().filter(|test| test.bandwidth > 0.0) {
@@ -109,22 +111,26 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
             }
         }
         for (([a, b], rest), test) in parts.pairs.iter().zip(&rows) {
-            let beside =
-                Beside { kind, bytes, first: &test.hosts[0], share: rest.exp(), slow: *rest < pair_limit };
+            let [first, other] = test.slots.each_ref().map(String::as_str);
+            let beside = Beside {
+                kind,
+                bytes,
+                first: &test.hosts[0],
+                slots: if a <= b { [first, other] } else { [other, first] },
+                share: rest.exp(),
+                slow: *rest < pair_limit,
+            };
             pairs.entry([parts.hosts[*a.min(b)], parts.hosts[*a.max(b)]]).or_default().push(beside);
         }
     }
     let mut found: Vec<(f64, Finding)> =
         hosts.into_iter().map(|(host, lacks)| slow_host(host, &lacks)).collect();
     let known = found.len();
-    let mut slow: BTreeSet<[&str; 2]> =
-        pairs.iter().filter(|(_, rows)| is_slow(rows)).map(|(pair, _)| *pair).collect();
-    while let Some((host, chance)) = common_host(&pairs, &slow) {
-        let own: Vec<[&str; 2]> = slow.iter().copied().filter(|pair| pair.contains(&host)).collect();
-        let all: usize = pairs.keys().filter(|pair| pair.contains(&host)).count();
-        let (worst, told) = host_of_pairs(host, &own, all, chance, &pairs);
+    let mut cases = Cases::of(&pairs);
+    while let Some(cause) = cases.common() {
+        let (worst, told) = cause.told();
         // A host of which all pairs lack the same may have some that lack more.
-        match found[..known].iter_mut().find(|(_, one)| is_host(one, host)) {
+        match found[..known].iter_mut().find(|(_, one)| is_same(one, &told)) {
             Some((least, one)) => {
                 *least = least.min(worst);
                 one.severity = one.severity.max(told.severity);
@@ -132,42 +138,22 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
             }
             None => found.push((worst, told)),
         }
-        slow.retain(|pair| !pair.contains(&host));
     }
-    found.extend(slow.iter().map(|pair| slow_pair(*pair, &pairs[pair])));
+    found.extend(cases.left().iter().map(|pair| slow_pair(*pair, &pairs[pair])));
     found.sort_by(|a, b| {
         a.0.total_cmp(&b.0).then_with(|| a.1.suspects[0].component.cmp(&b.1.suspects[0].component))
     });
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-fn is_host(finding: &Finding, host: &str) -> bool {
-    finding.suspects.iter().any(|suspect| suspect.component.name() == host)
+fn is_same(finding: &Finding, other: &Finding) -> bool {
+    finding.suspects.iter().any(|suspect| other.suspects.iter().any(|one| one.component == suspect.component))
 }
 
 /// Whether the results of a pair make it slow: any of a few, more than one of several.
-fn is_slow(rows: &[Beside<'_>]) -> bool {
-    let slow = rows.iter().filter(|row| row.slow).count();
-    slow > usize::from(rows.len() >= SEVERAL)
-}
-
-/// The host that has a part in more slow pairs than chance gives, and that chance.
-fn common_host<'a>(
-    pairs: &BTreeMap<[&'a str; 2], Vec<Beside<'_>>>,
-    slow: &BTreeSet<[&'a str; 2]>,
-) -> Option<(&'a str, f64)> {
-    let names: BTreeSet<&str> = pairs.keys().flatten().copied().collect();
-    let chance = |host: &&'a str| {
-        let own = |pair: &&[&str; 2]| pair.contains(host);
-        let (taken, part) = (pairs.keys().filter(own).count(), slow.iter().filter(own).count());
-        let (others, slow_others) = (pairs.len() - taken, slow.len() - part);
-        // One more of each: that no other pair is slow does not say that none can be.
-        let rate = (slow_others + 1) as f64 / (others + 2) as f64;
-        let tail = binomial_above(taken as u32, rate, (part as u32).saturating_sub(1));
-        (part >= OF_HOST_MIN).then_some((*host, names.len() as f64 * tail))
-    };
-    let best = names.iter().filter_map(chance).min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
-    best.filter(|(_, chance)| *chance < CHANCE)
+fn is_slow<'a, 'b: 'a>(rows: impl Iterator<Item = &'a Beside<'b>>) -> bool {
+    let (slow, all) = rows.fold((0, 0), |(slow, all), row| (slow + usize::from(row.slow), all + 1));
+    slow > usize::from(all >= SEVERAL)
 }
 
 /// Median polish of one test.
@@ -249,47 +235,6 @@ fn slow_host(host: &str, lacks: &[(String, f64)]) -> (f64, Finding) {
     (worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, advice))
 }
 
-/// The finding of a host that has a part in many slow pairs.
-fn host_of_pairs(
-    host: &str,
-    own: &[[&str; 2]],
-    all: usize,
-    chance: f64,
-    pairs: &BTreeMap<[&str; 2], Vec<Beside<'_>>>,
-) -> (f64, Finding) {
-    let rows: Vec<Beside<'_>> = own.iter().flat_map(|pair| pairs[pair].iter().cloned()).collect();
-    let how = signature(&rows);
-    let partners: Vec<&str> = own.iter().map(|[a, b]| if *a == host { *b } else { *a }).collect();
-    let mut evidence = vec![
-        line(
-            format!(
-                "slow pairs of host {host}, of {all} that were tested; chance gives one of all hosts as many with {chance:.1e}"
-            ),
-            own.len() as f64,
-            0.0,
-            "pairs",
-        ),
-        line(
-            format!("bandwidth of these pairs, as a share of what is usual: {}", how.words),
-            how.share,
-            1.0,
-            "",
-        ),
-        line(
-            format!("the other hosts of these pairs: {}", partners.join(", ")),
-            partners.len() as f64,
-            0.0,
-            "hosts",
-        ),
-    ];
-    for pair in own {
-        evidence.extend(lines(pair, &pairs[pair]));
-    }
-    let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
-    let confidence = (1.0 - chance).min(CONFIRMED);
-    (worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, how.advice))
-}
-
 /// The finding of a pair that nothing else explains.
 fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
     let how = signature(rows);
@@ -304,14 +249,14 @@ fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
         1.0,
         "",
     )];
-    evidence.extend(lines(&pair, rows));
+    evidence.extend(lines(&pair, rows.iter()));
     let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
     let confidence = if how.slow > 1 { CONFIRMED } else { ONE };
     let component = Component::Connection(format!("{} > {}", pair[0], pair[1]));
     (worst, finding(component, confidence, worst, evidence, how.advice))
 }
 
-fn lines(pair: &[&str; 2], rows: &[Beside<'_>]) -> Vec<Evidence> {
+fn lines<'a, 'b: 'a>(pair: &[&str; 2], rows: impl Iterator<Item = &'a Beside<'b>>) -> Vec<Evidence> {
     let one = |row: &Beside<'_>| {
         let (kind, bytes) = (row.kind, row.bytes);
         let what = format!(
@@ -320,7 +265,7 @@ fn lines(pair: &[&str; 2], rows: &[Beside<'_>]) -> Vec<Evidence> {
         );
         line(what, row.share, 1.0, "")
     };
-    rows.iter().filter(|row| row.slow).map(one).collect()
+    rows.filter(|row| row.slow).map(one).collect()
 }
 
 fn line(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
@@ -362,11 +307,49 @@ mod tests {
                     kind: "all-reduce".into(),
                     bytes: 1,
                     hosts,
+                    slots: Default::default(),
                     bandwidth: 40.0 * scale(a, b),
                 });
             }
         }
         tests
+    }
+
+    /// Pairs tested with one GPU each, of which slots are drawn; `bad` tells which tests are slow.
+    fn by_slots(hosts: usize, seed: usize, bad: impl Fn([usize; 2], [usize; 2]) -> bool) -> Vec<PairTest> {
+        let slot = |a: usize, b: usize| {
+            let mixed = ((seed * 1000 + a) * 1000 + b + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 61
+        };
+        let mut tests =
+            all_pairs(hosts, |a, b| if bad([a, b], [slot(a, b), slot(b, a)]) { 0.1 } else { 1.0 });
+        for test in &mut tests {
+            let row = |name: &str| name[5..].parse::<usize>().expect("a number");
+            let (a, b) = (row(&test.hosts[0]), row(&test.hosts[1]));
+            test.slots = [slot(a, b), slot(b, a)].map(|slot| format!("0000:{slot:02}:00"));
+        }
+        tests
+    }
+
+    #[test]
+    fn a_rail_or_a_port_that_many_slow_pairs_share_is_told_for_them() {
+        for seed in 0..8 {
+            // A rail: it is slow where one of its GPUs is at one end.
+            let rail = by_slots(14, seed, |_, slots| slots.contains(&3));
+            assert_eq!(named(&rail), ["0000:03:00"], "{seed}");
+            assert_eq!(slow_pairs(&rail, &Settings::default())[0].suspects[0].component.kind(), "rail");
+            // A port: this rail of one host.
+            let port = by_slots(24, seed, |[a, b], [at_a, at_b]| (a, at_a) == (5, 2) || (b, at_b) == (5, 2));
+            let found = slow_pairs(&port, &Settings::default());
+            if found.iter().all(|one| one.suspects[0].component.kind() == "connection") {
+                assert!(found.len() < 3, "{seed}: too few to tell");
+            } else {
+                assert_eq!(named(&port), ["host-05/0000:02:00"], "{seed}");
+            }
+            // A host, whatever its slots.
+            let host = by_slots(14, seed, |hosts, [a, _]| hosts.contains(&4) && a < 7);
+            assert_eq!(named(&host), ["host-04"], "{seed}");
+        }
     }
 
     fn named(tests: &[PairTest]) -> Vec<String> {

@@ -20,6 +20,8 @@ pub(super) struct Beside<'a> {
     pub bytes: u64,
     /// Host of its first rank.
     pub first: &'a str,
+    /// Where in the two hosts of the pair, in their order, the GPUs are; empty where that is not told.
+    pub slots: [&'a str; 2],
     /// Its bandwidth as a share of what is usual.
     pub share: f64,
     /// Whether that is too little.
@@ -112,7 +114,7 @@ mod tests {
     fn rows(share: impl Fn(&str, u32) -> f64) -> Vec<Beside<'static>> {
         let row = |kind: &'static str, size: u32| {
             let share = share(kind, size);
-            Beside { kind, bytes: 1 << (20 + size), first: "a", share, slow: share < 0.9 }
+            Beside { kind, bytes: 1 << (20 + size), first: "a", slots: ["", ""], share, slow: share < 0.9 }
         };
         ["all-to-all", "send"].into_iter().flat_map(|kind| (0..9).map(move |size| row(kind, size))).collect()
     }

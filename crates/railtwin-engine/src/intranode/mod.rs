@@ -3,10 +3,12 @@
 //!
 //! The model is SAURON's (Tarraga-Moreno et al., "On the Impact of Intra-node Communication in the Performance of
 //! Supercomputer and Data Center Interconnection Networks", sections 3 and 4); [`pcie`] is its equation 1.
+mod contradictions;
 mod log;
 mod overhead;
 mod pcie;
 
+pub use contradictions::Contradiction;
 pub use log::{Components, IntranodeLog, Latencies, PARTS};
 pub use overhead::{modelled_throughput, traffic_overhead};
 pub use pcie::{PcieGeneration, PcieSpec};
@@ -173,12 +175,6 @@ impl IntranodeSpec {
     pub fn converts(&self) -> bool {
         let (header, payload, _) = self.packet();
         (header, payload) != (self.inter_header.0, self.inter_payload.0)
-    }
-
-    /// Bytes on a host's links of `payload` bytes of a message.
-    pub fn wire_bytes(&self, bytes: u64) -> u64 {
-        let (header, payload, _) = self.packet();
-        bytes + bytes.div_ceil(payload) * header
     }
 
     /// Least buffer with which nothing can stand still for ever: at a NIC a packet between hosts of which each of `gpus`

@@ -84,19 +84,21 @@ impl Connected<'_> {
     }
 
     /// Numbers of all queue pairs at their targets.
-    fn targets(&self) -> Vec<u32> {
+    pub(super) fn targets(&self) -> Vec<u32> {
         self.numbers.iter().map(|&(_, target)| target).collect()
     }
 
     /// Connections of jobs that are there at time zero.
-    pub(super) fn first(&self) -> (Vec<Connection>, Vec<u32>) {
-        let is_there = |one: &&Connection| self.start(one.job) == SimTime::ZERO;
-        (self.connections.iter().filter(is_there).copied().collect(), self.targets())
+    pub(super) fn first(&self) -> impl Iterator<Item = &Connection> {
+        self.connections.iter().filter(|one| self.start(one.job) == SimTime::ZERO)
     }
 }
 
 /// Tells one way or another of `connections`.
-pub(super) fn openings<'c>(connections: &'c [Connection], targets: &'c [u32]) -> Vec<Opening<'c>> {
+pub(super) fn openings<'c>(
+    connections: impl Iterator<Item = &'c Connection>,
+    targets: &'c [u32],
+) -> Vec<Opening<'c>> {
     let opening = |one: &Connection| Opening {
         job: JobId(one.job),
         source: one.source,
@@ -106,7 +108,7 @@ pub(super) fn openings<'c>(connections: &'c [Connection], targets: &'c [u32]) ->
         numbers: &targets[one.first as usize..(one.first + one.count) as usize],
         bytes: one.bytes,
     };
-    connections.iter().map(opening).collect()
+    connections.map(opening).collect()
 }
 
 impl Mediator<'_> {
@@ -136,8 +138,7 @@ impl Mediator<'_> {
             self.lives.coming.pop_front();
             self.arrived.insert(job);
             let own = self.lives.connections.iter().filter(|one| one.job == job);
-            let own: Vec<Connection> = own.copied().collect();
-            let opened = openings(&own, &self.lives.numbers);
+            let opened = openings(own, &self.lives.numbers);
             let arrived = Arrival { job: JobId(job), step: self.lives.step(job) };
             for controller in &mut self.controllers {
                 controller.on_event(now, &Event::Arrived(arrived));

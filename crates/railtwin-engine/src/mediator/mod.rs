@@ -54,7 +54,7 @@ pub struct Mediator<'a> {
     /// The first so many are those of the balancer; the others are one's own.
     of_balancer: usize,
     programmed: Programmed,
-    /// First queue pair and job of each connection, ascending: whose a queue pair is.
+    /// First queue pair and job of connections that follow each other, ascending: whose a queue pair is.
     jobs: Vec<(u32, u32)>,
     lives: Lives,
     /// Jobs that came in this moment.
@@ -166,6 +166,7 @@ impl<'a> Mediator<'a> {
         mediator.rest = last.saturating_add(mediator.patience);
         if !mediator.controllers.is_empty() {
             mediator.jobs = connected.connections.iter().map(|one| (one.first, one.job)).collect();
+            mediator.jobs.dedup_by_key(|(_, job)| *job);
             mediator.open(connected);
             let dead: Vec<LinkId> = mediator.aftermath.known().routed.down_links().collect();
             let told = |link| (SimTime::ZERO, mediator.report_of(link, false, SimTime::ZERO));
@@ -193,12 +194,14 @@ impl<'a> Mediator<'a> {
     }
 
     fn open(&mut self, connected: Connected<'_>) {
-        let (connections, targets) = connected.first();
-        let openings = lives::openings(&connections, &targets);
-        let jobs: BTreeSet<u32> = connections.iter().map(|one| one.job).collect();
+        let targets = connected.targets();
+        let openings = lives::openings(connected.first(), &targets);
+        let mut jobs: Vec<JobId> = openings.iter().map(|one| one.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
         for controller in &mut self.controllers {
             for &job in &jobs {
-                let arrival = Arrival { job: JobId(job), step: self.lives.step(job) };
+                let arrival = Arrival { job, step: self.lives.step(job.0) };
                 controller.on_event(SimTime::ZERO, &Event::Arrived(arrival));
             }
             controller.on_event(SimTime::ZERO, &Event::Opened(&openings));
@@ -392,8 +395,11 @@ impl<'a> Mediator<'a> {
         for number in 0..self.controllers.len() {
             let mut decisions = Vec::new();
             self.controllers[number].decide(now, &mut decisions);
-            self.probe(now, number, &mut decisions);
-            self.note_reads(now, number, &mut decisions);
+            let asks = |one: &Decision| matches!(one.action, Action::Probe { .. } | Action::Read { .. });
+            if decisions.iter().any(asks) {
+                self.probe(now, number, &mut decisions);
+                self.note_reads(now, number, &mut decisions);
+            }
             let name = self.controllers[number].name();
             let later = now.saturating_add(self.programming);
             let mut groups: BTreeMap<(Option<u32>, &str, &str), usize> = BTreeMap::new();
@@ -413,7 +419,13 @@ impl<'a> Mediator<'a> {
                 {
                     let group: usize = group;
                     self.rows[group].moved += 1;
-                    changed |= self.carry_out(now, number, decision).unwrap_or(false);
+                    changed |= match decision.action {
+                        // Most of what is decided at a start.
+                        Action::Path { queue_pair, source_port } => {
+                            self.programmed.lead(queue_pair, source_port, decision.reason)
+                        }
+                        _ => self.carry_out(now, number, decision).unwrap_or(false),
+                    };
                     continue;
                 }
                 let effective = if at_once { now } else { later };

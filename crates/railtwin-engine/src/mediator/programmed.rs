@@ -15,8 +15,10 @@ use crate::graph::WorkGraph;
 pub struct Programmed {
     /// By row of the queue pair; none where nobody steers it, or it has no path.
     ports: Vec<Option<u16>>,
-    /// By row: why the queue pair has its path, where somebody said.
-    reasons: Vec<Option<&'static str>>,
+    /// By row: why the queue pair has its path, as one more than the place in `said`; 0 where nobody said.
+    reasons: Vec<u32>,
+    /// Reasons as they came; one is there again when another came between.
+    said: Vec<&'static str>,
     /// By job: its priority, where a controller chose it.
     priorities: BTreeMap<JobId, u8>,
     /// By row: the share of its connection's bytes, where somebody said; empty until then.
@@ -34,7 +36,8 @@ impl Programmed {
     pub fn new(queue_pairs: usize, entries: u32) -> Self {
         Self {
             ports: vec![None; queue_pairs],
-            reasons: vec![None; queue_pairs],
+            reasons: vec![0; queue_pairs],
+            said: Vec::new(),
             priorities: BTreeMap::new(),
             shares: Vec::new(),
             weighed: 0,
@@ -51,7 +54,8 @@ impl Programmed {
 
     /// Why a controller chose the path of a queue pair; none where it did not.
     pub fn reason(&self, queue_pair: u32) -> Option<&'static str> {
-        self.reasons.get(queue_pair as usize).copied().flatten()
+        let place = self.reasons.get(queue_pair as usize)?.checked_sub(1)?;
+        self.said.get(place as usize).copied()
     }
 
     /// The priority that a controller chose for a job.
@@ -103,6 +107,17 @@ impl Programmed {
         self.leaves.as_ref().map(LeafEntries::table)
     }
 
+    /// Gives a queue pair its source port. Returns whether it is another one.
+    #[inline]
+    pub(super) fn lead(&mut self, queue_pair: u32, source_port: Option<u16>, reason: &'static str) -> bool {
+        if self.said.last().is_none_or(|last| !std::ptr::eq::<str>(*last, reason)) {
+            self.said.push(reason);
+        }
+        let row = queue_pair as usize;
+        self.reasons[row] = self.said.len() as u32;
+        std::mem::replace(&mut self.ports[row], source_port) != source_port
+    }
+
     /// Carries an action out. Returns whether paths may be others now.
     ///
     /// # Errors
@@ -114,12 +129,7 @@ impl Programmed {
         reason: &'static str,
     ) -> Result<bool, WriteError> {
         match action {
-            Action::Path { queue_pair, source_port } => {
-                let row = *queue_pair as usize;
-                self.reasons[row] = Some(reason);
-                let before = std::mem::replace(&mut self.ports[row], *source_port);
-                Ok(before != *source_port)
-            }
+            Action::Path { queue_pair, source_port } => Ok(self.lead(*queue_pair, *source_port, reason)),
             Action::Weight { queue_pair, share } => {
                 let row = *queue_pair as usize;
                 self.shares.resize(self.shares.len().max(row + 1), None);

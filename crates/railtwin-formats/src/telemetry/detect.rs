@@ -3,7 +3,7 @@
 use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
-use super::{ethtool, nccl_tests_failure, nic_counters, perftest, watchdog, xpu_timer};
+use super::{ethtool, nccl_tests_failure, nic_counters, perftest, steps, watchdog, xpu_timer};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -28,6 +28,10 @@ pub enum Format {
     Perftest,
     /// A log in which the watchdog of PyTorch's process groups gives operations up.
     WatchdogLog,
+    /// A log of MLPerf training, with times of steps.
+    MlperfLog,
+    /// A table of times of steps.
+    StepsCsv,
     /// Kineto trace of the PyTorch profiler, JSON.
     Kineto,
     /// Prometheus text of xpu_timer.
@@ -58,6 +62,8 @@ impl Format {
             Self::NcclTestsJson => "nccl-tests JSON",
             Self::Perftest => "perftest log",
             Self::WatchdogLog => "PyTorch watchdog log",
+            Self::MlperfLog => "MLPerf log",
+            Self::StepsCsv => "CSV of steps",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
             Self::Dcgm => "DCGM exporter metrics",
@@ -135,6 +141,12 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().any(watchdog::is_timeout) {
         return Some(Format::WatchdogLog);
+    }
+    if text.lines().any(steps::is_mlperf) {
+        return Some(Format::MlperfLog);
+    }
+    if text.lines().next().is_some_and(steps::names_columns) {
+        return Some(Format::StepsCsv);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {

@@ -13,31 +13,75 @@ use crate::error::FormatError;
 /// Name of this format in errors.
 const FORMAT: &str = "Megatron trace";
 
+/// Clipping of gradients, which begins with their norm over all ranks.
+const CLIP: &str = "optimizer-clip-main-grad";
+
+/// Garbage collection of Python.
+const GARBAGE: &str = "gc";
+
 /// Columns that must be there.
 pub(crate) const COLUMNS: [&str; 8] =
     ["dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id"];
 
-/// Communication and computation of a job.
+/// Communication of a job as telemetry, and all that its ranks did, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MegatronTrace {
     /// Communication as operations.
     pub telemetry: Telemetry,
-    /// Everything else that ranks did.
-    pub compute: Vec<MegatronCompute>,
+    /// Names of kinds: those of the trace, but that what a stage sends and the next receives is one kind
+    /// (`forward-pp-comm`, `backward-pp-comm`).
+    pub kinds: Vec<String>,
+    /// All that ranks did, communication included.
+    pub operations: Vec<MegatronOperation>,
 }
 
-/// One piece of computation of one rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MegatronCompute {
+/// What an operation is to the others of its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MegatronRole {
+    /// Computation of a microbatch, forward.
+    Forward,
+    /// Computation of a microbatch, backward.
+    Backward,
+    /// Activations to the next stage.
+    ForwardSend,
+    /// Activations from the stage before.
+    ForwardReceive,
+    /// Gradients to the stage before.
+    BackwardSend,
+    /// Gradients from the next stage.
+    BackwardReceive,
+    /// A collective of a communicator.
+    Collective,
+    /// Anything else that a rank does by itself.
+    Alone,
+    /// Garbage collection of Python.
+    Pause,
+}
+
+/// One operation of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MegatronOperation {
     /// Rank in the job.
     pub rank: u32,
+    /// Data-parallel rank.
+    pub replica: u32,
     /// Pipeline stage of the rank.
     pub stage: u32,
+    /// Place among the ranks that share replica and stage.
+    pub place: u32,
+    /// Which part of the model it works on: the column `gmc` where each value of it is of one stage, else the stage.
+    pub chunk: u32,
     /// Step of training, as the trace numbers it.
     pub step: u64,
-    /// What: `forward-compute`, `backward-compute`, `optimizer`, …
-    pub kind: String,
-    /// Start in nanoseconds on the clock of the operations.
+    /// Row of [`MegatronTrace::kinds`].
+    pub kind: u32,
+    /// What it is.
+    pub role: MegatronRole,
+    /// Which communicator runs it; those of the gradient norm (`optimizer-clip-main-grad`) hold all ranks.
+    pub group: Option<u32>,
+    /// Its number among those of its kind in its step.
+    pub number: u64,
+    /// Start in nanoseconds on the clock of the telemetry.
     pub start_ns: u64,
     /// How long it took in nanoseconds.
     pub duration_ns: u64,
@@ -53,6 +97,7 @@ struct Row<'a> {
     start_ns: u64,
     duration_ns: u64,
     number: u64,
+    chunk: Option<u32>,
 }
 
 /// What an operation is told apart by in its communicator: step, kind, number.
@@ -62,7 +107,7 @@ type Key<'a> = (u64, &'a str, u64);
 type Position = (u32, u32, u32);
 
 /// Reads the table of a trace (columns `dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts` and `duration` in
-/// seconds, `seq_id`; others are not used).
+/// seconds, `seq_id`; of others only `gmc`, the part of the model, is used).
 ///
 /// Times of a row count from the start of its step, on one clock for all ranks. Steps are laid one after the other:
 /// each begins when the one before has ended on all ranks. Steps that the publisher left out leave no gap.
@@ -85,20 +130,9 @@ pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<Meg
     let stages = rows.iter().map(|row| row.stage).max().map_or(0, |stage| stage.saturating_add(1));
     let mut members: BTreeMap<String, (BTreeSet<u32>, &str)> = BTreeMap::new();
     let mut keys: BTreeMap<String, BTreeMap<Key, u64>> = BTreeMap::new();
-    let mut compute = Vec::new();
     let mut communication = Vec::new();
     for row in &rows {
-        let Some((name, axis, kind)) = communicator(row, positions[&row.rank], stages) else {
-            compute.push(MegatronCompute {
-                rank: row.rank,
-                stage: row.stage,
-                step: row.step,
-                kind: row.kind.to_owned(),
-                start_ns: row.start_ns,
-                duration_ns: row.duration_ns,
-            });
-            continue;
-        };
+        let Some((name, axis, kind)) = communicator(row, positions[&row.rank], stages) else { continue };
         members.entry(name.clone()).or_insert_with(|| (BTreeSet::new(), axis)).0.insert(row.rank);
         let common = if axis == "pp" { "send-receive" } else { row.kind };
         let first =
@@ -139,7 +173,65 @@ pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<Meg
     }
     let telemetry =
         Telemetry { directory, batch, times: Times::Kernels, notes, skipped, ..Telemetry::default() };
-    Ok(MegatronTrace { telemetry, compute })
+    let (kinds, operations) = operations(&rows, &positions, stages);
+    Ok(MegatronTrace { telemetry, kinds, operations })
+}
+
+/// Rows as operations with their roles and groups, and the names of their kinds.
+fn operations(
+    rows: &[Row],
+    positions: &BTreeMap<u32, Position>,
+    stages: u32,
+) -> (Vec<String>, Vec<MegatronOperation>) {
+    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut groups: BTreeMap<String, u32> = BTreeMap::new();
+    let stage_of = |row: &Row| row.chunk.map(|chunk| (chunk, row.stage));
+    let of_stage: BTreeSet<(u32, u32)> = rows.iter().filter_map(stage_of).collect();
+    let chunks: BTreeSet<u32> = of_stage.iter().map(|(chunk, _)| *chunk).collect();
+    let told = chunks.len() == of_stage.len();
+    let mut operations = Vec::with_capacity(rows.len());
+    for row in rows {
+        let position = positions[&row.rank];
+        let (role, name) = match row.kind {
+            "forward-compute" => (MegatronRole::Forward, row.kind),
+            "backward-compute" => (MegatronRole::Backward, row.kind),
+            "forward-send" => (MegatronRole::ForwardSend, "forward-pp-comm"),
+            "forward-recv" => (MegatronRole::ForwardReceive, "forward-pp-comm"),
+            "backward-send" => (MegatronRole::BackwardSend, "backward-pp-comm"),
+            "backward-recv" => (MegatronRole::BackwardReceive, "backward-pp-comm"),
+            kind => match communicator(row, position, stages) {
+                Some(_) => (MegatronRole::Collective, kind),
+                // The norm of all gradients is needed before any is clipped.
+                None if kind == CLIP => (MegatronRole::Collective, kind),
+                None if kind == GARBAGE => (MegatronRole::Pause, kind),
+                None => (MegatronRole::Alone, kind),
+            },
+        };
+        let group = match role {
+            MegatronRole::Collective if row.kind == CLIP => Some(CLIP.to_owned()),
+            _ => communicator(row, position, stages).map(|(name, ..)| name),
+        };
+        let next = groups.len() as u32;
+        let group = group.map(|name| *groups.entry(name).or_insert(next));
+        let next = kinds.len() as u32;
+        operations.push(MegatronOperation {
+            rank: row.rank,
+            replica: position.0,
+            stage: row.stage,
+            place: position.2,
+            chunk: row.chunk.filter(|_| told).unwrap_or(row.stage),
+            step: row.step,
+            kind: *kinds.entry(name).or_insert(next),
+            role,
+            group,
+            number: row.number,
+            start_ns: row.start_ns,
+            duration_ns: row.duration_ns,
+        });
+    }
+    let mut names = vec![String::new(); kinds.len()];
+    kinds.into_iter().for_each(|(name, row)| name.clone_into(&mut names[row as usize]));
+    (names, operations)
 }
 
 /// Name, axis and kind of a row's communicator; none for computation.
@@ -244,6 +336,12 @@ fn rows<'a>(source_name: &str, table: &'a Table) -> Result<(Vec<Row<'a>>, Skippe
         // The casts clamp what is too large.
         let whole = |name| value(name, row).map(|value| value as u64);
         let small = |name| value(name, row).map(|value| (value as u32).min(u32::MAX / 4));
+        let chunk = match table.column("gmc") {
+            Some(ColumnData::F64(values)) => Some(values[row]),
+            Some(ColumnData::U64(values)) => Some(values[row] as f64),
+            Some(ColumnData::U32(values)) => Some(f64::from(values[row])),
+            _ => None,
+        };
         let ns = |name| value(name, row).map(|seconds| (seconds * 1e9).round() as u64);
         let read = || {
             Ok(Row {
@@ -255,6 +353,7 @@ fn rows<'a>(source_name: &str, table: &'a Table) -> Result<(Vec<Row<'a>>, Skippe
                 start_ns: ns("start_ts")?,
                 duration_ns: ns("duration")?,
                 number: whole("seq_id")?,
+                chunk: chunk.filter(|chunk| *chunk >= 0.0).map(|chunk| (chunk as u32).min(u32::MAX / 4)),
             })
         };
         rows.extend(skipped.keep(read()));

@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
-    PerftestRun, RasSnapshot, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
+    PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
     telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
@@ -38,6 +38,8 @@ pub struct Merged {
     pub perftest: Vec<(String, Vec<PerftestRun>)>,
     /// Operations that ran out of their time, with the file of each log.
     pub watchdog: Vec<(String, Vec<WatchdogTimeout>)>,
+    /// Times of steps of runs.
+    pub steps: Vec<StepSeries>,
     /// Gauges of xpu_timer, with the file of each.
     pub xpu_timer: Vec<(String, XpuTimerSnapshot)>,
     /// Time in kernels that are not NCCL's, by rank.
@@ -85,6 +87,7 @@ impl Merger {
             Content::Counters(telemetry) => self.telemetry.push(*telemetry),
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
             Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
+            Content::Steps(series) => self.merged.steps.extend(series),
             Content::Watchdog(timeouts) => self.merged.watchdog.push((source, timeouts)),
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),

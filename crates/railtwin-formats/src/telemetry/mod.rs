@@ -11,6 +11,7 @@
 //! | nccl-tests, text and JSON | [`NcclTest`] |
 //! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
 //! | what the watchdog of PyTorch's process groups logs | [`WatchdogTimeout`] |
+//! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
@@ -57,6 +58,7 @@ mod prometheus;
 mod ras;
 mod rdma;
 mod skipped;
+mod steps;
 mod watchdog;
 mod xpu_timer;
 
@@ -75,7 +77,7 @@ pub use flight_recorder::{
 pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
-pub use megatron::{MegatronCompute, MegatronTrace, megatron_trace};
+pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
 pub use names::rank_of_name;
 pub use nccl_tests::{
@@ -89,6 +91,7 @@ pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
+pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_steps_csv};
 pub use watchdog::{WatchdogTimeout, parse_watchdog_log};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
@@ -178,6 +181,8 @@ pub enum Content {
     Perftest(Vec<PerftestRun>),
     /// Operations that ran out of their time.
     Watchdog(Vec<WatchdogTimeout>),
+    /// Times of steps, by run.
+    Steps(Vec<StepSeries>),
     /// Gauges of ranks.
     XpuTimer(XpuTimerSnapshot),
 }
@@ -197,8 +202,8 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             source_name,
             "is of no format that is known",
             "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, Kineto \
-             traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic and \
-             listings of counters",
+             traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
+             CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
     let mut notes = Vec::new();
@@ -234,6 +239,16 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             let log = parse_nccl_tests_json(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);
             Content::NcclTests(log.tests)
+        }
+        Format::MlperfLog => {
+            let log = parse_mlperf_log(source_name, bytes)?;
+            skipped = log.skipped;
+            Content::Steps(log.series)
+        }
+        Format::StepsCsv => {
+            let log = parse_steps_csv(source_name, bytes)?;
+            skipped = log.skipped;
+            Content::Steps(log.series)
         }
         Format::WatchdogLog => Content::Watchdog(parse_watchdog_log(source_name, bytes)?),
         Format::Perftest => {
@@ -303,6 +318,10 @@ impl Imported {
                 let failed = tests.iter().filter(|test| test.failure.is_some()).count();
                 let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
                 format!("{} tests with {rows} results{failed}", tests.len())
+            }
+            Content::Steps(series) => {
+                let steps: usize = series.iter().map(|one| one.steps.len()).sum();
+                format!("{steps} steps of {} runs", series.len())
             }
             Content::Watchdog(timeouts) => {
                 format!("{} operations that ran out of their time", timeouts.len())

@@ -59,6 +59,8 @@ pub struct PerftestRun {
     pub queue_pairs: u32,
     /// Messages that were in flight on each queue pair.
     pub depth: u32,
+    /// Messages of up to so many bytes went to the NIC with their work request (`Max inline data`).
+    pub inline: u32,
     /// A row for each size, in the order of the log.
     pub results: Vec<PerftestResult>,
 }
@@ -112,6 +114,7 @@ impl Default for PerftestRun {
             mtu: 0,
             queue_pairs: 0,
             depth: 0,
+            inline: 0,
             results: Vec::new(),
         }
     }
@@ -286,9 +289,12 @@ impl PerftestRun {
                 found.clone_into(text);
             }
         }
-        for (value, key) in
-            [(&mut self.mtu, "Mtu"), (&mut self.queue_pairs, "Number of qps"), (&mut self.depth, "TX depth")]
-        {
+        for (value, key) in [
+            (&mut self.mtu, "Mtu"),
+            (&mut self.queue_pairs, "Number of qps"),
+            (&mut self.depth, "TX depth"),
+            (&mut self.inline, "Max inline data"),
+        ] {
             *value = number(key).unwrap_or(*value);
         }
     }
@@ -332,7 +338,7 @@ mod tests {
     const HEAD: &str = "---------------------------------------------------------------------------------------\n\
         \x20                   RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_0\n\
         \x20Number of qps   : 2\t\tTransport type : IB\n Connection type : RC\t\tUsing SRQ      : OFF\n\
-        \x20TX depth        : 128\n Mtu             : 4096[B]\n Link type       : Ethernet\n\
+        \x20TX depth        : 128\n Mtu             : 4096[B]\n Link type       : Ethernet\n Max inline data : 220[B]\n\
         ---------------------------------------------------------------------------------------\n\
         \x20local address: LID 0000 QPN 0x0089 PSN 0x1\n";
 
@@ -354,6 +360,7 @@ mod tests {
         ));
         let run = &log.runs[0];
         assert_eq!((run.verb, run.mtu, run.queue_pairs, run.depth), (PerftestVerb::Write, 4096, 2, 128));
+        assert_eq!(run.inline, 220);
         assert_eq!((&*run.device, &*run.connection, &*run.link), ("mlx5_0", "RC", "Ethernet"));
         let PerftestMeasure::Bandwidth { bytes_per_s } = run.results[0].measure else {
             panic!("a bandwidth")
@@ -414,12 +421,12 @@ mod tests {
         let columns = "#bytes #iterations BW peak[kB/sec] BW average[kB/sec] MsgRate[Mpps]";
         let line = wrong(&table(columns, " 1 1 1 1 1\n"));
         assert!(
-            line.starts_with("t.log:11:") && line.contains("kB/sec") && line.contains("Gb/sec"),
+            line.starts_with("t.log:12:") && line.contains("kB/sec") && line.contains("Gb/sec"),
             "{line}"
         );
         let columns = columns.replace("kB", "MB");
         let line = wrong(&table(&columns, " 1 1 1\n"));
-        assert!(line.starts_with("t.log:13:") && line.contains("too few columns"), "{line}");
+        assert!(line.starts_with("t.log:14:") && line.contains("too few columns"), "{line}");
         let line = wrong(&table(&columns, ""));
         assert!(line.contains("holds no result"), "{line}");
     }

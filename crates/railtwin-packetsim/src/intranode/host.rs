@@ -95,7 +95,8 @@ impl Host {
         let input = Input { room: plan.buffer, free: 0, blocked: false, idle: false };
         let mut inputs = vec![input; gpus + 1];
         inputs[gpus].idle = true;
-        (0..gpus as u64).for_each(|gpu| agenda.push(0, COMES | gpu));
+        // What a GPU sends at time zero is at the switch a link's delay later.
+        (0..gpus as u64).for_each(|gpu| agenda.push(plan.inside.delay, COMES | gpu));
         Self {
             host,
             device,
@@ -120,9 +121,7 @@ impl Host {
                     self.nic.room += task >> BYTES;
                     self.open_nic(plan);
                 }
-                self.nic.send(now, &plan.lines_of(self.device)[0], plan, post, |at, wire| {
-                    agenda.push(at, if wire == 0 { NIC } else { SENT | wire << BYTES });
-                });
+                self.send(now, plan, agenda, post);
             }
         }
         self.cross(now, plan, agenda, post);
@@ -150,12 +149,17 @@ impl Host {
             }
             Kind::Credit => {
                 self.nic.credit += u64::from(cargo.payload);
-                self.nic.send(now, &plan.lines_of(self.device)[0], plan, post, |at, wire| {
-                    agenda.push(at, if wire == 0 { NIC } else { SENT | wire << BYTES });
-                });
+                self.send(now, plan, agenda, post);
                 self.cross(now, plan, agenda, post);
             }
         }
+    }
+
+    /// The NIC sends what it can, and has it written down when it looks again.
+    fn send(&mut self, now: u64, plan: &Plan, agenda: &mut Agenda, post: &mut Post<'_, Cargo>) {
+        self.nic.send(now, &plan.lines_of(self.device)[0], plan, post, |at, wire| {
+            agenda.push(at, if wire == 0 { NIC } else { SENT | wire << BYTES });
+        });
     }
 
     fn open_nic(&mut self, plan: &Plan) {
@@ -168,7 +172,7 @@ impl Host {
     fn comes(&mut self, now: u64, port: usize, plan: &Plan, agenda: &mut Agenda, post: &mut Post<'_, Cargo>) {
         let gpus = self.sources.len();
         let inside = &plan.inside;
-        let left_at = now - inside.delay.min(now);
+        let left_at = now - inside.delay;
         let (payload, last) = if port < gpus {
             match self.sources[port].first(left_at, plan) {
                 Err(crate::agenda::NEVER) => return self.inputs[port].idle = true,
@@ -236,7 +240,7 @@ impl Host {
             let line = &plan.lines_of(self.device)[0];
             let bytes = plan.network_bytes(u64::from(cargo.payload)) as u32;
             let gone = now + plan.inside.time(payload);
-            post.tell(line.target, gone + line.delay, Cargo::credit(line.port, bytes));
+            post.tell(line.target, gone + line.flight, Cargo::credit(line.port, bytes));
             if cargo.is_last {
                 row = self.landings.put(Landing { cargo, split: now - plan.inside.delay });
             }
@@ -271,9 +275,7 @@ impl Host {
             if waiting.item.is_last {
                 self.messages.free.push(row);
             }
-            self.nic.send(now, &plan.lines_of(self.device)[0], plan, post, |at, wire| {
-                agenda.push(at, if wire == 0 { NIC } else { SENT | wire << BYTES });
-            });
+            self.send(now, plan, agenda, post);
         }
     }
 

@@ -13,6 +13,7 @@ mod crossbar;
 mod host;
 mod nic;
 mod plan;
+mod refused;
 mod source;
 mod switch;
 mod world;
@@ -22,7 +23,7 @@ use railtwin_fabric::Fabric;
 
 use self::cargo::{INTER, INTRA, Tally};
 use self::plan::Plan;
-pub use self::plan::Refused;
+pub use self::refused::Refused;
 use self::world::{Kind, Until};
 use crate::agenda::NEVER;
 use crate::meeting::work_off;

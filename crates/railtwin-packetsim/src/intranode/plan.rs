@@ -1,11 +1,12 @@
 //! What does not change in a run of the credit world: devices and their lines, routes by D-mod-K, sizes and times.
 use railtwin_engine::intranode::IntranodeSpec;
-use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, PortId};
+use railtwin_fabric::{DeviceId, Fabric, HostId, PortId};
 use railtwin_units::Rate;
 
-use super::arbiter::PORTS_MAX;
+use super::refused::{self, Refused};
 use crate::agenda::NEVER;
-use crate::network::{Place, Speed};
+use crate::network::Speed;
+use crate::places::{Place, places};
 
 /// Longest window: times within it fit 21 bits.
 const LOOKAHEAD_MAX: u64 = 2_000_000;
@@ -19,8 +20,10 @@ pub struct Line {
     pub port: u16,
     /// How long bytes take.
     pub speed: Speed,
-    /// From the departure of a byte until the device there may act on it, ps.
+    /// From the departure of a byte until the device there may act on it, ps: the cable, and the latency of a switch.
     pub delay: u64,
+    /// The cable alone, ps: what a credit takes, which no switch forwards.
+    pub flight: u64,
 }
 
 /// Sizes and times inside a host.
@@ -101,7 +104,7 @@ impl Plan {
     /// # Errors
     /// What cannot be, for people.
     pub fn new(fabric: &Fabric, spec: &IntranodeSpec, seed: u64, threads: u32) -> Result<Self, Refused> {
-        let model = check(fabric, spec)?;
+        let model = refused::check(fabric, spec)?;
         let (gpus, link) = (model.gpus, spec.link_rate(model));
         let (header, payload, extra) = spec.packet();
         let speed = Speed::of(link);
@@ -115,7 +118,7 @@ impl Plan {
             delay: spec.link_delay.ps(),
             header,
             payload,
-            full: speed.time(payload + header) + extra,
+            full: speed.time(payload + header).saturating_add(extra),
             pack: time(spec.pack),
             unpack: time(spec.unpack),
         };
@@ -124,11 +127,12 @@ impl Plan {
             Some(_) => (0, NEVER),
             None => (spec.warm_up.ps(), duration),
         };
+        let (places, parts) = places(fabric, threads);
         let mut plan = Self {
             spec: *spec,
             seed,
-            places: Vec::new(),
-            parts: vec![0],
+            places,
+            parts,
             host_at: vec![0; fabric.hosts().len()],
             line_start: vec![0],
             lines: Vec::new(),
@@ -140,26 +144,13 @@ impl Plan {
             counted,
             drains: false,
         };
-        plan.wire(fabric, threads.max(1));
+        plan.wire(fabric);
         plan.route(fabric)?;
+        refused::too_long(&plan)?;
         Ok(plan)
     }
 
-    /// Hosts and each tier's switches are cut into equal runs of their ids, one run of each for each thread.
-    fn wire(&mut self, fabric: &Fabric, threads: u32) {
-        let hosts: Vec<Place> = (0..fabric.hosts().len() as u32).map(Place::Host).collect();
-        let tier = |wanted: u8| -> Vec<Place> {
-            let rows = fabric.switches().iter().zip(0..).filter(|((_, place), _)| place.tier == wanted);
-            rows.map(|(_, row)| Place::Switch(row)).collect()
-        };
-        let groups = [hosts, tier(1), tier(2), tier(3)];
-        for thread in 0..threads as usize {
-            for group in &groups {
-                let cut = |part: usize| group.len() * part / threads as usize;
-                self.places.extend_from_slice(&group[cut(thread)..cut(thread + 1)]);
-            }
-            self.parts.push(self.places.len() as u32);
-        }
+    fn wire(&mut self, fabric: &Fabric) {
         let mut number = vec![0; fabric.device_count()];
         for (row, &place) in (0..).zip(&self.places) {
             number[device_of(fabric, place).0 as usize] = row;
@@ -181,9 +172,9 @@ impl Plan {
                     port: row.expect("a cable ends at a network port") as u16,
                     speed: Speed::of(fabric.capacity(link)),
                     delay: fabric.delay(link).ps() + latency,
+                    flight: fabric.delay(link).ps(),
                 };
-                // Credits come back without the latency of a switch.
-                self.lookahead = self.lookahead.min(fabric.delay(link).ps().max(1));
+                self.lookahead = self.lookahead.min(line.flight);
                 self.lines.push(line);
             }
             self.line_start.push(self.lines.len() as u32);
@@ -229,10 +220,9 @@ impl Plan {
                 choice.get(digit % choice.len().max(1)).copied()
             };
             let all: Option<Vec<u8>> = (0..hosts).map(port).collect();
-            let no_way = || Refused {
-                key: "fabric",
-                message: format!("{} has no way to some host", fabric.device_name(*device)),
-                hint: "write a fabric in which all hosts reach each other".to_owned(),
+            let no_way = || {
+                let message = format!("{} has no way to some host", fabric.device_name(*device));
+                Refused::new("fabric", message, "write a fabric in which all hosts reach each other")
             };
             self.routes.push(all.ok_or_else(no_way)?);
         }
@@ -261,11 +251,25 @@ impl Plan {
     pub fn alone(&self) -> u64 {
         let message = self.spec.message.0;
         let packets = message.div_ceil(self.inside.payload);
-        let inside = packets * (self.inside.full + self.inside.pack + self.inside.unpack) + self.inside.delay;
-        let bytes = message + packets * self.spec.inter_header.0;
-        let slowest = self.lines.iter().map(|line| line.speed.time(bytes) + line.delay).max().unwrap_or(0);
+        let each = self.inside.full.saturating_add(self.inside.pack).saturating_add(self.inside.unpack);
+        let inside = packets.saturating_mul(each).saturating_add(self.inside.delay);
+        let slowest = self.slowest(message + packets * self.spec.inter_header.0);
         let overhead = self.spec.pair.map_or(0, |pair| pair.overhead.ps());
-        2 * inside + 6 * slowest + overhead
+        inside.saturating_mul(2).saturating_add(slowest.saturating_mul(6)).saturating_add(overhead)
+    }
+
+    /// Time of so many bytes over the slowest line, ps.
+    fn slowest(&self, bytes: u64) -> u64 {
+        let time = |line: &Line| line.speed.time(bytes).saturating_add(line.delay);
+        self.lines.iter().map(time).max().unwrap_or(0)
+    }
+
+    /// Most time of a full packet over any link, with its conversion, ps.
+    pub fn slowest_packet(&self) -> u64 {
+        let conversion =
+            self.inside.pack.saturating_add(self.inside.unpack).saturating_add(self.inside.delay);
+        let line = self.slowest(self.network_bytes(self.spec.inter_payload.0));
+        self.inside.full.saturating_add(conversion).max(line)
     }
 
     /// Whether what arrives at `at` is counted.
@@ -275,60 +279,7 @@ impl Plan {
     }
 }
 
-/// What cannot be: the key of the scenario, what is wrong, and what would do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
-    /// Key.
-    pub key: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// What would do.
-    pub hint: String,
-}
-
-/// The model of all hosts.
-fn check<'f>(fabric: &'f Fabric, spec: &IntranodeSpec) -> Result<&'f HostModel, Refused> {
-    let refused = |key, message: String, hint: String| Err(Refused { key, message, hint });
-    let hosts = (0..fabric.hosts().len()).map(HostId::from_index);
-    let models: Vec<&HostModel> = hosts.map(|host| fabric.host_model(host)).collect();
-    let first = models[0];
-    if models.iter().any(|model| model.nics != 1 || model.nic.ports != 1) {
-        let message = "GPUs of a host share one NIC with one port in [intranode]".to_owned();
-        return refused("fabric.host", message, "write nics = 1 and nic_ports = 1".to_owned());
-    }
-    let gpus = first.gpus;
-    if models.iter().any(|model| model.gpus != gpus) || gpus == 0 || gpus as usize >= PORTS_MAX {
-        let hint = format!("write 1 to {} GPUs, as many in each host", PORTS_MAX - 1);
-        return refused("fabric.host", format!("a host has {gpus} GPUs"), hint);
-    }
-    for (device, _) in fabric.switches() {
-        let ports = network_ports(fabric, *device).count();
-        if ports > PORTS_MAX {
-            let message = format!("{} has {ports} ports", fabric.device_name(*device));
-            return refused("fabric", message, format!("switches with credits have up to {PORTS_MAX}"));
-        }
-    }
-    if spec.inter_payload.0 < spec.packet().1 {
-        let message = "a packet of a host does not fit one between hosts".to_owned();
-        return refused("intranode.inter_payload", message, "write no less than payload".to_owned());
-    }
-    let least = spec.least_buffer(gpus);
-    if spec.buffer.0 < least {
-        let message = format!("with buffers of {} all may wait for each other for ever", spec.buffer);
-        return refused("intranode.buffer", message, format!("write at least \"{least} B\""));
-    }
-    if models.len() < 2 && (spec.pair.is_some() || spec.inter_share() > 0.0) {
-        let message = "one host alone has no other to send to".to_owned();
-        return refused("intranode", message, "write pattern = \"c5\", or more hosts".to_owned());
-    }
-    if spec.pair.is_none() && spec.warm_up >= spec.duration {
-        let message = format!("the warm-up takes {}, and all of it {}", spec.warm_up, spec.duration);
-        return refused("intranode.warm_up", message, "write less than duration".to_owned());
-    }
-    Ok(first)
-}
-
-fn device_of(fabric: &Fabric, place: Place) -> DeviceId {
+pub(super) fn device_of(fabric: &Fabric, place: Place) -> DeviceId {
     match place {
         Place::Host(host) => fabric.nic(HostId(host), 0),
         Place::Switch(row) => fabric.switches()[row as usize].0,
@@ -336,7 +287,7 @@ fn device_of(fabric: &Fabric, place: Place) -> DeviceId {
 }
 
 /// Ports of a NIC or a switch that have a cable of the network.
-fn network_ports(fabric: &Fabric, device: DeviceId) -> impl Iterator<Item = PortId> {
+pub(super) fn network_ports(fabric: &Fabric, device: DeviceId) -> impl Iterator<Item = PortId> {
     let is_network = |port: &PortId| {
         fabric.cable_at(*port).is_some_and(|cable| fabric.is_network(fabric.link_from(cable, *port)))
     };

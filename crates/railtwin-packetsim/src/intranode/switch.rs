@@ -79,7 +79,7 @@ impl Switch {
             let end = (now + line.speed.time(bytes)).max(cargo.tail);
             (cargo.port, cargo.tail) = (line.port, end + line.delay);
             post.arrive(line.target, now + line.delay, cargo);
-            post.tell(back.target, end + back.delay, Cargo::credit(back.port, bytes as u32));
+            post.tell(back.target, end + back.flight, Cargo::credit(back.port, bytes as u32));
             let credits = &mut self.credits[usize::from(output)];
             *credits -= bytes;
             self.bar.set_open(output, *credits >= self.full);

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::plan::Plan;
 use super::switch::Switch;
 use crate::agenda::{Agenda, NEVER};
-use crate::network::Place;
+use crate::places::Place;
 use crate::post::{Mail, Post};
 use crate::window::Part;
 use crate::world::{Accounting, World};

@@ -43,19 +43,8 @@ pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble
             troubles.push((key.to_owned(), (message, "leave one of both away")));
         }
     }
-    let mut add = |key: &str, message: &str, hint| {
-        troubles.push((format!("intranode.{key}"), (message.to_owned(), hint)));
-    };
-    if spec.pair.is_some() && (spec.load != 1.0 || spec.inter.is_some()) {
-        add("pair", "a pair of hosts has neither load nor pattern", "leave one of both away");
-    }
-    if spec.inter_payload.0 < spec.packet().1 {
-        let message =
-            "a packet of a host does not fit one between hosts: NICs join packets and do not cut them";
-        add("inter_payload", message, "write no less than the payload of a packet of a host");
-    }
-    if spec.pcie.is_some() && spec.link.is_some() {
-        add("link", "[intranode.pcie] says what links carry", "leave one of both away");
+    for (key, message, hint) in spec.contradictions() {
+        troubles.push((format!("intranode.{key}"), (message, hint)));
     }
     troubles
 }

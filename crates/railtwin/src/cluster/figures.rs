@@ -3,6 +3,7 @@ use railtwin_clustersim::{ClusterJob, JobLife, Lived};
 use serde::Serialize;
 
 use super::told::Told;
+use crate::figures::quantile;
 
 /// A figure of a cluster, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -26,7 +27,7 @@ pub struct Band {
     pub unit: &'static str,
     /// Least.
     pub least: f64,
-    /// Median.
+    /// Median; of an even number of seeds the mean of the middle two.
     pub median: f64,
     /// Most.
     pub most: f64,
@@ -52,7 +53,7 @@ impl Values {
     }
 }
 
-/// Utilizations that differ by less than half of this are told as the same.
+/// Utilizations are told apart to the next multiple of this.
 const SAME: f64 = 1e-4;
 
 /// Names of the figures, in one order for all.
@@ -81,9 +82,9 @@ const MEANINGS: [(&str, &str); 16] = [
     ("share of the time of all GPUs in which jobs held them", ""),
     ("jobs that ended", ""),
     ("jobs that have more GPUs than the cluster, and never start", ""),
-    ("times that a job ran of what it would have run alone", ""),
+    ("times that a job ran of what it would have run alone and without checkpoints", ""),
     ("the same, below which 95 % of the jobs are", ""),
-    ("share of its throughput that the job lost that lost most", ""),
+    ("share of its throughput that the job lost that lost most, to others and to checkpoints", ""),
     ("from submission to end", "s"),
     ("from submission to start", "s"),
     ("the same, below which 95 % of the jobs are", "s"),
@@ -142,7 +143,7 @@ pub fn compared(told: &[&Told]) -> Vec<Band> {
     let band = |figure: &Figure| {
         let all: Option<Vec<f64>> = told.iter().map(|one| one.value(figure.name)).collect();
         let values = Values::of(all?.into_iter());
-        let (least, median, most) = (values.at(0.0)?, values.at(0.5)?, values.at(1.0)?);
+        let (least, median, most) = (values.at(0.0)?, quantile(&values.0, 0.5)?, values.at(1.0)?);
         Some(Band { name: figure.name, unit: figure.unit, least, median, most })
     };
     first.figures.iter().filter_map(band).collect()
@@ -153,16 +154,21 @@ pub fn compared(told: &[&Told]) -> Vec<Band> {
 pub fn ranks(policies: &[&str], told: &[Told]) -> Vec<f64> {
     let used = |policy: &str| -> Vec<f64> {
         let runs = told.iter().filter(|one| one.policy == policy);
-        runs.filter_map(|one| one.value("gpu_utilization")).map(|value| (value / SAME).round()).collect()
+        runs.map(|one| one.value("gpu_utilization").map_or(f64::NAN, |value| (value / SAME).round()))
+            .collect()
     };
     let all: Vec<Vec<f64>> = policies.iter().map(|policy| used(policy)).collect();
-    let seeds = all.iter().map(Vec::len).min().unwrap_or(0);
+    let ran = all.iter().map(Vec::len).min().unwrap_or(0);
+    // A seed in which nobody held a GPU ranks nobody.
+    let seeds: Vec<usize> =
+        (0..ran).filter(|&seed| all.iter().all(|of_policy| of_policy[seed].is_finite())).collect();
     let place = |own: &[f64], seed: usize| {
         let others = || all.iter().map(|of_policy| of_policy[seed]);
         let better = others().filter(|&value| value > own[seed]).count();
         let same = others().filter(|&value| value == own[seed]).count();
         better as f64 + (same as f64 + 1.0) / 2.0
     };
-    let mean = |own: &Vec<f64>| (0..seeds).map(|seed| place(own, seed)).sum::<f64>() / seeds.max(1) as f64;
+    let mean =
+        |own: &Vec<f64>| seeds.iter().map(|&seed| place(own, seed)).sum::<f64>() / seeds.len().max(1) as f64;
     all.iter().map(mean).collect()
 }

@@ -5,14 +5,14 @@ use std::time::UNIX_EPOCH;
 
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
+use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
-    Content, Format, Hints, MegatronCompute, Merged, Merger, decode, detect_format, megatron_trace,
-    rank_of_name,
+    Content, Format, Hints, Merged, Merger, decode, detect_format, megatron_trace, rank_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::{input, parquet_foreign};
 
-use super::run_folder;
+use super::{run_folder, slow_job};
 use crate::Question;
 use crate::error::Error;
 
@@ -26,8 +26,8 @@ const NAMED_MAX: usize = 8;
 pub struct Inputs {
     /// Records, states and tests of all files, joined.
     pub merged: Merged,
-    /// Computation of ranks, from Megatron traces.
-    pub compute: Vec<MegatronCompute>,
+    /// All that ranks of Megatron traces did, by file.
+    pub work: Vec<(String, Work)>,
     /// Whether there are dumps of a Flight Recorder.
     pub flight_recorder: bool,
     /// The scenario of the run folder, where one was given.
@@ -211,7 +211,7 @@ impl Reading<'_> {
                 (error.into(), is_trace, None)
             })?;
             self.merger.add_telemetry(name, Format::Parquet, trace.telemetry);
-            self.inputs.compute.extend(trace.compute);
+            self.inputs.work.push((name.to_owned(), slow_job::work_of(trace.kinds, &trace.operations)));
             return Ok(());
         }
         let since = about.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
-//!   of operations.
+//!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
 //! * [`on_fabric`]: a fabric beside it.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
@@ -17,6 +17,8 @@ pub mod on_fabric;
 pub mod ras;
 mod run_folder;
 mod sentence;
+pub mod slow_job;
+pub mod slower;
 pub mod tests_between;
 pub mod windows;
 
@@ -34,6 +36,7 @@ use railtwin_records::{
 };
 
 pub use inputs::{Inputs, Unread};
+pub use slow_job::Replay;
 
 use crate::Question;
 use crate::error::Error;
@@ -68,6 +71,8 @@ pub struct Diagnosed {
     pub others: usize,
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
+    /// Traces that hold all operations of a job's steps, ready to be replayed with ideal ones.
+    pub replays: Vec<Replay>,
 }
 
 /// The thresholds of the scenario of a run folder; the defaults for files of a cluster.
@@ -86,17 +91,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs {
-        merged,
-        compute: computed,
-        flight_recorder,
-        question,
-        engine,
-        observation,
-        baselines,
-        unread,
-        notes,
-    } = inputs;
+    let Inputs { merged, work, flight_recorder, question, engine, observation, baselines, unread, notes } =
+        inputs;
     let mut notes = notes;
     let mut directory = merged.telemetry.directory;
     let batch = merged.telemetry.batch;
@@ -142,7 +138,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     if has_open && !flight_recorder || observation.is_some() {
         detectors.push(Box::new(Hang::default()));
     }
-    if times == Times::Kernels {
+    // What holds all operations of a job is replayed: detectors that see waits alone would name who waits, too.
+    if times == Times::Kernels && work.is_empty() {
         detectors.extend(slow_detectors());
     }
     detectors.extend(rule_detectors_beside(Limits::default(), baselines));
@@ -171,7 +168,13 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         );
     }
     findings.extend(streamed);
-    let (found, told) = compute::of_megatron(&computed, job, &settings);
+    let replays: Vec<Replay> = work.into_iter().map(|(file, work)| Replay::of(file, &work)).collect();
+    for replay in &replays {
+        let (found, told) = replay.judge(job, &settings);
+        findings.extend(found);
+        notes.extend(told);
+    }
+    let (found, told) = slower::of_steps(&merged.steps);
     findings.extend(found);
     notes.extend(told);
     let (found, told) = compute::of_kineto(&merged.compute, job, &settings);
@@ -199,7 +202,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
-    let others = results.sum::<usize>() + failed_tests + merged.ras.len() + merged.xpu_timer.len();
+    let steps = merged.steps.iter().map(|series| series.steps.len()).sum::<usize>();
+    let others = results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,
@@ -215,6 +219,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         observation,
         others,
         engine,
+        replays,
     })
 }
 

@@ -5,9 +5,19 @@ use super::Diagnosed;
 use super::answer::who;
 
 impl Diagnosed {
-    /// Whether nobody is accused, no test failed and nothing that is telemetry went unread.
+    /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is telemetry went unread. A hang of
+    /// which nobody is proved to be the cause is a hang.
     pub fn is_well(&self) -> bool {
-        self.accusations() == 0 && self.failed_tests == 0 && !self.unread.iter().any(|file| file.known)
+        use Syndrome::{CommunicationHang, Crash, Mismatch, NonCommunicationHang};
+        let stands = |finding: &Finding| {
+            matches!(finding.syndrome, CommunicationHang | NonCommunicationHang | Mismatch | Crash)
+                || finding.evidence.iter().any(|line| line.table == super::slower::TABLE)
+        };
+        let stands = self.findings.iter().any(stands);
+        self.accusations() == 0
+            && !stands
+            && self.failed_tests == 0
+            && !self.unread.iter().any(|file| file.known)
     }
 
     /// Records that were skipped in files that were read.

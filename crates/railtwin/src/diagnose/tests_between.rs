@@ -20,6 +20,8 @@ struct Measured<'a> {
     hosts: Vec<&'a str>,
     /// Host of the first rank.
     first: &'a str,
+    /// PCI addresses of the GPUs, by host, where each host has one.
+    slots: BTreeMap<&'a str, &'a str>,
     bandwidth: f64,
 }
 
@@ -32,8 +34,10 @@ pub fn of_nccl_tests(files: &[(String, Vec<NcclTest>)], settings: &Settings) -> 
         .filter_map(|row| match row.hosts[..] {
             [a, b] => {
                 let (first, other) = if row.first == b { (b, a) } else { (a, b) };
+                let slots = [first, other].map(|host| row.slots.get(host).copied().unwrap_or("").to_owned());
                 let hosts = [first.to_owned(), other.to_owned()];
-                Some(PairTest { kind: row.test.clone(), bytes: row.bytes, hosts, bandwidth: row.bandwidth })
+                let (kind, bytes, bandwidth) = (row.test.clone(), row.bytes, row.bandwidth);
+                Some(PairTest { kind, bytes, hosts, slots, bandwidth })
             }
             _ => None,
         })
@@ -83,13 +87,15 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
     let gpus = test.devices.len() / hosts.len();
     let first =
         test.devices.iter().min_by_key(|device| device.rank).map_or("", |device| device.host.as_str());
+    let of_devices = || test.devices.iter().map(|device| (device.host.as_str(), device.bus.as_str()));
+    let slots: BTreeMap<&str, &str> = if gpus == 1 { of_devices().collect() } else { BTreeMap::new() };
     let name = if test.name.is_empty() { "a test" } else { &test.name };
     let row = |result: &NcclTestResult| {
         let measure = result.out_of_place.as_ref().or(result.in_place.as_ref())?;
         let test = format!("{name}, {gpus} GPUs a host");
         let class = format!("{test}, {} bytes", result.bytes);
         let (bytes, bandwidth) = (result.bytes, measure.bus_gb_per_s);
-        Some(Measured { test, class, bytes, hosts: hosts.clone(), first, bandwidth })
+        Some(Measured { test, class, bytes, hosts: hosts.clone(), first, slots: slots.clone(), bandwidth })
     };
     test.results.iter().filter_map(row).filter(|row| row.bandwidth > 0.0).collect()
 }

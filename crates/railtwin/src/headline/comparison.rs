@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_store::RunInfo;
-use railtwin_workload::{Plan, Work};
+use railtwin_workload::Plan;
 
 use super::binds::binds;
 use super::evidence::rank;
@@ -29,14 +29,11 @@ pub fn asked(plan: &Plan) -> String {
     if let Some(tokens) = plan.tokens {
         return format!("{gpus}, {tokens} tokens a step");
     }
-    let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
-    for operation in &plan.operations {
-        if let Work::Communicate { pattern, bytes: more } = operation.work {
-            let sum = bytes.entry(plan.patterns[pattern.index()].collective.name()).or_default();
-            *sum = sum.saturating_add(more);
-        }
+    let mut bytes: BTreeMap<&str, f64> = BTreeMap::new();
+    for (pattern, more) in plan.patterns.iter().zip(plan.bytes_by_pattern()) {
+        *bytes.entry(pattern.collective.name()).or_default() += more;
     }
-    let words = bytes.iter().map(|(collective, bytes)| format!(", {collective} of {bytes} B a step"));
+    let words = bytes.iter().map(|(collective, bytes)| format!(", {collective} of {bytes:.0} B a step"));
     std::iter::once(gpus).chain(words).collect()
 }
 
@@ -257,7 +254,7 @@ fn verdict(sides: [&Side<'_>; 2], prefix: &str, old: f64, new: f64) -> Verdict {
 
 /// The exposed time that tells most of `saved` seconds a step.
 fn explained(a: &Side<'_>, b: &Side<'_>, saved: f64) -> Option<String> {
-    let axes = ["tp", "ep", "dp", "dp_ep", "pp", "other", "idle", "compute"];
+    let axes = ["tp", "ep", "dp", "dp_ep", "pp", "other", "storage", "idle", "compute"];
     let value = |side: &Side<'_>, axis: &str| side.known().value_of_job(0, &format!("exposed_{axis}"));
     // What one run does not have at all took none of its time.
     let part = |axis: &'static str| {
@@ -310,6 +307,18 @@ mod tests {
         assert!(
             told(&b, &a)
                 .starts_with("dcn takes 16.5 % more time a step than hpn: 9.852 s instead of 8.460 s")
+        );
+    }
+
+    #[test]
+    fn waiting_for_storage_is_told() {
+        let [mut a, mut b] = [("a", 3.0), ("b", 2.0)].map(|(name, step)| steps(name, [step; 3]));
+        a.figures.push(Figure::new("exposed_storage", 1.5, "s"));
+        b.figures.push(Figure::new("exposed_storage", 0.5, "s"));
+        assert!(
+            told(&a, &b).ends_with("1.000 s of the 1.000 s between them is exposed storage."),
+            "{}",
+            told(&a, &b)
         );
     }
 

@@ -5,13 +5,15 @@
 //! count or time in its tables, written as they are there.
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
-//! * [`step`]: the result; [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
+//! * [`step`]: the result; [`life`]: that of weeks.
+//! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
 //! * [`comparison`]: two runs.
 //! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
 pub mod binds;
 pub mod comparison;
 pub mod evidence;
 pub mod known;
+pub mod life;
 pub mod limits;
 pub mod numbers;
 pub mod step;
@@ -95,6 +97,7 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
     let mut sentences = vec![words::sentence(&clauses)];
     // A job that stands has no step time, and what held it is no link that was full.
     if !stands {
+        sentences.push(words::sentence(&life::lived(known)));
         sentences.push(words::sentence(&[step::result(known, draws)]));
         sentences.extend(binds::binds(known, faulty).map(|binds| words::sentence(&[binds])));
     }

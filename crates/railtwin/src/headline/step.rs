@@ -3,7 +3,7 @@ use super::known::Known;
 use super::numbers::{shown, time, whole};
 
 /// Parts of a step that are waiting or exposed communication.
-const WAITING: [(&str, &str); 7] = [
+const WAITING: [(&str, &str); 8] = [
     ("exposed_idle", "idle"),
     ("exposed_tp", "exposed tp"),
     ("exposed_ep", "exposed ep"),
@@ -11,6 +11,7 @@ const WAITING: [(&str, &str); 7] = [
     ("exposed_dp_ep", "exposed dp-ep"),
     ("exposed_pp", "exposed pp"),
     ("exposed_other", "exposed communication"),
+    ("exposed_storage", "exposed storage"),
 ];
 /// Parts that are named, the longest first.
 const PARTS: usize = 2;
@@ -115,6 +116,13 @@ mod tests {
     fn the_bubble_is_told_before_what_is_shorter_and_one_draw_is_not_counted() {
         let told = told(&STEP, &["a"], 1);
         assert_eq!(told, "a step takes 2.000 s, of it 1.150 s computing, 588.0 ms idle, 220.0 ms exposed dp");
+    }
+
+    #[test]
+    fn waiting_for_storage_is_told() {
+        let mut waits = STEP;
+        waits[6] = ("exposed_storage", 0.3);
+        assert!(told(&waits, &["a"], 1).ends_with("588.0 ms idle, 300.0 ms exposed storage"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Traffic inside hosts and between them: the verb `intranode`.
 //!
 //! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
-//! [`saturations`] what a sweep over loads says.
+//! [`saturations`] and [`orders`] what a sweep over loads says, [`page()`] its page. [`regressions`] fit equation 3 of
+//! SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
-use railtwin_engine::intranode::{IntranodeSpec, Measure, PARTS};
+use railtwin_engine::intranode::{IntranodeSpec, Latencies, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_packetsim::intranode::IntranodeRun;
 use railtwin_scenario::{Scenario, Source};
@@ -11,20 +12,52 @@ use railtwin_store::Figure;
 use rayon::prelude::*;
 use serde::Serialize;
 
+pub mod fit;
+pub mod measured;
+mod order;
+mod page;
+mod regression;
 mod saturation;
 
+pub use self::fit::fit;
+pub use self::order::{Order, Saturated, orders};
+pub use self::page::{page, part_words};
+pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
 use self::saturation::CARRIED;
 pub use self::saturation::{LOAD, SHORT_OF, saturations};
 use crate::error::Error;
 use crate::question::Question;
+
+/// What was chosen on each axis.
+pub type Label = Vec<(String, String)>;
+
+/// Rows of points by what was chosen on the axes that are kept, in the order of points.
+fn groups<'a>(
+    labels: impl Iterator<Item = &'a Label>,
+    keeps: impl Fn(&str) -> bool,
+) -> Vec<(Label, Vec<usize>)> {
+    let mut groups: Vec<(Label, Vec<usize>)> = Vec::new();
+    for (row, label) in labels.enumerate() {
+        let kept: Label = label.iter().filter(|(axis, _)| keeps(axis)).cloned().collect();
+        match groups.iter_mut().find(|(label, _)| *label == kept) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((kept, vec![row])),
+        }
+    }
+    groups
+}
 
 /// A point with `[intranode]`, resolved.
 #[derive(Debug)]
 pub struct IntranodeQuestion {
     /// Name of the scenario.
     pub name: String,
+    /// Name of the fabric.
+    pub fabric_name: String,
     /// What is asked.
     pub spec: IntranodeSpec,
+    /// Hosts.
+    pub hosts: u64,
     /// GPUs of all hosts.
     pub gpus: u64,
     /// Capacity of the links of all GPUs, bit/s.
@@ -36,7 +69,7 @@ pub struct IntranodeQuestion {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
     /// What was chosen on each axis.
-    pub label: Vec<(String, String)>,
+    pub label: Label,
     /// What came out.
     pub figures: Vec<Figure>,
 }
@@ -61,23 +94,25 @@ impl Question {
         let fabric: Fabric = self.fabric(scenario)?;
         let run = IntranodeRun::new(&fabric, &spec, scenario.seed, threads).map_err(|refused| {
             let source = Source { file: &self.file, text: &self.text };
-            source.error(refused.key, refused.message, Some(&refused.hint))
+            source.error(&refused.key, refused.message, Some(&refused.hint))
         })?;
         let model = fabric.host_model(HostId(0));
-        let gpus = fabric.hosts().len() as u64 * u64::from(model.gpus);
+        let hosts = fabric.hosts().len() as u64;
+        let gpus = hosts * u64::from(model.gpus);
         let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
-        Ok(IntranodeQuestion { name: scenario.name.clone(), spec, gpus, capacity, run })
+        let (name, fabric_name) = (scenario.name.clone(), fabric.name().to_owned());
+        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, run })
     }
 }
 
 /// What comes of points, given with what was chosen on each axis, side by side where `side_by_side`; `progress` hears of
 /// each that is done. The result does not depend on it.
 pub fn told(
-    asked: &[(Vec<(String, String)>, IntranodeQuestion)],
+    asked: &[(Label, IntranodeQuestion)],
     side_by_side: bool,
     progress: &(dyn Fn() + Sync),
 ) -> Vec<Told> {
-    let one = |(label, question): &(Vec<(String, String)>, IntranodeQuestion)| {
+    let one = |(label, question): &(Label, IntranodeQuestion)| {
         let figures = question.figures(&question.run());
         progress();
         Told { label: label.clone(), figures }
@@ -94,58 +129,92 @@ impl IntranodeQuestion {
         self.run.run()
     }
 
-    /// Figures of a run.
+    /// Figures of a run; one that it has no value for says why.
     pub fn figures(&self, log: &IntranodeLog) -> Vec<Figure> {
         let span = log.span_ps as f64 * 1e-12;
-        let rate = |bytes: u64| if span > 0.0 { bytes as f64 * 8.0 / span } else { f64::NAN };
-        let mut figures = Vec::new();
-        let mut add = |name: &str, value: f64, unit: &str| figures.push(Figure::new(name, value, unit));
-        match self.spec.pair {
-            Some(pair) => {
-                let messages = log.messages.saturating_sub(1) as f64;
-                if pair.measure == Measure::Bandwidth {
-                    add("bandwidth", messages * self.spec.message.0 as f64 / span, "bytes_per_s");
-                }
+        let mut figures = match self.spec.pair {
+            None => self.rates(log, span),
+            Some(pair) if pair.measure == Measure::Latency => Vec::new(),
+            Some(_) => {
+                let bytes = log.messages.saturating_sub(1) as f64 * self.spec.message.0 as f64;
+                vec![over("bandwidth", bytes, span, "bytes_per_s", "all messages arrived at once")]
             }
-            None => {
-                let both = rate(log.intra_bytes + log.inter_bytes);
-                add("gpus", self.gpus as f64, "count");
-                add("capacity", self.capacity, "bits_per_s");
-                let offered: u64 = log.offered_bytes.iter().sum();
-                add("offered_rate", rate(offered), "bits_per_s");
-                add("rate", both, "bits_per_s");
-                add("intra_rate", rate(log.intra_bytes), "bits_per_s");
-                add("inter_rate", rate(log.inter_bytes), "bits_per_s");
-                add("network_rate", rate(log.network_bytes), "bits_per_s");
-                add("payload_rate", rate(log.payload_bytes), "bits_per_s");
-                let carried = [log.intra_bytes, log.inter_bytes];
-                for ((name, offered), carried) in CARRIED.into_iter().zip(log.offered_bytes).zip(carried) {
-                    if offered > 0 {
-                        add(name, carried as f64 / offered as f64, "ratio");
-                    }
-                }
-                add("carried_share", carried.iter().sum::<u64>() as f64 / offered as f64, "ratio");
-                add("refused_share", log.refused_bytes as f64 / offered as f64, "ratio");
-                add("capacity_share", both / self.capacity, "ratio");
-            }
-        }
+        };
         for (class, latencies) in ["intra", "inter"].into_iter().zip(&log.latencies) {
-            let Some(mean) = latencies.mean_whole() else { continue };
-            let measured = self.spec.pair.is_none_or(|pair| pair.measure == Measure::Latency);
-            if !measured {
-                continue;
-            }
-            add(&format!("{class}_latency"), mean, "s");
-            add(&format!("{class}_latency_longest"), latencies.longest as f64 * 1e-12, "s");
-            for (part, name) in PARTS.iter().enumerate() {
-                let value = latencies.mean(part).unwrap_or(0.0);
-                if class == "inter" || latencies.sums[part] > 0 {
-                    add(&format!("{class}_latency_{name}"), value, "s");
-                }
-            }
+            figures.extend(self.latencies(class, latencies));
         }
-        add("messages", log.messages as f64, "count");
-        add("packet_hops", log.packet_hops as f64, "count");
+        figures.push(Figure::new("messages", log.messages as f64, "count"));
+        figures.push(Figure::new("packet_hops", log.packet_hops as f64, "count"));
         figures
     }
+
+    /// What traffic of a pattern offered and what arrived, in the time that is counted, s.
+    fn rates(&self, log: &IntranodeLog, span: f64) -> Vec<Figure> {
+        let rate = |bytes: u64| bytes as f64 * 8.0 / span;
+        let offered: u64 = log.offered_bytes.iter().sum();
+        let carried = [log.intra_bytes, log.inter_bytes];
+        let both: u64 = carried.iter().sum();
+        let mut figures = vec![Figure::new("gpus", self.gpus as f64, "count")];
+        for (name, value) in [
+            ("capacity", self.capacity),
+            ("offered_rate", rate(offered)),
+            ("rate", rate(both)),
+            ("intra_rate", rate(log.intra_bytes)),
+            ("inter_rate", rate(log.inter_bytes)),
+            ("network_rate", rate(log.network_bytes)),
+            ("payload_rate", rate(log.payload_bytes)),
+        ] {
+            figures.push(Figure::new(name, value, "bits_per_s"));
+        }
+        for ((name, offered), carried) in CARRIED.into_iter().zip(log.offered_bytes).zip(carried) {
+            if offered > 0 {
+                figures.push(Figure::new(name, carried as f64 / offered as f64, "ratio"));
+            }
+        }
+        let none = "no message was made between warm_up and duration";
+        figures.push(over("carried_share", both as f64, offered as f64, "ratio", none));
+        figures.push(over("refused_share", log.refused_bytes as f64, offered as f64, "ratio", none));
+        figures.push(Figure::new("capacity_share", rate(both) / self.capacity, "ratio"));
+        figures
+    }
+
+    /// Latencies of messages that stay in their host (`intra`) or leave it; of a pair that is measured for bandwidth none.
+    fn latencies(&self, class: &str, latencies: &Latencies) -> Vec<Figure> {
+        let share = self.spec.inter_share();
+        let is_asked = match self.spec.pair {
+            Some(pair) => class == "inter" && pair.measure == Measure::Latency,
+            None if class == "inter" => share > 0.0,
+            None => share < 1.0 && self.gpus > self.hosts,
+        };
+        if !is_asked {
+            return Vec::new();
+        }
+        let whole = format!("{class}_latency");
+        let Some(mean) = latencies.mean_whole() else {
+            return vec![Figure::missing(
+                &whole,
+                "s",
+                "no such message arrived between warm_up and duration",
+            )];
+        };
+        let mut figures = vec![
+            Figure::new(&whole, mean, "s"),
+            Figure::new(&format!("{whole}_longest"), latencies.longest as f64 * 1e-12, "s"),
+        ];
+        for (part, name) in PARTS.iter().enumerate() {
+            if class == "inter" || latencies.sums[part] > 0 {
+                figures.push(Figure::new(
+                    &format!("{whole}_{name}"),
+                    latencies.mean(part).unwrap_or(0.0),
+                    "s",
+                ));
+            }
+        }
+        figures
+    }
+}
+
+/// A figure that is one number over another, or why there is none where the other is 0.
+fn over(name: &str, value: f64, other: f64, unit: &str, none: &str) -> Figure {
+    if other > 0.0 { Figure::new(name, value / other, unit) } else { Figure::missing(name, unit, none) }
 }

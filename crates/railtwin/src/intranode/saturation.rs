@@ -1,5 +1,5 @@
 //! From which load on a sweep over loads falls short of what is offered.
-use super::Told;
+use super::{Label, Told};
 
 /// The axis of loads.
 pub const LOAD: &str = "intranode.load";
@@ -13,7 +13,7 @@ pub(super) const CARRIED: [&str; 2] = ["intra_carried_share", "inter_carried_sha
 
 /// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
 /// inside hosts, or between them, arrived; none where there is none.
-pub type Saturation = (Vec<(String, String)>, Option<f64>);
+pub type Saturation = (Label, Option<f64>);
 
 /// The saturation of each choice on the other axes than that of loads, in the order of points; empty without that axis.
 pub fn saturations(points: &[Told]) -> Vec<Saturation> {

@@ -10,12 +10,13 @@
 //! * [`hits`]: what failures do, and what they are booked as.
 //! * [`progress`]: steps, checkpoints, work that a crash takes back.
 //! * [`driver`]: events in time; [`lived`]: what comes of them.
-//! * [`tables`]: `actions`, behind those of the run, and `standstills`.
+//! * [`tables`]: `actions`, behind those of the run, and `standstills`; [`page`]: the same for the page.
 pub mod detectors;
 pub mod driver;
 mod due;
 pub mod hits;
 pub mod lived;
+pub mod page;
 pub mod progress;
 pub mod tables;
 
@@ -83,6 +84,21 @@ impl Spread {
         Some(Self { median, least, most })
     }
 }
+
+/// A share of the time of a life.
+type Share = fn(&Account) -> f64;
+
+/// What the time of a life is spent with, all of it, each by its figure.
+static PARTS: [(Declared, Share); 8] = [
+    (declared::POST_CHECKPOINT, |a| a[Part::PostCheckpoint]),
+    (declared::DETECTION, |a| a[Part::Detection]),
+    (declared::DIAGNOSIS, Account::diagnosis),
+    (declared::REINITIALISATION, |a| a[Part::Reinitialisation]),
+    (declared::WAITING, |a| a[Part::Waiting]),
+    (declared::CHECKPOINTING, |a| a[Part::Checkpointing]),
+    (declared::SLOW, |a| a[Part::SlowCommunication] + a[Part::SlowOther]),
+    (declared::PRODUCTIVE, |a| a[Part::Productive]),
+];
 
 /// What is counted of a life.
 type Counted<'a> = &'a dyn Fn(&Lived) -> f64;
@@ -177,18 +193,7 @@ impl Life {
             declared::DOWNTIME_LEAST.figure(downtime.least, &note),
             declared::DOWNTIME_MOST.figure(downtime.most, &note),
         ];
-        type Of = fn(&Account) -> f64;
-        let parts: [(Declared, Of); 8] = [
-            (declared::POST_CHECKPOINT, |a| a[Part::PostCheckpoint]),
-            (declared::DETECTION, |a| a[Part::Detection]),
-            (declared::DIAGNOSIS, Account::diagnosis),
-            (declared::REINITIALISATION, |a| a[Part::Reinitialisation]),
-            (declared::WAITING, |a| a[Part::Waiting]),
-            (declared::CHECKPOINTING, |a| a[Part::Checkpointing]),
-            (declared::SLOW, |a| a[Part::SlowCommunication] + a[Part::SlowOther]),
-            (declared::PRODUCTIVE, |a| a[Part::Productive]),
-        ];
-        all.extend(parts.map(|(of, part)| of.figure(self.share(part).median, &note)));
+        all.extend(PARTS.iter().map(|(of, part)| of.figure(self.share(part).median, &note)));
         let crashes =
             |lived: &Lived| lived.standstills.iter().filter(|row| row.kind.is_some()).count() as f64;
         let swaps =

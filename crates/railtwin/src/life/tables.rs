@@ -9,30 +9,36 @@ fn host(host: railtwin_fabric::HostId) -> String {
     format!("host-{}", host.0)
 }
 
+/// What an action is about: a host, or the job.
+pub(super) fn subject(life: &Life, action: &Action) -> String {
+    match action {
+        Action::Isolate(out) | Action::Swap { out, .. } => host(*out),
+        _ => life.job.clone(),
+    }
+}
+
+/// The spare that takes a place; empty where none does.
+pub(super) fn after(action: &Action) -> String {
+    match action {
+        Action::Swap { spare, .. } => host(*spare),
+        _ => String::new(),
+    }
+}
+
 /// Decisions of the life that is shown.
 pub fn actions(life: &Life) -> Table {
     let done = &life.shown().done;
     let job = |_| life.job.as_str();
-    let subject = |action: &Action| match action {
-        Action::Isolate(out) | Action::Swap { out, .. } => host(*out),
-        _ => life.job.clone(),
+    let before = |action: &Action| match action {
+        Action::Swap { out, .. } => host(*out),
+        _ => String::new(),
     };
-    let [before, after]: [fn(&Action) -> String; 2] = [
-        |action| match action {
-            Action::Swap { out, .. } => host(*out),
-            _ => String::new(),
-        },
-        |action| match action {
-            Action::Swap { spare, .. } => host(*spare),
-            _ => String::new(),
-        },
-    ];
     let moved = |action: &Action| match action {
         Action::Restart(_) => life.ranks,
         _ => life.ranks_per_host,
     };
     let texts = |of: &dyn Fn(&Action) -> String| done.iter().map(|row| of(&row.action)).collect::<Vec<_>>();
-    let (subjects, befores, afters) = (texts(&subject), texts(&before), texts(&after));
+    let (subjects, befores, afters) = (texts(&|action| subject(life, action)), texts(&before), texts(&after));
     let coded = |name: &str, all: &[String]| Column::coded(name, all.iter().map(String::as_str));
     Table::new(
         "actions",

@@ -168,7 +168,6 @@ fn dual_leaf() -> Vec<Figure> {
         Figure::new("leaf_failures_both", leaves.expected(eight).both, ""),
         Figure::new("leaf_failures_both_drawn", drawn.both, ""),
         Figure::new("access_failures_both", access.expected(eight).both, ""),
-        Figure::new("crashes_once", leaves.simulate(eight, 1, SEED).both, ""),
     ]
 }
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::crux::Cases;
 use super::paper;
 use super::pick::Point;
-use super::weeks::{FULL_SEEDS, SHORT, median};
+use super::weeks::{asked, median};
 use crate::cluster::{ClusterQuestion, Steps, Told};
 
 /// Draws of hashes.
@@ -103,16 +103,7 @@ fn figures(mut cluster: ClusterQuestion, seeds: &[u64]) -> Vec<Figure> {
 
 /// Job schedulers below: placements by lot, packed, after Muri and after HiveD, under ECMP and under Crux.
 pub(super) fn schedulers(cases: Cases) -> Vec<Figure> {
-    let question = paper("crux-clos");
-    let point = question.points().expect("a test reads it").remove(0);
-    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
-    let seeds = if cases.is_full() {
-        FULL_SEEDS
-    } else {
-        cluster.spec.days = SHORT.0;
-        SHORT.1
-    };
-    let seeds: Vec<u64> = (1..=seeds).collect();
+    let (mut cluster, seeds) = asked("crux-clos", cases);
     let mut ran = |placement, policy| {
         cluster.spec.placement = placement;
         Ran::of(&cluster, policy, &seeds).utilization()

@@ -4,12 +4,13 @@ use railtwin_store::Figure;
 
 use super::crux::Cases;
 use super::paper;
-use crate::cluster::Told;
+use crate::cluster::{ClusterQuestion, Told};
+use crate::figures::quantile;
 
 /// Days and seeds where not the paper's two weeks are asked.
-pub(super) const SHORT: (f64, u64) = (2.0, 2);
+const SHORT: (f64, u64) = (2.0, 2);
 /// The paper's two weeks, and seeds enough for a spread.
-pub(super) const FULL_SEEDS: u64 = 10;
+const FULL_SEEDS: u64 = 10;
 
 /// Those whom Crux is held against.
 const RIVALS: [SharingPolicy; 3] = [SharingPolicy::Sincronia, SharingPolicy::Taccl, SharingPolicy::Cassini];
@@ -25,16 +26,7 @@ const POLICIES: [SharingPolicy; 7] = [
 
 /// Figures of the scenario called `name`.
 pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
-    let question = paper(name);
-    let point = question.points().expect("a test reads it").remove(0);
-    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
-    let seeds = if cases.is_full() {
-        FULL_SEEDS
-    } else {
-        cluster.spec.days = SHORT.0;
-        SHORT.1
-    };
-    let seeds: Vec<u64> = (1..=seeds).collect();
+    let (cluster, seeds) = asked(name, cases);
     let told = cluster.told(&POLICIES, &seeds, &|| ()).expect("a test draws its jobs");
     let of = |policy: SharingPolicy| told.iter().filter(move |one| one.policy == policy.name());
     let value = |one: &Told, figure: &str| one.value(figure).unwrap_or(f64::NAN);
@@ -73,8 +65,23 @@ pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
     figures
 }
 
-/// The middle of some values, of which there is at least one; of an even number the lower.
+/// A paper's weeks of jobs, with the seeds that are looked at: all days and as many seeds as it takes where the rows are
+/// made, fewer of both else.
+pub(super) fn asked(name: &str, cases: Cases) -> (ClusterQuestion, Vec<u64>) {
+    let question = paper(name);
+    let point = question.points().expect("a test reads it").remove(0);
+    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+    let seeds = if cases.is_full() {
+        FULL_SEEDS
+    } else {
+        cluster.spec.days = SHORT.0;
+        SHORT.1
+    };
+    (cluster, (1..=seeds).collect())
+}
+
+/// The middle of some values, of which there is at least one; of an even number the mean of the middle two.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    values[(values.len() - 1) / 2]
+    quantile(&values, 0.5).expect("there is a value")
 }

@@ -35,7 +35,9 @@ pub(crate) fn placed(
     let places = match (job.rank_order, places.first()) {
         (RankOrder::MinCut, Some(first)) => {
             let priced = priced(&places).map_err(|message| ("collective.algorithm", message, ""))?;
-            let traffic = || HostTraffic::of(&priced, fabric.host_model(first.host), |_| true);
+            let of_first = places.iter().take_while(|place| place.host == first.host);
+            let gpus: Vec<u32> = of_first.map(|place| place.gpu).collect();
+            let traffic = || HostTraffic::of(&priced, fabric.host_model(first.host), &gpus, |_| true);
             arranged(fabric, &places, RankOrder::MinCut, (seed, name), traffic)
         }
         (order, _) => arranged(fabric, &places, order, (seed, name), || HostTraffic::new(0)),

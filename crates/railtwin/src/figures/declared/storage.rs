@@ -7,7 +7,8 @@ declare! {
     CHECKPOINT_BYTES = "checkpoint_bytes": Bytes, Neither;
     /// From the first byte of a checkpoint until every rank has written its part, mean over checkpoints.
     CHECKPOINT_TIME = "checkpoint_time": Seconds, Less;
-    /// Time that steps take longer for each checkpoint: against the same run in which no job writes any.
+    /// Time that steps take longer for each checkpoint: against the same run in which no job writes any. What of one lies
+    /// behind the last step, as where nothing waits for it, does not count as one.
     CHECKPOINT_LOST = "checkpoint_lost": Seconds, Less;
     /// Bytes that a job reads for a step, of all ranks.
     READ_BYTES = "read_bytes": Bytes, Neither;
@@ -23,7 +24,6 @@ declare! {
     INFERENCE_LOST = "inference_lost": Seconds, Less;
     /// Share of the time of its steps that a job would save in the same run without any traffic of storage.
     STORAGE_LOST_SHARE = "storage_lost_share": Share, Less;
-    /// The longest step over the mean step of the same run without any traffic of storage, less one: how far steps
-    /// fluctuate for it.
+    /// The most that a step is longer than the same step without any traffic of storage: how far steps fluctuate for it.
     STORAGE_STEP_WORST = "storage_step_worst": Share, Less;
 }

@@ -1,0 +1,88 @@
+//! Measured steps of 24 healthy runs of Llama 3.1 405B on 256 to 2,560 GPUs, and the same with a part made slower.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use railtwin_diagnosis::steps::{Series, Slower, Step, slower};
+use railtwin_formats::telemetry::{StepSeries, parse_steps_csv};
+use serde_json::{Value, json};
+
+use crate::harness::railtwin;
+
+fn ours(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/telemetry/mlperf_llama31_405b").join(name)
+}
+
+fn measured() -> Vec<Series> {
+    let bytes = std::fs::read(ours("steps.csv.gz")).unwrap();
+    let of = |one: StepSeries| Series {
+        job: one.job,
+        run: one.run,
+        steps: one.steps.iter().map(|step| Step { seconds: step.seconds, beside: step.beside }).collect(),
+    };
+    parse_steps_csv("steps.csv.gz", &bytes).unwrap().series.into_iter().map(of).collect()
+}
+
+/// By system and run, the share that 5 % more of one pipeline stage adds to a step: of its `m` microbatches and
+/// `(p - 1) / v` that fill and drain an interleaved pipeline the stage sets the pace of the former.
+fn added() -> BTreeMap<(String, String), f64> {
+    let text = std::fs::read_to_string(ours("runs.csv")).unwrap();
+    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    rows.map(|row| {
+        let number = |column: usize| row[column].parse::<f64>().unwrap();
+        let (stages, parts, batches) = (number(7), number(8), number(10));
+        let share = 0.05 * batches / (batches + (stages - 1.0) / parts);
+        ((format!("{} {}", row[0], row[2]), row[3].to_owned()), share)
+    })
+    .collect()
+}
+
+/// Uniform in 0..1.
+fn drawn(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[test]
+fn healthy_runs_accuse_nobody_and_levels_that_differ_are_said() {
+    let outcome = railtwin(&["diagnose", &ours("steps.csv.gz").display().to_string(), "--json"]);
+    let answer: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!((outcome.status, &answer["findings"]), (0, &json!([])), "{}", outcome.notes);
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("7754 steps of 24 runs"), "{notes}");
+    assert!(notes.contains("eos-dfw_n304_ngc25.01_nemo, run 2 takes 1.2 % longer per step"), "{notes}");
+}
+
+#[test]
+fn a_stage_that_becomes_slower_is_told_within_three_steps() {
+    let (all, added) = (measured(), added());
+    assert_eq!(all.len(), 24);
+    assert_eq!(slower(&all), [], "healthy");
+    let (draws, mut state) = (3000, 1);
+    let (mut with_others, mut alone, mut long) = (0, 0, 0);
+    for _ in 0..draws {
+        let row = (drawn(&mut state) * all.len() as f64) as usize;
+        let share = added[&(all[row].job.clone(), all[row].run.clone())];
+        let from = 1 + (drawn(&mut state) * (all[row].steps.len() - 3) as f64) as usize;
+        let mut changed = all[row].clone();
+        changed.steps.iter_mut().skip(from).for_each(|step| step.seconds *= 1.0 + share);
+        let job: Vec<Series> = std::iter::once(changed.clone())
+            .chain(all.iter().filter(|one| one.job == changed.job && one.run != changed.run).cloned())
+            .collect();
+        let is_told = |found: &[Slower]| {
+            found.iter().any(|one| one.series == 0 && (from..from + 3).contains(&one.told))
+        };
+        with_others += usize::from(is_told(&slower(&job)));
+        // One run knows what is usual after eight steps.
+        if from >= 9 {
+            long += 1;
+            alone += usize::from(is_told(&slower(&[changed])));
+        }
+    }
+    println!("told within three steps: {with_others} of {draws}; alone {alone} of {long}");
+    assert!(with_others * 100 >= 99 * draws, "{with_others} of {draws}");
+    assert!(alone * 100 >= 98 * long, "{alone} of {long}");
+}

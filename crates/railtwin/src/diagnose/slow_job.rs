@@ -1,0 +1,250 @@
+//! Traces that hold all operations of a slow job, replayed: who is to blame, and what is nobody's fault.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_diagnosis::Settings;
+use railtwin_diagnosis::what_if::{
+    Blame, Graph, Operation, Role, SlowPair, SlowRank, Way, WhatIf, Work, blame, slowdown, what_if,
+};
+use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+/// Share of the job's time, or of a stage's, from which a note is worth its line.
+const WORTH: f64 = 0.01;
+/// Confidence where the other stages, which work on the same microbatches, acquit the data; where nothing does; and of a
+/// pair of which nothing tells which end it is.
+const SURE: f64 = 0.95;
+const ALONE: f64 = 0.8;
+const PAIR: f64 = 0.7;
+
+/// A trace, ready to be replayed.
+#[derive(Debug)]
+pub struct Replay {
+    /// The file.
+    pub file: String,
+    /// Operations of the trace.
+    pub operations: usize,
+    /// What waits for what.
+    pub graph: Graph,
+}
+
+/// A Megatron trace as work: `kinds` and `operations` as the reader gives them.
+pub fn work_of(kinds: Vec<String>, operations: &[MegatronOperation]) -> Work {
+    let role = |role: MegatronRole| match role {
+        MegatronRole::Forward => Role::Compute(Way::Forward),
+        MegatronRole::Backward => Role::Compute(Way::Backward),
+        MegatronRole::ForwardSend => Role::Send(Way::Forward),
+        MegatronRole::ForwardReceive => Role::Receive(Way::Forward),
+        MegatronRole::BackwardSend => Role::Send(Way::Backward),
+        MegatronRole::BackwardReceive => Role::Receive(Way::Backward),
+        MegatronRole::Collective => Role::Collective,
+        MegatronRole::Alone => Role::Alone,
+        MegatronRole::Pause => Role::Pause,
+    };
+    let operation = |one: &MegatronOperation| Operation {
+        rank: one.rank,
+        replica: one.replica,
+        stage: one.stage,
+        place: one.place,
+        chunk: one.chunk,
+        step: one.step,
+        kind: one.kind,
+        role: role(one.role),
+        group: one.group,
+        number: one.number,
+        start_ns: one.start_ns,
+        duration_ns: one.duration_ns,
+    };
+    Work { kinds, operations: operations.iter().map(operation).collect() }
+}
+
+impl Replay {
+    /// Finds out what waits for what in a trace.
+    pub fn of(file: String, work: &Work) -> Self {
+        Self { file, operations: work.operations.len(), graph: Graph::of(work) }
+    }
+
+    /// The job with ideal operations, part by part; none where no step can be replayed.
+    pub fn what_if(&self) -> Option<WhatIf> {
+        what_if(&self.graph, self.operations)
+    }
+
+    /// Findings where a component is to blame, and notes on what else makes the job slow.
+    pub fn judge(&self, job: &str, settings: &Settings) -> (Vec<Finding>, Vec<String>) {
+        let told = blame(&self.graph, settings);
+        let mut findings: Vec<Finding> = told.ranks.iter().map(|slow| of_rank(job, slow)).collect();
+        findings.extend(of_pairs(job, &told.pairs));
+        let slowdown =
+            slowdown(&self.graph).map(|slow| format!("{}; --what-if shows by what", summary(slow)));
+        let mut notes: Vec<String> = slowdown.into_iter().chain(notes_of(&told, settings)).collect();
+        if self.graph.circular > 0 {
+            notes.push(format!(
+                "{} steps of {} are not replayed: their operations wait for each other in a circle",
+                self.graph.circular, self.file
+            ));
+        }
+        if self.graph.one_ended > 0 {
+            notes.push(format!(
+                "{} transfers between stages have one end in {}: their wait cannot be told from their transfer",
+                self.graph.one_ended, self.file
+            ));
+        }
+        (findings, notes)
+    }
+}
+
+fn of_rank(job: &str, slow: &SlowRank) -> Finding {
+    let confidence = if slow.apart { SURE } else { ALONE };
+    let share = confidence / slow.ranks.len() as f64;
+    let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
+    let beside = if slow.apart { ", its replica's other stages as fast as theirs" } else { "" };
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::NonCommunicationSlow,
+        faults: vec![FaultKind::SlowGpu],
+        suspects: slow.ranks.iter().map(suspect).collect(),
+        confidence,
+        severity: slow.cost.clamp(0.0, 1.0),
+        evidence: vec![
+            Evidence {
+                table: "computation",
+                what: format!(
+                    "computation of a step over that of ranks that do the same in other replicas, {} steps{beside}",
+                    slow.steps
+                ),
+                value: 1.0 + slow.excess,
+                expected: 1.0,
+                unit: "times",
+            },
+            Evidence {
+                table: "computation",
+                what: "share of the job's time that is gone when it computes as they do, replayed".into(),
+                value: slow.cost,
+                expected: 0.0,
+                unit: "",
+            },
+        ],
+        advice: "clocks and temperature of its GPU tell whether it is throttled; if they are well, its host's processes"
+            .into(),
+    }
+}
+
+/// Slow pairs: a rank where all pairs with it and several others are slow, else both ends.
+fn of_pairs(job: &str, pairs: &[SlowPair]) -> Vec<Finding> {
+    let mut left: Vec<&SlowPair> = pairs.iter().collect();
+    let mut findings = Vec::new();
+    while !left.is_empty() {
+        let mut partners: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for pair in &left {
+            let [a, b] = pair.ranks;
+            partners.entry(a).or_default().insert(b);
+            partners.entry(b).or_default().insert(a);
+        }
+        let most = partners.iter().max_by_key(|(rank, others)| (others.len(), std::cmp::Reverse(**rank)));
+        let hub = most.filter(|(_, others)| others.len() > 1).map(|(rank, _)| *rank);
+        let first = left[0].ranks;
+        let of = |pair: &&&SlowPair| match hub {
+            Some(rank) => pair.ranks.contains(&rank),
+            None => BTreeSet::from(pair.ranks) == BTreeSet::from(first),
+        };
+        let worst =
+            left.iter().filter(of).copied().max_by(|a, b| a.cost.total_cmp(&b.cost)).unwrap_or(left[0]);
+        let ranks: Vec<u32> = hub.map_or_else(|| first.to_vec(), |rank| vec![rank]);
+        left.retain(|pair| !of(&pair));
+        let share = if ranks.len() == 1 { ALONE } else { PAIR / 2.0 };
+        let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
+        findings.push(Finding {
+            at_ns: 0,
+            since_ns: 0,
+            syndrome: Syndrome::CommunicationSlow,
+            faults: vec![FaultKind::Slow, FaultKind::Lossy],
+            suspects: ranks.iter().map(suspect).collect(),
+            confidence: if ranks.len() == 1 { ALONE } else { PAIR },
+            severity: worst.cost.clamp(0.0, 1.0),
+            evidence: vec![
+                Evidence {
+                    table: "operations",
+                    what: format!(
+                        "transfers between ranks {} and {} over those of the same stages in other replicas",
+                        worst.ranks[0], worst.ranks[1]
+                    ),
+                    value: worst.times,
+                    expected: 1.0,
+                    unit: "times",
+                },
+                Evidence {
+                    table: "operations",
+                    what: "share of the job's time that is gone when they take as long as those, replayed"
+                        .into(),
+                    value: worst.cost,
+                    expected: 0.0,
+                    unit: "",
+                },
+            ],
+            advice: "counters of their NICs, and a test between their hosts, tell which end it is".into(),
+        });
+    }
+    findings
+}
+
+/// What is worth a word and no component's fault.
+fn notes_of(told: &Blame, settings: &Settings) -> Vec<String> {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut notes = Vec::new();
+    if let Some(stage) = told.stage.as_ref().filter(|stage| stage.excess > settings.slow_share) {
+        notes.push(format!(
+            "computation of a step takes longest in pipeline stage {}, by {} over the other stages: that is how layers \
+             are split, and no fault of a component",
+            stage.stage,
+            percent(stage.excess)
+        ));
+    }
+    if let Some(lengths) = &told.lengths {
+        notes.push(format!(
+            "computation of microbatches differs by {} and is long or short both ways at once (correlation {:.2}): \
+             sequences are of uneven length, which costs {} of the job's time and is no fault of a component",
+            percent(lengths.spread),
+            lengths.correlation,
+            percent(lengths.cost)
+        ));
+    }
+    if let Some(pauses) = &told.pauses {
+        let (count, recorded, ranks) = (pauses.count, pauses.recorded, pauses.ranks);
+        let why = match recorded {
+            0 => "in forward computation alone, as garbage collection of Python makes them".to_owned(),
+            all if all == count => "for garbage collection".to_owned(),
+            some => format!("for garbage collection ({some} of them) or in forward computation alone"),
+        };
+        notes.push(format!(
+            "{count} pauses at {ranks} ranks {why} cost {} of the job's time, which is no fault of a component; let all \
+             ranks collect in the same step",
+            percent(pauses.cost)
+        ));
+    }
+    for (replica, share) in &told.replicas {
+        notes.push(format!(
+            "all stages of data-parallel rank {replica} compute longer than the others', by {}: what it is given to \
+             work on, or a host that they share",
+            percent(*share)
+        ));
+    }
+    for slow in &told.harmless {
+        let ranks: Vec<String> = slow.ranks.iter().map(u32::to_string).collect();
+        notes.push(format!(
+            "rank {} computes {} longer than ranks that do the same, and the job loses less than {} by it: others are \
+             later",
+            ranks.join(", "),
+            percent(slow.excess),
+            percent(WORTH)
+        ));
+    }
+    notes
+}
+
+/// What the replay says of the whole job in one line: how many times as long it takes as by the two ideals.
+pub fn summary([mean, like]: [f64; 2]) -> String {
+    format!(
+        "the job takes {mean:.3} times as long as with operations that take the mean over all, {like:.3} times as long \
+         as with the median over like stages"
+    )
+}

@@ -1,0 +1,78 @@
+//! What a headline says of the life of a job over weeks: how much of it is downtime, what most of that is, crashes.
+use super::known::Known;
+use super::numbers::{shown, time};
+use crate::figures::declared::life::{
+    AGAIN_AFTER, CRASHES, DETECTION, DIAGNOSIS, DOWNTIME, DOWNTIME_LEAST, DOWNTIME_MOST, POST_CHECKPOINT,
+    REINITIALISATION, WAITING,
+};
+
+/// Clauses of a sentence; none where the run has no life of its job.
+pub fn lived(known: &Known<'_>) -> Vec<String> {
+    let Some(downtime) = known.value(DOWNTIME.name) else { return Vec::new() };
+    let words = |name: &str| known.value(name).map(|value| shown(value, "ratio"));
+    let parts = [
+        (POST_CHECKPOINT, "work done again"),
+        (DETECTION, "until somebody knew"),
+        (DIAGNOSIS, "until culprits were out"),
+        (WAITING, "waiting for spares"),
+        (REINITIALISATION, "starting again"),
+    ];
+    let parts = parts.into_iter().filter_map(|(of, name)| Some((known.value(of.name)?, name)));
+    let most = parts.filter(|(share, _)| *share > 0.0).reduce(|a, b| if b.0 > a.0 { b } else { a });
+    let mut text = format!("over its life the job is down for {} of the time", shown(downtime, "ratio"));
+    if let (Some(least), Some(highest)) = (words(DOWNTIME_LEAST.name), words(DOWNTIME_MOST.name))
+        && least != highest
+    {
+        text = format!("{text} ({least} to {highest} by lot)");
+    }
+    if let Some((share, name)) = most {
+        text = format!("{text}, {} of it {name}", shown(share, "ratio"));
+    }
+    let mut clauses = vec![text];
+    if let Some(crashes) = known.value(CRASHES.name).filter(|crashes| *crashes > 0.0) {
+        let noun = if crashes == 1.0 { "crash" } else { "crashes" };
+        let again = known.value(AGAIN_AFTER.name);
+        let again =
+            again.map_or_else(String::new, |seconds| format!(", running again after {}", time(seconds)));
+        // A median over lives may lie between two counts.
+        let crashes = if crashes.fract() == 0.0 { shown(crashes, "count") } else { crashes.to_string() };
+        clauses.push(format!("{crashes} {noun}{again}"));
+    }
+    clauses
+}
+
+#[cfg(test)]
+mod tests {
+    use railtwin_store::Figure;
+
+    use super::*;
+
+    fn said(figures: &[(&str, f64)]) -> Vec<String> {
+        let figures: Vec<Figure> =
+            figures.iter().map(|(name, value)| Figure::new(name, *value, "")).collect();
+        lived(&Known { figures: &figures, jobs: &[] })
+    }
+
+    #[test]
+    fn downtime_its_largest_part_and_crashes() {
+        let all = [
+            ("downtime", 0.0281),
+            ("downtime_least", 0.0108),
+            ("downtime_most", 0.0834),
+            ("downtime_post_checkpoint", 0.0023),
+            ("downtime_diagnosis", 0.0207),
+            ("crashes", 20.5),
+            ("running_again_after", 1230.0),
+        ];
+        assert_eq!(
+            said(&all),
+            [
+                "over its life the job is down for 2.8 % of the time (1.1 % to 8.3 % by lot), 2.1 % of it until culprits \
+                 were out",
+                "20.5 crashes, running again after 1230 s"
+            ]
+        );
+        assert_eq!(said(&[("downtime", 0.0)]), ["over its life the job is down for 0 % of the time"]);
+        assert!(said(&[("step_time", 1.0)]).is_empty());
+    }
+}

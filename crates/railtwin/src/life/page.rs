@@ -1,0 +1,61 @@
+//! The life of a job as the page reads it (docs/reference/report-payload.md).
+use railtwin_control::Action;
+use railtwin_units::SimTime;
+use serde_json::{Value, json};
+
+use super::tables::{after, subject};
+use super::{Life, PARTS};
+use crate::columns::PageTable;
+
+/// The life that tables show, and how its time is spent beside that of all lives. Times are seconds of the life.
+pub fn page(life: &Life) -> Value {
+    let shown = life.shown();
+    let parts = PARTS.iter().map(|(figure, of)| {
+        let spread = life.share(of);
+        json!({
+            "name": figure.name, "shown": of(&shown.shares),
+            "median": spread.median, "least": spread.least, "most": spread.most,
+        })
+    });
+    json!({
+        "job": life.job, "span_s": life.span.seconds(), "lives": life.lives.len(), "seed": shown.seed,
+        "parts": parts.collect::<Vec<_>>(),
+        "standstills": standstills(life), "actions": actions(life),
+    })
+}
+
+fn standstills(life: &Life) -> Value {
+    let all = &life.shown().standstills;
+    let at = |of: fn(&super::Standstill) -> Option<SimTime>| -> Vec<f64> {
+        all.iter().map(|row| of(row).map_or(f64::NAN, SimTime::seconds)).collect()
+    };
+    PageTable::new(all.len())
+        .text("cause", all.iter().map(|row| row.cause.name()))
+        .text("kind", all.iter().map(|row| row.kind.map_or("", |kind| kind.name())))
+        .text("subject", all.iter().map(|row| row.subject.as_str()))
+        .text("found_by", all.iter().map(|row| row.finder.name()))
+        .f64("checkpoint_s", &at(|row| Some(row.checkpoint)))
+        .f64("failed_s", &at(|row| Some(row.failed)))
+        .f64("detected_s", &at(|row| row.detected))
+        .f64("isolated_s", &at(|row| row.isolated))
+        .f64("replaced_s", &at(|row| row.replaced))
+        .f64("restarted_s", &at(|row| row.restarted))
+        .finish()
+}
+
+fn actions(life: &Life) -> Value {
+    let all = &life.shown().done;
+    let texts =
+        |of: &dyn Fn(&Action) -> String| -> Vec<String> { all.iter().map(|row| of(&row.action)).collect() };
+    let (subjects, afters) = (texts(&|action| subject(life, action)), texts(&after));
+    let effective = |at: SimTime| if at == SimTime::NEVER { f64::NAN } else { at.seconds() };
+    PageTable::new(all.len())
+        .f64("decided_s", &all.iter().map(|row| row.decided.seconds()).collect::<Vec<_>>())
+        .f64("effective_s", &all.iter().map(|row| effective(row.effective)).collect::<Vec<_>>())
+        .text("controller", all.iter().map(|row| row.controller))
+        .text("action", all.iter().map(|row| row.action.name()))
+        .text("reason", all.iter().map(|row| row.reason))
+        .text("subject", subjects.iter().map(String::as_str))
+        .text("after", afters.iter().map(String::as_str))
+        .finish()
+}
