@@ -178,6 +178,8 @@ fn go_through(
 pub struct Cut {
     /// When.
     pub at: f64,
+    /// By how much dumps of ranks are earlier, at most.
+    pub apart: f64,
     /// How late a watchdog sees an end, at most.
     pub lag: f64,
     /// Whether only what has not ended is in them.
@@ -190,10 +192,11 @@ pub struct Cut {
 pub fn dumps(job: &Job, past: &Past, cut: Cut, rng: &mut Stream) -> Dumps {
     let mut all = Dumps { groups: job.groups.clone(), ..Dumps::default() };
     for rank in 0..job.programs.len() as u32 {
-        let mut dump = RankDump { rank, ..RankDump::default() };
+        let mut dump = RankDump { rank, is_whole: !cut.only_open, counts_all: true, ..RankDump::default() };
+        let at = cut.at - cut.apart * rng.random::<f64>().powi(3);
         let lags: Vec<f64> = job.groups.iter().map(|_| cut.lag * rng.random::<f64>()).collect();
         let mut own: Vec<(usize, &Launched)> = (past.launched.iter())
-            .filter(|((_, of), one)| *of == rank && one.created <= cut.at)
+            .filter(|((_, of), one)| *of == rank && one.created <= at)
             .map(|((operation, _), one)| (*operation, one))
             .collect();
         own.sort_by_key(|(_, one)| one.record);
@@ -208,7 +211,7 @@ pub fn dumps(job: &Job, past: &Past, cut: Cut, rng: &mut Stream) -> Dumps {
             };
             let number = numbers.entry((one.group, matches!(work, Work::Peers(_)))).or_insert(0);
             *number += 1;
-            let completed = one.seen && one.end <= cut.at - lags[one.group];
+            let completed = one.seen && one.end <= at - lags[one.group];
             let status = dump.status.entry(one.group).or_insert((None, Some(0)));
             status.0 = Some(*number);
             if completed {
@@ -224,7 +227,7 @@ pub fn dumps(job: &Job, past: &Past, cut: Cut, rng: &mut Stream) -> Dumps {
                 record: one.record,
                 work,
                 name: format!("{kind:?}").split(['(', ' ']).next().unwrap_or_default().to_owned(),
-                started: cut.starts.then_some(one.ready <= cut.at - lags[one.group]),
+                started: cut.starts.then_some(one.ready <= at - lags[one.group]),
                 completed,
                 given_up: false,
                 created_ns: ns(one.created),

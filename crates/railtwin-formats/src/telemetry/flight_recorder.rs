@@ -30,8 +30,12 @@ pub struct FlightRecorderDump {
     /// Groups and entries that are wrong.
     pub skipped: Skipped,
     /// Whether what is wrong may be the last that the rank did in one of its groups: then nobody can tell from the dump
-    /// how far the rank has come.
+    /// how far the rank has come. So it is where something is open in a group that nothing tells.
     pub unsure: bool,
+    /// Whether all that the rank did since its first operation is there.
+    pub is_whole: bool,
+    /// Whether [`Self::status`] has all groups in which the rank ever did something.
+    pub counts_all: bool,
 }
 
 /// A process group.
@@ -105,6 +109,8 @@ pub struct FlightEntry {
     pub data_type: String,
     /// Bytes as nccl-tests counts them: the larger side of inputs and outputs.
     pub bytes: u64,
+    /// Whether its tensors are told and have no elements: NCCL launches nothing then.
+    pub empty: bool,
     /// How far it has come.
     pub state: FlightState,
     /// When the process put it on its stream, in nanoseconds on the clock of the host.
@@ -175,6 +181,8 @@ impl FlightRecorderDump {
             notes: Vec::new(),
             skipped,
             unsure: false,
+            is_whole: false,
+            counts_all: false,
         };
         let mut rows = BTreeMap::new();
         // Rows of groups by the number that the process gives them.
@@ -204,8 +212,12 @@ impl FlightRecorderDump {
                             }
                             dump.entries.push(entry);
                         }
-                        // Sends and receives are not matched anyway.
-                        None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {}
+                        // Sends and receives have no common numbers: only that one is open would say something.
+                        None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {
+                            dump.unsure |= !node
+                                .get("state")
+                                .is_some_and(|state| state.text().is_ok_and(|state| state == "completed"));
+                        }
                         None => gaps.push((dump.entries.len(), group_and_number(node, &rows))),
                     }
                 }
@@ -213,19 +225,44 @@ impl FlightRecorderDump {
                     return Err(error);
                 }
                 dump.unsure |= gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
+                // Records are numbered from 0 on; a ring loses the first.
+                let told =
+                    nodes.iter().map(|node| node.get("record_id").and_then(|record| record.u64().ok()));
+                let told: BTreeSet<Option<u64>> = told.collect();
+                let is_first_to_last = told.iter().zip(0..).all(|(told, at)| *told == Some(at));
+                dump.is_whole = is_first_to_last && told.len() == nodes.len() && dump.skipped.count() == 0;
             }
             None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
         }
+        // A process tells only groups that it is in. A file with the name of another rank would speak for that one.
+        let strange =
+            dump.groups.iter().find(|group| !group.ranks.is_empty() && !group.ranks.contains(&rank));
+        if let Some(group) = strange {
+            let name = &group.name;
+            dump.notes.push(format!(
+                "is of rank {rank} by its name, and rank {rank} is not in its process group {name}: nothing is said of it"
+            ));
+            dump.unsure = true;
+        }
         if let Some(status) = root.get("pg_status") {
-            dump.status = dump.statuses(&status.members()?, numbers);
+            let told = status.members()?;
+            let (found, is_open) = dump.statuses(&told, numbers);
+            dump.counts_all = found.len() == told.len() && dump.skipped.count() == 0;
+            dump.unsure |= is_open;
+            dump.status = found;
         }
         Ok(dump)
     }
 
-    /// The status of each group. Its keys are the numbers that the process gives its groups; which group a number is,
-    /// entries tell. Where none does, as in a dump without entries, both are taken in the order in which groups were made,
-    /// if there are as many of both, names are numbers too, and no entry says otherwise.
-    fn statuses(&self, told: &[(&str, Node)], mut numbers: BTreeMap<String, usize>) -> Vec<FlightStatus> {
+    /// The status of each group, and whether one of a group that nothing tells has something open. Its keys are the numbers
+    /// that the process gives its groups; which group a number is, entries tell. Where none does, as in a dump without
+    /// entries, both are taken in the order in which groups were made, if there are as many of both, names are numbers too,
+    /// and no entry says otherwise.
+    fn statuses(
+        &self,
+        told: &[(&str, Node)],
+        mut numbers: BTreeMap<String, usize>,
+    ) -> (Vec<FlightStatus>, bool) {
         let mut keys: Vec<(u64, &str)> =
             told.iter().filter_map(|(key, _)| Some((key.parse().ok()?, *key))).collect();
         let names = self.groups.iter().enumerate();
@@ -239,13 +276,24 @@ impl FlightRecorderDump {
                 numbers.extend(both().map(|(key, row)| (key.to_owned(), row)));
             }
         }
-        let status = |(key, node): &(&str, Node)| {
-            let number = |field: &str| node.get(field).and_then(|node| node.u64().ok());
+        let (mut found, mut is_open) = (Vec::new(), false);
+        for (key, node) in told {
+            // What never was is -1.
+            let number = |field: &str| -> Option<Option<u64>> {
+                let node = node.get(field)?;
+                node.u64().map(Some).ok().or_else(|| (node.f64() == Ok(-1.0)).then_some(None))
+            };
             let (enqueued, completed) =
                 (number("last_enqueued_collective"), number("last_completed_collective"));
-            Some(FlightStatus { group: *numbers.get(*key)?, enqueued, completed })
-        };
-        told.iter().filter_map(status).collect()
+            match numbers.get(*key) {
+                Some(&group) if enqueued.is_some() => {
+                    let (enqueued, completed) = (enqueued.flatten(), completed.flatten());
+                    found.push(FlightStatus { group, enqueued, completed });
+                }
+                _ => is_open |= enqueued.is_none() || enqueued != completed,
+            }
+        }
+        (found, is_open)
     }
 
     /// Whether an entry that could not be read, and that stood before entry `at`, may be the last of its group; of any
@@ -323,6 +371,7 @@ impl FlightRecorderDump {
             kind: operation_kind(name),
             data_type: if input_type.is_empty() { output_type } else { input_type },
             bytes: input_bytes.max(output_bytes),
+            empty: is_empty(node)?,
             state,
             created_ns: node.need("time_created_ns")?.u64()?,
             started_ns: time("time_discovered_started_ns")?,
@@ -371,6 +420,25 @@ fn group_and_number(node: &Node, rows: &BTreeMap<String, usize>) -> (Option<usiz
     };
     let number = ["collective_seq_id", "seq_id"].iter().find_map(|key| node.get(key));
     (name.and_then(|name| rows.get(&name).copied()), number.and_then(|number| number.u64().ok()))
+}
+
+/// Whether an entry tells its tensors and none has an element.
+fn is_empty(node: &Node) -> Result<bool, FormatError> {
+    let mut told = false;
+    for side in ["input_sizes", "output_sizes"] {
+        let Some(sizes) = node.get(side) else { continue };
+        for tensor in sizes.items()? {
+            told = true;
+            let mut is_empty = false;
+            for size in tensor.items()? {
+                is_empty |= size.u64()? == 0;
+            }
+            if !is_empty {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(told)
 }
 
 /// Bytes of all tensors of one side and the type of the first; bytes are 0 where a type is not known.

@@ -94,6 +94,14 @@ impl Merger {
         }
     }
 
+    /// Takes a file that is a copy of another one, which counts alone.
+    pub fn add_copy(&mut self, imported: Imported, of: &str) {
+        let held = format!("a copy of {of}, which counts once");
+        let Imported { source, format, .. } = imported;
+        let (notes, skipped) = (Vec::new(), Skipped::default());
+        self.merged.files.push(FileNotes { source, format, held, notes, skipped });
+    }
+
     /// Takes telemetry that did not come from bytes, such as a Megatron trace from its table.
     pub fn add_telemetry(&mut self, source: &str, format: Format, telemetry: Telemetry) {
         let (notes, skipped) = (telemetry.notes.clone(), telemetry.skipped.clone());

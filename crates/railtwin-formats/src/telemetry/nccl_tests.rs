@@ -110,7 +110,8 @@ struct Columns {
 /// programs' lines are passed over, but for those that tell how a test failed.
 ///
 /// A row of results whose values are no numbers, or whose columns nothing named, is skipped. A test of which a device line
-/// is wrong has no devices: with one host less it would be another test. A test without its last lines failed.
+/// is wrong has no devices: with one host less it would be another test. A test without its last lines failed, but for the
+/// last one of a file that ends within a line: that file is not whole.
 ///
 /// # Errors
 /// A file without any test.
@@ -121,7 +122,12 @@ pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestL
         reading.last = number;
         reading.line(without_prefix(line), number);
     }
-    reading.close();
+    // A file that ends within a line is not all that the test printed: it is being written, or was copied in part.
+    let is_cut = !text.ends_with('\n')
+        && reading.tests.last().is_some_and(|test| !test.complete && test.failure.is_none());
+    if !is_cut {
+        reading.close();
+    }
     let is_bare = |test: &NcclTest| {
         test.devices.is_empty() && test.results.is_empty() && !test.has_said() && !test.complete
     };
@@ -137,9 +143,12 @@ pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestL
         ));
     }
     let mut notes = Vec::new();
-    let cut = reading.tests.iter().filter(|test| !test.complete).count();
-    if cut > 0 {
-        notes.push(format!("{cut} of {} tests did not come to their end", reading.tests.len()));
+    let failed = reading.tests.iter().filter(|test| test.failure.is_some()).count();
+    if failed > 0 {
+        notes.push(format!("{failed} of {} tests did not come to their end", reading.tests.len()));
+    }
+    if is_cut {
+        notes.push("ends within a line: how its last test ended is not known".to_owned());
     }
     if reading.others > 0 {
         notes.push(format!("{} lines of other programs skipped", reading.others));
@@ -431,6 +440,18 @@ fn without_prefix(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_ends_within_a_line_tells_no_failure() {
+        let whole = "# nccl-tests version 2.13.11\n# nThread 1\n#  Rank  0 Group  0 Pid 1 on h1 device  0 [0x01] NVIDIA H100\n";
+        let log = |text: &str| parse_nccl_tests_log("a.log", text.as_bytes()).expect("a log");
+        assert!(log(&format!("{whole}#\n# out of")).tests[0].failure.is_none());
+        assert!(log(&format!("{whole}#\n# out of")).notes[0].contains("ends within a line"));
+        assert_eq!(
+            log(&format!("{whole}#\n")).tests[0].failure.as_ref().map(|one| one.end),
+            Some(NcclTestEnd::CutOff)
+        );
+    }
 
     #[test]
     fn old_versions_have_other_columns() {

@@ -7,6 +7,8 @@
 //! Why not a crate: `serde-pickle` 1.2 copies a value each time it is taken from the memo, so a few hundred bytes can ask
 //! for any amount of memory, and it says "unresolved global reference" without the name of what was to be imported.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
 
 use crate::error::FormatError;
@@ -18,6 +20,15 @@ const DEPTH_MAX: usize = 64;
 /// Most that a file may unfold to, per byte of it, in values and in 32 bytes of text: what is shared is written once and
 /// used again, names of keys above all, at two bytes a time.
 const VALUES_PER_BYTE: usize = 4;
+/// Most that any file may unfold to, counted so. The largest ring that PyTorch's documents show, 20,000 operations with
+/// stacks of 30 frames each, has 5 million.
+const VALUES_MAX: usize = 8_000_000;
+/// Most memory in bytes that a pickle may take while it is worked off; a value costs one byte in the file and some eighty
+/// here. That ring takes 200 MB.
+const BYTES_MAX: usize = 512 << 20;
+/// What an allocation costs beside its bytes, and what a row of the memo does.
+const ALLOCATED: usize = 32;
+const REMEMBERED: usize = 48;
 
 /// Whether bytes begin as a pickle of protocol 2 to 5 does.
 pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
@@ -36,8 +47,14 @@ enum Cell {
 ///
 /// # Errors
 /// With the byte: an opcode that would import, call or build, by its name; one that is not known; a pickle that ends early
-/// or takes from an empty stack; what is nested deeper than [`DEPTH_MAX`] or in a circle, or unfolds to too much.
+/// or takes from an empty stack; what is nested deeper than [`DEPTH_MAX`] or in a circle, takes more than [`BYTES_MAX`], or
+/// unfolds to too much.
 pub(crate) fn decode_pickle(source_name: &str, bytes: &[u8]) -> Result<Value, FormatError> {
+    decode_within(source_name, bytes, BYTES_MAX)
+}
+
+/// The same within so much memory.
+fn decode_within(source_name: &str, bytes: &[u8], memory: usize) -> Result<Value, FormatError> {
     let mut machine = Machine {
         source: source_name,
         bytes,
@@ -46,9 +63,10 @@ pub(crate) fn decode_pickle(source_name: &str, bytes: &[u8]) -> Result<Value, Fo
         stack: Vec::new(),
         marks: Vec::new(),
         memo: std::collections::BTreeMap::new(),
+        left: memory,
     };
     let root = machine.run()?;
-    let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE);
+    let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE).min(VALUES_MAX);
     machine.unfold(root, 0, &mut left)
 }
 
@@ -60,6 +78,8 @@ struct Machine<'a> {
     stack: Vec<usize>,
     marks: Vec<usize>,
     memo: std::collections::BTreeMap<u64, usize>,
+    /// Bytes that may still be taken. What is given up on the way is not given back: the bound is on all that is made.
+    left: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -101,13 +121,32 @@ impl<'a> Machine<'a> {
         Ok(line)
     }
 
-    fn push(&mut self, cell: Cell) {
-        self.arena.push(cell);
-        self.stack.push(self.arena.len() - 1);
+    /// Takes memory before it is used.
+    fn charge(&mut self, bytes: usize) -> Result<(), FormatError> {
+        self.left = self
+            .left
+            .checked_sub(bytes)
+            .ok_or_else(|| self.wrong("what it builds takes more memory than any dump"))?;
+        Ok(())
     }
 
-    fn text(&mut self, bytes: &[u8]) {
-        self.push(Cell::Plain(Value::String(String::from_utf8_lossy(bytes).into_owned())));
+    fn push(&mut self, cell: Cell) -> Result<(), FormatError> {
+        self.charge(size_of::<Cell>())?;
+        self.arena.push(cell);
+        self.point(self.arena.len() - 1)
+    }
+
+    /// Puts a row on the stack; from there it may move into one list or dict.
+    fn point(&mut self, row: usize) -> Result<(), FormatError> {
+        self.charge(3 * size_of::<usize>())?;
+        self.stack.push(row);
+        Ok(())
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Result<(), FormatError> {
+        // What is no UTF-8 becomes three bytes.
+        self.charge(bytes.len().saturating_mul(3) + ALLOCATED)?;
+        self.push(Cell::Plain(Value::String(String::from_utf8_lossy(bytes).into_owned())))
     }
 
     fn pop(&mut self) -> Result<usize, FormatError> {
@@ -127,8 +166,8 @@ impl<'a> Machine<'a> {
     fn tuple(&mut self, count: usize) -> Result<(), FormatError> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
         items.reverse();
-        self.push(Cell::List(items));
-        Ok(())
+        self.charge(ALLOCATED)?;
+        self.push(Cell::List(items))
     }
 
     fn extend_list(&mut self, items: Vec<usize>) -> Result<(), FormatError> {
@@ -152,6 +191,7 @@ impl<'a> Machine<'a> {
 
     fn remember(&mut self, key: u64) -> Result<(), FormatError> {
         let top = self.stack.last().copied().ok_or_else(|| self.wrong("it remembers nothing"))?;
+        self.charge(REMEMBERED)?;
         self.memo.insert(key, top);
         Ok(())
     }
@@ -159,8 +199,7 @@ impl<'a> Machine<'a> {
     fn recall(&mut self, key: u64) -> Result<(), FormatError> {
         let row =
             self.memo.get(&key).copied().ok_or_else(|| self.wrong("it recalls what it never put away"))?;
-        self.stack.push(row);
-        Ok(())
+        self.point(row)
     }
 
     /// Works opcodes off until the end; gives the row of the result.
@@ -172,35 +211,39 @@ impl<'a> Machine<'a> {
                 b'.' => return self.pop(),
                 0x80 => drop(self.take(1)?),
                 0x95 => drop(self.take(8)?),
-                b'(' => self.marks.push(self.stack.len()),
+                b'(' => {
+                    self.charge(size_of::<usize>())?;
+                    self.marks.push(self.stack.len());
+                }
                 b'0' => drop(self.pop()?),
                 b'1' => drop(self.above_mark()?),
                 b'2' => {
                     let top = self.pop()?;
-                    self.stack.extend([top, top]);
+                    self.point(top)?;
+                    self.point(top)?;
                 }
-                b'N' => self.push(Cell::Plain(Value::Null)),
-                0x88 => self.push(Cell::Plain(Value::Bool(true))),
-                0x89 => self.push(Cell::Plain(Value::Bool(false))),
+                b'N' => self.push(Cell::Plain(Value::Null))?,
+                0x88 => self.push(Cell::Plain(Value::Bool(true)))?,
+                0x89 => self.push(Cell::Plain(Value::Bool(false)))?,
                 b'K' | b'M' => {
                     let number = self.unsigned(if code == b'K' { 1 } else { 2 })?;
-                    self.push(Cell::Plain(number.into()));
+                    self.push(Cell::Plain(number.into()))?;
                 }
                 b'J' => {
                     let number = self.unsigned(4)? as u32 as i32;
-                    self.push(Cell::Plain(number.into()));
+                    self.push(Cell::Plain(number.into()))?;
                 }
                 0x8a | 0x8b => {
                     let number = self.counted(if code == 0x8a { 1 } else { 4 })?;
                     let number = whole(number).ok_or_else(|| {
                         self.error(at, "a number has more than 16 bytes", "dumps have numbers of 8 bytes")
                     })?;
-                    self.push(Cell::Plain(number));
+                    self.push(Cell::Plain(number))?;
                 }
                 b'G' => {
                     let bytes = self.take(8)?;
                     let number = f64::from_be_bytes(bytes.try_into().map_err(|_| self.short())?);
-                    self.push(Cell::Plain(Number::from_f64(number).map_or(Value::Null, Value::Number)));
+                    self.push(Cell::Plain(Number::from_f64(number).map_or(Value::Null, Value::Number)))?;
                 }
                 // Texts, and bytes, which dumps do not have, as text.
                 b'X' | b'T' | b'B' | b'U' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
@@ -210,18 +253,19 @@ impl<'a> Machine<'a> {
                         _ => 8,
                     };
                     let bytes = self.counted(width)?;
-                    self.text(bytes);
+                    self.text(bytes)?;
                 }
-                b')' | b']' | 0x8f => self.push(Cell::List(Vec::new())),
-                b'}' => self.push(Cell::Dict(Vec::new())),
+                b')' | b']' | 0x8f => self.push(Cell::List(Vec::new()))?,
+                b'}' => self.push(Cell::Dict(Vec::new()))?,
                 b't' | b'l' | 0x91 => {
                     let items = self.above_mark()?;
-                    self.push(Cell::List(items));
+                    self.charge(ALLOCATED)?;
+                    self.push(Cell::List(items))?;
                 }
                 b'd' => {
                     let items = self.above_mark()?;
                     let pairs = pairs(&items).ok_or_else(|| self.wrong("a key has no value"))?;
-                    self.push(Cell::Dict(pairs));
+                    self.push(Cell::Dict(pairs))?;
                 }
                 0x85..=0x87 => self.tuple(usize::from(code - 0x84))?,
                 b'a' => {
@@ -311,14 +355,19 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Takes a value or a key with so much text from what may still be written out.
+    fn weigh(&self, text: usize, left: &mut usize) -> Result<(), FormatError> {
+        *left = left.checked_sub(1 + text / 32).ok_or_else(|| self.wrong("it unfolds to too many values"))?;
+        Ok(())
+    }
+
     /// The tree below a row. What is shared is written out each time, as JSON would.
     fn unfold(&self, row: usize, depth: usize, left: &mut usize) -> Result<Value, FormatError> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("it is nested too deeply, or in a circle"));
         }
         let text = if let Cell::Plain(Value::String(text)) = &self.arena[row] { text.len() } else { 0 };
-        let weight = 1 + text / 32;
-        *left = left.checked_sub(weight).ok_or_else(|| self.wrong("it unfolds to too many values"))?;
+        self.weigh(text, left)?;
         Ok(match &self.arena[row] {
             Cell::Plain(value) => value.clone(),
             Cell::List(items) => {
@@ -329,10 +378,12 @@ impl<'a> Machine<'a> {
                 let mut map = Map::new();
                 for &(key, value) in pairs {
                     let key = match &self.arena[key] {
-                        Cell::Plain(Value::String(text)) => text.clone(),
-                        Cell::Plain(Value::Number(number)) => number.to_string(),
+                        Cell::Plain(Value::String(text)) => Cow::Borrowed(text),
+                        Cell::Plain(Value::Number(number)) => Cow::Owned(number.to_string()),
                         _ => return Err(self.wrong("a key is neither text nor a number")),
                     };
+                    self.weigh(key.len(), left)?;
+                    let key = key.into_owned();
                     map.insert(key, self.unfold(value, depth + 1, left)?);
                 }
                 Value::Object(map)
@@ -422,6 +473,35 @@ mod tests {
         assert!(decoded(&bomb).expect_err("a bomb").contains("too many values"));
         let circle = decoded(b"\x80\x02]q\x00h\x00a.").expect_err("a circle");
         assert!(circle.contains("too many values"), "{circle}");
+        // One byte of the file is eighty of memory: it ends before it has them.
+        // A list of nothing, of lists, of what is recalled; marks; the memo.
+        for (many, each) in [
+            (b"N".as_slice(), size_of::<Cell>() + 24),
+            (b"]", size_of::<Cell>() + 24),
+            (b"h\x00", 24),
+            (b"(", 8),
+            (b"\x94", 48),
+        ] {
+            let made = |count: usize| {
+                let mut wide = b"\x80\x04]q\x00(N".to_vec();
+                wide.extend(many.repeat(count));
+                wide.extend(b"l.");
+                decode_within("a.pkl", &wide, 1 << 20).map_err(|error| error.to_string())
+            };
+            assert!(made((1 << 20) / each + 1).expect_err("too wide").contains("more memory"), "{many:?}");
+            assert!(
+                !made((1 << 20) / each - 64).is_err_and(|error| error.contains("more memory")),
+                "{many:?}"
+            );
+        }
+        // Many dicts share one long key.
+        let key = vec![b'k'; 20_000];
+        let mut keys = b"\x80\x02(}q\x00X\x20\x4e\x00\x00".to_vec();
+        keys.extend(&key);
+        keys.extend(b"Ns");
+        keys.extend(b"h\x00".repeat(5_000));
+        keys.extend(b"l.");
+        assert!(decoded(&keys).expect_err("keys").contains("too many values"));
         assert!(decoded(b"\x80\x02}q\x00(X\x01").expect_err("short").contains("ends early"));
         assert!(decoded(b"\x80\x02X\xff\xff\xff\xff").expect_err("short").contains("ends early"));
         assert!(decoded(b"\x80\x02.").expect_err("empty").contains("empty stack"));

@@ -2,10 +2,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::hang::dumps::{DumpedGroup, DumpedOperation, Dumps, RankDump, Work};
-use railtwin_formats::telemetry::{FlightEntry, FlightRecorderDump, FlightState};
+use railtwin_formats::telemetry::{FlightEntry, FlightRecorderDump, FlightState, WatchdogTimeout};
 
 /// Collectives that nobody ends before all have begun them, by their kinds in records.
 const WHOLE: [&str; 4] = ["all-reduce", "all-gather", "reduce-scatter", "barrier"];
+
+/// Kinds of collectives that logs and dumps name alike.
+const NAMED: [&str; 9] = [
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "barrier",
+    "all-to-all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+];
 
 /// All dumps of a job. `unsure` are ranks of whose dump the last part is wrong, `empty` those whose dump is an empty file.
 pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BTreeSet<u32>) -> Dumps {
@@ -36,16 +49,61 @@ pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BT
             }
             row_of.push(row);
         }
-        let rank = dump_of(file, &row_of, &dumps.groups);
+        let (rank, is_unsure) = dump_of(file, &row_of, &dumps.groups);
+        dumps.unsure.extend(is_unsure.then_some(rank.rank));
         dumps.dumps.push(rank);
     }
     dumps
 }
 
-fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) -> RankDump {
+/// What of the logs of watchdogs shows that the job of these dumps stood still: a timeout of an operation that is open in
+/// them. Where there are timeouts and none is, the words for a reader: a log may be of another run.
+pub fn timed_out(dumps: &Dumps, logs: &[(String, Vec<WatchdogTimeout>)]) -> (Option<String>, Option<String>) {
+    let mut all = logs.iter().flat_map(|(_, timeouts)| timeouts).peekable();
+    if all.peek().is_none() {
+        return (None, None);
+    }
+    match all.find(|timeout| is_open(dumps, timeout)) {
+        Some(timeout) => (Some(timeout.words()), None),
+        None => {
+            let count = logs.iter().map(|(_, timeouts)| timeouts.len()).sum::<usize>();
+            let note = format!(
+                "the watchdog's log tells {count} timeouts, none of an operation that is open in the dumps: it may be of \
+                 another run, and does not show that this job stood still"
+            );
+            (None, Some(note))
+        }
+    }
+}
+
+/// Whether an operation is open of which a line says that it ran out of its time: at the rank that says so, if there is a
+/// dump of it that can be relied on.
+fn is_open(dumps: &Dumps, timeout: &WatchdogTimeout) -> bool {
+    let relied = |dump: &&RankDump| !dumps.unsure.contains(&dump.rank);
+    let of_rank = |dump: &&RankDump| timeout.rank == Some(dump.rank);
+    let has_own = dumps.dumps.iter().filter(relied).any(|dump| of_rank(&dump));
+    let dumps = dumps.dumps.iter().filter(|dump| !has_own || of_rank(dump));
+    let is_it = |one: &DumpedOperation| {
+        // Batches go by another name in the log.
+        let collective = !matches!(one.work, Work::Peers(_)) && NAMED.contains(&timeout.kind.as_str());
+        !one.completed
+            && timeout.sequence.is_none_or(|number| number == one.sequence)
+            && (!collective || timeout.kind == one.name)
+    };
+    dumps.flat_map(|dump| &dump.operations).any(is_it)
+}
+
+/// What a rank recorded, and whether nothing can be relied on that it says: something is open in it of which is not told what.
+fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) -> (RankDump, bool) {
     let sees_starts =
         file.entries.iter().any(|one| one.started_ns.is_some() || one.state == FlightState::Started);
-    let mut dump = RankDump { rank: file.rank, ..RankDump::default() };
+    let mut dump = RankDump {
+        rank: file.rank,
+        is_whole: file.is_whole,
+        counts_all: file.counts_all,
+        ..RankDump::default()
+    };
+    let mut is_unsure = false;
     for status in &file.status {
         dump.status.insert(row_of[status.group], (status.enqueued, status.completed));
     }
@@ -94,6 +152,7 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
             Some((*ranks.get(peer.other as usize)?, peer.sends))
         };
         let peers: BTreeSet<(u32, bool)> = entries.iter().filter_map(peer).collect();
+        let is_told = entries.iter().all(|entry| peer(entry).is_some());
         let Some(&first) = entries.iter().min_by_key(|entry| entry.record) else { continue };
         let stated = of_batch.get(&(*group, *number)).copied();
         let mut operation = made(first, stated.unwrap_or(first), Work::Peers(peers));
@@ -102,6 +161,7 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
             file.status.iter().find(|status| status.group == *group).and_then(|status| status.completed);
         operation.completed |=
             entries.len() > 1 && stated.is_none() && ended.is_some_and(|ended| ended >= *number);
+        is_unsure |= !is_told && !operation.completed;
         dump.operations.push(operation);
     }
     let parts: BTreeSet<(usize, u64)> =
@@ -114,9 +174,15 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
         if is_batch {
             continue;
         }
-        let whole = WHOLE.contains(&entry.kind.as_str());
+        // Nothing is left of its parts: it has a number of collectives and may be a batch of sends and receives.
+        if entry.coalesced {
+            is_unsure |= entry.state != FlightState::Completed;
+            continue;
+        }
+        // NCCL returns at once from a call without elements.
+        let whole = WHOLE.contains(&entry.kind.as_str()) && (!entry.empty || entry.kind == "barrier");
         let stated = of_number.get(&key).copied().unwrap_or(entry);
         dump.operations.push(made(entry, stated, if whole { Work::Whole } else { Work::Partial }));
     }
-    dump
+    (dump, is_unsure)
 }

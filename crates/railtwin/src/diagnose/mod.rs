@@ -28,7 +28,7 @@ use railtwin_diagnosis::hang::dumps::findings_of_dumps;
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
-use railtwin_formats::telemetry::{FileNotes, Times, WatchdogTimeout};
+use railtwin_formats::telemetry::{FileNotes, Times};
 use railtwin_records::observation::OBSERVED;
 use railtwin_records::{
     Action, ActionKind, Batch, Component, Directory, Finding, NOT_YET, Observation, finding_tables,
@@ -124,12 +124,14 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
     if flight_recorder {
         let mut dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
-        dumps.timed_out =
-            merged.watchdog.iter().find_map(|(_, timeouts)| timeouts.first()).map(WatchdogTimeout::words);
+        let (said, other) = flight::timed_out(&dumps, &merged.watchdog);
+        dumps.timed_out = said;
+        notes.extend(other);
         let (found, told) = findings_of_dumps(&dumps, job);
         findings.extend(found);
         notes.extend(told);
-        notes.extend(unsure_note(&merged.unsure));
+        let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
+        notes.extend(unsure_note(&unsure.copied().collect()));
     }
     let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
     // What dumps show of hangs is told above: they are of one moment and no stream.

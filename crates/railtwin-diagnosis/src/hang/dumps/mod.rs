@@ -1,14 +1,21 @@
 //! Hangs from what ranks themselves wrote down when the job was given up: dumps of a flight recorder.
 //!
 //! * [`Dumps`]: what they hold, whatever wrote them.
+//! * `numbers`: what the numbers of a communicator are known to be.
 //! * `picture`: how far each rank is in each communicator, what it is in, and for whom that waits.
+//! * `place`: where in the program each process is.
 //! * `proof`: who is proved to hold the others up, and whether the job is seen to stand still.
+//! * `graph`: ends of who waits for whom.
 //! * [`findings_of_dumps`]: the answer.
 //!
-//! A dump is a picture of one moment and does not tell which. Two things follow. A rank is named only by a proof that holds
-//! whatever the moment was; without one the answer is a set. And that the job stood still at that moment must be seen in
-//! something else: an operation that ran out of its time, or a second dump that is equal. Where it is not, the answer says so.
+//! A dump is a picture of one moment and does not tell which; dumps of two ranks may be of two moments. Two things follow. A
+//! rank is named only by a proof; without one the answer is a set. And that the job stood still at that moment must be seen in
+//! something else: an operation that ran out of its time. Where it is not, nobody is accused but who is far behind in dumps as
+//! they are made when a job is given up: ranks of a job that goes on are behind each other by as much as their dumps are apart.
+mod graph;
+mod numbers;
 mod picture;
+mod place;
 mod proof;
 mod told;
 
@@ -66,6 +73,10 @@ pub struct RankDump {
     pub operations: Vec<DumpedOperation>,
     /// Of communicators, by row, the numbers of the last operation enqueued and of the last one seen to have ended.
     pub status: BTreeMap<usize, (Option<u64>, Option<u64>)>,
+    /// Whether it recorded everything since its first operation: what is not there never was.
+    pub is_whole: bool,
+    /// Whether there are numbers of all communicators in which it ever did something.
+    pub counts_all: bool,
 }
 
 /// A communicator.

@@ -1,13 +1,17 @@
 //! How far each rank is in each communicator, what it is in, and for whom that waits.
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use super::{DumpedOperation, Dumps, RankDump, Work};
+use super::numbers::Numbers;
+use super::{DumpedOperation, Dumps, RankDump, Work, graph};
 
 /// A rank's place in one communicator's collectives.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Place {
-    /// Number of the last one that it put on its stream; none where nothing tells.
+    /// The largest number that anything says that it put on its stream; none where nothing tells.
     pub enqueued: Option<u64>,
+    /// Whether that is the last one: it is recorded, and a ring loses the oldest first, or a count says so.
+    pub is_last: bool,
     /// Number up to which all have ended, as far as it reports.
     pub ended: Option<u64>,
 }
@@ -19,8 +23,17 @@ pub(super) enum Standing<'a> {
     In(&'a DumpedOperation),
     /// It has ended all that it ever put on a stream.
     Idle,
-    /// It left no dump, an empty one, or one that cannot be relied on.
+    /// It left no dump, an empty one, one that cannot be relied on, or one of an earlier moment.
     Unknown,
+}
+
+/// A dump that is of an earlier moment than those of others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Torn {
+    /// What shows it.
+    pub why: String,
+    /// Whether it is shown; else it may be so and nothing tells.
+    pub is_sure: bool,
 }
 
 /// Everything that one set of dumps shows.
@@ -31,14 +44,16 @@ pub(super) struct Picture<'a> {
     pub dumps: BTreeMap<u32, &'a RankDump>,
     /// All ranks of all communicators.
     pub ranks: BTreeSet<u32>,
+    pub numbers: Numbers,
     pub places: BTreeMap<(u32, usize), Place>,
+    /// Ranks whose dump is of an earlier moment.
+    pub torn: BTreeMap<u32, Torn>,
     pub standing: BTreeMap<u32, Standing<'a>>,
-    /// For whom each rank waits, if it is in something: empty where all whom it needs are in the same.
-    pub waits: BTreeMap<u32, BTreeSet<u32>>,
+    /// For whom each rank waits, if it is in something: empty where all whom it needs are in the same. Ranks that are in one
+    /// collective have one set.
+    pub waits: BTreeMap<u32, Rc<BTreeSet<u32>>>,
     /// What each rank has not ended, by communicator and number, collectives only.
     pub pending: BTreeMap<(u32, usize), BTreeMap<u64, &'a DumpedOperation>>,
-    /// Communicators in which somebody sends or receives: their counts are of those as well.
-    with_peers: BTreeSet<usize>,
 }
 
 impl<'a> Picture<'a> {
@@ -55,27 +70,33 @@ impl<'a> Picture<'a> {
             of,
             ranks: members.chain(dumps.keys().copied()).chain(of.empty.iter().copied()).collect(),
             dumps,
+            numbers: Numbers::of(of),
             places: BTreeMap::new(),
+            torn: BTreeMap::new(),
             standing: BTreeMap::new(),
             waits: BTreeMap::new(),
             pending: BTreeMap::new(),
-            with_peers: BTreeSet::new(),
         };
-        let operations = of.dumps.iter().flat_map(|dump| &dump.operations);
-        let of_peers = operations.filter(|operation| matches!(operation.work, Work::Peers(_)));
-        picture.with_peers = of_peers.map(|operation| operation.group).collect();
         for (&rank, dump) in &picture.dumps.clone() {
             picture.place(rank, dump);
         }
+        picture.torn = picture.find_torn();
         for &rank in &picture.ranks.clone() {
             let standing = picture.stand(rank);
             picture.standing.insert(rank, standing);
         }
-        for &rank in &picture.ranks.clone() {
-            if let Some(Standing::In(front)) = picture.standing.get(&rank) {
-                let waits = picture.waits_of(rank, front);
-                picture.waits.insert(rank, waits);
-            }
+        let mut of_collective: BTreeMap<(usize, u64), Rc<BTreeSet<u32>>> = BTreeMap::new();
+        for (rank, front) in picture.waiting().collect::<Vec<_>>() {
+            let waits = match &front.work {
+                Work::Peers(_) => Rc::new(picture.waits_of(rank, front)),
+                // Who is in it does not wait for itself, so that the set is that of all who are in it.
+                _ => Rc::clone(
+                    of_collective
+                        .entry((front.group, front.sequence))
+                        .or_insert_with(|| Rc::new(picture.waits_of(rank, front))),
+                ),
+            };
+            picture.waits.insert(rank, waits);
         }
         picture
     }
@@ -86,6 +107,7 @@ impl<'a> Picture<'a> {
             let key = (rank, operation.group);
             let place = self.places.entry(key).or_default();
             place.enqueued = place.enqueued.max(Some(operation.sequence));
+            place.is_last = true;
             if operation.completed {
                 place.ended = place.ended.max(Some(operation.sequence));
             } else {
@@ -93,9 +115,12 @@ impl<'a> Picture<'a> {
             }
         }
         for (&group, &(enqueued, completed)) in &dump.status {
-            if !self.with_peers.contains(&group) {
-                let place = self.places.entry((rank, group)).or_default();
-                place.enqueued = place.enqueued.max(enqueued);
+            let place = self.places.entry((rank, group)).or_default();
+            // A count that may be of sends and receives is no proof of anything; a large one only keeps a rank from being
+            // behind.
+            place.enqueued = place.enqueued.max(enqueued);
+            if self.numbers.counts_collectives(group) {
+                place.is_last = true;
                 place.ended = place.ended.max(completed);
             }
         }
@@ -110,8 +135,52 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// Ranks that never put on a stream what a peer reports as ended and what nobody ends before all have begun it: their
+    /// dumps are of an earlier moment. Where what was ended is not recorded it may have been a broadcast, which its root
+    /// ends alone: then nothing tells. A communicator of which nobody recorded a collective may be one of sends and receives,
+    /// whose counts are no places.
+    fn find_torn(&self) -> BTreeMap<u32, Torn> {
+        let mut torn: BTreeMap<u32, Torn> = BTreeMap::new();
+        for (row, group) in self.of.groups.iter().enumerate() {
+            if !self.numbers.is_of_collectives(row, 0) {
+                continue;
+            }
+            let reported =
+                group.ranks.iter().filter(|rank| self.is_readable(**rank)).filter_map(|&rank| {
+                    Some((self.places.get(&(rank, row))?.ended?, std::cmp::Reverse(rank)))
+                });
+            let Some((ended, std::cmp::Reverse(peer))) = reported.max() else { continue };
+            for &rank in group.ranks.iter().filter(|rank| **rank != peer && self.is_readable(**rank)) {
+                let first = match self.places.get(&(rank, row)).and_then(|place| place.enqueued) {
+                    Some(last) => last.saturating_add(1),
+                    None if self.never_came(rank, row, 0) => 0,
+                    None => continue,
+                };
+                let is_sure = self.numbers.has_whole(row, first, ended);
+                if first > ended || !is_sure && self.numbers.are_all_partial(row, first, ended) {
+                    continue;
+                }
+                let why = format!(
+                    "rank {rank} had not begun what rank {peer} reports as ended in {}",
+                    group.shown()
+                );
+                let known = torn.entry(rank).or_insert_with(|| Torn { why: why.clone(), is_sure });
+                if is_sure && !known.is_sure {
+                    *known = Torn { why, is_sure };
+                }
+            }
+        }
+        torn
+    }
+
+    /// Whether a rank left a dump of which the last part can be read.
+    fn is_readable(&self, rank: u32) -> bool {
+        self.dumps.contains_key(&rank) && !self.of.unsure.contains(&rank)
+    }
+
     fn stand(&self, rank: u32) -> Standing<'a> {
-        let Some(dump) = self.dumps.get(&rank).filter(|_| !self.of.unsure.contains(&rank)) else {
+        let readable = self.dumps.get(&rank).filter(|_| !self.of.unsure.contains(&rank));
+        let Some(dump) = readable.filter(|_| !self.torn.contains_key(&rank)) else {
             return Standing::Unknown;
         };
         let open = dump.operations.iter().filter(|operation| !operation.completed);
@@ -126,6 +195,18 @@ impl<'a> Picture<'a> {
         } else {
             Standing::Idle
         }
+    }
+
+    /// Whether counts of a rank say that more is open than it has records of.
+    pub(super) fn has_lost_open(&self, rank: u32) -> bool {
+        let Some(dump) = self.dumps.get(&rank) else { return true };
+        dump.status.iter().filter(|(group, _)| self.numbers.counts_collectives(**group)).any(
+            |(&group, &(enqueued, completed))| {
+                let open = enqueued.unwrap_or(0).saturating_sub(completed.unwrap_or(0));
+                let recorded = self.pending.get(&(rank, group)).map_or(0, |pending| pending.len() as u64);
+                recorded < open
+            },
+        )
     }
 
     /// For whom an operation of a rank waits.
@@ -145,20 +226,15 @@ impl<'a> Picture<'a> {
     }
 
     /// Whether a rank is in a collective, or is through with it.
-    pub(super) fn is_in(&self, rank: u32, group: usize, sequence: u64) -> bool {
+    fn is_in(&self, rank: u32, group: usize, sequence: u64) -> bool {
         if let Some(Standing::In(front)) = self.standing.get(&rank)
             && !matches!(front.work, Work::Peers(_))
             && (front.group, front.sequence) == (group, sequence)
         {
             return true;
         }
-        let known = self.dumps.contains_key(&rank) && !self.of.unsure.contains(&rank);
-        known
-            && self
-                .places
-                .get(&(rank, group))
-                .and_then(|place| place.ended)
-                .is_some_and(|ended| ended >= sequence)
+        let ended = self.places.get(&(rank, group)).and_then(|place| place.ended);
+        self.is_readable(rank) && ended.is_some_and(|ended| ended >= sequence)
     }
 
     /// Whether a rank is in a send to another, or in a receive from it.
@@ -171,9 +247,19 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Whether a rank never put this collective on its stream.
+    /// Whether it is known that a rank never put this collective on its stream.
+    ///
+    /// That nothing is known of a communicator may be that its records are lost. It was never used only where records go
+    /// back to the first, or where counts are told of all communicators that were.
     pub(super) fn never_came(&self, rank: u32, group: usize, sequence: u64) -> bool {
-        self.places.get(&(rank, group)).and_then(|place| place.enqueued).is_none_or(|last| last < sequence)
+        let place = self.places.get(&(rank, group)).copied().unwrap_or_default();
+        match place.enqueued {
+            Some(last) => place.is_last && last < sequence,
+            None => self.dumps.get(&rank).is_some_and(|dump| {
+                let is_counted = dump.counts_all || dump.status.contains_key(&group);
+                dump.is_whole || is_counted && self.numbers.counts_collectives(group)
+            }),
+        }
     }
 
     /// Ranks that are in something.
@@ -192,53 +278,75 @@ impl<'a> Picture<'a> {
         !matches!(self.standing.get(&rank), Some(Standing::Idle | Standing::In(_)))
     }
 
+    /// Sets of who is waited for, each once, with the ranks that wait so.
+    fn sets(&self) -> Vec<(Rc<BTreeSet<u32>>, Vec<u32>)> {
+        let mut rows: BTreeMap<*const BTreeSet<u32>, usize> = BTreeMap::new();
+        let mut sets: Vec<(Rc<BTreeSet<u32>>, Vec<u32>)> = Vec::new();
+        for (&rank, set) in &self.waits {
+            let next = sets.len();
+            let row = *rows.entry(Rc::as_ptr(set)).or_insert(next);
+            if row == next {
+                sets.push((Rc::clone(set), Vec::new()));
+            }
+            sets[row].1.push(rank);
+        }
+        sets
+    }
+
     /// Ranks from which one of `ends` can be reached by who waits for whom, these included.
     pub(super) fn leading_to(&self, ends: &BTreeSet<u32>) -> BTreeSet<u32> {
-        let mut reached = ends.clone();
-        loop {
-            let more: Vec<u32> = self
-                .waits
-                .iter()
-                .filter(|(rank, of)| {
-                    !reached.contains(rank) && of.iter().any(|other| reached.contains(other))
-                })
-                .map(|(rank, _)| *rank)
-                .collect();
-            if more.is_empty() {
-                return reached;
+        let sets = self.sets();
+        let mut waited: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (row, (set, _)) in sets.iter().enumerate() {
+            for &rank in &**set {
+                waited.entry(rank).or_default().push(row);
             }
-            reached.extend(more);
         }
+        let (mut reached, mut open) = (ends.clone(), ends.iter().copied().collect::<Vec<u32>>());
+        while let Some(rank) = open.pop() {
+            // Each set is looked at once: who waits so is then reached.
+            for row in waited.remove(&rank).unwrap_or_default() {
+                open.extend(sets[row].1.iter().copied().filter(|one| reached.insert(*one)));
+            }
+        }
+        reached
     }
 
     /// The ends of who waits for whom: ranks from which all that can be reached leads back to them. Each set stands for
     /// itself; ranks that are in one operation, which all have come to, are one set.
     pub(super) fn sinks(&self) -> Vec<BTreeSet<u32>> {
-        let reach = |from: u32| {
-            let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
-            while let Some(rank) = open.pop() {
-                if seen.insert(rank) {
-                    open.extend(self.waits.get(&rank).into_iter().flatten().copied());
-                }
+        let sets = self.sets();
+        let waited: BTreeSet<u32> =
+            sets.iter().flat_map(|(set, ranks)| set.iter().chain(ranks)).copied().collect();
+        let ranks: Vec<u32> = waited.into_iter().collect();
+        let row = |rank: &u32| ranks.binary_search(rank).unwrap_or(0);
+        // Ranks first, then the sets for which they wait.
+        let mut edges = vec![Vec::new(); ranks.len()];
+        for (set, of) in sets.iter().filter(|(set, _)| !set.is_empty()) {
+            for rank in of {
+                edges[row(rank)] = vec![edges.len()];
             }
-            seen
-        };
-        let waited: BTreeSet<u32> = self.waits.values().flatten().chain(self.waits.keys()).copied().collect();
-        let all: BTreeMap<u32, BTreeSet<u32>> = waited.iter().map(|&rank| (rank, reach(rank))).collect();
+            edges.push(set.iter().map(row).collect());
+        }
         let mut sinks: Vec<BTreeSet<u32>> = Vec::new();
-        for (rank, of) in &all {
-            if of.iter().any(|other| all.get(other).is_some_and(|back| !back.contains(rank))) {
-                continue;
-            }
-            let mut set = of.clone();
+        let mut of_rank: BTreeMap<u32, usize> = BTreeMap::new();
+        for nodes in graph::sinks(&edges) {
+            let mut set: BTreeSet<u32> = nodes.iter().filter_map(|&node| ranks.get(node)).copied().collect();
             // All are within: nobody waits for anybody, and it is one of them or what joins them.
-            if let Some(Standing::In(front)) = self.standing.get(rank)
-                && self.waits.get(rank).is_some_and(BTreeSet::is_empty)
+            if let Some(&rank) = set.first()
+                && let Some(Standing::In(front)) = self.standing.get(&rank)
+                && self.waits.get(&rank).is_some_and(|waits| waits.is_empty())
             {
-                set.extend(self.company(*rank, front));
+                if of_rank.contains_key(&rank) && !matches!(front.work, Work::Peers(_)) {
+                    continue;
+                }
+                set.extend(self.company(rank, front));
             }
-            match sinks.iter_mut().find(|known| !known.is_disjoint(&set)) {
-                Some(known) => known.extend(set),
+            let known = set.iter().filter_map(|rank| of_rank.get(rank)).min().copied();
+            let at = known.unwrap_or(sinks.len());
+            of_rank.extend(set.iter().map(|rank| (*rank, at)));
+            match known {
+                Some(known) => sinks[known].extend(set),
                 None => sinks.push(set),
             }
         }
@@ -264,9 +372,9 @@ impl<'a> Picture<'a> {
 }
 
 /// How much a dump has seen: of two of one rank the later one has more.
-fn extent(dump: &RankDump) -> (u64, u64) {
-    let counts =
-        dump.status.values().map(|(enqueued, completed)| enqueued.unwrap_or(0) + completed.unwrap_or(0));
+fn extent(dump: &RankDump) -> (u128, u64) {
+    let counts = dump.status.values();
+    let counts = counts.flat_map(|(enqueued, completed)| [enqueued, completed].map(|one| one.unwrap_or(0)));
     let record = dump.operations.iter().map(|operation| operation.record).max();
-    (counts.sum(), record.unwrap_or(0))
+    (counts.map(u128::from).sum(), record.unwrap_or(0))
 }

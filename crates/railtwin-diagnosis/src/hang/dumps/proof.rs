@@ -1,23 +1,10 @@
 //! Who is proved to hold the others up, and whether the job is seen to stand still.
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::picture::{Picture, Standing};
-use super::{DumpedOperation, Dumps, RankDump, Work};
-
-/// Communicators in which a rank must be seen behind, and operations that it must be behind in all of them, before it is
-/// named where nothing shows that the job stands still.
-///
-/// Ranks of a job that is well are apart by what launching differs, an operation or so in the communicator at which they
-/// meet. A rank that has nothing left to do while its peers have put many operations of several communicators on their
-/// streams is late by far more; so much does not happen in a job that goes on, but for pauses of its process that are as
-/// long. It is no proof that the job stands still, and the confidence is less.
-const COMMUNICATORS: usize = 3;
-const OPERATIONS: u64 = 8;
-/// The same for a rank that is blind, and how many ranks that are not named must fit together without it: with one witness
-/// nothing tells which of the two watchdogs lags, and those of several communicators lag apart.
-const BLIND_COMMUNICATORS: usize = 2;
-const BLIND_OPERATIONS: u64 = 8;
-const WITNESSES: usize = 3;
+use super::place::{Behind, Places};
+use super::{DumpedOperation, RankDump, Work};
 
 /// Why a rank is named.
 #[derive(Debug)]
@@ -30,13 +17,6 @@ pub(super) enum Proof<'a> {
     /// It has put the operation on its stream, has nothing before it in any communicator, and does not begin it, while all
     /// others have: what it computes does not end.
     NotBegun { operation: &'a DumpedOperation, others: usize },
-}
-
-/// By how much a rank is behind: in how many communicators, and operations of all of them.
-#[derive(Clone, Copy, Default, Debug)]
-struct Behind {
-    communicators: usize,
-    operations: u64,
 }
 
 /// Whether the job stood still when the dumps were made.
@@ -62,27 +42,53 @@ pub(super) struct Proved<'a> {
     pub far_behind: bool,
 }
 
+/// Communicators in which a rank must be seen behind, and operations that it must be behind in all of them, before it is
+/// named where nothing shows that the job stands still.
+///
+/// Ranks of a job that is well are apart by what launching differs, an operation or so in the communicator at which they
+/// meet. A rank that has nothing left to do while its peers have put many operations of several communicators on their
+/// streams is late by far more; so much does not happen in a job that goes on, but for pauses of its process that are as
+/// long. It is no proof that the job stands still, and the confidence is less.
+const FAR: Behind = Behind { communicators: 3, operations: 8 };
+/// The same for what a blind rank does not see, and how many ranks that are not named must fit together without it: with
+/// one witness nothing tells which of the two watchdogs lags, and those of several communicators lag apart.
+const FAR_UNSEEN: Behind = Behind { communicators: 2, operations: 8 };
+const WITNESSES: usize = 3;
+
 /// Looks for proofs.
 pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
-    let mut proofs: BTreeMap<u32, (Proof<'a>, Behind)> = BTreeMap::new();
-    let whole = whole_operations(picture.of);
-    let blind: BTreeMap<u32, (Proof<'a>, Behind, BTreeSet<u32>)> = (picture.dumps.keys())
+    let ends = reported_ends(picture);
+    let all_blind: BTreeMap<u32, Blind<'a>> = (picture.dumps.keys())
         .filter(|rank| !picture.is_unknown(**rank))
-        .filter_map(|&rank| Some((rank, blind(picture, rank, &whole)?)))
+        .filter_map(|&rank| Some((rank, blind(picture, rank, &ends)?)))
         .collect();
     // Two that are behind each other were looked at at different times in different communicators: records lag.
-    let lags = blind.iter().find_map(|(rank, (.., by))| {
-        let other = by.iter().find(|other| blind.get(other).is_some_and(|(.., of)| of.contains(rank)))?;
+    let lags = all_blind.iter().find_map(|(rank, one)| {
+        let mut others = one.by.iter();
+        let other = others.find(|other| all_blind.get(other).is_some_and(|of| of.by.contains(rank)))?;
         Some(format!("ranks {rank} and {other} are each behind the other in what they report"))
     });
-    for (rank, (proof, behind, _)) in blind {
-        proofs.insert(rank, (proof, behind));
-    }
+    let behind = all_blind.keys().copied().collect();
+    let places = Places::of(picture, &behind);
+    // Whose process is at another place than those of all others, on the way to it, may have written its dump before.
+    let is_late = |rank: &u32| {
+        places.is_beyond_all(*rank) || places.is_where_a_peer_is(*rank) || gave_up(picture, *rank)
+    };
+    let all_blind: BTreeMap<u32, Blind<'a>> =
+        all_blind.into_iter().filter(|(rank, _)| is_late(rank)).collect();
+    let unseen: BTreeMap<u32, Behind> = all_blind.iter().map(|(&rank, one)| (rank, one.behind)).collect();
+    let mut proofs: BTreeMap<u32, Proof<'a>> =
+        all_blind.into_iter().map(|(rank, one)| (rank, one.proof)).collect();
     let mut of_peers: BTreeMap<u32, (BTreeSet<u32>, Proof<'a>)> = BTreeMap::new();
+    let mut seen: BTreeSet<(usize, u64)> = BTreeSet::new();
     for (waiting, front) in picture.waiting() {
-        let others = picture.waits.get(&waiting).into_iter().flatten();
-        for &rank in others.filter(|rank| picture.is_idle(**rank)) {
-            let is_collective = !matches!(front.work, Work::Peers(_));
+        let is_collective = !matches!(front.work, Work::Peers(_));
+        // All who are in one collective wait for the same ranks.
+        if is_collective && !seen.insert((front.group, front.sequence)) {
+            continue;
+        }
+        let others = picture.waits.get(&waiting).into_iter().flat_map(|waits| waits.iter().copied());
+        for rank in others.filter(|rank| picture.is_idle(*rank)) {
             let last = picture.places.get(&(rank, front.group)).and_then(|place| place.enqueued);
             let proof =
                 Proof::Absent { operation: front, peer: waiting, last: last.filter(|_| is_collective) };
@@ -90,76 +96,108 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
                 // Sends and receives of two ranks are not numbered alike: who waits may only not see that it is through.
                 of_peers.entry(rank).or_insert_with(|| (BTreeSet::new(), proof)).0.insert(waiting);
             } else if !proofs.contains_key(&rank) && picture.never_came(rank, front.group, front.sequence) {
-                proofs.insert(rank, (proof, absent_by(picture, rank)));
+                proofs.insert(rank, proof);
             }
         }
     }
     for (rank, (witnesses, proof)) in of_peers {
-        if witnesses.len() > 1 && !proofs.contains_key(&rank) {
-            proofs.insert(rank, (proof, absent_by(picture, rank)));
+        if witnesses.len() > 1 {
+            proofs.entry(rank).or_insert(proof);
         }
     }
     for (rank, front) in picture.waiting() {
-        if let Some(others) = not_begun(picture, rank, front).filter(|_| !proofs.contains_key(&rank)) {
-            let proof = Proof::NotBegun { operation: front, others };
-            proofs.insert(rank, (proof, Behind::default()));
+        if let Some(others) = not_begun(picture, rank, front) {
+            proofs.entry(rank).or_insert(Proof::NotBegun { operation: front, others });
         }
     }
-    let still = still(picture, lags);
     // Where most are behind it is not they who are to be replaced.
     if 2 * proofs.len() > picture.dumps.len() {
         proofs.clear();
     }
-    let named_count = proofs.len();
-    let far = |proof: &Proof<'_>, behind: &Behind| match proof {
-        Proof::Blind { .. } => {
-            let enough = behind.communicators >= BLIND_COMMUNICATORS && behind.operations >= BLIND_OPERATIONS;
-            enough && picture.dumps.len() >= named_count + WITNESSES
-        }
-        _ => behind.communicators >= COMMUNICATORS && behind.operations >= OPERATIONS,
-    };
-    let only_open =
-        !picture.of.dumps.iter().flat_map(|dump| &dump.operations).any(|operation| operation.completed);
-    let far_behind = only_open && proofs.values().all(|(proof, behind)| far(proof, behind));
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
-    let proofs = proofs.into_iter().map(|(rank, (proof, _))| (rank, proof)).collect();
-    Proved { proofs, still, explains_all: explains_all(picture, &named), far_behind }
+    let far_behind = far_behind(picture, &places, &proofs, &unseen);
+    Proved { proofs, still: still(picture, lags), explains_all: explains_all(picture, &named), far_behind }
 }
 
-/// Operations of which somebody recorded that nobody ends them before all have begun them.
-fn whole_operations(of: &Dumps) -> BTreeSet<(usize, u64)> {
-    let all = of.dumps.iter().flat_map(|dump| &dump.operations);
-    let mut whole = BTreeSet::new();
-    let mut partial = BTreeSet::new();
-    for operation in all {
-        match operation.work {
-            Work::Whole => whole.insert((operation.group, operation.sequence)),
-            Work::Partial => partial.insert((operation.group, operation.sequence)),
-            Work::Peers(_) => false,
-        };
+/// [`Proved::far_behind`]. That a peer reports more than a rank may be a matter of when their dumps were written; not that
+/// all others stopped where what this rank put on its streams ends. So one at least of those who are named must be such.
+fn far_behind(
+    picture: &Picture<'_>,
+    places: &Places<'_, '_>,
+    proofs: &BTreeMap<u32, Proof<'_>>,
+    unseen: &BTreeMap<u32, Behind>,
+) -> bool {
+    let only_open =
+        !picture.of.dumps.iter().flat_map(|dump| &dump.operations).any(|operation| operation.completed);
+    if !only_open || proofs.is_empty() || !picture.torn.is_empty() {
+        return false;
     }
-    &whole - &partial
+    let stopped = |rank: u32| places.is_beyond_all(rank) && places.behind(rank).is_as_far_as(FAR);
+    let is_far = |(&rank, proof): (&u32, &Proof<'_>)| match proof {
+        Proof::Blind { .. } => {
+            let is_unseen = unseen.get(&rank).is_some_and(|behind| behind.is_as_far_as(FAR_UNSEEN));
+            is_unseen && picture.dumps.len() >= proofs.len() + WITNESSES
+        }
+        _ => stopped(rank),
+    };
+    proofs.iter().all(is_far) && proofs.keys().any(|&rank| stopped(rank))
+}
+
+/// Whether a rank's own dump shows that an operation ran out of its time.
+fn gave_up(picture: &Picture<'_>, rank: u32) -> bool {
+    picture.dumps.get(&rank).is_some_and(|dump| ran_out(dump).is_some())
+}
+
+/// The operation of a dump that ran out of its time, and how.
+fn ran_out(dump: &RankDump) -> Option<(&DumpedOperation, String)> {
+    let open = || dump.operations.iter().filter(|one| !one.completed);
+    if let Some(one) = open().find(|one| one.given_up) {
+        return Some((one, "gave up".to_owned()));
+    }
+    // Both times are of the clock of one rank.
+    let last = dump.operations.iter().map(|operation| operation.last_ns).max()?;
+    let front = open().min_by_key(|one| one.record)?;
+    let stood = last.saturating_sub(front.created_ns);
+    let is_over = front.timeout_ns.is_some_and(|limit| limit > 0 && stood >= limit);
+    is_over.then(|| (front, format!("was for {:.0} s in", stood as f64 / 1e9)))
+}
+
+/// Of each communicator who reports ends, the largest number first. What a count alone says is taken only where a collective
+/// of that number is recorded: else it may be the number of a send or receive.
+fn reported_ends(picture: &Picture<'_>) -> BTreeMap<usize, Vec<(u64, u32)>> {
+    let mut ends: BTreeMap<usize, Vec<(u64, u32)>> = BTreeMap::new();
+    for (&(rank, group), place) in &picture.places {
+        if let Some(ended) = place.ended
+            && !picture.is_unknown(rank)
+            && picture.numbers.is_of_collectives(group, ended)
+        {
+            ends.entry(group).or_default().push((ended, rank));
+        }
+    }
+    for of in ends.values_mut() {
+        of.sort_unstable_by_key(|&(ended, rank)| (Reverse(ended), rank));
+    }
+    ends
 }
 
 /// [`Proof::Blind`], by how much, and behind whom.
-fn blind<'a>(
-    picture: &Picture<'a>,
-    rank: u32,
-    whole: &BTreeSet<(usize, u64)>,
-) -> Option<(Proof<'a>, Behind, BTreeSet<u32>)> {
+struct Blind<'a> {
+    proof: Proof<'a>,
+    behind: Behind,
+    by: BTreeSet<u32>,
+}
+
+fn blind<'a>(picture: &Picture<'a>, rank: u32, ends: &BTreeMap<usize, Vec<(u64, u32)>>) -> Option<Blind<'a>> {
     let mut best: Option<(u64, Proof<'a>)> = None;
     let (mut behind, mut by) = (Behind::default(), BTreeSet::new());
     for (&(_, group), pending) in picture.pending.range((rank, 0)..=(rank, usize::MAX)) {
         let Some((&first, &operation)) = pending.first_key_value() else { continue };
+        let of_others = ends.get(&group).into_iter().flatten().filter(|(_, peer)| *peer != rank);
         let mut most = 0;
-        for &peer in
-            picture.of.groups[group].ranks.iter().filter(|peer| **peer != rank && !picture.is_unknown(**peer))
-        {
-            let Some(ended) = picture.places.get(&(peer, group)).and_then(|place| place.ended) else {
-                continue;
-            };
-            if ended <= first || whole.range((group, first + 1)..=(group, ended)).next().is_none() {
-                continue;
+        for &(ended, peer) in of_others {
+            // Who reports less proves nothing either.
+            if ended <= first || !picture.numbers.has_recorded_whole(group, first + 1, ended) {
+                break;
             }
             by.insert(peer);
             most = most.max(ended - first);
@@ -167,44 +205,19 @@ fn blind<'a>(
                 best = Some((ended - first, Proof::Blind { operation, peer, ended }));
             }
         }
-        if most > 0 {
-            behind.communicators += 1;
-            behind.operations += most;
-        }
+        behind.add(most);
     }
-    best.map(|(_, proof)| (proof, behind, by))
-}
-
-/// By how much a rank is behind those who wait.
-fn absent_by(picture: &Picture<'_>, rank: u32) -> Behind {
-    let mut behind = Behind::default();
-    for (row, group) in picture.of.groups.iter().enumerate().filter(|(_, group)| group.ranks.contains(&rank))
-    {
-        let last = picture.places.get(&(rank, row)).and_then(|place| place.enqueued);
-        let open = group.ranks.iter().filter_map(|peer| picture.pending.get(&(*peer, row)));
-        let beyond = open
-            .map(|open| open.keys().filter(|number| last.is_none_or(|last| **number > last)).count() as u64);
-        let most = beyond.max().unwrap_or(0);
-        // Sends and receives with it that peers have put on their streams.
-        let with_it = |operation: &&DumpedOperation| {
-            let own =
-                matches!(&operation.work, Work::Peers(peers) if peers.iter().any(|(peer, _)| *peer == rank));
-            own && operation.group == row && !operation.completed
-        };
-        let peers = picture.dumps.iter().filter(|(peer, _)| **peer != rank);
-        let sends =
-            peers.map(|(_, dump)| dump.operations.iter().filter(with_it).count() as u64).max().unwrap_or(0);
-        if most.max(sends) > 0 {
-            behind.communicators += 1;
-            behind.operations += most.max(sends);
-        }
-    }
-    behind
+    best.map(|(_, proof)| Blind { proof, behind, by })
 }
 
 /// [`Proof::NotBegun`]: how many others have begun what this rank has not.
 fn not_begun(picture: &Picture<'_>, rank: u32, front: &DumpedOperation) -> Option<usize> {
-    if front.started == Some(true) || matches!(front.work, Work::Peers(_)) {
+    // Where starts are not recorded it may have begun.
+    if front.started != Some(false) || matches!(front.work, Work::Peers(_)) {
+        return None;
+    }
+    // A lost record of something open may be what it is in.
+    if picture.has_lost_open(rank) {
         return None;
     }
     let others = picture.of.groups[front.group].ranks.iter().filter(|other| **other != rank);
@@ -233,7 +246,7 @@ fn explains_all(picture: &Picture<'_>, named: &BTreeSet<u32>) -> bool {
                     Work::Peers(peers) => peers.iter().map(|(peer, _)| *peer).collect(),
                     _ => picture.of.groups[front.group].ranks.clone(),
                 };
-                picture.waits.get(rank).is_some_and(BTreeSet::is_empty)
+                picture.waits.get(rank).is_some_and(|waits| waits.is_empty())
                     && others.iter().any(|one| named.contains(one))
             })
             .map(|(rank, _)| rank),
@@ -244,48 +257,35 @@ fn explains_all(picture: &Picture<'_>, named: &BTreeSet<u32>) -> bool {
 }
 
 /// Whether the job is seen to stand still.
+///
+/// What shows that it went on comes first: a job may go on and stand still later, and dumps of before are no dumps of then.
+/// Two equal dumps of a rank show nothing: a second look at a process that does nothing has the bytes of a copy of the first.
 fn still(picture: &Picture<'_>, lags: Option<String>) -> Still {
+    let mut several: BTreeMap<u32, Vec<&RankDump>> = BTreeMap::new();
+    for dump in picture.of.dumps.iter().filter(|dump| !picture.of.unsure.contains(&dump.rank)) {
+        several.entry(dump.rank).or_default().push(dump);
+    }
+    let moved = several.iter().find(|(_, dumps)| dumps.windows(2).any(|two| !is_same(two[0], two[1])));
+    if let Some(why) = moved.map(|(rank, _)| format!("rank {rank} went on between its dumps")).or(lags) {
+        return Still::Moves(why);
+    }
     if let Some(said) = &picture.of.timed_out {
         return Still::Seen(said.clone());
     }
-    for (rank, front) in picture.waiting() {
-        let name = |operation: &DumpedOperation| {
-            format!(
-                "{} {} of {}",
-                operation.name,
-                operation.sequence,
-                picture.of.groups[operation.group].shown()
-            )
-        };
-        let Some(dump) = picture.dumps.get(&rank) else { continue };
-        if let Some(one) = dump.operations.iter().find(|one| one.given_up && !one.completed) {
-            return Still::Seen(format!("rank {rank} gave up {}", name(one)));
-        }
-        // Both times are of the clock of one rank.
-        let last = dump.operations.iter().map(|operation| operation.last_ns).max().unwrap_or(0);
-        let stood = last.saturating_sub(front.created_ns);
-        if front.timeout_ns.is_some_and(|limit| limit > 0 && stood >= limit) {
+    for (rank, _) in picture.waiting() {
+        if let Some((one, how)) = picture.dumps.get(&rank).and_then(|dump| ran_out(dump)) {
             return Still::Seen(format!(
-                "rank {rank} was in {} for {:.0} s",
-                name(front),
-                stood as f64 / 1e9
+                "rank {rank} {how} {} {} of {}",
+                one.name,
+                one.sequence,
+                picture.of.groups[one.group].shown()
             ));
         }
     }
-    let mut several: BTreeMap<u32, Vec<&RankDump>> = BTreeMap::new();
-    for dump in &picture.of.dumps {
-        several.entry(dump.rank).or_default().push(dump);
+    match picture.torn.values().find(|torn| torn.is_sure) {
+        Some(torn) => Still::Moves(torn.why.clone()),
+        None => Still::NotSeen,
     }
-    several.retain(|_, dumps| dumps.len() > 1);
-    if let Some((rank, _)) =
-        several.iter().find(|(_, dumps)| dumps.windows(2).any(|two| !is_same(two[0], two[1])))
-    {
-        return Still::Moves(format!("rank {rank} went on between its dumps"));
-    }
-    if !several.is_empty() {
-        return Still::Seen(format!("two dumps of {} ranks are equal", several.len()));
-    }
-    lags.or_else(|| torn(picture)).map_or(Still::NotSeen, Still::Moves)
 }
 
 /// Whether two dumps of a rank show the same: then it did nothing between them.
@@ -295,34 +295,4 @@ fn is_same(one: &RankDump, other: &RankDump) -> bool {
         all.map(|one| (one.group, one.sequence, one.record, one.completed)).collect()
     };
     one.status == other.status && open(one) == open(other)
-}
-
-/// A rank that never began what a peer reports as ended by all: its dump is of an earlier moment.
-fn torn(picture: &Picture<'_>) -> Option<String> {
-    let operations = picture.of.dumps.iter().flat_map(|dump| &dump.operations);
-    let mixed: BTreeSet<usize> = operations
-        .filter(|operation| operation.work != Work::Whole)
-        .map(|operation| operation.group)
-        .collect();
-    for (&rank, dump) in &picture.dumps {
-        for &group in dump.status.keys().filter(|group| !mixed.contains(group)) {
-            // A communicator of which no operation is recorded may be of any kind.
-            let is_known =
-                picture.of.dumps.iter().flat_map(|dump| &dump.operations).any(|one| one.group == group);
-            let Some(last) = picture.places.get(&(rank, group)).and_then(|place| place.enqueued) else {
-                continue;
-            };
-            let later = picture.of.groups[group].ranks.iter().find(|peer| {
-                let place = picture.places.get(&(**peer, group));
-                place.and_then(|place| place.ended).is_some_and(|ended| ended > last)
-            });
-            if let (true, Some(peer)) = (is_known, later) {
-                return Some(format!(
-                    "rank {rank} had not begun what rank {peer} reports as ended in {}",
-                    picture.of.groups[group].shown()
-                ));
-            }
-        }
-    }
-    None
 }

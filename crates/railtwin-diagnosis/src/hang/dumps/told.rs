@@ -42,13 +42,14 @@ pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>
         }
         Still::NotSeen => {
             notes.push(
-                "the dumps do not show that the job stood still: no operation in them ran out of its time; a second dump of \
-                 each rank, or the watchdog's log, would"
+                "the dumps do not show that the job stood still: no operation in them ran out of its time; the watchdog's log \
+                 would"
                     .into(),
             );
             false
         }
     };
+    notes.extend(torn_note(&picture));
     let answer = Answer { picture: &picture, proved: &proved, job, seen, waiting };
     let mut findings = answer.of_proofs();
     if findings.is_empty() {
@@ -138,18 +139,37 @@ impl Answer<'_> {
         let all: BTreeSet<u32> = sinks.iter().flatten().copied().collect();
         let missing: BTreeSet<u32> =
             all.iter().copied().filter(|rank| self.picture.is_unknown(*rank)).collect();
+        let waits = |rank: &u32| self.picture.waits.get(rank).is_some_and(|waits| !waits.is_empty());
+        let is_within = |rank: &u32| matches!(self.picture.standing.get(rank), Some(Standing::In(_)));
         // Whose dump is not there is likelier than who wrote one and is in something.
-        let (set, syndrome, advice) = if !missing.is_empty() {
+        let (set, syndrome, what, advice) = if !missing.is_empty() {
+            let left = |rank: &u32| self.picture.dumps.contains_key(rank);
+            let what = if missing.iter().any(left) {
+                "ranks without a dump that tells where they stand, for which the others wait"
+            } else {
+                "ranks without a dump, for which the others wait"
+            };
             let advice = "a process that was killed or stopped leaves no dump or an empty one: see whether these live, and give \
                           their dumps if they were only not given";
-            (missing, Syndrome::NonCommunicationHang, advice)
-        } else {
-            let within =
-                all.iter().any(|rank| matches!(self.picture.standing.get(rank), Some(Standing::In(_))));
-            let syndrome = if within { Syndrome::CommunicationHang } else { Syndrome::NonCommunicationHang };
+            (missing, Syndrome::NonCommunicationHang, what, advice)
+        } else if all.iter().any(waits) {
+            let what =
+                "ranks that wait for each other in a circle: each is in what another of them has not come to";
+            let advice = "ranks enter their communicators in different orders, or call different operations of one: compare what \
+                 these ranks call";
+            (all, Syndrome::Mismatch, what, advice)
+        } else if all.iter().any(is_within) {
+            let what =
+                "ranks within operations that all of their ranks have come to, for which the others wait";
             let advice = "all are present and none moves: one of their GPUs computes without end, or what joins them stands; \
                           Xid and NIC counters of these, or dumps with times of starts (TORCH_NCCL_ENABLE_TIMING=1), tell";
-            (all, syndrome, advice)
+            (all, Syndrome::CommunicationHang, what, advice)
+        } else {
+            let what =
+                "ranks with nothing pending, for which the others wait; whether they came is not recorded";
+            let advice = "stacks of the threads of these (py-spy dump) tell whether they stopped asking; a larger buffer of the \
+                          recorder keeps what they did";
+            (all, Syndrome::NonCommunicationHang, what, advice)
         };
         let few = !set.is_empty() && 2 * set.len() <= self.picture.ranks.len();
         let (_, front) = self.picture.waiting().find(|(rank, front)| {
@@ -160,13 +180,8 @@ impl Answer<'_> {
         let mut finding = self.finding(syndrome, &named, confidence, front);
         finding.faults = match syndrome {
             Syndrome::CommunicationHang => vec![FaultKind::GpuError, FaultKind::Down, FaultKind::Lossy],
+            Syndrome::Mismatch => Vec::new(),
             _ => vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError],
-        };
-        let what = match set.iter().next().is_some_and(|rank| self.picture.is_unknown(*rank)) {
-            true => "ranks without a dump, for which the others wait",
-            false => {
-                "ranks within operations that all of their ranks have come to, for which the others wait"
-            }
         };
         finding.evidence.insert(
             0,
@@ -228,6 +243,17 @@ impl Answer<'_> {
             advice: String::new(),
         }
     }
+}
+
+/// A note on ranks whose dump is of an earlier moment, or may be.
+fn torn_note(picture: &Picture<'_>) -> Option<String> {
+    let first = picture.torn.values().find(|torn| torn.is_sure).or(picture.torn.values().next())?;
+    Some(format!(
+        "nothing is said of ranks {}, whose dumps {} of an earlier moment: {}",
+        list(&picture.torn.keys().copied().collect()),
+        if first.is_sure { "are" } else { "may be" },
+        first.why
+    ))
 }
 
 /// The first of some ranks.
