@@ -83,6 +83,29 @@ fn who_has_one_way_only_cannot_run_without_it() {
 }
 
 #[test]
+fn storage_hosts_and_frontend_nics_are_drained_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("storage.toml");
+    let text = "schema = 1\nname = \"storage\"\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 3\nspines = 4\n\
+                [storage]\nhosts = 2\n[[job]]\nname = \"ring\"\nhosts = 2\ncheckpoint = { bytes_per_gpu = \"100 MB\" }\n\
+                collective = { kind = \"all-reduce\", bytes = \"64 MB\" }\n";
+    #[allow(clippy::disallowed_methods, reason = "a test writes files")]
+    std::fs::write(&path, text).unwrap();
+    let file = path.display().to_string();
+    let storage = json(&["impact", &file, "storage-0", "--json"]);
+    assert_eq!(storage["kind"], "host");
+    assert!(storage["jobs"][0]["queue_pairs"].as_u64() > Some(0), "{storage}");
+    let nic = json(&["impact", &file, "storage-0/nic-0", "--json"]);
+    assert_eq!((&nic["kind"], &nic["jobs"]), (&"NIC".into(), &storage["jobs"]));
+    let frontend = json(&["impact", &file, "host-0/frontend-nic-0", "--json"]);
+    assert!(
+        !numbers(&frontend["jobs"][0]["cut"]).is_empty()
+            || frontend["jobs"][0]["queue_pairs"].as_u64() > Some(0)
+    );
+    assert!(refused(&["impact", &file, "storage-2"]).contains("called \"storage-2\""));
+}
+
+#[test]
 fn an_unknown_device_is_told_with_the_nearest_names() {
     let file = format!("{JOBS}/two-tenants.toml");
     let wrong = refused(&["impact", &file, "leef-3"]);

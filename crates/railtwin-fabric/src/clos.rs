@@ -272,7 +272,11 @@ impl ClosSpec {
             u64::from(self.pods) * u64::from(self.segments) * u64::from(self.hosts + self.spare_hosts);
         let per_host =
             2 * u64::from(self.host.gpus) + u64::from(self.host.nics * (2 + 2 * self.host.nic.ports));
-        match hosts.saturating_mul(per_host) {
+        let leaves = u64::from(self.pods) * u64::from(self.segments) * u64::from(self.leaves_per_segment());
+        let spines = u64::from(self.pods) * u64::from(self.group_count()) * u64::from(self.spines);
+        let uplinks = leaves.saturating_mul(u64::from(self.spines) * u64::from(self.parallel));
+        let of_switches = uplinks.saturating_add(spines.saturating_mul(u64::from(self.spine_up)));
+        match hosts.saturating_mul(per_host).saturating_add(of_switches.saturating_mul(2)) {
             0..=1_000_000_000 => Ok(()),
             _ => Err(FabricError::TooLarge { what: "ports" }),
         }

@@ -79,7 +79,7 @@ impl Fabric {
     }
 
     /// NIC `nic-1` or `frontend-nic-0` of a host, `nic-0` of a storage host or gateway.
-    fn nic_named(&self, host: &str, nic: &str) -> Option<DeviceId> {
+    pub fn nic_named(&self, host: &str, nic: &str) -> Option<DeviceId> {
         let storage = host.strip_prefix("storage-").map(|row| (self.gpu_hosts, self.first_gateway(), row));
         let gateway = host.strip_prefix("gateway-").map(|row| (self.first_gateway(), self.hosts.len(), row));
         if let Some((first, end, row)) = storage.or(gateway) {

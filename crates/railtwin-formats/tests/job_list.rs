@@ -267,6 +267,7 @@ fn places_are_hosts_with_gpus_in_the_order_of_ranks() {
     for (places, problem) in [
         ("0:0-1", "names 2 GPUs, but the job has 3"),
         ("0:0-7", "names more than the 3 GPUs of the job"),
+        ("0:0-2 1:0-7 2:0-7", "names more than the 3 GPUs of the job"),
         ("0:0-4000000000", "which is no host with its GPUs"),
         ("0:1 1:1 0:1", "names GPU 1 of host 0 twice"),
         ("0:2-1", "which is no host with its GPUs"),

@@ -278,7 +278,9 @@ fn with_storage(body: &mut toml::Table) {
     let jobs = body.get("job").and_then(Value::as_array);
     let weeks = body.get("cluster").is_some_and(|cluster| has(cluster, &["checkpoint"]));
     if weeks || jobs.is_some_and(|jobs| jobs.iter().any(job)) {
-        let storage: toml::Table = "hosts = 4\ngateways = 2".parse().expect("it is TOML");
+        // Weeks of jobs know no requests.
+        let text = if weeks { "hosts = 4" } else { "hosts = 4\ngateways = 2" };
+        let storage: toml::Table = text.parse().expect("it is TOML");
         body.insert("storage".to_owned(), storage.into());
     }
     if body.contains_key("storage") || body.contains_key("frontend") {

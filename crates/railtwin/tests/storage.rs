@@ -273,6 +273,13 @@ fn what_cannot_be_is_refused_at_its_place() {
             ],
             "there is no gateway",
         ),
+        (
+            vec![
+                HPN,
+                "[storage]\nhosts = 2\ngateways = 1\n[cluster]\ndays = 1\ncheckpoint = { bytes_per_gpu = \"1 GB\" }\n",
+            ],
+            "weeks of jobs know no requests of inference, and storage.gateways is 1",
+        ),
     ] {
         let message = refused(&parts);
         assert!(message.contains(words), "{words}: {message}");

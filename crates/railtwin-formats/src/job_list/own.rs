@@ -60,7 +60,7 @@ fn places(read: &Read<'_>, row: &Row<'_>, gpus: u32) -> Result<Vec<(u32, u32)>, 
     let wrong = |problem: String| row.error(read, "places", problem, PLACES);
     let text = row.get("places");
     let mut places: Vec<(u32, u32)> = Vec::new();
-    for part in text.split_whitespace() {
+    'parts: for part in text.split_whitespace() {
         let not_places = || wrong(format!("has {part:?}, which is no host with its GPUs"));
         let (host, list) = part.split_once(':').ok_or_else(not_places)?;
         let host: u32 = host.parse().map_err(|_| not_places())?;
@@ -72,8 +72,9 @@ fn places(read: &Read<'_>, row: &Row<'_>, gpus: u32) -> Result<Vec<(u32, u32)>, 
                 return Err(not_places());
             }
             places.extend((first..=last).map(|gpu| (host, gpu)));
+            // Some bytes may name thousands of GPUs: more than the job has are not kept.
             if places.len() > gpus as usize {
-                break;
+                break 'parts;
             }
         }
     }

@@ -122,6 +122,18 @@ pub(crate) fn troubles_of_storage(scenario: &Scenario) -> Vec<(String, Trouble)>
             }
         }
     }
+    if let Some(storage) =
+        scenario.storage.filter(|storage| storage.gateways > 0 && scenario.cluster.is_some())
+    {
+        let message = format!(
+            "weeks of jobs know no requests of inference, and storage.gateways is {}",
+            storage.gateways
+        );
+        all.push((
+            "storage.gateways".to_owned(),
+            (message, "leave it away: jobs of [cluster] write checkpoints alone"),
+        ));
+    }
     if let Some(key) = scenario.stands().filter(|_| scenario.telemetry.is_some()) {
         let message = format!("telemetry does not know the devices of [{key}]");
         all.push((key.to_owned(), (message, "leave one of both away")));

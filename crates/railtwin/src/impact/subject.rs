@@ -23,7 +23,7 @@ pub struct Subject {
 
 impl Subject {
     /// The one of a name: `leaf-3`, `spine-0`, `core-7`, `host-3`, `host-3/nic-1`, `leaf-5:uplink-2`,
-    /// `host-3/nic-1:port-0`, or a link `leaf-5:uplink-2 > spine-2:downlink-5`, which stands for its cable.
+    /// `host-3/nic-1:port-0`, `storage-0` and `gateway-1` with their `nic-0`, or a link `leaf-5:uplink-2 > spine-2:downlink-5`, which stands for its cable.
     ///
     /// # Errors
     /// [`Error::Argument`] with the nearest names where the fabric has none of that name.
@@ -43,6 +43,10 @@ impl Subject {
         if let Some(host) = fabric.host_named(name) {
             let nics = (0..fabric.host_model(host).nics).map(|nic| fabric.nic(host, nic)).collect();
             return Ok(Self { host: Some(host), ..of("host", nics) });
+        }
+        let service = ["storage-", "gateway-"].iter().any(|kind| name.starts_with(kind));
+        if let Some(nic) = fabric.nic_named(name, "nic-0").filter(|_| service) {
+            return Ok(of("host", vec![nic]));
         }
         if let Some(nic) = nic_named(fabric, name) {
             return Ok(Self { nic: Some(nic), ..of("NIC", vec![nic]) });
@@ -71,12 +75,10 @@ fn cables(fabric: &Fabric, devices: &[DeviceId]) -> Vec<CableId> {
     cables
 }
 
-/// The backend NIC called `host-3/nic-1`.
+/// The NIC called `host-3/nic-1`, `host-3/frontend-nic-0` or `storage-0/nic-0`.
 fn nic_named(fabric: &Fabric, name: &str) -> Option<DeviceId> {
     let (host, nic) = name.split_once('/')?;
-    let host = fabric.host_named(host)?;
-    let nic: u32 = nic.strip_prefix("nic-")?.parse().ok()?;
-    (nic < fabric.host_model(host).nics).then(|| fabric.nic(host, nic))
+    fabric.nic_named(host, nic)
 }
 
 /// Names of the fabric that are least apart from a name: of ports where it has a colon, of NICs where it has a slash.
