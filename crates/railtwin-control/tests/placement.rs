@@ -208,11 +208,11 @@ proptest! {
 
 #[test]
 fn jobs_that_name_their_gpus_are_known_to_who_takes_turns() {
-    type Take = dyn Fn(&mut ClusterPlacer, u32, (f64, f64));
+    type Take<'a> = dyn Fn(&mut ClusterPlacer, u32, (f64, f64)) + 'a;
     // Both hosts have two GPUs left. Beside whom computes while it communicates the job takes turns; beside the other not.
     let phases = (1.0, 1.0);
     let on = |host, gpus: u32| (0..gpus).map(|gpu| Place { host: HostId(host), gpu }).collect::<Vec<Place>>();
-    let beside = |take: &Take| {
+    let beside = |take: &Take<'_>| {
         let mut cluster = ClusterPlacer::new(&hpn(1, 2, 0), 1);
         take(&mut cluster, 0, (0.2, 1.8));
         take(&mut cluster, 1, (1.0, 0.1));
