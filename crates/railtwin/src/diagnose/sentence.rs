@@ -5,7 +5,8 @@ use super::Diagnosed;
 use super::answer::who;
 
 impl Diagnosed {
-    /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is telemetry went unread. A hang of
+    /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is
+    /// telemetry went unread. A hang of
     /// which nobody is proved to be the cause is a hang.
     pub fn is_well(&self) -> bool {
         use Syndrome::{CommunicationHang, Crash, Mismatch, NonCommunicationHang};

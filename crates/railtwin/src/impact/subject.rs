@@ -23,7 +23,8 @@ pub struct Subject {
 
 impl Subject {
     /// The one of a name: `leaf-3`, `spine-0`, `core-7`, `host-3`, `host-3/nic-1`, `leaf-5:uplink-2`,
-    /// `host-3/nic-1:port-0`, `storage-0` and `gateway-1` with their `nic-0`, or a link `leaf-5:uplink-2 > spine-2:downlink-5`, which stands for its cable.
+    /// `host-3/nic-1:port-0`, `storage-0` and `gateway-1` with their `nic-0`, or a link
+    /// `leaf-5:uplink-2 > spine-2:downlink-5`, which stands for its cable.
     ///
     /// # Errors
     /// [`Error::Argument`] with the nearest names where the fabric has none of that name.
