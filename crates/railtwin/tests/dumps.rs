@@ -330,7 +330,7 @@ fn a_dump_under_the_name_of_another_rank_says_nothing_of_it() {
     // Pairs of ranks. Rank 5 stopped; the files of ranks 1 and 2 bear each other's names.
     let job = Job::new();
     for rank in 0..8_u32 {
-        let pair = ["p0", "p1", "p2", "p3"][rank as usize / 2];
+        let pair = ["1", "2", "3", "4"][rank as usize / 2];
         let groups = vec![("0", (0..8).collect()), (pair, vec![rank / 2 * 2, rank / 2 * 2 + 1])];
         let last = if rank == 5 { 9 } else { 10 };
         let open = if rank == 5 { vec![] } else { vec![all_reduce(50, 10, "scheduled")] };
@@ -371,17 +371,24 @@ fn logs_that_are_copied_or_cut_are_no_failures() {
         let all = found.iter().filter(|finding| finding.accuses()).flat_map(|finding| &finding.suspects);
         all.map(|suspect| suspect.component.name().to_owned()).collect()
     };
-    // Two tests with one host that end without a word.
+    // Two tests with one host that end without a word, where others come to their end.
     let failed = Job::new();
     failed.write("a.log", &log(2, "#\n")).write("b.log", &log(3, "#\n"));
+    assert!(hosts(&failed).is_empty(), "nothing tells the host from how tests were begun");
+    let result = "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n \
+                  1048576        262144     float     sum      -1    42.58   24.63   24.63      0    42.47   24.69   24.69      0\n\
+                  # Out of bounds values : 0 OK\n# Avg bus bandwidth    : 24.66\n";
+    failed.write("c.log", &log(4, result).replace(" on h1 ", " on h5 "));
     assert_eq!(hosts(&failed), ["h1"]);
     // One of them twice, under two names.
     let copied = Job::new();
+    copied.write("c.log", &log(4, result).replace(" on h1 ", " on h5 "));
     copied.write("a.log", &log(2, "#\n")).write("b.log", &log(2, "#\n"));
     assert!(hosts(&copied).is_empty(), "{:?}", hosts(&copied));
     assert!(copied.diagnosed().files.iter().any(|file| file.held.contains("a copy of")));
     // Two that are still being written, or were copied in part.
     let cut = Job::new();
+    cut.write("c.log", &log(4, result).replace(" on h1 ", " on h5 "));
     cut.write("a.log", &log(2, "#\n#   out-of")).write("b.log", &log(3, "#\n#   out-"));
     assert!(hosts(&cut).is_empty(), "{:?}", hosts(&cut));
 }

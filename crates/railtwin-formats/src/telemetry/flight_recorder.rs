@@ -225,12 +225,13 @@ impl FlightRecorderDump {
                     return Err(error);
                 }
                 dump.unsure |= gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
-                // Records are numbered from 0 on; a ring loses the first.
+                // Records are numbered from 0 on; a ring loses the first. A dump without entries may be one of what is open.
                 let told =
                     nodes.iter().map(|node| node.get("record_id").and_then(|record| record.u64().ok()));
                 let told: BTreeSet<Option<u64>> = told.collect();
                 let is_first_to_last = told.iter().zip(0..).all(|(told, at)| *told == Some(at));
-                dump.is_whole = is_first_to_last && told.len() == nodes.len() && dump.skipped.count() == 0;
+                let is_each = !told.is_empty() && told.len() == nodes.len();
+                dump.is_whole = is_first_to_last && is_each && dump.skipped.count() == 0;
             }
             None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
         }
