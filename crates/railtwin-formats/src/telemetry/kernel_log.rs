@@ -66,10 +66,12 @@ pub enum KernelEvent {
     MachineCheck,
 }
 
-/// An address on the PCI bus as `0000:bb:00`, from `0000:bb:00.0`, `bb:00.0` or `PCI:0000:bb:00`; none where it is none.
+/// An address on the PCI bus as `0000:bb:00`, from `0000:bb:00.0`, `bb:00.0` or `PCI:0000:bb:00`; none where it is none. The
+/// second port of a NIC is function 1 of its device and keeps it: `0000:bb:00.1`.
 pub fn pci_address(text: &str) -> Option<String> {
     let text = text.trim_start_matches("PCI:").trim_start_matches("0x").to_ascii_lowercase();
-    let text = text.split_once('.').map_or(text.as_str(), |(address, _)| address);
+    let (text, function) = text.split_once('.').unwrap_or((text.as_str(), "0"));
+    let function = function.parse::<u8>().ok().filter(|function| *function < 8)?;
     let parts: Vec<&str> = text.split(':').collect();
     let (domain, bus, device) = match parts[..] {
         [domain, bus, device] => (domain, bus, device),
@@ -78,7 +80,8 @@ pub fn pci_address(text: &str) -> Option<String> {
     };
     let hex = |text: &str| u32::from_str_radix(text, 16).ok().filter(|_| text.len() <= 8);
     let (domain, bus, device) = (hex(domain)?, hex(bus)?, hex(device)?);
-    (bus < 256 && device < 32).then(|| format!("{domain:04x}:{bus:02x}:{device:02x}"))
+    let function = if function > 0 { format!(".{function}") } else { String::new() };
+    (bus < 256 && device < 32).then(|| format!("{domain:04x}:{bus:02x}:{device:02x}{function}"))
 }
 
 /// Words that make a line worth a look.
@@ -365,6 +368,7 @@ mod tests {
             ("0000:BB:00.0", Some("0000:bb:00")),
             ("bb:00.0", Some("0000:bb:00")),
             ("00000000:1B:00.0", Some("0000:1b:00")),
+            ("0000:bb:00.1", Some("0000:bb:00.1")),
             ("bb", None),
             ("0000:bbb:00", None),
             ("10:11:52", None),

@@ -5,7 +5,7 @@
 //! * [`logs`]: logs of processes and kernels.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
-//! * [`on_fabric`]: a fabric beside it.
+//! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
 pub mod compute;
@@ -15,6 +15,7 @@ pub mod flags;
 pub mod flight;
 pub mod inputs;
 pub mod logs;
+pub mod names;
 pub mod on_fabric;
 pub mod ras;
 mod run_folder;
@@ -95,8 +96,18 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, work, flight_recorder, question, engine, observation, baselines, unread, notes } =
-        inputs;
+    let Inputs {
+        merged,
+        work,
+        flight_recorder,
+        question,
+        engine,
+        observation,
+        baselines,
+        names,
+        unread,
+        notes,
+    } = inputs;
     let mut notes = notes;
     let mut directory = merged.telemetry.directory;
     let mut batch = merged.telemetry.batch;
@@ -112,11 +123,21 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         Some(question) => Some((on_fabric::case_of(question)?, question.file.clone())),
         None => None,
     };
+    let mut names = names;
+    let mut ports = BTreeMap::new();
+    if let Some(names) = &mut names {
+        if let Some((case, _)) = &case {
+            names.check(&case.fabric)?;
+        }
+        ports = names.place(&mut directory);
+        names.rename(&mut findings);
+    }
     if let Some((case, file)) = &case {
         if engine.is_some() {
             on_fabric::check(&directory, &case.fabric, file)?;
         } else {
-            notes.extend(on_fabric::place(&mut directory, case)?);
+            names::number_nics(&case.fabric, &mut findings);
+            notes.extend(on_fabric::place(&mut directory, case, &ports)?);
         }
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
@@ -194,6 +215,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     tests.extend(failed);
     notes.extend(told);
     notes.extend(single);
+    if let Some(names) = &mut names {
+        names.rename(&mut tests);
+        notes.extend(names.unused());
+    }
 
     let mut findings = join(&Places { directory: &directory, fabric }, &findings);
     // Tests were made apart from the job and from each other: what each names stands for itself.
