@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
-    megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool, parse_nccl_tests_json,
-    parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus, parse_rdma_statistic,
+    megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool,
+    parse_nccl_tests_json, parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus,
+    parse_rdma_statistic,
 };
 use railtwin_records::{Column, Table};
 

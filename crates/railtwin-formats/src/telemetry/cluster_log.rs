@@ -17,7 +17,7 @@ use crate::error::FormatError;
 /// Name of this format in errors.
 const FORMAT: &str = "log";
 /// Longest line that is repeated, in characters.
-const LINE_CHARS_MAX: usize = 200;
+const LINE_CHARS_MAX: usize = 320;
 /// Longest line that is read, in bytes: what is longer is no line of these.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
@@ -298,7 +298,7 @@ impl Reading {
 
     fn finish(self, source_name: &str, hints: &Hints) -> ClusterLog {
         let Self { read, mut log, .. } = self;
-        let told = hints.host.clone().or_else(|| host_of(source_name)).or_else(|| only_host(&read));
+        let told = hints.host.clone().or_else(|| only_host(&read)).or_else(|| host_of(source_name));
         // When each kernel began: its last line is as old as the file, at most.
         let mut last_up: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for one in &read {
@@ -414,9 +414,12 @@ fn host_of(source_name: &str) -> Option<String> {
 /// Whether a name is that of ranks or of a job: `rank3`, `slurm-123`, `job-7`.
 fn is_of_ranks(name: &str) -> bool {
     let small = name.to_ascii_lowercase();
-    ["rank", "slurm", "job", "worker", "pid", "run", "step", "part", "attempt", "v0", "v1"]
-        .iter()
-        .any(|word| small.starts_with(word))
+    [
+        "rank", "slurm", "job", "worker", "pid", "run", "step", "part", "attempt", "v0", "v1", "log", "tmp",
+        "dump", "20",
+    ]
+    .iter()
+    .any(|word| small.starts_with(word))
 }
 
 #[cfg(test)]

@@ -211,15 +211,11 @@ fn links(
         let before = losses.len();
         losses.retain(is_of_now);
         old += before - losses.len();
-        let (Some(&(first, _)), Some(&(last, _))) = (losses.first(), losses.last()) else { continue };
+        let (Some(&(first, _)), Some(&(last, healed))) = (losses.first(), losses.last()) else { continue };
         taker.grows(&port, Counter::LinkDowns, (first, last), losses.len() as f64);
+        // A loss that healed is counted, and is no state any more.
         taker.read(&port, Counter::LinkUp, first.saturating_sub(BEFORE_NS), 1.0);
-        for (down, healed) in &losses {
-            taker.read(&port, Counter::LinkUp, *down, 0.0);
-            if let Some(time) = healed {
-                taker.read(&port, Counter::LinkUp, *time, 1.0);
-            }
-        }
+        taker.read(&port, Counter::LinkUp, last, if healed.is_none() { 0.0 } else { 1.0 });
     }
     old
 }
