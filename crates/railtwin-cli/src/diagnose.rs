@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use railtwin::Question;
 use railtwin::diagnose::answer::number;
+use railtwin::diagnose::names::Names;
 use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
 use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
@@ -31,6 +32,9 @@ pub struct DiagnoseArgs {
     /// A scenario whose fabric the hosts are in, so that suspects have NICs, cables and switches
     #[arg(long, value_name = "SCENARIO")]
     fabric: Option<PathBuf>,
+    /// Names of hosts, NICs and GPUs as the fabric has them: a file of lines such as `node017/mlx5_3,host-16/nic-3`
+    #[arg(long, value_name = "FILE")]
+    names: Option<PathBuf>,
     /// A run folder in which all was well, whose probes say how long paths take, loaded and unloaded
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     if let Some(folder) = &args.baseline {
         inputs.compare_with(folder).map_err(|error| refused(error, ""))?;
     }
+    inputs.names = args.names.as_deref().map(Names::read).transpose().map_err(|error| refused(error, ""))?;
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
     let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };

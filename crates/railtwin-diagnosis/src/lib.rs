@@ -10,6 +10,7 @@ pub mod context;
 pub mod delay;
 pub mod detector;
 pub mod downtime;
+pub mod ends;
 pub mod failure_process;
 pub mod failure_rates;
 pub mod hang;

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
-    megatron_trace, parse_counter_listing, parse_dcgm, parse_ethtool, parse_nccl_tests_json,
-    parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus, parse_rdma_statistic,
+    megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool,
+    parse_nccl_tests_json, parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus,
+    parse_rdma_statistic,
 };
 use railtwin_records::{Column, Table};
 
@@ -15,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 13] = [
+const SEEDS: [&[u8]; 16] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -38,6 +39,21 @@ const SEEDS: [&[u8]; 13] = [
     b"                    RDMA_Write BW Test\n Number of qps   : 1\t\tTransport type : IB\n Mtu             : 4096[B]\n\
     ---\n #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n\
     65536      1000             10402.09            10401.68 \t\t 0.166427\n---\n",
+    b"1,3<stdout>:gpu-7:99:101 [3] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<33333> with \
+    status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.0.7 remoteGids ::ffff:10.1.0.9 hca mlx5_3\n\
+    0: gpu-7:99:99 [4] NCCL INFO comm 0x55 rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId 0x5a - Init COMPLETE\n\
+    gpu-7:99:99 [4] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.7<0>\n\
+    [2026-11-24 10:11:12] gpu-7:99:99 [4] net_ib.cc:9 NCCL WARN NET/IB : mlx5_3:1 Got async event : port error\n",
+    b"[rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: \
+    WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n\
+    [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 3] Exception (either an error or \
+    timeout) detected by watchdog at work: 808, last enqueued NCCL work: 811, last completed NCCL work: 807.\n\
+    [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:663] Stack trace of the failed collective: \n#1 step from /job/train.py:88\n\
+    [rank3]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n",
+    b"Nov 24 10:00:00 gpu-2 kernel: [ 5.000001] NVRM: Xid (PCI:0000:4b:00): 79, pid=1, name=python, GPU has fallen off the bus.\n\
+    [Tue Nov 24 10:00:00 2026] mlx5_core 0000:29:00.0 ens1np0: Link down\n\
+    2026-11-24T10:00:00,123456+00:00 nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer\n\
+    kern  :err   : [ 77.000001] Out of memory: Killed process 4242 (python3) total-vm:1kB\n",
 ];
 
 /// Every decoder, and what the merger makes of what they read.
@@ -65,6 +81,7 @@ fn all_of_them(bytes: &[u8]) {
         let _ = parse_nccl_tests_log("a", bytes);
         let _ = parse_nccl_tests_json("a", bytes);
         let _ = parse_perftest("a", bytes);
+        let _ = parse_cluster_log("logs/h1/dmesg.txt", bytes, &hints).map(|log| log.held());
         let _ = KinetoTrace::parse("a", bytes, hints.rank);
         let _ = parse_prometheus("a", bytes);
         let _ = XpuTimerSnapshot::parse("a", bytes);

@@ -23,6 +23,7 @@ mod interference;
 mod intranode;
 mod kit;
 mod life;
+mod logs;
 mod own_hosts;
 mod partial;
 mod payload;

@@ -3,7 +3,7 @@
 use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
-use super::{ethtool, nccl_tests_failure, nic_counters, perftest, steps, watchdog, xpu_timer};
+use super::{cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, steps, xpu_timer};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -26,8 +26,8 @@ pub enum Format {
     NcclTestsJson,
     /// Tables of perftest: `ib_write_bw` and its kin.
     Perftest,
-    /// A log in which the watchdog of PyTorch's process groups gives operations up.
-    WatchdogLog,
+    /// A log with lines of NCCL, of the watchdog of PyTorch's process groups or of a kernel.
+    ClusterLog,
     /// A log of MLPerf training, with times of steps.
     MlperfLog,
     /// A table of times of steps.
@@ -51,6 +51,11 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether it is text that programs print line by line, between whose lines NCCL, PyTorch and kernels may print theirs.
+    pub(crate) const fn is_log(self) -> bool {
+        matches!(self, Self::NcclTestsLog | Self::Perftest | Self::ClusterLog | Self::MlperfLog)
+    }
+
     /// Its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +66,7 @@ impl Format {
             Self::NcclTestsLog => "nccl-tests log",
             Self::NcclTestsJson => "nccl-tests JSON",
             Self::Perftest => "perftest log",
-            Self::WatchdogLog => "PyTorch watchdog log",
+            Self::ClusterLog => "log",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
             Self::Kineto => "Kineto trace",
@@ -96,9 +101,16 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with(['{', '[']) && !text.starts_with("[1,") {
         // Lines of logs begin with brackets, too.
-        return json(text).or_else(|| text.lines().any(watchdog::is_timeout).then_some(Format::WatchdogLog));
+        return json(text)
+            .or_else(|| lines(text).filter(|format| format.is_log()))
+            .or_else(|| further_down(bytes));
     }
-    lines(text)
+    lines(text).or_else(|| further_down(bytes))
+}
+
+/// A log whose first line that tells something stands far down.
+fn further_down(bytes: &[u8]) -> Option<Format> {
+    (bytes.len() > HEAD_BYTES && cluster_log::is_log(bytes)).then_some(Format::ClusterLog)
 }
 
 fn json(text: &str) -> Option<Format> {
@@ -139,11 +151,11 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(perftest::names_columns) {
         return Some(Format::Perftest);
     }
-    if text.lines().any(watchdog::is_timeout) {
-        return Some(Format::WatchdogLog);
-    }
     if text.lines().any(steps::is_mlperf) {
         return Some(Format::MlperfLog);
+    }
+    if text.lines().any(cluster_log::is_line) {
+        return Some(Format::ClusterLog);
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::builder::Builder;
 use super::skipped::Skipped;
 use super::{
-    ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
-    PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
+    ClusterLog, ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace,
+    NcclTest, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
     telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
@@ -36,8 +36,8 @@ pub struct Merged {
     pub nccl_tests: Vec<(String, Vec<NcclTest>)>,
     /// Runs of perftest, with the file of each.
     pub perftest: Vec<(String, Vec<PerftestRun>)>,
-    /// Operations that ran out of their time, with the file of each log.
-    pub watchdog: Vec<(String, Vec<WatchdogTimeout>)>,
+    /// What logs say, with the file of each.
+    pub logs: Vec<(String, ClusterLog)>,
     /// Times of steps of runs.
     pub steps: Vec<StepSeries>,
     /// Gauges of xpu_timer, with the file of each.
@@ -75,8 +75,9 @@ impl Merger {
     /// Takes a file.
     pub fn add(&mut self, imported: Imported) {
         let held = imported.held();
-        let Imported { source, format, content, notes, skipped } = imported;
+        let Imported { source, format, content, log, notes, skipped } = imported;
         self.merged.files.push(FileNotes { source: source.clone(), format, held, notes, skipped });
+        self.merged.logs.extend(log.map(|log| (source.clone(), *log)));
         match content {
             Content::Inspector(dump) => self.inspector.push(dump),
             Content::FlightRecorder(dump) => {
@@ -88,7 +89,7 @@ impl Merger {
             Content::Ras(snapshot) => self.merged.ras.push((source, snapshot)),
             Content::NcclTests(tests) => self.merged.nccl_tests.push((source, tests)),
             Content::Steps(series) => self.merged.steps.extend(series),
-            Content::Watchdog(timeouts) => self.merged.watchdog.push((source, timeouts)),
+            Content::Log => {}
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
         }

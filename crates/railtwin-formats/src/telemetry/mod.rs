@@ -10,7 +10,7 @@
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
 //! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
-//! | what the watchdog of PyTorch's process groups logs | [`WatchdogTimeout`] |
+//! | logs: NCCL_DEBUG, PyTorch's watchdog, `dmesg` and syslog, mixed | [`ClusterLog`] |
 //! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
@@ -35,6 +35,7 @@
 //! ```
 
 mod builder;
+mod cluster_log;
 mod dcgm;
 mod detect;
 mod ethtool;
@@ -43,10 +44,13 @@ mod flight_records;
 pub(crate) mod input;
 mod inspector;
 mod json;
+mod kernel_log;
 mod kineto;
+mod log_time;
 mod megatron;
 mod merger;
 mod names;
+mod nccl_log;
 mod nccl_tests;
 mod nccl_tests_failure;
 mod nccl_tests_json;
@@ -68,6 +72,7 @@ use railtwin_records::{Batch, Directory};
 
 use crate::error::FormatError;
 
+pub use cluster_log::{ClusterLog, LogEvent, LogSays, parse_cluster_log};
 pub use dcgm::parse_dcgm;
 pub use detect::{Format, detect_format};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
@@ -76,10 +81,12 @@ pub use flight_recorder::{
 };
 pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
+pub use kernel_log::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
 pub use names::rank_of_name;
+pub use nccl_log::NcclEvent;
 pub use nccl_tests::{
     NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
 };
@@ -92,7 +99,7 @@ pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_steps_csv};
-pub use watchdog::{WatchdogTimeout, parse_watchdog_log};
+pub use watchdog::{WatchdogState, WatchdogTimeout};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
 /// What times of operations are worth, the best first.
@@ -155,6 +162,8 @@ pub struct Imported {
     pub format: Format,
     /// What it holds.
     pub content: Content,
+    /// What lines of NCCL, of PyTorch's watchdog and of a kernel say between the others.
+    pub log: Option<Box<ClusterLog>>,
     /// What was left out and why.
     pub notes: Vec<String>,
     /// What is wrong in it.
@@ -179,8 +188,8 @@ pub enum Content {
     NcclTests(Vec<NcclTest>),
     /// Runs between two NICs, one after the other.
     Perftest(Vec<PerftestRun>),
-    /// Operations that ran out of their time.
-    Watchdog(Vec<WatchdogTimeout>),
+    /// Only what [`Imported::log`] has.
+    Log,
     /// Times of steps, by run.
     Steps(Vec<StepSeries>),
     /// Gauges of ranks.
@@ -201,8 +210,8 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, Kineto \
-             traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
+            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, logs with \
+             lines of NCCL, PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
@@ -250,7 +259,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             skipped = log.skipped;
             Content::Steps(log.series)
         }
-        Format::WatchdogLog => Content::Watchdog(parse_watchdog_log(source_name, bytes)?),
+        Format::ClusterLog => Content::Log,
         Format::Perftest => {
             let log = parse_perftest(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);
@@ -280,12 +289,29 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             ));
         }
     };
-    Ok(Imported { source: source_name.to_owned(), format, content, notes, skipped })
+    let mut log = None;
+    if format.is_log() {
+        let mut read = parse_cluster_log(source_name, bytes, hints)?;
+        if !read.is_empty() || format == Format::ClusterLog {
+            notes.append(&mut read.notes);
+            log = Some(Box::new(read));
+        }
+    }
+    Ok(Imported { source: source_name.to_owned(), format, content, log, notes, skipped })
 }
 
 impl Imported {
     /// What it holds, in a few words.
     pub fn held(&self) -> String {
+        let content = self.content_held();
+        match self.log.as_deref() {
+            None => content,
+            Some(log) if content.is_empty() => log.held(),
+            Some(log) => format!("{content}; {}", log.held()),
+        }
+    }
+
+    fn content_held(&self) -> String {
         match &self.content {
             Content::Inspector(dump) => {
                 let ids: BTreeSet<&str> =
@@ -323,9 +349,7 @@ impl Imported {
                 let steps: usize = series.iter().map(|one| one.steps.len()).sum();
                 format!("{steps} steps of {} runs", series.len())
             }
-            Content::Watchdog(timeouts) => {
-                format!("{} operations that ran out of their time", timeouts.len())
-            }
+            Content::Log => String::new(),
             Content::Perftest(runs) => {
                 let rows: usize = runs.iter().map(|run| run.results.len()).sum();
                 format!("{} runs of perftest with {rows} results", runs.len())

@@ -1,17 +1,16 @@
-//! What the watchdog of PyTorch's NCCL process groups says when an operation ran out of its time.
+//! What the watchdog of PyTorch's NCCL process groups says when an operation ran out of its time, and how far ranks were.
 //!
 //! ```text
 //! [rank3]:[E1028 06:14:02 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout:
 //! WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before
 //! timing out.
+//! [rank3]:[E1028 06:14:02 ProcessGroupNCCL.cpp:1664] [PG ID 0 PG GUID 0(default_pg) Rank 3] Exception (either an error or
+//! timeout) detected by watchdog at work: 5, last enqueued NCCL work: 7, last completed NCCL work: 4.
 //! ```
+//!
+//! The rank in a prefix `[rank3]:` is that of the job; the one behind `PG` is that of the group.
 
-use super::input;
 use super::names::operation_kind;
-use crate::error::FormatError;
-
-/// Name of this format in errors.
-const FORMAT: &str = "PyTorch watchdog";
 /// What such a line says.
 const SAYS: &str = "Watchdog caught collective operation timeout";
 
@@ -26,6 +25,8 @@ pub struct WatchdogTimeout {
     pub kind: String,
     /// How long it ran, in milliseconds.
     pub ran_ms: Option<u64>,
+    /// Where in the program it was asked for, where the log has it.
+    pub frame: Option<String>,
     /// Number of the line, from 1.
     pub line: u64,
 }
@@ -35,41 +36,132 @@ pub(crate) fn is_timeout(line: &str) -> bool {
     line.contains(SAYS)
 }
 
-/// All timeouts of a log, in its order; other lines are passed over.
-///
-/// # Errors
-/// A gzip stream that is broken, a log without any.
-pub fn parse_watchdog_log(source_name: &str, bytes: &[u8]) -> Result<Vec<WatchdogTimeout>, FormatError> {
-    let text = input::lossy(FORMAT, source_name, bytes)?;
-    let found: Vec<WatchdogTimeout> = (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| is_timeout(line))
-        .map(|(number, line)| timeout(number, line))
-        .collect();
-    if found.is_empty() {
-        return Err(FormatError::new(
-            FORMAT,
-            source_name,
-            "has no timeout",
-            format!("lines that say \"{SAYS}\""),
-        ));
-    }
-    Ok(found)
+/// How far a rank was in a process group, as its watchdog says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchdogState {
+    /// Rank in the job, where the line tells.
+    pub rank: Option<u32>,
+    /// Rank in the group.
+    pub group_rank: u32,
+    /// The group: its name over all ranks, else its number in this process.
+    pub group: String,
+    /// What the group is for; empty where it is not told.
+    pub description: String,
+    /// Number of the last operation put on a stream; none where there was none.
+    pub enqueued: Option<u64>,
+    /// Number of the last operation that was seen to have ended; none where none was.
+    pub completed: Option<u64>,
+    /// The operation that ran out of its time or failed, where the line tells of one.
+    pub failed: Option<u64>,
+    /// Number of the line, from 1.
+    pub line: u64,
 }
 
-fn timeout(line: u64, text: &str) -> WatchdogTimeout {
-    let number = |before: &str| -> Option<u64> {
-        let at = text.find(before)? + before.len();
-        let digits: String = text[at..].chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
+impl WatchdogState {
+    /// Whether the group is that of all ranks.
+    pub fn is_of_all(&self) -> bool {
+        self.description == "default_pg" || self.description.is_empty() && self.group == "0"
+    }
+}
+
+/// The rank of the job that a prefix names.
+pub(crate) fn rank_of_prefix(line: &str) -> Option<u32> {
+    number(line, "[rank").filter(|_| line.contains("]:"))
+}
+
+/// The number behind a word.
+fn number<T: std::str::FromStr>(text: &str, before: &str) -> Option<T> {
+    let at = text.find(before)? + before.len();
+    let digits: String = text.get(at..)?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// How far a rank was, where a line says so.
+pub(crate) fn state(line: u64, text: &str) -> Option<WatchdogState> {
+    let small = text.to_ascii_lowercase();
+    // `last enqueued NCCL work: 7`, `last enqueued work: 7`; -1 where there was none.
+    let count = |words: [&str; 2]| -> Option<Option<u64>> {
+        let (at, word) = words.iter().find_map(|word| Some((small.find(word)?, *word)))?;
+        let rest = small.get(at + word.len()..)?.trim_start();
+        if rest.starts_with("-1") {
+            return Some(None);
+        }
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok().map(Some)
     };
-    let rank = number("[Rank ").or_else(|| number("[rank")).and_then(|rank| u32::try_from(rank).ok());
+    let enqueued = count(["last enqueued nccl work:", "last enqueued work:"])?;
+    let completed = count(["last completed nccl work:", "last completed work:"])?;
+    let at = text.find("[PG ")?;
+    let (inner, _) = text.get(at + 1..)?.split_once(']')?;
+    let group_rank = number(inner, " Rank ")?;
+    let named = inner.split_once("PG GUID ").map(|(_, rest)| rest);
+    let rest = named.or_else(|| inner.strip_prefix("PG ID ")).or_else(|| inner.strip_prefix("PG "))?;
+    let (name, _) = rest.split_once(" Rank ")?;
+    let (group, description) = match name.split_once('(') {
+        Some((group, description)) => (group.trim(), description.trim_end_matches(')')),
+        None => (name.trim(), ""),
+    };
+    (group.len() <= 256 && description.len() <= 256).then_some(())?;
+    let failed = ["at work sequence id: ", "at work: ", "timeout at nccl work: "];
+    let failed = failed.iter().find_map(|word| number(&small, word));
+    let (group, description) = (group.to_owned(), description.to_owned());
+    let mut state = WatchdogState {
+        rank: rank_of_prefix(text),
+        group_rank,
+        group,
+        description,
+        enqueued,
+        completed,
+        failed,
+        line,
+    };
+    if state.rank.is_none() && state.is_of_all() {
+        state.rank = Some(group_rank);
+    }
+    Some(state)
+}
+
+/// A rank whose watchdog itself does not go on.
+pub(crate) fn is_stuck(text: &str) -> bool {
+    text.contains("watchdog got stuck for") || text.contains("Heartbeat monitor timed out")
+}
+
+/// The error of CUDA that ended a process, where a line says so: `CUDA error: uncorrectable ECC error encountered`.
+pub(crate) fn cuda_error(text: &str) -> Option<&str> {
+    let at = text.find("CUDA error: ")?;
+    let rest = text.get(at + "CUDA error: ".len()..)?;
+    // The words of the error end with the line, or before what PyTorch says of how to look for it.
+    Some(rest.split(['\n', '\\']).next().unwrap_or(rest).trim())
+        .filter(|error| !error.is_empty() && error.len() <= 160)
+}
+
+/// A frame of a stack as PyTorch prints it, `#2 train from /job/train.py:88`; none where it is of PyTorch itself.
+pub(crate) fn own_frame(text: &str) -> Option<String> {
+    let at = text.find('#')?;
+    let rest = text.get(at + 1..)?;
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    let (name, place) = rest.get(digits..)?.trim_start().split_once(" from ")?;
+    let is_frame = (1..=4).contains(&digits) && !name.contains(' ') && place.rsplit_once(':').is_some();
+    let is_own = is_frame && !place.contains("/torch/") && name.len() + place.len() <= 300;
+    is_own.then(|| format!("{name} ({})", place.trim()))
+}
+
+/// Whether a line is a frame of a stack, of whomever.
+pub(crate) fn is_frame(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once('#') else { return false };
+    rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains(" from ")
+}
+
+/// The timeout that a line tells of.
+pub(crate) fn timeout(line: u64, text: &str) -> WatchdogTimeout {
+    let rank = rank_of_prefix(text).or_else(|| number(text, "[Rank "));
     let kind = text.split_once("OpType=").map(|(_, rest)| rest.split([',', ')']).next().unwrap_or_default());
     WatchdogTimeout {
         rank,
-        sequence: number("SeqNum="),
+        sequence: number(text, "SeqNum="),
         kind: kind.map(operation_kind).unwrap_or_default(),
-        ran_ms: number("ran for "),
+        ran_ms: number(text, "ran for "),
+        frame: None,
         line,
     }
 }
@@ -81,7 +173,8 @@ impl WatchdogTimeout {
         let what = if self.kind.is_empty() { "an operation" } else { &self.kind };
         let number = self.sequence.map_or(String::new(), |number| format!(" {number}"));
         let ran = self.ran_ms.map_or(String::new(), |ms| format!(" ran for {:.0} s, then", ms as f64 / 1e3));
-        format!("{who}: {what}{number}{ran} its time was over")
+        let frame = self.frame.as_ref().map_or(String::new(), |frame| format!(", asked for at {frame}"));
+        format!("{who}: {what}{number}{ran} its time was over{frame}")
     }
 }
 
@@ -93,21 +186,81 @@ mod tests {
 
     #[test]
     fn lines_of_two_versions_tell_rank_operation_and_time() {
-        let text = "starting\n[rank3]:[E1028 06:14:02.123456789 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective \
-            operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for \
-            600029 milliseconds before timing out.\n[E ProcessGroupNCCL.cpp:828] [Rank 0] Watchdog caught collective \
-            operation timeout: WorkNCCL(OpType=_ALLGATHER_BASE, Timeout(ms)=1800000) ran for 1800116 milliseconds before timing out.\n";
-        let found = parse_watchdog_log("train.log", text.as_bytes()).expect("a log");
-        assert_eq!(found[0].words(), "rank 3: all-reduce 5 ran for 600 s, then its time was over");
-        assert_eq!((found[1].rank, found[1].kind.as_str(), found[1].sequence), (Some(0), "all-gather", None));
-        assert_eq!((found[0].line, found[1].line), (2, 3));
-        assert!(parse_watchdog_log("a", b"nothing").is_err());
+        let new = "[rank3]:[E1028 06:14:02.123456789 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation \
+                   timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 \
+                   milliseconds before timing out.";
+        let old = "[E ProcessGroupNCCL.cpp:828] [Rank 0] Watchdog caught collective operation timeout: \
+                   WorkNCCL(OpType=_ALLGATHER_BASE, Timeout(ms)=1800000) ran for 1800116 milliseconds before timing out.";
+        assert_eq!(timeout(2, new).words(), "rank 3: all-reduce 5 ran for 600 s, then its time was over");
+        let old = timeout(3, old);
+        assert_eq!((old.rank, old.kind.as_str(), old.sequence, old.line), (Some(0), "all-gather", None, 3));
+    }
+
+    #[test]
+    fn states_of_all_versions_tell_how_far_a_rank_was() {
+        let said = |text: &str| {
+            let one = state(1, text)?;
+            Some((
+                one.rank,
+                one.group_rank,
+                one.group,
+                one.description,
+                one.enqueued,
+                one.completed,
+                one.failed,
+            ))
+        };
+        for (text, wanted) in [
+            (
+                "(RayWorkerWrapper pid=4009) [rank1]:[E ProcessGroupNCCL.cpp:1537] [PG 1 Rank 1] Timeout at NCCL work: 158046, \
+                 last enqueued NCCL work: 158046, last completed NCCL work: 158045.",
+                (Some(1), 1, "1", "", Some(158_046), Some(158_045), Some(158_046)),
+            ),
+            (
+                "[rank3]:[E909 09:55:46.9 ProcessGroupNCCL.cpp:1709] [PG 0 (default_pg) Rank 3] Timeout at NCCL work: 2070, last \
+                 enqueued NCCL work: 2082, last completed NCCL work: 2069.",
+                (Some(3), 3, "0", "default_pg", Some(2082), Some(2069), Some(2070)),
+            ),
+            (
+                "[rank1]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 1] Exception (either an \
+                 error or timeout) detected by watchdog at work: 808, last enqueued NCCL work: 811, last completed NCCL work: 807.",
+                (Some(1), 1, "0", "default_pg", Some(811), Some(807), Some(808)),
+            ),
+            (
+                "[rank118]:[E603 17:48:01.0 ProcessGroupNCCL.cpp:2268] [PG ID 2 PG GUID 45(mesh_dp) Rank 18]  failure detected by \
+                 watchdog at work sequence id: 98459 PG status: last enqueued work: 98578, last completed work: 98458",
+                (Some(118), 18, "45", "mesh_dp", Some(98578), Some(98458), Some(98459)),
+            ),
+            (
+                "[rank0]:[E418 01:32:50.9 ProcessGroupNCCL.cpp:1890] [PG ID 0 PG GUID 0(default_pg) Rank 0] Received a dump signal \
+                 due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued NCCL \
+                 work: 6, last completed NCCL work: -1.This is most likely caused by incorrect usages of collectives",
+                (Some(0), 0, "0", "default_pg", Some(6), None, None),
+            ),
+        ] {
+            let (rank, of, group, description, enqueued, completed, failed) = wanted;
+            let wanted = (rank, of, group.to_owned(), description.to_owned(), enqueued, completed, failed);
+            assert_eq!(said(text), Some(wanted), "{text}");
+        }
+        assert_eq!(said("[PG 0 Rank 1] Process group watchdog thread terminated with exception: x"), None);
+        assert_eq!(
+            own_frame("#2 sample_tokens from /opt/vllm/gpu_model_runner.py:4215").as_deref(),
+            Some("sample_tokens (/opt/vllm/gpu_model_runner.py:4215)")
+        );
+        assert_eq!(own_frame("#0 broadcast from /usr/lib/torch/distributed/distributed_c10d.py:2968"), None);
+        assert_eq!(
+            cuda_error("RuntimeError: CUDA error: uncorrectable ECC error encountered"),
+            Some("uncorrectable ECC error encountered")
+        );
     }
 
     proptest! {
         #[test]
         fn no_line_panics(rest in "[ -~\u{e9}]{0,120}", before in "[ -~]{0,40}") {
-            let _ = parse_watchdog_log("a", format!("{before}{SAYS}{rest}").as_bytes()).expect("a timeout").pop().map(|one| one.words());
+            let line = format!("{before}{SAYS}{rest}");
+            let _ = timeout(1, &line).words();
+            let _ = state(1, &format!("{before}[PG ID 0 PG GUID {rest} last enqueued work: 3 {rest} last completed work: 1"));
+            let _ = (cuda_error(&line), own_frame(&line), is_frame(&line));
         }
     }
 }

@@ -2,10 +2,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::hang::dumps::{DumpedGroup, DumpedOperation, Dumps, RankDump, Work};
-use railtwin_formats::telemetry::{FlightEntry, FlightRecorderDump, FlightState, WatchdogTimeout};
+use railtwin_formats::telemetry::{
+    ClusterLog, FlightEntry, FlightRecorderDump, FlightState, WatchdogTimeout,
+};
 
 /// Collectives that nobody ends before all have begun them, by their kinds in records.
-const WHOLE: [&str; 4] = ["all-reduce", "all-gather", "reduce-scatter", "barrier"];
+pub(super) const WHOLE: [&str; 4] = ["all-reduce", "all-gather", "reduce-scatter", "barrier"];
 
 /// Kinds of collectives that logs and dumps name alike.
 const NAMED: [&str; 9] = [
@@ -58,15 +60,15 @@ pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BT
 
 /// What of the logs of watchdogs shows that the job of these dumps stood still: a timeout of an operation that is open in
 /// them. Where there are timeouts and none is, the words for a reader: a log may be of another run.
-pub fn timed_out(dumps: &Dumps, logs: &[(String, Vec<WatchdogTimeout>)]) -> (Option<String>, Option<String>) {
-    let mut all = logs.iter().flat_map(|(_, timeouts)| timeouts).peekable();
+pub fn timed_out(dumps: &Dumps, logs: &[(String, ClusterLog)]) -> (Option<String>, Option<String>) {
+    let mut all = logs.iter().flat_map(|(_, log)| &log.timeouts).peekable();
     if all.peek().is_none() {
         return (None, None);
     }
     match all.find(|timeout| is_open(dumps, timeout)) {
         Some(timeout) => (Some(timeout.words()), None),
         None => {
-            let count = logs.iter().map(|(_, timeouts)| timeouts.len()).sum::<usize>();
+            let count = logs.iter().map(|(_, log)| log.timeouts.len()).sum::<usize>();
             let note = format!(
                 "the watchdog's log tells {count} timeouts, none of an operation that is open in the dumps: it may be of \
                  another run, and does not show that this job stood still"

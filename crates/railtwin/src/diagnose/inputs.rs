@@ -12,6 +12,7 @@ use railtwin_formats::telemetry::{
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::{input, parquet_foreign};
 
+use super::names::Names;
 use super::{run_folder, slow_job};
 use crate::Question;
 use crate::error::Error;
@@ -38,6 +39,8 @@ pub struct Inputs {
     pub observation: Option<Observation>,
     /// How long probes took in another record, in which all was well.
     pub baselines: BaselineStore,
+    /// Names of the cluster as the fabric has them, where they are given.
+    pub names: Option<Names>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// What a reader should know of all of them together.

@@ -2,9 +2,10 @@
 //!
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
+//! * [`logs`]: logs of processes and kernels.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
-//! * [`on_fabric`]: a fabric beside it.
+//! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
 pub mod compute;
@@ -13,6 +14,8 @@ pub mod failed_tests;
 pub mod flags;
 pub mod flight;
 pub mod inputs;
+pub mod logs;
+pub mod names;
 pub mod on_fabric;
 pub mod ras;
 mod run_folder;
@@ -69,6 +72,8 @@ pub struct Diagnosed {
     pub observation: Option<Observation>,
     /// Results of nccl-tests, states of RAS and flags of xpu_timer that were looked at.
     pub others: usize,
+    /// Lines of logs that say something.
+    pub log_lines: usize,
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
     /// Traces that hold all operations of a job's steps, ready to be replayed with ideal ones.
@@ -91,29 +96,48 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, work, flight_recorder, question, engine, observation, baselines, unread, notes } =
-        inputs;
+    let Inputs {
+        merged,
+        work,
+        flight_recorder,
+        question,
+        engine,
+        observation,
+        baselines,
+        names,
+        unread,
+        notes,
+    } = inputs;
     let mut notes = notes;
     let mut directory = merged.telemetry.directory;
-    let batch = merged.telemetry.batch;
+    let mut batch = merged.telemetry.batch;
     let times = merged.telemetry.times;
-    for (file, timeouts) in &merged.watchdog {
-        let more =
-            if timeouts.len() > 1 { format!(", and {} more", timeouts.len() - 1) } else { String::new() };
-        notes.extend(timeouts.first().map(|first| format!("{file}:{}: {}{more}", first.line, first.words())));
-    }
+    notes.extend(merged.logs.iter().filter_map(|(file, log)| logs::timeouts_note(file, &log.timeouts)));
     let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
+    notes.extend(told);
+    let (found, told) = logs::of_logs(&merged.logs, &merged.nccl_tests, job, &mut directory, &mut batch);
+    findings.extend(found);
     notes.extend(told);
 
     let case = match fabric.or(question.as_ref()) {
         Some(question) => Some((on_fabric::case_of(question)?, question.file.clone())),
         None => None,
     };
+    let mut names = names;
+    let mut ports = BTreeMap::new();
+    if let Some(names) = &mut names {
+        if let Some((case, _)) = &case {
+            names.check(&case.fabric)?;
+        }
+        ports = names.place(&mut directory);
+        names.rename(&mut findings);
+    }
     if let Some((case, file)) = &case {
         if engine.is_some() {
             on_fabric::check(&directory, &case.fabric, file)?;
         } else {
-            notes.extend(on_fabric::place(&mut directory, case)?);
+            names::number_nics(&case.fabric, &mut findings);
+            notes.extend(on_fabric::place(&mut directory, case, &ports)?);
         }
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
@@ -124,7 +148,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
     if flight_recorder {
         let mut dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
-        let (said, other) = flight::timed_out(&dumps, &merged.watchdog);
+        let (said, other) = flight::timed_out(&dumps, &merged.logs);
         dumps.timed_out = said;
         notes.extend(other);
         let (found, told) = findings_of_dumps(&dumps, job);
@@ -132,6 +156,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         notes.extend(told);
         let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
         notes.extend(unsure_note(&unsure.copied().collect()));
+    } else {
+        let (found, told) = logs::of_states(&merged.logs, job);
+        findings.extend(found);
+        notes.extend(told);
     }
     let mut detectors: Vec<Box<dyn Detector>> = Vec::new();
     // What dumps show of hangs is told above: they are of one moment and no stream.
@@ -187,6 +215,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     tests.extend(failed);
     notes.extend(told);
     notes.extend(single);
+    if let Some(names) = &mut names {
+        names.rename(&mut tests);
+        notes.extend(names.unused());
+    }
 
     let mut findings = join(&Places { directory: &directory, fabric }, &findings);
     // Tests were made apart from the job and from each other: what each names stands for itself.
@@ -203,6 +235,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
     let steps = merged.steps.iter().map(|series| series.steps.len()).sum::<usize>();
+    let of_logs = merged.logs.iter().map(|(_, log)| log.events.len() + log.timeouts.len() + log.states.len());
+    let log_lines = of_logs.sum();
     let others = results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
@@ -218,6 +252,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         seconds,
         observation,
         others,
+        log_lines,
         engine,
         replays,
     })

@@ -1,10 +1,12 @@
 //! A fabric beside foreign telemetry: hosts matched by name, so that suspects have NICs, cables and switches.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use railtwin_engine::Case;
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_records::{Component, Directory, HostInfo};
 
+use super::names::number_nic;
 use crate::Question;
 use crate::error::Error;
 
@@ -27,11 +29,16 @@ pub fn case_of(question: &Question) -> Result<Case, Error> {
 ///
 /// - A rank whose host no file tells gets the host and GPU where the scenario places the rank of that number of its first
 ///   job.
-/// - NICs whose name is that of the fabric get their device and the link that leaves their first port.
+/// - NICs whose name is that of the fabric, and `mlx5_N` of its hosts, get their device and the link that leaves the port
+///   that `ports` gives by row of their entity, else their first one.
 ///
 /// # Errors
 /// [`Error::Argument`] when not one host has a name of the fabric.
-pub fn place(directory: &mut Directory, case: &Case) -> Result<Vec<String>, Error> {
+pub fn place(
+    directory: &mut Directory,
+    case: &Case,
+    ports: &BTreeMap<u32, u32>,
+) -> Result<Vec<String>, Error> {
     let fabric = &case.fabric;
     let mut placed = 0_u32;
     if let Some(places) = case.placements.first() {
@@ -51,14 +58,16 @@ pub fn place(directory: &mut Directory, case: &Case) -> Result<Vec<String>, Erro
     }
     let known = directory.hosts.iter().filter(|host| fabric.host_named(&host.name).is_some()).count();
     let mut nics = 0_u32;
-    for entity in &mut directory.entities {
-        let Component::Nic(name) = &entity.component else { continue };
+    for (row, entity) in directory.entities.iter_mut().enumerate() {
+        let Component::Nic(name) = &mut entity.component else { continue };
+        number_nic(fabric, name);
         let Some((host, number)) = name.split_once("/nic-") else { continue };
         let (Some(host), Ok(number)) = (fabric.host_named(host), number.parse::<u32>()) else { continue };
         if number < fabric.host_model(host).nics {
             let nic = fabric.nic(host, number);
             entity.device = Some(nic.0);
-            entity.link = fabric.access_link(nic, 0).map(|link| link.0);
+            let port = ports.get(&(row as u32)).copied().unwrap_or(0);
+            entity.link = fabric.access_link(nic, port).map(|link| link.0);
             nics += 1;
         }
     }
@@ -66,7 +75,7 @@ pub fn place(directory: &mut Directory, case: &Case) -> Result<Vec<String>, Erro
         let first = directory.hosts.first().map_or("", |host| &host.name);
         return Err(Error::Argument(format!(
             "no host of the telemetry, such as {first:?}, is a host of the fabric, which are host-0 to host-{}; give \
-             telemetry with these names, or leave the fabric out",
+             telemetry with these names, map them with --names FILE, or leave the fabric out",
             fabric.hosts().len().saturating_sub(1)
         )));
     }

@@ -12,7 +12,10 @@ impl Diagnosed {
         use Syndrome::{CommunicationHang, Crash, Mismatch, NonCommunicationHang};
         let stands = |finding: &Finding| {
             matches!(finding.syndrome, CommunicationHang | NonCommunicationHang | Mismatch | Crash)
-                || finding.evidence.iter().any(|line| line.table == super::slower::TABLE)
+                || finding
+                    .evidence
+                    .iter()
+                    .any(|line| [super::slower::TABLE, super::logs::TABLE].contains(&line.table))
         };
         let stands = self.findings.iter().any(stands);
         self.accusations() == 0
@@ -123,6 +126,9 @@ impl Diagnosed {
         }
         if self.others > 0 {
             parts.push(format!("{} results of tests and snapshots", self.others));
+        }
+        if self.log_lines > 0 {
+            parts.push(format!("{} lines of logs", self.log_lines));
         }
         if parts.is_empty() { "files that hold no records".into() } else { parts.join(", ") }
     }

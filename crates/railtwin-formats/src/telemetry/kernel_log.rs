@@ -1,0 +1,379 @@
+//! Lines of Linux that tell of trouble: NVIDIA's driver, mlx5, PCIe, memory, machine checks.
+//!
+//! Formats of lines are those of NVIDIA's driver (`NVRM: Xid (PCI:0000:bb:00): 79, …`), `drivers/net/ethernet/mellanox/mlx5`,
+//! `drivers/pci/pcie/aer.c`, `mm/oom_kill.c`, `net/sched/sch_generic.c`, `arch/x86/kernel/cpu/mce` and `drivers/edac`.
+
+use super::log_time::{Before, before};
+
+/// What a line of a kernel says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum KernelEvent {
+    /// The kernel began: what stood before it is of an earlier start.
+    Boot,
+    /// A driver took a network device: its link comes up anew.
+    DriverStarted {
+        /// Its address on the PCI bus.
+        bus: String,
+    },
+    /// The name of a network device, or of its RDMA device.
+    Named {
+        /// Its address on the PCI bus.
+        bus: String,
+        /// The name.
+        name: String,
+    },
+    /// An error of a GPU that NVIDIA's driver numbers.
+    Xid {
+        /// The GPU's address on the PCI bus.
+        bus: String,
+        /// Its number.
+        number: u32,
+    },
+    /// The link of a network device went up or down.
+    Link {
+        /// Its address on the PCI bus, where it is told.
+        bus: Option<String>,
+        /// Its name, where it is told.
+        name: Option<String>,
+        /// Whether it is up.
+        up: bool,
+    },
+    /// A network device that does not work any more: a queue that does not move, firmware that stopped.
+    Nic {
+        /// Its address on the PCI bus, where it is told.
+        bus: Option<String>,
+        /// Its name, where it is told.
+        name: Option<String>,
+        /// Whether its firmware says so; else only a queue that does not move.
+        firmware: bool,
+    },
+    /// An error of PCIe that was not corrected.
+    Pcie {
+        /// Address of the device.
+        bus: String,
+        /// Its driver, where that is told.
+        driver: Option<String>,
+        /// Whether the link cannot be relied on any more.
+        fatal: bool,
+    },
+    /// A process was killed for want of memory.
+    OutOfMemory {
+        /// Its name.
+        process: String,
+    },
+    /// The processor or memory reports an error that it could not correct.
+    MachineCheck,
+}
+
+/// An address on the PCI bus as `0000:bb:00`, from `0000:bb:00.0`, `bb:00.0` or `PCI:0000:bb:00`; none where it is none. The
+/// second port of a NIC is function 1 of its device and keeps it: `0000:bb:00.1`.
+pub fn pci_address(text: &str) -> Option<String> {
+    let text = text.trim_start_matches("PCI:").trim_start_matches("0x").to_ascii_lowercase();
+    let (text, function) = text.split_once('.').unwrap_or((text.as_str(), "0"));
+    let function = function.parse::<u8>().ok().filter(|function| *function < 8)?;
+    let parts: Vec<&str> = text.split(':').collect();
+    let (domain, bus, device) = match parts[..] {
+        [domain, bus, device] => (domain, bus, device),
+        [bus, device] => ("0", bus, device),
+        _ => return None,
+    };
+    let hex = |text: &str| u32::from_str_radix(text, 16).ok().filter(|_| text.len() <= 8);
+    let (domain, bus, device) = (hex(domain)?, hex(bus)?, hex(device)?);
+    let function = if function > 0 { format!(".{function}") } else { String::new() };
+    (bus < 256 && device < 32).then(|| format!("{domain:04x}:{bus:02x}:{device:02x}{function}"))
+}
+
+/// Words that make a line worth a look.
+const SIGNS: [&str; 12] = [
+    "NVRM: ",
+    "mlx5_",
+    "NETDEV WATCHDOG",
+    "PCIe Bus Error",
+    "AER: ",
+    "pcieport ",
+    "ut of memory",
+    "[Hardware Error]",
+    "Machine Check Exception",
+    "EDAC ",
+    "Linux version ",
+    "fallen off the bus",
+];
+
+/// Whether a line may be one of a kernel that tells something.
+pub(crate) fn has_sign(line: &str) -> bool {
+    SIGNS.iter().any(|sign| line.contains(sign))
+}
+
+/// What a line says, and what stands before it; none where it says nothing of the kind.
+pub(crate) fn read(line: &str) -> Option<(Before<'_>, KernelEvent)> {
+    if !has_sign(line) {
+        return None;
+    }
+    let at = SIGNS.iter().filter_map(|sign| line.find(sign)).min()?;
+    let (head, text) = line.split_at(at);
+    let event = nvidia(text)
+        .or_else(|| memory(text))
+        .or_else(|| machine(head, text))
+        .or_else(|| watchdog(line))
+        .or_else(|| pcie(line))
+        .or_else(|| network(text))?;
+    let head = match &event {
+        // Its head may be the name of the device.
+        KernelEvent::Pcie { .. } => line.split("PCIe Bus Error").next().unwrap_or(head),
+        _ => head,
+    };
+    Some((before(head), event))
+}
+
+fn nvidia(text: &str) -> Option<KernelEvent> {
+    if let Some(rest) = text.strip_prefix("NVRM: Xid (") {
+        let (address, rest) = rest.split_once(')')?;
+        let bus = pci_address(address)?;
+        let digits: String =
+            rest.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
+        return Some(KernelEvent::Xid { bus, number: digits.parse().ok()? });
+    }
+    // Without a number: the same as Xid 79. The other words stand on lines of their own.
+    let rest = text.strip_prefix("NVRM: GPU at ")?;
+    rest.contains("has fallen off the bus").then_some(())?;
+    let bus = pci_address(rest.split(' ').next()?)?;
+    Some(KernelEvent::Xid { bus, number: 79 })
+}
+
+fn memory(text: &str) -> Option<KernelEvent> {
+    let at = text.find("ut of memory")?;
+    let rest = text.get(at..)?;
+    let killed = rest.find("Killed process ").or_else(|| rest.find("Kill process "))?;
+    let rest = rest.get(killed..)?;
+    let name = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(name, _)| name);
+    Some(KernelEvent::OutOfMemory { process: name.chars().take(64).collect() })
+}
+
+fn machine(head: &str, text: &str) -> Option<KernelEvent> {
+    if text.starts_with("Linux version ") {
+        return (head.trim_end().is_empty()
+            || head.contains("kernel:")
+            || head.trim_end().ends_with(']')
+            || head.contains("kern"))
+        .then_some(KernelEvent::Boot);
+    }
+    let uncorrected = text.contains("Machine Check Exception")
+        || text.contains("[Hardware Error]: event severity: fatal")
+        || text.contains("[Hardware Error]: event severity: recoverable")
+        || (text.starts_with("EDAC ") && text.split_whitespace().any(|word| word == "UE"))
+        || text.contains("[Hardware Error]: Uncorrected error")
+        || text.contains("[Hardware Error]: System Fatal error");
+    uncorrected.then_some(KernelEvent::MachineCheck)
+}
+
+fn watchdog(line: &str) -> Option<KernelEvent> {
+    let at = line.find("NETDEV WATCHDOG: ")?;
+    let (head, rest) = (line.get(..at)?, line.get(at + "NETDEV WATCHDOG: ".len()..)?);
+    rest.contains("timed out").then_some(())?;
+    // Before Linux 6.8 the name of the device stands behind, and then before, with its address.
+    let (bus, name) = if rest.starts_with("CPU: ") {
+        let mut words = head.trim_end().rsplit(' ');
+        let name = words.next()?.trim_end_matches(':');
+        (words.next().and_then(pci_address), name)
+    } else {
+        (None, rest.split([' ', ':']).next()?)
+    };
+    (!name.is_empty()).then(|| KernelEvent::Nic { bus, name: Some(name.to_owned()), firmware: false })
+}
+
+fn pcie(line: &str) -> Option<KernelEvent> {
+    let at = line.find("PCIe Bus Error: severity=")?;
+    let (head, rest) = (line.get(..at)?, line.get(at + "PCIe Bus Error: severity=".len()..)?);
+    let severity = rest.split(',').next()?;
+    severity.starts_with("Uncorrect").then_some(())?;
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let place = words.iter().rposition(|word| pci_address(word.trim_end_matches(':')).is_some())?;
+    let bus = pci_address(words[place].trim_end_matches(':'))?;
+    let driver = place.checked_sub(1).and_then(|at| words.get(at)).map(|word| (*word).to_owned());
+    let driver =
+        driver.filter(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'));
+    Some(KernelEvent::Pcie { bus, driver, fatal: severity.contains("(Fatal)") })
+}
+
+/// Lines of mlx5: `mlx5_core 0000:29:00.0 ens1f0np0: Link down`, `mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link ACTIVE`,
+/// `mlx5_core 0000:29:00.0: Port module event: module 0, Cable unplugged`.
+fn network(text: &str) -> Option<KernelEvent> {
+    let Some(rest) = text.strip_prefix("mlx5_core ") else { return rdma(text) };
+    let (address, rest) = rest.split_once(' ')?;
+    let (bus, name, said) = match address.strip_suffix(':') {
+        Some(address) => (pci_address(address)?, None, rest),
+        None => {
+            let bus = pci_address(address)?;
+            match rest.split_once(':') {
+                Some((name, said)) if is_device(name) => (bus, Some(name), said.trim_start()),
+                _ => (bus, None, rest),
+            }
+        }
+    };
+    let name = name.map(str::to_owned);
+    if said.starts_with("firmware version") {
+        return Some(KernelEvent::DriverStarted { bus });
+    }
+    if let Some(old) = said.strip_prefix("renamed from ") {
+        // What RDMA devices are called first is what logs of NCCL may not know any more, and what counters of others do.
+        let old = old.trim().trim_end_matches('.');
+        return Some(KernelEvent::Named { bus, name: name.unwrap_or_else(|| old.to_owned()) });
+    }
+    let port =
+        said.strip_prefix("Port: ").and_then(|rest| rest.split_once(" Link ")).map(|(_, state)| state.trim());
+    let up = match port.unwrap_or(said.trim()) {
+        "Link up" | "ACTIVE" => Some(true),
+        "Link down" | "DOWN" => Some(false),
+        _ if said.contains("Port module event") && said.contains("Cable unplugged") => Some(false),
+        _ => None,
+    };
+    if let Some(up) = up {
+        return Some(KernelEvent::Link { bus: Some(bus), name, up });
+    }
+    let firmware =
+        ["health compromised", "Fatal error", "fatal error", "device is in error state", "firmware fatal"]
+            .iter()
+            .any(|words| said.contains(words));
+    if firmware {
+        return Some(KernelEvent::Nic { bus: Some(bus), name, firmware: true });
+    }
+    if said.contains("TX timeout detected") {
+        return Some(KernelEvent::Nic { bus: Some(bus), name, firmware: false });
+    }
+    name.map(|name| KernelEvent::Named { bus, name })
+}
+
+/// Lines of the RDMA device: `mlx5_2: port 1 …`, `infiniband mlx5_2: …`, `mlx5_ib…`.
+fn rdma(text: &str) -> Option<KernelEvent> {
+    let (name, said) = text.split_once(": ")?;
+    let name =
+        Some(name).filter(|name| is_device(name) && name.starts_with("mlx5_") && *name != "mlx5_ib")?;
+    let small = said.to_ascii_lowercase();
+    small.starts_with("port ").then_some(())?;
+    let has = |word: &str| small.split([' ', ',', '.']).any(|one| one == word);
+    let up = if has("active") || has("up") {
+        true
+    } else if has("down") || has("error") {
+        false
+    } else {
+        return None;
+    };
+    Some(KernelEvent::Link { bus: None, name: Some(name.to_owned()), up })
+}
+
+fn is_device(name: &str) -> bool {
+    (1..=32).contains(&name.len())
+        && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.@".contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(line: &str) -> Option<KernelEvent> {
+        read(line).map(|(_, event)| event)
+    }
+
+    #[test]
+    fn lines_as_kernels_print_them() {
+        let bus = |text: &str| text.to_owned();
+        let link = |bus: &str, name: &str, up| {
+            Some(KernelEvent::Link {
+                bus: Some(bus.to_owned()),
+                name: (!name.is_empty()).then(|| name.to_owned()),
+                up,
+            })
+        };
+        for (line, wanted) in [
+            (
+                "[ 1843.3] NVRM: Xid (PCI:0000:bb:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+                Some(KernelEvent::Xid { bus: bus("0000:bb:00"), number: 79 }),
+            ),
+            (
+                "Nov 24 12:00:00 h kernel: NVRM: Xid (PCI:0009:01:00): 31, pid=77, name=python, Ch 00000008, MMU Fault",
+                Some(KernelEvent::Xid { bus: bus("0009:01:00"), number: 31 }),
+            ),
+            (
+                "[   49.261458] NVRM: GPU at 0000:01:00.0 has fallen off the bus.",
+                Some(KernelEvent::Xid { bus: bus("0000:01:00"), number: 79 }),
+            ),
+            ("[32710.060490] mlx5_core 0000:01:00.0 enp1s0f0: Link up", link("0000:01:00", "enp1s0f0", true)),
+            ("h: mlx5_core 0000:29:00.0 ens1np0: Link down", link("0000:29:00", "ens1np0", false)),
+            (
+                "Feb 14 05:03:41 gpu-1 kernel: mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link ACTIVE",
+                link("0000:ab:00", "mlx5_5", true),
+            ),
+            (
+                "[1.0] mlx5_core 0000:ab:00.0: Port module event: module 0, Cable unplugged",
+                link("0000:ab:00", "", false),
+            ),
+            (
+                "[5.1] mlx5_core 0000:ab:00.0: poll_health:841:(pid 0): device's health compromised - reached miss count",
+                Some(KernelEvent::Nic { bus: Some(bus("0000:ab:00")), name: None, firmware: true }),
+            ),
+            (
+                "[2.1] mlx5_core 0000:29:00.0: firmware version: 28.39.1002",
+                Some(KernelEvent::DriverStarted { bus: bus("0000:29:00") }),
+            ),
+            (
+                "[227377.149005] NETDEV WATCHDOG: ib0 (mlx5_core): transmit queue 0 timed out",
+                Some(KernelEvent::Nic { bus: None, name: Some("ib0".into()), firmware: false }),
+            ),
+            (
+                "[ 3.2] mlx5_core 0000:22:01.0 eth1: NETDEV WATCHDOG: CPU: 0: transmit queue 0 timed out 5010 ms",
+                Some(KernelEvent::Nic {
+                    bus: Some(bus("0000:22:01")),
+                    name: Some("eth1".into()),
+                    firmware: false,
+                }),
+            ),
+            (
+                "[9.1] nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Requester ID)",
+                Some(KernelEvent::Pcie {
+                    bus: bus("0000:1b:00"),
+                    driver: Some("nvidia".into()),
+                    fatal: true,
+                }),
+            ),
+            ("[9.1] pcieport 0000:16:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer", None),
+            (
+                "[7.7] Out of memory: Killed process 4242 (python3) total-vm:1kB, anon-rss:2kB",
+                Some(KernelEvent::OutOfMemory { process: "python3".into() }),
+            ),
+            (
+                "[7.7] Memory cgroup out of memory: Killed process 4242 (pt_data_worker) total-vm:1kB",
+                Some(KernelEvent::OutOfMemory { process: "pt_data_worker".into() }),
+            ),
+            ("[1.1] mce: [Hardware Error]: Machine check events logged", None),
+            (
+                "[1.1] mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 1: be",
+                Some(KernelEvent::MachineCheck),
+            ),
+            ("[1.1] EDAC MC0: 1 CE memory read error on CPU_SrcID#0", None),
+            ("[1.1] EDAC MC0: 1 UE memory read error on CPU_SrcID#0", Some(KernelEvent::MachineCheck)),
+            ("[    0.000000] Linux version 6.8.0-45-generic (buildd@lcy02) (gcc)", Some(KernelEvent::Boot)),
+            ("I run Linux version 6 at home", None),
+            ("[    1.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01", None),
+        ] {
+            assert_eq!(event(line), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_one_spelling() {
+        for (text, wanted) in [
+            ("PCI:0000:bb:00", Some("0000:bb:00")),
+            ("0000:BB:00.0", Some("0000:bb:00")),
+            ("bb:00.0", Some("0000:bb:00")),
+            ("00000000:1B:00.0", Some("0000:1b:00")),
+            ("0000:bb:00.1", Some("0000:bb:00.1")),
+            ("bb", None),
+            ("0000:bbb:00", None),
+            ("10:11:52", None),
+        ] {
+            assert_eq!(pci_address(text).as_deref(), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What logs of processes and kernels say, as records and findings.
+//!
+//! * `who`: hosts, GPUs, NICs and ranks behind the addresses and numbers that lines have.
+//! * `counters`: what a kernel or NCCL says of a GPU, a link or memory, as readings of counters: the rules of counters judge
+//!   them as they judge those of exporters.
+//! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
+//! * errors between hosts: [`railtwin_diagnosis::ends`].
+mod counters;
+mod standstill;
+mod who;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_diagnosis::ends::{End, Fault, Report, findings_of_reports};
+use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
+use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
+
+pub use standstill::{of_states, timeouts_note};
+use who::Who;
+
+/// Table of evidence that logs give.
+pub const TABLE: &str = "logs";
+/// How long before the end of logs something that may have passed is still of now, in nanoseconds.
+const RECENT_NS: u64 = 3_600_000_000_000;
+/// Confidence in what a line says that more than one thing explains.
+const LITTLE: f64 = 0.45;
+
+/// An event with its file.
+type Said<'a> = (&'a str, &'a LogEvent);
+
+/// Takes in what logs say: counters into the batch, hosts and ranks into the directory. Gives findings that are no matter
+/// of counters, and notes.
+pub fn of_logs(
+    logs: &[(String, ClusterLog)],
+    tests: &[(String, Vec<NcclTest>)],
+    job: &str,
+    directory: &mut Directory,
+    batch: &mut Batch,
+) -> (Vec<Finding>, Vec<String>) {
+    let events: Vec<Said<'_>> = logs
+        .iter()
+        .flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event)))
+        .collect();
+    if events.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let who = Who::of(&events, tests, directory);
+    who.fill(job, directory);
+    let last_ns = events.iter().filter_map(|(_, event)| event.time_ns).max();
+    let now_ns = last_ns.unwrap_or(0).max(batch.until_ns).max(2_000_000_000);
+    let mut notes = counters::take(&events, &who, now_ns, directory, batch);
+    let (mut findings, told) = between(&events, &who);
+    notes.extend(told);
+    let (found, told) = of_processes(&events, &who, job);
+    findings.extend(found);
+    notes.extend(told);
+    findings.extend(of_devices(&events, &who, now_ns));
+    (findings, notes)
+}
+
+/// Where a line stands, and the line.
+fn quoted((file, event): Said<'_>) -> String {
+    format!("{file}:{}: {}", event.line, event.text)
+}
+
+fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: Vec<String>) -> Finding {
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::Counter,
+        faults,
+        suspects: vec![Suspect { component, share: confidence }],
+        confidence,
+        severity: 1.0,
+        evidence: said.into_iter().take(8).map(line).collect(),
+        advice: String::new(),
+    }
+}
+
+fn line(what: String) -> Evidence {
+    Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "" }
+}
+
+/// Errors between hosts.
+fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
+    let (mut reports, mut notes) = (Vec::new(), Vec::new());
+    let mut own: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    for &(file, event) in events {
+        let LogSays::Nccl(said) = &event.what else { continue };
+        let host = who.host_of(event);
+        let (fault, to, nic) = match said {
+            // A queue pair that is in error flushes what it still has: that follows.
+            NcclEvent::Completion { status: 5, .. } => continue,
+            // Wrong lengths, queue pairs and keys are the process's own.
+            NcclEvent::Completion { status: 1 | 2 | 4 | 6, .. } => {
+                own.entry(host).or_insert((0, quoted((file, event)))).0 += 1;
+                continue;
+            }
+            NcclEvent::Completion { peer, local_gid, remote_gid, device, .. } => {
+                let nic = Some(device.clone()).filter(|name| !name.is_empty());
+                (Fault::NotArriving, who.end_of(peer, remote_gid), nic.or_else(|| who.nic_of_gid(local_gid)))
+            }
+            NcclEvent::Closed { peer } => (Fault::Closed, who.end_of(peer, ""), None),
+            NcclEvent::Refused { peer, error } => {
+                let refused = error.to_ascii_lowercase().contains("refused");
+                let fault = if refused { Fault::Closed } else { Fault::NotArriving };
+                (fault, who.end_of(peer, ""), None)
+            }
+            NcclEvent::Verbs { call, error } => {
+                notes.push(format!("{file}:{}: {host}: {call} failed: {error}", event.line));
+                continue;
+            }
+            _ => continue,
+        };
+        let said = quoted((file, event));
+        reports.push(Report { from: End { host, nic }, to, fault, time_ns: event.time_ns, said });
+    }
+    let heard = events.iter().map(|(_, event)| who.host_of(event)).collect();
+    let (mut findings, told) = findings_of_reports(&reports, &heard);
+    notes.extend(told);
+    if reports.is_empty() {
+        findings.extend(own.into_iter().map(|(host, (_, said))| {
+            let mut one = finding(Component::Host(host), LITTLE, vec![FaultKind::Crash], vec![said]);
+            one.advice = "its NIC refused what its own process asked for: see NCCL and driver versions, and limits of \
+                          memory that may be locked"
+                .into();
+            one
+        }));
+    }
+    notes.truncate(16);
+    (findings, notes)
+}
+
+/// Errors of CUDA that are those of the program.
+fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>, Vec<String>) {
+    // What a process says when it is on its way out, or what counters tell.
+    const PASSED: [&str; 5] =
+        ["driver shutting down", "ecc error", "already", "peer access", "invalid argument"];
+    let mut told: BTreeMap<Component, (Option<u64>, Vec<String>)> = BTreeMap::new();
+    for &(file, event) in events {
+        let (LogSays::Cuda(error) | LogSays::Nccl(NcclEvent::Cuda { error })) = &event.what else { continue };
+        let small = error.to_ascii_lowercase();
+        if PASSED.iter().any(|words| small.contains(words)) && who.gpu_of(event).is_some() {
+            continue;
+        }
+        let Some(component) = who.process_of(event, job) else { continue };
+        let entry = told.entry(component).or_default();
+        entry.0 = entry.0.into_iter().chain(event.time_ns).min();
+        entry.1.push(quoted((file, event)));
+    }
+    // Who went first, where times tell.
+    if let Some(first) = told.values().filter_map(|(time, _)| *time).min()
+        && told.values().all(|(time, _)| time.is_some())
+    {
+        told.retain(|_, (time, _)| time.is_some_and(|time| time <= first + 1_000_000_000));
+    }
+    let alone = told.len() == 1;
+    if told.len() > 8 {
+        let names: Vec<&str> = told.keys().take(8).map(Component::name).collect();
+        let note = format!(
+            "{} processes ended with errors of CUDA: {}, …: see the program first",
+            told.len(),
+            names.join(", ")
+        );
+        return (Vec::new(), vec![note]);
+    }
+    let one = |(component, (time, said)): (Component, (Option<u64>, Vec<String>))| {
+        let confidence = if alone { 0.7 } else { LITTLE };
+        let mut one = finding(component, confidence, vec![FaultKind::Crash, FaultKind::GpuError], said);
+        one.syndrome = Syndrome::Crash;
+        one.at_ns = time.unwrap_or(0);
+        one.since_ns = one.at_ns;
+        one.advice =
+            "its process ended with an error of CUDA: see the program first, and Xid of its GPU".into();
+        one
+    };
+    (told.into_iter().map(one).collect(), Vec::new())
+}
+
+/// NICs, PCIe and memory of which a kernel says that they fail.
+fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
+    type Reasons = BTreeMap<&'static str, (f64, String)>;
+    let mut told: BTreeMap<Component, Reasons> = BTreeMap::new();
+    for &(file, event) in events {
+        let host = who.host_of(event);
+        let recent = event.time_ns.is_none_or(|time| time.saturating_add(RECENT_NS) >= now_ns);
+        let nic = |bus: &Option<String>, name: &Option<String>| {
+            Component::Nic(format!("{host}/{}", who.nic(&host, bus.as_deref(), name.as_deref())))
+        };
+        let (component, reason, confidence) = match &event.what {
+            LogSays::Nccl(NcclEvent::DeviceFailed { device }) => {
+                (Component::Nic(format!("{host}/{device}")), "failed", 0.85)
+            }
+            LogSays::Kernel(KernelEvent::Nic { bus, name, firmware: true }) => {
+                (nic(bus, name), "firmware", 0.85)
+            }
+            LogSays::Kernel(KernelEvent::Nic { bus, name, firmware: false }) if recent => {
+                (nic(bus, name), "queue", LITTLE)
+            }
+            LogSays::Kernel(KernelEvent::Pcie { bus, driver, fatal }) if recent || *fatal => {
+                let component = match driver.as_deref() {
+                    Some("mlx5_core") => nic(&Some(bus.clone()), &None),
+                    Some("nvidia") => who.gpu(&host, bus),
+                    _ => Component::Host(host.clone()),
+                };
+                (component, "PCIe", if *fatal { 0.7 } else { LITTLE })
+            }
+            LogSays::Kernel(KernelEvent::MachineCheck) => (Component::Host(host), "machine check", 0.8),
+            _ => continue,
+        };
+        told.entry(component).or_default().entry(reason).or_insert((confidence, quoted((file, event))));
+    }
+    let one = |(component, reasons): (Component, Reasons)| {
+        let doubt: f64 = reasons.values().map(|(confidence, _)| 1.0 - confidence).product();
+        let said = reasons.into_values().map(|(_, said)| said).collect();
+        let (faults, advice) = match &component {
+            Component::Nic(_) => (
+                vec![FaultKind::Down, FaultKind::Slow],
+                "see its counters and its firmware; reset it, then replace it",
+            ),
+            Component::Gpu(_) => {
+                (vec![FaultKind::GpuError], "reset the GPU; seat or replace it if it comes again")
+            }
+            _ => (
+                vec![FaultKind::Crash],
+                "see the log of the baseboard controller; test memory and PCIe of the host",
+            ),
+        };
+        let mut one = finding(component, 1.0 - doubt, faults, said);
+        one.advice = advice.into();
+        one
+    };
+    told.into_iter().map(one).collect()
+}
+
+/// Hosts that lines name, for [`Finding`]s and counters alike.
+fn hosts(events: &[Said<'_>]) -> BTreeSet<String> {
+    events.iter().filter_map(|(_, event)| event.host.clone()).collect()
+}

@@ -1,0 +1,184 @@
+//! Logs of processes and kernels, as clusters leave them at three in the morning: who is named, and who is not.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and writes files")]
+use std::fmt::Write as _;
+
+use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
+
+/// What is said of some files, each with its name.
+fn of(files: &[(&str, &str)]) -> Diagnosed {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    diagnose(Inputs::read(&[folder.path().to_owned()], "job").unwrap(), None, "job").unwrap()
+}
+
+fn accused(told: &Diagnosed) -> Vec<String> {
+    let accusing = told.findings.iter().filter(|finding| finding.accuses());
+    accusing
+        .map(|one| format!("{} {}", one.suspects[0].component.kind(), one.suspects[0].component.name()))
+        .collect()
+}
+
+/// The address of a host's network for connections: `10.0.0.N`.
+fn address(host: u32) -> String {
+    format!("10.0.0.{host}")
+}
+
+/// What NCCL prints of a host when a job begins.
+fn begins(host: u32, hosts: u32) -> String {
+    let mut text = format!("gpu-{host}:100:100 [0] NCCL INFO Bootstrap : Using eth0:{}<0>\n", address(host));
+    for gpu in 0..8 {
+        let rank = host * 8 + gpu;
+        let _ = writeln!(
+            text,
+            "gpu-{host}:{0}:{0} [{gpu}] NCCL INFO comm 0x55 rank {rank} nranks {1} cudaDev {gpu} nvmlDev {gpu} busId {2:x}000 \
+             commId 0x5ae77eb5ea4ec1ee - Init COMPLETE",
+            100 + gpu,
+            hosts * 8,
+            0x1b + 0x10 * gpu
+        );
+    }
+    text
+}
+
+fn lost(from: u32, to: u32, nic: u32) -> String {
+    format!(
+        "gpu-{from}:100:900 [{nic}] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer {}<5{from}{to}1> with \
+         status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.{nic}.0.{from} remoteGids ::ffff:10.{nic}.0.{to} hca \
+         mlx5_{nic}\n",
+        address(to)
+    )
+}
+
+#[test]
+fn a_host_that_several_lose_is_named_and_nobody_else() {
+    let mut text: String = (0..4).map(|host| begins(host, 4)).collect();
+    text += &(lost(0, 2, 1) + &lost(1, 2, 1) + &lost(3, 2, 5));
+    let told = of(&[("train.log", &text)]);
+    assert_eq!(accused(&told), ["host gpu-2"], "{:?}", told.screen());
+    assert_eq!(told.directory.ranks.len(), 32);
+    assert!(told.screen().iter().any(|line| line.contains("cannot reach gpu-2")), "{:?}", told.screen());
+}
+
+#[test]
+fn two_that_lose_each_other_are_both_suspects_until_a_kernel_tells() {
+    let text = begins(0, 2) + &begins(1, 2) + &lost(0, 1, 3) + &lost(1, 0, 3);
+    let told = of(&[("train.log", &text)]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+    let names: Vec<&str> = told.findings[0].suspects.iter().map(|one| one.component.name()).collect();
+    assert_eq!(names, ["gpu-0/mlx5_3", "gpu-1/mlx5_3", "gpu-0/mlx5_3 > gpu-1/mlx5_3"]);
+    let kernel = "[90000.000000] mlx5_core 0000:5d:00.0 mlx5_3: Port: 1 Link ACTIVE\n\
+                  [90500.000000] mlx5_core 0000:5d:00.0 mlx5_3: Port: 1 Link DOWN\n";
+    let told = of(&[("train.log", &text), ("gpu-1/dmesg.txt", kernel)]);
+    assert_eq!(accused(&told), ["nic gpu-1/mlx5_3"], "{:?}", told.screen());
+}
+
+#[test]
+fn a_gpu_off_its_bus_is_the_cause_of_what_its_host_does_to_others() {
+    let mut text: String = (0..4).map(|host| begins(host, 4)).collect();
+    text += &(lost(0, 2, 1) + &lost(1, 2, 1) + &lost(3, 2, 5));
+    let kernel = "Nov 24 10:00:00 gpu-2.cluster.local kernel: NVRM: Xid (PCI:0000:4b:00): 79, pid='<unknown>', name=<unknown>, GPU \
+                  has fallen off the bus.\nNov 24 10:00:01 gpu-2.cluster.local kernel: NVRM: Xid (PCI:0000:4b:00): 45, pid=7, Ch 1\n";
+    let told = of(&[("train.log", &text), ("syslog", kernel)]);
+    assert_eq!(accused(&told), ["gpu gpu-2/gpu-3"], "{:?}", told.screen());
+    assert!(told.findings[0].evidence.iter().any(|line| line.what.contains("Xid")), "{:?}", told.findings[0]);
+}
+
+fn state(rank: u32, enqueued: u32, completed: u32, failed: bool) -> String {
+    let at = format!(
+        "[rank{rank}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]"
+    );
+    if failed {
+        format!(
+            "[rank{rank}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: \
+             WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600020 milliseconds before \
+             timing out.\n{at} Exception (either an error or timeout) detected by watchdog at work: 808, last enqueued NCCL work: \
+             {enqueued}, last completed NCCL work: {completed}.\n"
+        )
+    } else {
+        format!(
+            "{at} Received a dump signal due to a collective timeout from  rank 0 and we will try our best to dump the debug info. \
+             Last enqueued NCCL work: {enqueued}, last completed NCCL work: {completed}.This is most likely caused by incorrect \
+             usages of collectives\n"
+        )
+    }
+}
+
+#[test]
+fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
+    let waiting = |but: &[u32]| -> String {
+        (0..8).filter(|rank| !but.contains(rank)).map(|rank| state(rank, 811, 807, true)).collect()
+    };
+    let told = of(&[("train.log", &(waiting(&[5]) + &state(5, 807, 807, false)))]);
+    assert_eq!(accused(&told), ["rank job/5"], "{:?}", told.screen());
+    assert!(
+        told.findings[0].evidence[0].what.contains("all-reduce of default_pg 0"),
+        "{:?}",
+        told.findings[0]
+    );
+    // All are in it, and one says nothing: nobody is named, and it is no job that is well.
+    for (text, suspects) in [(waiting(&[]), 8), (waiting(&[5]), 1)] {
+        let told = of(&[("train.log", &text)]);
+        assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+        assert_eq!(told.findings[0].suspects.len(), suspects, "{:?}", told.findings[0]);
+    }
+    // Two are behind, of which one may wait for the other in a group of which nothing is said.
+    let told =
+        of(&[("train.log", &(waiting(&[5, 6]) + &state(5, 807, 807, false) + &state(6, 807, 807, false)))]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+}
+
+#[test]
+fn kernels_and_processes_that_are_well_are_left_alone() {
+    let kernel = "[    0.000000] Linux version 6.8.0-45-generic (buildd@lcy02-amd64-075) (x86_64-linux-gnu-gcc-13)\n\
+        [    3.100000] mlx5_core 0000:29:00.0: firmware version: 28.39.1002\n\
+        [    3.200000] mlx5_core 0000:29:00.0: Port module event: module 0, Cable plugged\n\
+        [    3.300000] mlx5_core 0000:2a:00.0: firmware version: 28.39.1002\n\
+        [   12.000000] mlx5_core 0000:29:00.0 ens1np0: Link up\n\
+        [   12.100000] mlx5_core 0000:2a:00.0 ens2np0: Link down\n\
+        [   13.000000] pcieport 0000:16:00.0: AER: Corrected error received: 0000:17:00.0\n\
+        [   13.000001] mce: [Hardware Error]: Machine check events logged\n\
+        [ 2000.000000] NVRM: Xid (PCI:0000:1b:00): 31, pid=7, name=python, Ch 00000008, intr 00000000. MMU Fault\n\
+        [ 2001.000000] NVRM: Xid (PCI:0000:1b:00): 43, pid=7, name=python, Ch 00000008\n\
+        [90000.000000] mlx5_core 0000:29:00.0 ens1np0: Link up\n";
+    let told = of(&[("gpu-1/dmesg.txt", kernel), ("gpu-1/train.log", &begins(1, 4))]);
+    assert!(told.is_well() && accused(&told).is_empty(), "{:?}", told.screen());
+}
+
+#[test]
+fn what_a_kernel_kills_or_loses_is_told_by_the_rules_of_counters() {
+    let killed = "2026-11-24T10:00:00+00:00 gpu-4 kernel: Out of memory: Killed process 4242 (python3) total-vm:1kB, anon-rss:2kB\n";
+    assert_eq!(accused(&of(&[("kern.log", killed)])), ["host gpu-4"]);
+    let flaps = "[100.000000] mlx5_core 0000:29:00.0 ens1np0: Link down\n[105.000000] mlx5_core 0000:29:00.0 ens1np0: Link up\n\
+                 [300.000000] mlx5_core 0000:29:00.0 ens1np0: Link down\n[305.000000] mlx5_core 0000:29:00.0 ens1np0: Link up\n";
+    let told = of(&[("dmesg_gpu-4.txt", flaps)]);
+    assert_eq!(accused(&told), ["nic gpu-4/ens1np0"], "{:?}", told.screen());
+    let firmware = "[500.0] mlx5_core 0000:29:00.0: poll_health:841:(pid 0): device's health compromised - reached miss count\n";
+    assert_eq!(accused(&of(&[("dmesg_gpu-4.txt", firmware)])), ["nic gpu-4/0000:29:00"]);
+    let queue = "[500.0] NETDEV WATCHDOG: ib0 (mlx5_core): transmit queue 0 timed out\n";
+    let told = of(&[("dmesg_gpu-4.txt", queue)]);
+    assert!(
+        accused(&told).is_empty() && !told.is_well(),
+        "a pause storm stops queues, too: {:?}",
+        told.screen()
+    );
+}
+
+#[test]
+fn a_test_that_dies_tells_peer_and_device() {
+    let test = "# nccl-tests version 2.17.6\n# Collective test starting: alltoall_perf\n# nThread 1 nGpus 1\n# Using devices\n\
+        #  Rank  0 Group  0 Pid 1 on gpu-0 device  0 [0000:52:00] H100\n#  Rank  1 Group  0 Pid 2 on gpu-1 device  0 [0000:43:00] H100\n\
+        # size count type redop root time algbw busbw #wrong\n";
+    let died =
+        "gpu-0: Test NCCL failure alltoall.cu:274 'remote process exited or there was a network error / '\n";
+    let text = format!("{test}{}{}{died}", begins(1, 2), lost(0, 1, 3));
+    let told = of(&[("pair.log", &text)]);
+    assert_eq!(told.failed_tests, 1);
+    let said: Vec<&str> =
+        told.findings.iter().flat_map(|one| &one.evidence).map(|line| line.what.as_str()).collect();
+    assert!(said.iter().any(|line| line.contains("status=12") && line.contains("hca mlx5_3")), "{said:?}");
+    assert!(accused(&told).is_empty(), "{:?}", told.screen());
+}
