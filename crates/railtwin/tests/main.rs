@@ -24,6 +24,7 @@ mod intranode;
 mod kit;
 mod life;
 mod own_hosts;
+mod packet_telemetry;
 mod partial;
 mod payload;
 mod relay;
