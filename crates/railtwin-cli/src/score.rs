@@ -5,9 +5,11 @@ use indicatif::ProgressBar;
 use railtwin::Error;
 use railtwin::score::baselines::{Baseline, elastic_text};
 use railtwin::score::bench::Bench;
+use railtwin::score::broken::Broken;
 use railtwin::score::curve::curve;
 use railtwin::score::healthy::healthy;
 use railtwin::score::inject::Injected;
+use railtwin::score::packets::{self as of_packets, PacketBench, score_packets};
 use railtwin::score::text::{markdown, quiet};
 use railtwin::score::{Options, averages, curve_text, detectors, errors, score, score_with};
 
@@ -43,12 +45,18 @@ pub struct ScoreArgs {
     /// Instead: sensitivity against false alarms over a row of settings; needs --healthy-hours
     #[arg(long, conflicts_with_all = ["errors", "averages", "baselines", "fault", "expert_hours"])]
     curve: bool,
+    /// Instead: the second part of the card: faults in packet runs of 64 ranks, and as many runs without one
+    #[arg(long, conflicts_with_all = ["errors", "averages", "baselines", "curve", "healthy_hours", "expert_hours", "ranks"])]
+    packets: bool,
     /// Print what was found in every trial
     #[arg(long)]
     verbose: bool,
 }
 
 pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if args.packets {
+        return packets(args, streams);
+    }
     let sizes: Vec<u32> = Bench::sizes().collect();
     if let Some(wrong) = args.ranks.iter().find(|ranks| !sizes.contains(ranks)) {
         return Err(CliError::input(format!("--ranks {wrong}"), format!("there are {sizes:?}")));
@@ -128,6 +136,38 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
         }
     }
     spinner.finish_and_clear();
+    Ok(())
+}
+
+/// The card of packet runs.
+fn packets(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let wanted = |what: &Broken| args.fault.as_ref().is_none_or(|part| what.name().contains(part.as_str()));
+    let faults: Vec<Broken> = Broken::ALL.into_iter().filter(wanted).collect();
+    if faults.is_empty() {
+        let names = Broken::ALL.map(Broken::name).join(", ");
+        let part = args.fault.as_deref().unwrap_or_default();
+        return Err(CliError::input(format!("--fault {part:?} is in no name"), format!("there are {names}")));
+    }
+    let spinner = ProgressBar::new_spinner();
+    let progress = |what: &str| {
+        spinner.set_message(format!("packets: {what}"));
+        spinner.tick();
+    };
+    let bench = PacketBench::new().map_err(|error| CliError::of(error, ""))?;
+    let card = score_packets(&bench, (&faults, args.seeds), &detectors, &progress);
+    let card = card.map_err(|error| CliError::of(error, ""))?;
+    spinner.finish_and_clear();
+    writeln!(streams.out, "{}", of_packets::markdown(&card))?;
+    if args.verbose {
+        for row in &card.rows {
+            for trial in &row.trials {
+                writeln!(streams.notes, "{} {:?} {trial:#?}", row.what.name(), row.signals)?;
+            }
+        }
+        for quiet in &card.quiet {
+            writeln!(streams.notes, "{} {:#?}", quiet.name, quiet.runs)?;
+        }
+    }
     Ok(())
 }
 

@@ -11,7 +11,8 @@
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
-//! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind.
+//! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind; [`packet_records`]: what devices
+//!   tell of themselves meanwhile.
 //! * [`intranode`]: what is asked of GPUs inside hosts and of their NICs, and what a run of it leaves behind.
 //! * [`routing_spec`], [`control_spec`]: how a scenario says its part of a case.
 //! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
@@ -33,6 +34,7 @@ pub mod opened;
 pub mod own;
 pub mod packet;
 pub mod packet_log;
+pub mod packet_records;
 mod path_sink;
 pub mod routing_spec;
 pub mod run_log;
@@ -56,6 +58,7 @@ pub use no_way::{NoWay, Relay};
 pub use own::Own;
 pub use packet::PacketCase;
 pub use packet_log::PacketLog;
+pub use packet_records::PacketRecords;
 pub use path_sink::nvlink;
 pub use routing_spec::RoutingSpec;
 pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, RunLog, Throughput};

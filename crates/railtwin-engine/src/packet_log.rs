@@ -2,6 +2,8 @@
 use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
 
+use crate::packet_records::PacketRecords;
+
 /// Counters of a whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketCounts {
@@ -138,4 +140,6 @@ pub struct PacketLog {
     pub round_trip: Spread,
     /// Time that messages waited at their sender for clearance, seconds.
     pub clearance_wait: Spread,
+    /// What devices told meanwhile, where the case asked for it.
+    pub records: Option<PacketRecords>,
 }

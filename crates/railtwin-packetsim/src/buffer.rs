@@ -47,6 +47,8 @@ pub struct SharedBuffer {
     pub used: u64,
     /// Most bytes that waited at once.
     pub used_max: u64,
+    /// The same since the last reading.
+    pub read_max: u64,
     /// All bytes.
     pub bytes: u64,
     /// Bytes beyond which everything is dropped, for switches that believe their buffer to be smaller.
@@ -80,6 +82,7 @@ impl SharedBuffer {
             lossy: model.pfc.is_none() && matches!(model.buffer, Buffer::Shared { .. }),
             used: 0,
             used_max: 0,
+            read_max: 0,
             bytes: 0,
             limit: u64::MAX,
             ingress: Vec::new(),
@@ -142,6 +145,7 @@ impl SharedBuffer {
         }
         self.used += bytes;
         self.used_max = self.used_max.max(self.used);
+        self.read_max = self.read_max.max(self.used);
         room
     }
 

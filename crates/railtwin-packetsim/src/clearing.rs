@@ -129,6 +129,7 @@ impl<C: Control> Host<C> {
             next.since = next.since.max(now);
         }
         self.counts.clearance_wait.add(now - message.since);
+        self.tell_credit((message.leg, message.item), now - message.since, shared);
         self.post_message(now, row, message, shared, agenda, post);
     }
 
@@ -198,7 +199,9 @@ impl<C: Control> Host<C> {
         if clearing.armed {
             agenda.push(clearing.tries.due(transport).ps(), UNHEARD | row as u64);
         }
-        if self.ran_out(now, (job, since), outcome) {
+        let receiver = shared.slots[self.to[row].queue_pair as usize][1] as usize;
+        let port = self.receivers[receiver].start.map(|start| start.port);
+        if self.ran_out(now, (job, since), port, outcome) {
             return;
         }
         self.tell_cleared(now, row, shared, agenda, post);

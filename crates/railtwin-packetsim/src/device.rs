@@ -9,6 +9,7 @@ use crate::network::Line;
 use crate::packet::{ALL_LEVELS, Kind, Packet};
 use crate::ports::Port;
 use crate::post::Post;
+use crate::readings::Readings;
 use crate::switch::Switch;
 
 /// A device with what it has to do.
@@ -22,6 +23,8 @@ pub struct Device<C: Control> {
     pub(crate) sample_end: u64,
     /// Samples taken.
     pub samples: Vec<QueueSample>,
+    /// Readings of its counters.
+    pub(crate) readings: Readings,
 }
 
 /// State of a device.
@@ -173,6 +176,9 @@ impl<C: Control> Device<C> {
     pub(crate) fn sample_before(&mut self, now: u64, shared: &Shared<'_>) {
         if now >= self.sample_end {
             self.sample(now, NEVER, shared);
+        }
+        if now >= self.readings.due {
+            self.read_before(now, shared);
         }
     }
 

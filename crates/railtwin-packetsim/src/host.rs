@@ -19,6 +19,7 @@ use crate::receiver::Receiver;
 use crate::recovery::Selective;
 use crate::sender::Sender;
 use crate::slots::SendSlots;
+use crate::told::Told;
 use crate::worker::Worker;
 
 /// Tasks of a host's agenda: kind in the top byte.
@@ -231,6 +232,8 @@ pub struct Host<C: Control> {
     pub flow_starts: Vec<FlowEnd>,
     /// When flows ended that arrive here.
     pub flow_ends: Vec<FlowEnd>,
+    /// What it tells of operations and queue pairs; none where nobody asks.
+    pub(crate) told: Option<Box<Told>>,
 }
 
 impl<C: Control> Host<C> {
@@ -267,6 +270,7 @@ impl<C: Control> Host<C> {
             spoken: 0,
             flow_starts: Vec::new(),
             flow_ends: Vec::new(),
+            told: case.packets.records.map(|_| Box::default()),
         };
         debug_assert_eq!(network.places[node as usize], Place::Host(host));
         this.follow(shared, 0);

@@ -1,7 +1,7 @@
 //! What devices counted, as one log.
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::packet_log::{LinkPackets, PacketCounts, PacketFlow};
-use railtwin_engine::{CableState, Incident, IncidentKind, OperationTimes, PacketLog, RunLog};
+use railtwin_engine::{CableState, Incident, IncidentKind, OperationTimes, PacketLog, PacketRecords, RunLog};
 use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
 use railtwin_workload::Work;
@@ -14,6 +14,7 @@ use crate::host::{FlowEnd, Host, Shared, Word};
 use crate::ports::Port;
 use crate::program::{Way, leg_bytes};
 use crate::run::Done;
+use crate::told::Receipts;
 
 /// The log of a run.
 pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done<C>) -> RunLog {
@@ -45,6 +46,12 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     };
     let accounts = done.closed.as_ref().map(|closed| closed.by_link(&shared.network));
     let counted = Counted { end: done.end, closed: done.closed.as_ref().map(|closed| closed.at), accounts };
+    let mut records = case.packets.records.map(|every| PacketRecords {
+        every,
+        end: SimTime::from_ps(done.end),
+        ..PacketRecords::default()
+    });
+    let mut receipts = Receipts::default();
     let mut clearance = Histogram::default();
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     // Waits that no timer told of.
@@ -53,6 +60,13 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let mut began = vec![false; case.work.operations];
     for device in &mut done.devices {
         packets.samples.append(&mut device.samples);
+        if let Some(records) = &mut records {
+            records.ports.append(&mut device.readings.ports);
+            records.buffers.append(&mut device.readings.buffers);
+            if let DeviceState::Host(host) = &mut device.kind {
+                host.tell(shared, records, &mut receipts);
+            }
+        }
         match &mut device.kind {
             DeviceState::Host(host) => {
                 for port in &mut host.ports {
@@ -135,6 +149,12 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     packets.round_trip = done.round_trip.spread();
     packets.clearance_wait = clearance.spread();
     packets.flows = flows(shared, starts, ends);
+    if let Some(records) = &mut records {
+        records.ports.sort_unstable_by_key(|one| (one.index, one.link));
+        records.buffers.sort_unstable_by_key(|one| (one.index, one.switch));
+        receipts.write(shared, records);
+    }
+    packets.records = records;
     log.packets = Some(Box::new(packets));
     log
 }

@@ -315,6 +315,7 @@ impl<C: Control> Host<C> {
             let (packet, again) = sender.emit(now, u64::from(wire.payload), u64::from(wire.header));
             self.counts.data += 1;
             self.counts.sent_again += u64::from(again);
+            self.ports[row].port.counts.sent_again += u32::from(again);
             if !sender.armed {
                 sender.armed = true;
                 agenda.push(sender.timer_due(now, &shared.transport), TIMER | u64::from(who));
@@ -447,12 +448,14 @@ impl<C: Control> Host<C> {
             }
             Verdict::Early => {
                 self.counts.out_of_sequence += 1;
+                self.ports[usize::from(packet.port)].port.counts.out_of_sequence += 1;
                 self.counts.reorder_span = self.counts.reorder_span.max(receiver.span());
                 reply.item = receiver.held_before(packet.number);
             }
             Verdict::Again => {}
             Verdict::Refused(tell) => {
                 self.counts.out_of_sequence += 1;
+                self.ports[usize::from(packet.port)].port.counts.out_of_sequence += 1;
                 if !tell {
                     return;
                 }
@@ -518,9 +521,17 @@ impl<C: Control> Host<C> {
         }
         let done = &mut self.worker.done;
         let outstanding = sender.outstanding;
-        let mut fresh = sender.acknowledge(packet.number, |message| done.push((message.leg, message.slot)));
+        let told = self.told.as_deref_mut();
+        let mut finished = told.map(|told| &mut told.finished);
+        let mut fresh = sender.acknowledge(packet.number, |message| {
+            done.push((message.leg, message.slot));
+            if let Some(finished) = &mut finished {
+                finished.push((message.leg, message.item, message.bytes));
+            }
+        });
+        let mut busy = 0;
         if sender.outstanding < outstanding {
-            sender.busy.done(now, outstanding - sender.outstanding);
+            busy = sender.busy.done(now, outstanding - sender.outstanding);
         }
         let mut lost = 0;
         if let Some(selective) = &mut sender.selective {
@@ -559,6 +570,7 @@ impl<C: Control> Host<C> {
         self.flight_was(now, (row, before), shared, agenda, post);
         self.line_up(now, row, shared, agenda, post);
         if !self.worker.done.is_empty() {
+            self.tell_sent(now, packet.queue_pair, busy, shared);
             self.free_slots(now, packet.queue_pair, shared, agenda, post);
             self.acknowledged(now, shared);
             self.work_off(now, shared, agenda, post);

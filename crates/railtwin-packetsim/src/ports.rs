@@ -124,10 +124,18 @@ pub struct PortCounts {
     pub dropped: u32,
     /// Packets lost on the line.
     pub lost: u32,
+    /// Of them those that a line which carries spoiled: they come in damaged.
+    pub spoiled: u32,
     /// Packets that its queue marked.
     pub marked: u32,
     /// Congestion notifications for queue pairs that send here.
     pub notified: u32,
+    /// Packets that came in here with a gap before them, at a NIC.
+    pub out_of_sequence: u32,
+    /// Local ACK timeouts of queue pairs that send here.
+    pub ack_timeouts: u32,
+    /// Data packets sent again.
+    pub sent_again: u32,
     /// When a pause first lasted longer than the watchdog allows.
     pub watched: Option<u64>,
     /// When the last packet arrives, where the delay has changed.
@@ -242,10 +250,15 @@ impl Port {
         }
     }
 
+    /// Frames that have renewed the pause that lasts until `now`.
+    pub fn renewals(&self, now: u64) -> u32 {
+        let renewal = u128::from(RENEWAL_BITS) * 1_000_000_000_000 / u128::from(self.line.speed.bits_per_s());
+        (u128::from(now - self.pause_began) / renewal.max(1)) as u32
+    }
+
     /// Books the frames that renewed the pause that lasts until `now`.
     pub fn book_renewals(&mut self, now: u64) {
-        let renewal = u128::from(RENEWAL_BITS) * 1_000_000_000_000 / u128::from(self.line.speed.bits_per_s());
-        let renewals = (u128::from(now - self.pause_began) / renewal.max(1)) as u32;
+        let renewals = self.renewals(now);
         self.counts.pause_frames += renewals;
         self.counts.pause_renewals += renewals;
     }
@@ -271,6 +284,7 @@ impl Port {
         }
         if (self.dead || self.lossy != 0) && self.loses(&packet) {
             self.counts.lost += 1;
+            self.counts.spoiled += u32::from(!self.dead);
             // A bad line is busy with what it spoils; a dead one carries nothing.
             if self.dead {
                 self.counts.bytes -= bytes;

@@ -23,6 +23,10 @@ pub enum Way {
 pub struct Leg {
     /// Pattern, over the whole case.
     pub pattern: u32,
+    /// Bundle, counted within its pattern, and its edge, counted within the bundle.
+    pub bundle: u32,
+    /// See `bundle`.
+    pub edge: u32,
     /// Host where it begins, by its number in the fabric.
     pub source: u32,
     /// Host where it ends.
@@ -133,7 +137,7 @@ impl Program {
         let keys = &case.packets.keys;
         let job = case.work.jobs.partition_point(|job| job.first_pattern as usize <= pattern) - 1;
         let waits = keys.clear_to_send && case.packets.has_library(job as u32);
-        for bundle in &shape.bundles {
+        for (number, bundle) in (0..).zip(&shape.bundles) {
             let course = course(shape, bundle);
             let cap = lowering.cap_of(pattern) * bundle.bus_share;
             // A cap is of what GPUs and NVSwitch of a host do; a bundle without them is held where it leaves.
@@ -166,6 +170,8 @@ impl Program {
                 let pace = || Speed::of(Rate::from_bits_per_s((cap * amount * 8.0).round() as u64));
                 self.legs.push(Leg {
                     pattern: pattern as u32,
+                    bundle: number,
+                    edge: leg.edge,
                     source,
                     target,
                     way,

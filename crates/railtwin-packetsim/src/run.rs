@@ -15,6 +15,7 @@ use crate::meeting::work_off;
 use crate::packet::{Arrival, Kind};
 use crate::places::Place;
 use crate::post::Mail;
+use crate::readings::Readings;
 use crate::roce::{Roce, hosts};
 use crate::slots::SendSlots;
 use crate::switch::Switch;
@@ -82,7 +83,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
                     }
                     Place::Switch(row) => DeviceState::Switch(Box::new(Switch::new(network, row, draw))),
                 };
-                devices.push(Device { agenda, kind, sample_end: sample, samples: Vec::new() });
+                let readings = Readings::new(shared.network.case.packets.records);
+                devices.push(Device { agenda, kind, sample_end: sample, samples: Vec::new(), readings });
             }
             let mail = Mail::new(cut[0], devices.len(), threads);
             parts.push(PartOf::new(devices, mail));
@@ -250,6 +252,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         if shared.packets.samples.is_some() {
             devices.iter_mut().for_each(|device| device.close(end, shared));
         }
+        // What was under way at the end of the last operation goes on counting until the last port is still.
+        devices.iter_mut().for_each(|device| device.read_last(end, shared));
         Done { devices, packet_hops, events, end, left, closed: self.account.closed, round_trip }
     }
 }

@@ -42,11 +42,13 @@ impl Busy {
         self.since = now;
     }
 
-    /// Messages of so many bytes are done.
-    pub const fn done(&mut self, now: u64, bytes: u64) {
+    /// Messages of so many bytes are done: gives how long they were the ones at work.
+    pub const fn done(&mut self, now: u64, bytes: u64) -> u64 {
+        let time = now - self.since;
         self.bytes += bytes;
-        self.time += now - self.since;
+        self.time += time;
         self.since = now;
+        time
     }
 
     /// Bytes done and time, ps.

@@ -70,6 +70,13 @@ pub(crate) struct In {
     over: bool,
 }
 
+impl In {
+    /// Stages of the operation at work that have arrived whole, of all rounds.
+    fn stages_here(&self) -> u64 {
+        self.arrived.saturating_sub(self.base).min(self.total) / self.pieces.of_stage
+    }
+}
+
 /// Bytes of a leg at the hosts where it begins and ends, with what it waits for.
 pub(crate) const BYTES_OF_LEG: usize =
     size_of::<Out>() + size_of::<In>() + size_of::<(u32, i32, u32)>() + 3 * size_of::<u32>();
@@ -318,6 +325,14 @@ impl Worker {
                 handed_on: 0,
             });
         }
+    }
+
+    /// Legs that end here and whose operation at work is not over: operation, row, leg.
+    pub(crate) fn open_legs(&self) -> Vec<(u32, usize, u32)> {
+        let at_work = self.seats.iter().filter_map(|seat| Some((seat.active?.0, seat)));
+        let legs = at_work.flat_map(|(number, seat)| seat.ins.iter().map(move |&row| (number, row as usize)));
+        let open = legs.filter(|&(_, row)| !self.ins[row].over);
+        open.map(|(number, row)| (number, row, self.ins[row].leg)).collect()
     }
 
     /// The legs of a seat may begin.

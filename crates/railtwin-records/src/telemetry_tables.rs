@@ -18,8 +18,9 @@ use crate::telemetry::{Batch, CounterColumns, MessageColumns, OperationColumns, 
 /// A device or link that is not known, in columns of ids.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// All tables of telemetry; those without rows are left out. `source` says where the records come from: `flow`,
-/// `packet`, `live`, or the format that they were imported from.
+/// All tables of telemetry; those without rows are left out. `source` says where the records come from: `flow` (a replay
+/// with durations and rates of flows), `packet` (what a run of packets did), `packet-replay` (a replay with durations of
+/// packets and rates of flows), `live`, or the format that they were imported from.
 pub fn tables(directory: &Directory, batch: &Batch, source: &str) -> Vec<Table> {
     let all = [
         ranks(directory),

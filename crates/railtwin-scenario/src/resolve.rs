@@ -150,6 +150,11 @@ impl Scenario {
         let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
         let troubles = faults::troubles(self, &ground, read)?;
         packets.troubles = troubles.packets;
+        // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
+        packets.records = self
+            .telemetry
+            .as_ref()
+            .map(|telemetry| telemetry.counters.unwrap_or(railtwin_units::SimTime::NEVER));
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,

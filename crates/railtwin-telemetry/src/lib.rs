@@ -22,6 +22,7 @@
 //!
 //! * [`replay`]: the steps; [`durations`]: what an engine found; [`jitter`]: how healthy clusters vary.
 //! * [`network`]: states of the network in time and other jobs' visits.
+//! * [`packets`]: the same records of a run under the packet engine, taken from what its devices told.
 //! * [`counters`]: what NICs, ports, GPUs, processes count; [`probes`]: what probes between NICs find.
 pub mod counters;
 pub mod durations;
@@ -30,6 +31,7 @@ pub mod jitter;
 mod layout;
 mod messages;
 pub mod network;
+pub mod packets;
 pub mod probes;
 mod ranks;
 pub mod replay;
@@ -42,4 +44,5 @@ pub use durations::Durations;
 pub use error::TelemetryError;
 pub use jitter::Jitter;
 pub use network::Collision;
+pub use packets::PacketTelemetry;
 pub use replay::{Progress, Replay, Settings};

@@ -96,6 +96,7 @@ pub(crate) fn run_with(given: &Given) -> Run {
         sample,
         round_trip: Spread { count: 5, mean: 4e-6, min: 1e-6, p50: 3e-6, p90: 6e-6, p99: 8e-6, max: 9e-6 },
         clearance_wait: Spread::default(),
+        records: None,
     };
     log.packets = (!given.none).then(|| Box::new(packets));
     run

@@ -25,6 +25,7 @@ mod kit;
 mod life;
 mod logs;
 mod own_hosts;
+mod packet_telemetry;
 mod partial;
 mod payload;
 mod relay;

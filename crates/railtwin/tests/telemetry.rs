@@ -55,7 +55,9 @@ fn tables_lead_back_to_the_records_and_are_as_documented() {
         // Packets know no slow GPU.
         let fault = if engine == EngineName::Flow { SLOW_RANK } else { TOLD };
         let run = run(&format!("{HOSTS}{fault}"), engine);
-        assert_eq!(run.info.warnings, Vec::<String>::new(), "{engine:?}");
+        // Packets ran 2 steps of the 90: the rest is a replay, which says so.
+        let replays = usize::from(engine == EngineName::Packet);
+        assert_eq!(run.info.warnings.len(), replays, "{engine:?}: {:?}", run.info.warnings);
         let told = run.telemetry.as_ref().unwrap();
         let written = tempfile::tempdir().unwrap();
         let folder = run.write(&written.path().join("run")).unwrap();

@@ -215,6 +215,8 @@ pub struct PacketCase {
     pub troubles: Vec<Troubled>,
     /// Which jobs a collective library runs, by row; those beyond are plain transfers.
     pub libraries: Vec<bool>,
+    /// How often devices tell their counters, and that hosts tell of their operations; none: nobody asks.
+    pub records: Option<SimTime>,
 }
 
 impl PacketCase {
@@ -232,6 +234,7 @@ impl Default for PacketCase {
             tiers: [SwitchModel::LEAF; 3],
             troubles: Vec::new(),
             libraries: Vec::new(),
+            records: None,
         }
     }
 }

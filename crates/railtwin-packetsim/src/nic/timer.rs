@@ -10,7 +10,15 @@ use crate::post::Post;
 
 impl<C: Control> Host<C> {
     /// What a timer that ran out means for a job whose packets have had no answer since a time; whether that is its end.
-    pub(crate) fn ran_out(&mut self, now: u64, (job, since): (u32, u64), outcome: TimedOut) -> bool {
+    ///
+    /// `port` is that by which the queue pair sends.
+    pub(crate) fn ran_out(
+        &mut self,
+        now: u64,
+        (job, since): (u32, u64),
+        port: Option<u16>,
+        outcome: TimedOut,
+    ) -> bool {
         match outcome {
             TimedOut::Dies => {
                 self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
@@ -21,6 +29,9 @@ impl<C: Control> Host<C> {
             TimedOut::Again(_) => {}
         }
         self.counts.ack_timeouts += 1;
+        if let Some(port) = port.and_then(|port| self.ports.get_mut(usize::from(port))) {
+            port.port.counts.ack_timeouts += 1;
+        }
         false
     }
 
@@ -74,7 +85,8 @@ impl<C: Control> Host<C> {
         let since = sender.tries.since().ps();
         let outcome = sender.tries.time_out(SimTime::from_ps(now), transport);
         sender.armed = outcome != TimedOut::Dies;
-        if self.ran_out(now, (job, since), outcome) {
+        let port = self.senders[row].start.map(|start| start.port);
+        if self.ran_out(now, (job, since), port, outcome) {
             return;
         }
         let sender = &mut self.senders[row];

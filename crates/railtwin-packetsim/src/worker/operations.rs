@@ -113,13 +113,16 @@ impl<C: Control> Host<C> {
         }
         seat.active = Some((number, bytes));
         seat.left = seat.outs.len() as u32;
-        for &out in &seat.outs {
-            let out = &mut worker.outs[out as usize];
+        for &row_of_out in &seat.outs {
+            let out = &mut worker.outs[row_of_out as usize];
             let leg = &shared.program.legs[out.leg as usize];
             out.base += out.total;
             out.pieces = pieces(leg, bytes, shared.message);
             out.total = out.pieces.of_stage * out.pieces.rounds * u64::from(leg.stages);
             (out.posted, out.acked) = (0, 0);
+            if let Some(told) = self.told.as_deref_mut() {
+                told.begins(row_of_out as usize, out.base, number);
+            }
             if matches!(leg.way, Way::Network(_)) {
                 out.slots = leg.cut.slots(bytes, shared.message).unwrap_or(u64::MAX);
             }
@@ -132,6 +135,14 @@ impl<C: Control> Host<C> {
             one.total = one.pieces.of_stage * one.pieces.rounds * u64::from(leg.stages);
             one.over = one.arrived >= one.base + one.total;
             seat.left += u32::from(!one.over);
+            if let Some(told) = self.told.as_deref_mut()
+                && matches!(leg.way, Way::Network(_))
+            {
+                told.arrived(row as usize, one.stages_here(), now);
+                if one.over {
+                    told.received(row as usize, number, one.leg);
+                }
+            }
             if one.over && shared.flows && matches!(leg.way, Way::Network(_)) {
                 self.flow_ends.push((number, one.leg, one.last));
             }
@@ -276,6 +287,16 @@ impl<C: Control> Host<C> {
         }
         one.last = now;
         let (seat, over) = (one.seat as usize, one.arrived >= one.base + one.total);
+        if let Some(told) = self.told.as_deref_mut()
+            && !one.over
+            && let Some((number, _)) = self.worker.seats[seat].active
+            && matches!(shared.program.legs[leg as usize].way, Way::Network(_))
+        {
+            told.arrived(row, one.stages_here(), now);
+            if over {
+                told.received(row, number, leg);
+            }
+        }
         if let Some((number, _)) = self.worker.seats[seat].active
             && over
             && !self.worker.ins[row].over

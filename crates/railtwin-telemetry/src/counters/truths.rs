@@ -7,6 +7,9 @@ use super::CLOCK;
 use super::builder::Builder;
 use super::rows::Law;
 
+/// Bits that a line could send until a pause is renewed: half the life of a frame of 65,535 quanta of 512 bits.
+const RENEWAL_BITS: f64 = 65_535.0 * 512.0 / 2.0;
+
 impl Builder<'_> {
     /// The laws of one fault.
     pub(super) fn truth(&mut self, truth: &Truth) {
@@ -53,20 +56,15 @@ impl Builder<'_> {
                     self.law(entity, Counter::StorageWaitNs, grows(1e9));
                 }
             }
+            // What the storm leaves of the time is what it says itself; a frame is due each half of its life.
             FaultKind::PauseStorm => {
                 if let Some(link) = self.uplink(&truth.component) {
                     let (sends, paused) = (self.port(link, false), self.port(link, true));
-                    self.law(sends, Counter::PauseFramesSent, grows(30_000.0));
-                    self.law(paused, Counter::PausedNs, grows(0.95e9));
+                    let stopped = (1.0 - truth.severity).clamp(0.0, 1.0);
+                    let bits_per_s = self.replay.fabric.capacity(link).bits_per_s() as f64;
+                    self.law(sends, Counter::PauseFramesSent, grows(stopped * bits_per_s / RENEWAL_BITS));
+                    self.law(paused, Counter::PausedNs, grows(stopped * 1e9));
                 }
-            }
-            FaultKind::SmallBuffer => {
-                let component = truth.component.clone();
-                let device = self.replay.fabric.switch_named(component.name()).map(|device| device.0);
-                let entity = self.entity(component, device, None);
-                self.row(entity, Counter::BufferShare).rest = 0.3;
-                self.law(entity, Counter::BufferShare, stands(0.95));
-                self.law(entity, Counter::Drops, grows(100.0));
             }
             _ => {}
         }

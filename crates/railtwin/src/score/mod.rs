@@ -3,6 +3,7 @@
 //! * [`inject`]: what is injected; [`bench`]: the job that it is injected into.
 //! * [`mod@trial`]: one fault, one job, one set of signals; [`verdict`]: whether findings name the truth.
 //! * [`probe`]: pairwise probes that findings ask for.
+//! * [`mod@packets`]: the second part of the card, on packet runs; [`broken`]: what is broken in them.
 //! * [`healthy`]: hours without a fault, in which nobody may be accused.
 //! * [`mod@curve`]: sensitivity against false alarms over a row of settings.
 //! * [`text`], [`curve_text`]: both as Markdown.
@@ -11,11 +12,13 @@
 pub mod averages;
 pub mod baselines;
 pub mod bench;
+pub mod broken;
 pub mod curve;
 pub mod curve_text;
 pub mod errors;
 pub mod healthy;
 pub mod inject;
+pub mod packets;
 pub mod probe;
 pub mod text;
 pub mod trial;

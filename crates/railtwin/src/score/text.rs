@@ -1,8 +1,7 @@
 //! The score card as Markdown.
-use std::fmt::Write;
-
 use super::healthy::Healthy;
 use super::trial::Trial;
+use super::verdict::Verdict;
 use super::{Card, Row};
 
 /// Slowdown of the operation from which a fault counts for the bars of the card.
@@ -29,9 +28,31 @@ pub struct Sum {
     pub wrong: usize,
 }
 
+/// What counts of a trial.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outcome {
+    /// How much longer the job's longest operation took with the fault; infinite where it stood still.
+    pub slowdown: f64,
+    /// The verdict; none where nobody was named.
+    pub verdict: Option<Verdict>,
+    /// Whether it was told of.
+    pub told: bool,
+}
+
 /// Sums up the trials of a row that hurt, or those that do not.
 pub fn sum(row: &Row, hurt: bool) -> Sum {
-    let counted: Vec<&Trial> = row.trials.iter().filter(|trial| (trial.slowdown >= HURTS) == hurt).collect();
+    sum_of(&outcomes(row), hurt)
+}
+
+fn outcomes(row: &Row) -> Vec<Outcome> {
+    let outcome =
+        |trial: &Trial| Outcome { slowdown: trial.slowdown, verdict: trial.verdict, told: trial.told };
+    row.trials.iter().map(outcome).collect()
+}
+
+/// The same of outcomes.
+pub fn sum_of(outcomes: &[Outcome], hurt: bool) -> Sum {
+    let counted: Vec<&Outcome> = outcomes.iter().filter(|one| (one.slowdown >= HURTS) == hurt).collect();
     let share = |count: usize| count as f64 / counted.len().max(1) as f64;
     let verdicts: Vec<_> = counted.iter().filter_map(|trial| trial.verdict).collect();
     let median = |values: Vec<f64>| railtwin_diagnosis::robust::median(&mut values.clone());
@@ -51,40 +72,44 @@ fn percent(share: f64, of: usize) -> String {
     if of == 0 { "–".into() } else { format!("{:.0} %", 100.0 * share) }
 }
 
+/// The head of a card's table.
+pub fn head() -> String {
+    let head = "| fault | signals | operation slower | trials that hurt | told | in set | first | itself | set | found after |";
+    let rule = "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
+    format!("{head} others named | milder trials | in set |\n{rule}\n")
+}
+
+/// A line of it; times are told in a unit of which a second has so many.
+pub fn line_of(what: &str, signals: &str, outcomes: &[Outcome], (units, unit): (f64, &str)) -> String {
+    let (milder, sum) = (sum_of(outcomes, false), sum_of(outcomes, true));
+    let mut slowdowns: Vec<f64> = outcomes.iter().map(|trial| trial.slowdown).collect();
+    let slower = railtwin_diagnosis::robust::median(&mut slowdowns).unwrap_or(0.0);
+    let slower = if slower.is_finite() { format!("{:.0} %", 100.0 * slower) } else { "stands".into() };
+    let or =
+        |value: Option<f64>, unit: &str| value.map_or("–".to_owned(), |value| format!("{value:.0}{unit}"));
+    format!(
+        "| {what} | {signals} | {slower} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        sum.trials,
+        percent(sum.told, sum.trials),
+        percent(sum.in_set, sum.trials),
+        percent(sum.top, sum.trials),
+        percent(sum.exact, sum.trials),
+        or(sum.set, ""),
+        or(sum.seconds.map(|seconds| seconds * units), unit),
+        sum.wrong + milder.wrong,
+        milder.trials,
+        percent(milder.in_set, milder.trials),
+    )
+}
+
 /// One card.
 pub fn markdown(card: &Card) -> String {
-    let mut text = String::new();
-    let mut line = |words: String| writeln!(text, "{words}").expect("text grows");
-    line(format!("## {} ranks\n", card.ranks));
-    let head = "| fault | signals | operation slower | trials that hurt | told | in set | first | itself | set | found after |";
-    line(format!("{head} others named | milder trials | in set |"));
-    line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |".into());
+    let mut text = format!("## {} ranks\n\n{}", card.ranks, head());
     for row in &card.rows {
-        let (milder, sum) = (sum(row, false), sum(row, true));
-        let mut slowdowns: Vec<f64> = row.trials.iter().map(|trial| trial.slowdown).collect();
-        let slower = railtwin_diagnosis::robust::median(&mut slowdowns).unwrap_or(0.0);
-        let slower = if slower.is_finite() { format!("{:.0} %", 100.0 * slower) } else { "stands".into() };
-        let or = |value: Option<f64>, unit: &str| {
-            value.map_or("–".to_owned(), |value| format!("{value:.0}{unit}"))
-        };
-        line(format!(
-            "| {} | {} | {slower} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            row.what.name(),
-            row.signals.name(),
-            sum.trials,
-            percent(sum.told, sum.trials),
-            percent(sum.in_set, sum.trials),
-            percent(sum.top, sum.trials),
-            percent(sum.exact, sum.trials),
-            or(sum.set, ""),
-            or(sum.seconds, " s"),
-            sum.wrong + milder.wrong,
-            milder.trials,
-            percent(milder.in_set, milder.trials),
-        ));
+        text += &line_of(row.what.name(), row.signals.name(), &outcomes(row), (1.0, " s"));
     }
     if let Some(healthy) = &card.healthy {
-        line(format!("\n{}", quiet(healthy)));
+        text += &format!("\n{}\n", quiet(healthy));
     }
     text
 }

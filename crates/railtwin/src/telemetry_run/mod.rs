@@ -1,11 +1,13 @@
 //! What the ranks of a run record, and what diagnosis makes of it: `[telemetry]` of a scenario.
 //!
-//! The engine of the scenario runs once without faults; from its durations the job is replayed rank by rank, with
-//! the rates of its queue pairs in every state that faults bring the network into.
+//! Under packets it is what the devices of the run told. Under flows, and where more steps are asked for than packets
+//! ran, the engine runs once without faults; from its durations the job is replayed rank by rank, with the rates of its
+//! queue pairs in every state that faults bring the network into.
 //!
-//! * [`states`]: those states; [`traffic`]: what queue pairs and ranks of rings took, for the page;
+//! * [`packets`]: what packets told; [`states`]: those states; [`traffic`]: what queue pairs and ranks of rings took, for the page;
 //!   [`moment`]: the operations of one step.
 pub mod moment;
+pub mod packets;
 pub mod states;
 pub mod traffic;
 
@@ -27,13 +29,16 @@ use crate::score::verdict::judge;
 use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
 use crate::watch::{Rhythm, Watch};
-use moment::Moment;
+use moment::{Moment, Turn};
+use packets::PacketWatch;
 use traffic::Traffic;
 
 /// Rows of a table that are kept; detectors see the others too.
 const ROWS_MAX: usize = 2_000_000;
 /// Seconds for which a job that stands still is watched: twice what a hang takes to count as one.
 const STUCK_S: f64 = 60.0;
+/// The source of records that repeat durations of packets with rates and counters of flows.
+const REPLAY: &str = "packet-replay";
 
 /// Telemetry of a run and what was found in it.
 #[derive(Debug)]
@@ -64,7 +69,7 @@ pub struct TelemetryRun {
     pub traffic: Traffic,
     /// The operations of one step.
     pub moment: Moment,
-    /// Name of the engine that durations come from.
+    /// What the records are of: a run of packets, a replay of flows, or a replay of what packets took.
     pub source: &'static str,
     /// What people should know.
     pub warnings: Vec<String>,
@@ -83,13 +88,6 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         let name = wanted.unwrap_or_default();
         return Err(Error::Argument(format!("telemetry: no job is called `{name}`")));
     };
-    let base = without_faults(case);
-    let engine = engine_of(resolved);
-    let log = base.as_ref().map(|base| engine.run(base, simulation.chosen));
-    let log: &RunLog = log.as_ref().unwrap_or(&simulation.log);
-    let durations = Durations::from_log(&case.work, job, log)?;
-    let mut warnings = Vec::new();
-    let rates = states::rates(base.as_ref().unwrap_or(case), case, simulation.chosen, &mut warnings);
     let settings = railtwin_telemetry::Settings {
         axes: spec.axes.clone(),
         messages: spec.messages,
@@ -99,19 +97,108 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         },
         seed: case.seed,
     };
+    let simulated = u64::from(case.work.jobs[job].steps);
+    let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
+    let of_packets = simulation.log.packets.as_ref().is_some_and(|packets| packets.records.is_some());
+    let mut told = if of_packets && asked <= simulated {
+        told_by_packets((resolved, spec), (job, simulation), &settings, asked)?
+    } else {
+        replayed((resolved, spec), (job, simulation), settings, asked)?
+    };
+    if told.steps < asked {
+        told.stop = Some((job, stop_of(case, job, &told)));
+    }
+    Ok(Some(told))
+}
+
+/// The job gone through rank by rank, with the durations of a run without faults.
+fn replayed(
+    (resolved, spec): (&Resolved, &TelemetrySpec),
+    (job, simulation): (usize, &Simulation),
+    settings: railtwin_telemetry::Settings,
+    asked: u64,
+) -> Result<TelemetryRun, Error> {
+    let case = &resolved.case;
+    let base = without_faults(case);
+    let engine = engine_of(resolved);
+    let log = base.as_ref().map(|base| engine.run(base, simulation.chosen));
+    let log: &RunLog = log.as_ref().unwrap_or(&simulation.log);
+    let durations = Durations::from_log(&case.work, job, log)?;
+    let mut warnings = Vec::new();
+    let of_packets = log.packets.is_some();
+    if of_packets {
+        warnings.push(format!(
+            "telemetry of {asked} steps repeats the last of {} that packets ran: rates of queue pairs, counters and \
+             what faults do to them are those of flows",
+            case.work.jobs[job].steps
+        ));
+    }
+    let rates = states::rates(base.as_ref().unwrap_or(case), case, simulation.chosen, &mut warnings);
     let rhythm = Rhythm {
         counters: spec.counters.map(SimTime::seconds),
         probes: spec.probes.map(SimTime::seconds),
         asked_from: spec.probes.map(|_| 0.0),
     };
-    let detectors = if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() };
-    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors)?.at(spec.detectors);
-    let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
-    let mut told = watched(watch, (resolved, spec), asked, engine.name(), warnings);
-    if told.steps < asked {
-        told.stop = Some((job, stop_of(case, job, &told)));
+    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors_of(spec))?;
+    let source = if of_packets { REPLAY } else { engine.name() };
+    Ok(watched(watch.at(spec.detectors), (resolved, spec), asked, source, warnings))
+}
+
+fn detectors_of(spec: &TelemetrySpec) -> Vec<Box<dyn railtwin_diagnosis::Detector>> {
+    if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() }
+}
+
+/// What the devices of a packet run told.
+fn told_by_packets(
+    (resolved, spec): (&Resolved, &TelemetrySpec),
+    (job, simulation): (usize, &Simulation),
+    settings: &railtwin_telemetry::Settings,
+    asked: u64,
+) -> Result<TelemetryRun, Error> {
+    let (case, log) = (&resolved.case, &simulation.log);
+    let which = (job, simulation.chosen);
+    let counters = spec.counters.is_some();
+    let with = (detectors_of(spec), spec.detectors);
+    let mut watch = PacketWatch::new(case, which, log, settings, counters, with)?;
+    let mut gathered = Gathered::from(watch.told.start_ns(), asked);
+    if spec.probes.is_some() {
+        gathered.warnings.push(
+            "no pings are told: packets carry those that controllers send, and what findings ask for comes too late \
+             for a run that is over"
+                .to_owned(),
+        );
     }
-    Ok(Some(told))
+    let mut ends_at = f64::INFINITY;
+    while watch.told.steps() < asked || ends_at == f64::INFINITY && !watch.told.is_stuck() {
+        let step = watch.told.steps().min(asked.saturating_sub(1));
+        let Some((progress, new)) = watch.turn() else { break };
+        if progress == Progress::Stuck && ends_at == f64::INFINITY {
+            ends_at = watch.now + STUCK_S;
+        }
+        let accused = watch.findings[new..].iter().any(Finding::accuses);
+        let host_clock = |rank, at_ns| watch.told.host_clock(rank, at_ns);
+        let turn = Turn {
+            batch: &watch.batch,
+            last_step_ns: watch.told.last_step_ns(),
+            ranks: watch.directory.ranks.len(),
+            host_clock: &host_clock,
+        };
+        gathered.take(&watch.directory, &turn, step, accused);
+        if watch.now >= ends_at {
+            break;
+        }
+    }
+    let findings = watch.joined();
+    let (steps, stuck) = (watch.told.steps(), watch.told.is_stuck());
+    let span_ns = [watch.told.start_ns(), (watch.now * 1e9) as u64];
+    Ok(gathered.done(
+        (resolved, spec),
+        watch.directory,
+        findings,
+        (steps, stuck && steps < asked),
+        span_ns,
+        "packet",
+    ))
 }
 
 /// What stopped a replay: the first fault of ranks that stays, else the last step that ended.
@@ -121,20 +208,86 @@ fn stop_of(case: &Case, job: usize, told: &TelemetryRun) -> Stop {
     Stop { at: stays.unwrap_or(until), cause: Cause::Hung }
 }
 
+/// What is kept of a job while it is gone through.
+struct Gathered {
+    records: Batch,
+    observation: Observation,
+    traffic: Traffic,
+    moment: Moment,
+    seen: [u64; 2],
+    full: [bool; 4],
+    warnings: Vec<String>,
+}
+
+impl Gathered {
+    fn from(start_ns: u64, steps: u64) -> Self {
+        Self {
+            records: Batch::default(),
+            observation: Observation::from(start_ns),
+            traffic: Traffic::new(steps),
+            moment: Moment::default(),
+            seen: [0; 2],
+            full: [false; 4],
+            warnings: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, directory: &Directory, turn: &Turn<'_>, step: u64, accused: bool) {
+        let batch = turn.batch;
+        self.seen[0] += batch.operations.len() as u64;
+        self.seen[1] += batch.messages.len() as u64;
+        self.traffic.observe(directory, batch, step);
+        self.moment.observe(turn, step, accused);
+        keep(&mut self.records, batch, &mut self.full);
+        self.observation.look(batch.until_ns, &self.records, self.full);
+    }
+
+    fn done(
+        mut self,
+        (resolved, spec): (&Resolved, &TelemetrySpec),
+        directory: Directory,
+        findings: Vec<Finding>,
+        (steps, stuck): (u64, bool),
+        span_ns: [u64; 2],
+        source: &'static str,
+    ) -> TelemetryRun {
+        let names = ["rank_operations", "messages", "counters", "probes"];
+        for (name, _) in names.iter().zip(self.full).filter(|full| full.1) {
+            self.warnings.push(format!("the table {name} ends early: it holds {ROWS_MAX} rows at most"));
+        }
+        if stuck {
+            self.warnings.push(format!("telemetry ends in step {steps}, in which the job stands still"));
+        }
+        let safeguard = Safeguard::of_cluster(resolved.case.fabric.hosts().len());
+        TelemetryRun {
+            actions: actions_of(&findings, &directory, &safeguard),
+            span_ns,
+            steps,
+            stop: None,
+            directory,
+            records: self.records,
+            observation: self.observation,
+            findings,
+            thresholds: spec.detectors,
+            diagnosed: spec.diagnose,
+            seen: self.seen,
+            traffic: self.traffic,
+            moment: self.moment,
+            source,
+            warnings: self.warnings,
+        }
+    }
+}
+
 fn watched(
     mut watch: Watch<'_>,
     (resolved, spec): (&Resolved, &TelemetrySpec),
     steps: u64,
     source: &'static str,
-    mut warnings: Vec<String>,
+    warnings: Vec<String>,
 ) -> TelemetryRun {
     let start_ns = watch.replay.now_ns();
-    let mut records = Batch::default();
-    let mut observation = Observation::from(start_ns);
-    let mut traffic = Traffic::new(steps);
-    let mut moment = Moment::default();
-    let mut seen = [0; 2];
-    let mut full = [false; 4];
+    let mut gathered = Gathered { warnings, ..Gathered::from(start_ns, steps) };
     let mut ends_at = f64::INFINITY;
     while watch.replay.steps() < steps && watch.now < ends_at {
         let step = watch.replay.steps();
@@ -142,39 +295,21 @@ fn watched(
         if progress == Progress::Stuck && ends_at == f64::INFINITY {
             ends_at = watch.now + STUCK_S;
         }
-        seen[0] += watch.batch.operations.len() as u64;
-        seen[1] += watch.batch.messages.len() as u64;
-        traffic.observe(&watch.directory, &watch.batch, step);
-        moment.observe(&watch, step, watch.findings[told..].iter().any(Finding::accuses));
-        keep(&mut records, &watch.batch, &mut full);
-        observation.look(watch.batch.until_ns, &records, full);
-    }
-    for (name, _) in ["rank_operations", "messages", "counters", "probes"].iter().zip(full).filter(|f| f.1) {
-        warnings.push(format!("the table {name} ends early: it holds {ROWS_MAX} rows at most"));
-    }
-    if watch.replay.is_stuck() && watch.replay.steps() < steps {
-        warnings
-            .push(format!("telemetry ends in step {}, in which the job stands still", watch.replay.steps()));
+        let accused = watch.findings[told..].iter().any(Finding::accuses);
+        let host_clock = |rank, at_ns| watch.replay.host_clock(rank, at_ns);
+        let turn = Turn {
+            batch: &watch.batch,
+            last_step_ns: watch.replay.last_step_ns(),
+            ranks: watch.directory.ranks.len(),
+            host_clock: &host_clock,
+        };
+        gathered.take(&watch.directory, &turn, step, accused);
     }
     let findings = watch.joined();
-    let safeguard = Safeguard::of_cluster(resolved.case.fabric.hosts().len());
-    TelemetryRun {
-        actions: actions_of(&findings, &watch.directory, &safeguard),
-        span_ns: [start_ns, (watch.now * 1e9) as u64],
-        steps: watch.replay.steps(),
-        stop: None,
-        directory: watch.directory,
-        records,
-        observation,
-        findings,
-        thresholds: spec.detectors,
-        diagnosed: spec.diagnose,
-        seen,
-        traffic,
-        moment,
-        source,
-        warnings,
-    }
+    let stuck = watch.replay.is_stuck() && watch.replay.steps() < steps;
+    let ended = (watch.replay.steps(), stuck);
+    let span_ns = [start_ns, (watch.now * 1e9) as u64];
+    gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source)
 }
 
 /// The case without anything wrong; none where nothing is.

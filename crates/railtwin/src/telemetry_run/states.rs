@@ -7,7 +7,7 @@ use railtwin_flowsim::FlowEngine;
 use railtwin_units::SimTime;
 
 /// States that are worked out: each asks for the rates of all queue pairs.
-const STATES_MAX: usize = 64;
+pub(crate) const MOST: usize = 64;
 
 /// The rates of `base`, the case without faults, and then those of `case` from each moment on at which they may
 /// change: when a cable dies or carries, when somebody has noticed, when controllers decide and when that holds, when an impairment
@@ -16,12 +16,12 @@ pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String
     let engine = FlowEngine::default();
     let mut all = vec![engine.edge_rates(base, replicate, SimTime::ZERO)];
     let mut moments = moments(case, replicate);
-    if moments.len() > STATES_MAX {
+    if moments.len() > MOST {
         warnings.push(format!(
-            "telemetry goes through the first {STATES_MAX} of {} states of the network",
+            "telemetry goes through the first {MOST} of {} states of the network",
             moments.len()
         ));
-        moments.truncate(STATES_MAX);
+        moments.truncate(MOST);
     }
     for at in moments {
         let mut rates = engine.edge_rates(case, replicate, at);
@@ -32,7 +32,7 @@ pub fn rates(base: &Case, case: &Case, replicate: u32, warnings: &mut Vec<String
 }
 
 /// Moments at which rates may change, in order.
-fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
+pub(crate) fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     let mut moments = BTreeSet::new();
     let (timeline, lowering) = (case.timeline(replicate), Lowering::new(case, replicate));
     let mut mediator = lowering.mediator(&timeline);

@@ -22,6 +22,7 @@ pub(crate) fn packets(
         tiers,
         troubles: Vec::new(),
         libraries: Vec::new(),
+        records: None,
     })
 }
 
