@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
     megatron_trace, parse_counter_listing, parse_dcgm, parse_ethtool, parse_nccl_tests_json,
-    parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus, parse_rdma_statistic,
+    parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_perftest_json, parse_probe_table,
+    parse_prometheus, parse_rdma_statistic,
 };
 use railtwin_records::{Column, Table};
 
@@ -15,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 13] = [
+const SEEDS: [&[u8]; 16] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -38,6 +39,10 @@ const SEEDS: [&[u8]; 13] = [
     b"                    RDMA_Write BW Test\n Number of qps   : 1\t\tTransport type : IB\n Mtu             : 4096[B]\n\
     ---\n #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n\
     65536      1000             10402.09            10401.68 \t\t 0.166427\n---\n",
+    b"{\ntest_info: {\ntest: RDMA_Write_BW_Test,\nDevice: \"mlx5_0\",\n},\nresults: {\nMsgSize: 65536,\n\
+    n_iterations: 5000,\nBW_average: 328.61,\nMsgRate: 0.626777,\n},\n}\n",
+    b"time,src,dst,sent,lost,rtt_us\n2025-06-01T00:00:01Z,h1,h2,10,0,5.2\n2025-06-01T00:00:01Z,h2,h1,10,10,\n",
+    b"# RTT in us\n,h1,h2,h3\nh1,0,10,12\nh2,10,0,timeout\nh3,12,11,0\n",
 ];
 
 /// Every decoder, and what the merger makes of what they read.
@@ -65,6 +70,8 @@ fn all_of_them(bytes: &[u8]) {
         let _ = parse_nccl_tests_log("a", bytes);
         let _ = parse_nccl_tests_json("a", bytes);
         let _ = parse_perftest("a", bytes);
+        let _ = parse_perftest_json("a", bytes);
+        let _ = parse_probe_table("a", bytes, &hints);
         let _ = KinetoTrace::parse("a", bytes, hints.rank);
         let _ = parse_prometheus("a", bytes);
         let _ = XpuTimerSnapshot::parse("a", bytes);

@@ -3,7 +3,10 @@
 use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
-use super::{ethtool, nccl_tests_failure, nic_counters, perftest, steps, watchdog, xpu_timer};
+use super::{
+    ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, steps, watchdog,
+    xpu_timer,
+};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -26,6 +29,10 @@ pub enum Format {
     NcclTestsJson,
     /// Tables of perftest: `ib_write_bw` and its kin.
     Perftest,
+    /// JSON of perftest.
+    PerftestJson,
+    /// A table of probes between hosts.
+    ProbeTable,
     /// A log in which the watchdog of PyTorch's process groups gives operations up.
     WatchdogLog,
     /// A log of MLPerf training, with times of steps.
@@ -61,6 +68,8 @@ impl Format {
             Self::NcclTestsLog => "nccl-tests log",
             Self::NcclTestsJson => "nccl-tests JSON",
             Self::Perftest => "perftest log",
+            Self::PerftestJson => "perftest JSON",
+            Self::ProbeTable => "table of probes",
             Self::WatchdogLog => "PyTorch watchdog log",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
@@ -103,7 +112,9 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
 
 fn json(text: &str) -> Option<Format> {
     let has = |keys: &[&str]| keys.iter().any(|key| text.contains(&format!("\"{key}\"")));
-    if has(&["inspector_output_format_version", "coll_perf", "p2p_perf"]) {
+    if perftest_json::is_perftest(text) {
+        Some(Format::PerftestJson)
+    } else if has(&["inspector_output_format_version", "coll_perf", "p2p_perf"]) {
         Some(Format::NcclInspector)
     } else if has(&["communicators"])
         && has(&["communicators_count", "ranks_count", "missing_ranks", "nccl_version"])
@@ -136,7 +147,7 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);
     }
-    if text.lines().any(perftest::names_columns) {
+    if text.lines().any(perftest::is_of_perftest) {
         return Some(Format::Perftest);
     }
     if text.lines().any(watchdog::is_timeout) {
@@ -147,6 +158,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);
+    }
+    if probe_table::is_table(text) {
+        return Some(Format::ProbeTable);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {

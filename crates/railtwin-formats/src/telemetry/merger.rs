@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::builder::Builder;
+use super::pair_probe::{pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
-    PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
+    PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, WatchdogTimeout, XpuTimerSnapshot,
     telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
@@ -36,6 +37,8 @@ pub struct Merged {
     pub nccl_tests: Vec<(String, Vec<NcclTest>)>,
     /// Runs of perftest, with the file of each.
     pub perftest: Vec<(String, Vec<PerftestRun>)>,
+    /// Measurements between two hosts, those of perftest among them.
+    pub pairs: Vec<PairProbe>,
     /// Operations that ran out of their time, with the file of each log.
     pub watchdog: Vec<(String, Vec<WatchdogTimeout>)>,
     /// Times of steps of runs.
@@ -90,6 +93,7 @@ impl Merger {
             Content::Steps(series) => self.merged.steps.extend(series),
             Content::Watchdog(timeouts) => self.merged.watchdog.push((source, timeouts)),
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
+            Content::Pairs(pairs) => self.merged.pairs.extend(pairs),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
         }
     }
@@ -127,6 +131,11 @@ impl Merger {
             merged.compute.sort_by_key(|(rank, _)| *rank);
         }
         merged.flight_recorder = flight_recorder;
+        let (pairs, told) = pairs_of_perftest(&merged.perftest);
+        merged.pairs.extend(pairs);
+        if !merged.pairs.is_empty() || !told.is_empty() {
+            telemetry.push(Telemetry { notes: told, ..telemetry_of_pairs(&merged.pairs) });
+        }
         let mut builder = Builder::default();
         let mut times = Times::Kernels;
         let mut notes = Vec::new();

@@ -9,7 +9,8 @@
 //! | NCCL RAS status, JSON | [`RasSnapshot`] |
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
-//! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
+//! | perftest, tables of bandwidth and latency, and JSON | [`PerftestLog`] |
+//! | tables of probes between hosts, long or as a matrix | [`PairProbe`] |
 //! | what the watchdog of PyTorch's process groups logs | [`WatchdogTimeout`] |
 //! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
@@ -52,8 +53,13 @@ mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
+mod pair_probe;
 mod perftest;
+mod perftest_hosts;
+mod perftest_json;
 mod pickle;
+mod probe_columns;
+mod probe_table;
 mod prometheus;
 mod ras;
 mod rdma;
@@ -86,7 +92,10 @@ pub use nccl_tests::{
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
+pub use pair_probe::{PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
+pub use perftest_json::parse_perftest_json;
+pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
@@ -179,6 +188,8 @@ pub enum Content {
     NcclTests(Vec<NcclTest>),
     /// Runs between two NICs, one after the other.
     Perftest(Vec<PerftestRun>),
+    /// Measurements between two hosts.
+    Pairs(Vec<PairProbe>),
     /// Operations that ran out of their time.
     Watchdog(Vec<WatchdogTimeout>),
     /// Times of steps, by run.
@@ -201,8 +212,8 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, Kineto \
-             traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
+            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs and \
+             JSON, tables of probes between hosts (source, destination, rtt_us, loss), Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
@@ -255,6 +266,16 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             let log = parse_perftest(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);
             Content::Perftest(log.runs)
+        }
+        Format::PerftestJson => {
+            let log = parse_perftest_json(source_name, bytes)?;
+            (notes, skipped) = (log.notes, log.skipped);
+            Content::Perftest(log.runs)
+        }
+        Format::ProbeTable => {
+            let table = parse_probe_table(source_name, bytes, hints)?;
+            (notes, skipped) = (table.notes, table.skipped);
+            Content::Pairs(table.pairs)
         }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
@@ -329,6 +350,10 @@ impl Imported {
             Content::Perftest(runs) => {
                 let rows: usize = runs.iter().map(|run| run.results.len()).sum();
                 format!("{} runs of perftest with {rows} results", runs.len())
+            }
+            Content::Pairs(pairs) => {
+                let ways: BTreeSet<&[ProbeEnd; 2]> = pairs.iter().map(|pair| &pair.ends).collect();
+                format!("{} measurements of {} ways between hosts", pairs.len(), ways.len())
             }
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())

@@ -105,7 +105,7 @@ pub fn rank_of_name(source_name: &str) -> Option<u32> {
 }
 
 /// Whether a word looks like the name of a NIC: `mlx5_0`, `rocep12s0`, `eth2`, `ens1f0np0`, `ib0`, `bond1`.
-fn is_nic(word: &str) -> bool {
+pub(crate) fn is_nic(word: &str) -> bool {
     ["mlx", "roce", "eth", "en", "ib", "bond", "irdma", "bnxt_re", "rdma", "p"].iter().any(|begin| {
         word.strip_prefix(begin)
             .is_some_and(|rest| rest.chars().any(|letter| letter.is_ascii_digit()) && rest.len() <= 12)
