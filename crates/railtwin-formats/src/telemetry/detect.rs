@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, steps, watchdog,
-    xpu_timer,
+    ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, ras_text, steps,
+    tcp_info, watchdog, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.
@@ -17,7 +17,7 @@ const HEAD_BYTES: usize = 256 << 10;
 pub enum Format {
     /// NCCL Inspector, JSON objects.
     NcclInspector,
-    /// NCCL RAS status, JSON.
+    /// NCCL RAS status, JSON or text.
     NcclRas,
     /// PyTorch Flight Recorder, JSON or a pickle.
     FlightRecorder,
@@ -33,6 +33,8 @@ pub enum Format {
     PerftestJson,
     /// A table of probes between hosts.
     ProbeTable,
+    /// TCP_INFO as `ss -tin` prints it.
+    TcpInfo,
     /// A log in which the watchdog of PyTorch's process groups gives operations up.
     WatchdogLog,
     /// A log of MLPerf training, with times of steps.
@@ -53,6 +55,8 @@ pub enum Format {
     RdmaStatistic,
     /// Names and values of counters, from `/sys` for one.
     CounterListing,
+    /// A folder copied from `/sys`, a file for each counter.
+    SysfsTree,
     /// A Parquet file: a Megatron trace, if its columns say so.
     Parquet,
 }
@@ -70,6 +74,7 @@ impl Format {
             Self::Perftest => "perftest log",
             Self::PerftestJson => "perftest JSON",
             Self::ProbeTable => "table of probes",
+            Self::TcpInfo => "ss -tin",
             Self::WatchdogLog => "PyTorch watchdog log",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
@@ -80,6 +85,7 @@ impl Format {
             Self::Ethtool => "ethtool -S",
             Self::RdmaStatistic => "rdma statistic",
             Self::CounterListing => "counter listing",
+            Self::SysfsTree => "sysfs tree",
             Self::Parquet => "Parquet",
         }
     }
@@ -108,6 +114,19 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
         return json(text).or_else(|| text.lines().any(watchdog::is_timeout).then_some(Format::WatchdogLog));
     }
     lines(text)
+}
+
+/// Whether a line is a metric of node_exporter: its name, labels if any, a number, and perhaps a time.
+fn is_node_metric(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("node_") else { return false };
+    let name =
+        rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(rest.len());
+    let rest = match rest[name..].strip_prefix('{') {
+        Some(labels) => labels.rsplit_once('}').map(|(_, rest)| rest),
+        None => Some(&rest[name..]).filter(|rest| rest.starts_with([' ', '\t'])),
+    };
+    let words: Vec<&str> = rest.unwrap_or_default().split_whitespace().collect();
+    (1..=2).contains(&words.len()) && words.iter().all(|word| word.parse::<f64>().is_ok())
 }
 
 fn json(text: &str) -> Option<Format> {
@@ -147,6 +166,9 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);
     }
+    if ras_text::is_ras(text) {
+        return Some(Format::NcclRas);
+    }
     if text.lines().any(perftest::is_of_perftest) {
         return Some(Format::Perftest);
     }
@@ -158,6 +180,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);
+    }
+    if tcp_info::is_ss(text) {
+        return Some(Format::TcpInfo);
     }
     if probe_table::is_table(text) {
         return Some(Format::ProbeTable);
@@ -176,7 +201,7 @@ fn lines(text: &str) -> Option<Format> {
     if begins("DCGM_") || begins("dcgm_") {
         return Some(Format::Dcgm);
     }
-    if begins("# TYPE ") || begins("# HELP ") || begins("node_") {
+    if begins("# TYPE ") || begins("# HELP ") || text.lines().any(is_node_metric) {
         return Some(Format::NodeExporter);
     }
     let known = |line: &str| {

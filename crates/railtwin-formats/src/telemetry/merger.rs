@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::builder::Builder;
-use super::pair_probe::{pairs_of_perftest, telemetry_of_pairs};
+use super::pair_probe::{name_addresses, pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
 use super::{
     ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace, NcclTest,
@@ -133,6 +133,7 @@ impl Merger {
         merged.flight_recorder = flight_recorder;
         let (pairs, told) = pairs_of_perftest(&merged.perftest);
         merged.pairs.extend(pairs);
+        name_addresses(&mut merged.pairs);
         if !merged.pairs.is_empty() || !told.is_empty() {
             telemetry.push(Telemetry { notes: told, ..telemetry_of_pairs(&merged.pairs) });
         }

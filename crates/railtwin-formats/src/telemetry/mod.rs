@@ -6,11 +6,11 @@
 //! | format | read |
 //! | --- | --- |
 //! | NCCL Inspector, JSON v4.0 to v4.3 | [`InspectorDump`] |
-//! | NCCL RAS status, JSON | [`RasSnapshot`] |
+//! | NCCL RAS status, JSON and text | [`RasSnapshot`] |
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
 //! | perftest, tables of bandwidth and latency, and JSON | [`PerftestLog`] |
-//! | tables of probes between hosts, long or as a matrix | [`PairProbe`] |
+//! | tables of probes between hosts, long or as a matrix; `ss -tin` | [`PairProbe`] |
 //! | what the watchdog of PyTorch's process groups logs | [`WatchdogTimeout`] |
 //! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
@@ -18,6 +18,7 @@
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
 //! | node_exporter metrics | [`parse_node_exporter`] |
 //! | `ethtool -S`, listings of `/sys` | [`parse_ethtool`], [`parse_counter_listing`] |
+//! | folders copied from `/sys/class` | [`decode_sysfs`] |
 //! | `rdma statistic show` | [`parse_rdma_statistic`] |
 //! | Megatron trace | [`megatron_trace`], from a table |
 //!
@@ -62,9 +63,12 @@ mod probe_columns;
 mod probe_table;
 mod prometheus;
 mod ras;
+mod ras_text;
 mod rdma;
 mod skipped;
 mod steps;
+mod sysfs;
+mod tcp_info;
 mod watchdog;
 mod xpu_timer;
 
@@ -85,7 +89,7 @@ pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
-pub use names::rank_of_name;
+pub use names::{rank_of_name, reading_of_name};
 pub use nccl_tests::{
     NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
 };
@@ -101,6 +105,8 @@ pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_steps_csv};
+pub use sysfs::{decode_sysfs, devices_of_sysfs, host_of_sysfs, place_in_sysfs};
+pub use tcp_info::parse_ss;
 pub use watchdog::{WatchdogTimeout, parse_watchdog_log};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
@@ -212,7 +218,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs and \
+            "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
@@ -277,6 +283,11 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             (notes, skipped) = (table.notes, table.skipped);
             Content::Pairs(table.pairs)
         }
+        Format::TcpInfo => {
+            let table = parse_ss(source_name, bytes, hints)?;
+            (notes, skipped) = (table.notes, table.skipped);
+            Content::Pairs(table.pairs)
+        }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
             (notes, skipped) = (std::mem::take(&mut trace.notes), std::mem::take(&mut trace.skipped));
@@ -292,6 +303,10 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::Ethtool => counters(parse_ethtool(source_name, bytes, hints)?, &mut notes),
         Format::RdmaStatistic => counters(parse_rdma_statistic(source_name, bytes, hints)?, &mut notes),
         Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
+        Format::SysfsTree => {
+            let accepted = "give the folder, or its files to decode_sysfs";
+            return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
+        }
         Format::Parquet => {
             return Err(FormatError::new(
                 "Megatron trace",

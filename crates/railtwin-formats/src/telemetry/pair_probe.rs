@@ -40,6 +40,8 @@ pub struct PairProbe {
     pub bytes: u64,
     /// Who sent, and to whom.
     pub ends: [ProbeEnd; 2],
+    /// Address of who sent, where it is told beside its name; else empty.
+    pub local: String,
     /// UDP source port; 0 where it is not told.
     pub source_port: u16,
     /// When, in nanoseconds; 0 where it is not told.
@@ -110,6 +112,24 @@ pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<Pa
         ));
     }
     (pairs, notes)
+}
+
+/// Names hosts that some files name and others know by address alone.
+pub(super) fn name_addresses(pairs: &mut [PairProbe]) {
+    let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| !pair.local.is_empty() && pair.local != pair.ends[0].host) {
+        hosts.entry(&pair.local).or_default().insert(&pair.ends[0].host);
+    }
+    let known: BTreeMap<String, String> = hosts
+        .into_iter()
+        .filter(|(_, hosts)| hosts.len() == 1)
+        .filter_map(|(address, hosts)| Some((address.to_owned(), (*hosts.first()?).to_owned())))
+        .collect();
+    for end in pairs.iter_mut().flat_map(|pair| &mut pair.ends) {
+        if let Some(host) = known.get(&end.host) {
+            end.host.clone_from(host);
+        }
+    }
 }
 
 /// Hosts by address, where logs that tell their host tell one.

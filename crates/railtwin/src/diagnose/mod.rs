@@ -2,11 +2,13 @@
 //!
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
+//! * [`between`]: measurements of pairs of hosts.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
 //! * [`on_fabric`]: a fabric beside it.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
+pub mod between;
 pub mod compute;
 pub mod durations;
 pub mod failed_tests;
@@ -19,6 +21,7 @@ mod run_folder;
 mod sentence;
 pub mod slow_job;
 pub mod slower;
+mod sysfs_trees;
 pub mod tests_between;
 pub mod windows;
 
@@ -52,7 +55,7 @@ pub struct Diagnosed {
     pub files: Vec<FileNotes>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
-    /// Tests of nccl-tests that did not come to their end.
+    /// Tests of nccl-tests and perftest that did not come to their end.
     pub failed_tests: usize,
     /// What a reader should know of all files together.
     pub notes: Vec<String>,
@@ -91,8 +94,18 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let settings = thresholds(inputs.question.as_ref())?;
     let single = inputs::single_readings(&inputs);
     let has_open = inputs.has_open();
-    let Inputs { merged, work, flight_recorder, question, engine, observation, baselines, unread, notes } =
-        inputs;
+    let Inputs {
+        merged,
+        work,
+        flight_recorder,
+        question,
+        engine,
+        observation,
+        baselines,
+        ways,
+        unread,
+        notes,
+    } = inputs;
     let mut notes = notes;
     let mut directory = merged.telemetry.directory;
     let batch = merged.telemetry.batch;
@@ -181,10 +194,15 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     findings.extend(found);
     notes.extend(told);
     findings.extend(flags::of_xpu_timer(&merged.xpu_timer));
+    between::tell_other_direction(&mut findings, &merged.pairs);
+    let (between, told, failed_between) = between::of_pairs(&merged.pairs, ways.as_ref(), &settings);
+    notes.extend(told);
     let (mut tests, told) = tests_between::of_nccl_tests(&merged.nccl_tests, &settings);
     notes.extend(told);
     let (failed, told, failed_tests) = failed_tests::of_failed_tests(&merged.nccl_tests);
     tests.extend(failed);
+    tests.extend(between);
+    let failed_tests = failed_tests + failed_between;
     notes.extend(told);
     notes.extend(single);
 
@@ -203,7 +221,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
     let results = merged.nccl_tests.iter().flat_map(|(_, tests)| tests).map(|test| test.results.len());
     let steps = merged.steps.iter().map(|series| series.steps.len()).sum::<usize>();
-    let others = results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
+    let measured = merged.pairs.iter().filter(|pair| pair.sent == 0 || pair.table == "perftest").count();
+    let others =
+        measured + results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,
