@@ -35,7 +35,8 @@ pub struct DiagnoseArgs {
     /// Names of hosts, NICs and GPUs as the fabric has them: a file of lines such as `node017/mlx5_3,host-16/nic-3`
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
-    /// A run folder in which all was well, whose probes say how long paths take, loaded and unloaded
+    /// A run folder, or a folder of files of a cluster, in which all was well: its probes, tables of probes and logs of
+    /// perftest say how long paths take and what they carry
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
     /// Name of the job where files do not tell it
@@ -179,7 +180,8 @@ fn data(told: &Diagnosed) -> Value {
 /// The answer for people: the sentence, findings, files, notes.
 fn shown(told: &Diagnosed) -> String {
     let mut text = format!("{}\n", one_line(&told.sentence()));
-    let start = told.batch.operations.enter_ns.iter().chain(&told.batch.counters.time_ns).min().copied();
+    let start = [&told.batch.operations.enter_ns, &told.batch.counters.time_ns, &told.batch.probes.time_ns];
+    let start = start.into_iter().flatten().min().copied();
     for (row, finding) in told.findings.iter().enumerate() {
         text.push('\n');
         // Writing to a string does not fail.

@@ -1,5 +1,6 @@
 //! All tests of `railtwin-cli` beside its unit tests: one program, built and linked once.
 
+mod between;
 mod calibrate;
 mod check_bandwidth;
 mod cluster_page;

@@ -9,6 +9,7 @@ use railtwin_records::{Component, Suspect};
 
 use crate::context::Context;
 use crate::delay::ends::Ends;
+use crate::rules::explain::nic_or_host;
 
 /// Most simultaneous causes that are looked for.
 const CAUSES: usize = 16;
@@ -93,7 +94,7 @@ impl Part {
             (Self::Switch(id), None) => Component::Switch(id.to_string()),
             (Self::Port(row, port), _) => Component::Cable(format!("{}:port-{port}", nic(row))),
             (Self::Connection(from, to), _) => Component::Connection(format!("{} > {}", nic(from), nic(to))),
-            (Self::NicOut(row) | Self::NicIn(row) | Self::Nic(row), _) => Component::Nic(nic(row)),
+            (Self::NicOut(row) | Self::NicIn(row) | Self::Nic(row), _) => nic_or_host(&nic(row)),
             (Self::Host(row), _) => Component::Host(
                 context.directory.hosts.get(row as usize).map_or_else(String::new, |h| h.name.clone()),
             ),

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
     megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool,
-    parse_nccl_tests_json, parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_prometheus,
-    parse_rdma_statistic,
+    parse_nccl_tests_json, parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_perftest_json,
+    parse_probe_table, parse_prometheus, parse_rdma_statistic, parse_ss,
 };
 use railtwin_records::{Column, Table};
 
@@ -16,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 16] = [
+const SEEDS: [&[u8]; 21] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -54,6 +54,16 @@ const SEEDS: [&[u8]; 16] = [
     [Tue Nov 24 10:00:00 2026] mlx5_core 0000:29:00.0 ens1np0: Link down\n\
     2026-11-24T10:00:00,123456+00:00 nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer\n\
     kern  :err   : [ 77.000001] Out of memory: Killed process 4242 (python3) total-vm:1kB\n",
+    b"{\ntest_info: {\ntest: RDMA_Write_BW_Test,\nDevice: \"mlx5_0\",\n},\nresults: {\nMsgSize: 65536,\n\
+    n_iterations: 5000,\nBW_average: 328.61,\nMsgRate: 0.626777,\n},\n}\n",
+    b"time,src,dst,sent,lost,rtt_us\n2025-06-01T00:00:01Z,h1,h2,10,0,5.2\n2025-06-01T00:00:01Z,h2,h1,10,10,\n",
+    b"ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5000\n\t cubic rtt:0.213/0.011 mss:8948 cwnd:10 data_segs_out:1000 \
+    delivery_rate 9.5Gbps busy:120ms retrans:0/12\n",
+    b"NCCL version 2.26.2 compiled with CUDA 12.6\nJob summary\n\nCommunicators... (0.00s)\n\nGroup Comms\n\
+    0 1 4 8 32 32 RUNNING MISMATCH\n\n#0-0 (fa93) MISMATCH\nCommunicator ranks have different AllGather operation counts\n\
+    30 ranks have launched up to operation 640\n2 ranks have launched up to operation 641\nRank 12 -- GPU 4 managed by \
+    process 32 on node h4\nRank 13 -- GPU 5 managed by process 33 on node h4\n",
+    b"# RTT in us\n,h1,h2,h3\nh1,0,10,12\nh2,10,0,timeout\nh3,12,11,0\n",
 ];
 
 /// Every decoder, and what the merger makes of what they read.
@@ -82,6 +92,9 @@ fn all_of_them(bytes: &[u8]) {
         let _ = parse_nccl_tests_json("a", bytes);
         let _ = parse_perftest("a", bytes);
         let _ = parse_cluster_log("logs/h1/dmesg.txt", bytes, &hints).map(|log| log.held());
+        let _ = parse_perftest_json("a", bytes);
+        let _ = parse_probe_table("a", bytes, &hints);
+        let _ = parse_ss("a", bytes, &hints);
         let _ = KinetoTrace::parse("a", bytes, hints.rank);
         let _ = parse_prometheus("a", bytes);
         let _ = XpuTimerSnapshot::parse("a", bytes);

@@ -6,6 +6,7 @@
 //! a pair is named only where it lacks a tenth of the bandwidth: hosts of a healthy H100 cluster differ by up to 6 %
 //! in single tests (cluster01 of nccl-tests-cluster).
 mod cause;
+pub mod delay;
 mod signature;
 
 use std::collections::BTreeMap;

@@ -174,9 +174,7 @@ fn named(context: &Context<'_>, alike: &[&Crossing<'_>]) -> Vec<Suspect> {
             Crossing::Switch(device) | Crossing::SwitchDown(device) | Crossing::SwitchUp(device) => {
                 context.fabric.map(|fabric| device_component(fabric, DeviceId(*device)))
             }
-            Crossing::NicOut(nic) | Crossing::NicIn(nic) | Crossing::Nic(nic) => {
-                Some(Component::Nic((*nic).to_owned()))
-            }
+            Crossing::NicOut(nic) | Crossing::NicIn(nic) | Crossing::Nic(nic) => Some(nic_or_host(nic)),
             Crossing::Host(host) => (!nic_of(host)).then(|| Component::Host((*host).to_owned())),
             Crossing::Connection(source, target) => {
                 Some(Component::Connection(format!("{source} > {target}")))
@@ -188,6 +186,11 @@ fn named(context: &Context<'_>, alike: &[&Crossing<'_>]) -> Vec<Suspect> {
         }
     }
     suspects(weights.into_iter().collect())
+}
+
+/// The component that an end of a flow names: its NIC, or its host where no NIC is told.
+pub fn nic_or_host(name: &str) -> Component {
+    if name.contains('/') { Component::Nic(name.to_owned()) } else { Component::Host(name.to_owned()) }
 }
 
 /// Confidence in an explanation, 0..1: high where good paths cross none of the suspects and several bad ones agree.

@@ -130,7 +130,10 @@ impl Reachability {
         } else {
             // A path that lost nothing clears what it crosses only where, at the share that the bad lose, losing
             // nothing would be unlikely: three lost were to be expected (one in twenty loses none by chance).
+            // Then few probes are enough, too, where the bad lose most of theirs.
             let share = self.share_of(&bad);
+            let quiet = self.paths.iter().enumerate().filter(|(_, path)| path.fare == Fare::Unknown);
+            clear.extend(quiet.filter(|(_, path)| path.sums().1 == 0).map(|(flow, _)| flow));
             clear.retain(|&flow| f64::from(self.paths[flow].sums().0) * share >= 3.0);
         }
         let groups: Vec<Vec<Crossing<'_>>> = bad.iter().map(crossed).collect();
@@ -141,10 +144,11 @@ impl Reachability {
             for &flow in flows.iter().take(ROWS) {
                 let info = &context.directory.flows[flow];
                 let (sent, lost) = self.paths[flow].sums();
-                let what = format!(
-                    "share of {sent} probes lost from {} to {} over source port {}",
-                    info.source_nic, info.target_nic, info.source_port
-                );
+                let mut what =
+                    format!("share of {sent} probes lost from {} to {}", info.source_nic, info.target_nic);
+                if info.source_port > 0 {
+                    what.push_str(&format!(" over source port {}", info.source_port));
+                }
                 evidence.push(probed(what, f64::from(lost) / f64::from(sent.max(1)), 0.0, ""));
             }
             let mut finding = Finding {

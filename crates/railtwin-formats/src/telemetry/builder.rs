@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use railtwin_records::{
-    Batch, CommunicatorInfo, Component, Counter, Directory, EntityInfo, HostInfo, NOT_YET, OperationShape,
-    RankInfo,
+    Batch, CommunicatorInfo, Component, Counter, Directory, EntityInfo, FlowInfo, HostInfo, NOT_YET,
+    OperationShape, RankInfo,
 };
+
+/// What tells flows apart: NICs at both ends, port, queue pair, source port.
+type FlowKey = (String, String, u32, u32, u16);
 
 /// Makes a directory and a batch over it.
 #[derive(Default)]
@@ -18,6 +21,7 @@ pub(crate) struct Builder {
     communicators: BTreeMap<(u32, String, Vec<u32>), u32>,
     shapes: BTreeMap<OperationShape, u32>,
     entities: BTreeMap<Component, u32>,
+    flows: BTreeMap<FlowKey, u32>,
 }
 
 /// The host of a rank of which no host is told: one for each rank, so that no two seem to share one.
@@ -102,6 +106,23 @@ impl Builder {
         self.batch.counters.push(time_ns, entity, counter, value);
     }
 
+    /// A round of probes over a path: messages sent and lost, and the delay one way, 0 where none came back.
+    pub(crate) fn probe(&mut self, flow: FlowInfo, time_ns: u64, (sent, lost): (u32, u32), delay_ns: u64) {
+        let flow = self.flow(flow);
+        self.batch.probes.push(time_ns, flow, false, sent, lost, delay_ns, 0.0);
+    }
+
+    fn flow(&mut self, info: FlowInfo) -> u32 {
+        let flows = &mut self.directory.flows;
+        let (source, target) = (info.source_nic.clone(), info.target_nic.clone());
+        *self.flows.entry((source, target, info.nic_port, info.queue_pair, info.source_port)).or_insert_with(
+            || {
+                flows.push(info);
+                flows.len() as u32 - 1
+            },
+        )
+    }
+
     fn entity(&mut self, info: EntityInfo) -> u32 {
         let entities = &mut self.directory.entities;
         *self.entities.entry(info.component.clone()).or_insert_with(|| {
@@ -149,6 +170,24 @@ impl Builder {
             let entity = entities[from.entity[row] as usize];
             self.batch.counters.push(from.time_ns[row], entity, from.counter[row], from.value[row]);
         }
+        let mut flows = Vec::with_capacity(directory.flows.len());
+        for info in &directory.flows {
+            let of = |rank: u32| ranks.get(rank as usize).copied().unwrap_or(u32::MAX);
+            let info = FlowInfo { source: of(info.source), target: of(info.target), ..info.clone() };
+            flows.push(self.flow(info));
+        }
+        let from = &batch.probes;
+        for row in 0..from.len() {
+            self.batch.probes.push(
+                from.time_ns[row],
+                flows[from.flow[row] as usize],
+                from.loaded[row],
+                from.sent[row],
+                from.lost[row],
+                from.delay_ns[row],
+                from.bits_per_s[row],
+            );
+        }
     }
 
     /// The directory and the batch, rows in order of time.
@@ -174,7 +213,8 @@ impl Builder {
                 end_ns,
             );
         }
-        let last = batch.counters.time_ns.iter().max().copied().unwrap_or_default();
+        let read = batch.counters.time_ns.iter().chain(&batch.probes.time_ns);
+        let last = read.max().copied().unwrap_or_default();
         batch.until_ns = batch.until_ns.max(last);
         (directory, batch)
     }

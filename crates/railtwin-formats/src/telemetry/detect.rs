@@ -3,7 +3,10 @@
 use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
-use super::{cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, steps, xpu_timer};
+use super::{
+    cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, ras_text, steps,
+    tcp_info, xpu_timer,
+};
 
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
@@ -14,7 +17,7 @@ const HEAD_BYTES: usize = 256 << 10;
 pub enum Format {
     /// NCCL Inspector, JSON objects.
     NcclInspector,
-    /// NCCL RAS status, JSON.
+    /// NCCL RAS status, JSON or text.
     NcclRas,
     /// PyTorch Flight Recorder, JSON or a pickle.
     FlightRecorder,
@@ -28,6 +31,12 @@ pub enum Format {
     Perftest,
     /// A log with lines of NCCL, of the watchdog of PyTorch's process groups or of a kernel.
     ClusterLog,
+    /// JSON of perftest.
+    PerftestJson,
+    /// A table of probes between hosts.
+    ProbeTable,
+    /// TCP_INFO as `ss -tin` prints it.
+    TcpInfo,
     /// A log of MLPerf training, with times of steps.
     MlperfLog,
     /// A table of times of steps.
@@ -46,6 +55,8 @@ pub enum Format {
     RdmaStatistic,
     /// Names and values of counters, from `/sys` for one.
     CounterListing,
+    /// A folder copied from `/sys`, a file for each counter.
+    SysfsTree,
     /// A Parquet file: a Megatron trace, if its columns say so.
     Parquet,
 }
@@ -67,6 +78,9 @@ impl Format {
             Self::NcclTestsJson => "nccl-tests JSON",
             Self::Perftest => "perftest log",
             Self::ClusterLog => "log",
+            Self::PerftestJson => "perftest JSON",
+            Self::ProbeTable => "table of probes",
+            Self::TcpInfo => "ss -tin",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
             Self::Kineto => "Kineto trace",
@@ -76,6 +90,7 @@ impl Format {
             Self::Ethtool => "ethtool -S",
             Self::RdmaStatistic => "rdma statistic",
             Self::CounterListing => "counter listing",
+            Self::SysfsTree => "sysfs tree",
             Self::Parquet => "Parquet",
         }
     }
@@ -113,9 +128,24 @@ fn further_down(bytes: &[u8]) -> Option<Format> {
     (bytes.len() > HEAD_BYTES && cluster_log::is_log(bytes)).then_some(Format::ClusterLog)
 }
 
+/// Whether a line is a metric of node_exporter: its name, labels if any, a number, and perhaps a time.
+fn is_node_metric(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("node_") else { return false };
+    let name =
+        rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(rest.len());
+    let rest = match rest[name..].strip_prefix('{') {
+        Some(labels) => labels.rsplit_once('}').map(|(_, rest)| rest),
+        None => Some(&rest[name..]).filter(|rest| rest.starts_with([' ', '\t'])),
+    };
+    let words: Vec<&str> = rest.unwrap_or_default().split_whitespace().collect();
+    (1..=2).contains(&words.len()) && words.iter().all(|word| word.parse::<f64>().is_ok())
+}
+
 fn json(text: &str) -> Option<Format> {
     let has = |keys: &[&str]| keys.iter().any(|key| text.contains(&format!("\"{key}\"")));
-    if has(&["inspector_output_format_version", "coll_perf", "p2p_perf"]) {
+    if perftest_json::is_perftest(text) {
+        Some(Format::PerftestJson)
+    } else if has(&["inspector_output_format_version", "coll_perf", "p2p_perf"]) {
         Some(Format::NcclInspector)
     } else if has(&["communicators"])
         && has(&["communicators_count", "ranks_count", "missing_ranks", "nccl_version"])
@@ -148,7 +178,10 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(names_columns) {
         return Some(Format::NcclTestsLog);
     }
-    if text.lines().any(perftest::names_columns) {
+    if ras_text::is_ras(text) {
+        return Some(Format::NcclRas);
+    }
+    if text.lines().any(perftest::is_of_perftest) {
         return Some(Format::Perftest);
     }
     if text.lines().any(steps::is_mlperf) {
@@ -159,6 +192,12 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);
+    }
+    if tcp_info::is_ss(text) {
+        return Some(Format::TcpInfo);
+    }
+    if probe_table::is_table(text) {
+        return Some(Format::ProbeTable);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {
@@ -174,7 +213,7 @@ fn lines(text: &str) -> Option<Format> {
     if begins("DCGM_") || begins("dcgm_") {
         return Some(Format::Dcgm);
     }
-    if begins("# TYPE ") || begins("# HELP ") || begins("node_") {
+    if begins("# TYPE ") || begins("# HELP ") || text.lines().any(is_node_metric) {
         return Some(Format::NodeExporter);
     }
     let known = |line: &str| {

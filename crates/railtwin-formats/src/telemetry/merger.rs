@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::builder::Builder;
+use super::pair_probe::{name_addresses, pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
 use super::{
     ClusterLog, ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace,
-    NcclTest, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
+    NcclTest, PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
     telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
@@ -38,6 +39,8 @@ pub struct Merged {
     pub perftest: Vec<(String, Vec<PerftestRun>)>,
     /// What logs say, with the file of each.
     pub logs: Vec<(String, ClusterLog)>,
+    /// Measurements between two hosts, those of perftest among them.
+    pub pairs: Vec<PairProbe>,
     /// Times of steps of runs.
     pub steps: Vec<StepSeries>,
     /// Gauges of xpu_timer, with the file of each.
@@ -91,6 +94,7 @@ impl Merger {
             Content::Steps(series) => self.merged.steps.extend(series),
             Content::Log => {}
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
+            Content::Pairs(pairs) => self.merged.pairs.extend(pairs),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
         }
     }
@@ -128,6 +132,12 @@ impl Merger {
             merged.compute.sort_by_key(|(rank, _)| *rank);
         }
         merged.flight_recorder = flight_recorder;
+        let (pairs, told) = pairs_of_perftest(&merged.perftest);
+        merged.pairs.extend(pairs);
+        name_addresses(&mut merged.pairs);
+        if !merged.pairs.is_empty() || !told.is_empty() {
+            telemetry.push(Telemetry { notes: told, ..telemetry_of_pairs(&merged.pairs) });
+        }
         let mut builder = Builder::default();
         let mut times = Times::Kernels;
         let mut notes = Vec::new();

@@ -6,17 +6,19 @@
 //! | format | read |
 //! | --- | --- |
 //! | NCCL Inspector, JSON v4.0 to v4.3 | [`InspectorDump`] |
-//! | NCCL RAS status, JSON | [`RasSnapshot`] |
+//! | NCCL RAS status, JSON and text | [`RasSnapshot`] |
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
 //! | nccl-tests, text and JSON | [`NcclTest`] |
-//! | perftest, tables of bandwidth and latency | [`PerftestLog`] |
 //! | logs: NCCL_DEBUG, PyTorch's watchdog, `dmesg` and syslog, mixed | [`ClusterLog`] |
+//! | perftest, tables of bandwidth and latency, and JSON | [`PerftestLog`] |
+//! | tables of probes between hosts, long or as a matrix; `ss -tin` | [`PairProbe`] |
 //! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
 //! | node_exporter metrics | [`parse_node_exporter`] |
 //! | `ethtool -S`, listings of `/sys` | [`parse_ethtool`], [`parse_counter_listing`] |
+//! | folders copied from `/sys/class` | [`decode_sysfs`] |
 //! | `rdma statistic show` | [`parse_rdma_statistic`] |
 //! | Megatron trace | [`megatron_trace`], from a table |
 //!
@@ -56,13 +58,21 @@ mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
+mod pair_probe;
 mod perftest;
+mod perftest_hosts;
+mod perftest_json;
 mod pickle;
+mod probe_columns;
+mod probe_table;
 mod prometheus;
 mod ras;
+mod ras_text;
 mod rdma;
 mod skipped;
 mod steps;
+mod sysfs;
+mod tcp_info;
 mod watchdog;
 mod xpu_timer;
 
@@ -85,7 +95,7 @@ pub use kernel_log::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
-pub use names::rank_of_name;
+pub use names::{rank_of_name, reading_of_name};
 pub use nccl_log::NcclEvent;
 pub use nccl_tests::{
     NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
@@ -93,12 +103,17 @@ pub use nccl_tests::{
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
+pub use pair_probe::{PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
+pub use perftest_json::parse_perftest_json;
+pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_steps_csv};
+pub use sysfs::{decode_sysfs, devices_of_sysfs, host_of_sysfs, place_in_sysfs};
+pub use tcp_info::parse_ss;
 pub use watchdog::{WatchdogState, WatchdogTimeout};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
@@ -190,6 +205,8 @@ pub enum Content {
     Perftest(Vec<PerftestRun>),
     /// Only what [`Imported::log`] has.
     Log,
+    /// Measurements between two hosts.
+    Pairs(Vec<PairProbe>),
     /// Times of steps, by run.
     Steps(Vec<StepSeries>),
     /// Gauges of ranks.
@@ -210,8 +227,10 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS and Flight Recorder JSON, nccl-tests logs and JSON, perftest logs, logs with \
-             lines of NCCL, PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, ethtool -S, rdma statistic, MLPerf logs, \
+            "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
+             JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
+             PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
+             ethtool -S, rdma statistic, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
@@ -265,6 +284,21 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             (notes, skipped) = (log.notes, log.skipped);
             Content::Perftest(log.runs)
         }
+        Format::PerftestJson => {
+            let log = parse_perftest_json(source_name, bytes)?;
+            (notes, skipped) = (log.notes, log.skipped);
+            Content::Perftest(log.runs)
+        }
+        Format::ProbeTable => {
+            let table = parse_probe_table(source_name, bytes, hints)?;
+            (notes, skipped) = (table.notes, table.skipped);
+            Content::Pairs(table.pairs)
+        }
+        Format::TcpInfo => {
+            let table = parse_ss(source_name, bytes, hints)?;
+            (notes, skipped) = (table.notes, table.skipped);
+            Content::Pairs(table.pairs)
+        }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
             (notes, skipped) = (std::mem::take(&mut trace.notes), std::mem::take(&mut trace.skipped));
@@ -280,6 +314,10 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::Ethtool => counters(parse_ethtool(source_name, bytes, hints)?, &mut notes),
         Format::RdmaStatistic => counters(parse_rdma_statistic(source_name, bytes, hints)?, &mut notes),
         Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
+        Format::SysfsTree => {
+            let accepted = "give the folder, or its files to decode_sysfs";
+            return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
+        }
         Format::Parquet => {
             return Err(FormatError::new(
                 "Megatron trace",
@@ -353,6 +391,10 @@ impl Imported {
             Content::Perftest(runs) => {
                 let rows: usize = runs.iter().map(|run| run.results.len()).sum();
                 format!("{} runs of perftest with {rows} results", runs.len())
+            }
+            Content::Pairs(pairs) => {
+                let ways: BTreeSet<&[ProbeEnd; 2]> = pairs.iter().map(|pair| &pair.ends).collect();
+                format!("{} measurements of {} ways between hosts", pairs.len(), ways.len())
             }
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())

@@ -105,7 +105,7 @@ pub fn rank_of_name(source_name: &str) -> Option<u32> {
 }
 
 /// Whether a word looks like the name of a NIC: `mlx5_0`, `rocep12s0`, `eth2`, `ens1f0np0`, `ib0`, `bond1`.
-fn is_nic(word: &str) -> bool {
+pub(crate) fn is_nic(word: &str) -> bool {
     ["mlx", "roce", "eth", "en", "ib", "bond", "irdma", "bnxt_re", "rdma", "p"].iter().any(|begin| {
         word.strip_prefix(begin)
             .is_some_and(|rest| rest.chars().any(|letter| letter.is_ascii_digit()) && rest.len() <= 12)
@@ -113,10 +113,50 @@ fn is_nic(word: &str) -> bool {
     })
 }
 
+/// Which of several readings a word says that it is: `t2`, `after`, `run3`. Numbers of six digits and more are times.
+fn reading(word: &str) -> Option<u64> {
+    let lower = word.to_ascii_lowercase();
+    match lower.as_str() {
+        "before" | "start" | "begin" | "first" | "pre" | "old" | "prev" => return Some(1),
+        "after" | "end" | "second" | "post" | "new" | "now" | "last" => return Some(2),
+        _ => {}
+    }
+    let digits = lower.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let begin = &lower[..lower.len() - digits.len()];
+    let plain: String = digits.chars().filter(|letter| !"tz-".contains(*letter)).collect();
+    let is_time = begin.is_empty() && plain.len() >= 6;
+    let is_label = ["t", "reading", "sample", "snap", "snapshot", "round", "iter", "take"].contains(&begin);
+    let whole = !plain.is_empty() && plain.bytes().all(|letter| letter.is_ascii_digit());
+    if whole && (is_time || is_label) { plain.parse().ok() } else { None }
+}
+
+/// Of a file that is one of several readings of the same: which one, and its path without what says so. `node1_t1.txt` and
+/// `node1_t2.txt` are of one host, and so are `t1/node1.txt` and `t2/node1.txt`.
+pub fn reading_of_name(source_name: &str) -> Option<(String, u64)> {
+    let mut order = None;
+    let mut bare = String::new();
+    let depth = source_name.split(['/', '\\']).count();
+    for (row, folder) in source_name.split(['/', '\\']).enumerate() {
+        bare.push('/');
+        // Above, folders may be anything.
+        if row + 3 < depth {
+            bare.push_str(folder);
+            continue;
+        }
+        for part in folder.split_inclusive(['_', '.', '-']) {
+            match reading(part.trim_end_matches(['_', '.', '-'])) {
+                Some(found) => order = Some(found),
+                None => bare.push_str(part),
+            }
+        }
+    }
+    order.map(|order| (bare, order))
+}
+
 /// Host and NIC that a file name tells, such as `ethtool_host-3_mlx5_1.txt`: the words that name neither a tool nor
 /// a NIC are the host.
 pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option<String>) {
-    const TOOLS: [&str; 13] = [
+    const TOOLS: [&str; 18] = [
         "ethtool",
         "rdma",
         "statistic",
@@ -130,6 +170,11 @@ pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option
         "exporter",
         "metrics",
         "node",
+        "infiniband",
+        "ib",
+        "ss",
+        "tin",
+        "tinm",
     ];
     let name = file_name(source_name);
     let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
@@ -145,7 +190,7 @@ pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option
             at += 1;
         } else if is_nic(part) {
             nic = Some(part.to_owned());
-        } else if !TOOLS.contains(&part.to_ascii_lowercase().as_str()) {
+        } else if !TOOLS.contains(&part.to_ascii_lowercase().as_str()) && reading(part).is_none() {
             host.push(part);
         }
     }
@@ -187,5 +232,25 @@ mod tests {
         assert_eq!(told("ethtool_host-3_mlx5_1.txt"), (Some("host-3".into()), Some("mlx5_1".into())));
         assert_eq!(told("d/gpu7.eth2.txt"), (Some("gpu7".into()), Some("eth2".into())));
         assert_eq!(told("rdma_statistic.json"), (None, None));
+        assert_eq!(told("node1_t1.txt"), (Some("node1".into()), None));
+        assert_eq!(told("after_node1_mlx5_2_1748736002.txt"), (Some("node1".into()), Some("mlx5_2".into())));
+    }
+
+    #[test]
+    fn readings_of_one_thing_are_told_from_each_other() {
+        let of = |name| reading_of_name(name).map(|(_, order)| order);
+        for (name, order) in [
+            ("a/node1_t1.txt", Some(1)),
+            ("x/node1.txt", None),
+            ("node1_after.txt", Some(2)),
+            ("t3/node1.txt", Some(3)),
+        ] {
+            assert_eq!(of(name), order, "{name}");
+        }
+        let bare = |name| reading_of_name(name).map(|(bare, _)| bare);
+        assert_eq!(
+            bare("a/node1_t1.txt").map(|name| name.replace("_.", ".")),
+            bare("a/node1_t2.txt").map(|name| name.replace("_.", "."))
+        );
     }
 }

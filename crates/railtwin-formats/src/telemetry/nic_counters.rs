@@ -58,6 +58,22 @@ const NAMES: &[(&str, Counter, f64, Join)] = &[
     ("port_rcv_data", Counter::BytesReceived, 4.0, Join::Largest),
 ];
 
+/// Counters of InfiniBand ports that stand still at the largest number that their bits hold (volume 1, section 16.1.3.5).
+const BITS: &[(&str, u32)] = &[
+    ("symbol_error", 16),
+    ("link_error_recovery", 8),
+    ("link_downed", 8),
+    ("port_rcv_errors", 16),
+    ("port_rcv_remote_physical_errors", 16),
+    ("port_rcv_switch_relay_errors", 16),
+    ("port_xmit_discards", 16),
+    ("port_xmit_constraint_errors", 8),
+    ("port_rcv_constraint_errors", 8),
+    ("local_link_integrity_errors", 4),
+    ("excessive_buffer_overrun_errors", 4),
+    ("VL15_dropped", 16),
+];
+
 /// Our counter for a foreign name, what one unit is, and how it joins with others.
 pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
     let fits = |pattern: &str| match pattern.split_once('*') {
@@ -84,6 +100,14 @@ pub(crate) struct Readings {
 impl Readings {
     /// Takes a foreign counter of a NIC; what is not known is counted.
     pub(crate) fn take_nic(&mut self, nic: &Component, name: &str, value: f64, time_ns: u64) {
+        let full = |bits: u32| value == f64::from((1_u32 << bits) - 1);
+        if let Some((_, bits)) = BITS.iter().find(|(known, bits)| *known == name && full(*bits)) {
+            self.note(format!(
+                "{}: {name} stands at {value}, the largest number of its {bits} bits: it may have counted more and counts no \
+                 further; reset it (perfquery -R)",
+                nic.name()
+            ));
+        }
         match counter_of(name) {
             Some((counter, unit, join)) => self.take(nic, counter, value * unit, join, time_ns),
             None => self.unused += 1,

@@ -1,18 +1,19 @@
 //! perftest: the tables that `ib_write_bw`, `ib_read_lat` and their kin print, several runs to a log.
 
 use super::input;
+use super::perftest_hosts::{gid, hosts_of_name, lid, streams};
 use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
-const FORMAT: &str = "perftest";
+pub(super) const FORMAT: &str = "perftest";
 
 /// Bytes per second of a `MB/sec`: perftest counts 2^20 bytes, and newer versions write `MiB/sec`.
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 /// Bytes per second of a `Gb/sec`, as `--report_gbits` has it.
-const GBIT: f64 = 125e6;
+pub(super) const GBIT: f64 = 125e6;
 /// Largest message that is read: none of perftest's is above 2^31 bytes.
-const BYTES_MAX: u64 = 1 << 40;
+pub(super) const BYTES_MAX: u64 = 1 << 40;
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +64,12 @@ pub struct PerftestRun {
     pub inline: u32,
     /// A row for each size, in the order of the log.
     pub results: Vec<PerftestResult>,
+    /// Hosts that the name of the log or a launcher's prefix tells: this side and the other one, or client and server.
+    pub hosts: [String; 2],
+    /// Addresses of this side and of the other one: GIDs (IPv4 ones as such), or LIDs as `lid-0x0019`.
+    pub addresses: [String; 2],
+    /// What the log says of why there is no result, or none of more; empty where it says nothing of the kind.
+    pub failure: String,
 }
 
 /// What was measured at one size.
@@ -116,9 +123,28 @@ impl Default for PerftestRun {
             depth: 0,
             inline: 0,
             results: Vec::new(),
+            hosts: Default::default(),
+            addresses: Default::default(),
+            failure: String::new(),
         }
     }
 }
+
+/// What lines of a run that fails have in common.
+const FAILURES: [&str; 9] = [
+    "Failed status ",
+    "Completion with error",
+    "Couldn't connect to",
+    "Unable to init the socket connection",
+    "Failed to complete",
+    "Failed to exchange data",
+    "Failed to modify",
+    "Couldn't read remote address",
+    "Unexpected CM event",
+];
+
+/// What a run is told to have come to that has no result and says nothing.
+const SILENT: &str = "ended without a result";
 
 /// Whether a line names the columns of a table of perftest.
 pub(crate) fn names_columns(line: &str) -> bool {
@@ -126,19 +152,41 @@ pub(crate) fn names_columns(line: &str) -> bool {
     line.starts_with("#bytes") && line.contains("#iterations")
 }
 
+/// Whether a line names such columns behind what a launcher puts before it.
+pub(crate) fn is_of_perftest(line: &str) -> bool {
+    line.find("#bytes").is_some_and(|at| line[at..].contains("#iterations"))
+}
+
 /// Reads what perftest printed: bandwidth in `MB/sec`, `MiB/sec` or `Gb/sec`, latency in `usec`, one size or a sweep, by
 /// iterations or by duration. Columns are found by the line that names them; other lines, such as warnings about the
-/// clock of the CPU, are passed over. A row whose values are no numbers above zero is skipped.
+/// clock of the CPU, are passed over. A row whose values are no numbers above zero is skipped. Runs that failed are kept
+/// with what they say of it (`Failed status 12`), and those that began and have no result. Lines behind prefixes of launchers
+/// are taken apart by them.
 ///
 /// # Errors
-/// A file without any result: its first row that is wrong, or that there is none.
+/// A file without any run: its first row that is wrong, or that there is none.
 pub fn parse_perftest(source_name: &str, bytes: &[u8]) -> Result<PerftestLog, FormatError> {
     let text = input::lossy(FORMAT, source_name, bytes)?;
-    let mut reading = Reading { source_name, log: PerftestLog::default(), run: None, columns: None };
-    for (line, number) in text.lines().zip(1_u64..) {
-        reading.line(line.trim(), number);
+    let named = hosts_of_name(source_name);
+    let mut reading = Reading {
+        source_name,
+        log: PerftestLog::default(),
+        run: None,
+        columns: None,
+        hosts: Default::default(),
+        side: 0,
+    };
+    for stream in streams(&text) {
+        reading.hosts = match &named[..] {
+            [first, second] => [first.clone(), second.clone()],
+            [one] if stream.host.is_empty() => [one.clone(), String::new()],
+            _ => [stream.host, String::new()],
+        };
+        for (line, number) in stream.lines {
+            reading.line(line, number);
+        }
+        reading.close();
     }
-    reading.close();
     let log = reading.log;
     if log.runs.is_empty() {
         let none = || {
@@ -168,6 +216,10 @@ struct Reading<'a> {
     log: PerftestLog,
     run: Option<PerftestRun>,
     columns: Option<Columns>,
+    /// Hosts of the runs of this stream of lines.
+    hosts: [String; 2],
+    /// The side of which the last address was.
+    side: usize,
 }
 
 impl Reading<'_> {
@@ -176,28 +228,45 @@ impl Reading<'_> {
     }
 
     fn close(&mut self) {
-        if let Some(run) = self.run.take() {
-            if run.results.is_empty() {
-                self.log.notes.push(format!("a run of {} has no result", run.verb.name()));
-            } else {
-                self.log.runs.push(run);
-            }
+        let columns = self.columns.take();
+        let Some(mut run) = self.run.take() else { return };
+        // A server that nobody came to has neither addresses nor columns.
+        let began = columns.is_some() || !run.addresses[1].is_empty();
+        if run.results.is_empty() && run.failure.is_empty() && began {
+            SILENT.clone_into(&mut run.failure);
         }
-        self.columns = None;
+        if run.results.is_empty() && (run.failure.is_empty() || self.log.skipped.count() > 0) {
+            self.log.notes.push(format!("a run of {} has no result", run.verb.name()));
+        } else {
+            self.log.runs.push(run);
+        }
+    }
+
+    fn open(&self, run: PerftestRun) -> Option<PerftestRun> {
+        Some(PerftestRun { hosts: self.hosts.clone(), ..run })
     }
 
     fn line(&mut self, line: &str, number: u64) {
         if let Some((verb, bidirectional)) = title(line) {
             self.close();
-            self.run = Some(PerftestRun { verb, bidirectional, ..PerftestRun::default() });
+            self.run = self.open(PerftestRun { verb, bidirectional, ..PerftestRun::default() });
         } else if names_columns(line) {
             // A table without a title is a run of its own.
             if self.run.as_ref().is_none_or(|run| !run.results.is_empty()) {
                 self.close();
-                self.run = Some(PerftestRun::default());
+                self.run = self.open(PerftestRun::default());
             }
             let columns = self.columns_of(line, number);
             self.columns = self.log.skipped.keep(columns);
+        } else if let Some(failure) = failure(line) {
+            let run = self.run.take().or_else(|| self.open(PerftestRun::default()));
+            self.run = run.map(|mut run| {
+                // The status of a completion says more than that there was one.
+                if run.failure.is_empty() || run.failure.starts_with("Completion with error") {
+                    run.failure = failure;
+                }
+                run
+            });
         } else if line.starts_with("---") {
             // The line below the rows; above them the columns are not named yet.
             if self.run.as_ref().is_some_and(|run| !run.results.is_empty()) {
@@ -211,7 +280,7 @@ impl Reading<'_> {
                 }
             }
         } else if let Some(run) = &mut self.run {
-            run.take(line);
+            run.take(line, &mut self.side);
         }
     }
 
@@ -271,7 +340,21 @@ impl Reading<'_> {
 
 impl PerftestRun {
     /// Takes a line of the head: `Number of qps : 1  Transport type : IB`.
-    fn take(&mut self, line: &str) {
+    fn take(&mut self, line: &str, last: &mut usize) {
+        for (side, words) in ["local address:", "remote address:"].into_iter().enumerate() {
+            if line.starts_with(words) {
+                // Each queue pair has a line, of the same address.
+                if self.addresses[side].is_empty() {
+                    self.addresses[side] = lid(line).unwrap_or_default();
+                }
+                *last = side;
+                return;
+            }
+        }
+        if let Some(address) = gid(line) {
+            self.addresses[*last] = address;
+            return;
+        }
         let word = |key: &str| {
             let (_, rest) = line.split_once(key)?;
             rest.trim_start().strip_prefix(':')?.split_whitespace().next()
@@ -300,8 +383,15 @@ impl PerftestRun {
     }
 }
 
+/// The line as a failure, where it tells one.
+fn failure(line: &str) -> Option<String> {
+    let found = FAILURES.iter().filter_map(|words| line.find(words)).min()?;
+    let words: Vec<&str> = line[found..].split_whitespace().take(12).collect();
+    Some(words.join(" "))
+}
+
 /// What a title such as `RDMA_Write Bidirectional BW Test` says.
-fn title(line: &str) -> Option<(PerftestVerb, bool)> {
+pub(super) fn title(line: &str) -> Option<(PerftestVerb, bool)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_title = words.len() <= 8
         && words.last() == Some(&"Test")
@@ -427,8 +517,35 @@ mod tests {
         let columns = columns.replace("kB", "MB");
         let line = wrong(&table(&columns, " 1 1 1\n"));
         assert!(line.starts_with("t.log:14:") && line.contains("too few columns"), "{line}");
-        let line = wrong(&table(&columns, ""));
+        let line = wrong("#bytes");
         assert!(line.contains("holds no result"), "{line}");
+    }
+
+    #[test]
+    fn runs_that_fail_are_kept_with_their_words() {
+        let columns = "#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]";
+        let died =
+            " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n";
+        let log = read(&format!("{HEAD} remote address: LID 0000 QPN 0x1 PSN 0x1\n {columns}\n{died}"));
+        let [run] = &log.runs[..] else { panic!("{log:?}") };
+        assert_eq!((run.failure.as_str(), run.results.len()), ("Failed status 12: wr_id 0 syndrom 0x81", 0));
+        // Nothing at all below the names of columns is a run that hung.
+        let log = read(&table(columns, ""));
+        assert_eq!(log.runs[0].failure, SILENT);
+        let log = read(
+            " Couldn't connect to node7:18515\nUnable to init the socket connection\n #bytes #iterations t_avg[usec]\n",
+        );
+        assert_eq!(log.runs[0].failure, "Couldn't connect to node7:18515");
+    }
+
+    #[test]
+    fn both_sides_have_their_addresses() {
+        let rest = " GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:168:01:39\n remote address: LID 0000 QPN 0x1 PSN 0x2\n \
+                    GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:168:01:06\n #bytes #iterations BW peak[Gb/sec] BW \
+                    average[Gb/sec] MsgRate[Mpps]\n 65536 403504 0.00 42.31 0.080701\n";
+        let log = parse_perftest("n1_n2.log", format!("{HEAD}{rest}").as_bytes()).expect("a log");
+        assert_eq!(log.runs[0].addresses, ["192.168.1.39", "192.168.1.6"]);
+        assert_eq!(log.runs[0].hosts, ["n1", "n2"]);
     }
 
     proptest! {
@@ -438,7 +555,7 @@ mod tests {
             "|[0-9.e-]{0,9}|[ \n:%]){0,60}",
         )) {
             if let Ok(log) = parse_perftest("t.log", text.as_bytes()) {
-                prop_assert!(log.runs.iter().all(|run| !run.results.is_empty()));
+                prop_assert!(log.runs.iter().all(|run| !run.results.is_empty() || !run.failure.is_empty()));
             }
         }
 

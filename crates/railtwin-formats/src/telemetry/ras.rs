@@ -1,17 +1,18 @@
-//! NCCL RAS: the state of all communicators of a job at one moment, as JSON.
+//! NCCL RAS: the state of all communicators of a job at one moment, as JSON; its text is read in [`super::ras_text`].
 
 use std::collections::BTreeMap;
 
 use super::input;
 use super::json::{Node, Place, parse};
 use super::names::operation_kind;
+use super::ras_text;
 use super::skipped::Skipped;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
 const FORMAT: &str = "NCCL RAS status";
 
-/// What RAS tells of a job (`ncclras -f json`, NCCL 2.28.7 and later).
+/// What RAS tells of a job: `ncclras -f json` (NCCL 2.28.7 and later), or the text of `ncclras`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RasSnapshot {
     /// Version of NCCL, such as `2.29.1`.
@@ -93,12 +94,15 @@ pub struct RasMissingRank {
 impl RasSnapshot {
     /// Reads a status in JSON. NCCL 2.28.9 leaves out the comma before a `status`; it is put in, with a note. A communicator
     /// or rank with a missing or wrong field is skipped as a whole: a rank of which one count were missing would seem to be
-    /// behind.
+    /// behind. The text form names only outliers; see the notes for what it leaves open.
     ///
     /// # Errors
-    /// What is not JSON, the text form of RAS, a file without communicators in which one is wrong.
+    /// What is neither JSON nor the text of RAS, a file without communicators in which one is wrong.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
         let text = input::lossy(FORMAT, source_name, bytes)?;
+        if ras_text::is_ras(&text) {
+            return ras_text::parse_text(source_name, &text);
+        }
         let mut notes = Vec::new();
         let value = match parse(FORMAT, source_name, &text) {
             Ok(value) => value,
@@ -113,7 +117,7 @@ impl RasSnapshot {
         let mut skipped = Skipped::default();
         let mut communicators = Vec::with_capacity(list.len());
         for node in &list {
-            let read = communicator(node, &mut skipped);
+            let read = communicator(node, &mut skipped, &mut notes);
             communicators.extend(skipped.keep(read));
         }
         if let Some(error) = skipped.all().filter(|_| communicators.is_empty()) {
@@ -162,17 +166,56 @@ impl RasCommunicator {
     }
 }
 
-fn communicator(node: &Node, skipped: &mut Skipped) -> Result<RasCommunicator, FormatError> {
+fn communicator(
+    node: &Node,
+    skipped: &mut Skipped,
+    notes: &mut Vec<String>,
+) -> Result<RasCommunicator, FormatError> {
     let hash = node.need("hash")?.text_or_number()?;
     let size = node.need("size")?.u32()?;
     let ranks = node.get("ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
     let missing = node.get("missing_ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
-    Ok(RasCommunicator {
+    let counted = node.get("missing_ranks_count").map(|count| count.u64()).transpose()?.unwrap_or_default();
+    let read = RasCommunicator {
         hash,
         size,
         ranks: ranks.iter().filter_map(|node| skipped.keep(rank(node, size))).collect(),
         missing: missing.iter().filter_map(|node| skipped.keep(missing_rank(node, size))).collect(),
-    })
+    };
+    Ok(with_unlisted(read, ranks.len(), counted, notes))
+}
+
+/// Puts ranks in that are counted as missing and not listed, where the others leave no doubt which they are.
+fn with_unlisted(
+    mut read: RasCommunicator,
+    listed: usize,
+    counted: u64,
+    notes: &mut Vec<String>,
+) -> RasCommunicator {
+    let untold = counted.saturating_sub(read.missing.len() as u64);
+    if untold == 0 {
+        return read;
+    }
+    let known: std::collections::BTreeSet<u32> =
+        read.ranks.iter().map(|rank| rank.rank).chain(read.missing.iter().map(|rank| rank.rank)).collect();
+    let rest: Vec<u32> =
+        match known.len() as u64 + untold == u64::from(read.size) && listed == read.ranks.len() {
+            true => (0..read.size).filter(|rank| !known.contains(rank)).collect(),
+            false => Vec::new(),
+        };
+    if rest.is_empty() {
+        let hash = &read.hash;
+        notes.push(format!("communicator {hash}: {untold} ranks are counted as missing and not listed"));
+    }
+    read.missing.extend(rest.into_iter().map(|rank| RasMissingRank {
+        rank,
+        host: format!("host-of-rank-{rank}"),
+        pid: 0,
+        gpu: 0,
+        unresponsive: true,
+        dead: false,
+    }));
+    read
 }
 
 fn number(node: &Node, size: u32) -> Result<u32, FormatError> {

@@ -7,18 +7,23 @@ use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
 use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
-    Content, Format, Hints, Merged, Merger, decode, detect_format, megatron_trace, rank_of_name,
+    Content, Format, Hints, Merged, Merger, decode, decode_sysfs, detect_format, megatron_trace,
+    rank_of_name, reading_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::{input, parquet_foreign};
 
+use super::between::Ways;
 use super::names::Names;
-use super::{run_folder, slow_job};
+use super::{run_folder, slow_job, sysfs_trees};
 use crate::Question;
 use crate::error::Error;
 
 /// File that makes a folder a run folder.
 const RUN_FILE: &str = "run.json";
+/// Readings whose files are no further apart were copied together; then they are taken for so long apart.
+const SAME_NS: u64 = 500_000_000;
+const APART_NS: u64 = 60_000_000_000;
 /// Most files that an error names.
 const NAMED_MAX: usize = 8;
 
@@ -41,6 +46,8 @@ pub struct Inputs {
     pub baselines: BaselineStore,
     /// Names of the cluster as the fabric has them, where they are given.
     pub names: Option<Names>,
+    /// What was measured between hosts in another record, in which all was well.
+    pub ways: Option<Ways>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// What a reader should know of all of them together.
@@ -64,28 +71,44 @@ pub struct Unread {
 }
 
 impl Inputs {
-    /// Has probes compared with those of another run folder, in which all was well: paths of the same NICs, port and
-    /// source port, loaded and unloaded apart. What is no path there is learnt from its own first rounds.
+    /// Has probes, and measurements between hosts, compared with those of another record, in which all was well: a run
+    /// folder, or a file or folder of files such as logs of perftest and tables of probes. Delays of paths of the same NICs,
+    /// port and source port are compared, loaded and unloaded apart; what is no path there is learnt from its own first
+    /// rounds. Measurements are compared way by way, of the same kind and size.
     ///
     /// # Errors
-    /// [`Error::Store`] and [`Error::Argument`] for a folder that cannot be read, and for one without probes enough.
+    /// [`Error::Store`] and [`Error::Argument`] for a folder that cannot be read, and for one without probes enough and
+    /// without measurements between hosts.
     pub fn compare_with(&mut self, folder: &Path) -> Result<(), Error> {
         let shown = folder.display();
-        let healthy = run_folder::read(folder)?;
-        if let Some(unread) = healthy.unread.first() {
+        let of_run = folder.join(RUN_FILE).is_file();
+        let healthy =
+            if of_run { run_folder::read(folder)? } else { Self::read(&[folder.to_owned()], "job")? };
+        let known = healthy.unread.iter().filter(|file| file.known);
+        if let Some(unread) = known.clone().next() {
             let Unread { source, reason, .. } = unread;
-            return Err(Error::Argument(format!(
-                "{source}: {reason}; run the scenario of the baseline again"
-            )));
+            if of_run {
+                return Err(Error::Argument(format!(
+                    "{source}: {reason}; run the scenario of the baseline again"
+                )));
+            }
+            let count = known.count();
+            self.notes.push(format!("baseline: {count} of its files could not be read, {source}: {reason}"));
         }
-        let Merged { telemetry, .. } = &healthy.merged;
+        let Merged { telemetry, pairs, .. } = &healthy.merged;
         let (limits, deviations) = (Limits::default(), Settings::default().deviations);
         self.baselines = BaselineStore::of(&telemetry.directory, &telemetry.batch, &limits, deviations);
-        if self.baselines.is_empty() {
+        let ways = Ways::of(pairs);
+        if self.baselines.is_empty() && ways.is_empty() {
             let (rows, rounds) = (telemetry.batch.probes.len(), limits.rounds);
+            let remedy = match of_run {
+                true => "run a scenario with [control] probes or [telemetry] probes for longer",
+                false => {
+                    "give a run folder with probes, tables of probes, or logs of perftest named after both hosts"
+                }
+            };
             return Err(Error::Argument(format!(
-                "{shown} holds no baseline: {rows} rows of probes, and no path was answered in {rounds} rounds; run a \
-                 scenario with [control] probes or [telemetry] probes for longer"
+                "{shown} holds no baseline: {rows} rows of probes, and no path was answered in {rounds} rounds; {remedy}"
             )));
         }
         let known = &self.baselines;
@@ -97,13 +120,22 @@ impl Inputs {
         let compared =
             |path: &&PathKey| [false, true].iter().any(|&loaded| known.get(path, loaded).is_some());
         let shared = probed.iter().filter(compared).count();
-        self.notes.push(match shared {
-            0 => format!(
-                "none of {} probed paths is one of {shown}: nothing is compared with it",
-                probed.len()
-            ),
-            _ => format!("{shared} of {} probed paths are compared with {shown}", probed.len()),
-        });
+        let measured = Ways::of(&self.merged.pairs);
+        if !known.is_empty() || measured.is_empty() {
+            self.notes.push(match shared {
+                0 => format!(
+                    "none of {} probed paths is one of {shown}: nothing is compared with it",
+                    probed.len()
+                ),
+                _ => format!("{shared} of {} probed paths are compared with {shown}", probed.len()),
+            });
+        }
+        if !ways.is_empty() && !measured.is_empty() {
+            let (shared, all) = (measured.shared(&ways), measured.len());
+            self.notes
+                .push(format!("{shared} of {all} ways between hosts are compared with those of {shown}"));
+        }
+        self.ways = Some(ways).filter(|ways| !ways.is_empty());
         Ok(())
     }
 
@@ -131,6 +163,7 @@ impl Inputs {
             inputs: Self::default(),
             first: None,
             counted: BTreeMap::new(),
+            times: BTreeMap::new(),
         };
         let mut read = 0_usize;
         for path in paths {
@@ -142,6 +175,13 @@ impl Inputs {
             })?;
             if about.is_dir() {
                 files = files_below(path, &mut reading.inputs.unread);
+            }
+            if about.is_dir() {
+                let (trees, rest) = sysfs_trees::trees_of(path, files);
+                for tree in &trees {
+                    read += usize::from(reading.take_tree(tree));
+                }
+                files = rest;
             }
             for file in &files {
                 read += usize::from(reading.take(file, !about.is_dir()));
@@ -167,11 +207,62 @@ struct Reading<'a> {
     inputs: Inputs,
     /// The error of the first file that could not be read.
     first: Option<Error>,
+    /// Readings of one thing, by what their names have in common: which they are, and their times.
+    times: BTreeMap<String, Vec<(u64, u64)>>,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
     counted: BTreeMap<Vec<u8>, String>,
 }
 
 impl Reading<'_> {
+    /// Reads a folder copied from `/sys`.
+    fn take_tree(&mut self, tree: &sysfs_trees::Tree) -> bool {
+        let source = tree.folder.display().to_string();
+        let time_ns = self.in_order(&source, tree.time_ns);
+        let hints = Hints { time_ns, host: tree.host.clone(), ..Hints::default() };
+        let read =
+            tree.read().map_err(|error| Error::File { path: source.clone(), problem: error.to_string() });
+        match read.and_then(|files| Ok(decode_sysfs(&source, &files, &hints)?)) {
+            Ok(imported) => {
+                self.merger.add(imported);
+                true
+            }
+            Err(error) => {
+                let reason = match &error {
+                    Error::Format(error) => error.without_source(),
+                    other => other.to_string(),
+                };
+                self.inputs.unread.push(Unread { source, reason, known: true, rank: None, empty: false });
+                self.first.get_or_insert(error);
+                false
+            }
+        }
+    }
+
+    /// The time of a reading, so that readings whose names put them in order (`node1_t1.txt`, `node1_t2.txt`) are in it:
+    /// files that were copied or unpacked have the time of that.
+    fn in_order(&mut self, source: &str, time_ns: u64) -> u64 {
+        let Some((name, order)) = reading_of_name(source) else { return time_ns };
+        let known = self.times.entry(name).or_default();
+        let before = known.iter().filter(|(other, _)| *other < order).map(|(_, time)| *time).max();
+        let after = known.iter().filter(|(other, _)| *other > order).map(|(_, time)| *time).min();
+        let mut time = time_ns;
+        if let Some(before) = before.filter(|before| time <= before.saturating_add(SAME_NS)) {
+            time = before.saturating_add(APART_NS);
+        }
+        if let Some(after) = after.filter(|after| time.saturating_add(SAME_NS) >= *after) {
+            time = after.saturating_sub(APART_NS);
+        }
+        known.push((order, time));
+        if time != time_ns {
+            let note = "times of readings that their names put in order are not told by their files: they are taken for a \
+                        minute apart";
+            if !self.inputs.notes.iter().any(|known| known == note) {
+                self.inputs.notes.push(note.to_owned());
+            }
+        }
+        time
+    }
+
     /// Takes a file; whether it could be read. `named` says that it stands on the command line.
     fn take(&mut self, path: &Path, named: bool) -> bool {
         let source = path.display().to_string();
@@ -219,6 +310,7 @@ impl Reading<'_> {
         }
         let since = about.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let time_ns = self.in_order(name, time_ns);
         let imported = decode(name, &bytes, &Hints { time_ns, ..Hints::default() }).map_err(|error| {
             let of_rank = matches!(format, Some(Format::FlightRecorder | Format::Pickle));
             (error.into(), format.is_some(), rank_of_name(name).filter(|_| of_rank))

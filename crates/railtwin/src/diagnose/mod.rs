@@ -3,11 +3,13 @@
 //! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
 //! * [`logs`]: logs of processes and kernels.
+//! * [`between`]: measurements of pairs of hosts.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
 //! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen.
 pub mod answer;
+pub mod between;
 pub mod compute;
 pub mod durations;
 pub mod failed_tests;
@@ -22,6 +24,7 @@ mod run_folder;
 mod sentence;
 pub mod slow_job;
 pub mod slower;
+mod sysfs_trees;
 pub mod tests_between;
 pub mod windows;
 
@@ -55,7 +58,7 @@ pub struct Diagnosed {
     pub files: Vec<FileNotes>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
-    /// Tests of nccl-tests that did not come to their end.
+    /// Tests of nccl-tests and perftest that did not come to their end.
     pub failed_tests: usize,
     /// What a reader should know of all files together.
     pub notes: Vec<String>,
@@ -105,6 +108,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         observation,
         baselines,
         names,
+        ways,
         unread,
         notes,
     } = inputs;
@@ -209,10 +213,15 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     findings.extend(found);
     notes.extend(told);
     findings.extend(flags::of_xpu_timer(&merged.xpu_timer));
+    between::tell_other_direction(&mut findings, &merged.pairs);
+    let (between, told, failed_between) = between::of_pairs(&merged.pairs, ways.as_ref(), &settings);
+    notes.extend(told);
     let (mut tests, told) = tests_between::of_nccl_tests(&merged.nccl_tests, &settings);
     notes.extend(told);
     let (failed, told, failed_tests) = failed_tests::of_failed_tests(&merged.nccl_tests);
     tests.extend(failed);
+    tests.extend(between);
+    let failed_tests = failed_tests + failed_between;
     notes.extend(told);
     notes.extend(single);
     if let Some(names) = &mut names {
@@ -237,7 +246,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let steps = merged.steps.iter().map(|series| series.steps.len()).sum::<usize>();
     let of_logs = merged.logs.iter().map(|(_, log)| log.events.len() + log.timeouts.len() + log.states.len());
     let log_lines = of_logs.sum();
-    let others = results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
+    let measured = merged.pairs.iter().filter(|pair| pair.sent == 0 || pair.table == "perftest").count();
+    let others =
+        measured + results.sum::<usize>() + steps + failed_tests + merged.ras.len() + merged.xpu_timer.len();
     let seconds = observation.as_ref().map_or_else(|| span_s(&batch), Observation::seconds);
     Ok(Diagnosed {
         findings,
