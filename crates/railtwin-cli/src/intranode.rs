@@ -3,7 +3,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::intranode::{Order, SHORT_OF, Told, orders, page, part_words, regressions, saturations, told};
+use railtwin::intranode::{
+    Order, SHORT_OF, Told, orders, page, part_words, regressions, saturations, told, untold,
+};
 use railtwin_store::Figure;
 use serde_json::json;
 
@@ -94,6 +96,17 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
             let load = load.map_or("none".to_owned(), |load| format!("{load}"));
             writeln!(streams.out, "{}", [label_of(label), load].join("  ").trim_start())?;
         }
+    }
+    let young: Vec<String> = untold(&told).map(|point| label_of(&point.label)).collect();
+    if let Some(first) = young.first() {
+        let count = young.len();
+        writeln!(
+            streams.out,
+            "\nNothing is refused at {count} points that carry less than the offer ({}{}): what is missing is on its way, and a \
+             longer intranode.duration tells whether it arrives.",
+            if first.is_empty() { "the one asked for" } else { first },
+            if count > 1 { ", …" } else { "" }
+        )?;
     }
     write!(streams.out, "{}", shown_orders(&orders))?;
     for found in &found {

@@ -28,6 +28,11 @@ pub(crate) fn run(
     for note in inputs.notes.iter().chain(&inputs.merged.telemetry.notes).chain(&notes) {
         writeln!(streams.notes, "{note}")?;
     }
+    for file in inputs.merged.files.iter().filter(|file| file.skipped.count() > 0) {
+        let first: Vec<String> = file.skipped.first().collect();
+        let (source, count) = (&file.source, file.skipped.count());
+        writeln!(streams.notes, "{source}: {count} lines are left out: {}", first.join(", "))?;
+    }
     if tests.is_empty() {
         let what = args.validate.first().map_or(String::new(), |path| path.display().to_string());
         let help = "give what ib_write_bw, ib_read_lat and their kin print, with their titles";

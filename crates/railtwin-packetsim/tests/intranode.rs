@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use proptest::prelude::*;
 use railtwin_engine::intranode::{
-    Arbiter, Arrivals, IntranodeLog, IntranodeSpec, Measure, PairSpec, Pattern, PcieSpec,
+    Arbiter, Arrivals, Crossings, IntranodeLog, IntranodeSpec, Measure, PairSpec, Pattern, PcieSpec,
 };
 use railtwin_fabric::preset::Rlft;
 use railtwin_fabric::{Fabric, HostSpec};
@@ -53,6 +53,7 @@ fn specs() -> impl Strategy<Value = IntranodeSpec> {
             pack: SimTime::from_ps(pack),
             unpack: SimTime::from_ps(unpack),
             arbiter: if age { Arbiter::Age } else { Arbiter::RoundRobin },
+            crossings: if more % 2 == 0 { Crossings::Several } else { Crossings::One },
             arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Even },
             duration: SimTime::from_ns(3_000),
             warm_up: SimTime::from_ns(500),

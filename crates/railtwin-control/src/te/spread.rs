@@ -25,6 +25,37 @@ pub(crate) struct Spread<'a> {
     /// Empty for targets that nobody sends to.
     known: Vec<Vec<Range<u32>>>,
     links: Vec<(LinkId, f64)>,
+    /// Pairs of a leaf and a target, in order, with the parts on all links from the leaf on where no entry names the uplink.
+    whole: Vec<((u32, TargetId), Range<u32>)>,
+    sums: Sums,
+}
+
+/// Sums of parts by link, without putting what is summed in order first: on three tiers a link comes up once for each of
+/// the many ways that lead to it.
+#[derive(Debug)]
+struct Sums {
+    /// By link; 0 between two uses.
+    by_link: Vec<f64>,
+    touched: Vec<LinkId>,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, link: LinkId, part: f64) {
+        let sum = &mut self.by_link[link.index()];
+        // Parts are above 0.
+        if *sum == 0.0 {
+            self.touched.push(link);
+        }
+        *sum += part;
+    }
+
+    /// Moves the sums to the end of `out`, in order of links.
+    fn append_to(&mut self, out: &mut Vec<(LinkId, f64)>) {
+        self.touched.sort_unstable();
+        let Self { by_link, touched } = self;
+        out.extend(touched.drain(..).map(|link| (link, std::mem::take(&mut by_link[link.index()]))));
+    }
 }
 
 const UNKNOWN: Range<u32> = NONE..NONE;
@@ -34,16 +65,27 @@ impl<'a> Spread<'a> {
     pub(crate) fn new(fabric: &'a Fabric, forwarding: &'a Forwarding, flows: &Flows) -> Self {
         let (upper, upper_count) = number_upper(fabric);
         let known = vec![Vec::new(); forwarding.target_count()];
-        let mut spread = Self { fabric, forwarding, upper, upper_count, known, links: Vec::new() };
+        let sums = Sums { by_link: vec![0.0; fabric.link_count()], touched: Vec::new() };
+        let mut spread = Self {
+            fabric,
+            forwarding,
+            upper,
+            upper_count,
+            known,
+            links: Vec::new(),
+            whole: Vec::new(),
+            sums,
+        };
         let targets = |flow| flows.parts(flow).iter().map(|part: &super::flows::Part| part.target);
         let mut pairs: Vec<(u32, TargetId)> =
             flows.list.iter().flat_map(|flow| targets(flow).map(|target| (flow.leaf, target))).collect();
         pairs.sort_unstable();
         pairs.dedup();
         for (leaf, target) in pairs {
-            for &link in forwarding.group(leaf, target) {
-                spread.learn(link, target);
-            }
+            let group = forwarding.group(leaf, target);
+            let beyond: Vec<Range<u32>> = group.iter().map(|&link| spread.learn(link, target)).collect();
+            let range = spread.sum(group, beyond);
+            spread.whole.push(((leaf, target), range));
         }
         spread
     }
@@ -72,20 +114,35 @@ impl<'a> Spread<'a> {
             return known.clone();
         }
         let group = self.forwarding.group(self.row_beyond(link), target);
-        let part = 1.0 / group.len() as f64;
-        let mut found = Vec::new();
-        for &link in group {
-            found.push((link, part));
-            let beyond = self.learn(link, target);
-            let beyond = &self.links[beyond.start as usize..beyond.end as usize];
-            found.extend(beyond.iter().map(|&(link, share)| (link, share * part)));
-        }
-        merge(&mut found);
-        let start = self.links.len() as u32;
-        self.links.extend(found);
-        let range = start..self.links.len() as u32;
+        let beyond: Vec<Range<u32>> = group.iter().map(|&link| self.learn(link, target)).collect();
+        let range = self.sum(group, beyond);
         self.known[target.index()][number as usize] = range.clone();
         range
+    }
+
+    /// Equal parts over the links of a group, and over what lies beyond each: appended to `links`, in their order.
+    fn sum(&mut self, group: &[LinkId], beyond: Vec<Range<u32>>) -> Range<u32> {
+        let part = 1.0 / group.len() as f64;
+        for (&link, beyond) in group.iter().zip(beyond) {
+            self.sums.add(link, part);
+            for &(link, share) in &self.links[beyond.start as usize..beyond.end as usize] {
+                self.sums.add(link, share * part);
+            }
+        }
+        let start = self.links.len() as u32;
+        self.sums.append_to(&mut self.links);
+        start..self.links.len() as u32
+    }
+
+    /// The parts on all links from a leaf on, where no entry names the uplink.
+    fn whole(&self, leaf: u32, target: TargetId) -> &[(LinkId, f64)] {
+        match self.whole.binary_search_by_key(&(leaf, target), |(pair, _)| *pair) {
+            Ok(row) => {
+                let range = &self.whole[row].1;
+                &self.links[range.start as usize..range.end as usize]
+            }
+            Err(_) => &[],
+        }
     }
 
     #[inline]
@@ -116,12 +173,12 @@ impl<'a> Spread<'a> {
             match next.filter(|next| parts.len() == 1 || group.contains(next)) {
                 Some(next) => self.add(next, part.target, part.rate, out),
                 None => {
-                    let rate = part.rate / group.len() as f64;
-                    group.iter().for_each(|&link| self.add(link, part.target, rate, out));
+                    let whole = self.whole(flow.leaf, part.target);
+                    out.extend(whole.iter().map(|&(link, share)| (link, part.rate * share)));
                 }
             }
         }
-        if parts.len() > 1 || next.is_none() {
+        if parts.len() > 1 {
             merge(out);
         }
     }

@@ -63,6 +63,19 @@ railtwin_units::choice! {
 }
 
 railtwin_units::choice! {
+    /// To how many outputs an input of a switch sends at once.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Crossings {
+        /// To each output that picks it, each a packet of its own: its buffer is read as often as it is asked. SAURON
+        /// section 4.2 says of each output that it picks by itself, and of no step in which an input accepts one of several.
+        #[default]
+        Several = "several",
+        /// To one, as a crossbar without speedup does: of several outputs that pick it an input accepts one (iSLIP).
+        One = "one",
+    }
+}
+
+railtwin_units::choice! {
     /// When GPUs make their next message.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub enum Arrivals {
@@ -117,6 +130,8 @@ railtwin_units::section! {
         pub buffer: Bytes [sizes(1..=MOST_BYTES)] = Bytes(128 << 10),
         /// Who goes first in all switches.
         pub arbiter: Arbiter = Arbiter::RoundRobin,
+        /// To how many outputs an input of any switch sends at once.
+        pub crossings: Crossings = Crossings::Several,
         /// PCIe in place of `link`, `header` and `payload`.
         pub pcie: Option<PcieSpec> = None,
         /// One pair of hosts in place of pattern and load.

@@ -33,6 +33,11 @@ impl PcieGeneration {
         }
     }
 
+    /// Whether packets travel in flits, whose checksums and DLLPs are not bytes of any TLP.
+    const fn has_flits(self) -> bool {
+        matches!(self, Self::Gen6 | Self::Gen7)
+    }
+
     /// Bits for TLPs and DLLPs among those transferred. From generation 6 on DLLPs and checksums have their place in each
     /// flit beside the 236 B.
     const fn encoding(self) -> (u64, u64) {
@@ -54,9 +59,9 @@ railtwin_units::section! {
         /// Most payload of a TLP (MPS).
         pub max_payload: Bytes [sizes(64..=4096)] = Bytes(128),
         /// Bytes of a TLP beside its payload: framing with sequence number 4, header 12 or
-        /// 16 (addresses of 64 bits), LCRC 4.
+        /// 16 (addresses of 64 bits), LCRC 4. In flits (generations 6 and 7) the header alone: write 12 or 16.
         pub tlp_overhead: Bytes [sizes(0..=64)] = Bytes(24),
-        /// Bytes of a DLLP with its framing: an ACK.
+        /// Bytes of a DLLP with its framing: an ACK. Of no effect in flits, which have a place for them.
         pub dllp: Bytes [sizes(0..=64)] = Bytes(8),
         /// TLPs for one ACK.
         pub ack_factor: u32 [whole(1..=1024)] = 4,
@@ -76,8 +81,12 @@ impl PcieSpec {
         self.rate().bytes_per_s() * 1e-9
     }
 
-    /// The share of an ACK that falls on each TLP, ps: `DLLPTime / AckFactor`.
+    /// The share of an ACK that falls on each TLP, ps: `DLLPTime / AckFactor`. From generation 6 on none does: DLLPs have
+    /// their own place in each flit, which the encoding leaves out.
     pub fn acknowledgement_ps(&self) -> f64 {
+        if self.generation.has_flits() {
+            return 0.0;
+        }
         self.dllp.0 as f64 / self.bytes_per_ns() * 1e3 / f64::from(self.ack_factor)
     }
 
@@ -85,7 +94,7 @@ impl PcieSpec {
     /// a message has whole TLPs and ACKs, and a last TLP no more payload than is left.
     pub fn message_ns(&self, bytes: u64) -> f64 {
         let tlps = bytes.div_ceil(self.max_payload.0);
-        let acks = tlps.div_ceil(u64::from(self.ack_factor));
+        let acks = if self.generation.has_flits() { 0 } else { tlps.div_ceil(u64::from(self.ack_factor)) };
         let sent = bytes + tlps * self.tlp_overhead.0 + acks * self.dllp.0;
         sent as f64 / self.bytes_per_ns()
     }
@@ -110,6 +119,13 @@ mod tests {
         let bytes = f64::from(32 * 152 + 8 * 8);
         assert!((pcie.message_ns(4096) - bytes / pcie.bytes_per_ns()).abs() < 1e-9);
         assert!((pcie.message_ns(1) - 33.0 / pcie.bytes_per_ns()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn flits_have_a_place_for_acks() {
+        let pcie = PcieSpec { generation: PcieGeneration::Gen6, ..PcieSpec::default() };
+        assert!(pcie.acknowledgement_ps() == 0.0);
+        assert!((pcie.message_ns(4096) - f64::from(32 * 152) / pcie.bytes_per_ns()).abs() < 1e-9);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! iSLIP for packets that come when they come: which inputs cross to which outputs now.
 //!
 //! McKeown 1999: each free output grants one of the inputs that ask for it, each input accepts one of its grants, and
-//! this again until nothing more fits. Pointers move past a pair only where it was accepted in the first round.
-use railtwin_engine::intranode::Arbiter as Policy;
+//! this again until nothing more fits. Pointers move past a pair only where it was accepted in the first round. Where an
+//! input may send to several outputs at once it accepts all.
+use railtwin_engine::intranode::{Arbiter as Policy, Crossings};
 
 /// Most ports of a switch: sets of them are 64 bits.
 pub const PORTS_MAX: usize = 64;
@@ -11,6 +12,7 @@ pub const PORTS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Arbiter {
     policy: Policy,
+    crossings: Crossings,
     /// By output: inputs at which something waits for it.
     asked: Vec<u64>,
     /// By output and by input: where turns begin.
@@ -45,10 +47,11 @@ fn members(mut set: u64) -> impl Iterator<Item = u8> {
 
 impl Arbiter {
     /// Nobody asks for anything, and there is room everywhere.
-    pub fn new(policy: Policy, ports: usize) -> Self {
+    pub fn new(policy: Policy, crossings: Crossings, ports: usize) -> Self {
         let all = if ports == PORTS_MAX { u64::MAX } else { (1 << ports) - 1 };
         Self {
             policy,
+            crossings,
             asked: vec![0; ports],
             grant: vec![0; ports],
             accept: vec![0; ports],
@@ -94,8 +97,32 @@ impl Arbiter {
         self.free_outputs |= 1 << output;
     }
 
+    /// What each free output picks.
+    fn granted_all(&mut self, since: impl Fn(u8, u8) -> u64, pairs: &mut Vec<(u8, u8)>) {
+        let ports = self.asked.len() as u8;
+        for output in members(self.free_outputs & self.open & self.wanted) {
+            let asking = self.asked[usize::from(output)];
+            let input = self.pick(asking, output, &since);
+            self.grant[usize::from(output)] = (input + 1) % ports;
+            self.free_outputs &= !(1 << output);
+            pairs.push((input, output));
+        }
+    }
+
+    /// The input that an output picks of those that ask for it.
+    #[inline]
+    fn pick(&self, asking: u64, output: u8, since: impl Fn(u8, u8) -> u64) -> u8 {
+        match self.policy {
+            Policy::RoundRobin => next_of(asking, self.grant[usize::from(output)]),
+            Policy::Age => oldest(asking, |input| since(input, output)),
+        }
+    }
+
     /// Appends the pairs that cross now; `since` says since when the first packet of an input for an output has waited.
     pub fn matched(&mut self, since: impl Fn(u8, u8) -> u64, pairs: &mut Vec<(u8, u8)>) {
+        if self.crossings == Crossings::Several {
+            return self.granted_all(since, pairs);
+        }
         let mut first = true;
         loop {
             let mut inputs: u64 = 0;
@@ -104,10 +131,7 @@ impl Arbiter {
                 if asking == 0 {
                     continue;
                 }
-                let input = match self.policy {
-                    Policy::RoundRobin => next_of(asking, self.grant[usize::from(output)]),
-                    Policy::Age => oldest(asking, |input| since(input, output)),
-                };
+                let input = self.pick(asking, output, &since);
                 inputs |= 1 << input;
                 self.granted[usize::from(input)] |= 1 << output;
             }
@@ -153,7 +177,7 @@ mod tests {
 
     #[test]
     fn turns_are_taken_once_they_are_accepted() {
-        let mut arbiter = Arbiter::new(Policy::RoundRobin, 2);
+        let mut arbiter = Arbiter::new(Policy::RoundRobin, Crossings::One, 2);
         for (input, output) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             arbiter.ask(input, output);
         }
@@ -167,9 +191,21 @@ mod tests {
 
     #[test]
     fn age_lets_the_oldest_go_first() {
-        let mut arbiter = Arbiter::new(Policy::Age, 3);
+        let mut arbiter = Arbiter::new(Policy::Age, Crossings::One, 3);
         arbiter.ask(2, 1);
         arbiter.ask(1, 1);
+        assert_eq!(pairs_of(&mut arbiter), [(1, 1)]);
+    }
+
+    #[test]
+    fn each_output_picks_by_itself_where_inputs_may_feed_several() {
+        let mut arbiter = Arbiter::new(Policy::RoundRobin, Crossings::Several, 2);
+        for (input, output) in [(0, 0), (0, 1), (1, 1)] {
+            arbiter.ask(input, output);
+        }
+        assert_eq!(pairs_of(&mut arbiter), [(0, 0), (0, 1)]);
+        // Only the outputs are taken, and turns have moved on.
+        arbiter.free(0, 1);
         assert_eq!(pairs_of(&mut arbiter), [(1, 1)]);
     }
 
@@ -182,7 +218,7 @@ mod tests {
             age: bool,
         ) {
             let policy = if age { Policy::Age } else { Policy::RoundRobin };
-            let mut arbiter = Arbiter::new(policy, ports);
+            let mut arbiter = Arbiter::new(policy, Crossings::One, ports);
             let asks: Vec<(u8, u8)> = asks.into_iter().filter(|&(i, o)| usize::from(i.max(o)) < ports).collect();
             asks.iter().for_each(|&(input, output)| arbiter.ask(input, output));
             (0..ports as u8).for_each(|output| arbiter.set_open(output, closed & 1 << output == 0));

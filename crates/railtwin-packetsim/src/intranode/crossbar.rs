@@ -4,7 +4,7 @@
 //! (Karol, Hluchyj and Morgan 1987), where SAURON's figure 4b loses nothing.
 use std::collections::VecDeque;
 
-use railtwin_engine::intranode::Arbiter as Policy;
+use railtwin_engine::intranode::{Arbiter as Policy, Crossings};
 
 use super::arbiter::Arbiter;
 
@@ -32,9 +32,9 @@ pub struct Crossbar<T> {
 
 impl<T: Copy> Crossbar<T> {
     /// Empty.
-    pub fn new(policy: Policy, ports: usize) -> Self {
+    pub fn new(policy: Policy, crossings: Crossings, ports: usize) -> Self {
         Self {
-            arbiter: Arbiter::new(policy, ports),
+            arbiter: Arbiter::new(policy, crossings, ports),
             ports,
             queues: (0..ports * ports).map(|_| VecDeque::new()).collect(),
             stale: false,

@@ -100,7 +100,7 @@ impl Host {
         Self {
             host,
             device,
-            bar: Crossbar::new(plan.spec.arbiter, gpus + 1),
+            bar: Crossbar::new(plan.spec.arbiter, plan.spec.crossings, gpus + 1),
             inputs,
             sources: (0..gpus as u16).map(|gpu| Source::new(plan, host, gpu)).collect(),
             messages: Slab::new(),

@@ -24,6 +24,7 @@ use railtwin_fabric::Fabric;
 use self::cargo::{INTER, INTRA, Tally};
 use self::plan::Plan;
 pub use self::refused::Refused;
+pub use self::source::PAIR_DEPTH;
 use self::world::{Kind, Until};
 use crate::agenda::NEVER;
 use crate::meeting::work_off;

@@ -20,7 +20,7 @@ pub struct Message {
 }
 
 /// Work requests that perftest has under way (`--tx-depth`, 128 by default).
-const DEPTH: usize = 128;
+pub const PAIR_DEPTH: usize = 128;
 
 /// When messages come.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,7 +69,7 @@ impl Source {
             Some(pair) => {
                 let left = if (host, gpu) == (0, 0) { pair.messages } else { 0 };
                 let (gap, depth) = match pair.measure {
-                    Measure::Bandwidth => (pair.gap.ps(), DEPTH),
+                    Measure::Bandwidth => (pair.gap.ps(), PAIR_DEPTH),
                     Measure::Latency => (plan.alone().max(pair.gap.ps()), 1),
                 };
                 (Pace::Pair { left, gap }, 0.0, depth)

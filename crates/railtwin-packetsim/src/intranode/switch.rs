@@ -29,7 +29,7 @@ impl Switch {
         Self {
             row,
             device,
-            bar: Crossbar::new(plan.spec.arbiter, ports),
+            bar: Crossbar::new(plan.spec.arbiter, plan.spec.crossings, ports),
             credits: vec![plan.buffer; ports],
             full: plan.network_bytes(plan.spec.inter_payload.0),
         }

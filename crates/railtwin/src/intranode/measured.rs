@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::intranode::{IntranodeSpec, Measure};
 use railtwin_fabric::Fabric;
-use railtwin_formats::telemetry::{PerftestMeasure, PerftestRun, PerftestVerb};
-use railtwin_packetsim::intranode::IntranodeRun;
+use railtwin_formats::telemetry::{PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb};
+use railtwin_packetsim::intranode::{IntranodeRun, PAIR_DEPTH};
 use railtwin_scenario::Source;
 use railtwin_units::Bytes;
 use rayon::prelude::*;
@@ -89,6 +89,21 @@ pub fn tests(logs: &[(String, Vec<PerftestRun>)]) -> (Vec<Test>, Vec<String>) {
         if let Some(why) = aside {
             notes.push(format!("{log}: a run is left aside: {why}"));
             continue;
+        }
+        if run.queue_pairs > 1 {
+            notes.push(format!(
+                "{log}: {} queue pairs measured this, and the pair here has one",
+                run.queue_pairs
+            ));
+        }
+        let is_bandwidth =
+            |result: &PerftestResult| matches!(result.measure, PerftestMeasure::Bandwidth { .. });
+        if (1..PAIR_DEPTH).contains(&(run.depth as usize)) && run.results.iter().any(is_bandwidth) {
+            notes.push(format!(
+                "{log}: {} messages were in flight, and the pair here has {PAIR_DEPTH}: bandwidths of messages that end within \
+                 a round trip are not comparable",
+                run.depth
+            ));
         }
         let test = found.entry(run.verb).or_default();
         for result in &run.results {

@@ -24,7 +24,7 @@ pub use self::order::{Order, Saturated, orders};
 pub use self::page::{page, part_words};
 pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
 use self::saturation::CARRIED;
-pub use self::saturation::{LOAD, SHORT_OF, saturations};
+pub use self::saturation::{LOAD, SHORT_OF, saturations, untold};
 use crate::error::Error;
 use crate::question::Question;
 

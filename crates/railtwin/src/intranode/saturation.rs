@@ -11,25 +11,46 @@ pub const SHORT_OF: f64 = 0.03;
 /// them falls short, as the other follows once buffers are full.
 pub(super) const CARRIED: [&str; 2] = ["intra_carried_share", "inter_carried_share"];
 
+/// Share of what was offered that found its queue full. Where nothing did, what is missing is on its way: the window is too
+/// short to tell.
+const REFUSED: &str = "refused_share";
+
 /// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
-/// inside hosts, or between them, arrived; none where there is none.
+/// inside hosts, or between them, arrived, and queues overflowed; none where there is none.
 pub type Saturation = (Label, Option<f64>);
 
+/// Whether a point carries less than was offered.
+fn is_short(point: &Told) -> bool {
+    CARRIED.iter().filter_map(|name| point.value(name)).any(|share| share < 1.0 - SHORT_OF)
+}
+
+/// Whether nothing was refused, as far as that is told.
+fn refuses_nothing(point: &Told) -> bool {
+    point.value(REFUSED).is_some_and(|share| share <= 0.0)
+}
+
+/// Points that carry less than was offered and refuse nothing: their window is too short to tell whether they are saturated.
+pub fn untold(points: &[Told]) -> impl Iterator<Item = &Told> {
+    points.iter().filter(|point| is_short(point) && refuses_nothing(point))
+}
+
 /// The saturation of each choice on the other axes than that of loads, in the order of points; empty without that axis.
+/// Where nothing was offered nothing is told.
 pub fn saturations(points: &[Told]) -> Vec<Saturation> {
     let mut found: Vec<Saturation> = Vec::new();
     for point in points {
         let Some((_, load)) = point.label.iter().find(|(axis, _)| axis == LOAD) else { return Vec::new() };
         let Ok(load) = load.parse::<f64>() else { return Vec::new() };
+        if CARRIED.iter().all(|name| point.value(name).is_none()) {
+            continue;
+        }
         let mut others = point.label.clone();
         others.retain(|(axis, _)| axis != LOAD);
         let row = found.iter().position(|(label, _)| *label == others).unwrap_or_else(|| {
             found.push((others, None));
             found.len() - 1
         });
-        let mut shares = CARRIED.iter().filter_map(|name| point.value(name));
-        let short = shares.any(|share| share < 1.0 - SHORT_OF);
-        if short && found[row].1.is_none_or(|known| load < known) {
+        if is_short(point) && !refuses_nothing(point) && found[row].1.is_none_or(|known| load < known) {
             found[row].1 = Some(load);
         }
     }
@@ -59,6 +80,12 @@ mod tests {
             point("c5", "0.1", 1.0),
         ];
         let found = saturations(&points);
+        let mut young = point("c1", "0.05", 0.6);
+        young.figures.push(Figure::new(REFUSED, 0.0, ""));
+        assert_eq!(saturations(&[young.clone()])[0].1, None, "what is missing is on its way");
+        assert_eq!(untold(&[young]).count(), 1);
+        let empty = Told { label: points[0].label.clone(), figures: Vec::new() };
+        assert!(saturations(&[empty]).is_empty(), "nothing was offered");
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].1, found[1].1), (Some(0.2), None));
         assert!(saturations(&[Told { label: Vec::new(), figures: Vec::new() }]).is_empty());
