@@ -465,10 +465,9 @@ impl<'a> Mediator<'a> {
             let (controller, decision, row) = entry.remove();
             if self.is_lost(number, &decision.action) {
                 let Action::Entry(change) = decision.action else { continue };
-                // It is due again.
-                self.rest = self.rest.max(now.saturating_add(self.patience));
                 let error = WriteError::NoAnswer { leaf: self.fabric.target(change.entry().ingress) };
                 self.written(now, controller, change, Some(&error));
+                self.due_again(now, controller);
                 if let Some(row) = row {
                     self.rows[row].effective = SimTime::NEVER;
                 }
@@ -477,7 +476,7 @@ impl<'a> Mediator<'a> {
             match self.carry_out(now, controller, decision) {
                 Some(paths) => changed |= paths,
                 None => {
-                    self.rest = self.rest.max(now.saturating_add(self.patience));
+                    self.due_again(now, controller);
                     if let Some(row) = row {
                         self.rows[row].effective = SimTime::NEVER;
                     }
@@ -485,6 +484,13 @@ impl<'a> Mediator<'a> {
             }
         }
         changed
+    }
+
+    /// A write of a controller did not succeed: nothing rests until that was due again, and after it.
+    fn due_again(&mut self, now: SimTime, controller: usize) {
+        let due = self.controllers[controller].next_time();
+        let due = if due < SimTime::NEVER { due.max(now) } else { now };
+        self.rest = self.rest.max(due.saturating_add(self.patience));
     }
 
     /// Whether paths may be others; none where a leaf refused.
