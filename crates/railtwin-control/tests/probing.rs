@@ -182,7 +182,9 @@ fn a_lossy_link_is_found_again_after_it_was_dead() {
     lossy.set_link(bad, true);
     // However long answers take, one survey is under way.
     assert_eq!((c4p.ask(1), c4p.ask(2), c4p.asked.len()), (0, 0, 1));
+    assert_eq!(c4p.master.next_time(), SimTime::NEVER, "only answers move it");
     c4p.answer(2, &routing, &lossy);
+    assert_eq!(c4p.master.next_time(), SimTime::from_ns(2_000), "the period that begins with them");
     let moved = c4p.ask(2);
     assert!(moved > 0, "who crossed it leaves it");
     // It dies and returns, and loses still: moved onto when it is back, off again when probes say so.

@@ -2,6 +2,7 @@
 use proptest::prelude::*;
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening, Replan};
 use railtwin_control::paths::JobId;
+use railtwin_control::te::controller::RETRY;
 use railtwin_control::te::{
     Engine, EngineOptions, LeafEntries, LinkReport, Subject, TrafficEngineering, WriteError,
 };
@@ -44,10 +45,14 @@ struct Driven<'a> {
 
 impl<'a> Driven<'a> {
     fn new(fabric: &'a Fabric) -> Self {
+        Self::planning(fabric, PERIOD)
+    }
+
+    fn planning(fabric: &'a Fabric, replan: Replan) -> Self {
         let prefixes = Prefixes::by_leaf_set(fabric);
         let leaves = LeafEntries::new(prefixes.clone(), 100);
         let engine = Engine::new(prefixes, EngineOptions::default());
-        let mut te = TrafficEngineering::new(fabric, engine, PERIOD);
+        let mut te = TrafficEngineering::new(fabric, engine, replan);
         te.on_event(SimTime::ZERO, &Event::Opened(&openings(fabric)));
         Self { te, leaves, fabric, silent: false }
     }
@@ -113,6 +118,45 @@ fn a_write_that_fails_is_due_again_in_the_next_period() {
     driven.silent = false;
     assert_eq!(driven.ask(at(30.0)), 8);
     assert_eq!((driven.leaves.table().len(), driven.te.next_time()), (8, SimTime::NEVER));
+}
+
+/// Who plans at once does not ask a leaf that never answers without end, and not at one time: each plan waits twice as
+/// long as the one before, until something is written.
+#[test]
+fn a_leaf_that_never_answers_is_asked_ever_more_rarely() {
+    let fabric = fabric();
+    let mut driven = Driven::planning(&fabric, Replan::AtOnce);
+    driven.silent = true;
+    let mut now = SimTime::ZERO;
+    let mut ask = |driven: &mut Driven<'_>| {
+        assert_eq!(driven.ask(now), 8);
+        let waits = driven.te.next_time().since(now);
+        now = driven.te.next_time();
+        waits
+    };
+    let waits: Vec<SimTime> = (0..4).map(|_| ask(&mut driven)).collect();
+    assert_eq!(waits, [RETRY, RETRY * 2, RETRY * 4, RETRY * 8]);
+    driven.silent = false;
+    assert_eq!((driven.ask(now), driven.te.next_time()), (8, SimTime::NEVER));
+    // A link that changes is planned for at once, and who fails then begins with the shortest wait again.
+    let uplink = driven.leaves.table().iter().next().expect("eight entries").next;
+    driven.silent = true;
+    driven.report(at(7.0), uplink, false, 1);
+    assert_eq!((driven.ask(at(7.0)), driven.te.next_time()), (1, at(7.0).saturating_add(RETRY)));
+}
+
+#[test]
+fn who_writes_again_says_so_and_not_that_links_changed() {
+    let fabric = fabric();
+    let mut driven = Driven::new(&fabric);
+    driven.silent = true;
+    driven.ask(SimTime::ZERO);
+    let reasons = |driven: &mut Driven<'_>, now| {
+        let mut decisions = Vec::new();
+        driven.te.decide(now, &mut decisions);
+        decisions.iter().map(|one| one.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(&mut driven, at(30.0)), ["write-failed"; 8]);
 }
 
 proptest! {

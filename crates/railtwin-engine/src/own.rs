@@ -50,9 +50,10 @@ use crate::balancer::Balancer;
 use crate::choose;
 use crate::graph::PRIORITY_MAX;
 
-/// Times in a row that a controller may ask to be asked again while it is told nothing. Between two events nothing
-/// changes that it could see, so who does so without end waits for nothing, and would hold up the run for ever.
-const IDLE_MAX: u32 = 10_000;
+/// Times in a row that a controller may ask to be asked again while it is told nothing and no work goes on, or however
+/// much goes on within so many times [`Stage::least_wait`]. Between two events nothing changes that it could see, so who
+/// does so without end waits for nothing, and would hold up the run for ever.
+pub(crate) const IDLE_MAX: u32 = 10_000;
 
 /// Packets of one probe at most, as `[control] probe_packets`.
 const PACKETS_MAX: u32 = 1_000_000;
@@ -118,7 +119,7 @@ impl Own {
     pub(crate) fn make<'a>(&self, site: &Site, queue_pairs: usize) -> Vec<Box<dyn Controller + 'a>> {
         let checked = |inner| {
             let bounds = Bounds::new(site, queue_pairs);
-            Box::new(Checked { inner, bounds, now: SimTime::ZERO, idle: 0 }) as Box<dyn Controller + 'a>
+            Box::new(Checked { inner, bounds, now: SimTime::ZERO, idle: 0, since: SimTime::ZERO }) as Box<dyn Controller + 'a>
         };
         (self.make)(site).into_iter().map(checked).collect()
     }
@@ -133,6 +134,17 @@ pub enum Stage {
     Life,
     /// Where jobs run, over weeks of them (`[cluster] placement = "own"`).
     Cluster,
+}
+
+impl Stage {
+    /// How long a controller that is told nothing waits at least on average until it is asked again: much less than
+    /// anything takes that happens there.
+    const fn least_wait(self) -> SimTime {
+        match self {
+            Self::Run => SimTime::from_ns(1_000),
+            Self::Life | Self::Cluster => SimTime::from_ns(1_000_000_000),
+        }
+    }
 }
 
 /// Where a controller stands: a replicate of a case.
@@ -382,6 +394,12 @@ pub fn halt(controller: &str, why: impl Into<String>) -> ! {
     resume_unwind(Box::new(Halt { controller: controller.to_owned(), why: why.into() }))
 }
 
+/// Ends the run of a controller that asks again and again, and says how.
+pub(crate) fn halt_idle(controller: &str, now: SimTime, how: &str) -> ! {
+    let why = "times in a row asked to be asked again though nothing happened";
+    halt(controller, format!("at {now}: {IDLE_MAX} {why}, {how}; wait for events"))
+}
+
 /// Does what may ask controllers of one's own.
 ///
 /// # Errors
@@ -402,6 +420,8 @@ struct Checked {
     now: SimTime,
     /// Times that it was asked since it was told of something that it did not do itself.
     idle: u32,
+    /// When these are counted from.
+    since: SimTime,
 }
 
 impl Controller for Checked {
@@ -412,7 +432,7 @@ impl Controller for Checked {
     fn on_event(&mut self, now: SimTime, event: &Event<'_>) {
         self.now = now;
         if !matches!(event, Event::Written { .. }) {
-            self.idle = 0;
+            (self.idle, self.since) = (0, now);
         }
         self.inner.on_event(now, event);
     }
@@ -432,8 +452,10 @@ impl Controller for Checked {
         }
         self.idle += 1;
         if self.idle > IDLE_MAX && next < SimTime::NEVER {
-            let why = "times in a row asked to be asked again though nothing happened";
-            halt(self.name(), format!("at {now}: {IDLE_MAX} {why}; wait for events"));
+            if now.since(self.since) < self.bounds.stage.least_wait() * u64::from(IDLE_MAX) {
+                halt_idle(self.name(), now, &format!("within {}", now.since(self.since)));
+            }
+            (self.idle, self.since) = (0, now);
         }
     }
 

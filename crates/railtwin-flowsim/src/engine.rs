@@ -190,6 +190,9 @@ impl FlowEngine {
         if let Some(turn) = outside.ailing.turn(now, healthy) {
             turn_links(now, &turn, &mut flight, &mut waiting);
         }
+        // What was asked for at time zero.
+        let ground = Ground { case: outside.case, healthy, ailing: &outside.ailing };
+        probing.act(now, &ground, &mut outside.mediator, &mut flight);
         order.release(&mut flight);
         if outside.ailing.acts() {
             waiting.act(now, &mut flight, &mut order, work, &mut log);

@@ -91,14 +91,16 @@ impl Run<'_> {
         // What is decided after a job is gone may depend on when that is, what is decided after a survey on what it found,
         // and what is decided after feedback on counters; controllers of one's own may shift shares, which hosts are told of
         // when they hold. Else nothing depends on packets.
-        let mut asked = Vec::new();
         let is_fed = mediator.next_feedback(SimTime::ZERO).is_some();
         let mut is_live =
             is_fed || mediator.has_own() || mediator.has_controllers() && case.work.jobs.len() > 1;
-        if !is_live {
-            asked = plan_ahead(&mut mediator, &lowering, &mut shared);
-            is_live = !asked.is_empty();
-        }
+        let asked = if is_live {
+            // What was asked for at time zero.
+            mediator.take_surveys()
+        } else {
+            plan_ahead(&mut mediator, &lowering, &mut shared)
+        };
+        is_live |= !asked.is_empty();
         shared.network.levels = shared.levels.count();
         let mut changes = Changes::new(case, &shared.network, &moments);
         let mut machine = Machine::new(&shared, &changes, control, lowering.draw().draw);

@@ -96,6 +96,18 @@ fn an_idle_path_takes_serialisation_and_delay_of_every_hop_both_ways_in_both_eng
 }
 
 #[test]
+fn what_is_asked_for_at_the_start_is_sent_at_the_start() {
+    let fabric = Arc::new(fabrics::leaves(fabrics::plain_host(1, 100), 2, 3, 1).build().unwrap());
+    let work = pairs(Arc::clone(&fabric), &[(1, 2)], 100_000_000);
+    for log in both(&probed(work, &[(0, 3)], 1, SimTime::ZERO, us(90_000))) {
+        let survey = &log.surveys[0];
+        assert_eq!((survey.at, survey.answers.len()), (SimTime::ZERO, 1), "{survey:?}");
+        // There and back, and not when the work is next looked at, milliseconds later.
+        assert!(log.end > us(1_000) && survey.told < us(100), "{} {}", survey.told, log.end);
+    }
+}
+
+#[test]
 fn what_probes_put_on_links_is_what_was_sent_times_the_links_that_it_crossed() {
     let fabric = leaf_spine(2, 3, 2, (100, 100), 1_000);
     let quiet = pairs(Arc::clone(&fabric), &[(2, 5)], 4_000_000);

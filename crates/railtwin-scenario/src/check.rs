@@ -114,7 +114,7 @@ impl Checker<'_> {
                 let message = format!("`{name}` is an empty list");
                 self.report(&node.span, message, wanted(kind, name));
             }
-            (Kind::List(item_kind), Value::List(items)) => {
+            (Kind::List(item_kind) | Kind::AnyList(item_kind), Value::List(items)) => {
                 for item in items {
                     self.value(item, item_kind, name, false);
                 }
@@ -311,6 +311,10 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
         Kind::List(item) => match item {
             Kind::Choice(names) => format!("write a list of {}", names.join(", ")),
             _ => format!("write a list, such as {name} = [0, 1]"),
+        },
+        Kind::AnyList(item) => match item {
+            Kind::Choice(names) => format!("write a list of {}, or [] for none", names.join(", ")),
+            _ => format!("write a list, such as {name} = [0, 1], or [] for none"),
         },
         Kind::Value(_) | Kind::Conditions => format!("write a table, such as {name} = {{ … }}"),
         Kind::Section(_) | Kind::Named(_) => format!("write a section [{name}]"),

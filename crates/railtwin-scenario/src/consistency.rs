@@ -9,7 +9,7 @@ use crate::section::failures::rules::troubles_of_failures;
 use crate::section::fault::rules::trouble_of_fault;
 use crate::section::job::rules::troubles_of_jobs;
 use crate::section::packet::troubles_of_packets;
-use crate::section::routing::trouble_of_replan;
+use crate::section::routing::{trouble_of_replan, troubles_of_periods};
 use crate::section::steering::rules::trouble_of_steering;
 use crate::section::storage::troubles_of_storage;
 use crate::section::telemetry::rules::trouble_of_telemetry;
@@ -55,6 +55,9 @@ pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems
     }
     if let Some(trouble) = trouble_of_replan(&scenario.routing) {
         report("routing.replan_time".to_owned(), trouble);
+    }
+    for (key, trouble) in troubles_of_periods(scenario) {
+        report(key.to_owned(), trouble);
     }
     for (path, trouble) in troubles_of_packets(scenario) {
         report(path, trouble);

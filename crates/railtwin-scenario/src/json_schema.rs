@@ -101,6 +101,7 @@ fn kind(of: &'static Kind) -> Value {
         Kind::Size { .. } | Kind::SizeIn(..) => quantity("64 MiB"),
         Kind::Rate { .. } => quantity("400 Gbps"),
         Kind::Amount => json!({ "type": ["number", "string"] }),
+        Kind::AnyList(item) => json!({ "type": "array", "items": kind(item) }),
         Kind::List(item) => json!({ "type": "array", "minItems": 1, "items": kind(item) }),
         Kind::Value(inner) | Kind::Section(inner) => table(inner),
         Kind::ChoiceOrValue(names, inner, _) => json!({ "anyOf": [{ "enum": names }, table(inner)] }),

@@ -103,6 +103,7 @@ fn of(kind: &Kind) -> String {
         Kind::Rate { zero: false } => "rate, such as `\"400 Gbps\"`".to_owned(),
         Kind::Amount => "number, or a quantity as text".to_owned(),
         Kind::List(item) => format!("list of: {}", of(item)),
+        Kind::AnyList(item) => format!("list, also empty, of: {}", of(item)),
         Kind::Value(table) => format!("table {}", titled(table)),
         Kind::ChoiceOrValue(names, _, example) => format!("{}, `{example}`", quoted(names)),
         Kind::Section(table) => format!("section {}", titled(table)),

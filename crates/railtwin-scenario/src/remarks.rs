@@ -11,8 +11,9 @@ impl Scenario {
     pub(crate) fn remarks(&self, case: &Case, specs: &[&JobSpec]) -> Vec<String> {
         let mut all = Vec::from_iter(self.unread());
         all.extend(self.idle_control(false));
+        all.extend(self.idle_replan());
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));
-        all.extend(self.steering.iter().filter_map(idle_steering));
+        all.extend(self.steering.iter().flat_map(idle_steering));
         for (job, spec) in case.work.jobs.iter().zip(specs) {
             all.extend(of_job(&job.name, &job.plan, spec));
         }

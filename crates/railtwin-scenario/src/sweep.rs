@@ -174,7 +174,7 @@ fn find_axes(node: &Node, table: &'static Table, path: &mut Vec<Step>, found: &m
                 }
             }
             (Kind::Section(_), Value::List(_)) => {}
-            (Kind::List(_), Value::List(items)) => {
+            (Kind::List(_) | Kind::AnyList(_), Value::List(items)) => {
                 let nested = items.iter().any(|item| matches!(item.value, Value::List(_)));
                 found.extend(nested.then(|| path.clone()));
             }

@@ -71,6 +71,10 @@ fn value(kind: &'static Kind) -> BoxedStrategy<Value> {
             let items = prop::collection::vec(value(item), 1..4);
             items.prop_map(|items| Value::Array(each_once(items))).boxed()
         }
+        Kind::AnyList(item) => {
+            let items = prop::collection::vec(value(item), 0..4);
+            items.prop_map(|items| Value::Array(each_once(items))).boxed()
+        }
         Kind::Value(inner) | Kind::Section(inner) => table(inner).prop_map(Value::Table).boxed(),
         Kind::ChoiceOrValue(names, inner, _) => {
             prop_oneof![words(names), table(inner).prop_map(Value::Table)].boxed()

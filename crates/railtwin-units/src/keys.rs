@@ -58,6 +58,8 @@ pub enum Kind {
     Amount,
     /// A list of at least one.
     List(&'static Kind),
+    /// A list that may be empty, where that says something.
+    AnyList(&'static Kind),
     /// A table that stands for one value.
     Value(&'static Table),
     /// One of these texts, or a table, with an example of it for messages.
@@ -81,7 +83,7 @@ impl Kind {
             | Self::Value(table)
             | Self::Named(table)
             | Self::ChoiceOrValue(_, table, _) => Some(table),
-            Self::List(item) => item.table(),
+            Self::List(item) | Self::AnyList(item) => item.table(),
             _ => None,
         }
     }

@@ -67,7 +67,7 @@ impl Resolved {
         }
         // Keys that only controllers read are read now.
         let before = self.scenario.idle_control(false);
-        self.case.warnings.retain(|warning| Some(warning) != before.as_ref());
+        self.case.warnings.retain(|warning| !before.contains(warning));
         self.case.warnings.extend(self.scenario.idle_control(true));
         self.case_text.push_str(&format!("# controllers {}\n", names.join(", ")));
         self.case_hash = hex(&Sha256::digest(self.case_text.as_bytes()));

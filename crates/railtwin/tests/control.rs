@@ -8,7 +8,8 @@ use railtwin::engines::engine;
 use railtwin::{Question, Resolved, Run};
 use railtwin_control::controller::{Action, Controller, Decision, Event};
 use railtwin_control::te::Change;
-use railtwin_engine::own::{Own, QueuePair, Site, Ways};
+use railtwin_engine::lower::Lowering;
+use railtwin_engine::own::{Own, QueuePair, Site, Ways, guarded};
 use railtwin_engine::{ActionRow, RunLog};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_records::ColumnData;
@@ -185,6 +186,69 @@ fn keys_of_controllers_that_nobody_goes_by_are_told() {
     assert!(warnings.iter().any(|warning| warning == told), "{warnings:?}");
 }
 
+#[test]
+fn when_paths_are_planned_again_is_told_to_be_idle_where_nobody_plans() {
+    let told = |balancer: &str| {
+        let text = scene(&format!("balancer = \"{balancer}\"\nreplan = \"once\"\nreplan_time = \"9 us\""), "");
+        let warnings = resolved(&text, EngineName::Flow).case.warnings;
+        warnings.into_iter().find(|warning| warning.starts_with("routing.replan"))
+    };
+    for balancer in ["ecmp", "e-ecmp", "multipath-ecn", "spray"] {
+        let why = format!(
+            "routing.replan and routing.replan_time change nothing under balancer {balancer}, which plans no paths"
+        );
+        assert_eq!(told(balancer).as_ref(), Some(&why));
+    }
+    for balancer in ["c4p", "te", "disjoint", "crux"] {
+        assert_eq!(told(balancer), None);
+    }
+}
+
+#[test]
+fn a_warning_says_what_makes_a_key_idle_that_fits_the_balancer() {
+    let warned = |routing: &str, control: &str| {
+        resolved(&scene(routing, control), EngineName::Flow).case.warnings.join("\n")
+    };
+    let dynamic = warned("balancer = \"c4p\"\nsplit = \"dynamic\"", "feedback = \"20 us\"\nfloor = 0.2");
+    let why = "control.feedback and control.floor change nothing with `split = \"dynamic\"`";
+    assert!(dynamic.contains(why), "{dynamic}");
+    let unfed = warned("balancer = \"c4p\"", "floor = 0.2\nprobe_packets = 7");
+    assert!(unfed.contains("control.floor changes nothing without `control.feedback`"), "{unfed}");
+    assert!(unfed.contains("control.probe_packets changes nothing without `control.probes`"), "{unfed}");
+    let crux = warned("balancer = \"crux\"\nreplan = \"never\"", "feedback = \"20 us\"\nprofile = \"90 us\"");
+    assert!(crux.contains("control.profile changes nothing with `replan = \"never\"`"), "{crux}");
+}
+
+#[test]
+fn periods_that_would_take_a_run_without_end_are_refused() {
+    for (routing, control, key) in [
+        ("balancer = \"c4p\"", "probes = \"1 ps\"", "probes"),
+        ("balancer = \"c4p\"", "feedback = \"999 ns\"", "feedback"),
+        ("balancer = \"te\"\nreplan_time = \"1 ps\"", "", "replan_time"),
+        ("balancer = \"c4p\"\nreplan = \"every\"\nreplan_time = \"3 ns\"", "", "replan_time"),
+    ] {
+        let refused = Question::of_text("loop.toml", &scene(routing, control), Path::new(".")).points();
+        let refused = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains(key) && refused.contains("the shortest is 1 us"), "{refused}");
+    }
+    let text = scene("balancer = \"c4p\"", "probes = \"1 us\"\nfeedback = \"1 us\"");
+    assert!(Question::of_text("loop.toml", &text, Path::new(".")).points().is_ok());
+}
+
+/// Without a delay of writes, who writes at once what never arrives would write for ever at one time.
+#[test]
+fn writes_that_never_arrive_end_with_the_run_and_say_why_they_are_made_again() {
+    let text = scene("balancer = \"te\"\nreplan = \"once\"", "lost_writes = 1.0\nprogramming = \"0 s\"");
+    for name in [EngineName::Flow, EngineName::Packet] {
+        let log = log_of(&text, name, 1);
+        assert!(log.unfinished == 0 && late(&log).next().is_some(), "{name:?}");
+        assert!(late(&log).all(|row| row.effective == SimTime::NEVER));
+        let reasons: std::collections::BTreeSet<&str> = late(&log).map(|row| row.reason).collect();
+        assert!(reasons.contains("links-changed") && reasons.contains("write-failed"), "{reasons:?}");
+        assert!(late(&log).filter(|row| row.reason == "links-changed").count() < late(&log).count() / 2);
+    }
+}
+
 /// Every queue pair by the first source port that leads over one spine: other ones when groups of links change.
 #[derive(Debug)]
 struct OneSpine {
@@ -347,6 +411,52 @@ impl Controller for Ticks {
     fn next_time(&self) -> SimTime {
         if self.0 < 4 { SimTime::from_ps(self.0 * 50_000_000) } else { SimTime::NEVER }
     }
+}
+
+/// Asks to be asked again after each period, and does nothing.
+#[derive(Debug)]
+struct Clock(SimTime, SimTime);
+
+impl Controller for Clock {
+    fn name(&self) -> &'static str {
+        "clock"
+    }
+    fn on_event(&mut self, _now: SimTime, _event: &Event<'_>) {}
+    fn decide(&mut self, now: SimTime, _decisions: &mut Vec<Decision>) {
+        self.1 = now.saturating_add(self.0);
+    }
+    fn next_time(&self) -> SimTime {
+        self.1
+    }
+}
+
+/// Work that goes on for more than 10,000 periods lets who ticks tick; where none goes on 10,000 end it, and so they do
+/// where they are shorter than a packet takes.
+#[test]
+fn who_ticks_goes_on_as_long_as_work_does() {
+    let whole = scene("", "");
+    let text = whole[..whole.find("[[fault]]").unwrap()].replace("8 MB", "2 GB").replace("6 MB", "9 MB");
+    let ticks = |text: &str, name: EngineName, period: SimTime| {
+        let own = Own::new(&["clock"], move |_: &Site| vec![Box::new(Clock(period, period))]);
+        let resolved = resolved(text, name).with_controllers(own).unwrap();
+        Run::of_into(resolved, None, &|| ()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(ticks(&text, EngineName::Flow, SimTime::from_ns(2_000)), Ok(()));
+    let often = ticks(&text, EngineName::Flow, SimTime::from_ns(10)).unwrap_err();
+    assert!(often.contains("10000 times in a row asked") && often.contains("within 100 us"), "{often}");
+    // Nobody works: the one who asks is all that goes on.
+    let period = SimTime::from_ns(50_000);
+    let own = Own::new(&["clock"], move |_: &Site| vec![Box::new(Clock(period, period))]);
+    let case = resolved(&text, EngineName::Flow).with_controllers(own).unwrap().case;
+    let (moments, lowering) = (case.timeline(0), Lowering::new(&case, 0));
+    let stands = guarded(|| {
+        let mut mediator = lowering.mediator(&moments);
+        while let Some(at) = mediator.next_time() {
+            mediator.pass(at);
+        }
+    });
+    let why = stands.unwrap_err().why;
+    assert!(why.contains("10000 times in a row asked") && why.contains("no work goes on"), "{why}");
 }
 
 #[test]

@@ -28,6 +28,46 @@ fn life(failures: &str, steering: &str) -> Life {
     lives(&question.resolve(&point.scenario).unwrap(), None).unwrap()
 }
 
+#[test]
+fn without_detectors_their_keys_are_told_to_be_idle() {
+    let keys = "detection = \"10 s\"\nrecall = 0.5\nfalse_alarms = 3.0\nanswer = \"5 h\"\ntests = \"3 h\"\n\
+                automatic = [\"cuda\"]\nconfidence = 0.9\n";
+    let warned = |steering: &str| {
+        let question = Question::of_text("life.toml", &text("process = \"c4\"", steering), Path::new("."));
+        let point = question.points().unwrap().remove(0);
+        let warnings = question.resolve(&point.scenario).unwrap().case.all_warnings();
+        warnings.into_iter().filter(|one| one.starts_with("steering.")).collect::<Vec<_>>()
+    };
+    let told = "steering.detection, steering.recall, steering.false_alarms, steering.answer, steering.tests, \
+                steering.automatic and steering.confidence change nothing: with `c4d = false` nothing is detected";
+    assert_eq!(warned(&format!("c4d = false\n{keys}")), [told]);
+    assert_eq!(warned(keys), Vec::<String>::new());
+    assert_eq!(warned("c4d = false"), Vec::<String>::new());
+    // And they do change nothing.
+    let all = "process = \"c4\"\nfactor = 600";
+    let plain = life(all, "c4d = false");
+    let told = life(all, &format!("c4d = false\n{keys}"));
+    assert_eq!(format!("{:?}", plain.lives), format!("{:?}", told.lives));
+}
+
+#[test]
+fn nothing_is_automatic_where_a_policy_says_so() {
+    let swaps = |steering: &str| {
+        let lives = life("process = \"c4\"\nfactor = 600", steering).lives;
+        lives.into_iter().flat_map(|lived| lived.done).map(|row| (row.action.name(), row.reason)).collect::<Vec<_>>()
+    };
+    let (all, none) = (swaps(""), swaps("automatic = []\nanswer = \"1 h\""));
+    let alone = |rows: &[(&str, &str)]| rows.iter().filter(|(_, reason)| *reason != "a person").count();
+    assert!(alone(&all) > 0, "{all:?}");
+    assert_eq!(alone(&none), 0, "a person answers each: {none:?}");
+    assert!(none.iter().any(|(action, _)| *action == "swap"));
+    // What is written is what comes back.
+    let question = text("process = \"c4\"", "automatic = []");
+    let question = Question::of_text("life.toml", &question, Path::new("."));
+    let written = question.points().unwrap().remove(0).scenario.to_toml();
+    assert!(written.contains("automatic = []"), "{written}");
+}
+
 /// The incidents of a life as `railtwin downtime` would be handed them; hours.
 fn incidents(lived: &Lived, end: SimTime) -> Vec<Incident> {
     let at = |time: Option<SimTime>| hours(time.unwrap_or(end).min(end));

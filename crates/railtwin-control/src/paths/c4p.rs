@@ -43,6 +43,13 @@ struct Surveys {
     faulty: BTreeMap<LinkId, u32>,
 }
 
+impl Surveys {
+    /// When the next one is asked for; [`SimTime::NEVER`] while the answers of the last are on their way.
+    fn next_time(&self) -> SimTime {
+        if self.asked.is_some() { SimTime::NEVER } else { self.next }
+    }
+}
+
 /// Plans the queue pairs of a connection when it is opened, over the least used paths of the whole fabric, and moves
 /// as little as the links that it hears to be dead ask for.
 #[derive(Clone, Debug)]
@@ -133,14 +140,9 @@ impl<'a> C4p<'a> {
     /// Asks for a survey where one is due and the last one's answers are back: else surveys would pile up where answers
     /// take longer than a period.
     fn survey(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
-        let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next <= now) else { return };
+        let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next_time() <= now) else { return };
         let Probing { period, packets, paths, seed, .. } = surveys.probing;
-        while surveys.next <= now {
-            surveys.next = surveys.next.saturating_add(period);
-        }
-        if surveys.asked.is_some() {
-            return;
-        }
+        surveys.next = Replan::Every(period).time_for(now).unwrap_or(SimTime::NEVER);
         let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
         let plan = || Prober::new(routing, seed, paths as usize).plan();
         let all = surveys.paths.get_or_insert_with(plan);
@@ -152,9 +154,11 @@ impl<'a> C4p<'a> {
     }
 
     /// Takes in a survey; which links are found faulty now, and which sound again.
-    fn judge(&mut self, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
-        let Some(Surveys { probing, asked, faulty, .. }) = &mut self.surveys else { return Vec::new() };
+    fn judge(&mut self, now: SimTime, answers: &[Answer]) -> Vec<(LinkId, LinkState)> {
+        let Some(Surveys { probing, asked, faulty, next, .. }) = &mut self.surveys else { return Vec::new() };
         let Some(mut paths) = asked.take() else { return Vec::new() };
+        // The first whole multiple of the period that is not before its answers.
+        *next = Replan::Every(probing.period).time_for(now.since(SimTime::from_ps(1))).unwrap_or(*next).max(*next);
         for (path, answer) in paths.iter_mut().zip(answers) {
             (path.sent, path.lost) = (answer.sent, answer.lost);
         }
@@ -258,7 +262,7 @@ impl Controller for C4p<'_> {
                 self.fresh.retain(|&(of, _)| of != job);
             }
             Event::Probed(answers) => {
-                let news = self.judge(answers);
+                let news = self.judge(now, answers);
                 self.found.extend(news);
             }
             Event::Arrived(_)
@@ -294,7 +298,7 @@ impl Controller for C4p<'_> {
     }
 
     fn next_time(&self) -> SimTime {
-        let survey = self.surveys.as_ref().map_or(SimTime::NEVER, |surveys| surveys.next);
+        let survey = self.surveys.as_ref().map_or(SimTime::NEVER, Surveys::next_time);
         self.due.unwrap_or(SimTime::NEVER).min(survey)
     }
 }

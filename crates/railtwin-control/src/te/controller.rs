@@ -1,5 +1,5 @@
 //! Traffic engineering in time: reports come in at any moment, runs are periodic, entries are old.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::{EntryTable, Forwarding, LinkMask, NicPort};
@@ -7,7 +7,7 @@ use railtwin_units::{Rate, SimTime};
 
 use crate::controller::{Action, Controller, Decision, Event, Opening, Replan};
 use crate::paths::JobId;
-use crate::te::changes::changes;
+use crate::te::changes::{Change, changes};
 use crate::te::collector::{Applied, Collector};
 use crate::te::engine::Engine;
 use crate::te::matrix::{Demand, TrafficMatrix};
@@ -15,6 +15,14 @@ use crate::te::outcome::FlowPlacement;
 
 /// How often traffic engineering runs (Meta RoCE section 4.3.1).
 pub const PERIOD: SimTime = SimTime::from_ns(30_000_000_000);
+
+/// How long at least a write is waited with that did not succeed. As long as nothing at all is written the wait doubles
+/// from plan to plan: a leaf that never answers, or has no room, is not asked without end. An assumption; the paper
+/// gives no time, and its period is longer.
+pub const RETRY: SimTime = SimTime::from_ns(1_000);
+
+/// Why a write is made once more.
+const FAILED: &str = "write-failed";
 
 /// What a connection sends in a step.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +52,14 @@ pub struct TrafficEngineering<'a> {
     /// When it runs next; none while nothing changed.
     due: Option<SimTime>,
     has_run: bool,
-    /// Whether nothing but jobs changed since the last run.
-    only_jobs: bool,
+    /// Whether a link, and whether a connection changed since the last run.
+    links_changed: bool,
+    jobs_changed: bool,
+    /// Writes that did not succeed since the last run, and whether any did.
+    failed: BTreeSet<Change>,
+    has_written: bool,
+    /// How long a write is waited with that did not succeed.
+    retry: SimTime,
     placement: Option<FlowPlacement>,
     forwarding: Option<(LinkMask, Forwarding)>,
 }
@@ -62,7 +76,11 @@ impl<'a> TrafficEngineering<'a> {
             engine,
             due: None,
             has_run: false,
-            only_jobs: true,
+            links_changed: false,
+            jobs_changed: false,
+            failed: BTreeSet::new(),
+            has_written: false,
+            retry: RETRY,
             placement: None,
             forwarding: None,
         }
@@ -74,8 +92,35 @@ impl<'a> TrafficEngineering<'a> {
     }
 
     fn changed(&mut self, now: SimTime) {
-        if self.has_run && self.due.is_none() {
-            self.due = self.replan.time_for(now);
+        if self.has_run {
+            self.plan_at(self.replan.time_for(now));
+        }
+    }
+
+    /// A write did not succeed: what is intended is still different, and so due again. A period that begins after the
+    /// wait serves; at once is not before it.
+    fn write_again(&mut self, now: SimTime) {
+        let waited = now.saturating_add(self.retry);
+        let at = match self.replan {
+            Replan::Every(_) => self.replan.time_for(now.saturating_add(self.retry.since(RETRY))),
+            Replan::Never | Replan::AtOnce | Replan::After(_) => {
+                self.replan.time_for(now).map(|at| at.max(waited))
+            }
+        };
+        self.plan_at(at);
+    }
+
+    fn plan_at(&mut self, at: Option<SimTime>) {
+        self.due = self.due.into_iter().chain(at).min();
+    }
+
+    /// Why the run that is due is made.
+    fn cause(&self) -> &'static str {
+        match (self.has_run, self.links_changed, self.jobs_changed) {
+            (false, ..) => "placed",
+            (true, true, _) => "links-changed",
+            (true, false, true) => "jobs-changed",
+            (true, false, false) => FAILED,
         }
     }
 
@@ -127,7 +172,7 @@ impl Controller for TrafficEngineering<'_> {
         match *event {
             Event::Link(report) => {
                 if self.collector.apply(&report) == Applied::Changed {
-                    self.only_jobs = false;
+                    self.links_changed = true;
                     self.changed(now);
                 }
             }
@@ -140,17 +185,23 @@ impl Controller for TrafficEngineering<'_> {
                     bytes,
                 });
                 self.sent.extend(sent);
+                self.jobs_changed = true;
                 self.changed(now);
             }
             Event::Closed(job) => {
                 self.sent.retain(|sent| sent.job != job);
+                self.jobs_changed = true;
                 self.changed(now);
             }
-            Event::Written { change, error: None } => change.apply(&mut self.programmed),
-            // It is different from what is intended still, and so due in the next run.
-            Event::Written { error: Some(_), .. } => {
-                self.only_jobs = false;
-                self.changed(now);
+            Event::Written { change, error: None } => {
+                change.apply(&mut self.programmed);
+                (self.has_written, self.retry) = (true, RETRY);
+            }
+            Event::Written { change, error: Some(_) } => {
+                self.failed.insert(change);
+                if self.has_run {
+                    self.write_again(now);
+                }
             }
             Event::Arrived(_)
             | Event::Probed(_)
@@ -169,15 +220,20 @@ impl Controller for TrafficEngineering<'_> {
         if self.has_run && self.due.is_none_or(|due| due > now) {
             return;
         }
-        let reason = match (self.has_run, std::mem::replace(&mut self.only_jobs, true)) {
-            (false, _) => "placed",
-            (true, true) => "jobs-changed",
-            (true, false) => "links-changed",
-        };
+        let cause = self.cause();
+        let failed = std::mem::take(&mut self.failed);
+        if !failed.is_empty() && !std::mem::take(&mut self.has_written) {
+            self.retry = self.retry + self.retry;
+        }
+        (self.links_changed, self.jobs_changed, self.has_written) = (false, false, false);
         (self.has_run, self.due) = (true, None);
         let intended = self.run();
         let all = changes(&self.programmed, &intended);
-        decisions.extend(all.into_iter().map(|change| Decision { action: Action::Entry(change), reason }));
+        decisions.extend(all.into_iter().map(|change| {
+            // The same write as before is not made because of what else changed.
+            let reason = if failed.contains(&change) { FAILED } else { cause };
+            Decision { action: Action::Entry(change), reason }
+        }));
     }
 
     fn next_time(&self) -> SimTime {

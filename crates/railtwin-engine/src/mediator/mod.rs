@@ -44,6 +44,7 @@ use self::ground::Ground;
 use self::lives::Lives;
 use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
+use crate::own::{IDLE_MAX, halt_idle};
 
 /// Carries events and actions between a run and its controllers.
 #[derive(Debug)]
@@ -84,6 +85,10 @@ pub struct Mediator<'a> {
     /// When the last thing has come to rest: who goes on probing is asked no more. Controllers of one's own bound
     /// themselves.
     rest: SimTime,
+    /// Whether work goes on, as the engine said last.
+    is_working: bool,
+    /// Times in a row that controllers of one's own were asked while nothing was told and no work went on.
+    idle: u32,
     /// Whether a priority changed since the engine was last told.
     reprioritized: bool,
     /// For how long after something happened controllers are still asked.
@@ -155,6 +160,8 @@ impl<'a> Mediator<'a> {
             outstanding: Outstanding::default(),
             feeder: Feeder::default(),
             rest: SimTime::ZERO,
+            is_working: false,
+            idle: 0,
             reprioritized: false,
             patience: patience(routing),
             rows: Vec::new(),
@@ -241,12 +248,17 @@ impl<'a> Mediator<'a> {
     /// When something happens next once no work goes on: who goes on probing is asked no more when all has come to
     /// rest. None where nothing more does.
     pub fn next_time(&self) -> Option<SimTime> {
-        self.next_time_while(false)
+        self.soonest(false)
     }
 
     /// When something happens next, where `working` tells whether work goes on: as long as it does controllers are
     /// asked whenever they say.
-    pub fn next_time_while(&self, working: bool) -> Option<SimTime> {
+    pub fn next_time_while(&mut self, working: bool) -> Option<SimTime> {
+        self.is_working = working;
+        self.soonest(working)
+    }
+
+    fn soonest(&self, working: bool) -> Option<SimTime> {
         let (of_balancer, own) = self.controllers.split_at(self.of_balancer);
         let soonest = |all: &[Box<dyn Controller + 'a>]| all.iter().map(|one| one.next_time()).min();
         let asked = soonest(of_balancer).filter(|&at| working || at <= self.rest);
@@ -328,6 +340,7 @@ impl<'a> Mediator<'a> {
         reroutes |= self.take_effect(now);
         let told = self.tell(now) | self.open_due(now);
         if told || self.controllers.iter().any(|one| one.next_time() <= now) {
+            self.count_idle(now, told);
             reroutes |= self.decide(now, false);
             reroutes |= self.take_effect(now);
         }
@@ -340,6 +353,16 @@ impl<'a> Mediator<'a> {
         let reprioritizes = std::mem::take(&mut self.reprioritized);
         let reweighs = self.programmed.weighed() != weighed;
         News { moments, reroutes, reprioritizes, reweighs }
+    }
+
+    /// While work goes on its end bounds who asks to be asked again; else nobody but the one who asks.
+    fn count_idle(&mut self, now: SimTime, told: bool) {
+        let mut own = self.controllers[self.of_balancer..].iter();
+        let asks = own.find(|one| one.next_time() <= now).filter(|_| !told && !self.is_working);
+        self.idle = if asks.is_some() { self.idle + 1 } else { 0 };
+        if let Some(one) = asks.filter(|_| self.idle > IDLE_MAX) {
+            halt_idle(one.name(), now, "and no work goes on");
+        }
     }
 
     fn report_of(&mut self, link: LinkId, up: bool, time: SimTime) -> LinkReport {
@@ -465,10 +488,9 @@ impl<'a> Mediator<'a> {
             let (controller, decision, row) = entry.remove();
             if self.is_lost(number, &decision.action) {
                 let Action::Entry(change) = decision.action else { continue };
-                // It is due again.
-                self.rest = self.rest.max(now.saturating_add(self.patience));
                 let error = WriteError::NoAnswer { leaf: self.fabric.target(change.entry().ingress) };
                 self.written(now, controller, change, Some(&error));
+                self.due_again(now, controller);
                 if let Some(row) = row {
                     self.rows[row].effective = SimTime::NEVER;
                 }
@@ -477,7 +499,7 @@ impl<'a> Mediator<'a> {
             match self.carry_out(now, controller, decision) {
                 Some(paths) => changed |= paths,
                 None => {
-                    self.rest = self.rest.max(now.saturating_add(self.patience));
+                    self.due_again(now, controller);
                     if let Some(row) = row {
                         self.rows[row].effective = SimTime::NEVER;
                     }
@@ -485,6 +507,13 @@ impl<'a> Mediator<'a> {
             }
         }
         changed
+    }
+
+    /// A write of a controller did not succeed: nothing rests until that was due again, and after it.
+    fn due_again(&mut self, now: SimTime, controller: usize) {
+        let due = self.controllers[controller].next_time();
+        let due = if due < SimTime::NEVER { due.max(now) } else { now };
+        self.rest = self.rest.max(due.saturating_add(self.patience));
     }
 
     /// Whether paths may be others; none where a leaf refused.

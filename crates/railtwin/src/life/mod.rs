@@ -116,8 +116,16 @@ impl Life {
             return Err(Error::Argument("the scenario has no [steering]".to_owned()));
         };
         let step = mean_step(&done.replicates[done.chosen as usize], 0).filter(|step| *step > 0.0);
-        let no_step =
-            || Error::Argument("the healthy job does not end, so its steps take no time".to_owned());
+        let no_step = || {
+            let why = match case.faults.is_empty() && case.rank_faults.is_empty() {
+                true => "no step of the job ends, so it is not known what one takes",
+                false => {
+                    "no step of the job ends under the faults of [[fault]], so it is not known what one takes: a life \
+                     is made of steps without them and of [failures]"
+                }
+            };
+            Error::Argument(why.to_owned())
+        };
         let step = SimTime::from_seconds(step.ok_or_else(no_step)?);
         let places = &case.placements[0];
         let mut hosts: Vec<HostId> = Vec::new();

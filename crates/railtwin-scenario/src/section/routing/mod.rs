@@ -23,6 +23,32 @@ pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>)
     }
 }
 
+/// The shortest period of what is done again and again: about what a packet of 9,000 bytes takes over a hop at 100
+/// Gbit/s, so hardly anything has changed since. With periods that are far shorter a run takes without end.
+const PERIOD_MIN: SimTime = SimTime::from_ns(1_000);
+
+/// What is wrong with the period of `key`.
+fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str, Trouble)> {
+    (period < PERIOD_MIN).then(|| {
+        (key, (format!("a period of {period}: the shortest is {PERIOD_MIN}"), "write a period such as \"100 us\""))
+    })
+}
+
+/// What is wrong with periods, and their keys.
+pub(crate) fn troubles_of_periods(scenario: &Scenario) -> Vec<(&'static str, Trouble)> {
+    let (routing, control) = (&scenario.routing, &scenario.control);
+    let plans = match routing.replan() {
+        RoutingReplan::Every(period) if period > SimTime::ZERO => Some(period),
+        _ => None,
+    };
+    let all = [
+        ("routing.replan_time", plans),
+        ("control.probes", control.probes),
+        ("control.feedback", control.feedback),
+    ];
+    all.into_iter().filter_map(|(key, period)| trouble_of_period(key, period?)).collect()
+}
+
 /// What is wrong with `routing.replan_time`.
 pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
     match (routing.replan, routing.replan_time) {
@@ -38,46 +64,85 @@ pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
 }
 
 impl Scenario {
-    /// A warning that names every key about controllers that is not its default and that no controller of the balancer
-    /// goes by, nor where there are controllers of one's `own` one of those; none where there is no such key.
-    pub fn idle_control(&self, own: bool) -> Option<String> {
+    /// Warnings that name every key about controllers that is not its default and that no controller of the balancer
+    /// goes by, nor where there are controllers of one's `own` one of those: why is said once for all that share it.
+    pub fn idle_control(&self, own: bool) -> Vec<String> {
         let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
         let routing = RoutingCase { control: self.control, ..(&self.routing).into() };
         let (decides, weighs, repaths) = (routing.has_controller(), routing.weighs(), routing.repaths());
         // Whether one of one's own writes entries nobody knows before it does.
         let (told, writes) = (decides || own, own || balancer == Balancer::Te);
-        let surveys = control.probes.is_some();
+        let (surveys, feeds) = (control.probes.is_some(), control.feedback.is_some());
         let crux = balancer.sharing().is_some();
         let profiles = control.crux(balancer, 0).is_some_and(|crux| crux.profile.is_some())
             && routing.replan != RoutingReplan::Never;
-        let keys = [
-            ("control.report", !told && control.report != usual.report),
-            ("control.programming", !told && control.programming != usual.programming),
-            ("control.entries", !writes && control.entries != usual.entries),
-            ("control.zones", balancer != Balancer::Te && control.zones != usual.zones),
-            ("control.hosts", balancer != Balancer::Disjoint && control.hosts != usual.hosts),
-            ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance),
-            ("control.probes", balancer != Balancer::C4p && surveys),
-            ("control.probe_size", !surveys && !own && control.probe_size != usual.probe_size),
-            ("control.probe_timeout", !surveys && !own && control.probe_timeout != usual.probe_timeout),
-            ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets),
-            ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths),
-            ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys),
-            ("control.levels", !crux && control.levels != usual.levels),
-            ("control.candidates", !crux && control.candidates != usual.candidates),
-            ("job.priority", crux && self.jobs.iter().any(|job| job.priority != 0)),
-            ("control.profile", !profiles && control.profile.is_some()),
-            ("control.feedback", !(weighs || repaths || profiles || own) && control.feedback.is_some()),
-            ("control.smoothing", !weighs && control.smoothing != usual.smoothing),
-            ("control.floor", !weighs && control.floor != usual.floor),
-            ("control.least_change", !weighs && control.least_change != usual.least_change),
-            ("control.marked", !repaths && control.marked != usual.marked),
-            ("control.rounds", !repaths && control.rounds != usual.rounds),
-            ("control.lost_writes", !writes && control.lost_writes != usual.lost_writes),
+        let other = format!("under balancer {balancer}");
+        // What else would have to be written for keys that do fit the balancer.
+        let unless = |fits: bool, why: &str| if fits { why.to_owned() } else { other.clone() };
+        let probed = unless(balancer == Balancer::C4p && !surveys, "without `control.probes`");
+        let fed = |fits: bool| unless(fits && !feeds, "without `control.feedback`");
+        let weighed = match balancer == Balancer::C4p && routing.is_dynamic() {
+            true => "with `split = \"dynamic\"`, where each message finds its own queue pair".to_owned(),
+            false => fed(balancer == Balancer::C4p),
+        };
+        let profiled = match crux && routing.replan == RoutingReplan::Never {
+            true => "with `replan = \"never\"`".to_owned(),
+            false => fed(crux),
+        };
+        let fed_back = if balancer == Balancer::C4p { &weighed } else { &other };
+        let marked = fed(balancer == Balancer::MultipathEcn);
+        let keys: [(&str, bool, &String); 23] = [
+            ("control.report", !told && control.report != usual.report, &other),
+            ("control.programming", !told && control.programming != usual.programming, &other),
+            ("control.entries", !writes && control.entries != usual.entries, &other),
+            ("control.zones", balancer != Balancer::Te && control.zones != usual.zones, &other),
+            ("control.hosts", balancer != Balancer::Disjoint && control.hosts != usual.hosts, &other),
+            ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance, &other),
+            ("control.probes", balancer != Balancer::C4p && surveys, &other),
+            ("control.probe_size", !surveys && !own && control.probe_size != usual.probe_size, &probed),
+            ("control.probe_timeout", !surveys && !own && control.probe_timeout != usual.probe_timeout, &probed),
+            ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets, &probed),
+            ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths, &probed),
+            ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys, &probed),
+            ("control.levels", !crux && control.levels != usual.levels, &other),
+            ("control.candidates", !crux && control.candidates != usual.candidates, &other),
+            ("job.priority", crux && self.jobs.iter().any(|job| job.priority != 0), &other),
+            ("control.profile", !profiles && control.profile.is_some(), &profiled),
+            ("control.feedback", !(weighs || repaths || profiles || own) && feeds, fed_back),
+            ("control.smoothing", !weighs && control.smoothing != usual.smoothing, &weighed),
+            ("control.floor", !weighs && control.floor != usual.floor, &weighed),
+            ("control.least_change", !weighs && control.least_change != usual.least_change, &weighed),
+            ("control.marked", !repaths && control.marked != usual.marked, &marked),
+            ("control.rounds", !repaths && control.rounds != usual.rounds, &marked),
+            ("control.lost_writes", !writes && control.lost_writes != usual.lost_writes, &other),
         ];
-        let idle: Vec<String> =
-            keys.into_iter().filter(|(_, idle)| *idle).map(|(key, _)| key.to_owned()).collect();
-        let verb = if idle.len() == 1 { "changes" } else { "change" };
-        (!idle.is_empty()).then(|| format!("{} {verb} nothing under balancer {balancer}", listed(&idle)))
+        told_by_reason(keys.into_iter().filter(|(_, idle, _)| *idle).map(|(key, _, why)| (key, why.as_str())))
     }
+
+    /// A warning where it is written when paths are planned again, and nobody plans any.
+    pub(crate) fn idle_replan(&self) -> Vec<String> {
+        let routing = &self.routing;
+        if routing.balancer.has_controller() {
+            return Vec::new();
+        }
+        let why = format!("under balancer {}, which plans no paths", routing.balancer);
+        let keys = [
+            ("routing.replan", routing.replan.is_some()),
+            ("routing.replan_time", routing.replan_time.is_some()),
+        ];
+        told_by_reason(keys.into_iter().filter(|(_, idle)| *idle).map(|(key, _)| (key, why.as_str())))
+    }
+}
+
+/// One warning for each reason, in the order of their first keys.
+fn told_by_reason<'a>(idle: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for (key, why) in idle {
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, keys)) => keys.push(key.to_owned()),
+            None => groups.push((why, vec![key.to_owned()])),
+        }
+    }
+    let verb = |keys: &[String]| if keys.len() == 1 { "changes" } else { "change" };
+    groups.iter().map(|(why, keys)| format!("{} {} nothing {why}", listed(keys), verb(keys))).collect()
 }

@@ -5,7 +5,10 @@ pub(crate) mod rules;
 use railtwin_control::SpareScope;
 use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_units::SimTime;
-use railtwin_units::keys::{Kind, whole};
+use railtwin_units::keys::{Keyed, Kind, whole};
+
+/// A root cause.
+const CAUSE: Kind = <Cause as Keyed>::KIND;
 
 /// A time of so many seconds.
 const fn seconds(seconds: u64) -> SimTime {
@@ -60,8 +63,8 @@ railtwin_units::section! {
         pub answer: SimTime = seconds(1_800),
         /// How long a host is away for tests that was accused wrongly.
         pub tests: SimTime = seconds(86_400),
-        /// Root causes for which hosts are isolated without a person; default all.
-        pub automatic: Option<Vec<Cause>> = None,
+        /// Root causes for which hosts are isolated without a person, [] for none; default all.
+        pub automatic: Option<Vec<Cause>> [Kind::AnyList(&CAUSE)] = None,
         /// How sure a finding must be for that.
         pub confidence: f64 = 0.5,
         /// Hosts that may be out at the same time.

@@ -5,25 +5,38 @@ use crate::consistency::Trouble;
 use crate::remarks::listed;
 use crate::{Scenario, SteeredBy, SteeringSpec};
 
-/// A warning that names the keys of the policy that controllers of one's own do not go by; none where there is none.
-pub(crate) fn idle_steering(steering: &SteeringSpec) -> Option<String> {
+/// Warnings that name the keys of detectors and of the policy's answer to them where nothing detects, and those of the
+/// policy that controllers of one's own do not go by.
+pub(crate) fn idle_steering(steering: &SteeringSpec) -> Vec<String> {
     let usual = SteeringSpec::default();
-    let keys = [
+    let own = steering.controller == SteeredBy::Own;
+    let differs = |is: f64, usual: f64| is.total_cmp(&usual).is_ne();
+    let of_policy = [
         ("steering.automatic", steering.automatic != usual.automatic),
-        ("steering.confidence", steering.confidence.total_cmp(&usual.confidence).is_ne()),
+        ("steering.confidence", differs(steering.confidence, usual.confidence)),
         ("steering.hosts_out", steering.hosts_out != usual.hosts_out),
         ("steering.hosts_per_hour", steering.hosts_per_hour != usual.hosts_per_hour),
         ("steering.spares", steering.spares != usual.spares),
     ];
-    let idle: Vec<String> =
-        keys.into_iter().filter(|(_, idle)| *idle).map(|(key, _)| key.to_owned()).collect();
-    let verb = if idle.len() == 1 { "changes" } else { "change" };
-    (steering.controller == SteeredBy::Own && !idle.is_empty()).then(|| {
-        format!(
-            "{} {verb} nothing: with `controller = \"own\"` hosts are not steered by the policy",
-            listed(&idle)
-        )
-    })
+    let of_detectors = [
+        ("steering.detection", steering.detection != usual.detection),
+        ("steering.recall", differs(steering.recall, usual.recall)),
+        ("steering.false_alarms", steering.false_alarms != usual.false_alarms),
+        // Controllers of one's own leave things to people without detectors, too, and may accuse wrongly.
+        ("steering.answer", !own && steering.answer != usual.answer),
+        ("steering.tests", !own && steering.tests != usual.tests),
+        ("steering.automatic", !own && steering.automatic != usual.automatic),
+        ("steering.confidence", !own && differs(steering.confidence, usual.confidence)),
+    ];
+    let told = |applies: bool, keys: &[(&str, bool)], why: &str| {
+        let idle: Vec<String> =
+            keys.iter().filter(|(_, idle)| *idle).map(|(key, _)| (*key).to_owned()).collect();
+        let verb = if idle.len() == 1 { "changes" } else { "change" };
+        (applies && !idle.is_empty()).then(|| format!("{} {verb} nothing: with {why}", listed(&idle)))
+    };
+    let by_own = told(own, &of_policy, "`controller = \"own\"` hosts are not steered by the policy");
+    let undetected = told(!steering.c4d, &of_detectors, "`c4d = false` nothing is detected");
+    by_own.into_iter().chain(undetected).collect()
 }
 
 /// What is wrong, and the key under `steering`.
