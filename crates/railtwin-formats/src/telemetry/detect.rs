@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, ras_text, steps,
-    tcp_info, xpu_timer,
+    cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, ras_text,
+    steps, tcp_info, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.

@@ -142,7 +142,14 @@ pub fn decode_sysfs(
     let mut telemetry = readings.finish();
     let (notes, skipped) = (std::mem::take(&mut telemetry.notes), std::mem::take(&mut telemetry.skipped));
     let content = Content::Counters(Box::new(telemetry));
-    Ok(Imported { source: source_name.to_owned(), format: Format::SysfsTree, content, notes, skipped })
+    Ok(Imported {
+        source: source_name.to_owned(),
+        format: Format::SysfsTree,
+        content,
+        notes,
+        skipped,
+        log: None,
+    })
 }
 
 /// The device of a path in a tree.
