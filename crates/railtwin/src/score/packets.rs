@@ -50,7 +50,7 @@ pub struct PacketBench {
 pub struct PacketTrial {
     /// The fault; none of a healthy run.
     pub fault: Option<FaultSpec>,
-    /// How long its outcome took.
+    /// What counts of it.
     pub outcome: Outcome,
     /// What was found, joined.
     pub findings: Vec<Finding>,
