@@ -6,13 +6,13 @@
 //! * A *pair* is slow where both of its hosts reach others fast. Distances over the tiers of a tree are ultrametric: the
 //!   way from a to b is never longer than the longer one of a to c and c to b, so what is far longer than the second
 //!   shortest of these is no place in a tree.
-//! * A *host* is slow where its part of all its pairs (median polish of logarithms) is, and where even its fastest pair is
-//!   slower than the fast quarter of the others: hosts of a small rack are near each other.
+//! * A *host* is slow where it takes longer to most hosts than others take to the same hosts, and where even its fastest
+//!   pair is slower than the fast quarter of the others: hosts of a small rack are near each other.
 use std::collections::BTreeMap;
 
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
-use super::{OF_HOST_MIN, PAIRS_MIN, PairTest, take_apart};
+use super::{OF_HOST_MIN, PAIRS_MIN};
 use crate::robust;
 use crate::settings::Settings;
 
@@ -137,25 +137,31 @@ fn slow_hosts<'a>(
     limits: DelayLimits,
     settings: &Settings,
 ) -> Vec<(&'a str, f64, usize)> {
-    let as_tests: Vec<PairTest> = rows
-        .iter()
-        .map(|row| PairTest {
-            kind: String::new(),
-            bytes: 0,
-            hosts: row.hosts.clone(),
-            slots: Default::default(),
-            bandwidth: row.delay.recip(),
-        })
-        .collect();
-    let parts = take_apart(&as_tests.iter().collect::<Vec<_>>());
-    let times: Vec<f64> = parts.effects.iter().map(|effect| (-effect).exp()).collect();
-    let mut logs: Vec<f64> = parts.effects.iter().map(|effect| -effect).collect();
+    // The shorter of both directions is what a place makes. By host, what each other host takes to it.
+    let mut ways: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+    for row in rows {
+        let [from, to] = row.hosts.each_ref().map(String::as_str);
+        for (a, b) in [(from, to), (to, from)] {
+            let held = ways.entry(a).or_default().entry(b).or_insert(f64::INFINITY);
+            *held = held.min(row.delay);
+        }
+    }
+    // What a host takes to each other one, over what the others take to that one: median.
+    let times_of = |host: &str, own: &BTreeMap<&str, f64>| {
+        let over = own.iter().filter_map(|(other, delay)| {
+            let others = ways.get(other)?.iter().filter(|(name, _)| **name != host);
+            Some(delay / robust::median(&mut others.map(|(_, delay)| *delay).collect::<Vec<_>>())?)
+        });
+        robust::median(&mut over.collect::<Vec<_>>()).unwrap_or(1.0)
+    };
+    let times: Vec<(&str, f64)> = ways.iter().map(|(host, own)| (*host, times_of(host, own))).collect();
+    let mut logs: Vec<f64> = times.iter().map(|(_, times)| times.ln()).collect();
     let (center, deviation) = robust::spread(&mut logs).unwrap_or((0.0, 0.0));
-    // Medians over ways of two lengths stray much, and what is far is far all the same.
+    // Where ways are of two lengths the spread is theirs, and what is far is far all the same.
     let most = limits.host.max(if limits.relative { 2.0 } else { FAR });
     let least = (center + settings.deviations * deviation).exp().clamp(limits.host, most);
     let mut slow = Vec::new();
-    for (at, name) in parts.hosts.iter().enumerate().filter(|(at, _)| times[*at] >= least) {
+    for (name, times) in times.iter().filter(|(_, times)| *times >= least) {
         let Some(host) = rows.iter().flat_map(|row| &row.hosts).find(|host| host == name) else { continue };
         let own: Vec<f64> = rows.iter().filter(|row| row.hosts.contains(host)).map(|row| row.delay).collect();
         let mut others: Vec<f64> =
@@ -169,11 +175,11 @@ fn slow_hosts<'a>(
         let fastest = own.iter().copied().fold(f64::INFINITY, f64::min);
         let Some(&quarter) = others.get(others.len() / 4) else { continue };
         if partners.len() >= OF_HOST_MIN && fastest >= FASTEST.min(limits.host) * quarter {
-            slow.push((host.as_str(), times[at], own.len()));
+            slow.push((host.as_str(), *times, own.len()));
         }
     }
     // What most hosts share is no fault of each.
-    if 2 * slow.len() > parts.hosts.len() { Vec::new() } else { slow }
+    if 2 * slow.len() > ways.len() { Vec::new() } else { slow }
 }
 
 /// Rows that take longer than the ways round, with how many times as long.

@@ -223,6 +223,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     tests.extend(between);
     let failed_tests = failed_tests + failed_between;
     notes.extend(told);
+    // What a counter at the end of its bits shows is less than what was.
+    let full = |note: &&String| note.contains("counts no further");
+    notes.extend(merged.files.iter().flat_map(|file| &file.notes).filter(full).cloned());
     notes.extend(single);
     if let Some(names) = &mut names {
         names.rename(&mut tests);
