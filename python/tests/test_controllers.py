@@ -381,6 +381,21 @@ def test_who_asks_to_be_asked_is(least_used):
     rows = actions(rt.run(TEXT, controllers=[Waits]))
     assert [(row[0], row[4]) for row in rows] == [(53_000_000, "waited"), (75_000_000, "waited")]
 
+    class Literal(Waits):
+        next = 1e-4
+
+        def on_event(self, now, event):
+            pass
+
+        def actions(self, now):
+            # `now` is the float that was written, and not one below it.
+            if self.next is not None and now >= 1e-4:
+                self.next = None
+                yield Steer(0, 50_000, "literal")
+
+    rows = actions(rt.run(TEXT, controllers=[Literal]))
+    assert [(row[0], row[4]) for row in rows] == [(100_000_000, "literal")]
+
     class Back(Waits):
         def next_time(self):
             return -1.0

@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use railtwin::Question;
-use railtwin::queue_pairs::{Demand, plan, without_paths};
+use railtwin::{Question, Resolved};
+use railtwin::queue_pairs::{Demand, plan, plan_jobs, without_paths};
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::LinkMask;
-use railtwin_scenario::{Balancer, Scenario};
+use railtwin_scenario::{Balancer, ControlSpec, Scenario};
 use railtwin_store::input::{self, Kind};
 use railtwin_store::write_whole;
 
@@ -21,12 +21,13 @@ const MOST_ROWS: u64 = 1 << 24;
 /// Arguments of `paths`.
 #[derive(Args, Debug)]
 pub struct PathsArgs {
-    /// A scenario, of which [fabric], [routing] and the seed are read
+    /// A scenario, of which [fabric], [routing], [control] and the seed are read, and without DEMANDS its jobs
     #[arg(value_name = "SCENARIO")]
     scenario: String,
-    /// A CSV with the columns source and target, and if you like queue_pairs, job and bytes
+    /// A CSV with the columns source and target, and if you like queue_pairs, job and bytes; default what the scenario's
+    /// own jobs open, in the order of a run
     #[arg(value_name = "DEMANDS")]
-    demands: String,
+    demands: Option<String>,
     /// Who picks the paths; default as the scenario says
     #[arg(long, value_name = "BALANCER", value_parser = PossibleValuesParser::new(Balancer::NAMES))]
     balancer: Option<String>,
@@ -48,14 +49,17 @@ pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     let question = Question::read(Path::new(&args.scenario)).map_err(|error| CliError::of(error, ""))?;
     let scenario = scenario_of(args, &question)?;
     let wrong = |error| CliError::of(error, &question.text);
-    let case = question.resolve(&scenario).map_err(wrong)?.case;
+    let resolved = question.resolve(&scenario).map_err(wrong)?;
+    let case = &resolved.case;
     if let Some(why) = without_paths(case.routing.balancer) {
         let name = scenario.routing.balancer;
         let file = &args.scenario;
         let message = format!("{file}: under balancer {name} queue pairs have no path of their own: {why}");
         return Err(CliError::input(message, "choose another one with --balancer"));
     }
-    let file = args.demands.as_str();
+    let Some(file) = args.demands.as_deref() else {
+        return of_jobs(args, &resolved, streams);
+    };
     let bytes = input::read(Path::new(file), Kind::Data).map_err(|error| {
         CliError::input(format!("cannot read {file}: {error}"), "name a CSV file of demands")
     })?;
@@ -63,10 +67,32 @@ pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     let queue_pairs = queue_pairs(args, case.routing.queue_pairs)?;
     let (names, demands) = demands(file, &case.fabric, &rows, queue_pairs)?;
     let mask = mask(&case.fabric, &args.down)?;
-    let queue_pairs = plan(&case, args.replicate, &demands, &mask);
+    let queue_pairs = plan(case, args.replicate, &demands, &mask);
     let planned =
         Planned { fabric: &case.fabric, jobs: &names, demands: &demands, queue_pairs: &queue_pairs };
     write(args.output.as_deref(), &planned, streams)
+}
+
+/// The paths of what the jobs of the scenario open.
+fn of_jobs(args: &PathsArgs, resolved: &Resolved, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let case = &resolved.case;
+    queue_pairs(args, case.routing.queue_pairs)?;
+    let mask = mask(&case.fabric, &args.down)?;
+    let (demands, queue_pairs) = plan_jobs(case, args.replicate, &mask);
+    if demands.is_empty() {
+        let message = format!("{}: its jobs open no connection between hosts", args.scenario);
+        return Err(CliError::input(message, "name a CSV file of demands, or a scenario with jobs on several hosts"));
+    }
+    let names: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
+    let planned =
+        Planned { fabric: &case.fabric, jobs: &names, demands: &demands, queue_pairs: &queue_pairs };
+    write(args.output.as_deref(), &planned, streams)
+}
+
+/// What decides which paths are chosen, and not when that is told or moved.
+fn deciding(control: &ControlSpec) -> ControlSpec {
+    let &ControlSpec { hosts, entries, zones, hashed_zones, levels, candidates, .. } = control;
+    ControlSpec { hosts, entries, zones, hashed_zones, levels, candidates, ..ControlSpec::default() }
 }
 
 /// The scenario without what `paths` does not read, of a sweep that varies nothing of the rest.
@@ -74,11 +100,19 @@ fn scenario_of(args: &PathsArgs, question: &Question) -> Result<Scenario, CliErr
     let file = &args.scenario;
     let mut bare: Vec<Scenario> = Vec::new();
     for point in question.points().map_err(|error| CliError::of(error, &question.text))? {
-        let Scenario { seed, fabric, mut routing, .. } = point.scenario;
+        let of_jobs = args.demands.is_none();
+        let Scenario { seed, fabric, mut routing, control, jobs, frontend, storage, caps, packet, .. } =
+            point.scenario;
         if let Some(name) = &args.balancer {
             routing.balancer = Balancer::named(name).expect("the call was checked");
         }
-        let scenario = Scenario { seed, routing, ..Scenario::new("paths", fabric) };
+        if let Some(count) = args.queue_pairs.as_deref().and_then(count).filter(|_| of_jobs) {
+            routing.queue_pairs = count;
+        }
+        let control = deciding(&control);
+        let bare_one = Scenario { seed, routing, control, ..Scenario::new("paths", fabric) };
+        let scenario =
+            if of_jobs { Scenario { jobs, frontend, storage, caps, packet, ..bare_one } } else { bare_one };
         if !bare.contains(&scenario) {
             bare.push(scenario);
         }
@@ -86,7 +120,8 @@ fn scenario_of(args: &PathsArgs, question: &Question) -> Result<Scenario, CliErr
     match bare.pop() {
         Some(scenario) if bare.is_empty() => Ok(scenario),
         _ => {
-            let message = format!("{file} has {} fabrics, routings and seeds", bare.len() + 1);
+            let jobs = if args.demands.is_none() { " and jobs" } else { "" };
+            let message = format!("{file} has {} fabrics, routings and seeds{jobs}", bare.len() + 1);
             Err(CliError::input(message, "`paths` wants one: write one value for each of their keys"))
         }
     }

@@ -114,6 +114,30 @@ fn texts(table: &railtwin_records::Table, name: &str) -> Vec<String> {
     }
 }
 
+/// Without a list of demands the jobs are needed, and what decides paths of `[control]` is read.
+#[test]
+fn without_demands_the_jobs_are_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |jobs: &str, control: &str| {
+        format!("{HPN}balancer = \"disjoint\"\nqueue_pairs = 4\n[control]\n{control}\n{jobs}")
+    };
+    let job = "[[job]]\nname = \"late\"\nhosts = 8\nstart = \"5 ms\"\n\
+               collective = { kind = \"all-reduce\", bytes = \"64 MiB\" }\n";
+    let out = |text: &str, more: &[&str]| {
+        let scenario = written(folder.path(), "own.toml", text);
+        railtwin(&[&["paths", &scenario], more].concat())
+    };
+    let whole = out(&text(job, "report = \"1 ms\""), &[]);
+    assert_eq!(whole.status, 0, "{}", whole.notes);
+    assert!(rows(&whole.out).iter().all(|row| row["job"] == "late"));
+    let leaf = out(&text(job, "hosts = \"leaf\""), &[]);
+    assert_ne!(whole.out, leaf.out, "hosts plan by what they know");
+    let two = out(&text(job, ""), &["--queue-pairs", "2"]);
+    assert_eq!(rows(&two.out).len() * 2, rows(&whole.out).len());
+    out(&text(job, ""), &["--queue-pairs", "none"]).assert_refused(&["--queue-pairs", "none"]);
+    out(&text("", ""), &[]).assert_refused(&["own.toml"]);
+}
+
 /// What `flows` of a run says of its connections is what `paths` says of the same, under every balancer whose queue
 /// pairs have a path of their own.
 #[test]
@@ -155,6 +179,11 @@ fn ports_are_those_of_the_run() {
             .collect();
         assert!(planned.len() > 16);
         assert_eq!(planned, of_run, "{balancer}");
+        // The jobs themselves need no list: the same rows, in the order in which they are opened.
+        let own = railtwin(&["paths", &scenario]);
+        assert_eq!(own.status, 0, "{balancer}: {}", own.notes);
+        let lines = |out: &str| out.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(lines(&own.out), lines(&outcome.out), "{balancer}");
         seen.insert(outcome.out);
     }
     assert_eq!(seen.len(), 8, "every balancer has a plan of its own");

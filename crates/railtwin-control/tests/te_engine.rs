@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicy};
+use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicies, ZonePolicy};
 use railtwin_fabric::preset::{FatTree, Hpn};
 use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, HostSpec};
 use railtwin_routing::{Forwarding, LinkMask, NicPort, Prefixes};
@@ -25,7 +25,8 @@ fn place(fabric: &Fabric, mask: &LinkMask, matrix: &TrafficMatrix, options: Engi
 }
 
 fn none() -> EngineOptions {
-    EngineOptions { policy: ZonePolicy::Nowhere, ..EngineOptions::default() }
+    let policy = ZonePolicies { usual: ZonePolicy::Nowhere, ..ZonePolicies::default() };
+    EngineOptions { policy, ..EngineOptions::default() }
 }
 
 /// All sixteen NICs of leaf 0 send at line rate to those of leaf 1.

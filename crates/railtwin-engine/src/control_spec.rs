@@ -1,12 +1,13 @@
 //! `[control]`: how long decisions of controllers are on their way, and what leaves can hold.
 use railtwin_control::crux::CruxOptions;
 use railtwin_control::paths::{BalancingOptions, Probing, RepathingOptions};
-use railtwin_control::te::{EngineOptions, ZonePolicy};
+use railtwin_control::te::{EngineOptions, ZonePolicies, ZonePolicy};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
 
 use crate::balancer::Balancer;
 use crate::graph::PRIORITY_MAX;
+use crate::hashed_zones::HashedZones;
 
 /// From a run of traffic engineering until its entries hold, where nothing is said: computing and writing. An
 /// assumption; the paper gives no time.
@@ -74,6 +75,9 @@ railtwin_units::section! {
         pub entries: u32 [whole(0..=1_048_576)] = 16_384,
         /// Which flows te places, the rest being hashed.
         pub zones: Zones = Zones::Inside,
+        /// Zones whose hosts te leaves to E-ECMP whatever `zones` says; default none.
+        #[key(sparse)]
+        pub hashed_zones: HashedZones = HashedZones::default(),
         /// Share of writes into leaves that do not succeed, and are due again in the next period; default none.
         pub lost_writes: Option<f64> [Kind::Share(0.0, 1.0)] = None,
     }
@@ -137,11 +141,12 @@ impl ControlSpec {
 
     /// How traffic engineering places flows.
     pub fn engine_options(&self) -> EngineOptions {
-        let policy = match self.zones {
+        let usual = match self.zones {
             Zones::Inside => ZonePolicy::InsideZones,
             Zones::Everywhere => ZonePolicy::Everywhere,
             Zones::Nowhere => ZonePolicy::Nowhere,
         };
+        let policy = ZonePolicies { usual, hashed: self.hashed_zones.0 };
         EngineOptions { entries_per_leaf: self.entries as usize, policy, ..EngineOptions::default() }
     }
 }

@@ -21,6 +21,7 @@ pub mod bundles;
 pub mod case;
 pub mod choose;
 pub mod control_spec;
+pub mod hashed_zones;
 pub mod edge_rates;
 pub mod extent;
 pub mod fault;

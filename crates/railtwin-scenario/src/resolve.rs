@@ -105,6 +105,11 @@ impl Scenario {
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;
         let (plain, caps) = (caps.of_plain(), caps.of_collectives());
+        if let Some(zone) = self.control.hashed_zones.0.zones().next_back().filter(|&zone| zone >= fabric.pods()) {
+            let message = format!("the fabric has no zone {zone}");
+            let hint = format!("its zones are its pods, 0 to {}", fabric.pods().saturating_sub(1));
+            return Err(source.error("control.hashed_zones", message, Some(&hint)));
+        }
         let mut packets = packets(self, &fabric, source)?;
         let wire_share = packets.keys.wire_share();
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };

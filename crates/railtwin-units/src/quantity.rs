@@ -36,10 +36,11 @@ impl SimTime {
         self.0
     }
 
-    /// Seconds as a float, for rates and for people.
+    /// Seconds as a float, for rates and for people: the nearest one up to 2^53 ps (2.5 h), so what was read as 100 us is
+    /// 1e-4 and not the float below it.
     #[inline]
     pub fn seconds(self) -> f64 {
-        self.0 as f64 * 1e-12
+        self.0 as f64 / 1e12
     }
 
     /// The span since `earlier`, zero when `earlier` is later.
@@ -165,6 +166,17 @@ mod tests {
         assert_eq!(Bytes(1).time_at(Rate::from_bits_per_s(3)).ps(), 2_666_666_666_667);
         assert_eq!(Bytes(1).time_at(Rate::ZERO), SimTime::NEVER);
         assert_eq!(Bytes(4096).time_at(Rate::from_gbps(100)).ps(), 327_680);
+    }
+
+    /// A controller that asks to be asked at a literal is asked at it, and not a float before it.
+    #[test]
+    fn seconds_are_the_nearest_float_to_what_is_written() {
+        for us in 1_u64..100_000 {
+            let written: f64 = format!("{us}e-6").parse().expect("a float");
+            let time = SimTime::from_ns(us * 1_000);
+            assert_eq!((time.seconds(), SimTime::from_seconds(written)), (written, time), "{us} us");
+        }
+        assert_eq!(SimTime::from_ns(100_000).seconds(), 1e-4);
     }
 
     #[test]

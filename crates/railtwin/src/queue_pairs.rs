@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::balancer::BySwitch;
-use railtwin_engine::choose::{Chooser, Connection};
+use railtwin_engine::choose::{Chooser, ChosenPaths, Connection};
+use railtwin_engine::lower::Lowering;
 use railtwin_engine::opened::{Draw, Opened};
 use railtwin_engine::{Balancer, Case, Programmed};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
@@ -68,8 +69,42 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
     // What is down from the start was known to who planned, also to who never plans again.
     let programmed = chooser.settled(down);
     let chosen = chooser.choose_by(down, &programmed);
+    rows(case, &connections, &numbers, (&programmed, &chosen))
+}
+
+/// The connections that the jobs of a case open, in the order in which replicate `replicate` of a run opens them, and their
+/// queue pairs, as [`plan`] gives those of demands. Jobs come and go as their scenario says; one whose end only a run
+/// knows stays.
+///
+/// # Panics
+/// For a balancer of [`without_paths`].
+pub fn plan_jobs(case: &Case, replicate: u32, down: &LinkMask) -> (Vec<Demand>, Vec<QueuePair>) {
+    assert!(without_paths(case.routing.balancer).is_none(), "queue pairs have no path of their own");
+    let lowering = Lowering::new(case, replicate);
+    let programmed = lowering.settled(down).0;
+    let chosen = lowering.paths_by(down, &programmed);
+    let demand = |one: &Connection| Demand {
+        job: one.job,
+        source: one.source,
+        target: one.target,
+        queue_pairs: one.count / one.ports.max(1),
+        bytes: one.bytes,
+    };
+    let connections = lowering.connections();
+    let all = rows(case, connections, lowering.queue_pair_numbers(), (&programmed, &chosen));
+    (connections.iter().map(demand).collect(), all)
+}
+
+/// The rows of connections on chosen paths.
+fn rows(
+    case: &Case,
+    connections: &[Connection],
+    numbers: &[(u32, u32)],
+    (programmed, chosen): (&Programmed, &ChosenPaths),
+) -> Vec<QueuePair> {
+    let fabric = &*case.fabric;
     let mut all = Vec::with_capacity(numbers.len());
-    for (row, connection) in (0..).zip(&connections) {
+    for (row, connection) in (0..).zip(connections) {
         let mut busy = BTreeMap::new();
         let by_port = (0..connection.ports)
             .flat_map(|port| (port..connection.count).step_by(connection.ports as usize));
@@ -81,7 +116,7 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
             let reason = match path.links {
                 [] => "stranded",
                 _ if port != own => "bond",
-                links => reason(case.routing.balancer, &programmed, queue_pair, links, &busy),
+                links => reason(case.routing.balancer, programmed, queue_pair, links, &busy),
             };
             between(path.links).iter().for_each(|&link| *busy.entry(link).or_insert(0) += 1);
             all.push(QueuePair {

@@ -10,7 +10,7 @@ use crate::te::matrix::TrafficMatrix;
 use crate::te::outcome::{FlowPlacement, PlacedFlow};
 use crate::te::repair::Repair;
 use crate::te::spread::{Loads, SLACK, Spread};
-use crate::te::zone::{Scheme, ZonePolicy};
+use crate::te::zone::{Scheme, ZonePolicies};
 
 /// How the engine places flows.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,7 +18,7 @@ pub struct EngineOptions {
     /// Most exact-match entries that a leaf holds; the largest flows get them.
     pub entries_per_leaf: usize,
     /// Which flows get entries at all.
-    pub policy: ZonePolicy,
+    pub policy: ZonePolicies,
     /// A flow keeps the uplink of the previous run as long as no link of that path is fuller than
     /// this share of its capacity, so that fewer entries are written.
     pub keep_below: f64,
@@ -32,7 +32,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             entries_per_leaf: 16 * 1024,
-            policy: ZonePolicy::default(),
+            policy: ZonePolicies::default(),
             keep_below: 1.0,
             repair_moves: 100_000,
         }

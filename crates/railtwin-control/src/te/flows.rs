@@ -6,7 +6,7 @@ use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::{Forwarding, PrefixId, Prefixes, TargetId};
 
 use crate::te::matrix::{Demand, TrafficMatrix};
-use crate::te::zone::{Scheme, ZonePolicy};
+use crate::te::zone::{Scheme, ZonePolicies};
 
 /// All that one NIC port sends to one prefix over its leaf's uplinks.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Flows {
         fabric: &Fabric,
         forwarding: &Forwarding,
         prefixes: &Prefixes,
-        policy: ZonePolicy,
+        policy: ZonePolicies,
         matrix: &TrafficMatrix,
     ) -> Self {
         let mut routed = Vec::with_capacity(matrix.demands().len());

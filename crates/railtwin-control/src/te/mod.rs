@@ -48,4 +48,4 @@ pub use controller::TrafficEngineering;
 pub use engine::{Engine, EngineOptions};
 pub use matrix::{Demand, TrafficMatrix};
 pub use outcome::{FlowPlacement, PlacedFlow};
-pub use zone::{Scheme, ZonePolicy};
+pub use zone::{Scheme, ZonePolicies, ZonePolicy, ZoneSet};

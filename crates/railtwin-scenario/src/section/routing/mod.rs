@@ -97,11 +97,13 @@ impl Scenario {
         };
         let fed_back = if balancer == Balancer::C4p { &weighed } else { &other };
         let marked = fed(balancer == Balancer::MultipathEcn);
-        let keys: [(&str, bool, &String); 23] = [
+        let hashes = control.hashed_zones != usual.hashed_zones;
+        let keys: [(&str, bool, &String); 24] = [
             ("control.report", !told && control.report != usual.report, &other),
             ("control.programming", !told && control.programming != usual.programming, &other),
             ("control.entries", !writes && control.entries != usual.entries, &other),
             ("control.zones", balancer != Balancer::Te && control.zones != usual.zones, &other),
+            ("control.hashed_zones", balancer != Balancer::Te && hashes, &other),
             ("control.hosts", balancer != Balancer::Disjoint && control.hosts != usual.hosts, &other),
             ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance, &other),
             ("control.probes", balancer != Balancer::C4p && surveys, &other),
