@@ -89,6 +89,22 @@ fn two_levels_are_enough_for_two_pairs() {
     assert_eq!(evenly(&priorities.order, 2), [0, 0, 1, 1]);
 }
 
+/// Whatever the lot of the orders, jobs that share no link stand in the order of their priorities.
+#[test]
+fn levels_that_the_cut_leaves_open_follow_the_priorities() {
+    for seed in 0..50 {
+        let levels =
+            |jobs, edges: &[_], levels| ContentionDag::of_edges(jobs, edges).compress(levels, seed).levels;
+        assert_eq!(levels(2, &[], 8), [0, 1], "seed {seed}");
+        // A level for each of the first, as far as they go.
+        assert!(levels(6, &[], 3).is_sorted(), "seed {seed}");
+        // Alone above and alone below a pair that contends.
+        assert_eq!(levels(4, &[(1, 2, 5.0)], 2), [0, 0, 1, 1], "seed {seed}");
+        // Two pairs: the cut goes before the priorities of 1 and 2.
+        assert_eq!(levels(4, &[(0, 1, 4.0), (2, 3, 2.0)], 2), [0, 1, 0, 1], "seed {seed}");
+    }
+}
+
 /// Four jobs, two spines: the two of high intensity get one each (survey, section 4.2).
 #[test]
 fn jobs_of_high_intensity_get_spines_of_their_own() {
@@ -236,6 +252,15 @@ proptest! {
         prop_assert!(compressed.levels.iter().all(|&level| level < levels));
         prop_assert!(compressed.cut <= dag.total() + 1e-9);
         prop_assert!((compressed.cut - cut_of(&edges, &compressed.levels)).abs() < 1e-9);
+        // Nobody stands against the priorities who could change places with another at no cost.
+        for (first, second) in (0..jobs).flat_map(|first| (first + 1..jobs).map(move |second| (first, second))) {
+            if compressed.levels[first] > compressed.levels[second] {
+                let mut turned = compressed.levels.clone();
+                turned.swap(first, second);
+                let holds = edges.iter().all(|edge| turned[edge.0] <= turned[edge.1]);
+                prop_assert!(!holds || cut_of(&edges, &turned) < compressed.cut - 1e-12);
+            }
+        }
         // As many levels as jobs keep all apart.
         prop_assert!((dag.compress(jobs as u32, seed).cut - dag.total()).abs() < 1e-9);
     }

@@ -120,6 +120,10 @@ fn refusals_name_line_column_value_and_what_is_accepted() {
         (own(",0,8,60,"), ["jobs:2: column name: is empty", "name of its own"]),
         (own("a,0,8"), ["jobs:2: the row has 3 fields", "has 5"]),
         (refusal("name,submitted,gpus\na,0,8\n"), ["jobs:1: has no column duration", "needed are name"]),
+        (
+            refusal("name,submitted,gpus,duration,GPUs\na,0,8,100,16\n"),
+            ["jobs:1: has the column gpus 2 times, as columns 3 and 5", "leave all but one of them away"],
+        ),
         (refusal("a secret, of somebody\n"), ["jobs: is no list of jobs; accepted are CSV", "sacct"]),
         (refusal(""), ["is no list of jobs", "openb"]),
         (refusal("name,submitted,gpus,duration\n"), ["has no job that ran on GPUs", "at least one"]),

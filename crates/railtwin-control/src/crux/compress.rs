@@ -3,11 +3,13 @@
 //! Jobs are nodes. Where two contend for a link, an edge goes from the one of higher priority to the other, with the
 //! intensity of the first as its weight: what is lost when both get one level. A topological order is cut into at most K
 //! runs of jobs, so no edge ever points from a lower level to a higher one; of several random orders the best cut counts.
+//! Where levels come from the lot of an order alone, as of jobs that contend with nobody, they follow the priorities.
 //! For each order the cost is O(n² + n·K + n²) for n jobs: sums of weights, and cut points that only move forward.
 use railtwin_units::stream;
 use rand::RngExt;
 
 use super::demand::Demand;
+use super::ties::{Ties, in_order};
 
 /// Topological orders that are tried, `m` of the paper.
 pub const ORDERS: u32 = 10;
@@ -18,6 +20,8 @@ pub struct ContentionDag {
     jobs: usize,
     /// Weight of the edge from row to column; 0 where there is none.
     weights: Vec<f64>,
+    /// Jobs, the highest priority first.
+    order: Vec<usize>,
 }
 
 /// Levels, and what they keep apart.
@@ -38,14 +42,15 @@ impl ContentionDag {
             let (above, below) = if place[first] < place[second] { (first, second) } else { (second, first) };
             (above, below, demand.jobs[above].intensity())
         });
-        Self::of_edges(order.len(), &edges.collect::<Vec<_>>())
+        let dag = Self::of_edges(order.len(), &edges.collect::<Vec<_>>());
+        Self { order: order.to_vec(), ..dag }
     }
 
-    /// Of `jobs` nodes and edges (from, to, weight) without a cycle.
+    /// Of `jobs` nodes, the first of the highest priority, and edges (from, to, weight) from higher ones to lower ones.
     pub fn of_edges(jobs: usize, edges: &[(usize, usize, f64)]) -> Self {
         let mut weights = vec![0.0; jobs * jobs];
         edges.iter().for_each(|&(above, below, weight)| weights[above * jobs + below] = weight);
-        Self { jobs, weights }
+        Self { jobs, weights, order: (0..jobs).collect() }
     }
 
     /// Sum of all weights.
@@ -53,11 +58,18 @@ impl ContentionDag {
         self.weights.iter().sum()
     }
 
+    /// Jobs that contend with `job`, each with the weight from it and to it.
+    pub(super) fn neighbours(&self, job: usize) -> Vec<(usize, f64, f64)> {
+        let of = |other| (other, self.weight(job, other), self.weight(other, job));
+        (0..self.jobs).map(of).filter(|(_, from, to)| *from > 0.0 || *to > 0.0).collect()
+    }
+
     fn weight(&self, above: usize, below: usize) -> f64 {
         self.weights[above * self.jobs + below]
     }
 
-    /// Levels below `levels`, from [`ORDERS`] random topological orders of `seed`.
+    /// Levels below `levels`, from [`ORDERS`] random topological orders of `seed`: the best cut, and of those that keep as much
+    /// apart one in which levels follow the priorities.
     pub fn compress(&self, levels: u32, seed: u64) -> Compressed {
         let mut stream = stream::named(seed, "crux-topological-order");
         let mut best = Compressed { levels: vec![0; self.jobs], cut: -1.0 };
@@ -68,7 +80,13 @@ impl ContentionDag {
                 best = cut;
             }
         }
-        best
+        in_order(&Ties::of(self, &self.order), &mut best.levels);
+        // A pair that changed places may keep more apart than any order that was tried.
+        let kept = |job: usize| -> f64 {
+            let below = (0..self.jobs).filter(|&below| best.levels[job] != best.levels[below]);
+            below.map(|below| self.weight(job, below)).sum()
+        };
+        Compressed { cut: (0..self.jobs).map(kept).sum(), levels: best.levels }
     }
 
     /// A topological order by breadth-first search: the next job by lot among those all of whose predecessors stand.

@@ -46,5 +46,6 @@ mod paces;
 pub mod plan;
 pub mod select;
 pub mod tenants;
+mod ties;
 
 pub use controller::{CruxController, CruxOptions};

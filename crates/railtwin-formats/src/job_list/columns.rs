@@ -31,6 +31,18 @@ impl Columns {
                 return Err(read.error(format!("has no column {name}"), accepted).at_line(1));
             }
         }
+        for name in needed.iter().chain(others) {
+            let places = header.iter().zip(1..).filter(|(field, _)| field.eq_ignore_ascii_case(name));
+            let places: Vec<String> = places.map(|(_, place): (_, u32)| place.to_string()).collect();
+            if places.len() > 1 {
+                let problem = format!(
+                    "has the column {name} {} times, as columns {}",
+                    places.len(),
+                    places.join(" and ")
+                );
+                return Err(read.error(problem, "leave all but one of them away").at_line(1));
+            }
+        }
         let all = needed.iter().chain(others);
         Ok(Self { places: all.map(|&name| (name, place(name))).collect() })
     }

@@ -15,6 +15,9 @@ const fn seconds(seconds: u64) -> SimTime {
 /// Most days that are looked at, which times in picoseconds can say.
 const DAYS_MOST: f64 = 200.0;
 
+/// Most σ of durations that a stream draws from.
+const SIGMA_MOST: f64 = 5.0;
+
 railtwin_units::choice! {
     /// Which GPUs a job of a cluster gets; for less than a host the host with the fewest free GPUs that holds it.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,7 +60,7 @@ railtwin_units::section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct ClusterSpec "[cluster]" {
         /// Days that are looked at.
-        pub days: f64 [Kind::Share(0.001, DAYS_MOST)] = 14.0,
+        pub days: f64 [Kind::Share(0.0, DAYS_MOST)] = 14.0,
         /// Who of those that wait is next.
         pub queue: QueuePolicy = QueuePolicy::Fifo,
         /// Which GPUs a job gets.
@@ -113,7 +116,7 @@ railtwin_units::section! {
         /// Median duration.
         pub median: SimTime [Kind::Span] = seconds(3_600),
         /// Standard deviation of the logarithm of durations.
-        pub sigma: f64 [Kind::UpTo(10.0)] = 1.85,
+        pub sigma: f64 [Kind::UpTo(SIGMA_MOST)] = 1.85,
         /// Longest duration; default the whole time.
         pub longest: Option<SimTime> [Kind::Span] = None,
         /// How far submissions swing about their mean over a day.
