@@ -32,6 +32,8 @@ pub enum Format {
     MlperfLog,
     /// A table of times of steps.
     StepsCsv,
+    /// Lines of a training framework with the time of each step.
+    TrainingLog,
     /// Kineto trace of the PyTorch profiler, JSON.
     Kineto,
     /// Prometheus text of xpu_timer.
@@ -64,6 +66,7 @@ impl Format {
             Self::WatchdogLog => "PyTorch watchdog log",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
+            Self::TrainingLog => "training log",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
             Self::Dcgm => "DCGM exporter metrics",
@@ -96,7 +99,11 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with(['{', '[']) && !text.starts_with("[1,") {
         // Lines of logs begin with brackets, too.
-        return json(text).or_else(|| text.lines().any(watchdog::is_timeout).then_some(Format::WatchdogLog));
+        let other = || {
+            let watched = text.lines().any(watchdog::is_timeout).then_some(Format::WatchdogLog);
+            watched.or_else(|| text.lines().any(steps::is_step_line).then_some(Format::TrainingLog))
+        };
+        return json(text).or_else(other);
     }
     lines(text)
 }
@@ -147,6 +154,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);
+    }
+    if text.split(['\n', '\r']).any(steps::is_step_line) {
+        return Some(Format::TrainingLog);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {
