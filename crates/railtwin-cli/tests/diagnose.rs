@@ -259,15 +259,40 @@ fn ras_names_who_is_behind_and_not_who_is_ahead() {
     let folder = tempfile::tempdir().unwrap();
     let first = snapshot(folder.path(), "a.json", [641, 641, 640, 641], 1);
     let (status, answer) = diagnose(&[&first]);
-    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
     let sure = |answer: &Value| answer["findings"][0]["confidence"].as_f64().unwrap();
-    assert!((sure(&answer) - 0.6).abs() < 1e-9);
-    assert_eq!(answer["actions"][0]["target"]["name"], json!("10.0.0.1"));
+    assert_eq!((status, accused(&answer)), (1, vec![]), "one snapshot accuses nobody: {answer}");
+    assert_eq!(answer["findings"][0]["suspects"][0]["component"]["name"], "job/2");
     let second = snapshot(folder.path(), "b.json", [641, 641, 640, 641], 9);
-    assert!((sure(&diagnose(&[&first, &second]).1) - 0.95).abs() < 1e-9, "it stands");
+    let (status, answer) = diagnose(&[&first, &second]);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert!((sure(&answer) - 0.95).abs() < 1e-9, "it stands");
+    assert_eq!(answer["actions"][0]["target"]["name"], json!("10.0.0.1"));
+    let runs = snapshot(folder.path(), "runs.json", [691, 691, 690, 691], 9);
+    let (status, answer) = diagnose(&[&first, &runs]);
+    assert_eq!((status, &answer["findings"]), (0, &json!([])), "a job that runs: {answer}");
+    assert!(answer["notes"].to_string().contains("the job runs"), "{answer}");
     let ahead = snapshot(folder.path(), "c.json", [640, 640, 641, 640], 1);
     let (status, answer) = diagnose(&[&ahead]);
     assert_eq!((status, &answer["findings"]), (0, &json!([])));
+}
+
+#[test]
+fn ras_names_a_rank_that_is_counted_as_missing_and_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let rank = |rank: u32| {
+        json!({ "rank": rank, "host": "h", "pid": 1000 + rank, "cuda_dev": rank, "nvml_dev": rank,
+        "status": { "init_state": 0, "async_error": 0, "finalize_called": false, "destroy_flag": false,
+            "abort_flag": false },
+        "collective_counts": { "AllReduce": 7 } })
+    };
+    for (listed, counted, names) in [(vec![0, 1, 3], 1, vec!["job/2".to_owned()]), (vec![0, 3], 1, vec![])] {
+        let ranks: Vec<Value> = listed.into_iter().map(rank).collect();
+        let text = json!({ "nccl_version": "2.28.7", "timestamp": "2025-01-01T00:00:00Z", "communicators_count": 1,
+            "communicators": [{ "hash": "0xa", "size": 4, "ranks_count": ranks.len(), "ranks": ranks,
+                "missing_ranks_count": counted }] });
+        let file = written(folder.path(), "ras.json", &text.to_string());
+        assert_eq!(accused(&diagnose(&[&file]).1), names);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use railtwin_diagnosis::steps::{Series, Slower, Step, slower};
+use railtwin_diagnosis::steps::{Series, Slower, Step, drifts, slower};
 use railtwin_formats::telemetry::{StepSeries, parse_steps_csv};
 use serde_json::{Value, json};
 
@@ -18,7 +18,11 @@ fn measured() -> Vec<Series> {
     let of = |one: StepSeries| Series {
         job: one.job,
         run: one.run,
-        steps: one.steps.iter().map(|step| Step { seconds: step.seconds, beside: step.beside }).collect(),
+        steps: one
+            .steps
+            .iter()
+            .map(|step| Step { seconds: step.seconds, beside: step.beside, work: step.work })
+            .collect(),
     };
     parse_steps_csv("steps.csv.gz", &bytes).unwrap().series.into_iter().map(of).collect()
 }
@@ -60,7 +64,11 @@ fn healthy_runs_accuse_nobody_and_levels_that_differ_are_said() {
 fn a_stage_that_becomes_slower_is_told_within_three_steps() {
     let (all, added) = (measured(), added());
     assert_eq!(all.len(), 24);
-    assert_eq!(slower(&all), [], "healthy");
+    assert_eq!((slower(&all), drifts(&all)), (vec![], vec![]), "healthy");
+    for one in &all {
+        let alone = [one.clone()];
+        assert_eq!((slower(&alone), drifts(&alone)), (vec![], vec![]), "healthy, alone");
+    }
     let (draws, mut state) = (3000, 1);
     let (mut with_others, mut alone, mut long) = (0, 0, 0);
     for _ in 0..draws {

@@ -11,6 +11,8 @@ use crate::unplaced::place;
 /// Confidence from which something counts as gone or down, and how many suspects at most it then names.
 const SURE: f64 = 0.75;
 const FEW: usize = 2;
+/// Most confidence that findings have together and none of them alone.
+const JOINED_MOST: f64 = 0.99;
 
 /// Where components lie.
 #[derive(Clone, Copy, Debug)]
@@ -352,11 +354,16 @@ fn is_at_end(part: &Component, whole: &Component) -> bool {
 
 /// Adds what a second finding of the same fault says.
 fn merge(known: &mut Finding, finding: &Finding, mut suspects: Vec<Suspect>) {
-    // Two findings of one kind rest on the same signals; those of different kinds count as independent.
-    known.confidence = if known.syndrome == finding.syndrome {
-        known.confidence.max(finding.confidence)
+    // Findings of one kind, or that rest on records of the same table, rest on the same signals; others count as
+    // independent, and never as beyond doubt.
+    let shares_records =
+        finding.evidence.iter().any(|line| known.evidence.iter().any(|other| other.table == line.table));
+    let surest = known.confidence.max(finding.confidence);
+    known.confidence = if known.syndrome == finding.syndrome || shares_records {
+        surest
     } else {
-        1.0 - (1.0 - known.confidence) * (1.0 - finding.confidence)
+        let joined = 1.0 - (1.0 - known.confidence) * (1.0 - finding.confidence);
+        joined.min(surest.max(JOINED_MOST))
     };
     let sum: f64 = suspects.iter().map(|suspect| suspect.share).sum();
     if sum > 0.0 {
@@ -376,7 +383,10 @@ fn merge(known: &mut Finding, finding: &Finding, mut suspects: Vec<Suspect>) {
     known.since_ns = known.since_ns.min(finding.since_ns);
     known.severity = known.severity.max(finding.severity);
     known.evidence.extend(finding.evidence.iter().cloned());
-    if suspects.len() < known.suspects.len() || !finding.advice.is_empty() {
+    // Who knows which fault it is knows what to do about it.
+    let knows = tells(finding.syndrome) && !tells(known.syndrome);
+    let keeps = tells(known.syndrome) && !tells(finding.syndrome);
+    if knows || !keeps && (suspects.len() < known.suspects.len() || !finding.advice.is_empty()) {
         known.advice.clone_from(&finding.advice);
     }
     known.suspects = suspects;

@@ -41,6 +41,8 @@ pub enum Format {
     MlperfLog,
     /// A table of times of steps.
     StepsCsv,
+    /// Lines of a training framework with the time of each step.
+    TrainingLog,
     /// Kineto trace of the PyTorch profiler, JSON.
     Kineto,
     /// Prometheus text of xpu_timer.
@@ -64,7 +66,10 @@ pub enum Format {
 impl Format {
     /// Whether it is text that programs print line by line, between whose lines NCCL, PyTorch and kernels may print theirs.
     pub(crate) const fn is_log(self) -> bool {
-        matches!(self, Self::NcclTestsLog | Self::Perftest | Self::ClusterLog | Self::MlperfLog)
+        matches!(
+            self,
+            Self::NcclTestsLog | Self::Perftest | Self::ClusterLog | Self::MlperfLog | Self::TrainingLog
+        )
     }
 
     /// Its name in messages.
@@ -83,6 +88,7 @@ impl Format {
             Self::TcpInfo => "ss -tin",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
+            Self::TrainingLog => "training log",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
             Self::Dcgm => "DCGM exporter metrics",
@@ -190,14 +196,18 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(cluster_log::is_line) {
         return Some(Format::ClusterLog);
     }
-    if text.lines().next().is_some_and(steps::names_columns) {
-        return Some(Format::StepsCsv);
-    }
     if tcp_info::is_ss(text) {
         return Some(Format::TcpInfo);
     }
+    // Before tables of steps, which may have a column of times, too, and none of sources.
     if probe_table::is_table(text) {
         return Some(Format::ProbeTable);
+    }
+    if text.lines().next().is_some_and(steps::names_columns) {
+        return Some(Format::StepsCsv);
+    }
+    if text.split(['\n', '\r']).any(steps::is_step_line) {
+        return Some(Format::TrainingLog);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     if text.lines().any(|line| line.trim() == "NIC statistics:") {

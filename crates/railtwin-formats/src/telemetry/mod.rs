@@ -111,7 +111,7 @@ pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
-pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_steps_csv};
+pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv};
 pub use sysfs::{decode_sysfs, devices_of_sysfs, host_of_sysfs, place_in_sysfs};
 pub use tcp_info::parse_ss;
 pub use watchdog::{WatchdogState, WatchdogTimeout};
@@ -270,12 +270,17 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         }
         Format::MlperfLog => {
             let log = parse_mlperf_log(source_name, bytes)?;
-            skipped = log.skipped;
+            (notes, skipped) = (vec![log.taken], log.skipped);
             Content::Steps(log.series)
         }
         Format::StepsCsv => {
             let log = parse_steps_csv(source_name, bytes)?;
-            skipped = log.skipped;
+            (notes, skipped) = (vec![log.taken], log.skipped);
+            Content::Steps(log.series)
+        }
+        Format::TrainingLog => {
+            let log = parse_step_lines(source_name, bytes)?;
+            (notes, skipped) = (vec![log.taken], log.skipped);
             Content::Steps(log.series)
         }
         Format::ClusterLog => Content::Log,

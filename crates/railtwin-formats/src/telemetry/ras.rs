@@ -38,8 +38,10 @@ pub struct RasCommunicator {
     pub size: u32,
     /// Ranks that answered.
     pub ranks: Vec<RasRank>,
-    /// Ranks that did not.
+    /// Ranks that did not, as far as they are listed.
     pub missing: Vec<RasMissingRank>,
+    /// How many did not, where that is told.
+    pub missing_count: Option<u32>,
 }
 
 /// A rank that answered.
@@ -175,10 +177,12 @@ fn communicator(
     let size = node.need("size")?.u32()?;
     let ranks = node.get("ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
     let missing = node.get("missing_ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
-    let counted = node.get("missing_ranks_count").map(|count| count.u64()).transpose()?.unwrap_or_default();
+    let missing_count = node.get("missing_ranks_count").map(|count| count.u32()).transpose()?;
+    let counted = u64::from(missing_count.unwrap_or_default());
     let read = RasCommunicator {
         hash,
         size,
+        missing_count,
         ranks: ranks.iter().filter_map(|node| skipped.keep(rank(node, size))).collect(),
         missing: missing.iter().filter_map(|node| skipped.keep(missing_rank(node, size))).collect(),
     };

@@ -247,6 +247,7 @@ impl Reading<'_> {
                 communicators.push(RasCommunicator {
                     hash,
                     size: *size,
+                    missing_count: None,
                     ranks: Vec::new(),
                     missing: Vec::new(),
                 });
@@ -266,7 +267,13 @@ impl Reading<'_> {
             let missing: Vec<RasMissingRank> = missing.collect();
             // Its size is 0, so that it numbers no ranks.
             let hash = "processes of the job".to_owned();
-            communicators.push(RasCommunicator { hash, size: 0, ranks: Vec::new(), missing });
+            communicators.push(RasCommunicator {
+                hash,
+                size: 0,
+                missing_count: None,
+                ranks: Vec::new(),
+                missing,
+            });
         }
         if communicators.is_empty() {
             let none = || {
@@ -349,7 +356,13 @@ impl Reading<'_> {
             let counts = counts.get(&rank).cloned().unwrap_or_default();
             RasRank { rank, host, pid: who.pid, gpu: who.gpu, status, counts }
         });
-        RasCommunicator { hash, size: part.size, ranks: ranks.collect(), missing: part.missing }
+        RasCommunicator {
+            hash,
+            size: part.size,
+            missing_count: None,
+            ranks: ranks.collect(),
+            missing: part.missing,
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Findings that are one thing in words, such as eight pairs that are slow alike or two ranks that hold a job up together,
 //! are one cause. What follows from a cause stands under it.
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use railtwin_records::{Component, Evidence, Finding, Syndrome};
+use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, RankInfo, Syndrome};
 
 use super::Diagnosed;
 
@@ -12,8 +13,14 @@ use super::Diagnosed;
 pub const LINES: usize = 12;
 /// Causes that the first screen shows; the others are counted.
 const CAUSES: usize = 3;
-/// Names of a cause that a line shows.
+/// Lines of evidence of the first cause, and notes.
+const FIRST_EVIDENCE: usize = 2;
+const NOTES: usize = 4;
+/// Names of a cause that a line shows, and their characters.
 const NAMES: usize = 8;
+const NAMES_WIDE: usize = 64;
+/// Characters of a line, unless one name is longer.
+const WIDE: usize = 110;
 
 /// Findings that are one thing.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +36,67 @@ pub struct Cause {
 /// A number for people: whole ones whole, others with three figures.
 pub fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+/// How much a line of evidence decides: events that are faults by themselves before counts of what should not be, these
+/// before measures beside their like. What is as expected decides nothing.
+fn weight(line: &Evidence) -> u8 {
+    if (line.value - line.expected).abs() <= 1e-9 * line.expected.abs() {
+        0
+    } else if line.what.starts_with("Xid ") {
+        4
+    } else if line.expected == 0.0 && line.value >= 1.0 {
+        3
+    } else {
+        2
+    }
+}
+
+/// The lines of evidence that decide, the first the most. Those that decide alike stay in their order, one of each table
+/// before the second of any.
+fn deciding(finding: &Finding) -> Vec<&Evidence> {
+    let mut lines: Vec<&Evidence> = finding.evidence.iter().collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(weight(line)));
+    let mut tables = BTreeSet::new();
+    let (first, more): (Vec<&Evidence>, Vec<&Evidence>) =
+        lines.into_iter().partition(|line| tables.insert(line.table));
+    first.into_iter().chain(more).collect()
+}
+
+/// How sure, in a word.
+fn sure(confidence: f64, accuses: bool) -> &'static str {
+    match confidence {
+        _ if !accuses => "not proved",
+        sure if sure >= 0.9 => "sure",
+        likely if likely >= 0.7 => "likely",
+        _ => "may be",
+    }
+}
+
+/// A text as lines of [`WIDE`] characters, broken between words; from the second on they are indented as the first and two
+/// more. What is beyond `most` lines is left off, with a sign.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let indent = text.len() - text.trim_start().len();
+    let mut lines: Vec<String> = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        let Some(line) = lines.last_mut() else { break };
+        let begun = !line.trim_start().is_empty();
+        if begun && line.chars().count() + 1 + word.chars().count() > WIDE {
+            lines.push(format!("{}{word}", " ".repeat(indent + 2)));
+        } else {
+            if begun {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            last.push_str(" …");
+        }
+    }
+    lines
 }
 
 /// A line of evidence for people.
@@ -53,22 +121,94 @@ fn words(syndrome: Syndrome) -> &'static str {
     }
 }
 
-/// Whether one finding follows from another: a slow pair from a host that is slow.
-fn follows(cause: &Finding, other: &Finding) -> bool {
+/// Whether one finding follows from another: a slow pair from a host that is slow, and what tests at a host show from what
+/// its own counters, logs or ranks tell of it.
+fn follows(cause: &Finding, other: &Finding, directory: &Directory) -> bool {
+    if !cause.accuses() || other.suspects.is_empty() {
+        return false;
+    }
+    if is_of_tests(other) && !is_of_tests(cause) {
+        // Who computes slowly does not keep tests from their end.
+        let is_late = cause.syndrome == Syndrome::NonCommunicationSlow;
+        let fails = other.syndrome != Syndrome::CommunicationSlow;
+        let at: BTreeSet<String> = hosts_of(cause, directory);
+        return !(is_late && fails) && !at.is_empty() && !hosts_of(other, directory).is_disjoint(&at);
+    }
     if cause.syndrome != other.syndrome || other.syndrome != Syndrome::CommunicationSlow {
         return false;
     }
-    let (true, [suspect]) = (cause.accuses(), &cause.suspects[..]) else { return false };
+    let [suspect] = &cause.suspects[..] else { return false };
     let Component::Host(host) = &suspect.component else { return false };
     let at_host = |component: &Component| match component {
         Component::Connection(pair) => pair.split(" > ").any(|end| end == host),
         _ => false,
     };
-    !other.suspects.is_empty() && other.suspects.iter().all(|suspect| at_host(&suspect.component))
+    other.suspects.iter().all(|suspect| at_host(&suspect.component))
 }
 
-/// Findings as causes, in the order of the findings: what costs the job most first.
-pub fn causes(findings: &[Finding]) -> Vec<Cause> {
+/// Whether a finding rests on tests made apart from the job.
+fn is_of_tests(finding: &Finding) -> bool {
+    !finding.evidence.is_empty() && finding.evidence.iter().all(|line| line.table == "nccl-tests")
+}
+
+/// Hosts at which the suspects of a finding are.
+fn hosts_of(finding: &Finding, directory: &Directory) -> BTreeSet<String> {
+    let of_end = |end: &str| end.split(['/', ':']).next().unwrap_or(end).to_owned();
+    let of = |suspect: &railtwin_records::Suspect| match &suspect.component {
+        Component::Rank(name) => host_of_rank(name, directory).into_iter().collect(),
+        Component::Host(name) | Component::Gpu(name) | Component::Nic(name) | Component::Cable(name) => {
+            vec![of_end(name)]
+        }
+        Component::Link(name) | Component::Connection(name) => name.split(" > ").map(of_end).collect(),
+        _ => Vec::new(),
+    };
+    finding.suspects.iter().flat_map(of).collect()
+}
+
+fn host_of_rank(name: &str, directory: &Directory) -> Option<String> {
+    let (job, rank) = name.rsplit_once('/')?;
+    let rank: u32 = rank.parse().ok()?;
+    let is_it = |info: &&RankInfo| {
+        info.rank == rank && directory.jobs.get(info.job as usize).is_some_and(|known| known == job)
+    };
+    let info = directory.ranks.iter().find(is_it)?;
+    directory.hosts.get(info.host as usize).map(|host| host.name.clone())
+}
+
+/// What a finding costs the job: first whether it keeps the job from going on, or makes its numbers wrong (3); then whether
+/// something was measured to take longer (2); then errors that are counted and whose cost is not known (1); traffic that
+/// meets is no fault (0). Within each the severity: the share of the job's time, of a bandwidth or of what is counted that
+/// is lost.
+pub fn cost(finding: &Finding) -> (u8, f64) {
+    use Syndrome::{
+        Collision, CommunicationHang, CommunicationSlow, Counter, Crash, Latency, Mismatch,
+        NonCommunicationHang, NonCommunicationSlow, Unreachable,
+    };
+    let gone = |fault: &FaultKind| matches!(fault, FaultKind::Down | FaultKind::Crash | FaultKind::GpuError);
+    let class = match finding.syndrome {
+        CommunicationHang | NonCommunicationHang | Crash | Mismatch | Unreachable => 3,
+        Counter if finding.faults.first().is_some_and(gone) => 3,
+        CommunicationSlow | NonCommunicationSlow | Latency => 2,
+        Collision => 0,
+        _ => 1,
+    };
+    (class, finding.severity)
+}
+
+/// The dearest first; who is accused before who is not.
+pub fn by_cost(a: &Finding, b: &Finding) -> Ordering {
+    let ((class_a, share_a), (class_b, share_b)) = (cost(a), cost(b));
+    b.accuses()
+        .cmp(&a.accuses())
+        .then(class_b.cmp(&class_a))
+        .then(share_b.total_cmp(&share_a))
+        .then(b.confidence.total_cmp(&a.confidence))
+        .then(a.at_ns.cmp(&b.at_ns))
+}
+
+/// Findings as causes, what costs the job most first: a cause costs what the dearest of its findings and of those that
+/// follow from it costs ([`cost`]).
+pub fn causes(findings: &[Finding], directory: &Directory) -> Vec<Cause> {
     let alike = |a: &Finding, b: &Finding| {
         let kinds = |finding: &Finding| match &finding.suspects[..] {
             [one] => Some(one.component.kind()),
@@ -77,29 +217,57 @@ pub fn causes(findings: &[Finding]) -> Vec<Cause> {
         let same = (a.accuses(), a.syndrome, &a.advice) == (b.accuses(), b.syndrome, &b.advice);
         same && kinds(a).is_some() && kinds(a) == kinds(b)
     };
-    let mut causes: Vec<Cause> = Vec::new();
-    let mut taken: BTreeSet<usize> = BTreeSet::new();
-    for (row, finding) in findings.iter().enumerate() {
-        if !taken.insert(row) {
-            continue;
+    // What follows from something else is no cause: the first that explains it.
+    let first_cause = |row: usize| {
+        let explains = |&of: &usize| of != row && follows(&findings[of], &findings[row], directory);
+        (0..findings.len()).find(explains)
+    };
+    let mut from: Vec<Option<usize>> = (0..findings.len()).map(first_cause).collect();
+    for row in 0..from.len() {
+        // Of two that follow from each other the first is the cause.
+        if from[row].is_some_and(|of| from[of].is_some() && of > row) {
+            from[row] = None;
         }
-        let mut cause = Cause { findings: vec![row], follows: Vec::new(), confidence: finding.confidence };
-        for (other, one) in findings.iter().enumerate().skip(row + 1) {
-            if taken.contains(&other) {
-                continue;
-            }
-            if alike(finding, one) {
-                cause.findings.push(other);
-                cause.confidence = cause.confidence.min(one.confidence);
-            } else if cause.findings.iter().any(|&of| follows(&findings[of], one)) {
-                cause.follows.push(other);
-            } else {
-                continue;
-            }
-            taken.insert(other);
-        }
-        causes.push(cause);
     }
+    let mut causes: Vec<Cause> = Vec::new();
+    for (row, finding) in findings.iter().enumerate().filter(|(row, _)| from[*row].is_none()) {
+        match causes.iter_mut().find(|cause| alike(&findings[cause.findings[0]], finding)) {
+            Some(cause) => {
+                cause.findings.push(row);
+                cause.confidence = cause.confidence.min(finding.confidence);
+            }
+            None => causes.push(Cause {
+                findings: vec![row],
+                follows: Vec::new(),
+                confidence: finding.confidence,
+            }),
+        }
+    }
+    for row in 0..findings.len() {
+        let mut root = from[row];
+        // A pair of a slow host whose link is down follows from the link.
+        for _ in 0..findings.len() {
+            root = root.map(|of| from[of].unwrap_or(of));
+        }
+        let cause = root.and_then(|root| causes.iter_mut().find(|cause| cause.findings.contains(&root)));
+        if let Some(cause) = cause {
+            cause.follows.push(row);
+        }
+    }
+    let dearest = |cause: &Cause| {
+        let all = cause.findings.iter().chain(&cause.follows).map(|&row| cost(&findings[row]));
+        all.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).unwrap_or((0, 0.0))
+    };
+    causes.sort_by(|a, b| {
+        let (first, second) = (&findings[a.findings[0]], &findings[b.findings[0]]);
+        let (dear_a, dear_b) = (dearest(a), dearest(b));
+        second
+            .accuses()
+            .cmp(&first.accuses())
+            .then(dear_b.0.cmp(&dear_a.0))
+            .then(dear_b.1.total_cmp(&dear_a.1))
+            .then_with(|| by_cost(first, second))
+    });
     causes
 }
 
@@ -114,9 +282,17 @@ pub(super) fn who(findings: &[&Finding]) -> String {
         let same = component.kind() == first.kind();
         if same { component.name().to_owned() } else { format!("{} {}", component.kind(), component.name()) }
     };
-    let mut names: Vec<String> = all.iter().take(NAMES).map(name).collect();
-    if all.len() > NAMES {
-        names.push(format!("{} more", all.len() - NAMES));
+    let mut wide = 0;
+    let fits = |shown: &String| {
+        wide += shown.len() + 2;
+        wide <= NAMES_WIDE
+    };
+    let mut names: Vec<String> = all.iter().take(NAMES).map(name).take_while(fits).collect();
+    if names.is_empty() {
+        names.push(name(first));
+    }
+    if all.len() > names.len() {
+        names.push(format!("{} more", all.len() - names.len()));
     }
     let join = if findings.len() > 1 { "and" } else { "or" };
     let last = names.pop().unwrap_or_default();
@@ -127,55 +303,89 @@ pub(super) fn who(findings: &[&Finding]) -> String {
 impl Diagnosed {
     /// Findings as causes.
     pub fn causes(&self) -> Vec<Cause> {
-        causes(&self.findings)
+        causes(&self.findings, &self.directory)
     }
 
     /// The answer on one screen: [`LINES`] lines at most.
     pub fn screen(&self) -> Vec<String> {
-        let mut lines = vec![self.sentence()];
         let causes = self.causes();
-        for cause in causes.iter().take(CAUSES) {
-            let findings: Vec<&Finding> = cause.findings.iter().map(|&row| &self.findings[row]).collect();
-            let first = findings[0];
-            let follows = match cause.follows.len() {
-                0 => String::new(),
-                1 => "; 1 finding follows from it".to_owned(),
-                count => format!("; {count} findings follow from it"),
-            };
-            let sure = if first.accuses() { "sure" } else { "not sure" };
-            let (what, confidence) = (words(first.syndrome), cause.confidence);
-            lines.push(format!("  {}: {what}; {sure}, {confidence:.2}{follows}", who(&findings)));
-            if let Some(line) = first.evidence.first() {
-                let alike =
-                    if findings.len() > 1 { format!(" ({} alike)", findings.len()) } else { String::new() };
-                lines.push(format!("    seen: {}{alike}", evidence(line)));
-            }
-        }
-        if causes.len() > CAUSES {
-            let more = causes.len() - CAUSES;
-            lines.push(format!("  and {more} more cause{}", if more == 1 { "" } else { "s" }));
-        }
-        let first = causes.first().map(|cause| &self.findings[cause.findings[0]]);
-        let next = first
-            .filter(|finding| !finding.advice.is_empty())
-            .map(|finding| format!("next: {}", finding.advice));
+        let mut lines = wrapped(&self.sentence(), 2);
+        let next = self.next_step(&causes).map_or(Vec::new(), |text| wrapped(&format!("next: {text}"), 2));
         let more = (!self.findings.is_empty() || !self.files.is_empty()).then(|| {
             let count =
                 |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
             let (findings, files) = (count(self.findings.len(), "finding"), count(self.files.len(), "file"));
             format!("more: --all has {findings} with all evidence and {files}, --json everything")
         });
-        let left = LINES - lines.len() - usize::from(next.is_some()) - usize::from(more.is_some());
+        let last = LINES - next.len() - usize::from(more.is_some());
+        let mut shown = 0;
+        for (row, cause) in causes.iter().take(CAUSES).enumerate() {
+            let block = self.block(cause, if row == 0 { FIRST_EVIDENCE } else { 1 });
+            // One line says how many others there are.
+            let others = usize::from(row + 1 < causes.len());
+            if row > 0 && lines.len() + block.len() + others > last {
+                break;
+            }
+            let room = last - lines.len().min(last) - others;
+            lines.extend(block.into_iter().take(room));
+            shown += 1;
+        }
+        if causes.len() > shown {
+            let more = causes.len() - shown;
+            lines.push(format!("  and {more} more cause{}", if more == 1 { "" } else { "s" }));
+        }
         let known = self
             .unread
             .iter()
             .filter(|file| file.known)
             .map(|file| format!("{}: {}", file.source, file.reason));
-        let also: Vec<String> = known.chain(self.notes.iter().cloned()).collect();
-        lines.extend(also.iter().take(left.min(4)).map(|note| format!("also: {note}")));
+        for note in known.chain(self.notes.iter().cloned()).take(NOTES) {
+            let left = last - lines.len().min(last);
+            if left == 0 {
+                break;
+            }
+            lines.extend(wrapped(&format!("also: {note}"), left.min(2)));
+        }
         lines.extend(next);
         lines.extend(more);
         lines
+    }
+
+    /// Lines of a cause: who, what, how sure, and what decides it.
+    fn block(&self, cause: &Cause, evidence_lines: usize) -> Vec<String> {
+        let findings: Vec<&Finding> = cause.findings.iter().map(|&row| &self.findings[row]).collect();
+        let Some(first) = findings.first() else { return Vec::new() };
+        let of_tests = cause.follows.iter().filter(|row| is_of_tests(&self.findings[**row])).count();
+        let follows = match (cause.follows.len(), of_tests) {
+            (0, _) => String::new(),
+            (1, 1) => "; what tests show at its host follows from it".to_owned(),
+            (1, _) => "; 1 finding follows from it".to_owned(),
+            (count, _) => format!("; {count} findings follow from it"),
+        };
+        let (what, confidence) = (words(first.syndrome), cause.confidence);
+        let sure = sure(confidence, first.accuses());
+        let mut lines =
+            wrapped(&format!("  {}: {what}; {sure}, {confidence:.2}{follows}", who(&findings)), 2);
+        let alike = if findings.len() > 1 { format!(" ({} alike)", findings.len()) } else { String::new() };
+        for (row, line) in deciding(first).into_iter().take(evidence_lines).enumerate() {
+            if row > 0 && weight(line) == 0 {
+                break;
+            }
+            lines.extend(wrapped(&format!("    seen: {}{alike}", evidence(line)), 2));
+        }
+        lines
+    }
+
+    /// What to do next about the first cause: its advice, or the first action that it asks for.
+    fn next_step(&self, causes: &[Cause]) -> Option<String> {
+        let row = *causes.first()?.findings.first()?;
+        let finding = &self.findings[row];
+        let action = self.actions.iter().find(|action| action.finding as usize == row);
+        let asked = action.map(|action| {
+            let (kind, target) = (action.kind.name(), &action.target);
+            format!("{kind} {} {}: {}", target.kind(), target.name(), action.reason)
+        });
+        Some(finding.advice.clone()).filter(|advice| !advice.is_empty()).or(asked)
     }
 }
 
@@ -208,11 +418,65 @@ mod tests {
             finding(Syndrome::CommunicationSlow, pair("e", "f"), "ports"),
             finding(Syndrome::CommunicationSlow, pair("c", "f"), "counters"),
         ];
-        let causes = causes(&findings);
+        let causes = causes(&findings, &Directory::default());
         let rows: Vec<(Vec<usize>, Vec<usize>)> =
             causes.iter().map(|cause| (cause.findings.clone(), cause.follows.clone())).collect();
         assert_eq!(rows, [(vec![0], vec![1]), (vec![2, 3], vec![]), (vec![4], vec![])]);
         let two: Vec<&Finding> = [2, 3].map(|row| &findings[row]).into();
         assert_eq!(who(&two), "connection c > d and e > f");
+    }
+
+    fn line(table: &'static str, what: &str, value: f64, expected: f64) -> Evidence {
+        Evidence { table, what: what.into(), value, expected, unit: "" }
+    }
+
+    #[test]
+    fn what_tests_show_follows_from_the_link_of_their_host() {
+        let hangs = Finding {
+            evidence: vec![line("nccl-tests", "tests that hang", 7.0, 0.0)],
+            ..finding(Syndrome::CommunicationHang, Component::Host("b".into()), "look")
+        };
+        let down = Finding {
+            faults: vec![FaultKind::Down],
+            severity: 0.2,
+            evidence: vec![line("counters", "losses of link", 3.0, 0.0)],
+            ..finding(Syndrome::Counter, Component::Nic("b/mlx5_0".into()), "")
+        };
+        let rows = |findings: &[Finding]| -> Vec<(Vec<usize>, Vec<usize>)> {
+            let causes = causes(findings, &Directory::default());
+            causes.iter().map(|cause| (cause.findings.clone(), cause.follows.clone())).collect()
+        };
+        assert_eq!(rows(&[hangs.clone(), down.clone()]), [(vec![1], vec![0])]);
+        let elsewhere = Finding {
+            suspects: finding(Syndrome::Counter, Component::Nic("c/mlx5_0".into()), "").suspects,
+            ..down
+        };
+        assert_eq!(rows(&[elsewhere, hangs]), [(vec![1], vec![]), (vec![0], vec![])], "the dearer first");
+    }
+
+    #[test]
+    fn the_line_that_decides_is_shown_first() {
+        let mut found = finding(Syndrome::Crash, Component::Gpu("a/gpu-0".into()), "");
+        found.evidence = vec![
+            line("ras", "ranks that do not answer", 1.0, 0.0),
+            line("counters", "up", 1.0, 1.0),
+            line("counters", "Xid of a/gpu-0: GPU off the bus", 79.0, 0.0),
+        ];
+        let order: Vec<&str> = deciding(&found).iter().map(|line| line.what.as_str()).collect();
+        assert_eq!(order, ["Xid of a/gpu-0: GPU off the bus", "ranks that do not answer", "up"]);
+        assert_eq!(
+            [sure(0.95, true), sure(0.8, true), sure(0.5, true), sure(0.4, false)],
+            ["sure", "likely", "may be", "not proved"]
+        );
+    }
+
+    #[test]
+    fn lines_are_as_wide_as_a_terminal_and_names_whole() {
+        let name = "n".repeat(150);
+        let text = format!("  seen: {} {name} {}", "word ".repeat(20), "word ".repeat(30));
+        let lines = wrapped(&text, 9);
+        assert!(lines.iter().all(|line| line.contains(&name) || line.chars().count() <= WIDE), "{lines:?}");
+        assert_eq!(lines.join(" ").split_whitespace().count(), 52);
+        assert!(wrapped(&text, 1)[0].ends_with('…'));
     }
 }

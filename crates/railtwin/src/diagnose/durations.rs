@@ -2,14 +2,22 @@
 use std::collections::BTreeMap;
 
 use railtwin_diagnosis::{Settings, robust};
-use railtwin_records::{Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, Suspect, Syndrome};
+use railtwin_records::{
+    Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, OperationShape, Suspect, Syndrome,
+};
 
 /// Fewest ranks of an operation among which durations are compared.
 const RANKS_MIN: usize = 4;
 
+/// Whether an operation ends for all its ranks at about the same moment. A root sends or gathers for another time than its
+/// peers wait, and ranks of an all-to-all are done when their own parts are there.
+fn ends_alike(shape: &OperationShape) -> bool {
+    matches!(shape.kind.as_str(), "all-reduce" | "all-gather" | "reduce-scatter" | "barrier")
+}
+
 /// Ranks that spend less time in operations than the others of their communicators, and so are waited for: an operation
 /// ends for all at about the same moment, and who comes last is in it for the shortest time (C4 section III-A). No time of
-/// entry is looked at.
+/// entry is looked at, and no operation that has a root.
 ///
 /// A rank's lack is the median over at least [`Settings::window`] operations of how much shorter it was within, as a share
 /// of its peers' median. It is late when the lack exceeds four times [`Settings::slow_share`] and the peers' spread.
@@ -17,6 +25,9 @@ pub fn of_durations(directory: &Directory, batch: &Batch, settings: &Settings) -
     let operations = &batch.operations;
     let mut all: BTreeMap<(u32, u32), Vec<(u32, f64)>> = BTreeMap::new();
     for row in 0..operations.len() {
+        if !directory.shapes.get(operations.shape[row] as usize).is_none_or(ends_alike) {
+            continue;
+        }
         let (enter, end) = (operations.enter_ns[row], operations.end_ns[row]);
         if end != NOT_YET && end > enter {
             let key = (operations.communicator[row], operations.sequence[row]);
@@ -107,5 +118,12 @@ mod tests {
         assert_eq!(found[0].suspects[0].component.name(), "j/5");
         let (directory, batch) = recorded(None);
         assert_eq!(of_durations(&directory, &batch, &Settings::default()), []);
+        // The root of a broadcast is done first, and nobody waits for it.
+        let (mut directory, batch) = recorded(Some(0));
+        for (kind, told) in [("broadcast", 0), ("reduce", 0), ("all-to-all", 0), ("all-gather", 1)] {
+            let (algorithm, data_type) = (String::new(), String::new());
+            directory.shapes = vec![OperationShape { kind: kind.into(), algorithm, data_type, bytes: 1 }];
+            assert_eq!(of_durations(&directory, &batch, &Settings::default()).len(), told, "{kind}");
+        }
     }
 }

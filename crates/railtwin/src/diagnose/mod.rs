@@ -50,7 +50,7 @@ use crate::error::Error;
 /// What diagnosis says of its inputs.
 #[derive(Debug)]
 pub struct Diagnosed {
-    /// Findings, joined, in order of confidence and severity.
+    /// Findings, joined: who is accused first, and what costs the job most ([`answer::cost`]).
     pub findings: Vec<Finding>,
     /// Actions that they ask for; each names the row of its finding.
     pub actions: Vec<Action>,
@@ -206,7 +206,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         findings.extend(found);
         notes.extend(told);
     }
-    let (found, told) = slower::of_steps(&merged.steps);
+    let (found, told) = slower::of_steps(&merged.steps, &merged.files);
     findings.extend(found);
     notes.extend(told);
     let (found, told) = compute::of_kineto(&merged.compute, job, &settings);
@@ -233,15 +233,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     }
 
     let mut findings = join(&Places { directory: &directory, fabric }, &findings);
-    // Tests were made apart from the job and from each other: what each names stands for itself.
+    // Tests were made apart from the job and from each other: what each names stands for itself, and
+    // what follows from telemetry of the same host is told with it ([`answer::causes`]).
     findings.extend(tests);
-    findings.sort_by(|a, b| {
-        b.accuses()
-            .cmp(&a.accuses())
-            .then(b.severity.total_cmp(&a.severity))
-            .then(b.confidence.total_cmp(&a.confidence))
-            .then(a.at_ns.cmp(&b.at_ns))
-    });
+    findings.sort_by(answer::by_cost);
     know_hosts(&mut directory, &findings);
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));

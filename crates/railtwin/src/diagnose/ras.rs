@@ -1,10 +1,13 @@
 //! What NCCL RAS tells of a job: ranks that are gone, and ranks that have launched fewer operations than their peers.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_formats::telemetry::{RasCommunicator, RasSnapshot};
+use railtwin_formats::telemetry::{RasCommunicator, RasRank, RasSnapshot};
 use railtwin_records::{
     Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Suspect, Syndrome,
 };
+
+/// Confidence in a hang of which there is one snapshot: ranks of a job that runs launch one after the other, too.
+const ONE_SNAPSHOT: f64 = 0.4;
 
 /// Who a process is, whatever communicator it is seen in: host, process, GPU.
 type Process = (String, u64, u32);
@@ -88,6 +91,19 @@ fn named(components: &BTreeSet<Component>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
+/// Ranks of a communicator that are counted as missing, and by name neither among these nor among those that answered. Where
+/// more are absent than are counted, a record could not be read, and nobody is named.
+fn unlisted(communicator: &RasCommunicator) -> Vec<u32> {
+    let listed = communicator.ranks.iter().map(|rank| rank.rank);
+    let listed: BTreeSet<u32> = listed.chain(communicator.missing.iter().map(|rank| rank.rank)).collect();
+    let counted = communicator.missing_count.unwrap_or(0) as usize;
+    let all = counted + communicator.ranks.len();
+    if counted == 0 || communicator.size as usize != all {
+        return Vec::new();
+    }
+    (0..communicator.size).filter(|rank| !listed.contains(rank)).collect()
+}
+
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
     let (mut dead, mut silent, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -105,6 +121,9 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
         }
     }
     silent.retain(|who| !dead.contains(who));
+    if let Some(world) = largest(snapshot) {
+        silent.extend(unlisted(world).into_iter().map(|rank| Component::Rank(format!("{job}/{rank}"))));
+    }
     let mut findings = Vec::new();
     let mut tell = |who: BTreeSet<Component>, what: &str, syndrome, confidence, advice: &str| {
         if who.is_empty() {
@@ -149,25 +168,33 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
     findings
 }
 
+/// What one communicator shows of one kind of operation.
+struct Lag {
+    late: BTreeSet<Component>,
+    /// By how much the last is behind.
+    widest: u64,
+    /// Whether no rank of the communicator, and no late one elsewhere, launched anything since the snapshot before.
+    stands: bool,
+}
+
 /// Ranks that have launched fewer operations than most of their communicator.
 ///
 /// The count of most ranks is what is usual: below it a rank is behind, and its peers wait for it. Above it, few went
-/// ahead and wait for most; that is where the job is and nobody's fault. A rank that stands at the same count in two
-/// snapshots while its peers wait hangs; in one snapshot it may be about to launch.
+/// ahead and wait for most; that is where the job is and nobody's fault. A job that runs looks the same at any moment, as
+/// ranks launch one after the other: only a communicator that stands still from one snapshot to the next hangs, late ranks
+/// and those that wait for them alike. In one snapshot nothing is seen to stand.
 fn behind(
     last: &RasSnapshot,
     before: Option<&RasSnapshot>,
     job: &str,
     ranks: &BTreeMap<Process, u32>,
 ) -> Result<Vec<Finding>, String> {
-    let (mut late, mut ahead, mut widest) = (BTreeSet::new(), 0_usize, 0_u64);
-    let mut stands = true;
+    let (mut lags, mut ahead) = (Vec::new(), 0_usize);
     for communicator in &last.communicators {
         let kinds: BTreeSet<&str> =
             communicator.ranks.iter().flat_map(|rank| rank.counts.keys().map(String::as_str)).collect();
         for kind in kinds {
-            let count =
-                |rank: &railtwin_formats::telemetry::RasRank| rank.counts.get(kind).copied().unwrap_or(0);
+            let count = |rank: &RasRank| rank.counts.get(kind).copied().unwrap_or(0);
             let mut counts: Vec<u64> = communicator.ranks.iter().map(count).collect();
             counts.sort_unstable();
             let usual = counts[counts.len() / 2];
@@ -176,23 +203,40 @@ fn behind(
                 continue;
             }
             ahead += counts.iter().filter(|count| **count > usual).count();
-            for rank in communicator.ranks.iter().filter(|rank| count(rank) < usual) {
-                widest = widest.max(usual - count(rank));
-                late.insert(component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
-                let earlier = before
-                    .and_then(|old| old.communicators.iter().find(|known| known.hash == communicator.hash))
-                    .and_then(|known| known.ranks.iter().find(|known| known.rank == rank.rank));
-                stands &= earlier.is_some_and(|known| count(known) == count(rank));
-            }
+            let late: Vec<&RasRank> = communicator.ranks.iter().filter(|rank| count(rank) < usual).collect();
+            let Some(least) = late.iter().map(|rank| count(rank)).min() else { continue };
+            let known =
+                before.and_then(|old| old.communicators.iter().find(|one| one.hash == communicator.hash));
+            let same = |rank: &RasRank| {
+                let earlier = known.and_then(|known| known.ranks.iter().find(|one| one.rank == rank.rank));
+                earlier.is_some_and(|earlier| earlier.counts == rank.counts)
+            };
+            let names =
+                late.iter().map(|rank| component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
+            lags.push(Lag {
+                late: names.collect(),
+                widest: usual - least,
+                stands: communicator.ranks.iter().all(same),
+            });
         }
     }
-    if late.is_empty() {
+    if lags.is_empty() {
         let note = match ahead {
             0 => "RAS: all ranks of all communicators have launched the same number of operations".to_owned(),
             _ => format!("RAS: {ahead} ranks are ahead of most; whoever is ahead waits and is not at fault"),
         };
         return Err(note);
     }
+    let stands = lags.iter().any(|lag| lag.stands);
+    if !stands && before.is_some() {
+        return Err(
+            "RAS: counts of operations differ by rank and go on from one snapshot to the next: the job runs"
+                .into(),
+        );
+    }
+    lags.retain(|lag| lag.stands || !stands);
+    let widest = lags.iter().map(|lag| lag.widest).max().unwrap_or(0);
+    let late: BTreeSet<Component> = lags.into_iter().flat_map(|lag| lag.late).collect();
     let evidence = Evidence {
         table: "ras",
         what: format!(
@@ -204,8 +248,8 @@ fn behind(
         unit: "ranks",
     };
     let (confidence, advice) = match stands {
-        true => (0.95, "they stand at the same count in two snapshots: look at their stacks and their GPUs"),
-        false => (0.6, "take a second snapshot: ranks that then stand at the same count hang"),
+        true => (0.95, "nobody launched anything between two snapshots: look at their stacks and their GPUs"),
+        false => (ONE_SNAPSHOT, "one snapshot cannot tell a hang from a job that runs: take a second one"),
     };
     let mut told = finding(Syndrome::NonCommunicationHang, late.into_iter().collect(), confidence, evidence);
     told.advice = advice.to_owned();

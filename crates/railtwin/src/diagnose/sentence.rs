@@ -50,7 +50,8 @@ impl Diagnosed {
                     (1, count) => format!("{} {} or one of {} others", first.kind(), first.name(), count - 1),
                     _ => who(&findings),
                 };
-                let more = match self.accusations() - findings.len() {
+                let follow = worst.follows.iter().filter(|row| self.findings[**row].accuses()).count();
+                let more = match self.accusations() - findings.len() - follow {
                     0 => String::new(),
                     1 => ", and 1 more finding".to_owned(),
                     count => format!(", and {count} more findings"),

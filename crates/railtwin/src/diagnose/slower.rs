@@ -1,6 +1,7 @@
 //! Runs of which only times of steps are told: whether they became slower for good.
-use railtwin_diagnosis::steps::{Series, Step, levels, slower};
-use railtwin_formats::telemetry::StepSeries;
+use railtwin_diagnosis::steps::shift::WINDOW;
+use railtwin_diagnosis::steps::{Drift, Series, Slower, Step, changes, drifts, levels, strangers};
+use railtwin_formats::telemetry::{FileNotes, Format, StepSeries};
 use railtwin_records::{Component, Evidence, Finding, Suspect, Syndrome};
 
 /// Confidence in whom: times of steps tell that a job is slower, and not what of it.
@@ -9,10 +10,14 @@ const WHOM: f64 = 0.45;
 /// The table of evidence about steps.
 pub const TABLE: &str = "steps";
 
-/// Findings of runs that became slower, and notes on what was read and on levels that differ.
-pub fn of_steps(read: &[StepSeries]) -> (Vec<Finding>, Vec<String>) {
-    let step =
-        |one: &railtwin_formats::telemetry::StepTime| Step { seconds: one.seconds, beside: one.beside };
+/// Findings of runs that became slower, and notes on what was read, what was taken for times of steps, and on levels that
+/// differ.
+pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<String>) {
+    let step = |one: &railtwin_formats::telemetry::StepTime| Step {
+        seconds: one.seconds,
+        beside: one.beside,
+        work: one.work,
+    };
     let all: Vec<Series> = read
         .iter()
         .map(|one| Series {
@@ -28,7 +33,15 @@ pub fn of_steps(read: &[StepSeries]) -> (Vec<Finding>, Vec<String>) {
     let mut notes = Vec::new();
     if !all.is_empty() {
         let steps: usize = all.iter().map(|series| series.steps.len()).sum();
-        notes.push(format!("{steps} steps of {} runs, each compared with the 32 before", all.len()));
+        let runs = if all.len() == 1 { "1 run".to_owned() } else { format!("{} runs", all.len()) };
+        notes.push(format!("{steps} steps of {runs}, each compared with the {WINDOW} before"));
+    }
+    let is_of_steps =
+        |file: &&FileNotes| matches!(file.format, Format::MlperfLog | Format::StepsCsv | Format::TrainingLog);
+    for taken in files.iter().filter(is_of_steps).flat_map(|file| &file.notes) {
+        if !notes.contains(taken) {
+            notes.push(taken.clone());
+        }
     }
     for level in levels(&all) {
         notes.push(format!(
@@ -38,28 +51,58 @@ pub fn of_steps(read: &[StepSeries]) -> (Vec<Finding>, Vec<String>) {
             100.0 * level.share
         ));
     }
-    let finding = |one: railtwin_diagnosis::steps::Slower| {
-        let [was, is] = one.seconds;
-        let usual = if one.of_others { "other runs of the job" } else { "the steps before" };
-        Finding {
-            at_ns: 0,
-            since_ns: 0,
-            syndrome: Syndrome::NonCommunicationSlow,
-            faults: Vec::new(),
-            suspects: vec![Suspect { component: Component::Job(name(one.series)), share: WHOM }],
-            confidence: WHOM,
-            severity: (is / was - 1.0).clamp(0.0, 1.0),
-            evidence: vec![Evidence {
-                table: TABLE,
-                what: format!("steps take longer from step {} on, told after step {}, beside {usual}", one.from + 1, one.told + 1),
-                value: is,
-                expected: was,
-                unit: "s",
-            }],
-            advice: "steps tell that the job became slower and not by what: give a trace of its ranks (Kineto, Megatron), logs \
-                     of NCCL Inspector or counters of its hosts from that time"
-                .into(),
-        }
-    };
-    (slower(&all).into_iter().map(finding).collect(), notes)
+    for row in strangers(&all) {
+        notes.push(format!(
+            "{}: its steps take more than twice, or less than half, as long as those of the other runs: another job, or \
+             another unit of time; not compared with them",
+            name(row)
+        ));
+    }
+    let (stay, pass): (Vec<Slower>, Vec<Slower>) = changes(&all).into_iter().partition(|one| one.stays);
+    if let Some(first) = pass.first() {
+        let more =
+            if pass.len() > 1 { format!(", and {} times more", pass.len() - 1) } else { String::new() };
+        notes.push(format!(
+            "{}: steps took longer for a while from step {} on and then as before{more}: no fault that stays",
+            name(first.series),
+            first.from + 1
+        ));
+    }
+    let mut findings: Vec<Finding> = stay.iter().map(|one| of_slower(name(one.series), one)).collect();
+    findings.extend(drifts(&all).iter().map(|one| of_drift(name(one.series), one)));
+    (findings, notes)
+}
+
+fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Finding {
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::NonCommunicationSlow,
+        faults: Vec::new(),
+        suspects: vec![Suspect { component: Component::Job(who), share: WHOM }],
+        confidence: WHOM,
+        severity: (is / was - 1.0).clamp(0.0, 1.0),
+        evidence: vec![Evidence { table: TABLE, what, value: is, expected: was, unit: "s" }],
+        advice: advice.into(),
+    }
+}
+
+fn of_slower(who: String, one: &Slower) -> Finding {
+    let usual = if one.of_others { "other runs of the job" } else { "the steps before" };
+    let what = format!(
+        "steps take longer from step {} on, told after step {}, beside {usual}",
+        one.from + 1,
+        one.told + 1
+    );
+    let advice = "steps tell that the job became slower and not by what: give a trace of its ranks (Kineto, Megatron), logs \
+                  of NCCL Inspector or counters of its hosts from that time";
+    finding(who, one.seconds, what, advice)
+}
+
+fn of_drift(who: String, one: &Drift) -> Finding {
+    let [from, to] = one.steps.map(|step| step + 1);
+    let what = format!("drift: steps take longer little by little from step {from} to step {to}");
+    let advice = "a drift has no moment: sequences that grow, memory or logs that fill, hosts that warm up; counters of the \
+                  first and the last hour tell what changed";
+    finding(who, one.seconds, what, advice)
 }

@@ -1,0 +1,227 @@
+//! Steps that take longer from one step on.
+//!
+//! Single steps stray: of healthy runs of thousands of GPUs one in forty takes 2 % longer or more, some twice as long, most
+//! of them beside evaluation and checkpoints. A part that is slower makes all steps longer alike. So three steps in a row
+//! must exceed what is usual, and two of them must agree; and where later steps are known, these must stay longer.
+use std::collections::BTreeMap;
+
+use super::{Series, Step, others_s};
+use crate::robust;
+
+/// Share of a step by which it must exceed what is usual: beyond four deviations of healthy runs (0.0063 at most of 24
+/// measured ones), and below what 5 % of one pipeline stage add.
+const SHARE: f64 = 0.03;
+/// Robust deviations of a run by which a step must exceed what is usual. Independent normal steps do that three times in
+/// a row once in 10^13; what remains of false alarms is due to noise that lasts, and to deviations of few steps.
+const DEVIATIONS: f64 = 4.0;
+/// Deviations of few steps are uncertain: those of `n` independent ones count as `1 + FEW / n` times as large.
+const FEW: f64 = 4.0;
+/// Steps in a row.
+const IN_A_ROW: usize = 3;
+/// Steps whose median tells what is usual: the last ones that were well.
+pub const WINDOW: usize = 32;
+/// Steps whose deviation tells how far steps stray: many, as noise that lasts shows in many steps only.
+const LONG: usize = 256;
+/// Fewest steps that tell what is usual.
+const USUAL_MIN: usize = 8;
+/// A step this many times as long as usual is a stall. Steps after it may be its aftermath.
+const STALL: f64 = 1.3;
+/// Steps that take longer by more than this multiple of what passed before are another matter.
+const LIKE: f64 = 1.5;
+/// Noise that lasts counts as lasting no longer than this correlation of neighbours says: a level that changed in the past
+/// looks like noise that lasts for ever.
+const LASTS: f64 = 0.9;
+
+/// A run that became slower.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slower {
+    /// Row of the run.
+    pub series: usize,
+    /// The first step that is slower, from 0.
+    pub from: usize,
+    /// The step after which it is told.
+    pub told: usize,
+    /// What a step took, and what it takes.
+    pub seconds: [f64; 2],
+    /// Whether what was usual is that of other runs, as this one had none of its own yet.
+    pub of_others: bool,
+    /// Whether steps stay longer, as far as later ones are known.
+    pub stays: bool,
+}
+
+/// What is usual: the median, and by how much a step must exceed it.
+fn usual(own: &[f64]) -> Option<[f64; 2]> {
+    let recent = own.get(own.len().saturating_sub(WINDOW)..)?;
+    let (center, near) = robust::spread(&mut recent.to_vec())?;
+    let (_, wide) = robust::spread(&mut own.to_vec())?;
+    let deviation = near.max(wide);
+    // Noise that lasts r from step to step tells as much as (1 - r) / (1 + r) of as many independent steps.
+    let lasts = lasting(own, deviation).clamp(0.0, LASTS);
+    let independent = own.len() as f64 * (1.0 - lasts) / (1.0 + lasts);
+    let deviation = deviation * (1.0 + FEW / independent);
+    Some([center, (SHARE * center).max(DEVIATIONS * deviation)])
+}
+
+/// Correlation of steps with the next ones. Steps beyond three deviations count as three.
+fn lasting(own: &[f64], deviation: f64) -> f64 {
+    let Some(center) = robust::median(&mut own.to_vec()) else { return 0.0 };
+    let most = 3.0 * deviation;
+    let away: Vec<f64> = own.iter().map(|seconds| (seconds - center).clamp(-most, most)).collect();
+    let square: f64 = away.iter().map(|one| one * one).sum();
+    let product: f64 = away.windows(2).map(|two| two[0] * two[1]).sum();
+    if square > 0.0 { product / square } else { 0.0 }
+}
+
+/// Runs that became slower for good, each time that they did: [`changes`] that stay.
+pub fn slower(all: &[Series]) -> Vec<Slower> {
+    changes(all).into_iter().filter(|one| one.stays).collect()
+}
+
+/// Runs that became slower, each time that they did, for good or for a while.
+///
+/// What is usual is the median of the last 32 steps of the same work that were well, or before there are eight the level
+/// of other runs of the same job. Three steps in a row must exceed it by 3 % and four robust deviations of up to 256 such
+/// steps, more where these are few or their noise lasts; and the two lesser of them agree as closely; all three where a
+/// stall beside the end of a block is among them, whose aftermath looks alike. Of the up to 32 steps after these the
+/// median must exceed half of that, or it was for a while; where fewer than eight are known, steps like those that passed
+/// before are held to pass.
+pub fn changes(all: &[Series]) -> Vec<Slower> {
+    let mut found = Vec::new();
+    for (row, series) in all.iter().enumerate() {
+        of_series(row, &series.steps, others_s(all, row), &mut found);
+    }
+    found
+}
+
+fn of_series(row: usize, steps: &[Step], mut others: Option<f64>, found: &mut Vec<Slower>) {
+    // What is usual of each work.
+    let mut known: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let mut beyond: Vec<usize> = Vec::new();
+    // By how much, at most, steps took longer for a while.
+    let mut passed = 0.0_f64;
+    if steps.iter().any(|step| step.work.to_bits() != steps[0].work.to_bits()) {
+        // The level of others is of all their works together.
+        others = None;
+    }
+    for (at, step) in steps.iter().enumerate() {
+        let own = known.entry(step.work.to_bits()).or_default();
+        if at > 0 && steps[at - 1].work.to_bits() != step.work.to_bits() {
+            beyond.clear();
+        }
+        let of_others = own.len() < USUAL_MIN;
+        let told = if of_others { others.map(|level| [level, SHARE * level]) } else { usual(own) };
+        let Some([usual, limit]) = told else {
+            own.push(step.seconds);
+            continue;
+        };
+        if step.seconds <= usual + limit {
+            beyond.clear();
+            own.push(step.seconds);
+            own.drain(..own.len().saturating_sub(LONG));
+            continue;
+        }
+        beyond.push(at);
+        let Some(last) = beyond.len().checked_sub(IN_A_ROW).map(|from| &beyond[from..]) else { continue };
+        let mut took: Vec<f64> = last.iter().map(|&at| steps[at].seconds).collect();
+        took.sort_by(f64::total_cmp);
+        let beside = last.iter().any(|&at| steps[at].beside || at + 1 == steps.len());
+        let most = if beside && took[IN_A_ROW - 1] > STALL * usual { IN_A_ROW - 1 } else { 1 };
+        if took[most] - took[0] > limit {
+            continue;
+        }
+        let later = steps[at + 1..].iter().filter(|one| one.work.to_bits() == step.work.to_bits());
+        let mut later: Vec<f64> = later.take(WINDOW).map(|one| one.seconds).collect();
+        let few = later.len() < USUAL_MIN;
+        let seconds = [usual, f64::midpoint(took[0], took[1])];
+        let excess = seconds[1] / usual - 1.0;
+        let stays = match few {
+            // What passed before, such as evaluations that nothing marks, is likely to pass again.
+            true => excess > LIKE * passed,
+            false => robust::median(&mut later).is_some_and(|median| median > usual + limit / 2.0),
+        };
+        if !stays {
+            passed = passed.max(excess);
+        }
+        found.push(Slower { series: row, from: last[0], told: at, seconds, of_others, stays });
+        beyond.clear();
+        if stays {
+            // From here on this is usual.
+            *own = took;
+            others = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::drifts;
+
+    /// Normal numbers: the sum of twelve uniform ones, less 6.
+    fn normal(state: &mut u64) -> f64 {
+        let mut uniform = || {
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = *state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..12).map(|_| uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Runs of 500 steps of 10 s that stray by `deviation`, each by `lasts` of the one before.
+    fn noisy(runs: usize, deviation: f64, lasts: f64, state: &mut u64) -> Vec<Series> {
+        let run = |run: usize, state: &mut u64| {
+            let mut away = normal(state);
+            let mut step = || {
+                away = lasts * away + (1.0 - lasts * lasts).sqrt() * normal(state);
+                Step { seconds: 10.0 * (1.0 + deviation * away), beside: false, work: 0.0 }
+            };
+            let steps = (0..500).map(|_| step()).collect();
+            // Each is a job of its own: none knows the level of another.
+            Series { job: format!("job {run}"), run: String::new(), steps }
+        };
+        (0..runs).map(|row| run(row, state)).collect()
+    }
+
+    /// Runs of which noise alone tells that they became slower, or drift.
+    fn alarms(all: &[Series]) -> [usize; 2] {
+        let mut told: Vec<usize> = slower(all).iter().map(|one| one.series).collect();
+        told.dedup();
+        [told.len(), drifts(all).len()]
+    }
+
+    #[test]
+    fn noise_alone_tells_of_one_run_in_a_hundred_at_most() {
+        let mut state = 7;
+        for deviation in [0.01, 0.02, 0.05] {
+            for (lasts, most) in [(0.0, 1), (0.5, 1), (0.9, 2)] {
+                let told = alarms(&noisy(100, deviation, lasts, &mut state));
+                println!("{:.0} %, lasting {lasts}: {told:?} of 100 runs of 500 steps", 100.0 * deviation);
+                assert!(told[0] <= most && told[1] <= 1, "{deviation} {lasts}: {told:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn works_are_compared_with_their_like_and_evaluations_pass() {
+        let mut state = 3;
+        let mut ramp = noisy(1, 0.003, 0.0, &mut state);
+        for (at, step) in ramp[0].steps.iter_mut().enumerate() {
+            step.work = if at < 100 { 1152.0 } else { 2304.0 };
+            step.seconds *= step.work / 1152.0;
+        }
+        assert_eq!(changes(&ramp), []);
+        ramp[0].steps[400..].iter_mut().for_each(|step| step.seconds *= 1.05);
+        assert_eq!(slower(&ramp).iter().map(|one| (one.from, one.told)).collect::<Vec<_>>(), [(400, 402)]);
+        let mut evaluated = noisy(1, 0.003, 0.0, &mut state);
+        evaluated[0].steps.iter_mut().skip(50).step_by(50).for_each(|step| step.seconds *= 1.6);
+        assert_eq!(changes(&evaluated), [], "one step each");
+        let mut evaluated = noisy(1, 0.003, 0.0, &mut state);
+        for (at, step) in evaluated[0].steps.iter_mut().enumerate() {
+            step.seconds *= if at % 50 > 45 { 1.2 } else { 1.0 };
+        }
+        assert_eq!(slower(&evaluated), [], "four steps each pass");
+        assert!(!changes(&evaluated).is_empty());
+    }
+}
