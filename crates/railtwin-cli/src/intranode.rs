@@ -102,8 +102,8 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
         let count = young.len();
         writeln!(
             streams.out,
-            "\nNothing is refused at {count} points that carry less than the offer ({}{}): what is missing is on its way, and a \
-             longer intranode.duration tells whether it arrives.",
+            "\nNothing is refused yet at {count} points that carry less than the offer ({}{}): buffers still fill, or the window is \
+             too short; a longer intranode.duration tells.",
             if first.is_empty() { "the one asked for" } else { first },
             if count > 1 { ", …" } else { "" }
         )?;

@@ -11,12 +11,11 @@ pub const SHORT_OF: f64 = 0.03;
 /// them falls short, as the other follows once buffers are full.
 pub(super) const CARRIED: [&str; 2] = ["intra_carried_share", "inter_carried_share"];
 
-/// Share of what was offered that found its queue full. Where nothing did, what is missing is on its way: the window is too
-/// short to tell.
+/// Share of what was offered that found its queue full. Where nothing did, what is missing may be on its way.
 const REFUSED: &str = "refused_share";
 
 /// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
-/// inside hosts, or between them, arrived, and queues overflowed; none where there is none.
+/// inside hosts, or between them, arrived; none where there is none.
 pub type Saturation = (Label, Option<f64>);
 
 /// Whether a point carries less than was offered.
@@ -29,7 +28,7 @@ fn refuses_nothing(point: &Told) -> bool {
     point.value(REFUSED).is_some_and(|share| share <= 0.0)
 }
 
-/// Points that carry less than was offered and refuse nothing: their window is too short to tell whether they are saturated.
+/// Points that carry less than was offered and refuse nothing: either the window is too short, or buffers still fill.
 pub fn untold(points: &[Told]) -> impl Iterator<Item = &Told> {
     points.iter().filter(|point| is_short(point) && refuses_nothing(point))
 }
@@ -50,7 +49,7 @@ pub fn saturations(points: &[Told]) -> Vec<Saturation> {
             found.push((others, None));
             found.len() - 1
         });
-        if is_short(point) && !refuses_nothing(point) && found[row].1.is_none_or(|known| load < known) {
+        if is_short(point) && found[row].1.is_none_or(|known| load < known) {
             found[row].1 = Some(load);
         }
     }
@@ -82,7 +81,6 @@ mod tests {
         let found = saturations(&points);
         let mut young = point("c1", "0.05", 0.6);
         young.figures.push(Figure::new(REFUSED, 0.0, ""));
-        assert_eq!(saturations(&[young.clone()])[0].1, None, "what is missing is on its way");
         assert_eq!(untold(&[young]).count(), 1);
         let empty = Told { label: points[0].label.clone(), figures: Vec::new() };
         assert!(saturations(&[empty]).is_empty(), "nothing was offered");
