@@ -119,7 +119,8 @@ impl Own {
     pub(crate) fn make<'a>(&self, site: &Site, queue_pairs: usize) -> Vec<Box<dyn Controller + 'a>> {
         let checked = |inner| {
             let bounds = Bounds::new(site, queue_pairs);
-            Box::new(Checked { inner, bounds, now: SimTime::ZERO, idle: 0, since: SimTime::ZERO }) as Box<dyn Controller + 'a>
+            Box::new(Checked { inner, bounds, now: SimTime::ZERO, idle: 0, since: SimTime::ZERO })
+                as Box<dyn Controller + 'a>
         };
         (self.make)(site).into_iter().map(checked).collect()
     }

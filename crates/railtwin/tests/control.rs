@@ -189,7 +189,8 @@ fn keys_of_controllers_that_nobody_goes_by_are_told() {
 #[test]
 fn when_paths_are_planned_again_is_told_to_be_idle_where_nobody_plans() {
     let told = |balancer: &str| {
-        let text = scene(&format!("balancer = \"{balancer}\"\nreplan = \"once\"\nreplan_time = \"9 us\""), "");
+        let text =
+            scene(&format!("balancer = \"{balancer}\"\nreplan = \"once\"\nreplan_time = \"9 us\""), "");
         let warnings = resolved(&text, EngineName::Flow).case.warnings;
         warnings.into_iter().find(|warning| warning.starts_with("routing.replan"))
     };

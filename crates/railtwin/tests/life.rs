@@ -54,7 +54,11 @@ fn without_detectors_their_keys_are_told_to_be_idle() {
 fn nothing_is_automatic_where_a_policy_says_so() {
     let swaps = |steering: &str| {
         let lives = life("process = \"c4\"\nfactor = 600", steering).lives;
-        lives.into_iter().flat_map(|lived| lived.done).map(|row| (row.action.name(), row.reason)).collect::<Vec<_>>()
+        lives
+            .into_iter()
+            .flat_map(|lived| lived.done)
+            .map(|row| (row.action.name(), row.reason))
+            .collect::<Vec<_>>()
     };
     let (all, none) = (swaps(""), swaps("automatic = []\nanswer = \"1 h\""));
     let alone = |rows: &[(&str, &str)]| rows.iter().filter(|(_, reason)| *reason != "a person").count();

@@ -307,7 +307,9 @@ fn others(kind: &'static Kind, now: Option<&Value>) -> Vec<Value> {
             texts(&["0 B", "1 kB", "5 kB", "9 kB", "30 kB", "90 kB", "700 kB", "3 MB"])
         }
         Kind::Rate { .. } => texts(&["0 Gbps", "1 Gbps", "30 Gbps", "300 Gbps", "1600 Gbps"]),
-        Kind::List(item) | Kind::AnyList(item) => others(item, None).into_iter().map(|one| Value::Array(vec![one])).collect(),
+        Kind::List(item) | Kind::AnyList(item) => {
+            others(item, None).into_iter().map(|one| Value::Array(vec![one])).collect()
+        }
         Kind::Text | Kind::Name => texts(&[
             "leaf-0",
             "leaf-3",

@@ -140,7 +140,9 @@ impl<'a> C4p<'a> {
     /// Asks for a survey where one is due and the last one's answers are back: else surveys would pile up where answers
     /// take longer than a period.
     fn survey(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
-        let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next_time() <= now) else { return };
+        let Some(surveys) = self.surveys.as_mut().filter(|surveys| surveys.next_time() <= now) else {
+            return;
+        };
         let Probing { period, packets, paths, seed, .. } = surveys.probing;
         surveys.next = Replan::Every(period).time_for(now).unwrap_or(SimTime::NEVER);
         let routing = Routing::new(self.fabric, self.allocator.forwarding(), &self.ecmp);
@@ -158,7 +160,10 @@ impl<'a> C4p<'a> {
         let Some(Surveys { probing, asked, faulty, next, .. }) = &mut self.surveys else { return Vec::new() };
         let Some(mut paths) = asked.take() else { return Vec::new() };
         // The first whole multiple of the period that is not before its answers.
-        *next = Replan::Every(probing.period).time_for(now.since(SimTime::from_ps(1))).unwrap_or(*next).max(*next);
+        *next = Replan::Every(probing.period)
+            .time_for(now.since(SimTime::from_ps(1)))
+            .unwrap_or(*next)
+            .max(*next);
         for (path, answer) in paths.iter_mut().zip(answers) {
             (path.sent, path.lost) = (answer.sent, answer.lost);
         }

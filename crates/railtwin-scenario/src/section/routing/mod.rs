@@ -30,7 +30,13 @@ const PERIOD_MIN: SimTime = SimTime::from_ns(1_000);
 /// What is wrong with the period of `key`.
 fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str, Trouble)> {
     (period < PERIOD_MIN).then(|| {
-        (key, (format!("a period of {period}: the shortest is {PERIOD_MIN}"), "write a period such as \"100 us\""))
+        (
+            key,
+            (
+                format!("a period of {period}: the shortest is {PERIOD_MIN}"),
+                "write a period such as \"100 us\"",
+            ),
+        )
     })
 }
 
@@ -102,7 +108,11 @@ impl Scenario {
             ("control.rebalance", balancer != Balancer::C4p && control.rebalance != usual.rebalance, &other),
             ("control.probes", balancer != Balancer::C4p && surveys, &other),
             ("control.probe_size", !surveys && !own && control.probe_size != usual.probe_size, &probed),
-            ("control.probe_timeout", !surveys && !own && control.probe_timeout != usual.probe_timeout, &probed),
+            (
+                "control.probe_timeout",
+                !surveys && !own && control.probe_timeout != usual.probe_timeout,
+                &probed,
+            ),
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets, &probed),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths, &probed),
             ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys, &probed),
