@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use railtwin::{Question, Resolved};
 use railtwin::queue_pairs::{Demand, plan, plan_jobs, without_paths};
+use railtwin::{Question, Resolved};
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::LinkMask;
 use railtwin_scenario::{Balancer, ControlSpec, Scenario};
@@ -81,7 +81,10 @@ fn of_jobs(args: &PathsArgs, resolved: &Resolved, streams: &mut Streams<'_>) -> 
     let (demands, queue_pairs) = plan_jobs(case, args.replicate, &mask);
     if demands.is_empty() {
         let message = format!("{}: its jobs open no connection between hosts", args.scenario);
-        return Err(CliError::input(message, "name a CSV file of demands, or a scenario with jobs on several hosts"));
+        return Err(CliError::input(
+            message,
+            "name a CSV file of demands, or a scenario with jobs on several hosts",
+        ));
     }
     let names: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
     let planned =

@@ -125,7 +125,7 @@ fn without_demands_the_jobs_are_asked() {
                collective = { kind = \"all-reduce\", bytes = \"64 MiB\" }\n";
     let out = |text: &str, more: &[&str]| {
         let scenario = written(folder.path(), "own.toml", text);
-        railtwin(&[&["paths", &scenario], more].concat())
+        railtwin(&[&["paths", scenario.as_str()][..], more].concat())
     };
     let whole = out(&text(job, "report = \"1 ms\""), &[]);
     assert_eq!(whole.status, 0, "{}", whole.notes);

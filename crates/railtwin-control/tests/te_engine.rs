@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use railtwin_control::te::{Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicies, ZonePolicy};
+use railtwin_control::te::{
+    Demand, Engine, EngineOptions, FlowPlacement, TrafficMatrix, ZonePolicies, ZonePolicy,
+};
 use railtwin_fabric::preset::{FatTree, Hpn};
 use railtwin_fabric::{CableId, DeviceId, Fabric, HostId, HostSpec};
 use railtwin_routing::{Forwarding, LinkMask, NicPort, Prefixes};

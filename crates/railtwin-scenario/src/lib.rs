@@ -60,7 +60,9 @@ pub use railtwin_engine::packet::{
     MarkAt, NicLimits, Packets, Priority,
 };
 pub use railtwin_engine::routing_spec::{Replan, RoutingSpec};
-pub use railtwin_engine::{Balancer, ControlSpec, LacpRate, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport};
+pub use railtwin_engine::{
+    Balancer, ControlSpec, LacpRate, Pace, Posting, Reaction, Resume, SlotOrder, Split, Transport,
+};
 pub use railtwin_fabric::preset::{Preset, Tier2};
 pub use railtwin_fabric::{Frontend, HostSpec, Network, Storage};
 pub use railtwin_routing::Seeds;

@@ -105,7 +105,9 @@ impl Scenario {
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;
         let (plain, caps) = (caps.of_plain(), caps.of_collectives());
-        if let Some(zone) = self.control.hashed_zones.0.zones().next_back().filter(|&zone| zone >= fabric.pods()) {
+        if let Some(zone) =
+            self.control.hashed_zones.0.zones().next_back().filter(|&zone| zone >= fabric.pods())
+        {
             let message = format!("the fabric has no zone {zone}");
             let hint = format!("its zones are its pods, 0 to {}", fabric.pods().saturating_sub(1));
             return Err(source.error("control.hashed_zones", message, Some(&hint)));
