@@ -48,6 +48,16 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         let message = format!("{} has {} points", args.scenario.display(), points.len());
         return Err(CliError::input(message, "--report wants one: write one value for each key"));
     }
+    // Each point would run every policy that is named, and points of one sharing would be alike.
+    let is_swept = points.iter().flat_map(|point| &point.label).any(|(key, _)| key == "cluster.sharing");
+    if is_swept && (args.compare || !args.policy.is_empty()) {
+        let message = format!("{} has several policies in `cluster.sharing`", args.scenario.display());
+        let named = if args.compare { "--compare" } else { "--policy" };
+        return Err(CliError::input(
+            message,
+            format!("leave {named} away, or write one value for `sharing`"),
+        ));
+    }
     let described = points[0].scenario.description.clone().unwrap_or_default();
     let mut asked = Vec::with_capacity(points.len());
     for point in &points {
@@ -152,15 +162,20 @@ fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) ->
     }
     let jobs = told.iter().map(|one| one.jobs.len());
     let (least, most) = (jobs.clone().min().unwrap_or(0), jobs.max().unwrap_or(0));
-    let jobs = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let jobs = if least == most { counted(least as f64, "job") } else { format!("{least} to {most} jobs") };
     let over = if seeds > 1 { format!(", medians of {seeds} seeds") } else { String::new() };
     format!(
-        "{}: {} GPUs, {} days, {jobs} jobs{over}\n\n{}",
+        "{}: {} GPUs, {}, {jobs}{over}\n\n{}",
         cluster.name,
         cluster.gpus(),
-        cluster.spec.days,
+        counted(cluster.spec.days, "day"),
         table.text()
     )
+}
+
+/// `1 job`, `2 jobs`.
+fn counted(count: f64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1.0 { "" } else { "s" })
 }
 
 fn cell(unit: &str, value: f64) -> String {

@@ -1,6 +1,7 @@
 //! `railtwin impact`: what a device touches, and what draining it now would cost.
 use clap::Args;
 use railtwin::impact::{Impact, JobImpact, StepTime, impact};
+use railtwin::what_if::options_of;
 use railtwin_fabric::Fabric;
 use railtwin_scenario::EngineName;
 use serde_json::{Value, json};
@@ -23,7 +24,8 @@ pub struct ImpactArgs {
     /// A leaf, spine, core, host, NIC or cable, by the name that reports use: leaf-3, host-5/nic-0, leaf-0:uplink-2
     #[arg(value_name = "DEVICE")]
     device: String,
-    /// Draws of hash seeds; step times are medians over them [default: replicates of the scenario]
+    /// Draws of starts, hash seeds and computing times; step times are medians and bands over them [default: 50, and of a
+    /// scenario with one job its replicates]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     draws: Option<u32>,
     /// Print all as JSON
@@ -38,17 +40,16 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         error => CliError::of(error, &question.text),
     };
     let resolved = question.resolve(&scenario).map_err(wrong)?;
-    let replicates = args.draws.unwrap_or(scenario.run.replicates);
-    let meter = Meter::new(2 * u64::from(replicates));
+    let options = options_of(&scenario, args.draws);
+    let meter = Meter::new(2 * u64::from(options.draws));
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
-    let found =
-        impact(&resolved.case, &*engine, &args.device, replicates, &|| meter.tick()).map_err(wrong)?;
+    let found = impact(&resolved.case, &*engine, &args.device, options, &|| meter.tick()).map_err(wrong)?;
     meter.finish();
     match args.json {
         true => writeln!(streams.out, "{:#}", data(&found, &resolved.case.fabric))?,
         false => write!(streams.out, "{}", text(&found, &resolved.case.fabric))?,
     }
-    if replicates == 1 {
+    if options.draws == 1 {
         writeln!(streams.notes, "one draw of the hashes: another may say otherwise; write --draws 20")?;
     }
     Ok(())
@@ -71,8 +72,8 @@ fn text(found: &Impact, fabric: &Fabric) -> String {
             job.ranks.to_string(),
             job.touched.len().to_string(),
             format!("{} of {}", job.queue_pairs, job.all_queue_pairs),
-            shown(job.before.seconds(), "s"),
-            shown(job.after.seconds(), "s"),
+            time(&job.before),
+            time(&job.after),
         ];
         table.noted_row(cells, &verdict(job));
     }
@@ -90,7 +91,7 @@ fn text(found: &Impact, fabric: &Fabric) -> String {
 /// What draining costs a job, in words.
 fn verdict(job: &JobImpact) -> String {
     match (&job.before, &job.after) {
-        (StepTime::Seconds(before), StepTime::Seconds(after)) => match after / before - 1.0 {
+        (StepTime::Seconds(before), StepTime::Seconds(after)) => match after.median / before.median - 1.0 {
             change if change.abs() < 5e-5 => "no change".to_owned(),
             change => format!("{:+.2} %", change * 100.0),
         },
@@ -122,9 +123,20 @@ fn ranges(ranks: &[u32]) -> String {
     text
 }
 
-/// A step time as JSON: seconds, and why there are none.
+/// A step time as JSON: median seconds and the band, or why there are none.
 pub(crate) fn step(step: &StepTime) -> Value {
-    json!({ "step_s": step.seconds(), "reason": step.reason() })
+    let (p5, p95) = (step.band().map(|band| band.p5), step.band().map(|band| band.p95));
+    json!({ "step_s": step.seconds(), "p5_s": p5, "p95_s": p95, "reason": step.reason() })
+}
+
+/// A step time in a table: the median, and where draws differ from which to which 5 to 95 % of them lie.
+pub(crate) fn time(step: &StepTime) -> String {
+    let median = shown(step.seconds(), "s");
+    let band = step.band().map(|band| (shown(Some(band.p5), "s"), shown(Some(band.p95), "s")));
+    match band {
+        Some((p5, p95)) if p5 != median || p95 != median => format!("{median} ({p5} to {p95})"),
+        _ => median,
+    }
 }
 
 fn data(found: &Impact, fabric: &Fabric) -> Value {

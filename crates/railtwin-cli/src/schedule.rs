@@ -36,6 +36,10 @@ pub struct ScheduleArgs {
     /// The [[job]] that is to be placed, in place of the last
     #[arg(long, value_name = "NAME", requires = "what_if")]
     job: Option<String>,
+    /// Of placements: draws of starts, hash seeds and computing times [default: 50, and of a scenario with one job its
+    /// replicates]
+    #[arg(long, value_name = "COUNT", requires = "what_if", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    draws: Option<u32>,
     /// Of a scenario: the replicate, whose draws give queue-pair numbers and hash seeds; default 0
     #[arg(long, value_name = "NUMBER")]
     pub(crate) replicate: Option<u32>,
@@ -49,7 +53,7 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
     if args.what_if {
         return crate::schedule_what_if::run(
             &file.display().to_string(),
-            args.job.as_deref(),
+            (args.job.as_deref(), args.draws),
             args.json,
             streams,
         );

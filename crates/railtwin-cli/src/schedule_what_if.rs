@@ -1,19 +1,18 @@
 //! `railtwin schedule --what-if`: the placements of a job before it is placed, the best first.
 use railtwin::impact::StepTime;
-use railtwin::what_if::{Outcome, Way, row_of, runs_most, what_if};
+use railtwin::what_if::{Outcome, Way, draws_most, options_of, row_of, what_if};
 use railtwin_scenario::EngineName;
 use serde_json::{Value, json};
 
-use crate::impact::step;
+use crate::impact::{step, time};
 use crate::meter::Meter;
 use crate::one_point::one_point;
 use crate::table::TextTable;
-use crate::units::shown;
 use crate::{CliError, Streams};
 
 pub(crate) fn run(
     file: &str,
-    job: Option<&str>,
+    (job, draws): (Option<&str>, Option<u32>),
     as_json: bool,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
@@ -23,19 +22,20 @@ pub(crate) fn run(
         error => CliError::of(error, &question.text),
     };
     let row = row_of(&scenario, job).map_err(wrong)?;
-    let meter = Meter::new(runs_most(&scenario));
+    let options = options_of(&scenario, draws);
+    let meter = Meter::new(draws_most(options));
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
-    let ways = what_if(&question, &scenario, row, &*engine, &|| meter.tick()).map_err(wrong)?;
+    let ways = what_if(&question, &scenario, row, (&*engine, options), &|| meter.tick()).map_err(wrong)?;
     meter.finish();
     let name = &scenario.jobs[row].name;
     match as_json {
         true => writeln!(streams.out, "{:#}", data(name, &ways))?,
-        false => write!(streams.out, "{}", text(name, &ways))?,
+        false => write!(streams.out, "{}", text(name, &ways, options.draws))?,
     }
     Ok(())
 }
 
-fn text(job: &str, ways: &[Way]) -> String {
+fn text(job: &str, ways: &[Way], draws: u32) -> String {
     let others = ways.iter().find_map(|way| way.outcome.as_ref().ok());
     let others: Vec<&str> = others
         .map_or_else(Vec::new, |outcome| outcome.others.iter().map(|(name, _)| name.as_str()).collect());
@@ -47,14 +47,18 @@ fn text(job: &str, ways: &[Way]) -> String {
         match &way.outcome {
             Ok(outcome) => {
                 cells.extend([outcome.segments.to_string(), outcome.pods.to_string()]);
-                cells.push(shown(outcome.step.seconds(), "s"));
-                cells.extend(outcome.others.iter().map(|(_, step)| shown(step.seconds(), "s")));
+                cells.push(time(&outcome.step));
+                cells.extend(outcome.others.iter().map(|(_, step)| time(step)));
             }
             Err(_) => cells.extend(vec!["–".to_owned(); 3 + others.len()]),
         }
         table.noted_row(cells, &note(way));
     }
-    format!("step times of {job} and of the others, by placement of {job}\n\n{}", table.text())
+    let over = match draws {
+        1 => "one draw: another may say otherwise; write --draws 50".to_owned(),
+        _ => format!("medians over {draws} draws, 5 to 95 % of them in brackets"),
+    };
+    format!("step times of {job} and of the others, by placement of {job}; {over}\n\n{}", table.text())
 }
 
 /// What stands behind a row.

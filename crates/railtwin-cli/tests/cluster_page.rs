@@ -64,6 +64,35 @@ fn the_page_carries_what_the_command_prints() {
 }
 
 #[test]
+fn what_a_list_has_beside_the_point_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, list) = (folder.path().join("listed.toml"), folder.path().join("jobs.csv"));
+    let text = SCENARIO.split("[cluster.stream]").next().unwrap();
+    let told = |days: &str, rows: &str| {
+        std::fs::write(&list, format!("name,submitted,gpus,duration,class\n{rows}")).unwrap();
+        let text = text.replace("days = 0.5", &format!("days = {days}\njobs = \"jobs.csv\""));
+        std::fs::write(&scenario, text).unwrap();
+        railtwin(&["cluster", scenario.to_str().unwrap()])
+    };
+    let odd = told("1", "a,0,1,9000,gpt3-175b\nb,0,8,1 us,bert-large\n");
+    assert!(odd.notes.contains("such as \"a\" with 1, where gpt3-175b has"), "{}", odd.notes);
+    assert!(odd.notes.contains("such as \"b\" with 0.000001 s, where a step of bert-large"), "{}", odd.notes);
+    let even = told("1", "a,0,8,9000,bert-large\n");
+    assert!(even.status == 0 && !even.notes.contains("such as"), "{}", even.notes);
+    assert!(even.out.starts_with("one-day: 64 GPUs, 1 day, 1 job\n"), "{}", even.out);
+    std::fs::remove_file(&list).unwrap();
+    railtwin(&["cluster", scenario.to_str().unwrap()])
+        .assert_refused(&["cluster.jobs", "name a list of jobs"]);
+    let swept = SCENARIO.replace("days = 0.5", "days = 0.1\nsharing = [\"ecmp\", \"crux\"]");
+    std::fs::write(&scenario, swept).unwrap();
+    let call = ["cluster", scenario.to_str().unwrap(), "--policy", "ecmp"];
+    railtwin(&call).assert_refused(&["cluster.sharing", "leave --policy away"]);
+    assert_eq!(railtwin(&call[..2]).status, 0);
+    let nothing = ["schedule", "--what-if", scenario.to_str().unwrap()];
+    assert_ne!(railtwin(&nothing).status, 0);
+}
+
+#[test]
 fn several_points_are_lines_of_one_figure() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = folder.path().join("choices.toml");

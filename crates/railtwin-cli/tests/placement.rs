@@ -123,7 +123,7 @@ fn an_unknown_device_is_told_with_the_nearest_names() {
 #[test]
 fn placements_are_held_against_each_other() {
     let file = format!("{JOBS}/where-to-place.toml");
-    let found = json(&["schedule", "--what-if", &file, "--json"]);
+    let found = json(&["schedule", "--what-if", &file, "--draws", "4", "--json"]);
     assert_eq!(found["job"], "train");
     let ways = found["ways"].as_array().unwrap();
     let steps: Vec<f64> = ways.iter().map(|way| way["outcome"]["step_s"].as_f64().unwrap()).collect();
@@ -138,8 +138,40 @@ fn placements_are_held_against_each_other() {
     let others: Vec<&Value> =
         ways[0]["outcome"]["others"].as_array().unwrap().iter().map(|one| &one["job"]).collect();
     assert_eq!(others, ["tenant-a", "tenant-b"]);
-    let named = json(&["schedule", "--what-if", &file, "--job", "tenant-b", "--json"]);
+    let named = json(&["schedule", "--what-if", &file, "--job", "tenant-b", "--draws", "2", "--json"]);
     assert_eq!(named["ways"].as_array().unwrap().iter().filter(|way| way["is_written"] == true).count(), 1);
     let wrong = refused(&["schedule", "--what-if", &file, "--job", "nobody"]);
     assert!(wrong.contains("tenant-a, tenant-b, train"), "{wrong}");
+}
+
+/// Two jobs of which one begins when the other has ended: as they are written they never meet, and they are placed to.
+#[test]
+fn jobs_are_all_there_whenever_they_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.toml");
+    let text = "schema = 1\nname = \"two\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 3\n\
+                uplinks = 1\nhost.model = \"hgx-h800\"\n[[job]]\nname = \"a\"\nhosts = 2\nstart = \"1 s\"\nsteps = 3\n\
+                placement = { hosts = [0, 3] }\ncollective = { kind = \"all-reduce\", bytes = \"100 MB\" }\n\
+                [[job]]\nname = \"b\"\nhosts = 2\nsteps = 2\ncount = 2\nplacement = \"spread\"\n\
+                collective = { kind = \"all-reduce\", bytes = \"100 MB\" }\n";
+    #[allow(clippy::disallowed_methods, reason = "a test writes files")]
+    std::fs::write(&path, text).unwrap();
+    let file = path.display().to_string();
+    let found = json(&["schedule", "--what-if", &file, "--job", "b-1", "--draws", "6", "--json"]);
+    assert_eq!(found["job"], "b");
+    let of_a = |way: &Value| way["outcome"]["others"][0]["step_s"].as_f64();
+    let steps: Vec<f64> = found["ways"].as_array().unwrap().iter().filter_map(of_a).collect();
+    let (least, most) =
+        (steps.iter().copied().fold(f64::MAX, f64::min), steps.iter().copied().fold(0.0, f64::max));
+    assert!(most > 1.3 * least, "{steps:?}");
+    let step = &found["ways"][0]["outcome"];
+    assert!(
+        step["p5_s"].as_f64() <= step["step_s"].as_f64() && step["step_s"].as_f64() <= step["p95_s"].as_f64()
+    );
+    let wrong = refused(&["schedule", "--what-if", &file, "--job", "b-2"]);
+    assert!(wrong.contains("there are a, b (b-0 to b-1)"), "{wrong}");
+    // What both cost each other as they are is in what draining costs, too.
+    let impact = json(&["impact", &file, "leaf-2", "--draws", "6", "--json"]);
+    let before = job(&impact, "a")["before"]["step_s"].as_f64().unwrap();
+    assert!(before > 1.3 * least, "{before} {least}");
 }

@@ -27,6 +27,9 @@ pub struct JobLife {
     pub places: Vec<(u32, u32)>,
 }
 
+/// Steps alone that a job has had time for before what it got done of them says something of it.
+const STEPS_TOLD: f64 = 10.0;
+
 impl JobLife {
     /// A job that did not start.
     pub(crate) fn waiting(job: usize) -> Self {
@@ -50,6 +53,20 @@ impl JobLife {
     pub fn slowdown(&self) -> Option<f64> {
         let ran = self.ended? - self.started?;
         Some(ran / (self.steps * self.step_alone))
+    }
+
+    /// Share of the steps it would have done alone that it did, from its start to its end, or to the end of `span` seconds
+    /// where it still ran then. Who was slowed most is the last to end: those that ended alone would not say so. None for
+    /// a job that did not start, or had not the time for ten steps yet.
+    pub fn throughput(&self, span: f64) -> Option<f64> {
+        let ran = self.ended.unwrap_or(span) - self.started?;
+        let told = self.ended.is_some() || ran >= STEPS_TOLD * self.step_alone;
+        told.then(|| self.steps * self.step_alone / ran)
+    }
+
+    /// Whether it started and had not ended when the span did.
+    pub fn is_running(&self) -> bool {
+        self.started.is_some() && self.ended.is_none()
     }
 }
 

@@ -143,8 +143,13 @@ impl Question {
     }
 
     /// The list of jobs in the file `path`.
-    pub(crate) fn job_list(&self, path: &str) -> Result<JobList, Error> {
-        let failed = |problem: String| Error::File { path: path.to_owned(), problem };
+    pub(crate) fn job_list(&self, key: &str, path: &str) -> Result<JobList, Error> {
+        let failed = |problem: String| {
+            Error::Argument(format!(
+                "{key}: cannot read {path}: {problem}; name a list of jobs, plain or as gzip: a CSV with the columns \
+                 name,submitted,gpus,duration, the pods of openb or what `sacct --parsable2` prints"
+            ))
+        };
         let bytes = self.bytes(path).and_then(unpacked).map_err(failed)?;
         Ok(job_list(path, &bytes)?)
     }

@@ -6,9 +6,8 @@ use railtwin_engine::{Case, Engine};
 use railtwin_scenario::{JobSpec, Placement, Scenario};
 
 use crate::error::Error;
-use crate::impact::{StepTime, step_of};
+use crate::interference::{Draws, Options, StepTime};
 use crate::question::Question;
-use crate::simulate::simulate;
 
 /// One way to place the job.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,31 +51,52 @@ const WAYS: [(Placement, RankOrder); 10] = [
     (Placement::Random, RankOrder::MinCut),
 ];
 
-/// Row of the `[[job]]` that is asked about: the last, or the one of a name.
+/// Row of the `[[job]]` that is asked about: the last, or the one of a name; copies are placed together, so that the name of
+/// one is that of all.
 ///
 /// # Errors
 /// [`Error::Argument`] with the names that there are.
 pub fn row_of(scenario: &Scenario, job: Option<&str>) -> Result<usize, Error> {
     let found = match job {
-        Some(name) => scenario.jobs.iter().position(|spec| spec.name == name),
+        Some(name) => scenario.jobs.iter().position(|spec| spec.name == name).or_else(|| {
+            let is_copy =
+                |spec: &JobSpec| (0..spec.count).any(|copy| format!("{}-{copy}", spec.name) == name);
+            scenario.jobs.iter().position(|spec| spec.count > 1 && is_copy(spec))
+        }),
         None => scenario.jobs.len().checked_sub(1),
     };
     found.ok_or_else(|| {
-        let names: Vec<&str> = scenario.jobs.iter().map(|spec| spec.name.as_str()).collect();
+        let name = |spec: &JobSpec| match spec.count {
+            0 | 1 => spec.name.clone(),
+            count => format!("{0} ({0}-0 to {0}-{1})", spec.name, count - 1),
+        };
+        let names: Vec<String> = scenario.jobs.iter().map(name).collect();
         Error::Argument(match (job, names.is_empty()) {
             (Some(name), false) => format!("no [[job]] is called {name:?}; there are {}", names.join(", ")),
+            _ if scenario.cluster.is_some() => {
+                "there is nothing to place: [cluster] places its jobs as they come; ask \
+                `railtwin cluster SCENARIO --compare`, or sweep `cluster.placement`"
+                    .to_owned()
+            }
             _ => "there is nothing to place: the scenario has no [[job]]".to_owned(),
         })
     })
 }
 
-/// How many runs [`what_if`] makes at most.
-pub fn runs_most(scenario: &Scenario) -> u64 {
-    (WAYS.len() as u64 + 1) * u64::from(scenario.run.replicates)
+/// How many draws [`what_if`] makes at most.
+pub fn draws_most(options: Options) -> u64 {
+    (WAYS.len() as u64 + 1) * u64::from(options.draws)
+}
+
+/// How much is asked of a scenario: `draws` where they are said.
+pub fn options_of(scenario: &Scenario, draws: Option<u32>) -> Options {
+    let jobs: u32 = scenario.jobs.iter().map(|job| job.count).sum();
+    Options::of_change(jobs as usize, scenario.run.replicates, draws)
 }
 
 /// Every way to place a `[[job]]`, by its row, with the rest of the scenario as it is; jobs are placed in the order of the
-/// scenario. Ways that come to the same GPUs are run once. The best first: by the step time of the job, of equals by how
+/// scenario. Where there are several jobs all are there at once, and starts are drawn ([`crate::interference`]): phases
+/// decide. Ways that come to the same GPUs are run once. The best first: by the step time of the job, of equals by how
 /// long the others take; those that cannot be last.
 ///
 /// # Errors
@@ -85,7 +105,7 @@ pub fn what_if(
     question: &Question,
     scenario: &Scenario,
     row: usize,
-    engine: &dyn Engine,
+    (engine, options): (&dyn Engine, Options),
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<Way>, Error> {
     let written = (scenario.jobs[row].placement.clone(), scenario.jobs[row].rank_order);
@@ -117,7 +137,7 @@ pub fn what_if(
             ways[*first].same.push(format!("{placement}, {rank_order}"));
             continue;
         }
-        let outcome = outcome(&case, &tried.jobs, row, engine, scenario.run.replicates, progress)?;
+        let outcome = outcome(&case, &tried.jobs, row, (engine, options), progress)?;
         seen.push((case.placements, ways.len()));
         ways.push(way(Ok(outcome)));
     }
@@ -149,14 +169,13 @@ fn outcome(
     case: &Case,
     jobs: &[JobSpec],
     row: usize,
-    engine: &dyn Engine,
-    replicates: u32,
+    (engine, options): (&dyn Engine, Options),
     progress: &(dyn Fn() + Sync),
 ) -> Result<Outcome, Error> {
     // Copies of a job stand one after another.
     let first: usize = jobs[..row].iter().map(|job| job.count as usize).sum();
     let own = first..first + jobs[row].count as usize;
-    let runs = simulate(case, engine, replicates, progress, &mut |_, _| Ok(()))?;
+    let steps = Draws::of(case, engine, options)?.steps(case, engine, progress)?;
     let places = || case.placements[own.clone()].iter().flatten().map(|place| case.fabric.host(place.host));
     let segments: BTreeSet<(u32, u32)> = places().map(|host| (host.pod, host.segment)).collect();
     let pods: BTreeSet<u32> = places().map(|host| host.pod).collect();
@@ -165,12 +184,12 @@ fn outcome(
         (Some(_), None) => b,
         _ => a,
     };
-    let step = own.clone().map(|job| step_of(&runs, job)).reduce(slower);
+    let step = own.clone().map(|job| steps[job].clone()).reduce(slower);
     let others = (0..case.work.jobs.len()).filter(|job| !own.contains(job));
     Ok(Outcome {
         segments: segments.len() as u32,
         pods: pods.len() as u32,
         step: step.unwrap_or_else(|| StepTime::None("it has no step".to_owned())),
-        others: others.map(|job| (case.work.jobs[job].name.clone(), step_of(&runs, job))).collect(),
+        others: others.map(|job| (case.work.jobs[job].name.clone(), steps[job].clone())).collect(),
     })
 }

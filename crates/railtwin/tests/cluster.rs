@@ -59,6 +59,7 @@ fn every_key_is_heard() {
         ("sigma = 1.0", "sigma = 1.0\nlongest = \"10 min\""),
         ("sigma = 1.0", "sigma = 1.0\ntide = 0.8"),
         ("sigma = 1.0", "sigma = 1.0\ngpus = 64"),
+        ("sigma = 1.0", "sigma = 1.0\narrivals = \"../../data/job_traces/openb_twin.csv\""),
         ("name = \"weeks\"", "name = \"weeks\"\nseed = 2"),
     ] {
         assert!(BASE.contains(old), "{old}");
@@ -97,6 +98,35 @@ fn every_key_is_heard() {
     assert!(told(&list).unwrap()[0].jobs[0].name.contains("pod"));
 }
 
+/// Who is slowed most ends last, so those that still run are told of, too.
+#[test]
+fn those_that_still_run_are_told_of() {
+    let mut running = 0.0;
+    for sharing in ["ecmp", "crux", "varys"] {
+        let text = BASE.replace("\"crux\"", &format!("\"{sharing}\"")).replace("200 Gbps", "25 Gbps");
+        let one =
+            told(&text.replacen("[cluster]", "[cluster]\nplacement = \"spread\"", 1)).unwrap().remove(0);
+        let value = |name: &str| one.value(name).unwrap();
+        let span = one.days * 86_400.0;
+        let had = |job: &&railtwin::cluster::JobTold| {
+            let (ran, alone) = (job.ended_s.unwrap_or(span) - job.started_s.unwrap(), job.step_alone_s);
+            (job.ended_s.is_some() || ran >= 10.0 * alone).then(|| job.steps * alone / ran)
+        };
+        let started: Vec<_> = one.jobs.iter().filter(|job| job.started_s.is_some()).collect();
+        let all: Vec<f64> = started.iter().filter_map(had).collect();
+        assert!((value("throughput_mean") - all.iter().sum::<f64>() / all.len() as f64).abs() < 1e-9);
+        assert_eq!(value("jobs_starved"), all.iter().filter(|one| **one < 0.1).count() as f64);
+        let left: Vec<_> = started.iter().filter(|job| job.ended_s.is_none()).collect();
+        assert_eq!(value("jobs_running"), left.len() as f64);
+        running += value("jobs_running");
+        let least = left.iter().filter_map(|job| had(job)).fold(1.0, f64::min);
+        assert!((value("throughput_loss_worst_running") - (1.0 - least)).abs() < 1e-9, "{sharing}");
+        assert!(value("throughput_loss_worst_running") > 0.0, "{sharing}");
+        assert!(one.figures.iter().filter_map(|figure| figure.value).all(f64::is_sign_positive));
+    }
+    assert!(running > 3.0);
+}
+
 #[test]
 fn threads_and_order_change_nothing() {
     let question = Question::of_text("weeks.toml", BASE, Path::new("."));
@@ -128,7 +158,14 @@ fn what_cannot_be_asked_is_said_in_one_error() {
     assert!(plain.contains("nothing says how fast they compute"), "{plain}");
     let missing =
         wrong("[cluster.stream]\nload = 1.2\nmedian = \"20 min\"\nsigma = 1.0", "jobs = \"nowhere.csv\"");
-    assert!(missing.contains("nowhere.csv"), "{missing}");
+    assert!(missing.contains("nowhere.csv") && missing.contains("name a list of jobs"), "{missing}");
+    let arrivals = wrong("sigma = 1.0", "sigma = 1.0\narrivals = \"nowhere.csv\"");
+    assert!(arrivals.contains("cluster.stream.arrivals: cannot read nowhere.csv"), "{arrivals}");
+    let list = "arrivals = \"../../data/job_traces/openb_twin.csv\"";
+    let tide = wrong("sigma = 1.0", &format!("sigma = 1.0\ntide = 0.5\n{list}"));
+    assert!(tide.contains("a tide beside a list of arrivals"), "{tide}");
+    let wide = wrong("sigma = 1.0", "sigma = 5.1");
+    assert!(wide.contains("5.1"), "{wide}");
     // Who asks for steps is told who does weeks.
     let question = Question::of_text("weeks.toml", BASE, Path::new("."));
     let point = question.points().unwrap().remove(0);

@@ -1,8 +1,9 @@
 //! Streams of jobs: who submits what when, by lot.
 //!
 //! Sizes follow HPN's Figure 6 ([`SizeMix`]), durations are log-normal, submissions are a Poisson process, on request with a
-//! daily tide. What is drawn has the load that is asked for: jobs are drawn until their GPU-seconds reach it, and submitted at
-//! times drawn apart from that, which is a Poisson process of which the number of arrivals is known.
+//! daily tide, or come as those of a list do. What is drawn has the load that is asked for: jobs are drawn until their
+//! GPU-seconds reach it, and submitted at times drawn apart from that, which is a Poisson process of which the number of
+//! arrivals is known.
 //!
 //! ```
 //! use railtwin_units::SimTime;
@@ -20,6 +21,7 @@ use railtwin_units::{SimTime, stream};
 use crate::error::WorkloadError;
 use crate::job_class::JobClass;
 
+mod arrivals;
 mod lot;
 mod sizes;
 
@@ -77,6 +79,8 @@ pub struct JobStream {
     pub longest: SimTime,
     /// How far submissions swing about their mean over a day, 0..1; 0 = even.
     pub tide: f64,
+    /// Times of a list in order, after which submissions lie in place of evenly; none where there is no list.
+    pub arrivals: Vec<SimTime>,
     /// Seed.
     pub seed: u64,
 }
@@ -97,6 +101,7 @@ impl JobStream {
             sigma: 1.85,
             longest: span,
             tide: 0.0,
+            arrivals: Vec::new(),
             seed,
         }
     }
@@ -155,9 +160,13 @@ impl JobStream {
         Ok(jobs.collect())
     }
 
-    /// Times of submission, in no order: even over the span, thinned where the tide is low.
+    /// Times of submission, in no order: even over the span, thinned where the tide is low, or
+    /// as those of a list.
     fn submissions(&self, count: usize) -> Vec<SimTime> {
         let mut stream = stream::named(self.seed, "job stream: submissions");
+        if !self.arrivals.is_empty() {
+            return arrivals::submissions(&self.arrivals, self.span, count, &mut stream);
+        }
         let mut times = Vec::with_capacity(count);
         while times.len() < count {
             let (at, lot): (f64, f64) = (stream.random(), stream.random());

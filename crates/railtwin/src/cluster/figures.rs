@@ -53,18 +53,25 @@ impl Values {
     }
 }
 
+/// Share of what it would have done alone below which a job is starved.
+const STARVED: f64 = 0.1;
+
 /// Utilizations are told apart to the next multiple of this.
 const SAME: f64 = 1e-4;
 
 /// Names of the figures, in one order for all.
-pub const FIGURES: [&str; 16] = [
+pub const FIGURES: [&str; 20] = [
     "gpu_utilization",
     "occupancy",
     "jobs_ended",
+    "jobs_running",
     "jobs_too_large",
     "slowdown_mean",
     "slowdown_p95",
     "throughput_loss_worst",
+    "throughput_mean",
+    "throughput_loss_worst_running",
+    "jobs_starved",
     "completion_mean",
     "waiting_mean",
     "waiting_p95",
@@ -77,14 +84,21 @@ pub const FIGURES: [&str; 16] = [
 ];
 
 /// What each of [`FIGURES`] means, and its unit.
-const MEANINGS: [(&str, &str); 16] = [
+const MEANINGS: [(&str, &str); 20] = [
     ("share of the time of the GPUs that jobs held in which they computed", ""),
     ("share of the time of all GPUs in which jobs held them", ""),
     ("jobs that ended", ""),
+    ("jobs that still ran at the end", ""),
     ("jobs that have more GPUs than the cluster, and never start", ""),
-    ("times that a job ran of what it would have run alone and without checkpoints", ""),
+    ("times that a job that ended ran of what it would have run alone and without checkpoints", ""),
     ("the same, below which 95 % of the jobs are", ""),
-    ("share of its throughput that the job lost that lost most, to others and to checkpoints", ""),
+    (
+        "share of its throughput that the job lost that lost most of those that ended, to others and to checkpoints",
+        "",
+    ),
+    ("share of what they would have done alone that jobs did, those that ended and those that still run", ""),
+    ("share of its throughput that the job lost that lost most of those that still run", ""),
+    ("jobs that did less than a tenth of what they would have done alone, ended or still running", ""),
     ("from submission to end", "s"),
     ("from submission to start", "s"),
     ("the same, below which 95 % of the jobs are", "s"),
@@ -115,14 +129,24 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let intensity = hours(|hour| hour.hung) / hours(|hour| hour.communicated);
     let some = |value: f64| value.is_finite().then_some(value);
     let ended = lived.jobs.iter().filter(|job| job.ended.is_some()).count();
+    let running = || lived.jobs.iter().filter(|job| job.is_running());
+    let throughput = Values::of(lived.jobs.iter().filter_map(|job| job.throughput(lived.span)));
+    let of_running = Values::of(running().filter_map(|job| job.throughput(lived.span)));
+    // A job that nobody slows ends a rounding before its time: that is no loss, nor one below zero.
+    let lost = |throughput: f64| (1.0 - throughput).max(0.0);
+    let starved = throughput.0.iter().filter(|&&throughput| throughput < STARVED).count();
     let values: [Option<f64>; FIGURES.len()] = [
         some(lived.gpu_utilization()),
         some(lived.occupancy()),
         Some(ended as f64),
+        Some(running().count() as f64),
         Some(too_large as f64),
         slowdown.mean(),
         slowdown.at(0.95),
-        slowdown.at(1.0).map(|most| 1.0 - 1.0 / most),
+        slowdown.at(1.0).map(|most| lost(1.0 / most)),
+        throughput.mean(),
+        of_running.at(0.0).map(lost),
+        Some(starved as f64),
         completion.mean(),
         waiting.mean(),
         waiting.at(0.95),

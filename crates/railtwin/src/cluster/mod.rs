@@ -48,6 +48,8 @@ pub struct ClusterQuestion {
     pub notes: Vec<String>,
     /// The list of jobs, where one is replayed.
     list: Option<Vec<SubmittedJob>>,
+    /// Times of submission after which jobs by lot come; none where there is no such list.
+    arrivals: Vec<SimTime>,
     /// Controllers of one's own, for `placement = "own"`.
     own: Option<Own>,
     /// Peak of a GPU, FLOP per second.
@@ -93,12 +95,16 @@ impl Question {
                            model with GPUs, such as fabric.host.model = \"hgx-a100\"";
             return Err(Error::Argument(message.to_owned()));
         };
-        let list = spec.jobs.as_ref().map(|path| self.job_list(path)).transpose()?;
+        let list = spec.jobs.as_ref().map(|path| self.job_list("cluster.jobs", path)).transpose()?;
+        let arrivals = spec.stream.arrivals.as_ref();
+        let arrivals = arrivals.map(|path| self.job_list("cluster.stream.arrivals", path)).transpose()?;
+        let arrivals = arrivals.iter().flat_map(|list| &list.jobs).map(|job| job.submitted).collect();
         list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
         let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
         let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
         let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
-        let question = ClusterQuestion { name, fabric, spec, seed, notes, list, own: None, gpu_flops, steps };
+        let mut question =
+            ClusterQuestion { name, fabric, spec, seed, notes, list, arrivals, own: None, gpu_flops, steps };
         let named = question.list.iter().flatten().find(|job| !job.places.is_empty());
         if let (Some(job), true) = (named, question.spec.placement == ClusterPlacement::Own) {
             let name = &job.name;
@@ -107,9 +113,42 @@ impl Question {
                  or leave the column `places` away"
             )));
         }
-        question.jobs(seed)?;
+        let jobs = question.jobs(seed)?;
+        let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
+        question.notes.extend(remarks);
         Ok(question)
     }
+}
+
+/// What a list says that nobody would run so, a sentence each.
+fn remarks_of(list: &[SubmittedJob], jobs: &[ClusterJob]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let is_short = |job: &&ClusterJob| job.duration < job.step.compute.seconds();
+    let short: Vec<&ClusterJob> = jobs.iter().filter(is_short).collect();
+    if let (Some(first), false) = (short.first(), list.is_empty()) {
+        let (name, step) = (&first.name, first.step.compute.seconds());
+        remarks.push(format!(
+            "jobs shorter than a step of their class, which run one step: {}, such as {name:?} with {} s, where a step of {} \
+             computes for {step} s",
+            short.len(),
+            first.duration,
+            first.class,
+        ));
+    }
+    let is_odd = |job: &&SubmittedJob| job.class.is_some_and(|class| job.gpus < class.gpus[0]);
+    let odd: Vec<&SubmittedJob> = list.iter().filter(is_odd).collect();
+    if let Some((first, class)) = odd.first().and_then(|job| Some((job, job.class?))) {
+        remarks.push(format!(
+            "jobs with fewer GPUs than jobs of their class, whose steps are as if the model fitted: {}, such as {:?} with \
+             {}, where {} has {} or more",
+            odd.len(),
+            first.name,
+            first.gpus,
+            class.name,
+            class.gpus[0],
+        ));
+    }
+    remarks
 }
 
 /// Refuses a job that a list puts on GPUs that no job can have.
@@ -210,6 +249,7 @@ impl ClusterQuestion {
         let mut stream = JobStream::new(gpus, span, spec.load, seed);
         (stream.median, stream.sigma, stream.tide) = (spec.median, spec.sigma, spec.tide);
         stream.longest = spec.longest.unwrap_or(span);
+        stream.arrivals.clone_from(&self.arrivals);
         stream.largest = spec.gpus.unwrap_or(gpus);
         stream
     }

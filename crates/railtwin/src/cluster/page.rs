@@ -92,7 +92,11 @@ fn reading(name: &str) -> (Option<&'static str>, bool) {
     match name {
         "gpu_utilization" => (Some("more"), true),
         "occupancy" | "sharing_jobs" | "sharing_gpus" => (None, true),
-        "throughput_loss_worst" | "contended_jobs" | "contended_gpus" => (Some("less"), true),
+        "throughput_mean" => (Some("more"), true),
+        "jobs_starved" => (Some("less"), false),
+        "throughput_loss_worst" | "throughput_loss_worst_running" | "contended_jobs" | "contended_gpus" => {
+            (Some("less"), true)
+        }
         "jobs_ended" | "gpu_intensity" => (Some("more"), false),
         "slowdown_mean" | "slowdown_p95" | "completion_mean" | "waiting_mean" | "waiting_p95" => {
             (Some("less"), false)

@@ -1,7 +1,9 @@
 //! What a leaf, spine, cable, NIC or host touches, and what it would cost to drain it now.
 //!
 //! Draining is running the flow engine twice: as the scenario is, and with all cables of the device down from the start,
-//! which hosts, switches and controllers know of. A host takes its ranks along: where its segment has a backup host that
+//! which hosts, switches and controllers know of. Several jobs are all there, with starts drawn as of
+//! [`crate::interference`]: phases decide what they cost each other. A host takes its ranks along: where its segment has a
+//! backup host that
 //! one stands in for it, and the run says what the job does there. What a restart from a checkpoint takes is not in it.
 mod subject;
 
@@ -19,35 +21,8 @@ use railtwin_units::SimTime;
 
 pub use self::subject::Subject;
 use crate::error::Error;
-use crate::simulate::{Simulation, mean_step, simulate};
-use crate::stops::reason;
-
-/// Step time of a job: median over replicates of the mean of a step, or why there is none.
-#[derive(Clone, PartialEq, Debug)]
-pub enum StepTime {
-    /// Seconds.
-    Seconds(f64),
-    /// Why it does not end.
-    None(String),
-}
-
-impl StepTime {
-    /// Seconds, where there are.
-    pub fn seconds(&self) -> Option<f64> {
-        match self {
-            Self::Seconds(seconds) => Some(*seconds),
-            Self::None(_) => None,
-        }
-    }
-
-    /// Why there are none.
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Seconds(_) => None,
-            Self::None(reason) => Some(reason),
-        }
-    }
-}
+pub use crate::interference::StepTime;
+use crate::interference::{Draws, Options};
 
 /// One job.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,8 +58,9 @@ pub struct Impact {
     pub jobs: Vec<JobImpact>,
 }
 
-/// Says what a device touches and what draining it would cost, over `replicates` draws of the hashes; `progress` hears of
-/// each run. The result does not depend on the number of threads.
+/// Says what a device touches and what draining it would cost, over draws of hashes, of computing times and, where there
+/// are several jobs, of starts; `progress` hears of each draw before and after. The result does not
+/// depend on the number of threads.
 ///
 /// # Errors
 /// [`Error::Argument`] with the nearest names for a name that the fabric does not have; [`Error::Controller`] where a
@@ -93,7 +69,7 @@ pub fn impact(
     case: &Case,
     engine: &dyn Engine,
     name: &str,
-    replicates: u32,
+    options: Options,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Impact, Error> {
     let subject = Subject::named(&case.fabric, name)?;
@@ -101,14 +77,15 @@ pub fn impact(
     let stand_in = subject.host.filter(|_| used).and_then(|host| spare_for(case, host));
     let after = drained(case, &subject, stand_in);
     let (touched, cut) = (touched(case, &subject), cut(&after));
-    let before_runs = simulate(case, engine, replicates, progress, &mut |_, _| Ok(()))?;
-    let after_runs = simulate(&after, engine, replicates, progress, &mut |_, _| Ok(()))?;
+    let draws = Draws::of(case, engine, options)?;
+    let before_steps = draws.steps(case, engine, progress)?;
+    let after_steps = draws.steps(&after, engine, progress)?;
     let jobs = (0..case.work.jobs.len()).map(|row| {
         let is_gone = |place: &Place| stand_in.is_none() && Some(place.host) == subject.host;
         let places = (0..).zip(&case.placements[row]);
         let gone: Vec<u32> = places.filter(|(_, place)| is_gone(place)).map(|(rank, _)| rank).collect();
         let after = match gone.is_empty() {
-            true => step_of(&after_runs, row),
+            true => after_steps[row].clone(),
             false => StepTime::None("no backup host is left in the segment".to_owned()),
         };
         JobImpact {
@@ -119,26 +96,11 @@ pub fn impact(
             all_queue_pairs: touched[row].all,
             cut: cut[row].iter().copied().collect(),
             gone,
-            before: step_of(&before_runs, row),
+            before: before_steps[row].clone(),
             after,
         }
     });
     Ok(Impact { jobs: jobs.collect(), subject, stand_in })
-}
-
-/// Step time of a job over all replicates.
-pub(crate) fn step_of(runs: &Simulation, row: usize) -> StepTime {
-    let stops: Vec<_> = runs.replicates.iter().map(|replicate| replicate.stops[row]).collect();
-    if let Some(reason) = reason(&stops) {
-        return StepTime::None(reason);
-    }
-    let mut steps: Vec<f64> =
-        runs.replicates.iter().filter_map(|replicate| mean_step(replicate, row)).collect();
-    steps.sort_unstable_by(f64::total_cmp);
-    match steps.get(steps.len().saturating_sub(1) / 2) {
-        Some(&step) => StepTime::Seconds(step),
-        None => StepTime::None("it has no step".to_owned()),
-    }
 }
 
 /// A backup host of the same segment that no job has.

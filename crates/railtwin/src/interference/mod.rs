@@ -4,6 +4,7 @@
 //! nothing is said of one pair of starts, but the median and the band over many, drawn evenly within a step of each
 //! job. Alone and together a draw has the same paths where hosts and switches find them by themselves; where a controller
 //! does (`c4p`, `disjoint`, `te`), it does so as jobs come, and its part is in the slowdown.
+mod draws;
 mod shared;
 
 use railtwin_engine::own::guarded;
@@ -11,6 +12,8 @@ use railtwin_engine::{Case, Engine, RunLog, WorkGraph};
 use railtwin_units::{SimTime, stream};
 use rayon::prelude::*;
 
+pub(crate) use self::draws::Draws;
+pub use self::draws::StepTime;
 pub use self::shared::SharedLink;
 use crate::error::Error;
 use crate::exposed::steps_of;
@@ -26,6 +29,18 @@ pub struct Options {
     pub draws: u32,
     /// Steps of the slowest job over which is measured.
     pub steps: u32,
+}
+
+impl Options {
+    /// Steps over which a change is measured: many draws say more than many steps of one.
+    const STEPS_OF_CHANGE: u32 = 4;
+
+    /// For verbs that ask what a change costs: `draws` where they are said, else as many as phases of several jobs need, and
+    /// the replicates of the scenario where a job is alone.
+    pub fn of_change(case_jobs: usize, replicates: u32, draws: Option<u32>) -> Self {
+        let default = if case_jobs > 1 { Self::default().draws } else { replicates };
+        Self { draws: draws.unwrap_or(default), steps: Self::STEPS_OF_CHANGE }
+    }
 }
 
 impl Default for Options {
@@ -155,18 +170,7 @@ fn drawn(case: &Case, engine: &dyn Engine, options: Options, number: u32) -> Res
         .map(|&own| ((longest * f64::from(steps + 2) / own).ceil() as u64).saturating_add(1))
         .collect();
     if counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count)) > STEPS_MOST {
-        let name = |row: usize| &case.work.jobs[row].name;
-        let order = |a: &usize, b: &usize| alone[*a].total_cmp(&alone[*b]);
-        let (shortest, longest) =
-            ((0..jobs).min_by(order).unwrap_or(0), (0..jobs).max_by(order).unwrap_or(0));
-        return Err(Error::Argument(format!(
-            "a step of job {} takes {} s and one of {} {} s: all together would have more than {STEPS_MOST} steps; \
-             give the first several operations in a step",
-            name(longest),
-            alone[longest],
-            name(shortest),
-            alone[shortest],
-        )));
+        return Err(too_many(case, &alone));
     }
     let all = with_work(case, &|row| (starts[row], counts[row] as u32));
     let log = log_of(engine, &all, number)?;
@@ -176,6 +180,23 @@ fn drawn(case: &Case, engine: &dyn Engine, options: Options, number: u32) -> Res
     let from = starts.iter().max().copied().unwrap_or_default();
     let window = (from, ends.min().unwrap_or(SimTime::NEVER));
     Ok(alone.iter().enumerate().map(|(row, &own)| (own, mean(&all, row, &log, window))).collect())
+}
+
+/// That jobs whose steps alone take so many seconds are too far apart.
+fn too_many(case: &Case, alone: &[f64]) -> Error {
+    let name = |row: usize| &case.work.jobs[row].name;
+    let order = |a: &usize, b: &usize| alone[*a].total_cmp(&alone[*b]);
+    let rows = 0..alone.len();
+    let (shortest, longest) =
+        (rows.clone().min_by(order).unwrap_or(0), rows.clone().max_by(order).unwrap_or(0));
+    Error::Argument(format!(
+        "a step of job {} takes {} s and one of {} {} s: all together would have more than {STEPS_MOST} steps; \
+         give the first several operations in a step",
+        name(longest),
+        alone[longest],
+        name(shortest),
+        alone[shortest],
+    ))
 }
 
 /// The case whose jobs begin and have so many steps as said; without steps a job does nothing.

@@ -109,7 +109,7 @@ railtwin_units::section! {
 
 railtwin_units::section! {
     /// Jobs by lot: sizes as of HPN's Figure 6, log-normal durations.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct ClusterStream "[cluster.stream]" {
         /// GPU-seconds of all jobs over those of the cluster.
         pub load: f64 [Kind::Share(0.0, 10.0)] = 0.9,
@@ -121,6 +121,9 @@ railtwin_units::section! {
         pub longest: Option<SimTime> [Kind::Span] = None,
         /// How far submissions swing about their mean over a day.
         pub tide: f64 [Kind::UpTo(1.0)] = 0.0,
+        /// A job list after whose times of submission jobs come, such as openb's: the days with the most, or again and again
+        /// where it is shorter; default even by lot.
+        pub arrivals: Option<String> = None,
         /// Most GPUs of a job; default those of the cluster.
         pub gpus: Option<u32> [whole(1..=1 << 24)] = None,
     }

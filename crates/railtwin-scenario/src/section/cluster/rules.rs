@@ -26,6 +26,10 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         let message = "[cluster.stream] beside a list of jobs, which is taken as it is".to_owned();
         troubles.push(("cluster.stream".to_owned(), (message, "leave one of both away")));
     }
+    if cluster.stream.arrivals.is_some() && cluster.stream.tide > 0.0 {
+        let message = "a tide beside a list of arrivals, which has its own".to_owned();
+        troubles.push(("cluster.stream.tide".to_owned(), (message, "leave one of both away")));
+    }
     if cluster.checkpoint.is_some() && scenario.storage.is_none() {
         let message = "there is no storage for the checkpoints of jobs".to_owned();
         troubles.push((
