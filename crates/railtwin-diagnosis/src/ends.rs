@@ -104,12 +104,12 @@ struct Graph<'a> {
     closed: bool,
 }
 
-type Hosts<'a> = BTreeSet<&'a str>;
+type Named<'a> = BTreeSet<&'a str>;
 
 impl<'a> Graph<'a> {
     /// Whom each host reports, and by whom each is reported.
-    fn edges(&self) -> (BTreeMap<&'a str, Hosts<'a>>, BTreeMap<&'a str, Hosts<'a>>) {
-        let (mut out, mut by): (BTreeMap<&str, Hosts<'_>>, BTreeMap<&str, Hosts<'_>>) = Default::default();
+    fn edges(&self) -> (BTreeMap<&'a str, Named<'a>>, BTreeMap<&'a str, Named<'a>>) {
+        let (mut out, mut by): (BTreeMap<&str, Named<'_>>, BTreeMap<&str, Named<'_>>) = Default::default();
         for one in &self.reports {
             out.entry(&one.from.host).or_default().insert(&one.to.host);
             by.entry(&one.to.host).or_default().insert(&one.from.host);
@@ -118,13 +118,13 @@ impl<'a> Graph<'a> {
     }
 
     /// Hosts that say nothing and that several report.
-    fn silent(&self) -> Vec<(&'a str, Hosts<'a>)> {
+    fn silent(&self) -> Vec<(&'a str, Named<'a>)> {
         let (out, by) = self.edges();
         by.into_iter().filter(|(host, by)| !out.contains_key(host) && by.len() > 1).collect()
     }
 
     /// Hosts that report several, who report nobody else.
-    fn cut_off(&self) -> Vec<(&'a str, Hosts<'a>)> {
+    fn cut_off(&self) -> Vec<(&'a str, Named<'a>)> {
         let (out, by) = self.edges();
         let only = |peer: &str, host: &str| {
             out.get(peer).is_none_or(|of| of.iter().all(|one| *one == host))
@@ -139,10 +139,10 @@ impl<'a> Graph<'a> {
     fn findings(mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let silent = self.silent();
-        let named: Hosts<'_> = silent.iter().map(|(host, _)| *host).collect();
+        let named: Named<'_> = silent.iter().map(|(host, _)| *host).collect();
         findings.extend(silent.iter().map(|(host, by)| self.gone(host, by)));
         // Who lost somebody that is gone may be lost itself thereupon.
-        let victims: Hosts<'_> = silent.iter().flat_map(|(_, by)| by.iter().copied()).chain(named).collect();
+        let victims: Named<'_> = silent.iter().flat_map(|(_, by)| by.iter().copied()).chain(named).collect();
         let free = |host: &str| !victims.contains(host);
         self.reports.retain(|one| free(&one.from.host) && free(&one.to.host));
         let cut = self.cut_off();
@@ -155,7 +155,7 @@ impl<'a> Graph<'a> {
     }
 
     /// A host that is gone or cut off from all who report it.
-    fn gone(&self, host: &str, by: &Hosts<'_>) -> Finding {
+    fn gone(&self, host: &str, by: &Named<'_>) -> Finding {
         let sure = if by.len() > 2 { 0.9 } else { 0.75 };
         // Of whom there is no log, its own words may only not be here.
         let sure = if self.heard.contains(host) { sure } else { 0.7_f64.min(sure) };
@@ -182,7 +182,7 @@ impl<'a> Graph<'a> {
     }
 
     /// A host that is cut off from all whom it reports.
-    fn cut(&self, host: &str, peers: &Hosts<'_>) -> Finding {
+    fn cut(&self, host: &str, peers: &Named<'_>) -> Finding {
         let at = |end: &End| (end.host == host).then(|| end.nic.clone()).flatten();
         let nics: BTreeSet<String> =
             self.reports.iter().flat_map(|one| [at(&one.from), at(&one.to)]).flatten().collect();
@@ -202,12 +202,12 @@ impl<'a> Graph<'a> {
 
     /// What is left, by who is joined: both ends and what is between them.
     fn sets(&self) -> Vec<Finding> {
-        let mut groups: Vec<(Hosts<'a>, Vec<&'a Report>)> = Vec::new();
+        let mut groups: Vec<(Named<'a>, Vec<&'a Report>)> = Vec::new();
         for one in &self.reports {
             let ends = [one.from.host.as_str(), one.to.host.as_str()];
             let (mine, others): (Vec<_>, Vec<_>) =
                 groups.into_iter().partition(|(hosts, _)| ends.iter().any(|end| hosts.contains(end)));
-            let mut joined: (Hosts<'_>, Vec<&Report>) = (ends.into(), vec![one]);
+            let mut joined: (Named<'_>, Vec<&Report>) = (ends.into(), vec![one]);
             for (hosts, reports) in mine {
                 joined.0.extend(hosts);
                 joined.1.extend(reports);
@@ -218,7 +218,7 @@ impl<'a> Graph<'a> {
         groups.into_iter().map(|(hosts, reports)| self.set(&hosts, &reports)).collect()
     }
 
-    fn set(&self, hosts: &Hosts<'_>, reports: &[&Report]) -> Finding {
+    fn set(&self, hosts: &Named<'_>, reports: &[&Report]) -> Finding {
         let ends = || reports.iter().flat_map(|one| [&one.from, &one.to]);
         let nic_of = |host: &str| {
             let nics: BTreeSet<&str> =

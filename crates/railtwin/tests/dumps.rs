@@ -375,8 +375,9 @@ fn logs_that_are_copied_or_cut_are_no_failures() {
     let failed = Job::new();
     failed.write("a.log", &log(2, "#\n")).write("b.log", &log(3, "#\n"));
     assert!(hosts(&failed).is_empty(), "nothing tells the host from how tests were begun");
-    let result = "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n \
-                  1048576        262144     float     sum      -1    42.58   24.63   24.63      0    42.47   24.69   24.69      0\n\
+    let result = "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   \
+                  algbw   busbw #wrong\n 1048576        262144     float     sum      -1    42.58   \
+                  24.63   24.63      0    42.47   24.69   24.69      0\n\
                   # Out of bounds values : 0 OK\n# Avg bus bandwidth    : 24.66\n";
     failed.write("c.log", &log(4, result).replace(" on h1 ", " on h5 "));
     assert_eq!(hosts(&failed), ["h1"]);

@@ -436,7 +436,8 @@ mod tests {
         let text = "hello\n\
             0: gpu-1:10:20 [0] NCCL INFO comm 0x1 rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 1b000 commId 0xa - Init COMPLETE\n\
             [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: \
-            WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n\
+            WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600020 milliseconds \
+            before timing out.\n\
             [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 3] Exception (either an error or \
             timeout) detected by watchdog at work: 808, last enqueued NCCL work: 811, last completed NCCL work: 807.\n\
             [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:663] Stack trace of the failed collective: \n\
@@ -445,8 +446,10 @@ mod tests {
             [rank3]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1484] [PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread \
             terminated with exception: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=808, OpType=ALLREDUCE, \
             NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n\
-            gpu-1:10:21 [0] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<1> with status=12 opcode=0 len=0 vendor err 129 (Send)\n\
-            gpu-1:10:21 [0] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<2> with status=12 opcode=0 len=0 vendor err 129 (Send)\n\
+            gpu-1:10:21 [0] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<1> with status=12 \
+            opcode=0 len=0 vendor err 129 (Send)\n\
+            gpu-1:10:21 [0] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<2> with status=12 \
+            opcode=0 len=0 vendor err 129 (Send)\n\
             gpu-1: [  100.000000] NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=python, GPU has fallen off the bus.\n";
         let log = read("train.log", text, 1_000_000_000_000);
         assert_eq!((log.timeouts.len(), log.states.len(), log.events.len()), (1, 1, 3));

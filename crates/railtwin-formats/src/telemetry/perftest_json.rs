@@ -210,7 +210,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(test_info|MsgSize|n_iterations|BW_average|MsgRate|t_avg|[0-9.e-]{0,9}|[\\{\\}:,\" \n]){0,60}") {
+        fn any_text_is_read_or_refused(
+            text in "(test_info|MsgSize|n_iterations|BW_average|MsgRate|t_avg|[0-9.e-]{0,9}|[\\{\\}:,\" \n]){0,60}"
+        ) {
             if let Ok(log) = parse_perftest_json("t.json", text.as_bytes()) {
                 prop_assert!(log.runs.iter().all(|run| !run.results.is_empty()));
             }

@@ -203,7 +203,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(rtt:|/|mss:|cwnd:|retrans:|delivery_rate |10\\.0\\.0\\.[12]:[0-9]{1,5} |[0-9.]{0,9}|[ \n%GMbps()]){0,60}") {
+        fn any_text_is_read_or_refused(
+            text in "(rtt:|/|mss:|cwnd:|retrans:|delivery_rate |10\\.0\\.0\\.[12]:[0-9]{1,5} |[0-9.]{0,9}|[ \n%GMbps()]){0,60}"
+        ) {
             let _ = is_ss(&text);
             if let Ok(table) = parse_ss("t", text.as_bytes(), &Hints::default()) {
                 prop_assert!(table.pairs.iter().all(|pair| pair.lost <= pair.sent));

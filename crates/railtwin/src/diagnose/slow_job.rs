@@ -79,7 +79,7 @@ impl Replay {
         findings
             .extend(told.groups.iter().filter(|group| group.cost >= DEAR).map(|group| of_group(job, group)));
         let communication = match told.communication {
-            cost if cost >= WORTH => format!("; slow communication costs {} of its time", percent(cost)),
+            cost if cost >= WORTH => format!("; slow communication costs {:.0} % of its time", 100.0 * cost),
             _ => String::new(),
         };
         let slowdown = slowdown(&self.graph)

@@ -103,7 +103,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LOG: &str = " [2025-01-02 03:00:01] iteration        1/ 5000 | consumed samples: 256 | elapsed time per iteration (ms): 11983.5 | learning rate: 1.0E-4 | global batch size: 256 | lm loss: 2.1E+00 |
+    const LOG: &str = " [2025-01-02 03:00:01] iteration        1/ 5000 | consumed samples: 256 | \
+elapsed time per iteration (ms): 11983.5 | \
+learning rate: 1.0E-4 | global batch size: 256 | lm loss: 2.1E+00 |
  [2025-01-02 03:00:02] iteration        2/ 5000 | elapsed time per iteration (ms): 12003.5 | global batch size:   256 |
 saving checkpoint at iteration       2 to a
  [2025-01-02 03:00:03] iteration        3/ 5000 | elapsed time per iteration (ms): nan | global batch size:   512 |
