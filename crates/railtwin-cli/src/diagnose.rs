@@ -79,7 +79,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         }
     }
     if !args.json {
-        write!(streams.out, "{}", what_if::shown(&replayed))?;
+        write!(streams.out, "{}", what_if::shown(&replayed, args.all))?;
     }
     streams.out.flush()?;
     if let Some(out) = &args.out {

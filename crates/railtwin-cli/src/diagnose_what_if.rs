@@ -2,15 +2,15 @@
 use std::fmt::Write as _;
 
 use railtwin::diagnose::Diagnosed;
-use railtwin::diagnose::slow_job::summary;
 use railtwin_diagnosis::what_if::{IDEALS, Part, WhatIf};
 use railtwin_store::one_line;
 use serde_json::{Value, json};
 
 use crate::CliError;
 
-/// Rows of a table that are shown; `--json` has all.
-const ROWS: usize = 8;
+/// Rows that are shown by kind, stage, replica, rank and step: on a screen, and with `--all`. `--json` has all.
+const FEW: [usize; 5] = [3, 2, 1, 3, 1];
+const ROWS: [usize; 5] = [16, 16, 16, 16, 16];
 
 /// The replayed jobs, by file.
 ///
@@ -26,53 +26,61 @@ pub(crate) fn replayed(told: &Diagnosed) -> Result<Vec<(String, WhatIf)>, CliErr
     Ok(all)
 }
 
-/// The tables for people: by kind, stage, replica, rank and step, the most costly rows of each.
-pub(crate) fn shown(replayed: &[(String, WhatIf)]) -> String {
+/// The tables for people: by kind, stage, replica, rank and step, the most costly rows of each. A dozen lines, or many where
+/// `all` is asked for.
+pub(crate) fn shown(replayed: &[(String, WhatIf)], all: bool) -> String {
     let mut text = String::new();
     for (file, what_if) in replayed {
         // Writing to a string does not fail.
-        let _ = show(&mut text, file, what_if);
+        let _ = show(&mut text, file, what_if, if all { &ROWS } else { &FEW });
     }
     text
 }
 
-fn show(text: &mut String, file: &str, what_if: &WhatIf) -> std::fmt::Result {
+fn show(text: &mut String, file: &str, what_if: &WhatIf, rows: &[usize; 5]) -> std::fmt::Result {
     let (operations, steps) = (what_if.operations, what_if.steps.len());
-    writeln!(text, "\nwhat if: {}, {operations} operations in {steps} steps", one_line(file))?;
-    writeln!(text, "{}", summary(what_if.slowdown))?;
-    writeln!(text, "pauses between operations make it {:.3} times as long", what_if.launch)?;
+    let [mean, like] = what_if.slowdown;
+    writeln!(text, "what if: {}, {operations} operations in {steps} steps:", one_line(file))?;
     writeln!(
         text,
-        "with one part as it was and all else ideal, times as long as the ideal; with that part ideal, time gone"
+        "{:<34} {:>13} {:>24} {:>10}",
+        "times as long as the ideal, all of it", IDEALS[0], IDEALS[1], "time gone"
     )?;
-    writeln!(text, "{:<34} {:>13} {:>24} {:>10}", "", IDEALS[0], IDEALS[1], "time gone")?;
+    writeln!(
+        text,
+        "{:<34} {mean:>13.4} {like:>24.4}   pauses between make it {:.3}",
+        "the job", what_if.launch
+    )?;
     let tables = [
         ("kind", &what_if.kinds),
         ("pipeline stage", &what_if.stages),
         ("data-parallel rank", &what_if.replicas),
         ("rank", &what_if.ranks),
     ];
-    for (what, parts) in tables {
-        for part in parts.iter().take(ROWS) {
+    let mut left = 0;
+    for ((what, parts), &rows) in tables.into_iter().zip(rows) {
+        for part in parts.iter().take(rows) {
             let name = format!("{what} {}", part.name);
             let name = one_line(&name);
             let [mean, like] = part.alone;
             writeln!(text, "{name:<34} {mean:>13.4} {like:>24.4} {:>8.1} %", 100.0 * part.saved[0])?;
         }
-        if parts.len() > ROWS {
-            writeln!(text, "  and {} more, which cost less", parts.len() - ROWS)?;
-        }
+        left += parts.len().saturating_sub(rows);
     }
     let mut steps: Vec<_> =
         what_if.steps.iter().filter(|step| step.ideal_ns.iter().all(|time| *time > 0.0)).collect();
     steps.sort_by(|a, b| (b.replayed_ns / b.ideal_ns[0]).total_cmp(&(a.replayed_ns / a.ideal_ns[0])));
-    for step in steps.iter().take(ROWS) {
+    for step in steps.iter().take(rows[4]) {
         let [mean, like] = step.ideal_ns.map(|ideal| step.replayed_ns / ideal);
         let took = step.recorded_ns / 1e9;
         writeln!(text, "{:<34} {mean:>13.4} {like:>24.4}   of {took:.3} s", format!("step {}", step.step))?;
     }
-    if steps.len() > ROWS {
-        writeln!(text, "  and {} more, which are faster", steps.len() - ROWS)?;
+    left += steps.len().saturating_sub(rows[4]);
+    if left > 0 {
+        writeln!(
+            text,
+            "and {left} rows more, which cost less; parts: all else ideal, or gone when it alone is"
+        )?;
     }
     Ok(())
 }

@@ -94,3 +94,97 @@ fn a_stage_that_becomes_slower_is_told_within_three_steps() {
     assert!(with_others * 100 >= 99 * draws, "{with_others} of {draws}");
     assert!(alone * 100 >= 98 * long, "{alone} of {long}");
 }
+
+#[test]
+fn steps_are_read_from_whatever_a_framework_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    // From step 60 on a step takes 5 % longer.
+    let seconds = |step: usize| {
+        12.0 * (1.0 + 0.002 * ((step * 7 % 11) as f64 / 11.0)) * if step < 60 { 1.0 } else { 1.05 }
+    };
+    let rows = |head: &str, row: &dyn Fn(usize, f64) -> String| {
+        (0..100).fold(head.to_owned(), |text, step| text + &row(step, seconds(step)))
+    };
+    let logged = |name: &str, value: String| {
+        format!(":::MLLOG {{\"key\": \"{name}\", \"value\": {value}, \"time_ms\": 1}}\n")
+    };
+    let files = [
+        (
+            "a.csv",
+            rows("Step, Step Time (s) ,Loss\n", &|step, time| format!("{step},{time},2\n")),
+            "Step Time (s)",
+        ),
+        (
+            "b.csv",
+            rows("iteration,elapsed time per iteration (ms)\n", &|step, time| {
+                format!("{step},{}\n", 1e3 * time)
+            }),
+            "milliseconds",
+        ),
+        ("c.csv", rows("step,sec_per_step\n", &|step, time| format!("{step},{time}\n")), "sec_per_step"),
+        ("d.csv", rows("step,time,loss\n", &|step, time| format!("{step},{time},2\n")), "names no unit"),
+        (
+            "e.csv",
+            rows("\"Step\",\"run-1 - train/step_time\"\n", &|step, time| format!("{step},{time}\n")),
+            "train/step_time",
+        ),
+        (
+            "f.csv",
+            rows("step;step_time\n", &|step, time| {
+                format!("{step};{}\n", time.to_string().replace('.', ","))
+            }),
+            "step_time",
+        ),
+        ("g.tsv", rows("step\tit/s\n", &|step, time| format!("{step}\t{}\n", 1.0 / time)), "steps per time"),
+        (
+            "h.log",
+            rows("", &|step, time| {
+                format!(
+                    " [2025-01-02 03:00:01] iteration {:8}/ 5000 | elapsed time per iteration (ms): {:.1} | global batch size: 256 |\n",
+                    step + 1,
+                    1e3 * time
+                )
+            }),
+            "elapsed time per iteration",
+        ),
+        (
+            "i.txt",
+            logged("global_batch_size", "1536".into())
+                + &rows("", &|_, time| {
+                    logged("tracked_stats", format!("{{\"throughput\": {}}}", 1536.0 / time))
+                }),
+            "over throughput",
+        ),
+    ];
+    for (name, text, taken) in files {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let outcome = railtwin(&["diagnose", &path.display().to_string(), "--json"]);
+        let answer: Value = serde_json::from_str(&outcome.out).unwrap();
+        let what = answer["findings"][0]["evidence"][0]["what"].as_str().unwrap_or_default().to_owned();
+        assert!(what.contains("from step 61 on, told after step 63"), "{name}: {}", outcome.out);
+        assert!(answer["notes"].to_string().contains(taken), "{name}: {}", answer["notes"]);
+    }
+    // A drift is told as one, and a run in another unit is compared with nobody.
+    let drift = rows("step,step_time\n", &|step, _| format!("{step},{}\n", 10.0 + 0.01 * step as f64));
+    let drift =
+        (100..300).fold(drift, |text, step| text + &format!("{step},{}\n", 10.0 + 0.01 * step as f64));
+    std::fs::write(folder.path().join("drift.csv"), drift).unwrap();
+    let outcome = railtwin(&["diagnose", &folder.path().join("drift.csv").display().to_string()]);
+    assert!(outcome.out.contains("drift: steps take longer little by little from step 1"), "{}", outcome.out);
+    std::fs::write(
+        folder.path().join("ms.csv"),
+        rows("step,step_time\n", &|step, _| format!("{step},12{:03}\n", step % 7)),
+    )
+    .unwrap();
+    std::fs::write(
+        folder.path().join("s.csv"),
+        rows("step,step_time\n", &|step, _| format!("{step},12.00{}\n", step % 7)),
+    )
+    .unwrap();
+    let both = ["ms.csv", "s.csv"].map(|name| folder.path().join(name).display().to_string());
+    let outcome = railtwin(&["diagnose", &both[0], &both[1], "--json"]);
+    let answer: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!((outcome.status, &answer["findings"]), (0, &json!([])), "{}", outcome.out);
+    assert!(answer["notes"].to_string().contains("another unit of time"), "{}", outcome.out);
+}

@@ -73,6 +73,17 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
+    /// A Parquet file of another program that cannot be read, or holds what is not accepted.
+    #[error(
+        "{}: {what}; write it anew as flat columns of numbers and text without absent values, uncompressed or with Snappy",
+        path.display()
+    )]
+    ForeignTable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A table that cannot be written.
     #[error("{}: the table cannot be written: {what}", path.display())]
     Unwritable {

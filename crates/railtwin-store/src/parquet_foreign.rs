@@ -23,10 +23,10 @@ const ROWS_MAX: i64 = 1 << 31;
 /// BYTE_ARRAY text. Codecs are those that the workspace builds in: none and Snappy.
 ///
 /// # Errors
-/// [`StoreError::CorruptTable`] for bytes that are damaged, nested columns, columns of other types, absent values, and
+/// [`StoreError::ForeignTable`] for bytes that are damaged, nested columns, columns of other types, absent values, and
 /// files of more than 2^31 rows.
 pub fn decode_foreign(path: &Path, bytes: Vec<u8>) -> Result<Table, StoreError> {
-    let corrupt = |what: String| StoreError::CorruptTable { path: path.to_owned(), what };
+    let corrupt = |what: String| StoreError::ForeignTable { path: path.to_owned(), what };
     // Bytes of other programs may lead the decoder astray, which here and there panics.
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(path, bytes)));
     match decoded {
@@ -45,7 +45,7 @@ pub fn read_foreign(path: &Path) -> Result<Table, StoreError> {
 }
 
 fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, String> {
-    let told = |problem: &ParquetError| format!("cannot be decoded: {problem}");
+    let told = |problem: &ParquetError| format!("cannot be decoded: {}", words(problem));
     let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|problem| told(&problem))?;
     let metadata = file.metadata().file_metadata();
     let rows = metadata.num_rows();
@@ -73,6 +73,15 @@ fn decode(path: &Path, bytes: Vec<u8>) -> Result<Table, String> {
         return Err("its columns differ in length".to_owned());
     }
     Ok(Table::new(stem, columns))
+}
+
+/// What the decoder says, and of a codec that is not built in which it is.
+fn words(problem: &ParquetError) -> String {
+    let text = problem.to_string();
+    match text.split_once("compile time: ") {
+        Some((_, codec)) => format!("it is compressed with {codec}, which is not built in"),
+        None => text,
+    }
 }
 
 /// Values of one column as they are read.
@@ -111,7 +120,7 @@ fn extend(
     name: &str,
     optional: bool,
 ) -> Result<(), String> {
-    let told = |problem: ParquetError| format!("column `{name}` cannot be decoded: {problem}");
+    let told = |problem: ParquetError| format!("column `{name}` cannot be decoded: {}", words(&problem));
     let rows = usize::try_from(group.metadata().num_rows()).map_err(|_| "has a negative number of rows")?;
     let mut defined = Vec::new();
     let levels = optional.then_some(&mut defined);

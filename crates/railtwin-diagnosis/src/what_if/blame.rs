@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Graph;
 use super::causes::{HeavyStage, Lengths, Pauses, heavy_stage, lengths, pauses};
 use super::graph::Node;
+use super::network::{SlowGroup, communication_cost, slow_groups};
 use super::split::ideals;
 use super::steady::lasting;
 use crate::{Settings, robust};
@@ -50,6 +51,10 @@ pub struct Blame {
     pub replicas: Vec<(u32, f64)>,
     /// Pairs whose transfers hold the job back.
     pub pairs: Vec<SlowPair>,
+    /// Groups whose collectives hold the job back: sets, of which nothing tells the one.
+    pub groups: Vec<SlowGroup>,
+    /// Share of the job's time that is gone when all communication takes what is usual of its kind.
+    pub communication: f64,
     /// The stage that computes longest, where stages weigh unlike.
     pub stage: Option<HeavyStage>,
     /// Sequences of uneven length.
@@ -106,6 +111,8 @@ pub fn blame(graph: &Graph, settings: &Settings) -> Blame {
     }
     told.ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then_with(|| a.ranks.cmp(&b.ranks)));
     told.pairs = slow_pairs(graph, whole, settings);
+    told.groups = slow_groups(graph);
+    told.communication = communication_cost(graph);
     let [_, like] = ideals(graph);
     told.stage = heavy_stage(graph);
     // What one rank takes longer is no matter of the data.

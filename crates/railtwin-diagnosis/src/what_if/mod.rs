@@ -3,7 +3,8 @@
 //! A trace that holds all operations of a job's steps also holds their order: what each waited for ([`Graph`]). The
 //! graph is replayed with other durations ([`Graph::replay`]): all as recorded, all ideal, or only some of them
 //! ([`what_if`]). What costs the job time and belongs to one component is told by [`blame`]: a rank that computes slower
-//! than its peers, a pair of ranks whose transfers take longer. What belongs to none is told as what it is: stages of
+//! than its peers, a pair of ranks whose transfers take longer. Groups whose collectives
+//! take longer are told as the sets that they are ([`slow_groups`]). What belongs to none is told as what it is: stages of
 //! unlike weight, uneven sequences, pauses.
 //!
 //! After Lin et al., "Understanding stragglers in large model training using what-if analysis" (OSDI '25); the graph
@@ -11,12 +12,14 @@
 mod blame;
 mod causes;
 mod graph;
+mod network;
 mod split;
 mod steady;
 
 pub use blame::{Blame, SlowPair, SlowRank, blame};
 pub use causes::{HeavyStage, Lengths, Pauses};
 pub use graph::Graph;
+pub use network::{SlowGroup, communication_cost, slow_groups};
 pub use split::{IDEALS, Part, StepTimes, WhatIf, slowdown, what_if};
 
 /// Which way computation and activations go.

@@ -157,6 +157,24 @@ fn a_pair_with_slow_transfers_stands_alone() {
     }
 }
 
+#[test]
+fn a_group_with_slow_collectives_is_told_as_a_set_with_what_it_costs() {
+    for seed in 0..3 {
+        assert_eq!(told(&Job::healthy(4, 4, seed)).groups, []);
+        let job = Job { slow_group: Some((2, 40.0)), ..Job::healthy(4, 4, seed) };
+        let told = told(&job);
+        assert!(told.ranks.is_empty() && told.pairs.is_empty(), "{told:?}");
+        let [group] = &told.groups[..] else { panic!("one group: {told:?}") };
+        let ranks: Vec<u32> = (0..4).map(|replica| job.rank(replica, 2)).collect();
+        assert_eq!(
+            (&group.kind[..], &group.ranks, &group.stages),
+            ("grads-reduce-scatter", &ranks, &vec![2])
+        );
+        assert!((group.times - 40.0).abs() < 0.5 && group.cost > 0.1, "{group:?}");
+        assert!(told.communication >= group.cost - 0.02, "{told:?}");
+    }
+}
+
 fn any_operation() -> impl Strategy<Value = Operation> {
     let role = prop_oneof![
         Just(Role::Compute(Way::Forward)),

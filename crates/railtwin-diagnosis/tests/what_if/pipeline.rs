@@ -42,6 +42,8 @@ pub struct Job {
     pub slow_replica: Option<(u32, f64)>,
     /// Replica, stage, times that transfers with the next stage take.
     pub slow_pair: Option<(u32, u32, f64)>,
+    /// Stage and times that the reduce-scatter of its replicas takes.
+    pub slow_group: Option<(u32, f64)>,
     /// Whether a receive is recorded from when it is posted or only while bytes move.
     pub posted: bool,
     pub seed: u64,
@@ -63,6 +65,7 @@ impl Job {
             slow: Vec::new(),
             slow_replica: None,
             slow_pair: None,
+            slow_group: None,
             posted: true,
             seed,
         }
@@ -176,7 +179,9 @@ impl Step<'_> {
         let mut ends = vec![0.0; job.stages as usize];
         for stage in 0..job.stages as usize {
             let latest = done.iter().map(|of| of[stage]).fold(0.0, f64::max);
-            ends[stage] = latest + job.forward_ns / 5.0;
+            let slow =
+                job.slow_group.filter(|(slow, _)| *slow as usize == stage).map_or(1.0, |(_, times)| times);
+            ends[stage] = latest + slow * job.forward_ns / 5.0;
             synced = synced.max(ends[stage]);
             for replica in 0..job.replicas {
                 let what = (0, done[replica as usize][stage], ends[stage]);

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::what_if::{
-    Blame, Graph, Operation, Role, SlowPair, SlowRank, Way, WhatIf, Work, blame, slowdown, what_if,
+    Blame, Graph, Operation, Role, SlowGroup, SlowPair, SlowRank, Way, WhatIf, Work, blame, slowdown, what_if,
 };
 use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
@@ -15,6 +15,9 @@ const WORTH: f64 = 0.01;
 const SURE: f64 = 0.95;
 const ALONE: f64 = 0.8;
 const PAIR: f64 = 0.7;
+/// Confidence in a set of ranks of which none is proved, and share of the job's time from which it is told.
+const SET: f64 = 0.45;
+const DEAR: f64 = 0.05;
 
 /// A trace, ready to be replayed.
 #[derive(Debug)]
@@ -73,8 +76,14 @@ impl Replay {
         let told = blame(&self.graph, settings);
         let mut findings: Vec<Finding> = told.ranks.iter().map(|slow| of_rank(job, slow)).collect();
         findings.extend(of_pairs(job, &told.pairs));
-        let slowdown =
-            slowdown(&self.graph).map(|slow| format!("{}; --what-if shows by what", summary(slow)));
+        findings
+            .extend(told.groups.iter().filter(|group| group.cost >= DEAR).map(|group| of_group(job, group)));
+        let communication = match told.communication {
+            cost if cost >= WORTH => format!("; slow communication costs {} of its time", percent(cost)),
+            _ => String::new(),
+        };
+        let slowdown = slowdown(&self.graph)
+            .map(|slow| format!("{}{communication}; --what-if shows by what", summary(slow)));
         let mut notes: Vec<String> = slowdown.into_iter().chain(notes_of(&told, settings)).collect();
         if self.graph.circular > 0 {
             notes.push(format!(
@@ -125,6 +134,37 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
             },
         ],
         advice: "clocks and temperature of its GPU tell whether it is throttled; if they are well, its host's processes"
+            .into(),
+    }
+}
+
+/// A group whose collectives are slow: its ranks, of which none is proved.
+fn of_group(job: &str, group: &SlowGroup) -> Finding {
+    let share = SET / group.ranks.len() as f64;
+    let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
+    let stages: Vec<String> = group.stages.iter().map(u32::to_string).collect();
+    let line = |what: String, value: f64, expected: f64, unit: &'static str| Evidence {
+        table: "operations",
+        what,
+        value,
+        expected,
+        unit,
+    };
+    let of = format!("{} of these ranks (pipeline stage {})", group.kind, stages.join(", "));
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::CommunicationSlow,
+        faults: vec![FaultKind::Slow, FaultKind::Lossy],
+        suspects: group.ranks.iter().map(suspect).collect(),
+        confidence: SET,
+        severity: group.cost.clamp(0.0, 1.0),
+        evidence: vec![
+            line(format!("share of the job's time that {of} costs, replayed"), group.cost, 0.0, ""),
+            line(format!("{of} over that of other groups, from when the last rank has come"), group.times, 1.0, "times"),
+        ],
+        advice: "counters of the NICs of these ranks, and tests between their hosts, tell which connection it is; if all are \
+                 well, this group moves more data than the others"
             .into(),
     }
 }
