@@ -12,6 +12,9 @@ const COST: f64 = 0.02;
 /// Groups that are replayed one by one: those with the most time beyond what is usual.
 const GROUPS: usize = 32;
 
+/// Durations of operations, ns, by the ranks of their group.
+type TimesByGroup<'a> = BTreeMap<&'a [u32], Vec<f64>>;
+
 /// A group of ranks whose collectives of one kind take longer than those of other groups.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowGroup {
@@ -37,7 +40,7 @@ fn is_collective(node: &Node) -> bool {
 pub fn slow_groups(graph: &Graph) -> Vec<SlowGroup> {
     let whole = graph.total(|node| graph.nodes[node].time_ns);
     // (kind, ranks of a group) -> (ranks, nanoseconds of each operation)
-    let mut kinds: BTreeMap<(u32, usize), BTreeMap<&[u32], Vec<f64>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(u32, usize), TimesByGroup<'_>> = BTreeMap::new();
     for node in graph.nodes.iter().filter(|node| is_collective(node)) {
         let ranks = graph.ranks_of(node);
         kinds.entry((node.kind, ranks.len())).or_default().entry(ranks).or_default().push(node.time_ns);

@@ -74,10 +74,11 @@ pub(super) fn hosts_of_name(source_name: &str) -> Vec<String> {
         for (at, first) in numbered.iter().enumerate() {
             let alike: Vec<&&&str> =
                 numbered[at + 1..].iter().filter(|part| shape(part) == shape(first)).collect();
-            if let [second] = alike[..] {
-                if is_name(first) && is_name(second) {
-                    return vec![(**first).to_owned(), (**second).to_owned()];
-                }
+            if let [second] = alike[..]
+                && is_name(first)
+                && is_name(second)
+            {
+                return vec![(**first).to_owned(), (**second).to_owned()];
             }
         }
         if let ('_', [first, second]) = (separator, &told[..]) {

@@ -117,15 +117,10 @@ fn last_part(head: &str) -> &str {
     let rate = |part: &str| {
         words(part).first().is_some_and(|word| unit(word).is_some() || STEPS.contains(&word.as_str()))
     };
-    match head.rsplit_once('/') {
-        // `it/s` and `s/it` are no paths.
-        Some((before, last))
-            if !last.is_empty() && !(words(last).len() == 1 && rate(last) && rate_before(before)) =>
-        {
-            last
-        }
-        _ => head,
-    }
+    let Some((before, last)) = head.rsplit_once('/') else { return head };
+    // `it/s` and `s/it` are no paths.
+    let is_rate = words(last).len() == 1 && rate(last) && rate_before(before);
+    if last.is_empty() || is_rate { head } else { last }
 }
 
 fn rate_before(before: &str) -> bool {
