@@ -67,6 +67,11 @@ pub fn add(
     all
 }
 
+/// The name that directories have for a host.
+fn name_of(host: HostId) -> String {
+    format!("host-{}", host.0)
+}
+
 /// Rows of the ranks that sit at NICs.
 struct Ranks<'a> {
     fabric: &'a Fabric,
@@ -75,10 +80,14 @@ struct Ranks<'a> {
 
 impl<'a> Ranks<'a> {
     fn of(fabric: &'a Fabric, directory: &Directory) -> Self {
+        // Of a job a directory has the hosts that it is on, in its own order.
+        let known: BTreeMap<String, HostId> =
+            (0..fabric.hosts().len() as u32).map(|host| (name_of(HostId(host)), HostId(host))).collect();
         let mut rows = BTreeMap::new();
         for (row, rank) in (0..).zip(&directory.ranks) {
-            if (rank.host as usize) < fabric.hosts().len() {
-                rows.entry(fabric.nic(HostId(rank.host), rank.nic)).or_insert(row);
+            let name = directory.hosts.get(rank.host as usize).map(|host| &host.name);
+            if let Some(&host) = name.and_then(|name| known.get(name)) {
+                rows.entry(fabric.nic(host, rank.nic)).or_insert(row);
             }
         }
         Self { fabric, rows }
@@ -97,7 +106,12 @@ impl<'a> Ranks<'a> {
             let job = job as u32;
             let rank = directory.ranks.iter().filter(|rank| rank.job == job).count() as u32;
             let gpu = model.gpu_of_nic(number);
-            directory.ranks.push(RankInfo { job, rank, host: host.0, gpu, nic: number });
+            let name = name_of(host);
+            let row = directory.hosts.iter().position(|known| known.name == name).unwrap_or_else(|| {
+                directory.hosts.push(HostInfo { name });
+                directory.hosts.len() - 1
+            });
+            directory.ranks.push(RankInfo { job, rank, host: row as u32, gpu, nic: number });
             directory.ranks.len() as u32 - 1
         })
     }

@@ -170,7 +170,7 @@ fn a_group_with_slow_collectives_is_told_as_a_set_with_what_it_costs() {
             (&group.kind[..], &group.ranks, &group.stages),
             ("grads-reduce-scatter", &ranks, &vec![2])
         );
-        assert!((group.times - 40.0).abs() < 0.5 && group.cost > 0.1, "{group:?}");
+        assert!((group.times - 40.0).abs() < 0.5 && group.cost > 0.05, "{group:?}");
         assert!(told.communication >= group.cost - 0.02, "{told:?}");
     }
 }

@@ -59,7 +59,7 @@ fn first_wait(arrivals: &[SimTime], start_ns: u64, stage_ns: f64, stages: u32) -
         let since = ns(*at).saturating_sub(start_ns) as f64;
         since - (row + 1) as f64 * stage_ns > stage_ns
     };
-    let first = arrivals.iter().enumerate().position(|one| waited(one));
+    let first = arrivals.iter().enumerate().position(waited);
     first.map_or(stages, |first| (first as u64 * u64::from(stages) / arrivals.len().max(1) as u64) as u32)
 }
 

@@ -132,7 +132,10 @@ fn follows(cause: &Finding, other: &Finding, directory: &Directory) -> bool {
         let is_late = cause.syndrome == Syndrome::NonCommunicationSlow;
         let fails = other.syndrome != Syndrome::CommunicationSlow;
         let at: BTreeSet<String> = hosts_of(cause, directory);
-        return !(is_late && fails) && !at.is_empty() && !hosts_of(other, directory).is_disjoint(&at);
+        if at.is_empty() || is_late && fails {
+            return false;
+        }
+        return !hosts_of(other, directory).is_disjoint(&at);
     }
     if cause.syndrome != other.syndrome || other.syndrome != Syndrome::CommunicationSlow {
         return false;
