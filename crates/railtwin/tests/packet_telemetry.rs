@@ -118,7 +118,7 @@ fn ranks_enter_and_leave_as_their_hosts_did() {
 fn the_same_bytes_at_one_thread_and_two() {
     let case = case(&format!("{JOB}{LOSSY}"));
     let tables = |threads: u32| {
-        let engine = PacketEngine { threads, ..PacketEngine::default() };
+        let engine = PacketEngine { threads };
         let log: RunLog = engine.run(&case, 0);
         let settings = railtwin_telemetry::Settings::default();
         let with = (Vec::new(), railtwin_diagnosis::Settings::default());
