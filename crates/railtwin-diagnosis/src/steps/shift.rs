@@ -13,9 +13,9 @@ use crate::robust;
 const SHARE: f64 = 0.03;
 /// Robust deviations of a run by which a step must exceed what is usual. Independent normal steps do that three times in
 /// a row once in 10^9; what remains of false alarms is due to noise that lasts, and to deviations of few steps.
-const DEVIATIONS: f64 = 3.4;
+const DEVIATIONS: f64 = 3.2;
 /// Deviations of few steps are uncertain: those of `n` independent ones count as `1 + FEW / n` times as large.
-const FEW: f64 = 3.0;
+const FEW: f64 = 2.0;
 /// Steps in a row.
 const IN_A_ROW: usize = 3;
 /// Steps whose median tells what is usual: the last ones that were well.
