@@ -27,6 +27,7 @@ mod own_hosts;
 mod partial;
 mod payload;
 mod relay;
+mod reproduction;
 mod scale;
 mod scenarios;
 mod score;
