@@ -96,14 +96,10 @@ impl Table {
         std::iter::once(HEAD.to_owned()).chain(frames().iter().filter_map(line)).collect()
     }
 
-    /// Figures that were agreed on and are none of the table, and figures of the table that were not agreed on.
-    pub fn strangers(&self) -> Vec<String> {
-        let frames = frames();
-        let known: Vec<Key> = frames.iter().map(key).collect();
-        let gone =
-            self.0.keys().filter(|key| !known.contains(key)).map(|key| format!("gone: {}", key.join(" ")));
-        let new = known.iter().filter(|key| !self.0.contains_key(*key));
-        gone.chain(new.map(|key| format!("not agreed on: {}", key.join(" ")))).collect()
+    /// Figures that were agreed on and are none of the table.
+    pub fn gone(&self) -> Vec<String> {
+        let known: Vec<Key> = frames().iter().map(key).collect();
+        self.0.keys().filter(|key| !known.contains(key)).map(|key| key.join(" ")).collect()
     }
 }
 

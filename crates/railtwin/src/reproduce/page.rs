@@ -37,10 +37,15 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
     let mut text = String::from(
         "| id | figure | paper | ours | accepted | | stays met | kind |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut not_yet) = (Vec::new(), Vec::new());
     let (mut swept, mut always, mut seldom) = (0, 0, 0);
     for row in rows {
-        let Some(of) = agreed.of(row) else { continue };
+        let Some(of) = agreed.of(row) else {
+            if !not_yet.contains(&row.id) {
+                not_yet.push(row.id.clone());
+            }
+            continue;
+        };
         outcomes.push(of.outcome.as_str());
         let robust = if of.robust.is_empty() { "–" } else { &of.robust };
         if let (Some((met, all)), "met") = (counted(&of.robust), of.outcome.as_str()) {
@@ -63,6 +68,9 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
     text.push_str(&format!(
         "Of {swept} met figures whose row was swept {always} stay met in every choice, {seldom} in half of them or fewer.\n"
     ));
+    if !not_yet.is_empty() {
+        text.push_str(&format!("\nNot agreed on yet, and left out: {}.\n", not_yet.join(", ")));
+    }
     let notes = |head: &str, of: &dyn Fn(&Reproduced) -> Option<String>| {
         let mut known: Vec<(String, Vec<String>)> = Vec::new();
         for row in rows {
