@@ -314,8 +314,7 @@ fn lost_writes_are_written_again_in_the_next_period() {
     assert!(end(&case, &log).ps().abs_diff(ms(70_000).ps()) < 1_000, "{}", log.end);
     let late = |log: &RunLog| log.actions.iter().filter(|one| one.decided > SimTime::ZERO).count();
     assert!(log.actions.iter().all(|one| one.decided == SimTime::ZERO || one.effective == SimTime::NEVER));
-    // As nothing at all is written the wait doubles, and is longer than a period after 20 plans.
-    assert!((20..59).contains(&late(&log)), "{}", late(&log));
+    assert!(late(&log) >= 59, "{}", late(&log));
     case.routing.control.lost_writes = Some(0.5);
     let half = run(&case);
     assert!(half.end < ms(50_000) && late(&half) < 10, "{} {}", half.end, late(&half));

@@ -177,6 +177,14 @@ macro_rules! columns {
                 $(self.$column.push($column);)+
             }
 
+            /// Adds a row of another.
+            ///
+            /// # Panics
+            /// Where the other has no such row.
+            pub fn push_row(&mut self, from: &Self, row: usize) {
+                $(self.$column.push(from.$column[row]);)+
+            }
+
             /// Takes all rows out and keeps the room.
             pub fn clear(&mut self) {
                 $(self.$column.clear();)+

@@ -120,10 +120,14 @@ fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
         told.findings[0]
     );
     // All are in it, and one says nothing: nobody is named, and it is no job that is well.
-    for (text, suspects) in [(waiting(&[]), 0), (waiting(&[5]), 1)] {
+    // Where the set is more than half of the ranks it is evidence alone.
+    let sets = [(waiting(&[]), 0, "0, 1, 2, 3, 4, 5, 6, 7"), (waiting(&[5]), 1, "5")];
+    for (text, suspects, set) in sets {
         let told = of(&[("train.log", &text)]);
         assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
         assert_eq!(told.findings[0].suspects.len(), suspects, "{:?}", told.findings[0]);
+        let first = &told.findings[0].evidence[0].what;
+        assert!(first.ends_with(&format!(": {set}")), "{first}");
     }
     // Two are behind, of which one may wait for the other in a group of which nothing is said.
     let told =

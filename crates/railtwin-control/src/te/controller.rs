@@ -97,12 +97,12 @@ impl<'a> TrafficEngineering<'a> {
         }
     }
 
-    /// A write did not succeed: what is intended is still different, and so due again. A period that begins after the
-    /// wait serves; at once is not before it.
+    /// A write did not succeed: what is intended is still different, and so due again in the next period; without one
+    /// after a wait, as at once would be at the same time for ever.
     fn write_again(&mut self, now: SimTime) {
         let waited = now.saturating_add(self.retry);
         let at = match self.replan {
-            Replan::Every(_) => self.replan.time_for(now.saturating_add(self.retry.since(RETRY))),
+            Replan::Every(_) => self.replan.time_for(now),
             Replan::Never | Replan::AtOnce | Replan::After(_) => {
                 self.replan.time_for(now).map(|at| at.max(waited))
             }

@@ -195,7 +195,7 @@ mod tests {
     fn noise_alone_tells_of_few_runs() {
         let mut state = 7;
         for deviation in [0.01, 0.02, 0.05] {
-            for (lasts, most) in [(0.0, 1), (0.5, 3), (0.9, 8)] {
+            for (lasts, most) in [(0.0, 0), (0.5, 1), (0.9, 5)] {
                 let told = alarms(&noisy(100, deviation, lasts, &mut state));
                 println!("{:.0} %, lasting {lasts}: {told:?} of 100 runs of 500 steps", 100.0 * deviation);
                 assert!(told[0] <= most && told[1] <= 1, "{deviation} {lasts}: {told:?}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::builder::unknown_host;
 use super::input;
 use super::json::{Node, Place, parse};
 use super::names::operation_kind;
@@ -40,8 +41,6 @@ pub struct RasCommunicator {
     pub ranks: Vec<RasRank>,
     /// Ranks that did not, as far as they are listed.
     pub missing: Vec<RasMissingRank>,
-    /// How many did not, where that is told.
-    pub missing_count: Option<u32>,
 }
 
 /// A rank that answered.
@@ -91,6 +90,13 @@ pub struct RasMissingRank {
     pub unresponsive: bool,
     /// Whether RAS holds it for dead.
     pub dead: bool,
+}
+
+impl RasMissingRank {
+    /// Whether it is counted as missing and no process of it is told.
+    pub fn is_unlisted(&self) -> bool {
+        self.pid == 0 && self.host == unknown_host(self.rank)
+    }
 }
 
 impl RasSnapshot {
@@ -177,12 +183,10 @@ fn communicator(
     let size = node.need("size")?.u32()?;
     let ranks = node.get("ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
     let missing = node.get("missing_ranks").map(|list| list.items()).transpose()?.unwrap_or_default();
-    let missing_count = node.get("missing_ranks_count").map(|count| count.u32()).transpose()?;
-    let counted = u64::from(missing_count.unwrap_or_default());
+    let counted = node.get("missing_ranks_count").map(|count| count.u64()).transpose()?.unwrap_or_default();
     let read = RasCommunicator {
         hash,
         size,
-        missing_count,
         ranks: ranks.iter().filter_map(|node| skipped.keep(rank(node, size))).collect(),
         missing: missing.iter().filter_map(|node| skipped.keep(missing_rank(node, size))).collect(),
     };
@@ -213,7 +217,7 @@ fn with_unlisted(
     }
     read.missing.extend(rest.into_iter().map(|rank| RasMissingRank {
         rank,
-        host: format!("host-of-rank-{rank}"),
+        host: unknown_host(rank),
         pid: 0,
         gpu: 0,
         unresponsive: true,

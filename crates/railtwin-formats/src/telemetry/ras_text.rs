@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::builder::unknown_host;
 use super::names::operation_kind;
 use super::skipped::Skipped;
 use super::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
@@ -247,7 +248,6 @@ impl Reading<'_> {
                 communicators.push(RasCommunicator {
                     hash,
                     size: *size,
-                    missing_count: None,
                     ranks: Vec::new(),
                     missing: Vec::new(),
                 });
@@ -267,13 +267,7 @@ impl Reading<'_> {
             let missing: Vec<RasMissingRank> = missing.collect();
             // Its size is 0, so that it numbers no ranks.
             let hash = "processes of the job".to_owned();
-            communicators.push(RasCommunicator {
-                hash,
-                size: 0,
-                missing_count: None,
-                ranks: Vec::new(),
-                missing,
-            });
+            communicators.push(RasCommunicator { hash, size: 0, ranks: Vec::new(), missing });
         }
         if communicators.is_empty() {
             let none = || {
@@ -296,7 +290,7 @@ impl Reading<'_> {
         for missing in &mut part.missing {
             missing.dead = self.dead.contains(&process_of(missing));
             if missing.host.is_empty() {
-                missing.host = format!("host-of-rank-{}", missing.rank);
+                missing.host = unknown_host(missing.rank);
             }
         }
         let untold = part.uncounted.saturating_sub(part.missing.len() as u64);
@@ -345,7 +339,7 @@ impl Reading<'_> {
         let listed: BTreeSet<u32> = part.named.keys().chain(counts.keys()).copied().collect();
         let ranks = listed.into_iter().map(|rank| {
             let who = part.named.get(&rank).cloned().unwrap_or_default();
-            let host = if who.host.is_empty() { format!("host-of-rank-{rank}") } else { who.host };
+            let host = if who.host.is_empty() { unknown_host(rank) } else { who.host };
             let status = RasStatus {
                 // The text tells the error in words.
                 async_error: u32::from(part.errors.contains(&rank)),
@@ -356,13 +350,7 @@ impl Reading<'_> {
             let counts = counts.get(&rank).cloned().unwrap_or_default();
             RasRank { rank, host, pid: who.pid, gpu: who.gpu, status, counts }
         });
-        RasCommunicator {
-            hash,
-            size: part.size,
-            missing_count: None,
-            ranks: ranks.collect(),
-            missing: part.missing,
-        }
+        RasCommunicator { hash, size: part.size, ranks: ranks.collect(), missing: part.missing }
     }
 }
 

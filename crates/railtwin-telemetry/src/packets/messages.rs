@@ -144,21 +144,5 @@ pub(super) fn write(source: &Source<'_>, known_ns: &mut Vec<u64>, out: &mut Mess
 
 /// Copies rows.
 pub(super) fn copy(from: &MessageColumns, rows: Range<usize>, out: &mut MessageColumns) {
-    for row in rows {
-        out.push(
-            from.communicator[row],
-            from.sequence[row],
-            from.channel[row],
-            from.flow[row],
-            from.stage[row],
-            from.stages[row],
-            from.messages[row],
-            from.bytes[row],
-            from.network_ns[row],
-            from.data_wait_ns[row],
-            from.credit_wait_ns[row],
-            from.receive_wait_ns[row],
-            from.first_wait_stage[row],
-        );
-    }
+    rows.for_each(|row| out.push_row(from, row));
 }

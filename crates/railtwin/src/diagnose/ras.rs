@@ -91,24 +91,13 @@ fn named(components: &BTreeSet<Component>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Ranks of a communicator that are counted as missing, and by name neither among these nor among those that answered. Where
-/// more are absent than are counted, a record could not be read, and nobody is named.
-fn unlisted(communicator: &RasCommunicator) -> Vec<u32> {
-    let listed = communicator.ranks.iter().map(|rank| rank.rank);
-    let listed: BTreeSet<u32> = listed.chain(communicator.missing.iter().map(|rank| rank.rank)).collect();
-    let counted = communicator.missing_count.unwrap_or(0) as usize;
-    let all = counted + communicator.ranks.len();
-    if counted == 0 || communicator.size as usize != all {
-        return Vec::new();
-    }
-    (0..communicator.size).filter(|rank| !listed.contains(rank)).collect()
-}
-
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
     let (mut dead, mut silent, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for communicator in &snapshot.communicators {
-        for rank in &communicator.missing {
+        // A number without a process says who it is in the largest communicator alone.
+        let is_world = largest(snapshot).is_some_and(|world| std::ptr::eq(world, communicator));
+        for rank in communicator.missing.iter().filter(|rank| is_world || !rank.is_unlisted()) {
             let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
             if rank.dead {
                 dead.insert(who)
@@ -121,9 +110,6 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
         }
     }
     silent.retain(|who| !dead.contains(who));
-    if let Some(world) = largest(snapshot) {
-        silent.extend(unlisted(world).into_iter().map(|rank| Component::Rank(format!("{job}/{rank}"))));
-    }
     let mut findings = Vec::new();
     let mut tell = |who: BTreeSet<Component>, what: &str, syndrome, confidence, advice: &str| {
         if who.is_empty() {

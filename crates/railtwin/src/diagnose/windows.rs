@@ -76,51 +76,10 @@ fn window(batch: &Batch, events: &[(u64, Of, usize)], until_ns: u64) -> Batch {
     let mut part = Batch { until_ns, ..Batch::default() };
     for &(_, of, row) in events {
         match of {
-            Of::Operations => {
-                let from = &batch.operations;
-                part.operations.push(
-                    from.communicator[row],
-                    from.rank[row],
-                    from.sequence[row],
-                    from.shape[row],
-                    from.enter_ns[row],
-                    from.end_ns[row],
-                );
-            }
-            Of::Messages => {
-                let from = &batch.messages;
-                part.messages.push(
-                    from.communicator[row],
-                    from.sequence[row],
-                    from.channel[row],
-                    from.flow[row],
-                    from.stage[row],
-                    from.stages[row],
-                    from.messages[row],
-                    from.bytes[row],
-                    from.network_ns[row],
-                    from.data_wait_ns[row],
-                    from.credit_wait_ns[row],
-                    from.receive_wait_ns[row],
-                    from.first_wait_stage[row],
-                );
-            }
-            Of::Counters => {
-                let from = &batch.counters;
-                part.counters.push(from.time_ns[row], from.entity[row], from.counter[row], from.value[row]);
-            }
-            Of::Probes => {
-                let from = &batch.probes;
-                part.probes.push(
-                    from.time_ns[row],
-                    from.flow[row],
-                    from.loaded[row],
-                    from.sent[row],
-                    from.lost[row],
-                    from.delay_ns[row],
-                    from.bits_per_s[row],
-                );
-            }
+            Of::Operations => part.operations.push_row(&batch.operations, row),
+            Of::Messages => part.messages.push_row(&batch.messages, row),
+            Of::Counters => part.counters.push_row(&batch.counters, row),
+            Of::Probes => part.probes.push_row(&batch.probes, row),
         }
     }
     part

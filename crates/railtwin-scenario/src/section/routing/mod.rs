@@ -32,10 +32,7 @@ fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str
     (period < PERIOD_MIN).then(|| {
         (
             key,
-            (
-                format!("a period of {period}: the shortest is {PERIOD_MIN}"),
-                "write a period such as \"100 us\"",
-            ),
+            (format!("{key} is {period}: the shortest is {PERIOD_MIN}"), "write a period such as \"100 us\""),
         )
     })
 }
