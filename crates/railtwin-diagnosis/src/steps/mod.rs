@@ -39,7 +39,12 @@ pub struct Series {
 
 impl Series {
     fn median_s(&self) -> Option<f64> {
-        robust::median(&mut self.steps.iter().map(|step| step.seconds).collect::<Vec<f64>>())
+        self.spread_s().map(|(median, _)| median)
+    }
+
+    /// Median and robust deviation of a step.
+    fn spread_s(&self) -> Option<(f64, f64)> {
+        robust::spread(&mut self.steps.iter().map(|step| step.seconds).collect::<Vec<f64>>())
     }
 }
 
@@ -52,12 +57,15 @@ pub struct Level {
     pub share: f64,
 }
 
-/// Median of the levels of other runs of the same job, of those that are comparable: of the same work and level.
-fn others_s(all: &[Series], row: usize) -> Option<f64> {
+/// Medians, over the other runs of the same job that are comparable (of the same work and level), of their level and of
+/// the robust deviation of their steps, both in seconds.
+fn others_s(all: &[Series], row: usize) -> Option<[f64; 2]> {
     let own = all[row].median_s()?;
     let others = all.iter().enumerate().filter(|(other, one)| *other != row && one.job == all[row].job);
-    let levels = others.filter_map(|(_, one)| one.median_s());
-    robust::median(&mut levels.filter(|level| is_alike(own, *level)).collect::<Vec<f64>>())
+    let spreads = others.filter_map(|(_, one)| one.spread_s());
+    let (mut levels, mut deviations): (Vec<f64>, Vec<f64>) =
+        spreads.filter(|(level, _)| is_alike(own, *level)).unzip();
+    Some([robust::median(&mut levels)?, robust::median(&mut deviations)?])
 }
 
 fn is_alike(own: f64, other: f64) -> bool {
@@ -78,7 +86,7 @@ pub fn strangers(all: &[Series]) -> Vec<usize> {
 
 /// Runs whose levels differ by 1 % or more from those of the other runs of their job.
 pub fn levels(all: &[Series]) -> Vec<Level> {
-    let share = |row: usize| Some(all[row].median_s()? / others_s(all, row)? - 1.0);
+    let share = |row: usize| Some(all[row].median_s()? / others_s(all, row)?[0] - 1.0);
     (0..all.len())
         .filter_map(|row| Some(Level { series: row, share: share(row)? }))
         .filter(|level| level.share >= LEVELS)

@@ -12,9 +12,10 @@ use crate::robust;
 /// measured ones), and below what 5 % of one pipeline stage add.
 const SHARE: f64 = 0.03;
 /// Robust deviations of a run by which a step must exceed what is usual. Independent normal steps do that three times in
-/// a row once in 10^9; what remains of false alarms is due to noise that lasts, and to deviations of few steps.
+/// a row once in 3 10^9; what remains of false alarms is due to noise that lasts, and to deviations of few steps.
 const DEVIATIONS: f64 = 3.2;
-/// Deviations of few steps are uncertain: those of `n` independent ones count as `1 + FEW / n` times as large.
+/// Deviations of few steps are uncertain: those of `n` independent ones count as `1 + FEW / n` times as large, where no
+/// other run of the job tells how far its steps stray.
 const FEW: f64 = 2.0;
 /// Steps in a row.
 const IN_A_ROW: usize = 3;
@@ -49,8 +50,9 @@ pub struct Slower {
     pub stays: bool,
 }
 
-/// What is usual: the median, and by how much a step must exceed it.
-fn usual(own: &[f64]) -> Option<[f64; 2]> {
+/// What is usual: the median, and by how much a step must exceed it; `others` is how far steps of other runs of the job
+/// stray.
+fn usual(own: &[f64], others: Option<f64>) -> Option<[f64; 2]> {
     let recent = own.get(own.len().saturating_sub(WINDOW)..)?;
     let (center, near) = robust::spread(&mut recent.to_vec())?;
     let (_, wide) = robust::spread(&mut own.to_vec())?;
@@ -58,8 +60,14 @@ fn usual(own: &[f64]) -> Option<[f64; 2]> {
     // Noise that lasts r from step to step tells as much as (1 - r) / (1 + r) of as many independent steps.
     let lasts = lasting(own, deviation).clamp(0.0, LASTS);
     let independent = own.len() as f64 * (1.0 - lasts) / (1.0 + lasts);
-    let deviation = deviation * (1.0 + FEW / independent);
-    Some([center, (SHARE * center).max(DEVIATIONS * deviation)])
+    let deviation = match others {
+        Some(others) => deviation.max(others),
+        None => deviation * (1.0 + FEW / independent),
+    };
+    // So do three steps in a row: they tell as much as so many independent ones.
+    let in_a_row = IN_A_ROW as f64;
+    let told = in_a_row / (1.0 + (in_a_row - 1.0) * (1.0 - lasts));
+    Some([center, (SHARE * center).max(DEVIATIONS * told.sqrt() * deviation)])
 }
 
 /// Correlation of steps with the next ones. Steps beyond three deviations count as three.
@@ -80,11 +88,12 @@ pub fn slower(all: &[Series]) -> Vec<Slower> {
 /// Runs that became slower, each time that they did, for good or for a while.
 ///
 /// What is usual is the median of the last 32 steps of the same work that were well, or before there are eight the level
-/// of other runs of the same job. Three steps in a row must exceed it by 3 % and four robust deviations of up to 256 such
-/// steps, more where these are few or their noise lasts; and the two lesser of them agree as closely; all three where a
-/// stall beside the end of a block is among them, whose aftermath looks alike. Of the up to 32 steps after these the
-/// median must exceed half of that, or it was for a while; where fewer than eight are known, steps like those that passed
-/// before are held to pass.
+/// of other runs of the same job. Three steps in a row must exceed it by 3 % and 3.2 robust deviations of up to 256 such
+/// steps, or of the steps of other runs of the job where these stray more; by more where no other run tells and own steps
+/// are few, and where their noise lasts; and the two lesser of them agree as closely; all three where a stall beside the
+/// end of a block is among them, whose aftermath looks alike. Of the up to 32 steps after these the median must exceed
+/// half of that, or it was for a while; where fewer than eight are known, steps like those that passed before are held to
+/// pass.
 pub fn changes(all: &[Series]) -> Vec<Slower> {
     let mut found = Vec::new();
     for (row, series) in all.iter().enumerate() {
@@ -93,7 +102,7 @@ pub fn changes(all: &[Series]) -> Vec<Slower> {
     found
 }
 
-fn of_series(row: usize, steps: &[Step], mut others: Option<f64>, found: &mut Vec<Slower>) {
+fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &mut Vec<Slower>) {
     // What is usual of each work.
     let mut known: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let mut beyond: Vec<usize> = Vec::new();
@@ -103,13 +112,17 @@ fn of_series(row: usize, steps: &[Step], mut others: Option<f64>, found: &mut Ve
         // The level of others is of all their works together.
         others = None;
     }
+    let strays = others.map(|[_, deviation]| deviation);
     for (at, step) in steps.iter().enumerate() {
         let own = known.entry(step.work.to_bits()).or_default();
         if at > 0 && steps[at - 1].work.to_bits() != step.work.to_bits() {
             beyond.clear();
         }
         let of_others = own.len() < USUAL_MIN;
-        let told = if of_others { others.map(|level| [level, SHARE * level]) } else { usual(own) };
+        let told = match of_others {
+            true => others.map(|[level, _]| [level, SHARE * level]),
+            false => usual(own, strays),
+        };
         let Some([usual, limit]) = told else {
             own.push(step.seconds);
             continue;

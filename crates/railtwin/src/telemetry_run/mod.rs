@@ -163,8 +163,8 @@ fn told_by_packets(
     let mut gathered = Gathered::from(watch.told.start_ns(), asked);
     if spec.probes.is_some() {
         gathered.warnings.push(
-            "no pings are told: packets carry those that controllers send, and what findings ask for comes too late \
-             for a run that is over"
+            "telemetry.probes: no pings are told: packets carry those that controllers send (control.probes), and what \
+             findings ask for comes too late for a run that is over"
                 .to_owned(),
         );
     }
