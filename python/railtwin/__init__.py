@@ -27,7 +27,18 @@ from railtwin.errors import (
     Problem,
     ScenarioError,
 )
-from railtwin.front import cluster, design, open, run, schedule, schema, sweep
+from railtwin.front import (
+    cluster,
+    design,
+    impact,
+    interference,
+    open,
+    run,
+    schedule,
+    schema,
+    sweep,
+    what_if,
+)
 
 version = __version__
 
@@ -47,6 +58,8 @@ __all__ = [
     "__version__",
     "cluster",
     "design",
+    "impact",
+    "interference",
     "main",
     "open",
     "run",
@@ -54,4 +67,5 @@ __all__ = [
     "schema",
     "sweep",
     "version",
+    "what_if",
 ]

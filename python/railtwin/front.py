@@ -1,5 +1,5 @@
 # The calls of railtwin, as Python sees them.
-"""The calls: run, sweep, open, design, schedule, schema."""
+"""The calls: run, sweep, open, design, schedule, interference, what_if, impact, cluster, schema."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -143,12 +143,16 @@ def design(preset_or_scenario: Scenario, *, settings: Mapping[str, Any] | None =
     return _native.design(preset_or_scenario, settings)
 
 
-def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
+def schedule(
+    jobs: Scenario, *, policy: str = "crux", profile: str | None = None, optimum: bool = False
+) -> dict[str, Any]:
     """Say whose communication goes first, and by which path, when jobs share links.
 
     `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`.
     `policy` is `"crux"`, `"crux-pa"`, `"crux-ps-pa"`, `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or
     `"cassini"`.
+    With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
+    long. With `optimum` all paths and levels are tried in place of a policy: at most 6 jobs and 1024 ways.
     Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
 
     >>> import railtwin as rt
@@ -166,7 +170,78 @@ def schedule(jobs: Scenario, *, policy: str = "crux") -> dict[str, Any]:
 
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
-    return _native.schedule(jobs, policy)
+    return _native.schedule(jobs, policy, profile, optimum)
+
+
+def interference(
+    scenario: Scenario, *, draws: int = 50, steps: int = 8, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Say what jobs on one fabric cost each other, as `railtwin interference --json` does.
+
+    Each job runs alone on its hosts and all together, over `draws` of starts, hash seeds and computing
+    times; each is measured over `steps` of the slowest job. Bands are `p5`, `median`, `p95`; times are in
+    seconds (`..._s`).
+
+    >>> import railtwin as rt
+    >>> job = {"gpus": 16, "collective": {"kind": "all-reduce", "bytes": "1 GB", "compute": "1 ms"}}
+    >>> fabric = {"preset": "leaf-spine", "leaves": 4, "host": {"model": "hgx-a100"}}
+    >>> told = rt.interference(
+    ...     {"schema": 1, "name": "two", "fabric": fabric, "job": [{**job, "count": 2}]}, draws=2
+    ... )
+    >>> [job["name"] for job in told["jobs"]]
+    ['job-0-0', 'job-0-1']
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.interference(scenario, draws, steps, progress)
+
+
+def what_if(
+    scenario: Scenario,
+    *,
+    job: str | None = None,
+    draws: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Compare the placements of a job before it is placed, as `railtwin schedule --what-if --json` does.
+
+    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`.
+
+    >>> import railtwin as rt
+    >>> told = rt.what_if({
+    ...     "schema": 1,
+    ...     "name": "two",
+    ...     "fabric": {"preset": "hpn", "segments": 2, "hosts": 4},
+    ...     "job": [{"gpus": 16, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}],
+    ... })
+    >>> told["job"], any(way["is_written"] for way in told["ways"])
+    ('job-0', True)
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.what_if(scenario, job, draws, progress)
+
+
+def impact(
+    scenario: Scenario, device: str, *, draws: int | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Say which jobs and ranks a device touches and what draining it costs, as `railtwin impact --json` does.
+
+    `device` is a leaf, spine, core, host, NIC or cable, by the name that reports use.
+
+    >>> import railtwin as rt
+    >>> told = rt.impact({
+    ...     "schema": 1,
+    ...     "name": "two",
+    ...     "fabric": {"preset": "hpn", "segments": 2, "hosts": 4},
+    ...     "job": [{"gpus": 16, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}],
+    ... }, "host-1")
+    >>> told["kind"], len(told["jobs"][0]["touched"])
+    ('host', 8)
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.impact(scenario, device, draws, progress)
 
 
 def cluster(

@@ -1,10 +1,10 @@
 //! `railtwin impact`: what a device touches, and what draining it now would cost.
 use clap::Args;
+use railtwin::cost_json::of_impact;
 use railtwin::impact::{Impact, JobImpact, StepTime, impact};
 use railtwin::what_if::options_of;
 use railtwin_fabric::Fabric;
 use railtwin_scenario::EngineName;
-use serde_json::{Value, json};
 
 use crate::meter::Meter;
 use crate::one_point::one_point;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     let found = impact(&resolved.case, &*engine, &args.device, options, &|| meter.tick()).map_err(wrong)?;
     meter.finish();
     match args.json {
-        true => writeln!(streams.out, "{:#}", data(&found, &resolved.case.fabric))?,
+        true => writeln!(streams.out, "{:#}", of_impact(&found, &resolved.case.fabric))?,
         false => write!(streams.out, "{}", text(&found, &resolved.case.fabric))?,
     }
     if options.draws == 1 {
@@ -123,12 +123,6 @@ fn ranges(ranks: &[u32]) -> String {
     text
 }
 
-/// A step time as JSON: median seconds and the band, or why there are none.
-pub(crate) fn step(step: &StepTime) -> Value {
-    let (p5, p95) = (step.band().map(|band| band.p5), step.band().map(|band| band.p95));
-    json!({ "step_s": step.seconds(), "p5_s": p5, "p95_s": p95, "reason": step.reason() })
-}
-
 /// A step time in a table: the median, and where draws differ from which to which 5 to 95 % of them lie.
 pub(crate) fn time(step: &StepTime) -> String {
     let median = shown(step.seconds(), "s");
@@ -137,20 +131,4 @@ pub(crate) fn time(step: &StepTime) -> String {
         Some((p5, p95)) if p5 != median || p95 != median => format!("{median} ({p5} to {p95})"),
         _ => median,
     }
-}
-
-fn data(found: &Impact, fabric: &Fabric) -> Value {
-    let jobs = found.jobs.iter().map(|job| {
-        json!({
-            "name": job.name, "ranks": job.ranks, "touched": job.touched,
-            "queue_pairs_touched": job.queue_pairs, "queue_pairs": job.all_queue_pairs,
-            "cut": job.cut, "gone": job.gone, "before": step(&job.before), "drained": step(&job.after),
-        })
-    });
-    let cables = found.subject.cables.iter().map(|&cable| fabric.cable_name(cable));
-    json!({
-        "device": found.subject.name, "kind": found.subject.kind, "cables": cables.collect::<Vec<_>>(),
-        "stand_in": found.stand_in.map(|host| format!("host-{}", host.0)),
-        "jobs": jobs.collect::<Vec<_>>(),
-    })
 }

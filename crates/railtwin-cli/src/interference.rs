@@ -3,9 +3,9 @@ use std::path::Path;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::interference::{Band, Interference, Options, interference};
+use railtwin::cost_json::of_interference;
+use railtwin::interference::{Interference, Options, interference};
 use railtwin_fabric::Fabric;
-use serde_json::{Value, json};
 
 use crate::meter::Meter;
 use crate::table::TextTable;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &InterferenceArgs, streams: &mut Streams<'_>) -> Result<
     meter.finish();
     let fabric = &*resolved.case.fabric;
     match args.json {
-        true => writeln!(streams.out, "{:#}", data(&found, fabric))?,
+        true => writeln!(streams.out, "{:#}", of_interference(&found, fabric))?,
         false => write!(streams.out, "{}", text(&found, fabric))?,
     }
     Ok(())
@@ -93,30 +93,4 @@ fn text(found: &Interference, fabric: &Fabric) -> String {
         text += &format!("and {} more; --json has all\n", found.links.len() - LINKS_SHOWN);
     }
     text
-}
-
-fn data(found: &Interference, fabric: &Fabric) -> Value {
-    let band = |band: &Band| json!({ "p5": band.p5, "median": band.median, "p95": band.p95 });
-    let name = |row: usize| found.jobs[row].name.as_str();
-    let jobs: Vec<Value> = found
-        .jobs
-        .iter()
-        .map(|job| {
-            let shares = job.shares.iter().map(|&(other, links)| json!({ "job": name(other), "links": links }));
-            json!({
-                "name": job.name, "gpus": job.gpus,
-                "alone_s": band(&job.alone), "together_s": band(&job.together), "slowdown": band(&job.slowdown),
-                "shares_links_with": shares.collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    let links = found.links.iter().map(|link| {
-        let by = link
-            .jobs
-            .iter()
-            .zip(&link.asked)
-            .map(|(&job, share)| json!({ "job": name(job), "share": share }));
-        json!({ "link": fabric.link_name(link.link), "asked": link.all(), "by": by.collect::<Vec<_>>() })
-    });
-    json!({ "draws": found.draws, "jobs": jobs, "links": links.collect::<Vec<_>>() })
 }

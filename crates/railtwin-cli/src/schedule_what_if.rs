@@ -1,10 +1,10 @@
 //! `railtwin schedule --what-if`: the placements of a job before it is placed, the best first.
+use railtwin::cost_json::of_what_if;
 use railtwin::impact::StepTime;
 use railtwin::what_if::{Outcome, Way, draws_most, options_of, row_of, what_if};
 use railtwin_scenario::EngineName;
-use serde_json::{Value, json};
 
-use crate::impact::{step, time};
+use crate::impact::time;
 use crate::meter::Meter;
 use crate::one_point::one_point;
 use crate::table::TextTable;
@@ -29,7 +29,7 @@ pub(crate) fn run(
     meter.finish();
     let name = &scenario.jobs[row].name;
     match as_json {
-        true => writeln!(streams.out, "{:#}", data(name, &ways))?,
+        true => writeln!(streams.out, "{:#}", of_what_if(name, &ways))?,
         false => write!(streams.out, "{}", text(name, &ways, options.draws))?,
     }
     Ok(())
@@ -82,26 +82,4 @@ fn reasons(outcome: &Outcome) -> Vec<String> {
     let own = [("it", &outcome.step)].into_iter();
     let all = own.chain(outcome.others.iter().map(|(name, step)| (name.as_str(), step)));
     all.filter_map(|(name, step): (&str, &StepTime)| Some(format!("{name} {}", step.reason()?))).collect()
-}
-
-fn data(job: &str, ways: &[Way]) -> Value {
-    let rows = ways.iter().map(|way| {
-        let outcome = way.outcome.as_ref().ok().map(|outcome| {
-            let others = outcome.others.iter().map(|(name, time)| {
-                let mut one = step(time);
-                one["job"] = json!(name);
-                one
-            });
-            let mut all = step(&outcome.step);
-            all["segments"] = json!(outcome.segments);
-            all["pods"] = json!(outcome.pods);
-            all["others"] = json!(others.collect::<Vec<_>>());
-            all
-        });
-        json!({
-            "placement": way.placement, "rank_order": way.rank_order, "is_written": way.is_written,
-            "same": way.same, "outcome": outcome, "problem": way.outcome.as_ref().err(),
-        })
-    });
-    json!({ "job": job, "ways": rows.collect::<Vec<_>>() })
 }

@@ -12,6 +12,10 @@ pub struct JobGraph {
     pub name: String,
     /// When it starts.
     pub start: SimTime,
+    /// When its processes are ended, whatever is left of its steps; [`SimTime::NEVER`] where they come to their end.
+    pub until: SimTime,
+    /// The job, by its row, that goes on with its steps after its processes were ended; none where none does.
+    pub goes_on_as: Option<u32>,
     /// The plan of one step.
     pub plan: Plan,
     /// Steps, one after the other.
@@ -24,6 +28,14 @@ pub struct JobGraph {
     pub priority: u8,
     /// Share by which computing takes longer or shorter at most, see [`WorkGraph::computing`].
     pub compute_jitter: f64,
+}
+
+impl JobGraph {
+    /// Its operations in the graph.
+    pub fn operations(&self) -> std::ops::Range<usize> {
+        let first = self.first_operation as usize;
+        first..first + self.plan.operations.len() * self.steps as usize
+    }
 }
 
 /// All operations of a case. Operation `i` of step `k` of a job is `first + k · |plan| + i`; a step starts
@@ -46,6 +58,8 @@ impl WorkGraph {
         self.jobs.push(JobGraph {
             name,
             start,
+            until: SimTime::NEVER,
+            goes_on_as: None,
             plan,
             steps,
             first_operation: self.operations as u32,

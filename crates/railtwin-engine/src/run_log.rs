@@ -154,9 +154,8 @@ impl RunLog {
     /// what ended last of all, of which nobody hears any more.
     pub fn job_ends(&self, work: &WorkGraph) -> Vec<SimTime> {
         let ends = work.jobs.iter().map(|job| {
-            let first = job.first_operation as usize;
-            let count = job.plan.operations.len() * job.steps as usize;
-            self.times.end[first..first + count].iter().max().copied().unwrap_or(SimTime::NEVER)
+            let end = self.times.end[job.operations()].iter().max().copied();
+            end.unwrap_or(SimTime::NEVER).min(job.until)
         });
         ends.map(|end| if end == self.end && self.unfinished == 0 { SimTime::NEVER } else { end }).collect()
     }

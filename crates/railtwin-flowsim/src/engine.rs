@@ -246,6 +246,9 @@ impl FlowEngine {
             probing.act(now, &ground, &mut outside.mediator, &mut flight);
             flight.advance(now, &mut order);
             order.advance(now, &mut flight);
+            for job in order.quits_due(now) {
+                waiting.halt(now, job, &mut flight, &mut order, work);
+            }
             waiting.act(now, &mut flight, &mut order, work, &mut log);
             flight.solve(now);
             order.take_over().into_iter().for_each(|job| outside.mediator.close(now, job));

@@ -42,6 +42,10 @@ pub struct WorkOrder<'a> {
     ready: Vec<u32>,
     /// Jobs that start later.
     starts: Vec<(SimTime, usize)>,
+    /// Jobs whose processes are ended at a time, the first behind.
+    quits: Vec<(SimTime, usize)>,
+    /// Jobs whose processes were ended before their last operation.
+    quit: Vec<bool>,
     start: Vec<SimTime>,
     end: Vec<SimTime>,
     last_end: SimTime,
@@ -64,6 +68,8 @@ impl<'a> WorkOrder<'a> {
             ends: BinaryHeap::new(),
             ready: Vec::new(),
             starts: Vec::new(),
+            quits: Vec::new(),
+            quit: vec![false; work.jobs.len()],
             start: vec![SimTime::NEVER; work.operations],
             end: vec![SimTime::NEVER; work.operations],
             last_end: SimTime::ZERO,
@@ -89,8 +95,12 @@ impl<'a> WorkOrder<'a> {
             order.index_successors(row);
             if job.steps > 0 && count > 0 {
                 order.starts.push((job.start, row));
+                if job.until < SimTime::NEVER {
+                    order.quits.push((job.until, row));
+                }
             }
         }
+        order.quits.sort_unstable_by(|a, b| b.cmp(a));
         order.starts.sort_unstable_by(|a, b| b.cmp(a));
         order
     }
@@ -122,7 +132,8 @@ impl<'a> WorkOrder<'a> {
         let end = self.ends.peek().map(|Reverse((time, _))| *time);
         let start = self.starts.last().map(|(time, _)| *time);
         let held = self.held.peek().map(|Reverse((time, _))| *time);
-        [end, start, held].into_iter().flatten().min()
+        let quit = self.quits.last().map(|(time, _)| *time);
+        [end, start, held, quit].into_iter().flatten().min()
     }
 
     /// Starts the jobs of time zero.
@@ -227,6 +238,24 @@ impl<'a> WorkOrder<'a> {
         state.left_in_step == 0 && state.step + 1 >= graph.steps && state.loose_left == 0
     }
 
+    /// Jobs whose processes are ended by `now`, of those that have operations left; who calls stops them.
+    pub fn quits_due(&mut self, now: SimTime) -> Vec<u32> {
+        let mut due = Vec::new();
+        while let Some(&(time, row)) = self.quits.last()
+            && time <= now
+        {
+            self.quits.pop();
+            if !self.is_over(row as u32) {
+                // One that had halted before had its end not by this.
+                self.quit[row] = !self.jobs[row].halted;
+                self.over.push(row as u32);
+                self.last_end = self.last_end.max(time);
+                due.push(row as u32);
+            }
+        }
+        due
+    }
+
     /// Stops a job: what of it has not ended never will.
     pub fn halt(&mut self, job: u32) {
         self.jobs[job as usize].halted = true;
@@ -265,6 +294,7 @@ impl<'a> WorkOrder<'a> {
         }
         if last && job.left_in_step == 0 && job.loose_left == 0 {
             self.over.push(row as u32);
+            self.quits.retain(|&(_, other)| other != row);
         }
     }
 
@@ -275,7 +305,12 @@ impl<'a> WorkOrder<'a> {
 
     /// Writes the times into the log.
     pub fn finish(self, log: &mut RunLog) {
-        log.unfinished = self.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
+        let jobs = self.work.jobs.iter().zip(&self.quit).filter(|(_, quit)| !**quit);
+        let left = jobs.map(|(job, _)| {
+            let operations = job.operations();
+            self.end[operations].iter().filter(|&&end| end == SimTime::NEVER).count() as u64
+        });
+        log.unfinished = left.sum();
         log.end = self.last_end;
         log.times.start = self.start;
         log.times.end = self.end;

@@ -367,8 +367,8 @@ impl Waiting {
         }
     }
 
-    /// A job whose queue pair died moves and starts nothing any more.
-    fn halt(
+    /// A job whose queue pair died, or whose processes were ended, moves and starts nothing any more.
+    pub fn halt(
         &mut self,
         now: SimTime,
         job: u32,

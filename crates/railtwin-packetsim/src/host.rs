@@ -40,6 +40,8 @@ pub(crate) const UNHEARD: u64 = 11 << 56;
 pub(crate) const SURVEY: u64 = 12 << 56;
 /// What was probed is answered by now or given up.
 pub(crate) const GIVE_UP: u64 = 13 << 56;
+/// The processes of a job are ended.
+pub(crate) const QUIT: u64 = 14 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// Whether a task has to do with work: neither with probes nor with ports that look whether there is anything to send.
@@ -404,6 +406,7 @@ impl<C: Control> Host<C> {
                 self.begin_job(what as usize, shared);
                 self.work_off(now, shared, agenda, post);
             }
+            QUIT => self.quit(now, what as usize, shared),
             _ => {}
         }
     }

@@ -1,7 +1,9 @@
 //! What devices counted, as one log.
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::packet_log::{LinkPackets, PacketCounts, PacketFlow};
-use railtwin_engine::{CableState, Incident, IncidentKind, OperationTimes, PacketLog, PacketRecords, RunLog};
+use railtwin_engine::{
+    CableState, Incident, IncidentKind, JobGraph, OperationTimes, PacketLog, PacketRecords, RunLog, WorkGraph,
+};
 use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
 use railtwin_workload::Work;
@@ -133,7 +135,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let stopped = gave_up.max().unwrap_or(SimTime::ZERO).max(SimTime::from_ps(done.end));
     log.counted_until =
         done.closed.as_ref().map_or(stopped, |closed| SimTime::from_ps(closed.at)).max(log.end);
-    log.unfinished = log.times.end.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
+    log.unfinished = unfinished_of(&case.work, &log);
     log.time_up = done.left && log.unfinished > 0;
     log.pattern_bytes = pattern_bytes(shared, &log.times);
     for moment in moments {
@@ -159,16 +161,26 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     log
 }
 
+/// Operations that never ended, without those of jobs that went on until their processes were ended.
+fn unfinished_of(work: &WorkGraph, log: &RunLog) -> u64 {
+    let halted = |row: u32, job: &JobGraph| {
+        let of_job = |one: &&Incident| one.kind == IncidentKind::Halted(row) && one.at < job.until;
+        log.incidents.iter().find(of_job).is_some()
+    };
+    let jobs = (0..).zip(&work.jobs);
+    let left = jobs.filter(|&(row, job)| job.until > log.counted_until || halted(row, job));
+    let of = |job: &JobGraph| {
+        log.times.end[job.operations()].iter().filter(|&&end| end == SimTime::NEVER).count() as u64
+    };
+    left.map(|(_, job)| of(job)).sum()
+}
+
 /// A job that has ended cannot stall or halt: a queue pair that waits for its last acknowledgement, or dies without it,
 /// takes nothing along.
 fn leave_out_the_dead_after_work(shared: &Shared<'_>, times: &OperationTimes, incidents: &mut Vec<Incident>) {
-    let end_of = |job: &railtwin_engine::JobGraph| {
-        let first = job.first_operation as usize;
-        times.end[first..first + job.plan.operations.len() * job.steps as usize].iter().max().copied()
-    };
-    // Never, where an operation is left.
-    let ends: Vec<_> =
-        shared.network.case.work.jobs.iter().map(|job| end_of(job).unwrap_or_default()).collect();
+    let end_of = |job: &JobGraph| times.end[job.operations()].iter().max().copied().unwrap_or_default();
+    // Never, where an operation is left and nobody ended its processes.
+    let ends: Vec<_> = shared.network.case.work.jobs.iter().map(|job| end_of(job).min(job.until)).collect();
     // A stall is told by the timer, and dated back to the last answer.
     let timeout = shared.transport.ack_timeout();
     incidents.retain(|incident| match incident.kind {

@@ -5,11 +5,11 @@ mod operations;
 
 use std::collections::VecDeque;
 
-use railtwin_units::stream;
+use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Cut, Wait, Work};
 
 use crate::agenda::Agenda;
-use crate::host::{BEGIN, Shared};
+use crate::host::{BEGIN, QUIT, Shared};
 use crate::network::Speed;
 use crate::program::{Pieces, Way};
 
@@ -254,6 +254,9 @@ impl Worker {
             if job.steps > 0 {
                 let late = lateness(shared, spec.job, &job.name, host);
                 agenda.push(job.start.ps().saturating_add(late), BEGIN | u64::from(slot));
+                if job.until < SimTime::NEVER {
+                    agenda.push(job.until.ps(), QUIT | u64::from(slot));
+                }
             }
         }
         this
@@ -349,6 +352,10 @@ impl Worker {
 
     /// An operation that counts has ended here; whether it was the last of its role.
     fn ended(&mut self, now: u64, role: usize, number: u32) -> bool {
+        // What arrives after the processes were ended ends nothing.
+        if self.roles[role].ends_left == 0 {
+            return false;
+        }
         if let Some(times) = self.times.get_mut(&number) {
             times.1 = now;
         }

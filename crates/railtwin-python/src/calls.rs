@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use railtwin::Resolved;
-use railtwin::schedule::SharingPolicy;
+use railtwin::schedule::{STEPS_MOST, SharingPolicy, profiled};
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
+use railtwin_units::SimTime;
 use serde_json::json;
 
 use crate::controllers::Controllers;
@@ -225,7 +226,20 @@ fn is_preset_name(text: &str) -> bool {
 
 /// Who goes first, by which path, when jobs share links: a file, a text or a dictionary with links and jobs.
 #[pyfunction]
-pub(crate) fn schedule(py: Python<'_>, jobs: &Bound<'_, PyAny>, policy: &str) -> PyResult<Py<PyAny>> {
+pub(crate) fn schedule(
+    py: Python<'_>,
+    jobs: &Bound<'_, PyAny>,
+    policy: &str,
+    profile: Option<&str>,
+    optimum: bool,
+) -> PyResult<Py<PyAny>> {
+    let hint = "write a time above 0 s, such as \"30 s\"";
+    let profile = profile.map(|text| match text.parse::<SimTime>() {
+        Ok(time) if time > SimTime::ZERO => Ok(time),
+        Ok(_) => Err(errors::argument(py, &format!("profile cannot be {text:?}"), hint)),
+        Err(error) => Err(errors::argument(py, &format!("profile: {error}"), hint)),
+    });
+    let profile = profile.transpose()?;
     let Some(policy) = SharingPolicy::named(policy) else {
         let hint = format!("write one of {}", SharingPolicy::NAMES.join(", "));
         return Err(errors::argument(py, &format!("{policy:?} is no policy"), &hint));
@@ -234,7 +248,21 @@ pub(crate) fn schedule(py: Python<'_>, jobs: &Bound<'_, PyAny>, policy: &str) ->
     let answer = watch(py, None, move |_| {
         let question = asked.question()?;
         let asked = railtwin::schedule::Asked::parse(&question.file, &question.text);
-        let asked = asked.map_err(|error| Placed { error: error.into(), text: question.text.clone() })?;
+        let mut asked = asked.map_err(|error| Placed { error: error.into(), text: question.text.clone() })?;
+        if let Some(window) = profile {
+            let steps = asked.steps_within(window);
+            if steps > STEPS_MOST {
+                let message = format!(
+                    "profile has {steps:.0} steps of all jobs: write a time with at most {STEPS_MOST}"
+                );
+                return Err(railtwin::Error::Argument(message).into());
+            }
+            asked = profiled(&asked, window).0;
+        }
+        if optimum {
+            return railtwin::schedule::optimum(&asked)
+                .map_err(|message| railtwin::Error::Argument(message).into());
+        }
         Ok::<_, Placed>(railtwin::schedule::schedule(&asked, policy))
     })?;
     let answer = answer.map_err(|placed| placed.raise(py))?;

@@ -5,6 +5,7 @@
 //!
 //! * [`scenario`]: a path, a text or a dictionary becomes a question.
 //! * [`calls`]: run, sweep, open, design, cluster, schedule, schema.
+//! * [`costs`]: what jobs cost each other.
 //! * [`controllers`]: controllers that are Python objects; [`sight`]: what they can ask.
 //! * [`run`]: a run, its figures and its tables.
 //! * [`table`]: tables by the Arrow C data interface, without copying.
@@ -17,6 +18,7 @@ mod calls;
 mod command;
 mod controllers;
 mod convert;
+mod costs;
 mod errors;
 mod run;
 mod scenario;
@@ -32,6 +34,8 @@ mod native {
     use crate::calls::{cluster, design, missing_points, open_folder, run_one, run_sweep, schedule, schema};
     #[pymodule_export]
     use crate::command::run_command;
+    #[pymodule_export]
+    use crate::costs::{impact, interference, what_if};
     #[pymodule_export]
     use crate::run::{Figure, Run};
     #[pymodule_export]

@@ -13,7 +13,7 @@ impl Scenario {
         all.extend(self.idle_control(false));
         all.extend(self.idle_replan());
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));
-        all.extend(self.steering.iter().flat_map(idle_steering));
+        all.extend(self.steering.iter().flat_map(|steering| idle_steering(self, steering)));
         for (job, spec) in case.work.jobs.iter().zip(specs) {
             all.extend(of_job(&job.name, &job.plan, spec));
         }

@@ -2,16 +2,22 @@
 use std::sync::Arc;
 
 use railtwin_control::{Place, Placer};
-use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph};
+use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph, step_demand};
+use railtwin_units::SimTime;
+use railtwin_workload::Plan;
 
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
+use crate::section::job::MOST_STEPS;
 use crate::section::job::placing::placed;
 use crate::section::job::resolve::Planner;
 use crate::section::job::size::check_size;
 use crate::section::packet::packets;
 use crate::section::storage::with_storage;
 use crate::{JobSpec, Scenario, ScenarioError};
+
+/// Operations of a job that ends by time, of whose steps most may never come.
+const MOST_OPERATIONS: f64 = 2e7;
 
 /// How files that a scenario names are read: path as written → bytes, or what went wrong.
 pub type Reader<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
@@ -48,6 +54,38 @@ impl Scenario {
             .iter()
             .any(|job| matches!(&job.work, crate::Work::Workload(workload) if workload.trains()));
         self.run.pace.unwrap_or(if training { Pace::Class } else { Pace::Bundle })
+    }
+
+    /// Steps of a job: as written; of one that ends at a time no more than there is time for if communication took none.
+    fn steps_of(
+        &self,
+        row: usize,
+        job: &JobSpec,
+        plan: &Plan,
+        source: Source<'_>,
+    ) -> Result<u32, ScenarioError> {
+        let until = job.ended_at();
+        if let Some(steps) = job.steps {
+            return Ok(steps);
+        }
+        if until == SimTime::NEVER {
+            return Ok(self.run.steps);
+        }
+        let key = format!("job.{row}.{}", if job.until.is_some() { "until" } else { "duration" });
+        let least = step_demand(plan, &vec![0.0; plan.patterns.len()]).compute.seconds();
+        let least = least * (1.0 - job.compute_jitter);
+        let most = (until.since(job.start).seconds() / least).ceil();
+        let fits = most <= f64::from(MOST_STEPS) && most * plan.operations.len() as f64 <= MOST_OPERATIONS;
+        if fits {
+            return Ok((most as u32).max(1));
+        }
+        let message = if least > 0.0 {
+            format!("there is time for up to {most:.0} steps of {} operations", plan.operations.len())
+        } else {
+            "a step computes nothing, so nothing says for how many steps there is time".to_owned()
+        };
+        let hint = format!("write steps, too, {MOST_STEPS} at most: the job ends by what comes first");
+        Err(source.error(&key, message, Some(&hint)))
     }
 
     /// Refuses what the fabric has no way for, as from rail to rail on a rail-only tier 2 without relays.
@@ -144,11 +182,13 @@ impl Scenario {
                 let plan =
                     priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
                 let plan = with_storage(plan, job);
+                let steps = self.steps_of(row, job, &plan, source)?;
                 placements.push(places);
                 specs.push(job);
                 packets.libraries.push(job.work.is_collective());
-                work.push(name, job.start, plan, job.steps.unwrap_or(self.run.steps));
+                work.push(name, job.start, plan, steps);
                 if let Some(graph) = work.jobs.last_mut() {
+                    graph.until = job.ended_at();
                     graph.priority = job.priority as u8;
                     graph.compute_jitter = job.compute_jitter;
                 }
@@ -158,10 +198,8 @@ impl Scenario {
         let troubles = faults::troubles(self, &ground, read)?;
         packets.troubles = troubles.packets;
         // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
-        packets.records = self
-            .telemetry
-            .as_ref()
-            .map(|telemetry| telemetry.counters.unwrap_or(railtwin_units::SimTime::NEVER));
+        packets.records =
+            self.telemetry.as_ref().map(|telemetry| telemetry.counters.unwrap_or(SimTime::NEVER));
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,

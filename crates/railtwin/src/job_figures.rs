@@ -3,13 +3,14 @@
 //! All of them are of the whole job: where it did not end in some draw of the hashes they have no value and say why.
 use railtwin_engine::Case;
 use railtwin_store::Figure;
+use railtwin_units::SimTime;
 use railtwin_workload::{Axis, Operation, Work};
 
 use crate::busbw::{PerNic, per_nic};
 use crate::exposed::axis_name;
 use crate::figures::declared::{Declared, job};
 use crate::figures::quantile;
-use crate::simulate::{Simulation, mean_step};
+use crate::simulate::{Replicate, Simulation, mean_step};
 use crate::{faults, stops};
 
 /// Whether a job computes, rather than running collectives and nothing else.
@@ -34,7 +35,10 @@ fn steps(case: &Case, simulation: &Simulation, row: usize) -> Result<Vec<f64>, S
     }
     let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, row)).collect();
     if steps.is_empty() {
-        return Err("the job has no operations".to_owned());
+        return Err(match case.work.jobs[row].until {
+            SimTime::NEVER => "the job has no operations".to_owned(),
+            until => format!("no step ended by {}", stops::moment(until)),
+        });
     }
     steps.sort_by(f64::total_cmp);
     Ok(steps)
@@ -52,6 +56,12 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Vec<Figure> {
     let some = || at(0.5).and_then(|step| if step > 0.0 { Ok(step) } else { Err(NO_STEP.to_owned()) });
     let note = "median over replicates of the hash seeds";
     let mut figures = vec![job::STEP_TIME.given(at(0.5), note)];
+    if case.work.jobs[row].until < SimTime::NEVER {
+        let ended = |replicate: &Replicate| replicate.steps.iter().filter(|(of, ..)| *of == row).count();
+        let mut ended: Vec<f64> = simulation.replicates.iter().map(|one| ended(one) as f64).collect();
+        ended.sort_by(f64::total_cmp);
+        figures.push(job::STEPS_ENDED.given(share(&ended, 0.5), note));
+    }
     if let Some(tokens) = plan.tokens {
         figures.push(job::TOKENS_PER_S.given(some().map(|step| tokens as f64 / step), ""));
     }

@@ -47,6 +47,7 @@ pub mod calibrate;
 pub mod cluster;
 pub mod columns;
 pub mod control_page;
+pub mod cost_json;
 pub mod diagnose;
 pub mod diagnosis_page;
 pub mod engines;

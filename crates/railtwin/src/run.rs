@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::engines::engine_of;
 use crate::error::Error;
-use crate::life::Life;
+use crate::life::{Followed, Life, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
@@ -97,6 +97,12 @@ impl Run {
         progress: &(dyn Fn() + Sync),
     ) -> Result<Self, Error> {
         crate::life::ready(&resolved)?;
+        let (resolved, followed) = if crate::life::is_followed(&resolved) {
+            let Followed { resolved, life } = follow(&resolved)?;
+            (resolved, Some(life))
+        } else {
+            (resolved, None)
+        };
         let case = &resolved.case;
         let engine = engine_of(&resolved);
         let design = DesignReport::of(&case.fabric);
@@ -127,14 +133,18 @@ impl Run {
                 Err(error) => untold = Some(format!("no telemetry: {error}")),
             }
             // The replay goes on for longer than the engine's steps: what stops the job there stops the job.
-            if let Some((job, stop)) = telemetry.as_ref().and_then(|run| run.stop) {
+            let stop = telemetry.as_ref().and_then(|run| run.stop);
+            if let Some((job, stop)) = stop.filter(|(job, _)| case.work.jobs[*job].goes_on_as.is_none()) {
                 done.replicates.iter_mut().for_each(|replicate| {
                     replicate.stops[job].get_or_insert(stop);
                 });
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
-            if resolved.scenario.steering.is_some() {
+            if let Some(lived) = followed {
+                info.figures.extend(lived.figures());
+                life = Some(lived);
+            } else if resolved.scenario.steering.is_some() {
                 match Life::of(&resolved, &done, None) {
                     Ok(lived) => {
                         info.figures.extend(lived.figures());

@@ -27,22 +27,27 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Why a job, by its row, did not end; none where all its operations did.
+    /// Why a job, by its row, did not end; none where all its operations did, its processes were ended while it was at
+    /// work, or another job goes on with its steps.
     pub fn of(case: &Case, row: usize, log: &RunLog) -> Option<Self> {
-        let job = case.work.jobs.get(row)?;
-        let first = job.first_operation as usize;
-        let operations = first..first + job.plan.operations.len() * job.steps as usize;
-        let ends = &log.times.end[operations];
+        let job = case.work.jobs.get(row).filter(|job| job.goes_on_as.is_none())?;
+        let ends = &log.times.end[job.operations()];
         if ends.iter().all(|&end| end != SimTime::NEVER) {
             return None;
         }
         let of_job =
             |kind: &IncidentKind| matches!(kind, IncidentKind::Halted(halted) if *halted as usize == row);
-        if let Some(incident) = log.incidents.iter().find(|incident| of_job(&incident.kind)) {
-            return Some(Self { at: incident.at, cause: Cause::Halted });
+        let before = |at: &SimTime| *at < job.until;
+        let halted = log.incidents.iter().find(|incident| of_job(&incident.kind)).map(|incident| incident.at);
+        if let Some(at) = halted.filter(before) {
+            return Some(Self { at, cause: Cause::Halted });
         }
-        if let Some(at) = Self::for_good(case, row) {
+        if let Some(at) = Self::for_good(case, row).filter(before) {
             return Some(Self { at, cause: Cause::Hung });
+        }
+        // Its processes were ended, and it was at work until then.
+        if job.until <= log.counted_until {
+            return None;
         }
         let last = ends.iter().filter(|&&end| end != SimTime::NEVER).max().copied().unwrap_or(job.start);
         if log.time_up {

@@ -55,9 +55,9 @@ fn cut_off(case: &Case, done: &Simulation, table: &BundleTable) -> Option<String
     let mut longest: Option<(f64, usize, String)> = None;
     for (row, job) in work.jobs.iter().enumerate().filter(|(row, _)| !halted(*row)) {
         let length = job.plan.operations.len();
-        let all = job.first_operation as usize..job.first_operation as usize + length * job.steps as usize;
-        let cut =
-            all.filter(|&id| log.times.end[id] == SimTime::NEVER && log.times.start[id] < SimTime::NEVER);
+        let cut = job
+            .operations()
+            .filter(|&id| log.times.end[id] == SimTime::NEVER && log.times.start[id] < SimTime::NEVER);
         // One step's worth holds every kind of operation.
         for id in cut.take(length) {
             let operation = work.operation(OperationId(id as u32));

@@ -426,6 +426,20 @@ impl<C: Control> Host<C> {
         }
     }
 
+    /// The processes of a job are ended here: it ends, posts and sends nothing more, and nobody waits for it.
+    pub(crate) fn quit(&mut self, now: u64, role: usize, shared: &Shared<'_>) {
+        let job = shared.program.roles[self.worker.roles[role].role as usize].job;
+        let left = std::mem::take(&mut self.worker.roles[role].ends_left);
+        if left == 0 {
+            return;
+        }
+        self.worker.ends_left -= left;
+        self.worker.fresh_ends += left;
+        self.worker.last_end = self.worker.last_end.max(now);
+        self.words.push((now, Word::Left(job)));
+        self.halt(job, shared);
+    }
+
     /// A job stops.
     pub(crate) fn halt(&mut self, job: u32, shared: &Shared<'_>) {
         for state in &mut self.worker.roles {

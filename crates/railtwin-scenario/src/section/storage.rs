@@ -234,7 +234,11 @@ impl Scenario {
             );
         }
         for job in &self.jobs {
-            let steps = job.steps.unwrap_or(self.run.steps);
+            // Of a job that ends by time nobody knows before how many there will be.
+            let steps = job.steps.unwrap_or(match job.ended_at() {
+                SimTime::NEVER => self.run.steps,
+                _ => u32::MAX,
+            });
             if let Some(checkpoint) = job.checkpoint.filter(|checkpoint| checkpoint.every > steps) {
                 let every = checkpoint.every;
                 remarks.push(format!(

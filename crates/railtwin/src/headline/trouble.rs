@@ -8,6 +8,7 @@ use super::evidence::{Cause, Evidence, What};
 use super::known::Known;
 use crate::links::ENDS;
 use crate::simulate::Simulation;
+use crate::stops::Stop;
 
 /// Share of the run that faults or pauses cost, or of data packets that were sent again, from which they are told:
 /// a hundredth is the least that people act on. Less is in the figures.
@@ -23,12 +24,11 @@ pub fn standing(case: &Case, simulation: &Simulation, known: &Known<'_>) -> Vec<
     let log = &simulation.log;
     let mut all = Vec::new();
     for (row, job) in case.work.jobs.iter().enumerate() {
-        let first = job.first_operation as usize;
-        let ends = &log.times.end[first..first + job.plan.operations.len() * job.steps as usize];
-        let unfinished = ends.iter().filter(|&&end| end == SimTime::NEVER).count() as u64;
-        if unfinished == 0 {
+        if Stop::of(case, row, log).is_none() {
             continue;
         }
+        let ends = log.times.end[job.operations()].iter();
+        let unfinished = ends.filter(|&&end| end == SimTime::NEVER).count() as u64;
         let (cause, at) = cause(case, log, row as u32);
         let subject = known.job_words(row);
         let what = What::Stands { cause, unfinished };

@@ -9,11 +9,13 @@
 //! * [`detectors`]: what the score card says of our detectors.
 //! * [`hits`]: what failures do, and what they are booked as.
 //! * [`progress`]: steps, checkpoints, work that a crash takes back.
+//! * [`followed`]: the same in a run whose steps are followed, where faults are written and not drawn.
 //! * [`driver`]: events in time; [`lived`]: what comes of them.
 //! * [`tables`]: `actions`, behind those of the run, and `standstills`; [`page`]: the same for the page.
 pub mod detectors;
 pub mod driver;
 mod due;
+mod followed;
 pub mod hits;
 pub mod lived;
 pub mod page;
@@ -30,6 +32,8 @@ use railtwin_records::Table;
 use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
+
+pub use followed::{Followed, follow, is_followed};
 
 use crate::engines::engine_of;
 use crate::error::Error;
@@ -59,6 +63,8 @@ pub struct Life {
     pub lives: Vec<Lived>,
     /// The life whose downtime is the median (the lower one of two), by its index.
     pub shown: usize,
+    /// Whether it is that of a run whose steps were followed, and not one by lot.
+    pub is_followed: bool,
 }
 
 /// A figure's values over lives.
@@ -163,6 +169,7 @@ impl Life {
             step_with_spares,
             lives: all,
             shown,
+            is_followed: false,
         })
     }
 
@@ -188,13 +195,17 @@ impl Life {
 
     /// Figures: medians over the lives.
     pub fn figures(&self) -> Vec<Figure> {
-        let note = format!(
-            "median of {} lives of {:.0} h, seeds {} to {}",
-            self.lives.len(),
-            progress::hours(self.span),
-            self.lives[0].seed,
-            self.lives[self.lives.len() - 1].seed,
-        );
+        let note = match &self.lives[..] {
+            [_] if self.is_followed => format!("of the run, {}", crate::stops::moment(self.span)),
+            [first, .., last] => format!(
+                "median of {} lives of {:.0} h, seeds {} to {}",
+                self.lives.len(),
+                progress::hours(self.span),
+                first.seed,
+                last.seed,
+            ),
+            lives => format!("one life of {:.0} h, seed {}", progress::hours(self.span), lives[0].seed),
+        };
         let downtime = self.share(Account::downtime);
         let mut all = vec![
             declared::DOWNTIME.figure(downtime.median, &note),
@@ -305,6 +316,9 @@ fn step_on(
 pub fn lives(resolved: &Resolved, lives: Option<u32>) -> Result<Life, Error> {
     if resolved.case.work.jobs.is_empty() {
         return Err(Error::Argument("the scenario has no job".to_owned()));
+    }
+    if is_followed(resolved) {
+        return follow(resolved).map(|followed| followed.life);
     }
     let engine = engine_of(resolved);
     let count = resolved.scenario.run.replicates;

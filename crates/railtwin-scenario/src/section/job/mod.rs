@@ -23,6 +23,8 @@ pub use self::traffic::{Incast, Permutation, Shift, TrafficSpec, Transfers};
 /// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
 pub const ALL_JOBS: &str = "jobs";
 
+/// Bound of steps.
+pub(crate) const MOST_STEPS: u32 = 100_000;
 /// Bound of counts of work.
 pub(crate) const MANY: i64 = 1_000_000;
 /// Bound of GPUs, hosts and host numbers.
@@ -55,8 +57,12 @@ railtwin_units::section! {
         pub lost: Vec<u32> [Kind::List(&placement::HOST_NUMBER)] = Vec::<u32>::new(),
         /// When it starts.
         pub start: SimTime = SimTime::ZERO,
-        /// Steps of the job; default `[run] steps`.
-        pub steps: Option<u32> [whole(1..=100_000)] = None,
+        /// Steps of the job; default `[run] steps`, and of a job with `until` or `duration` as many as there is time for.
+        pub steps: Option<u32> [whole(1..=MOST_STEPS as i64)] = None,
+        /// When its processes are ended, in the middle of a step if need be; steps that ended before count.
+        pub until: Option<SimTime> = None,
+        /// The same as a time from its start on.
+        pub duration: Option<SimTime> [Kind::Span] = None,
         /// Share by which what it computes in a step takes longer or shorter at most, by a draw for each step.
         #[key(sparse)]
         pub compute_jitter: f64 [Kind::Share(0.0, 1.0)] = 0.0,
@@ -73,6 +79,12 @@ railtwin_units::section! {
 }
 
 impl JobSpec {
+    /// When its processes are ended; [`SimTime::NEVER`] where they come to their end.
+    pub fn ended_at(&self) -> SimTime {
+        let after = self.duration.map(|duration| self.start.saturating_add(duration));
+        self.until.or(after).unwrap_or(SimTime::NEVER)
+    }
+
     /// One job doing `work`, packed, from the start.
     pub fn new(name: &str, work: Work) -> Self {
         Self {
@@ -86,6 +98,8 @@ impl JobSpec {
             lost: Vec::new(),
             start: SimTime::ZERO,
             steps: None,
+            until: None,
+            duration: None,
             compute_jitter: 0.0,
             priority: 0,
             checkpoint: None,

@@ -81,6 +81,14 @@ fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
         let message = format!("host {host} is lost to one of {} copies of the job", job.count);
         return Some(("lost", (message, "write count = 1 and one [[job]] for each")));
     }
+    if job.until.is_some() && job.duration.is_some() {
+        let message = "until beside duration, which both say when the job ends".to_owned();
+        return Some(("duration", (message, "leave one of both away")));
+    }
+    if let Some(until) = job.until.filter(|until| *until <= job.start) {
+        let message = format!("the job starts at {} and is to end at {until}", job.start);
+        return Some(("until", (message, "write a later time, or leave it away")));
+    }
     if job.placement == Placement::PpAcrossPods && job.rank_order != RankOrder::Given {
         let message = format!("rank_order = \"{}\" would take pipeline stages apart", job.rank_order.name());
         return Some((

@@ -1,4 +1,4 @@
-//! `[steering]`: the life of a job over the real time of `[failures]`: who finds faults, what is done without a person,
+//! `[steering]`: what becomes of a job that fails, over the real time of `[failures]` or in a run: who finds faults, what is done without a person,
 //! and how long each part of it takes.
 pub(crate) mod rules;
 
@@ -30,8 +30,9 @@ railtwin_units::choice! {
 }
 
 railtwin_units::section! {
-    /// The life of the job over the real time of `[failures]`: faults stop it, somebody finds them, a host goes and a
-    /// spare comes, and it starts again from its latest checkpoint. The engine runs a step without them.
+    /// What becomes of the job: faults stop it, somebody finds them, a host goes and a spare comes, and it starts again from
+    /// its latest checkpoint. With `[failures]` over the real time of these, of which the engine runs a step without them;
+    /// without, the run of the first job is followed through `[[fault]]`, step by step.
     #[derive(Clone, Debug, PartialEq)]
     pub struct SteeringSpec "[steering]" {
         /// Whether detectors find faults and a controller isolates hosts, or the watchdog and people do.
@@ -39,11 +40,11 @@ railtwin_units::section! {
         /// Who isolates hosts, swaps spares in and starts the job again.
         #[key(sparse)]
         pub controller: SteeredBy = SteeredBy::Policy,
-        /// Lives by lot, of which figures are medians.
+        /// Lives by lot, of which figures are medians; with `[failures]`.
         pub lives: u32 [whole(1..=10_000)] = 20,
-        /// Work between two checkpoints, rounded up to whole steps.
+        /// Work between two checkpoints, rounded up to whole steps; of a run, where the job has no `checkpoint`.
         pub checkpoint: SimTime [Kind::Span] = seconds(10_800),
-        /// How long a checkpoint holds the job up.
+        /// How long a checkpoint holds the job up; with `[failures]`.
         pub checkpoint_cost: SimTime = seconds(100),
         /// From a fault to what detectors find; default by kind of fault, as the score card has it.
         pub detection: Option<SimTime> = None,

@@ -6,8 +6,8 @@ use crate::remarks::listed;
 use crate::{Scenario, SteeredBy, SteeringSpec};
 
 /// Warnings that name the keys of detectors and of the policy's answer to them where nothing detects, and those of the
-/// policy that controllers of one's own do not go by.
-pub(crate) fn idle_steering(steering: &SteeringSpec) -> Vec<String> {
+/// policy that controllers of one's own do not go by; and those of months where a run is followed.
+pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec<String> {
     let usual = SteeringSpec::default();
     let own = steering.controller == SteeredBy::Own;
     let differs = |is: f64, usual: f64| is.total_cmp(&usual).is_ne();
@@ -28,6 +28,13 @@ pub(crate) fn idle_steering(steering: &SteeringSpec) -> Vec<String> {
         ("steering.automatic", !own && steering.automatic != usual.automatic),
         ("steering.confidence", !own && differs(steering.confidence, usual.confidence)),
     ];
+    let writes = scenario.jobs.first().is_some_and(|job| job.checkpoint.is_some());
+    let of_months = [
+        ("steering.lives", steering.lives != usual.lives),
+        ("steering.checkpoint_cost", steering.checkpoint_cost != usual.checkpoint_cost),
+        ("steering.false_alarms", steering.false_alarms != usual.false_alarms),
+    ];
+    let of_time = [("steering.checkpoint", writes && steering.checkpoint != usual.checkpoint)];
     let told = |applies: bool, keys: &[(&str, bool)], why: &str| {
         let idle: Vec<String> =
             keys.iter().filter(|(_, idle)| *idle).map(|(key, _)| (*key).to_owned()).collect();
@@ -36,18 +43,19 @@ pub(crate) fn idle_steering(steering: &SteeringSpec) -> Vec<String> {
     };
     let by_own = told(own, &of_policy, "`controller = \"own\"` hosts are not steered by the policy");
     let undetected = told(!steering.c4d, &of_detectors, "`c4d = false` nothing is detected");
-    by_own.into_iter().chain(undetected).collect()
+    let is_run = scenario.failures.is_none();
+    let months = told(is_run, &of_months, "`[[fault]]` a run is followed, and no months");
+    let steps =
+        told(is_run, &of_time, "`checkpoint` of the job it says itself after how many steps it writes one");
+    [by_own, undetected, months, steps].into_iter().flatten().collect()
 }
 
 /// What is wrong, and the key under `steering`.
 pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
     let steering = scenario.steering.as_ref()?;
+    let twice = twice(steering);
     let Some(failures) = &scenario.failures else {
-        let message = "[steering] of a scenario in which nothing fails by chance".to_owned();
-        return Some((
-            "c4d",
-            (message, "write [failures] with a process or rates, or leave [steering] away"),
-        ));
+        return of_a_run(scenario).or(twice);
     };
     if failures.replay().is_some() {
         let message = "[steering] takes failures by rates, not a recorded history".to_owned();
@@ -65,6 +73,36 @@ pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, 
         let message = format!("[steering] follows one job, and there are {jobs}");
         return Some(("c4d", (message, "write one [[job]] without copies")));
     }
+    twice
+}
+
+/// What keeps the steps of a run from being followed.
+fn of_a_run(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
+    if scenario.faults.is_empty() {
+        let message = "[steering] of a scenario in which nothing fails".to_owned();
+        return Some((
+            "c4d",
+            (message, "write [[fault]], or [failures] with a process or rates, or leave [steering] away"),
+        ));
+    }
+    let Some(first) = scenario.jobs.first() else {
+        let message = "[steering] of a scenario without a job".to_owned();
+        return Some(("c4d", (message, "write a [[job]], or leave [steering] away")));
+    };
+    if first.count > 1 {
+        let message = format!("[steering] follows the first job, of which there are {}", first.count);
+        return Some(("c4d", (message, "write count = 1 and one [[job]] for each")));
+    }
+    if scenario.run.replicates > 1 {
+        let message =
+            format!("[steering] follows one run, and there are {} replicates", scenario.run.replicates);
+        return Some(("c4d", (message, "write replicates = 1 in [run], and sweep over seeds")));
+    }
+    None
+}
+
+/// A cause that is named twice.
+fn twice(steering: &SteeringSpec) -> Option<(&'static str, Trouble)> {
     let causes = steering.automatic.iter().flatten();
     let twice = causes
         .enumerate()

@@ -9,6 +9,8 @@ declare! {
     STEP_TIME_P5 = "step_time_p5": Seconds, Less;
     /// The 95th percentile of the step time over replicates.
     STEP_TIME_P95 = "step_time_p95": Seconds, Less;
+    /// Steps that ended before the processes of the job were ended, of jobs with `until` or `duration`; median over replicates.
+    STEPS_ENDED = "steps_ended": Count, More;
     /// Tokens of a step over its time, of workloads that count tokens.
     TOKENS_PER_S = "tokens_per_s": PerSecond, More;
     /// Model FLOPs over what the peak of the job's GPUs would do in a step, of workloads that know a model.

@@ -1,0 +1,415 @@
+//! A run that `[steering]` follows, step by step and with its network: a fault of `[[fault]]` stops the job, somebody
+//! finds it, a host goes and a spare has its ranks, and processes start from the last checkpoint, beside all else that runs.
+//!
+//! Engines know jobs that start and jobs whose processes are ended. So each time that the processes of the job run is a
+//! job of the case (a [`Shift`]): what came before a restart does not depend on what comes after it, and the run is played
+//! anew with one more shift each time that the job stood still, until it ends or stands still for good. All decisions and
+//! times are those of [`driver`](super::driver), whose hits are what the engine shows and not an estimate.
+mod account;
+mod injuries;
+
+use railtwin_control::Place;
+use railtwin_diagnosis::downtime::Part;
+use railtwin_diagnosis::failure_rates::Draw;
+use railtwin_engine::own::guarded;
+use railtwin_engine::{Case, RankTrouble, RunLog};
+use railtwin_fabric::HostId;
+use railtwin_records::FaultKind;
+use railtwin_scenario::{Failure, FaultSpec, FaultSubject, PartKind, SteeringSpec};
+use railtwin_units::SimTime;
+
+use super::detectors::found_after;
+use super::driver::live;
+use super::hits::{Effect, Effects, Hit, by_hand_hours, cause_of};
+use super::lived::Lived;
+use super::{Life, controllers, progress, ready};
+use crate::engines::engine_of;
+use crate::error::Error;
+use crate::exposed::steps_of;
+use crate::question::Resolved;
+use crate::stops::{Cause, Stop};
+
+use injuries::{Known, Shift, healthy, injured, is_of_ranks, part_of};
+
+/// Times that a run is played anew at most.
+const ROUNDS: usize = 256;
+/// For how long after the last fault decisions are followed.
+const PATIENCE: SimTime = SimTime::from_ps(60 * 86_400 * 1_000_000_000_000);
+
+/// A run that was followed to its end.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// What was run at last: the scenario's jobs, and behind them a job for each time that the first one started again.
+    pub resolved: Resolved,
+    /// What became of the first job.
+    pub life: Life,
+}
+
+/// Whether a scenario has its run steered: [steering] over faults that are written, not over the months of `[failures]`.
+pub fn is_followed(resolved: &Resolved) -> bool {
+    resolved.scenario.steering.is_some() && resolved.scenario.failures.is_none()
+}
+
+/// What is known so far.
+struct Course<'a> {
+    resolved: &'a Resolved,
+    spec: &'a SteeringSpec,
+    /// The case without faults and with the scenario's jobs alone.
+    plain: Case,
+    hosts: Vec<HostId>,
+    /// Healthy time of a step.
+    step: SimTime,
+    faults: Vec<FaultSpec>,
+    /// When people had seen to each.
+    mended: Vec<SimTime>,
+    hits: Vec<Hit>,
+    /// Faults that the hits are of, where one is known.
+    of: Vec<Option<usize>>,
+    lots: [Draw; 2],
+    /// Steps that no crash took back, and when the last of them ended, by standstill.
+    kept: Vec<(u32, SimTime)>,
+}
+
+/// Follows the first job of a scenario through its faults.
+///
+/// # Errors
+/// [`Error::Argument`] where no step of it ends without faults, another job has a spare, or it stands still too often;
+/// [`Error::Controller`] where a controller of one's own cannot go on; [`Error::Scenario`] where the engine does not know
+/// a fault.
+pub fn follow(resolved: &Resolved) -> Result<Followed, Error> {
+    let Some(spec) = &resolved.scenario.steering else {
+        return Err(Error::Argument("the scenario has no [steering]".to_owned()));
+    };
+    ready(resolved)?;
+    let mut course = Course::new(resolved, spec)?;
+    let engine = engine_of(resolved);
+    for _ in 0..ROUNDS {
+        let lived = course.live(course.horizon())?;
+        let (case, known, shifts) = course.case(&lived)?;
+        let log =
+            guarded(|| engine.run(&case, 0)).map_err(|halt| Error::Controller { halt, replicate: None })?;
+        if course.goes_on(&lived, (&case, &known, &shifts), &log)? {
+            continue;
+        }
+        return course.done(&lived, case, &shifts, &log);
+    }
+    Err(Error::Argument(format!("the job stood still {ROUNDS} times, and was to start again")))
+}
+
+impl<'a> Course<'a> {
+    fn new(resolved: &'a Resolved, spec: &'a SteeringSpec) -> Result<Self, Error> {
+        let plain = healthy(&resolved.case);
+        let mut hosts: Vec<HostId> = Vec::new();
+        for place in &plain.placements[0] {
+            if !hosts.contains(&place.host) {
+                hosts.push(place.host);
+            }
+        }
+        let is_spare = |host: HostId| plain.fabric.host(host).spare && !hosts.contains(&host);
+        let others = plain.placements.iter().zip(&plain.work.jobs).skip(1);
+        let mut on_spares = others.filter_map(|(places, job)| {
+            let taken = places.iter().find(|place| is_spare(place.host))?;
+            Some((job.name.as_str(), taken.host))
+        });
+        if let Some((name, host)) = on_spares.next() {
+            let job = &plain.work.jobs[0].name;
+            return Err(Error::Argument(format!(
+                "[steering] of job `{job}`: host-{} is a spare and job `{name}` runs on it: place it on others",
+                host.0
+            )));
+        }
+        let log = engine_of(resolved).run(&plain, 0);
+        let times: Vec<f64> = steps_of(&plain.work.jobs[0], &log.times)
+            .into_iter()
+            .map(|(_, start, end)| end.since(start).seconds())
+            .collect();
+        let step = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        if step <= 0.0 {
+            let why = "no step of the job ends without faults, so it is not known what one takes".to_owned();
+            return Err(Error::Argument(why));
+        }
+        let seed = resolved.scenario.seed;
+        let mut course = Self {
+            resolved,
+            spec,
+            hosts,
+            step: SimTime::from_seconds(step),
+            faults: resolved.scenario.faults.clone(),
+            mended: vec![SimTime::NEVER; resolved.scenario.faults.len()],
+            hits: Vec::new(),
+            of: Vec::new(),
+            lots: [Draw::new(seed, "steering/recall"), Draw::new(seed, "steering/by-hand")],
+            kept: Vec::new(),
+            plain,
+        };
+        course.slows()?;
+        Ok(course)
+    }
+
+    /// Faults that slow the job by a host: the controller may take that host out while the job runs.
+    fn slows(&mut self) -> Result<(), Error> {
+        let well = Resolved { case: self.plain.clone(), ..self.resolved.clone() };
+        let mut effects = Effects::new(&well, self.step);
+        for row in 0..self.faults.len() {
+            let fault = self.faults[row].clone();
+            let (part, host) = part_of(&self.plain.fabric, &fault.subject);
+            let host = match &fault.subject {
+                FaultSubject::Rank(_) => self.host_of_rank(&fault),
+                _ => host,
+            };
+            let seat = host.and_then(|host| self.hosts.iter().position(|&own| own == host));
+            let settled = matches!(fault.kind, FaultKind::WrongCable | FaultKind::Up | FaultKind::Flap);
+            if seat.is_none() || settled {
+                continue;
+            }
+            let failure = Failure {
+                at: fault.at,
+                source: railtwin_records::Truth::WRITTEN.to_owned(),
+                part,
+                host,
+                fault: FaultSpec { at: SimTime::ZERO, until: None, ..fault.clone() },
+                repair: None,
+                stops: false,
+            };
+            // What stops it is seen in the run.
+            if let Effect::Slows(step) = effects.of(&failure)? {
+                self.hit(fault.at, seat, (&fault, part), Effect::Slows(step), Some(row));
+            }
+        }
+        Ok(())
+    }
+
+    /// The host that a fault of a rank of the job is on at first.
+    fn host_of_rank(&self, fault: &FaultSpec) -> Option<HostId> {
+        let (job, rank) = fault.subject.parts().1.rsplit_once('/')?;
+        let rank: usize = rank.parse().ok()?;
+        let own = (job == self.plain.work.jobs[0].name).then(|| self.plain.placements[0].get(rank))?;
+        own.map(|place| place.host)
+    }
+
+    fn hit(
+        &mut self,
+        at: SimTime,
+        seat: Option<usize>,
+        (fault, part): (&FaultSpec, PartKind),
+        effect: Effect,
+        of: Option<usize>,
+    ) {
+        let cause = cause_of(fault, part);
+        let by_hand = by_hand_hours();
+        let mean = self.spec.by_hand.of(cause).map_or(by_hand[Part::Diagnosis(cause)], progress::hours);
+        let [found, people] = &mut self.lots;
+        let is_found = found.chance(self.spec.recall);
+        let hours = people.exponential(mean);
+        let after = self.spec.detection.unwrap_or_else(|| found_after(fault.kind));
+        // A bug of the job goes where the job goes.
+        let seat = seat.filter(|_| fault.kind != FaultKind::SizeMismatch);
+        let row = self.hits.partition_point(|hit| hit.at <= at);
+        self.of.insert(row, of);
+        self.hits.insert(
+            row,
+            Hit {
+                at,
+                seat,
+                subject: fault.subject.parts().1.to_owned(),
+                source: railtwin_records::Truth::WRITTEN.to_owned(),
+                kind: fault.kind,
+                cause,
+                effect,
+                found_after: (self.spec.c4d && is_found).then_some(after),
+                by_hand: SimTime::from_seconds(hours * 3600.0),
+                repair: fault.until.map(|until| until.since(fault.at.min(until))),
+            },
+        );
+    }
+
+    /// Until when decisions are followed.
+    fn horizon(&self) -> SimTime {
+        let last = self.hits.iter().map(|hit| hit.at).max().unwrap_or_default();
+        last.saturating_add(PATIENCE).min(SimTime::from_ps(SimTime::NEVER.ps() / 2))
+    }
+
+    fn live(&self, end: SimTime) -> Result<Lived, Error> {
+        let spec = SteeringSpec { false_alarms: None, ..self.spec.clone() };
+        let steered = guarded(|| {
+            let controllers = controllers(self.resolved, self.spec, &self.hosts, 0);
+            let (fabric, seed) = (&self.plain.fabric, self.resolved.scenario.seed);
+            live(&spec, fabric, (&self.hosts, controllers), self.step, &self.hits, seed, end)
+        });
+        steered.map_err(|halt| Error::Controller { halt, replicate: None })
+    }
+
+    /// The case with a job for each shift as far as it is known where that begins.
+    fn case(&self, lived: &Lived) -> Result<(Case, Vec<Known>, Vec<Shift>), Error> {
+        let mut base = self.plain.clone();
+        let own = base.work.jobs[0].clone();
+        let first = Shift { row: 0, start: own.start, places: base.placements[0].clone(), before: 0 };
+        let mut shifts = vec![first];
+        let mut seats = self.hosts.clone();
+        let mut swaps = lived.done.iter().filter_map(|done| match done.action {
+            railtwin_control::Action::Swap { out, spare, .. } => Some((done.effective, out, spare)),
+            _ => None,
+        });
+        let mut next = swaps.next();
+        for (number, standstill) in lived.standstills.iter().enumerate() {
+            let before = &shifts[number];
+            // Who is found to blame is out, and the others with him: nothing of the job runs until it starts again.
+            let ended = standstill.isolated.or(standstill.replaced).unwrap_or(SimTime::NEVER);
+            base.work.jobs[before.row].until =
+                ended.max(SimTime::from_ps(before.start.ps() + 1)).min(own.until);
+            let (Some(&(kept, _)), Some(restarted)) = (self.kept.get(number), standstill.restarted) else {
+                break;
+            };
+            while let Some((_, out, spare)) = next.filter(|&(at, ..)| at <= restarted) {
+                if let Some(seat) = seats.iter_mut().find(|seat| **seat == out) {
+                    *seat = spare;
+                }
+                next = swaps.next();
+            }
+            let seated = |place: &Place| {
+                let seat = self.hosts.iter().position(|&host| host == place.host);
+                Place { host: seat.map_or(place.host, |seat| seats[seat]), ..*place }
+            };
+            let places: Vec<Place> = self.plain.placements[0].iter().map(seated).collect();
+            let row = base.work.jobs.len();
+            let mut name = format!("{}-again-{}", own.name, number + 1);
+            while base.work.jobs.iter().any(|job| job.name == name) {
+                name.push('x');
+            }
+            base.work.jobs[shifts[number].row].goes_on_as = Some(row as u32);
+            base.work.push(name, restarted, own.plan.clone(), own.steps - kept);
+            if let Some(job) = base.work.jobs.last_mut() {
+                (job.priority, job.compute_jitter) = (own.priority, own.compute_jitter);
+                job.until = own.until;
+            }
+            base.placements.push(places.clone());
+            base.packets.libraries.push(self.plain.packets.libraries.first().copied().unwrap_or_default());
+            shifts.push(Shift { row, start: restarted, places, before: kept });
+        }
+        let (case, known) =
+            injured(&self.resolved.scenario, (&self.plain, base), &shifts, (&self.faults, &self.mended))?;
+        Ok((case, known, shifts))
+    }
+
+    /// Takes in what a run shows of the last shift: false where the job has ended, or stands still for good.
+    fn goes_on(
+        &mut self,
+        lived: &Lived,
+        (case, known, shifts): (&Case, &[Known], &[Shift]),
+        log: &RunLog,
+    ) -> Result<bool, Error> {
+        let number = shifts.len() - 1;
+        let shift = &shifts[number];
+        let job = &case.work.jobs[shift.row];
+        let ends = log.times.end[job.operations()].iter().max().copied().unwrap_or_default();
+        if let Some(standstill) = lived.standstills.get(number).filter(|one| one.failed < ends) {
+            if self.kept.len() > number {
+                // It does not start again.
+                return Ok(false);
+            }
+            let before = number.checked_sub(1).map_or((0, shift.start), |before| self.kept[before]);
+            self.kept.push(account::kept(job, shift, &log.times, (self.every(), standstill.failed), before));
+            self.mend(lived, number);
+            return Ok(true);
+        }
+        let Some(stop) = Stop::of(case, shift.row, log) else { return Ok(false) };
+        // Peers of a rank that is gone may halt by it: what they met first is who went.
+        let own = known.iter().filter(|(one, _)| {
+            one.job as usize == shift.row
+                && one.from <= stop.at
+                && one.until == SimTime::NEVER
+                && matches!(one.trouble, RankTrouble::Gone | RankTrouble::Hang | RankTrouble::Mismatch)
+        });
+        if let Some(&(rank, of)) = own.min_by_key(|(one, _)| (one.from, one.rank)) {
+            let fault = self.faults[of].clone();
+            let (part, _) = part_of(&case.fabric, &fault.subject);
+            let everywhere = matches!(part, PartKind::Job | PartKind::Storage);
+            let seat = (!everywhere).then(|| self.seat(rank.rank as usize)).flatten();
+            self.hit(rank.from.max(shift.start), seat, (&fault, part), Effect::Stops, Some(of));
+            return Ok(true);
+        }
+        let there = |row: usize, fault: &FaultSpec| {
+            let until = fault.until.unwrap_or(SimTime::NEVER).min(self.mended[row]);
+            let is_of_fabric = fault.kind != FaultKind::Up && !is_of_ranks(fault.kind);
+            is_of_fabric && fault.at <= stop.at && until > stop.at
+        };
+        let of_host = |fault: &FaultSpec| {
+            let host = part_of(&case.fabric, &fault.subject).1?;
+            let rank = shift.places.iter().position(|place| place.host == host)?;
+            self.seat(rank)
+        };
+        let all = self.faults.iter().enumerate().filter(|(row, fault)| there(*row, fault));
+        let Some((of, fault)) = all.max_by_key(|(_, fault)| (of_host(fault).is_some(), fault.at)) else {
+            return Ok(false);
+        };
+        if matches!(stop.cause, Cause::Still | Cause::TimeUp) {
+            return Ok(false);
+        }
+        let (seat, fault) = (of_host(fault), fault.clone());
+        let (part, _) = part_of(&case.fabric, &fault.subject);
+        self.hit(stop.at.max(shift.start), seat, (&fault, part), Effect::Stops, Some(of));
+        Ok(true)
+    }
+
+    /// The place among the job's hosts of a rank.
+    fn seat(&self, rank: usize) -> Option<usize> {
+        let host = self.plain.placements[0].get(rank)?.host;
+        self.hosts.iter().position(|&own| own == host)
+    }
+
+    /// Steps from one checkpoint to the next.
+    fn every(&self) -> u32 {
+        let written = self.resolved.scenario.jobs[0].checkpoint.map(|checkpoint| checkpoint.every);
+        let by_time = || self.spec.checkpoint.ps().div_ceil(self.step.ps().max(1));
+        written.unwrap_or_else(|| u32::try_from(by_time()).unwrap_or(u32::MAX)).max(1)
+    }
+
+    /// What stopped the job and is in no host of it is well once people saw to it.
+    fn mend(&mut self, lived: &Lived, number: usize) {
+        let standstill = &lived.standstills[number];
+        let Some(seen_to) = standstill.isolated else { return };
+        let hits = self.hits.iter().zip(&self.of);
+        let of = hits.filter(|(hit, _)| hit.seat.is_none() && hit.subject == standstill.subject);
+        let rows: Vec<usize> =
+            of.filter(|(hit, _)| hit.at <= standstill.failed).filter_map(|(_, of)| *of).collect();
+        for row in rows {
+            self.mended[row] = self.mended[row].min(seen_to);
+        }
+    }
+
+    fn done(self, lived: &Lived, case: Case, shifts: &[Shift], log: &RunLog) -> Result<Followed, Error> {
+        let last = &case.work.jobs[shifts[shifts.len() - 1].row];
+        let of_job = log.times.end[last.operations()].iter().max().copied().unwrap_or_default();
+        // A job that stands still for good does so until the end of the run, or until nothing more is done about it.
+        let end = match of_job.min(last.until) {
+            SimTime::NEVER => {
+                let known = lived.standstills.last().map(|one| {
+                    [Some(one.failed), one.detected, one.isolated, one.replaced].into_iter().flatten().max()
+                });
+                log.counted().max(known.flatten().unwrap_or_default())
+            }
+            end => end,
+        };
+        let mut lived = self.live(end.max(SimTime::from_ps(1)))?;
+        account::book(&mut lived, (&case, shifts), &log.times, (&self.kept, self.step), end);
+        let own = &case.work.jobs[0];
+        let steps = steps_of(last, &log.times);
+        let taken: f64 = steps.iter().map(|(_, start, end)| end.since(*start).seconds()).sum();
+        let moved = lived.hosts != self.hosts && !steps.is_empty();
+        let with_spares = SimTime::from_seconds(taken / steps.len().max(1) as f64);
+        let first = self.hosts[0];
+        let life = Life {
+            job: own.name.clone(),
+            ranks: self.plain.placements[0].len() as u32,
+            ranks_per_host: self.plain.placements[0].iter().filter(|place| place.host == first).count()
+                as u32,
+            span: end,
+            step: self.step,
+            step_with_spares: if moved { with_spares } else { self.step },
+            lives: vec![lived],
+            shown: 0,
+            is_followed: true,
+        };
+        Ok(Followed { resolved: Resolved { case, ..self.resolved.clone() }, life })
+    }
+}

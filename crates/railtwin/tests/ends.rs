@@ -1,0 +1,189 @@
+//! Jobs that end by time: what ended before counts, what they sent is off the network, and controllers are told.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+use std::path::Path;
+
+use proptest::prelude::*;
+use railtwin::engines::engine;
+use railtwin::stops::Stop;
+use railtwin::{Question, Run};
+use railtwin_engine::{Case, RunLog};
+use railtwin_scenario::EngineName;
+use railtwin_units::SimTime;
+
+const BOTH: [EngineName; 2] = [EngineName::Flow, EngineName::Packet];
+
+/// Two jobs on the same two uplinks; each with keys of its own.
+fn text(first: &str, second: &str) -> String {
+    let job = |name: &str, hosts: &str, more: &str| {
+        format!(
+            "[[job]]\nname = \"{name}\"\nplacement = {{ hosts = [{hosts}] }}\n{more}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"2 MB\", algorithm = \"ring\", compute = \"20 us\" }}\n"
+        )
+    };
+    format!(
+        "schema = 1\nname = \"ends\"\nseed = 7\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 2\n\
+         uplinks = 1\nparallel = 1\nrails_per_leaf = 1\nchip = \"51200 Gbps\"\nhost = {{ model = \"plain\" }}\n\
+         [routing]\nqueue_pairs = 2\n[packet]\nstart_jitter = \"0 s\"\n{}{}",
+        job("first", "0, 2", first),
+        job("second", "1, 3", second)
+    )
+}
+
+fn case(text: &str, name: EngineName) -> Case {
+    let question = Question::of_text("ends.toml", text, Path::new(".")).with_engine(Some(name));
+    let point = question.points().unwrap().remove(0);
+    question.resolve(&point.scenario).unwrap().case
+}
+
+fn log(case: &Case, name: EngineName, threads: u32) -> RunLog {
+    engine(name, threads).run(case, 0)
+}
+
+fn refused(text: &str) -> String {
+    let question = Question::of_text("ends.toml", text, Path::new("."));
+    match question.points() {
+        Err(error) => error.to_string(),
+        Ok(mut points) => question.resolve(&points.remove(0).scenario).unwrap_err().to_string(),
+    }
+}
+
+fn us(us: u64) -> SimTime {
+    SimTime::from_ns(us * 1_000)
+}
+
+/// Ends of the steps of a job that ended.
+fn ends(case: &Case, row: usize, log: &RunLog) -> Vec<SimTime> {
+    railtwin::exposed::steps_of(&case.work.jobs[row], &log.times).into_iter().map(|(.., end)| end).collect()
+}
+
+#[test]
+fn what_ended_before_is_what_it_was_and_the_network_is_free_after() {
+    for name in BOTH {
+        let whole = case(&text("steps = 20", "steps = 20"), name);
+        let all = log(&whole, name, 1);
+        // In the middle of its sixth step.
+        let of_first = ends(&whole, 0, &all);
+        let until = SimTime::from_ps(of_first[4].ps().midpoint(of_first[5].ps()));
+        let mut cut = whole.clone();
+        cut.work.jobs[0].until = until;
+        let log_of_cut = log(&cut, name, 1);
+        assert_eq!(ends(&cut, 0, &log_of_cut), &of_first[..5], "{name:?}");
+        assert_eq!((log_of_cut.unfinished, Stop::of(&cut, 0, &log_of_cut)), (0, None), "{name:?}");
+        let sent = |log: &RunLog| log.link_bytes.iter().sum::<f64>();
+        assert!(sent(&log_of_cut) < sent(&all), "{name:?}");
+        // The other one is as it was until then, and soon after it has the links for itself.
+        let (before, after) = (ends(&whole, 1, &all), ends(&cut, 1, &log_of_cut));
+        let same = before.iter().filter(|&&end| end < until).count();
+        assert_eq!(before[..same], after[..same], "{name:?}");
+        let mut single = whole.clone();
+        single.work.jobs[0].until = SimTime::from_ps(1);
+        let alone = ends(&single, 1, &log(&single, name, 1));
+        let step = |ends: &[SimTime], of: usize| ends[of].since(ends[of - 1]).seconds();
+        let (last, lonely, crowded) = (step(&after, 18), step(&alone, 18), step(&before, 18));
+        assert!((last / lonely - 1.0).abs() < 0.01, "{name:?}: {last} after, {lonely} alone");
+        assert!(crowded > 1.2 * lonely, "{name:?}: {crowded} beside it, {lonely} alone");
+    }
+}
+
+#[test]
+fn a_time_says_how_many_steps_there_are() {
+    for name in BOTH {
+        for key in ["until = \"2 ms\"", "duration = \"2 ms\""] {
+            let text = text(key, "steps = 3");
+            let made = case(&text, name);
+            assert_eq!((made.work.jobs[0].until, made.work.jobs[0].steps), (us(2_000), 100));
+            let question = Question::of_text("ends.toml", &text, Path::new(".")).with_engine(Some(name));
+            let point = question.points().unwrap().remove(0);
+            let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
+            let ended = ends(&made, 0, &log(&made, name, 1)).len();
+            assert!((5..100).contains(&ended), "{ended}");
+            assert_eq!(run.figure("first.steps_ended"), Some(ended as f64), "{:?}", run.info.figures);
+            assert!(run.figure("first.step_time").is_some() && run.figure("second.steps_ended").is_none());
+            assert!(!run.info.headline.contains("first"), "{}", run.info.headline);
+        }
+        let late = case(&text("start = \"1 ms\"\nduration = \"2 ms\"", ""), name);
+        assert_eq!(late.work.jobs[0].until, us(3_000));
+        // Too short for a step: a figure says so.
+        let question = Question::of_text("ends.toml", &text("until = \"30 us\"", ""), Path::new("."));
+        let question = question.with_engine(Some(name));
+        let point = question.points().unwrap().remove(0);
+        let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
+        let figure = run.info.figure("first.step_time").unwrap();
+        assert_eq!((figure.value, figure.reason.as_str()), (None, "no step ended by 30 us"));
+    }
+}
+
+#[test]
+fn a_job_that_hangs_before_its_end_hangs() {
+    let fault = "[[fault]]\nat = \"500 us\"\nkind = \"crash\"\nrank = \"first/1\"\ncause = \"bug\"\n";
+    let made = case(&format!("{}{fault}", text("duration = \"2 ms\"", "steps = 20")), EngineName::Flow);
+    let done = log(&made, EngineName::Flow, 1);
+    let words = |row| Stop::of(&made, row, &done).map(Stop::words);
+    assert_eq!((words(0).as_deref(), words(1)), (Some("hung from 500 us on"), None));
+    let late = fault.replace("500 us", "2500 us");
+    let made = case(&format!("{}{late}", text("duration = \"2 ms\"", "steps = 20")), EngineName::Flow);
+    assert_eq!(Stop::of(&made, 0, &log(&made, EngineName::Flow, 1)), None, "it had ended");
+}
+
+#[test]
+fn controllers_hear_that_a_job_was_ended() {
+    // Paths of the second are weighed anew once the first is gone.
+    let control = "[control]\nfeedback = \"50 us\"\nreport = \"1 us\"\n";
+    let text = |more: &str| {
+        let text = text(more, "steps = 20").replace("uplinks = 1", "uplinks = 2");
+        text.replace("queue_pairs = 2\n", "queue_pairs = 2\nbalancer = \"crux\"\n") + control
+    };
+    for name in BOTH {
+        let made = case(&text("duration = \"1 ms\""), name);
+        let (one, two) = (log(&made, name, 1), log(&made, name, 2));
+        assert_eq!(one, two, "{name:?}");
+        let last = |log: &RunLog| ends(&made, 1, log).len();
+        assert_eq!((last(&one), one.unfinished), (20, 0), "{name:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (first, told) in [
+        ("until = \"1 ms\"\nduration = \"1 ms\"", "until beside duration, which both say when the job ends"),
+        ("start = \"2 ms\"\nuntil = \"1 ms\"", "the job starts at 2 ms and is to end at 1 ms"),
+        ("until = \"3 h\"", "there is time for up to 540000000 steps of 2 operations"),
+        ("duration = \"0 s\"", "duration"),
+    ] {
+        let told_is = refused(&text(first, ""));
+        assert!(told_is.contains(told), "{first}: {told_is}");
+    }
+    let bare = text("until = \"1 ms\"", "").replace(", compute = \"20 us\"", "");
+    assert!(refused(&bare).contains("a step computes nothing"), "{}", refused(&bare));
+    case(&bare.replace("until = \"1 ms\"", "until = \"1 ms\"\nsteps = 50"), EngineName::Flow);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn whenever_jobs_end_both_engines_agree_on_what_had_ended(
+        until in prop::array::uniform2(20_000_u64..3_000_000), starts in prop::array::uniform2(0_u64..400_000),
+    ) {
+        let mut counts = Vec::new();
+        for name in BOTH {
+            let mut made = case(&text("steps = 20", "steps = 20"), name);
+            for (row, job) in made.work.jobs.iter_mut().enumerate() {
+                job.start = SimTime::from_ns(starts[row]);
+                job.until = SimTime::from_ns(starts[row] + until[row]);
+            }
+            let done = log(&made, name, 1);
+            prop_assert_eq!(&done, &log(&made, name, 2));
+            prop_assert_eq!((done.unfinished, done.time_up), (0, false));
+            for (row, job) in made.work.jobs.iter().enumerate() {
+                prop_assert_eq!(Stop::of(&made, row, &done), None);
+                let late = done.times.end[job.operations()].iter().filter(|&&end| end < SimTime::NEVER && end > job.until);
+                prop_assert_eq!(late.count(), 0);
+                counts.push(ends(&made, row, &done).len() as f64);
+            }
+        }
+        for row in 0..2 {
+            let [flows, packets] = [counts[row], counts[2 + row]];
+            prop_assert!((flows - packets).abs() <= 1.0 + 0.1 * flows, "{} {}", flows, packets);
+        }
+    }
+}
