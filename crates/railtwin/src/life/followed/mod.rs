@@ -386,7 +386,8 @@ impl<'a> Course<'a> {
                 let known = lived.standstills.last().map(|one| {
                     [Some(one.failed), one.detected, one.isolated, one.replaced].into_iter().flatten().max()
                 });
-                log.counted().max(known.flatten().unwrap_or_default())
+                // What is done last is done, too.
+                log.counted().max(known.flatten().unwrap_or_default()).saturating_add(SimTime::from_ps(1))
             }
             end => end,
         };
