@@ -22,7 +22,7 @@ export function partColumns(
         key: `times ${i}`,
         label: `Times, ${ideal}`,
         align: "right",
-        width: "13rem",
+        width: "15rem",
         value: (row) => at(row, "alone", i),
         text: (row) => significant(at(row, "alone", i), 4),
       },
@@ -79,7 +79,7 @@ export function openColumns(lattice: Lattice): TableColumn[] {
     key,
     label,
     align: "right",
-    width: "7.5rem",
+    width: "8rem",
     value: (row) => from[row] ?? NaN,
     text: (row) => (Number.isFinite(from[row]) ? whole(from[row] ?? 0) : "–"),
   });
@@ -95,6 +95,7 @@ export function openColumns(lattice: Lattice): TableColumn[] {
     {
       key: "communicator",
       label: "Communicator",
+      width: "19rem",
       search: true,
       value: (row) => groups.name.at(cells.group[cell(row)] ?? 0),
     },
@@ -119,7 +120,6 @@ export function openColumns(lattice: Lattice): TableColumn[] {
     {
       key: "frame",
       label: "Asked for at",
-      width: "16rem",
       search: true,
       value: (row) => open.frame.at(row),
     },

@@ -6,7 +6,7 @@ import { percent, percentShort, significant } from "../../ui/format";
 
 /** Bars of a chart of parts; the table has all. */
 export const BARS = 16;
-const BAR_PX = 30;
+const BAR_PX = 34;
 const EDGE_PX = 52;
 
 export const idealColor = (ideal: number, theme: Theme): string =>
@@ -71,7 +71,7 @@ export function partsOption(
         show: true,
         position: "right" as const,
         color: theme.soft,
-        fontSize: 11,
+        fontSize: 10.5,
         formatter: ({ value }: { value?: unknown }) => beyond(Number(value) + 1),
       },
     })),
