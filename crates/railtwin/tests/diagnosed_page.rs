@@ -83,8 +83,9 @@ fn a_real_hang_is_a_lattice_with_its_culprits() {
 #[test]
 fn evidence_leads_to_the_dump_and_the_entry() {
     let section = data("dumps", &told("flight_recorder/gpu_error_1st"), &[]);
-    let proof = &section["findings"][0]["evidence"][0];
-    assert!(proof["what"].as_str().unwrap().starts_with("rank 12 holds all-gather"));
+    let lines = section["findings"][0]["evidence"].as_array().unwrap();
+    let is_proof = |line: &&Value| line["what"].as_str().unwrap().starts_with("rank 12 holds all-gather");
+    let proof = lines.iter().find(is_proof).unwrap();
     let sources = proof["sources"].as_array().unwrap();
     let of = |rank: &str| {
         sources.iter().find(|source| source["file"].as_str().unwrap().ends_with(&format!("_dump_{rank}")))
