@@ -3,12 +3,15 @@ import type {
     WireColumn,
     WireLists,
     WireClusterPayload,
+    WireDiagnosedPayload,
     WireIntranodePayload,
     WirePayload,
     WireRun,
     WireTable,
 } from "../src/api/payload";
 
+export type WireAnyPayload =
+    WirePayload | WireClusterPayload | WireIntranodePayload | WireDiagnosedPayload;
 export interface SampleFabric {
     devices: object[];
     cables: object[];
@@ -57,7 +60,4 @@ export function largeReport(): WirePayload;
 export function emptyRun(): WirePayload;
 export function haltedReport(): WirePayload;
 export function jobsReport(): WirePayload;
-export function fill(
-    template: string,
-    payload: WirePayload | WireClusterPayload | WireIntranodePayload,
-): string;
+export function fill(template: string, payload: WireAnyPayload): string;

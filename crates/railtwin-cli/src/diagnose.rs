@@ -7,6 +7,7 @@ use railtwin::Question;
 use railtwin::diagnose::answer::number;
 use railtwin::diagnose::names::Names;
 use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
+use railtwin::diagnosed_page::page;
 use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
 use railtwin_store::atomic::write_folder;
@@ -14,6 +15,7 @@ use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
 use crate::diagnose_what_if as what_if;
+use crate::report::{note_stand_in, write_page};
 use crate::{CliError, Streams};
 
 /// Most suspects that are shown of a finding; `--json` has all.
@@ -51,6 +53,9 @@ pub struct DiagnoseArgs {
     /// Print all as JSON
     #[arg(long)]
     json: bool,
+    /// Write the page of it to this file: the answer, causes with their evidence, a lattice of a hang, what-if bars
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Write telemetry and findings as Parquet tables into a new folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -88,6 +93,12 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         write!(streams.out, "{}", what_if::shown(&replayed, args.all))?;
     }
     streams.out.flush()?;
+    if let Some(path) = &args.report {
+        let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
+        write_page(path, &page(&names.join(" "), &told, &replayed))?;
+        note_stand_in(streams)?;
+        writeln!(streams.notes, "report in {}", path.display())?;
+    }
     if let Some(out) = &args.out {
         write_tables(out, &told)?;
         writeln!(streams.notes, "tables in {}", out.display())?;

@@ -493,3 +493,25 @@ fn an_entry_that_is_wrong_accuses_no_healthy_rank() {
     assert_eq!(accused(&answer), ["job/2"], "{answer}");
     assert_eq!(answer["unread"][0]["recognized"], json!(true));
 }
+
+#[test]
+fn a_page_is_written_beside_what_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let trace = ours("megatron_straggler/trace-ST.parquet");
+    let (trace, path) = (shown(&trace), shown(&page));
+    let Outcome { status, out, notes } = railtwin(&["diagnose", &trace, "--what-if", "--report", &path]);
+    assert_eq!(status, 0, "{notes}");
+    assert!(out.starts_with("nothing found in "), "{out}");
+    assert!(notes.contains("report in "), "{notes}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("\"diagnosed\":{") && text.contains("\"what_if\":[{"));
+    // Who is accused is written, too, and where no file can be, that is said.
+    let dumps = shown(&ours("flight_recorder/lock_gil_2nd"));
+    let told = railtwin(&["diagnose", &dumps, "--report", &path]);
+    assert_eq!(told.status, 1, "{}", told.notes);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("\"lattice\":{"));
+    let nowhere = shown(&folder.path().join("no/page.html"));
+    let refused = railtwin(&["diagnose", &dumps, "--report", &nowhere]);
+    assert!(refused.status >= 2 && refused.notes.contains("page.html"), "{}", refused.notes);
+}

@@ -16,7 +16,7 @@
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`mod@schedule`]: who goes first, by which path, when jobs share links.
 //! * [`reproduce`]: the figures of the papers beside ours.
-//! * [`report`]: the page.
+//! * [`report`]: the page of a run; [`diagnosed_page`]: that of a diagnosis.
 //!
 //! ```
 //! use railtwin::{Question, Run};
@@ -49,6 +49,7 @@ pub mod columns;
 pub mod control_page;
 pub mod cost_json;
 pub mod diagnose;
+pub mod diagnosed_page;
 pub mod diagnosis_page;
 pub mod engines;
 pub mod error;

@@ -11,6 +11,7 @@ mod crux_in_run;
 mod declared;
 mod determinism;
 mod diagnose;
+mod diagnosed_page;
 mod dumps;
 mod ends;
 mod engines_agree;

@@ -18,6 +18,7 @@ import {
   type Timeline,
 } from "./payload";
 import { decodeControl } from "./control_decode";
+import { decodeDiagnosed } from "./diagnosed_decode";
 import { decodeDiagnosis } from "./diagnosis";
 import { decodeIntranode } from "./intranode_decode";
 import { decodeLife } from "./life_decode";
@@ -56,14 +57,15 @@ export function decodePayload(value: unknown): Payload | null {
   const [title, generator] = [text(whole, "title", "payload"), text(whole, "generator", "payload")];
   const cluster = optional(whole["cluster"], "payload.cluster", decodeCluster);
   const intranode = optional(whole["intranode"], "payload.intranode", decodeIntranode);
-  if (cluster !== null || intranode !== null)
-    return { title, generator, runs: [], cluster, intranode };
+  const diagnosed = optional(whole["diagnosed"], "payload.diagnosed", decodeDiagnosed);
+  if (cluster !== null || intranode !== null || diagnosed !== null)
+    return { title, generator, runs: [], cluster, intranode, diagnosed };
   const runs = list(whole, "runs", "payload", decodeRun);
   if (runs.length < 1 || runs.length > RUNS_MAX)
     throw new PayloadError(`payload.runs holds ${runs.length} runs; expected 1, or 2 to compare`);
   const [base, other] = runs;
   if (base && other && base.name === other.name) other.name = `${other.name} (2)`;
-  return { title, generator, runs, cluster: null, intranode: null };
+  return { title, generator, runs, cluster: null, intranode: null, diagnosed: null };
 }
 
 /** Reads the element that carries the data; throws PayloadError when it is missing or not JSON. */

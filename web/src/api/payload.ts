@@ -1,12 +1,14 @@
 // The report's payload as it stands in the file (wire types) and as the page uses it (decoded types).
 
 import type { Cluster, WireCluster } from "./cluster";
+import type { Diagnosed, WireDiagnosed } from "./diagnosed";
 import type { Intranode, WireIntranode } from "./intranode";
 import type { Control, WireControl } from "./control";
 import type { Diagnosis, WireDiagnosis } from "./findings";
 import type { JobLife, WireJobLife } from "./life";
 
 export * from "./cluster";
+export * from "./diagnosed";
 export * from "./intranode";
 export * from "./control";
 export * from "./findings";
@@ -126,6 +128,12 @@ export interface WireIntranodePayload {
   title: string;
   generator: string;
   intranode: WireIntranode;
+}
+export interface WireDiagnosedPayload {
+  schema: 1;
+  title: string;
+  generator: string;
+  diagnosed: WireDiagnosed;
 }
 
 // --- decoded ----------------------------------------------------------------------------------
@@ -444,8 +452,9 @@ export interface Run {
 export interface Payload {
   title: string;
   generator: string;
-  /** Empty on a page of weeks of jobs, and on one of traffic inside hosts. */
+  /** Empty on a page of weeks of jobs, of traffic inside hosts, and of a diagnosis of files. */
   runs: Run[];
   cluster: Cluster | null;
   intranode: Intranode | null;
+  diagnosed: Diagnosed | null;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
-import type { WireClusterPayload, WireIntranodePayload, WirePayload } from "../../src/api/payload";
+import type { WireAnyPayload } from "../sample.mjs";
 import { fill } from "../sample.mjs";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
@@ -53,10 +53,7 @@ export class Bench {
     rmSync(this.folder, { recursive: true });
   }
   /** Writes a report; a payload of null leaves the template as it is built. */
-  write(
-    name: string,
-    payload: WirePayload | WireClusterPayload | WireIntranodePayload | null,
-  ): void {
+  write(name: string, payload: WireAnyPayload | null): void {
     const template = readFileSync(TEMPLATE, "utf8");
     const file = join(this.folder, `${name}.html`);
     writeFileSync(file, payload === null ? template : fill(template, payload));

@@ -49,6 +49,8 @@ pub struct Merged {
     pub compute: Vec<(u32, ComputeTime)>,
     /// Dumps of a Flight Recorder, in the order in which they were taken.
     pub flight_recorder: Vec<FlightRecorderDump>,
+    /// The file of each of them.
+    pub flight_files: Vec<String>,
     /// Ranks of whose dump of a Flight Recorder the last operations may be wrong: how far they have come is not known.
     pub unsure: BTreeSet<u32>,
     /// What each file was.
@@ -85,6 +87,7 @@ impl Merger {
             Content::Inspector(dump) => self.inspector.push(dump),
             Content::FlightRecorder(dump) => {
                 self.merged.unsure.extend(dump.unsure.then_some(dump.rank));
+                self.merged.flight_files.push(source);
                 self.flight_recorder.push(dump);
             }
             Content::Kineto(trace) => self.kineto.push(trace),

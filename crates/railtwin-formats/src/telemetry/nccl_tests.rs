@@ -74,6 +74,8 @@ pub struct NcclTestResult {
     pub out_of_place: Option<NcclTestMeasure>,
     /// With one buffer.
     pub in_place: Option<NcclTestMeasure>,
+    /// Number of its line, from 1; 0 where it has none, as in JSON.
+    pub line: u64,
 }
 
 /// One measurement.
@@ -349,10 +351,11 @@ impl Reading<'_> {
             let accepted = "keep the line that names size, count, type, time, algbw and busbw";
             return Err(self.error(number, "is a row whose columns nothing names", accepted).found(line));
         };
-        columns.result(&words).map_err(|(name, found, problem)| {
+        let told = columns.result(&words).map_err(|(name, found, problem)| {
             let accepted = "write the row as nccl-tests prints it";
             self.error(number, &problem, accepted).field(format!("column {name}")).found(&found)
-        })
+        })?;
+        Ok(NcclTestResult { line: number, ..told })
     }
 }
 

@@ -104,6 +104,7 @@ fn result(node: &Node) -> Result<NcclTestResult, FormatError> {
         reduction: text("redop")?,
         out_of_place: measure("out_of_place")?,
         in_place: measure("in_place")?,
+        line: 0,
     })
 }
 

@@ -12,10 +12,11 @@ use super::Diagnosed;
 /// Most lines of the first screen.
 pub const LINES: usize = 12;
 /// Causes that the first screen shows; the others are counted.
-const CAUSES: usize = 3;
+pub const CAUSES: usize = 3;
 /// Lines of evidence of the first cause, and notes.
-const FIRST_EVIDENCE: usize = 2;
-const NOTES: usize = 4;
+pub const FIRST_EVIDENCE: usize = 2;
+/// Notes that the first screen shows.
+pub const NOTES: usize = 4;
 /// Names of a cause that a line shows, and their characters.
 const NAMES: usize = 8;
 const NAMES_WIDE: usize = 64;
@@ -31,6 +32,17 @@ pub struct Cause {
     pub follows: Vec<usize>,
     /// Least confidence of its findings.
     pub confidence: f64,
+}
+
+/// A cause in the words of the first screen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// Who, such as `rank job/12 and job/14`.
+    pub who: String,
+    /// What is wrong with them, how sure that is, and what follows: `died; sure, 0.95`.
+    pub what: String,
+    /// The lines of evidence that decide.
+    pub seen: Vec<String>,
 }
 
 /// A number for people: whole ones whole, others with three figures.
@@ -52,19 +64,25 @@ fn weight(line: &Evidence) -> u8 {
     }
 }
 
-/// The lines of evidence that decide, the first the most. Those that decide alike stay in their order, one of each table
-/// before the second of any.
-fn deciding(finding: &Finding) -> Vec<&Evidence> {
-    let mut lines: Vec<&Evidence> = finding.evidence.iter().collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(weight(line)));
+/// Rows of evidence, those that decide first. Those that decide alike stay in their order, one of each table before the
+/// second of any.
+pub fn deciding_rows(finding: &Finding) -> Vec<usize> {
+    let lines = &finding.evidence;
+    let mut rows: Vec<usize> = (0..lines.len()).collect();
+    rows.sort_by_key(|&row| std::cmp::Reverse(weight(&lines[row])));
     let mut tables = BTreeSet::new();
-    let (first, more): (Vec<&Evidence>, Vec<&Evidence>) =
-        lines.into_iter().partition(|line| tables.insert(line.table));
+    let (first, more): (Vec<usize>, Vec<usize>) =
+        rows.into_iter().partition(|&row| tables.insert(lines[row].table));
     first.into_iter().chain(more).collect()
 }
 
+/// The lines of evidence that decide, the first the most.
+fn deciding(finding: &Finding) -> Vec<&Evidence> {
+    deciding_rows(finding).into_iter().map(|row| &finding.evidence[row]).collect()
+}
+
 /// How sure, in a word.
-fn sure(confidence: f64, accuses: bool) -> &'static str {
+pub fn sure(confidence: f64, accuses: bool) -> &'static str {
     match confidence {
         _ if !accuses => "not proved",
         sure if sure >= 0.9 => "sure",
@@ -106,7 +124,7 @@ pub fn evidence(line: &Evidence) -> String {
 }
 
 /// What a syndrome is, in the words of a first line.
-fn words(syndrome: Syndrome) -> &'static str {
+pub fn words(syndrome: Syndrome) -> &'static str {
     match syndrome {
         Syndrome::CommunicationHang => "does not go on",
         Syndrome::NonCommunicationHang => "the others wait for it",
@@ -275,7 +293,7 @@ pub fn causes(findings: &[Finding], directory: &Directory) -> Vec<Cause> {
 }
 
 /// Names of some components of one kind, with the kind once.
-pub(super) fn who(findings: &[&Finding]) -> String {
+pub fn who(findings: &[&Finding]) -> String {
     let all: Vec<&Component> = findings
         .iter()
         .flat_map(|finding| finding.suspects.iter().map(|suspect| &suspect.component))
@@ -337,12 +355,7 @@ impl Diagnosed {
             let more = causes.len() - shown;
             lines.push(format!("  and {more} more cause{}", if more == 1 { "" } else { "s" }));
         }
-        let known = self
-            .unread
-            .iter()
-            .filter(|file| file.known)
-            .map(|file| format!("{}: {}", file.source, file.reason));
-        for note in known.chain(self.notes.iter().cloned()).take(NOTES) {
+        for note in self.also().into_iter().take(NOTES) {
             let left = last - lines.len().min(last);
             if left == 0 {
                 break;
@@ -354,10 +367,25 @@ impl Diagnosed {
         lines
     }
 
+    /// What else is to be known: files that could not be read, then notes.
+    pub fn also(&self) -> Vec<String> {
+        let unread = self.unread.iter().filter(|file| file.known);
+        let unread = unread.map(|file| format!("{}: {}", file.source, file.reason));
+        unread.chain(self.notes.iter().cloned()).collect()
+    }
+
     /// Lines of a cause: who, what, how sure, and what decides it.
     fn block(&self, cause: &Cause, evidence_lines: usize) -> Vec<String> {
+        let Some(Told { who, what, seen }) = self.told(cause, evidence_lines) else { return Vec::new() };
+        let mut lines = wrapped(&format!("  {who}: {what}"), 2);
+        lines.extend(seen.iter().flat_map(|line| wrapped(&format!("    seen: {line}"), 2)));
+        lines
+    }
+
+    /// A cause in words, with so many lines of evidence at most.
+    pub fn told(&self, cause: &Cause, evidence_lines: usize) -> Option<Told> {
         let findings: Vec<&Finding> = cause.findings.iter().map(|&row| &self.findings[row]).collect();
-        let Some(first) = findings.first() else { return Vec::new() };
+        let first = findings.first()?;
         let of_tests = cause.follows.iter().filter(|row| is_of_tests(&self.findings[**row])).count();
         let follows = match (cause.follows.len(), of_tests) {
             (0, _) => String::new(),
@@ -367,20 +395,17 @@ impl Diagnosed {
         };
         let (what, confidence) = (words(first.syndrome), cause.confidence);
         let sure = sure(confidence, first.accuses());
-        let mut lines =
-            wrapped(&format!("  {}: {what}; {sure}, {confidence:.2}{follows}", who(&findings)), 2);
         let alike = if findings.len() > 1 { format!(" ({} alike)", findings.len()) } else { String::new() };
-        for (row, line) in deciding(first).into_iter().take(evidence_lines).enumerate() {
-            if row > 0 && weight(line) == 0 {
-                break;
-            }
-            lines.extend(wrapped(&format!("    seen: {}{alike}", evidence(line)), 2));
-        }
-        lines
+        let lines = deciding(first).into_iter().take(evidence_lines).enumerate();
+        let seen = lines
+            .take_while(|(row, line)| *row == 0 || weight(line) > 0)
+            .map(|(_, line)| format!("{}{alike}", evidence(line)))
+            .collect();
+        Some(Told { who: who(&findings), what: format!("{what}; {sure}, {confidence:.2}{follows}"), seen })
     }
 
     /// What to do next about the first cause: its advice, or the first action that it asks for.
-    fn next_step(&self, causes: &[Cause]) -> Option<String> {
+    pub fn next_step(&self, causes: &[Cause]) -> Option<String> {
         let row = *causes.first()?.findings.first()?;
         let finding = &self.findings[row];
         let action = self.actions.iter().find(|action| action.finding as usize == row);

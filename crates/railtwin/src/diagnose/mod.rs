@@ -7,7 +7,7 @@
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
 //! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
-//! * [`diagnose`]: all of it; [`answer`]: on one screen.
+//! * [`diagnose`]: all of it; [`answer`]: on one screen; [`sources`]: where evidence stands.
 pub mod answer;
 pub mod between;
 pub mod compute;
@@ -24,13 +24,14 @@ mod run_folder;
 mod sentence;
 pub mod slow_job;
 pub mod slower;
+pub mod sources;
 mod sysfs_trees;
 pub mod tests_between;
 pub mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_diagnosis::hang::dumps::findings_of_dumps;
+use railtwin_diagnosis::hang::dumps::{Dumps, findings_of_dumps};
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
@@ -43,6 +44,7 @@ use railtwin_records::{
 
 pub use inputs::{Inputs, Unread};
 pub use slow_job::Replay;
+pub use sources::{Source, Sources};
 
 use crate::Question;
 use crate::error::Error;
@@ -81,6 +83,10 @@ pub struct Diagnosed {
     pub engine: Option<String>,
     /// Traces that hold all operations of a job's steps, ready to be replayed with ideal ones.
     pub replays: Vec<Replay>,
+    /// Dumps of a Flight Recorder, where there are any.
+    pub dumps: Option<Dumps>,
+    /// Where the evidence of each finding stands, line by line.
+    pub sources: Vec<Vec<Sources>>,
 }
 
 /// The thresholds of the scenario of a run folder; the defaults for files of a cluster.
@@ -113,8 +119,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         notes,
     } = inputs;
     let mut notes = notes;
-    let mut directory = merged.telemetry.directory;
-    let mut batch = merged.telemetry.batch;
+    let mut merged = merged;
+    let mut directory = std::mem::take(&mut merged.telemetry.directory);
+    let mut batch = std::mem::take(&mut merged.telemetry.batch);
     let times = merged.telemetry.times;
     notes.extend(merged.logs.iter().filter_map(|(file, log)| logs::timeouts_note(file, &log.timeouts)));
     let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
@@ -150,6 +157,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut torn: BTreeSet<u32> = merged.unsure.clone();
     torn.extend(unread.iter().filter(|file| !file.empty).filter_map(|file| file.rank));
     let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
+    let mut all_dumps = None;
     if flight_recorder {
         let mut dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
         let (said, other) = flight::timed_out(&dumps, &merged.logs);
@@ -160,6 +168,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         notes.extend(told);
         let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
         notes.extend(unsure_note(&unsure.copied().collect()));
+        all_dumps = Some(dumps);
     } else {
         let (found, told) = logs::of_states(&merged.logs, job);
         findings.extend(found);
@@ -237,6 +246,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     // what follows from telemetry of the same host is told with it ([`answer::causes`]).
     findings.extend(tests);
     findings.sort_by(answer::by_cost);
+    let sources = sources::sources_of(&findings, &merged, engine.is_some());
     know_hosts(&mut directory, &findings);
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));
@@ -264,6 +274,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         log_lines,
         engine,
         replays,
+        dumps: all_dumps,
+        sources,
     })
 }
 

@@ -6,13 +6,14 @@
 //! * `place`: where in the program each process is.
 //! * `proof`: who is proved to hold the others up, and whether the job is seen to stand still.
 //! * `graph`: ends of who waits for whom.
-//! * [`findings_of_dumps`]: the answer.
+//! * [`findings_of_dumps`]: the answer; [`Lattice`]: a picture of it.
 //!
 //! A dump is a picture of one moment and does not tell which; dumps of two ranks may be of two moments. Two things follow. A
 //! rank is named only by a proof; without one the answer is a set. And that the job stood still at that moment must be seen in
 //! something else: an operation that ran out of its time. Where it is not, nobody is accused but who is far behind in dumps as
 //! they are made when a job is given up: ranks of a job that goes on are behind each other by as much as their dumps are apart.
 mod graph;
+mod lattice;
 mod numbers;
 mod picture;
 mod place;
@@ -21,6 +22,7 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use lattice::{Cell, CellState, Lattice, LatticeGroup, LatticeRank, OpenOperation};
 pub use told::findings_of_dumps;
 
 /// What an operation is.
