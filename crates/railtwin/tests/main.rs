@@ -29,6 +29,7 @@ mod packet_telemetry;
 mod partial;
 mod payload;
 mod relay;
+mod reproduction;
 mod scale;
 mod scenarios;
 mod score;

@@ -5,6 +5,7 @@ use railtwin_store::Figure;
 use rayon::prelude::*;
 
 use super::paper;
+use super::sweep::Set;
 
 /// Sizes of Table 1, bytes.
 const SIZES: [u64; 16] = [
@@ -64,10 +65,10 @@ const TABLE: [Measured; 3] = [
 
 /// How far bandwidths and latencies of a pair of hosts are from Table 1, as shares. Latency at 128 B is left out: the
 /// adapter sends such a message inline with its work request, which the model has not.
-pub(super) fn pairs() -> Vec<Figure> {
+pub(super) fn pairs(set: &Set) -> Vec<Figure> {
     let mut figures = Vec::new();
     for test in &TABLE {
-        let question = paper(test.scenario);
+        let question = paper(test.scenario, set);
         let points = question.points().expect("a test reads it");
         let run = |point: &railtwin_scenario::SweepPoint| {
             let asked = question.intranode(&point.scenario, 1).expect("a test resolves it");
