@@ -12,7 +12,8 @@ pub fn number(value: f64, paper: f64) -> String {
     match value.abs() {
         large if small || large >= 1e6 => format!("{value:.4e}"),
         tiny if tiny > 0.0 && tiny < 1e-3 => format!("{value:.4e}"),
-        _ => format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        // Zero has one sign.
+        _ => format!("{:.4}", value + 0.0).trim_end_matches('0').trim_end_matches('.').to_owned(),
     }
 }
 
@@ -117,6 +118,7 @@ mod tests {
     fn numbers_keep_what_they_say() {
         for (value, paper, text) in [
             (0.0, 0.0, "0"),
+            (-0.0, 0.0, "0"),
             (0.1234567, 0.2, "0.1235"),
             (15360.0, 15360.0, "15360"),
             (5.8e-6, 0.0, "5.8000e-6"),

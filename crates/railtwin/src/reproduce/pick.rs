@@ -132,9 +132,9 @@ impl Picked {
         };
         match (self.of.is_empty(), self.over.is_empty(), &self.base) {
             (true, true, None) if self.against.is_none() => Ok(ours),
-            (true, true, Some(base)) if self.against.is_none() => Ok(ours / point.value(base)?),
-            (false, _, _) => Ok(ours / against(&self.of)?),
-            (true, _, _) => Ok(ours / against(&self.over)? - 1.0),
+            (true, true, Some(base)) if self.against.is_none() => share(ours, point.value(base)?),
+            (false, _, _) => share(ours, against(&self.of)?),
+            (true, _, _) => Ok(share(ours, against(&self.over)?)? - 1.0),
         }
     }
 
@@ -167,6 +167,11 @@ impl Picked {
         }
         name
     }
+}
+
+/// One value as a share of another, of which there is something.
+fn share(ours: f64, base: f64) -> Result<f64, String> {
+    if base == 0.0 { Err(format!("{ours} is held against 0")) } else { Ok(ours / base) }
 }
 
 /// The least and the most of some values.
@@ -251,6 +256,8 @@ mod tests {
         assert_eq!(most.value("busbw_mean", &points, &points), Ok(2.0));
         assert_eq!(most.value("busbw", &points, &points), Err("no run has busbw".to_owned()));
         assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
+        let idle = [points[0].clone(), point("ecmp", "2", 0.0)];
+        assert_eq!(gain.value("busbw_mean", &idle, &idle), Err("30 is held against 0".to_owned()));
         // What is read is what has a part in the value, and no other point.
         let four = Picked { at: map(&[("balancer", "c4p"), ("hosts", "4")]), ..gain };
         assert_eq!(four.reads(&points, &points), (vec![1], vec![3]));
