@@ -48,6 +48,10 @@ fix: need-lint $(PYTHON_TOOLS) $(if $(PAGE),web/node_modules/.package-lock.json)
 golden: need ## write the agreed figures in golden/ anew, printing old, new and change
 	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test all -- --nocapture key_figures
 
+.PHONY: reproduce
+reproduce: need $(COMMAND) ## run all rows of the reproduction table and their sweeps; writes the agreed figures and the page
+	@scripts/reproduce $(ROWS)
+
 .PHONY: bench-peers
 bench-peers: ## the same problems through our engines, SimGrid and ns-3: times and answers
 	@scripts/bench-peers

@@ -21,7 +21,7 @@ fn papers() {
     let mut code = String::from(
         "/// Scenarios of the papers and of other simulators: name and text.\nconst PAPERS: &[(&str, &str)] = &[\n",
     );
-    for (folder, head) in [("papers", ""), ("peers", "peers/")] {
+    for (folder, head) in [("papers", ""), ("peers", "peers/"), ("reference", "reference/")] {
         for (file, path) in listed(&format!("../../scenarios/{folder}"), &["toml"]) {
             let name = format!("{head}{}", file.trim_end_matches(".toml"));
             code.push_str(&format!("    ({name:?}, include_str!({path:?})),\n"));
@@ -30,9 +30,12 @@ fn papers() {
     code.push_str(
         "];\n/// What those scenarios read: path and content.\nconst FILES: &[(&str, &[u8])] = &[\n",
     );
-    for (folder, endings) in
-        [("peers", ["cm", "topo"]), ("htsim", ["cm", "topo"]), ("crux_testbed", ["csv", "csv"])]
-    {
+    for (folder, endings) in [
+        ("peers", ["cm", "topo"]),
+        ("htsim", ["cm", "topo"]),
+        ("crux_testbed", ["csv", "csv"]),
+        ("simai", ["txt", "txt"]),
+    ] {
         for (file, path) in listed(&format!("../../data/{folder}"), &endings) {
             let name = format!("../../data/{folder}/{file}");
             code.push_str(&format!("    ({name:?}, include_bytes!({path:?})),\n"));

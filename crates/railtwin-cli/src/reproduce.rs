@@ -1,10 +1,11 @@
 //! `railtwin reproduce`: the figures of the papers beside ours.
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use railtwin::reproduce::{Reproduced, reproduce};
+use railtwin::reproduce::{Reproduced, Table, accepted, add_robustness, markdown, number, reproduce, totals};
 
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -16,14 +17,27 @@ pub struct ReproduceArgs {
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "markdown")]
     json: bool,
-    /// The papers' length instead of short windows
+    /// Print the table as docs/reference/reproduction.md has it
     #[arg(long)]
+    markdown: bool,
+    /// The papers' length instead of short windows
+    #[arg(long, conflicts_with = "agreed")]
     full: bool,
+    /// Run each row for other reasonable values of what is fitted, too, and say in how many it stays met
+    #[arg(long)]
+    robustness: bool,
+    /// Hold figures against those of a file, to the last printed digit; others end with status 1
+    #[arg(long, value_name = "FILE")]
+    agreed: Option<PathBuf>,
+    /// Write figures into that file instead
+    #[arg(long, requires = "agreed")]
+    update: bool,
 }
 
 pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
     let start = Instant::now();
     let spinner = ProgressBar::new_spinner();
     let progress = |scenario: &str| {
@@ -31,39 +45,74 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
         spinner.tick();
     };
     let clock = || start.elapsed().as_secs_f64();
-    let table =
+    let mut table =
         reproduce(&args.ids, args.full, &clock, &progress).map_err(|error| CliError::of(error, ""))?;
+    if args.robustness {
+        add_robustness(&args.ids, &mut table, &progress).map_err(|error| CliError::of(error, ""))?;
+    }
     spinner.finish_and_clear();
     if args.json {
         let text = serde_json::to_string_pretty(&table).expect("rows are JSON");
-        return Ok(writeln!(streams.out, "{text}")?);
+        writeln!(streams.out, "{text}")?;
+    } else if args.markdown {
+        let mut now = Table::default();
+        now.take(&table);
+        write!(streams.out, "{}", markdown(&table, &now))?;
+    } else {
+        write_text(&table, streams.out)?;
     }
-    write_text(&table, streams.out)
+    match (agreed, &args.agreed) {
+        (Some(mut agreed), Some(path)) if args.update => {
+            let changes = agreed.changes(&table);
+            agreed.take(&table);
+            railtwin_store::write_whole(path, agreed.text().as_bytes())
+                .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))?;
+            changes.iter().try_for_each(|line| writeln!(streams.notes, "{line}"))?;
+            Ok(())
+        }
+        (Some(agreed), _) => match agreed.changes(&table) {
+            changes if changes.is_empty() => Ok(()),
+            changes => Err(CliError::Unexpected(changes)),
+        },
+        (None, _) => Ok(()),
+    }
+}
+
+/// The agreed figures; none yet where they are to be written.
+fn read(path: &Path, update: bool) -> Result<Table, CliError> {
+    let shown = path.display();
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if update && error.kind() == std::io::ErrorKind::NotFound => return Ok(Table::default()),
+        Err(error) => {
+            let help = "name a file that `--update` wrote, such as golden/reproduction.tsv";
+            return Err(CliError::input(format!("cannot read {shown}: {error}"), help));
+        }
+        Ok(text) => text,
+    };
+    Table::read(&text).map_err(|problem| CliError::refused(&format!("{shown}: {problem}")))
 }
 
 fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError> {
     let mut text = TextTable::default();
+    let robust = table.iter().any(|row| row.robust.is_some());
     let head = ["id", "figure", "paper", "ours", "accepted", "", "kind", "seconds"];
-    text.row(head.map(str::to_owned));
+    let stays = robust.then(|| "stays met".to_owned());
+    text.row(head.map(str::to_owned).into_iter().chain(stays));
     for row in table {
         let number = |value: f64| number(value, row.paper);
-        let bound = |bound: Option<f64>| bound.map_or("…".to_owned(), number);
-        let met = match (row.met, &row.skipped) {
-            (Some(true), _) => "met",
-            (Some(false), _) => "MISSED",
-            (None, Some(_)) => "skipped",
-            (None, None) => "put in",
-        };
-        text.row([
+        let cells = [
             row.id.clone(),
             row.figure.clone(),
             number(row.paper),
             row.ours.map_or("–".to_owned(), number),
-            format!("{} – {}", bound(row.low), bound(row.high)),
-            met.to_owned(),
+            accepted(row),
+            row.outcome().to_owned(),
             format!("{:?}", row.kind).to_lowercase(),
             format!("{:.1}", row.seconds),
-        ]);
+        ];
+        let stays =
+            robust.then(|| row.robust.map_or("–".to_owned(), |of| format!("{} of {}", of.met, of.of)));
+        text.row(cells.into_iter().chain(stays));
     }
     write!(out, "{}", text.text())?;
     for row in table {
@@ -74,18 +123,6 @@ fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError>
             writeln!(out, "{} {}: –, {reason}", row.id, row.figure)?;
         }
     }
-    let met = table.iter().filter(|row| row.met == Some(true)).count();
-    let missed = table.iter().filter(|row| row.met == Some(false)).count();
-    let skipped = table.iter().filter(|row| row.skipped.is_some()).count();
-    let put_in = table.len() - met - missed - skipped;
-    Ok(writeln!(out, "{met} met, {missed} missed, {put_in} put in, {skipped} skipped")?)
-}
-
-/// Up to four digits after the point; large numbers, and those beside a small one of the paper, with their exponent.
-fn number(value: f64, paper: f64) -> String {
-    let small = paper != 0.0 && paper.abs() < 0.02;
-    match value.abs() {
-        large if small || large >= 1e6 => format!("{value:.4e}"),
-        _ => format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-    }
+    let outcomes: Vec<&str> = table.iter().map(Reproduced::outcome).collect();
+    Ok(writeln!(out, "{}", totals(&outcomes))?)
 }

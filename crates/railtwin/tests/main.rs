@@ -32,6 +32,7 @@ mod packet_telemetry;
 mod partial;
 mod payload;
 mod relay;
+mod reproduction;
 mod scale;
 mod scenarios;
 mod score;

@@ -3,6 +3,7 @@ use railtwin_fabric::HostId;
 use railtwin_store::Figure;
 
 use super::paper;
+use super::sweep::Set;
 use crate::link_bins::BINS;
 use crate::run::Run;
 
@@ -11,8 +12,8 @@ const BURST: f64 = 0.5;
 
 /// The first NIC of the job: the most that it sends, the mean, bursts for each step, and the part of the time that they
 /// take.
-pub(super) fn of_nic() -> Vec<Figure> {
-    let question = paper("nic-bursts");
+pub(super) fn of_nic(set: &Set) -> Vec<Figure> {
+    let question = paper("nic-bursts", set);
     let scenario = question.points().expect("a test reads it").remove(0).scenario;
     let run = Run::of(question.resolve(&scenario).expect("a test resolves it"), &|| ());
     let fabric = &run.resolved.case.fabric;

@@ -7,7 +7,23 @@ use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
 use super::pick::Point;
+use super::sweep::Set;
 use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
+
+/// Parameters that calculations take, beside keys of the scenarios that they run.
+#[cfg(test)]
+pub(super) const PARAMETERS: &[(&str, &[&str])] = &[
+    ("network-crashes", &["gpus_per_leaf"]),
+    ("dual-leaf", &["repair_h"]),
+    ("downtime-table", &["june_interval_h", "december_detection_s", "december_isolation_min"]),
+    ("job-sizes", &["load", "weeks"]),
+    ("response-time", &["ranks"]),
+    ("co-tuning", &["hosts_most", "hosts_least"]),
+    ("picks", &["hosts_most", "hosts_least"]),
+    ("crux-examples", &["computes_first"]),
+    ("crux-long-run", &["job_1_s", "job_2_s"]),
+    ("crux-cases", &["seed"]),
+];
 
 /// Months that failures are drawn for.
 const MONTHS: f64 = 4000.0;
@@ -17,43 +33,45 @@ const SEED: u64 = 1;
 const REPAIR_H: f64 = 24.0;
 
 /// The points of a calculation, one where it draws nothing; none where there is none of that name.
-pub fn points(calculation: &str, cases: Cases) -> Option<Vec<Point>> {
+pub(super) fn points(calculation: &str, cases: Cases, set: &Set) -> Option<Vec<Point>> {
     match calculation {
-        "crux-cases" => Some(crux::cases(cases)),
+        "crux-cases" => Some(crux::cases(cases, set)),
         "crux-clos" | "crux-double-sided" => {
-            Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases) }])
+            Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases, set) }])
         }
         "crux-testbed-gpt-bert" | "crux-testbed-mixed" | "crux-testbed-pcie" => {
-            Some(testbed::points(calculation))
+            Some(testbed::points(calculation, set))
         }
-        "crux-schedulers" => Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(cases) }]),
-        "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50)),
-        "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20)),
-        _ => figures(calculation).map(|figures| vec![Point { label: Vec::new(), figures }]),
+        "crux-schedulers" => {
+            Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(cases, set) }])
+        }
+        "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50, set)),
+        "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20, set)),
+        _ => figures(calculation, set).map(|figures| vec![Point { label: Vec::new(), figures }]),
     }
 }
 
-fn figures(calculation: &str) -> Option<Vec<Figure>> {
+fn figures(calculation: &str, set: &Set) -> Option<Vec<Figure>> {
     Some(match calculation {
-        "crux-examples" => crux::examples(),
-        "crux-long-run" => crux::long_run(),
+        "crux-examples" => crux::examples(set),
+        "crux-long-run" => crux::long_run(set),
         "crux-compression" => crux::compression(),
         "crash-mix" => crash_mix(),
-        "downtime-table" => downtime_table(),
+        "downtime-table" => downtime_table(set),
         "downtime-ratios" => downtime_ratios(),
-        "network-crashes" => network_crashes(),
+        "network-crashes" => network_crashes(set),
         "failure-cost" => failure_cost(),
-        "dual-leaf" => dual_leaf(),
-        "job-sizes" => job_sizes::job_sizes(),
+        "dual-leaf" => dual_leaf(set),
+        "job-sizes" => job_sizes::job_sizes(set),
         "rail-only" => relay::rail_only(),
-        "co-tuning" => co_tuning::gains(),
-        "picks" => co_tuning::picks(),
+        "co-tuning" => co_tuning::gains(set),
+        "picks" => co_tuning::picks(set),
         "watchdogs" => detect::watchdogs(),
-        "response-time" => detect::response_time(),
-        "cross-segment" => cross_segment::traffic(),
-        "nic-bursts" => bursts::of_nic(),
+        "response-time" => detect::response_time(set),
+        "cross-segment" => cross_segment::traffic(set),
+        "nic-bursts" => bursts::of_nic(set),
         "wasted-gpus" => wasted_gpus(),
-        "sauron-pairs" => sauron::pairs(),
+        "sauron-pairs" => sauron::pairs(set),
         "sauron-arithmetic" => sauron::arithmetic(),
         _ => return None,
     })
@@ -92,8 +110,15 @@ fn share(crashes: &[Crash], is: impl Fn(&Crash) -> bool) -> f64 {
 }
 
 /// C4, Table III: June and December as stated and predicted, and June over December; shares in percent.
-fn downtime_table() -> Vec<Figure> {
-    let table = Table3::of(Stated::default());
+fn downtime_table(set: &Set) -> Vec<Figure> {
+    let usual = Stated::default();
+    let stated = Stated {
+        june_interval: set.number("june_interval_h", usual.june_interval),
+        december_detection: set.number("december_detection_s", usual.december_detection * 3600.0) / 3600.0,
+        december_isolation: set.number("december_isolation_min", usual.december_isolation * 60.0) / 60.0,
+        ..usual
+    };
+    let table = Table3::of(stated);
     let [fitted, stated] = table.ratios();
     let mut figures = vec![
         Figure::new("june_over_december", fitted, ""),
@@ -137,8 +162,10 @@ fn downtime_ratios() -> Vec<Figure> {
 }
 
 /// HPN, section 2.3: crashes of a job of 3,000 GPUs whose NICs have one leaf each.
-fn network_crashes() -> Vec<Figure> {
-    let rates = FailureRates::hpn();
+fn network_crashes(set: &Set) -> Vec<Figure> {
+    let mut rates = FailureRates::hpn();
+    // The second is that of leaves, 64 GPUs to each.
+    rates.rates[1].per_gpu_month *= 64.0 / set.number("gpus_per_leaf", 64.0);
     let drawn = rates.crashes(3000, MONTHS * MONTH_H, SEED).len() as f64 / MONTHS;
     vec![
         Figure::new("crashes_per_month", rates.per_hour(3000.0) * MONTH_H, ""),
@@ -158,8 +185,9 @@ fn failure_cost() -> Vec<Figure> {
 }
 
 /// HPN, section 1: crashes by leaves in eight months of a pod, with one leaf to a NIC and with two.
-fn dual_leaf() -> Vec<Figure> {
-    let (leaves, access) = (Pairs::hpn_leaves(REPAIR_H), Pairs::hpn_access(REPAIR_H));
+fn dual_leaf(set: &Set) -> Vec<Figure> {
+    let repair = set.number("repair_h", REPAIR_H);
+    let (leaves, access) = (Pairs::hpn_leaves(repair), Pairs::hpn_access(repair));
     let eight = 8.0;
     let drawn = leaves.simulate(eight, 10_000, SEED);
     vec![

@@ -5,6 +5,7 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Algorithm, Collective, Group, Protocol};
 
+use super::sweep::Set;
 use crate::tune::{ASSUMED, Choice, Tuning};
 
 /// Unloaded round trip of the paper's network.
@@ -21,6 +22,12 @@ const COLLECTIVES: [(Collective, &str); 3] = [
 /// Sizes as powers of two, 1 KiB to 16 GiB.
 const SIZES: std::ops::RangeInclusive<u32> = 10..=34;
 
+/// The hosts of a sweep: those of ours within its bounds.
+fn hosts(set: &Set) -> impl Iterator<Item = u32> {
+    let (least, most) = (set.number("hosts_least", 0.0), set.number("hosts_most", f64::INFINITY));
+    HOSTS.into_iter().filter(move |&hosts| f64::from(hosts) >= least && f64::from(hosts) <= most)
+}
+
 fn tuning(collective: Collective, hosts: u32, round_trip: SimTime) -> Tuning {
     let host = HostModel::grand_teton();
     let group = Group::of(hosts, host.gpus);
@@ -29,14 +36,14 @@ fn tuning(collective: Collective, hosts: u32, round_trip: SimTime) -> Tuning {
 
 /// Times untuned over times tuned, by collective and of all: in a network without load; and where every crossing waits
 /// for the receiver's word as senders did at the 90th percentile, with its priority untuned and tuned.
-pub(super) fn gains() -> Vec<Figure> {
+pub(super) fn gains(set: &Set) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (waits, tail) in [([SimTime::ZERO; 2], ""), (WAITS, "_with_waits")] {
         let round_trips = waits.map(|wait| ROUND_TRIP + wait);
         let mut all = Vec::new();
         for (collective, name) in COLLECTIVES {
             let mut own = Vec::new();
-            for hosts in HOSTS {
+            for hosts in hosts(set) {
                 let [before, after] = round_trips.map(|time| tuning(collective, hosts, time));
                 own.extend(SIZES.map(|power| 1_u64 << power).map(|bytes| {
                     let choices = [before.untuned(bytes), after.best(None, bytes)];
@@ -67,11 +74,11 @@ fn tell(name: &str, gains: &mut [f64], figures: &mut Vec<Figure>) {
 
 /// What is picked at 22 us and at the 10 us that NCCL assumes: the share of sizes and hosts with another choice, with
 /// another algorithm or protocol, and of all-reduces for how many a tree, and LL128, is picked.
-pub(super) fn picks() -> Vec<Figure> {
+pub(super) fn picks(set: &Set) -> Vec<Figure> {
     let (mut changed, mut ways, mut cases) = (0, 0, 0);
     let mut counts = [[0_u32; 2]; 2];
     for (collective, _) in COLLECTIVES {
-        for hosts in HOSTS {
+        for hosts in hosts(set) {
             let picks =
                 [ASSUMED, ROUND_TRIP].map(|round_trip| picked(&tuning(collective, hosts, round_trip)));
             cases += picks[0].len();

@@ -4,6 +4,7 @@ use railtwin_scenario::Placement;
 use railtwin_store::Figure;
 
 use super::paper;
+use super::sweep::Set;
 use crate::question::Resolved;
 use crate::run::Run;
 
@@ -15,9 +16,9 @@ const JOBS: [&str; 2] = ["llm-2300-gpus", "llm-2300-gpus-hpn"];
 
 /// What crosses segments on HPN over what does on DCN+, less one: of hosts with partners by lot, in a ring in order, and of
 /// the job that stands for the paper's, as bytes that leaves send upward.
-pub(super) fn traffic() -> Vec<Figure> {
-    let packed = JOBS.map(|name| resolved(name, Placement::Packed));
-    let random = JOBS.map(|name| resolved(name, Placement::Random));
+pub(super) fn traffic(set: &Set) -> Vec<Figure> {
+    let packed = JOBS.map(|name| resolved(name, Placement::Packed, set));
+    let random = JOBS.map(|name| resolved(name, Placement::Random, set));
     let all = |resolved: &Resolved| segments(resolved);
     let least = |resolved: &Resolved| segments(resolved)[..HOSTS].to_vec();
     let share = |of: &dyn Fn(&Resolved) -> f64, jobs: &[Resolved; 2]| of(&jobs[1]) / of(&jobs[0]) - 1.0;
@@ -37,8 +38,8 @@ pub(super) fn traffic() -> Vec<Figure> {
 }
 
 /// The first point of a scenario, one draw, with its hosts so.
-fn resolved(name: &str, placement: Placement) -> Resolved {
-    let question = paper(name);
+fn resolved(name: &str, placement: Placement, set: &Set) -> Resolved {
+    let question = paper(name, set);
     let mut scenario = question.points().expect("a test reads it").remove(0).scenario;
     scenario.run.replicates = 1;
     scenario.jobs[0].placement = placement;

@@ -5,6 +5,7 @@ use railtwin_records::directory::{Directory, EntityInfo};
 use railtwin_records::{Batch, Component, Counter, FaultKind, Finding};
 use railtwin_store::Figure;
 
+use super::sweep::Set;
 use crate::score::baselines::elastic;
 use crate::score::bench::Bench;
 use crate::score::detectors;
@@ -65,8 +66,9 @@ const SEEDS: u64 = 5;
 
 /// C4, section IV-B1: the longest time until a hang or a GPU error of a job of 128 ranks is found and located, whatever
 /// signals there are, and until the elastic agent's timeout tells that the job stands still.
-pub fn response_time() -> Vec<Figure> {
-    let bench = Bench::of(128).ok().flatten().expect("a test resolves the bench");
+pub(super) fn response_time(set: &Set) -> Vec<Figure> {
+    let bench =
+        Bench::of(set.number("ranks", 128.0) as u32).ok().flatten().expect("a test resolves the bench");
     let (mut slowest, mut agent, mut located, mut trials) = (0.0_f64, 0.0_f64, 0, 0);
     for what in [Injected::Hang, Injected::GpuError] {
         for seed in 0..SEEDS {

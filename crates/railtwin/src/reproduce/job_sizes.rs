@@ -8,17 +8,22 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::JobStream;
 
+use super::sweep::Set;
+
 /// Eight weeks, so that the share of small jobs is known to a tenth of a percent.
-const SPAN_S: f64 = 56.0 * 86_400.0;
+const WEEKS: f64 = 8.0;
 /// GPUs of a segment.
 const SEGMENT: u32 = 1_024;
 
 /// Jobs of a stream of eight weeks on one pod, each placed on the pod when it is empty.
-pub(super) fn job_sizes() -> Vec<Figure> {
+pub(super) fn job_sizes(set: &Set) -> Vec<Figure> {
+    let span = set.number("weeks", WEEKS) * 7.0 * 86_400.0;
     let pod = Hpn::default().build().expect("a test builds it");
     let gpus = (0..pod.hosts().len()).filter(|&host| !pod.hosts()[host].spare);
     let gpus: u32 = gpus.map(|host| pod.host_model(railtwin_fabric::HostId::from_index(host)).gpus).sum();
-    let jobs = JobStream::new(gpus, SimTime::from_seconds(SPAN_S), 0.9, 1).jobs().expect("a test draws it");
+    let jobs = JobStream::new(gpus, SimTime::from_seconds(span), set.number("load", 0.9), 1)
+        .jobs()
+        .expect("a test draws it");
     // Where a job lies on an empty pod, its size alone says.
     let mut segments: BTreeMap<u32, Option<usize>> = BTreeMap::new();
     for job in &jobs {

@@ -47,7 +47,8 @@ pub enum Take {
 }
 
 /// Where a figure is taken: at the points whose labels end in the keys of `at` with its values; as it stands,
-/// or as a share of the same figure at the same point but for `of`, or that less one for `over`.
+/// or as a share of the same figure at the same point but for `of`, or that less one for `over`; of another scenario
+/// alone, that less one, too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Picked {
@@ -67,6 +68,19 @@ impl Picked {
         self.against.as_deref()
     }
 
+    /// The same figure where these axes have these values, whatever it says of them itself. What it is held against
+    /// stays.
+    pub fn with(&self, choice: &[(String, String)]) -> Self {
+        let mut other = self.clone();
+        for (path, value) in choice {
+            let names =
+                |key: &str| path == key || path.strip_suffix(key).is_some_and(|head| head.ends_with('.'));
+            other.at.retain(|key, _| !names(key));
+            other.at.insert(path.clone(), value.clone());
+        }
+        other
+    }
+
     /// Whether a point is where the figure is taken.
     #[cfg(test)]
     pub(crate) fn fits_one_of(&self, points: &[Point]) -> bool {
@@ -77,9 +91,9 @@ impl Picked {
     pub fn reads(&self, points: &[Point], others: &[Point]) -> (Vec<usize>, Vec<usize>) {
         let own: Vec<usize> = (0..points.len()).filter(|&row| points[row].has(&self.at)).collect();
         let base = match (self.of.is_empty(), self.over.is_empty()) {
-            (true, true) => return (own, Vec::new()),
+            (true, true) if self.against.is_none() => return (own, Vec::new()),
             (false, _) => &self.of,
-            (true, false) => &self.over,
+            (true, _) => &self.over,
         };
         let others = own.iter().filter_map(|&row| points[row].beside(base, others)).collect();
         (own, others)
@@ -117,10 +131,10 @@ impl Picked {
             others[beside].value(base)
         };
         match (self.of.is_empty(), self.over.is_empty(), &self.base) {
-            (true, true, None) => Ok(ours),
-            (true, true, Some(base)) => Ok(ours / point.value(base)?),
-            (false, _, _) => Ok(ours / against(&self.of)?),
-            (true, false, _) => Ok(ours / against(&self.over)? - 1.0),
+            (true, true, None) if self.against.is_none() => Ok(ours),
+            (true, true, Some(base)) if self.against.is_none() => share(ours, point.value(base)?),
+            (false, _, _) => share(ours, against(&self.of)?),
+            (true, _, _) => Ok(share(ours, against(&self.over)?)? - 1.0),
         }
     }
 
@@ -145,11 +159,19 @@ impl Picked {
         if !self.of.is_empty() {
             name = format!("{name} / {against}[{}]", words(&self.of));
         }
+        if self.of.is_empty() && self.over.is_empty() && !against.is_empty() {
+            name = format!("{name} over {against}");
+        }
         if !self.over.is_empty() {
             name = format!("{name} over {against}[{}]", words(&self.over));
         }
         name
     }
+}
+
+/// One value as a share of another, of which there is something.
+fn share(ours: f64, base: f64) -> Result<f64, String> {
+    if base == 0.0 { Err(format!("{ours} is held against 0")) } else { Ok(ours / base) }
 }
 
 /// The least and the most of some values.
@@ -190,7 +212,9 @@ impl Point {
     fn same_but(&self, other: &Self, but: &BTreeMap<String, String>) -> bool {
         let free = |path: &str| but.keys().any(|key| path == key || path.ends_with(&format!(".{key}")));
         let rest = |point: &'_ Self| -> Vec<(String, String)> {
-            point.label.iter().filter(|(path, _)| !free(path)).cloned().collect()
+            let mut rest: Vec<_> = point.label.iter().filter(|(path, _)| !free(path)).cloned().collect();
+            rest.sort();
+            rest
         };
         rest(self) == rest(other)
     }
@@ -232,6 +256,8 @@ mod tests {
         assert_eq!(most.value("busbw_mean", &points, &points), Ok(2.0));
         assert_eq!(most.value("busbw", &points, &points), Err("no run has busbw".to_owned()));
         assert_eq!(gain.name("busbw_mean"), "busbw_mean[balancer=c4p] over [balancer=ecmp]");
+        let idle = [points[0].clone(), point("ecmp", "2", 0.0)];
+        assert_eq!(gain.value("busbw_mean", &idle, &idle), Err("30 is held against 0".to_owned()));
         // What is read is what has a part in the value, and no other point.
         let four = Picked { at: map(&[("balancer", "c4p"), ("hosts", "4")]), ..gain };
         assert_eq!(four.reads(&points, &points), (vec![1], vec![3]));
@@ -273,6 +299,16 @@ mod tests {
         assert_eq!(gain.name("x"), "most x[bytes=4 GB kind=all-reduce] over old[parallel=8]");
         // Where the other scenario was not asked for that size, there is nothing to hold against.
         assert!(gain.value("busbw_mean", &ours, &theirs[..2]).is_err());
+    }
+
+    #[test]
+    fn a_choice_stands_in_place_of_what_a_figure_says() {
+        let points = [point("c4p", "2", 30.0), point("ecmp", "2", 20.0), point("ecmp", "4", 10.0)];
+        let two = Picked { at: map(&[("balancer", "c4p"), ("hosts", "4")]), ..Picked::default() };
+        let chosen = |pairs: &[(&str, &str)]| -> Vec<(String, String)> { map(pairs).into_iter().collect() };
+        assert_eq!(two.with(&chosen(&[("job.hosts", "2")])).value("busbw_mean", &points, &points), Ok(30.0));
+        let ecmp = two.with(&chosen(&[("routing.balancer", "ecmp")]));
+        assert_eq!(ecmp.value("busbw_mean", &points, &points), Ok(10.0));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::crux::Cases;
 use super::pick::Point;
+use super::sweep::Set;
 use super::{CALCULATION, FILES, PAPERS, calculate, place};
 use crate::error::Error;
 use crate::gain::gains;
@@ -45,7 +46,7 @@ impl Length {
 /// What is run.
 enum Of {
     /// A calculation, by its name.
-    Calculation(String, Cases),
+    Calculation(String, Cases, Set),
     /// A scenario, point by point.
     Sweep(Question, Vec<SweepPoint>),
 }
@@ -58,28 +59,35 @@ pub(super) struct Points {
     of: Of,
     /// By point: whether a row reads it.
     wanted: Vec<bool>,
+    /// Points that cannot be, as what is put into them does not fit, are left without figures.
+    lenient: bool,
 }
 
 impl Points {
-    /// The points, not yet run.
-    pub(super) fn of(name: &str, length: Length) -> Result<Self, Error> {
+    /// The points with what is put in, not yet run.
+    pub(super) fn of(name: &str, length: Length, set: &Set) -> Result<Self, Error> {
         if let Some(calculation) = name.strip_prefix(CALCULATION) {
             let points = vec![Point { label: Vec::new(), figures: Vec::new() }];
             return Ok(Self {
                 points,
-                of: Of::Calculation(calculation.to_owned(), length.cases),
+                of: Of::Calculation(calculation.to_owned(), length.cases, set.clone()),
                 wanted: vec![true],
+                lenient: false,
             });
         }
         let text = PAPERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
         let text = text.ok_or_else(|| Error::Argument(format!("the table names no scenario {name:?}")))?;
-        let question = Question::of_text(&place(name), text, Path::new(".")).with_files(FILES);
+        let text = set.put_into(text);
+        let question = Question::of_text(&place(name), &text, Path::new(".")).with_files(FILES);
         let mut sweep = question.points()?;
-        sweep.iter_mut().for_each(|point| length.set(&mut point.scenario));
+        for point in &mut sweep {
+            length.set(&mut point.scenario);
+            point.scenario.run.replicates = set.draws(point.scenario.run.replicates);
+        }
         // A gain is over all points.
         let wanted = sweep.iter().map(|point| point.scenario.gain.is_some()).collect();
         let points = sweep.iter().map(|point| Point::new(&point.label, Vec::new())).collect();
-        Ok(Self { points, of: Of::Sweep(question, sweep), wanted })
+        Ok(Self { points, of: Of::Sweep(question, sweep), wanted, lenient: !set.is_empty() })
     }
 
     /// A row reads these.
@@ -91,9 +99,9 @@ impl Points {
     pub(super) fn run(&mut self) -> Result<(), Error> {
         let (question, sweep) = match &self.of {
             Of::Sweep(question, sweep) => (question, sweep),
-            Of::Calculation(name, cases) => {
+            Of::Calculation(name, cases, set) => {
                 let unknown = || Error::Argument(format!("the table names no calculation {name:?}"));
-                self.points = calculate::points(name, *cases).ok_or_else(unknown)?;
+                self.points = calculate::points(name, *cases, set).ok_or_else(unknown)?;
                 return Ok(());
             }
         };
@@ -105,7 +113,11 @@ impl Points {
                 let asked = question.intranode(&point.scenario, 1)?;
                 return Ok(asked.figures(&asked.run()));
             }
-            Ok(Run::of(question.resolve(&point.scenario)?, &|| ()).info.figures)
+            match question.resolve(&point.scenario) {
+                Ok(resolved) => Ok(Run::of(resolved, &|| ()).info.figures),
+                Err(_) if self.lenient => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
         };
         let figures: Result<Vec<_>, Error> =
             sweep.par_iter().zip(&self.wanted).map(run).panic_fuse().collect();

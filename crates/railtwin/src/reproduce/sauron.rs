@@ -1,10 +1,13 @@
 //! SAURON: its Table 1 beside pairs of hosts, and what follows from its tables and equations.
 use railtwin_engine::intranode::{PcieSpec, modelled_throughput, traffic_overhead};
+use railtwin_fabric::HostId;
 use railtwin_fabric::preset::Rlft;
+use railtwin_scenario::SweepPoint;
 use railtwin_store::Figure;
 use rayon::prelude::*;
 
 use super::paper;
+use super::sweep::Set;
 
 /// Sizes of Table 1, bytes.
 const SIZES: [u64; 16] = [
@@ -64,12 +67,12 @@ const TABLE: [Measured; 3] = [
 
 /// How far bandwidths and latencies of a pair of hosts are from Table 1, as shares. Latency at 128 B is left out: the
 /// adapter sends such a message inline with its work request, which the model has not.
-pub(super) fn pairs() -> Vec<Figure> {
+pub(super) fn pairs(set: &Set) -> Vec<Figure> {
     let mut figures = Vec::new();
     for test in &TABLE {
-        let question = paper(test.scenario);
+        let question = paper(test.scenario, set);
         let points = question.points().expect("a test reads it");
-        let run = |point: &railtwin_scenario::SweepPoint| {
+        let run = |point: &SweepPoint| {
             let asked = question.intranode(&point.scenario, 1).expect("a test resolves it");
             let size = asked.spec.message.0;
             let row = SIZES.iter().position(|&known| known == size).expect("a size of the table");
@@ -105,17 +108,29 @@ pub(super) fn arithmetic() -> Vec<Figure> {
     let mut add = |name: &str, value: f64| figures.push(Figure::new(name, value, ""));
     add("pcie_gen3_x16_raw", 8.0 * f64::from(pcie.lanes));
     add("pcie_gen3_x16", pcie.rate().gbps());
-    add("peak_8_gpus_512", 512.0 * 8.0 * 32.0);
     add("traffic_overhead", overhead);
     add("fitted_128_hosts", modelled(15703.9, 128.0));
     add("computed_128_hosts", modelled(16384.0, 128.0));
     add("computed_512_hosts", modelled(16384.0, 512.0));
     add("computed_share", modelled(16384.0, 128.0) / (512.0 * 8.0 * 128.0));
-    add("nic_limit", 400.0 * 32.0);
     for (ports, hosts) in [(8, 32), (16, 128), (32, 512)] {
         let fabric = Rlft { ports, ..Rlft::default() }.build().expect("a test builds it");
         add(&format!("switches_{hosts}_hosts"), fabric.switches().len() as f64);
         add(&format!("hosts_{ports}_ports"), fabric.hosts().len() as f64);
     }
+    figures.extend(limits());
     figures
+}
+
+/// What the links of all GPUs and the NICs of all hosts carry at most, Gbps: of the hosts that the runs have.
+fn limits() -> [Figure; 2] {
+    let question = paper("sauron-scale-up", &Set::default());
+    let points = question.points().expect("a test reads it");
+    let fastest = |point: &&SweepPoint| point.label.iter().any(|(_, value)| value == "512 Gbps");
+    let point = points.iter().find(fastest).expect("a test reads it");
+    let asked = question.intranode(&point.scenario, 1).expect("a test resolves it");
+    let fabric = question.fabric(&point.scenario).expect("a test resolves it");
+    let hosts = (0..fabric.hosts().len()).map(|host| fabric.host_model(HostId::from_index(host)));
+    let nics: f64 = hosts.map(|host| host.backend_capacity().gbps()).sum();
+    [Figure::new("peak_8_gpus_512", asked.capacity * 1e-9, ""), Figure::new("nic_limit", nics, "")]
 }

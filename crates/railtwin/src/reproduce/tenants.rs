@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::paper;
 use super::pick::Point;
+use super::sweep::Set;
 use crate::engines::engine_of;
 use crate::interference::{Options, interference};
 use crate::question::Question;
@@ -14,10 +15,10 @@ const SLOWED: f64 = 0.01;
 
 /// The points of a scenario of a GPT-3 and a BERT, over so many draws of their starts and hashes: what the GPT-3 takes
 /// alone, and what both lose when they run at once.
-pub(super) fn points(name: &str, draws: u32) -> Vec<Point> {
-    let question = paper(name);
+pub(super) fn points(name: &str, draws: u32, set: &Set) -> Vec<Point> {
+    let question = paper(name, set);
     let sweep = question.points().expect("a test reads it");
-    let of = |scenario: &Scenario| figures(&question, scenario, draws);
+    let of = |scenario: &Scenario| figures(&question, scenario, set.draws(draws));
     sweep.par_iter().map(|point| Point::new(&point.label, of(&point.scenario))).panic_fuse().collect()
 }
 

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::crux::Cases;
 use super::paper;
 use super::pick::Point;
+use super::sweep::Set;
 use super::weeks::{asked, median};
 use crate::cluster::{ClusterQuestion, Steps, Told};
 
@@ -50,8 +51,8 @@ const SETTINGS: [(&str, Steps); 3] = [
 ];
 
 /// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs.
-pub(super) fn points(name: &str) -> Vec<Point> {
-    let question = paper(name);
+pub(super) fn points(name: &str, set: &Set) -> Vec<Point> {
+    let question = paper(name, set);
     let sweep = question.points().expect("a test reads it");
     let seeds: Vec<u64> = (1..=SEEDS).collect();
     let all: Vec<_> = sweep.iter().flat_map(|point| SETTINGS.map(|setting| (point, setting))).collect();
@@ -102,8 +103,8 @@ fn figures(mut cluster: ClusterQuestion, seeds: &[u64]) -> Vec<Figure> {
 }
 
 /// Job schedulers below: placements by lot, packed, after Muri and after HiveD, under ECMP and under Crux.
-pub(super) fn schedulers(cases: Cases) -> Vec<Figure> {
-    let (mut cluster, seeds) = asked("crux-clos", cases);
+pub(super) fn schedulers(cases: Cases, set: &Set) -> Vec<Figure> {
+    let (mut cluster, seeds) = asked("crux-clos", cases, set);
     let mut ran = |placement, policy| {
         cluster.spec.placement = placement;
         Ran::of(&cluster, policy, &seeds).utilization()

@@ -4,6 +4,7 @@ use railtwin_store::Figure;
 
 use super::crux::Cases;
 use super::paper;
+use super::sweep::Set;
 use crate::cluster::{ClusterQuestion, Told};
 use crate::figures::quantile;
 
@@ -25,8 +26,8 @@ const POLICIES: [SharingPolicy; 7] = [
 ];
 
 /// Figures of the scenario called `name`.
-pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
-    let (cluster, seeds) = asked(name, cases);
+pub(super) fn figures(name: &str, cases: Cases, set: &Set) -> Vec<Figure> {
+    let (cluster, seeds) = asked(name, cases, set);
     let told = cluster.told(&POLICIES, &seeds, &|| ()).expect("a test draws its jobs");
     let of = |policy: SharingPolicy| told.iter().filter(move |one| one.policy == policy.name());
     let value = |one: &Told, figure: &str| one.value(figure).unwrap_or(f64::NAN);
@@ -67,8 +68,8 @@ pub(super) fn figures(name: &str, cases: Cases) -> Vec<Figure> {
 
 /// A paper's weeks of jobs, with the seeds that are looked at: all days and as many seeds as it takes where the rows are
 /// made, fewer of both else.
-pub(super) fn asked(name: &str, cases: Cases) -> (ClusterQuestion, Vec<u64>) {
-    let question = paper(name);
+pub(super) fn asked(name: &str, cases: Cases, set: &Set) -> (ClusterQuestion, Vec<u64>) {
+    let question = paper(name, set);
     let point = question.points().expect("a test reads it").remove(0);
     let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
     let seeds = if cases.is_full() {

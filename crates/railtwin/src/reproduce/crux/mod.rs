@@ -8,6 +8,7 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 
 use super::pick::Point;
+use super::sweep::Set;
 
 mod ablation;
 mod cases;
@@ -44,7 +45,7 @@ impl Cases {
 }
 
 /// Crux, examples 1 and 2: utilization, idle seconds, seconds on the link and the correction factor.
-pub(super) fn examples() -> Vec<Figure> {
+pub(super) fn examples(set: &Set) -> Vec<Figure> {
     let second = |count: u64| SimTime::from_ps(count * 1_000_000_000_000);
     let iteration = Tenants::on_one_link(&[
         Tenant::new("job-1", 10, second(2), 1.0).sends(second(2)),
@@ -57,7 +58,11 @@ pub(super) fn examples() -> Vec<Figure> {
     let mut figures = Vec::new();
     for (example, tenants) in [(1, &iteration), (2, &overlap)] {
         let demand = Demand::of(tenants, &tenants.first_paths());
-        let start = Start::all_ready(tenants);
+        let mut start = Start::all_ready(tenants);
+        if set.number("computes_first", 0.0) > 0.0 {
+            // Both begin to compute when the window begins.
+            start = Start(vec![0.0; tenants.jobs.len()]);
+        }
         for (first, levels) in [(1, [0, 1]), (2, [1, 0])] {
             let outcome = Contention::new(&demand, &start, WINDOW).run(&levels);
             let mut figure = |name: &str, value, unit| {
@@ -84,11 +89,12 @@ pub(super) fn examples() -> Vec<Figure> {
 
 /// Zhai et al., example 2: the part of the time in which nobody has the link in the long run. The text leaves the lengths of
 /// communication open; 1 and 3.5 s are the only pair in steps of 0.25 s that has both of its shares there.
-pub(super) fn long_run() -> Vec<Figure> {
+pub(super) fn long_run(set: &Set) -> Vec<Figure> {
     let ms = |count: u64| SimTime::from_ps(count * 1_000_000_000);
+    let sends = |name: &str, usual: f64| SimTime::from_seconds(set.number(name, usual));
     let tenants = Tenants::on_one_link(&[
-        Tenant::new("job-1", 10, ms(4_000), 0.5).sends(ms(1_000)),
-        Tenant::new("job-2", 10, ms(2_000), 0.5).sends(ms(3_500)),
+        Tenant::new("job-1", 10, ms(4_000), 0.5).sends(sends("job_1_s", 1.0)),
+        Tenant::new("job-2", 10, ms(2_000), 0.5).sends(sends("job_2_s", 3.5)),
     ]);
     let demand = Demand::of(&tenants, &tenants.first_paths());
     let start = Start::all_ready(&tenants);
@@ -113,11 +119,13 @@ pub(super) fn compression() -> Vec<Figure> {
 
 /// A point for each case of each setting: percent of the optimum that is left where one decision is as named and the
 /// other two are the best; names that end in `contended` stand where jobs contend even by the best paths.
-pub(super) fn cases(count: Cases) -> Vec<Point> {
+pub(super) fn cases(count: Cases, set: &Set) -> Vec<Point> {
     let mut points = Vec::new();
     for &(name, setting) in SETTINGS {
         let count = if name == SETTINGS[0].0 { count.ours } else { count.others };
-        for (number, shares) in ablation::shares(&setting, SEED, count).into_iter().enumerate() {
+        for (number, shares) in
+            ablation::shares(&setting, set.number("seed", SEED as f64) as u64, count).into_iter().enumerate()
+        {
             let label =
                 vec![("setting".to_owned(), name.to_owned()), ("case".to_owned(), number.to_string())];
             points.push(Point { label, figures: figures_of(&shares) });

@@ -1,0 +1,180 @@
+//! The reproduction table: its page is what was agreed on, and what is quick comes out as agreed.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
+use std::path::{Path, PathBuf};
+
+use railtwin::reproduce::{Reproduced, Table, frames, ids, reproduce, with_table};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn agreed() -> Table {
+    Table::read(&std::fs::read_to_string(root().join("golden/reproduction.tsv")).unwrap()).unwrap()
+}
+
+/// Rows with a scenario that takes longer than a test may; `make reproduce` runs them.
+const SLOW: &[&str] = &[
+    "README",
+    "QH20",
+    "QH21",
+    "QH22",
+    "QH23",
+    "QH25",
+    "QH26",
+    "QH27b",
+    "QH28",
+    "H43",
+    "QM02",
+    "QM07",
+    "QM08",
+    "QM10",
+    "QM13",
+    "QM14",
+    "QM16",
+    "QM17",
+    "QC09",
+    "QC10",
+    "QC11",
+    "QC12",
+    "QX04",
+    "QX05",
+    "QX06",
+    "QX07",
+    "QX08",
+    "QX09",
+    "QX10",
+    "QX11",
+    "QX12",
+    "QX13",
+    "QX14",
+    "QZ02",
+    "QZ03",
+    "QZ04",
+    "QZ08",
+    "PW4",
+    "QS02",
+    "QS03",
+    "QS04",
+    "QS06",
+    "QS06b",
+    "QS07",
+    "QS10",
+    "QS11",
+    "QS12",
+    "QS13",
+    "QS14",
+    "QS16",
+    "QC14",
+];
+
+/// Rows that have not been run since their bounds and sweeps changed; `make reproduce` agrees on them, and then they have
+/// no place here.
+const NOT_YET: &[&str] = &[
+    "QH22",
+    "QH25",
+    "QH26",
+    "QH27b",
+    "QH28",
+    "H43",
+    "QM02",
+    "QM07",
+    "QM08",
+    "QM10",
+    "QM13",
+    "QM14",
+    "QM16",
+    "QM17",
+    "QC14",
+    "QC09",
+    "QC12",
+    "QX04",
+    "QX05",
+    "QX06",
+    "QX07",
+    "QX08",
+    "QX09",
+    "QX10",
+    "QX11",
+    "QX12",
+    "QX13",
+    "QX14",
+    "QZ02",
+    "QZ04",
+    "QZ08",
+    "QS02",
+    "QS03",
+    "QS04",
+    "QS06b",
+    "QS07",
+    "QS10",
+    "QS11",
+    "QS12",
+    "QS14",
+    "README",
+];
+
+#[test]
+fn the_reproduction_page_is_what_was_agreed_on() {
+    let page = root().join("docs/reference/reproduction.md");
+    let kept = std::fs::read_to_string(&page).unwrap();
+    let now = with_table(&kept, &agreed()).expect("the page has its marks");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&page, &now).unwrap();
+        return;
+    }
+    assert!(
+        kept == now,
+        "docs/reference/reproduction.md is old: UPDATE_DOCS=1 cargo test -p railtwin --test all reproduction_page"
+    );
+}
+
+#[test]
+fn every_figure_of_the_table_was_agreed_on_once() {
+    let agreed = agreed();
+    assert_eq!(agreed.gone(), Vec::<String>::new());
+    for row in frames() {
+        let waits = NOT_YET.contains(&row.id.as_str());
+        assert_eq!(agreed.of(&row).is_none(), waits, "{} {}", row.id, row.figure);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for row in frames() {
+        let key = (row.id.clone(), row.scenario.clone(), row.figure.clone());
+        assert!(seen.insert(key), "{} {} stands twice", row.id, row.figure);
+    }
+}
+
+/// What was agreed on says met where its figure lies within the bounds that the table has today.
+#[test]
+fn what_was_agreed_on_is_met_where_it_lies_within_its_bounds() {
+    let agreed = agreed();
+    for row in frames().iter().filter(|row| row.skipped.is_none()) {
+        let Some(of) = agreed.of(row) else { continue };
+        let Ok(ours) = of.ours.parse::<f64>() else {
+            assert_eq!(of.outcome, "MISSED", "{} {} has no value", row.id, row.figure);
+            continue;
+        };
+        // Half of the last printed digit may be on either side.
+        let slack = 1e-4 * ours.abs().max(0.5);
+        let within = |slack: f64| {
+            row.low.is_none_or(|low| ours >= low - slack) && row.high.is_none_or(|high| ours <= high + slack)
+        };
+        let name = format!("{} {}: {ours} is {}", row.id, row.figure, of.outcome);
+        match of.outcome.as_str() {
+            "met" | "put in" => assert!(within(slack), "{name}"),
+            "MISSED" => assert!(!within(-slack), "{name}"),
+            other => assert_eq!(other, "own", "{name}"),
+        }
+    }
+}
+
+#[test]
+fn quick_rows_come_out_as_agreed() {
+    let known = ids();
+    let unknown: Vec<_> = SLOW.iter().filter(|id| !known.iter().any(|known| known == *id)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let quick: Vec<String> = known.into_iter().filter(|id| !SLOW.contains(&id.as_str())).collect();
+    let rows: Vec<Reproduced> = reproduce(&quick, false, &|| 0.0, &|_| ()).unwrap();
+    assert!(rows.len() > 150, "{} figures are quick", rows.len());
+    let changes = agreed().changes(&rows);
+    assert!(changes.is_empty(), "`make reproduce` writes what is agreed on:\n{}", changes.join("\n"));
+}
