@@ -104,6 +104,14 @@ impl Bounds {
         through
     }
 
+    /// Takes over where packets may land, and sums up under another limit; the least sum of all ways.
+    pub(super) fn under(&mut self, flow: &Flow<'_, '_>, limit: u64, of: &Self) -> u64 {
+        self.beyond.clear();
+        self.beyond.extend_from_slice(&of.beyond);
+        self.sum_up(flow.dag, flow.cost, limit);
+        self.sum(0)
+    }
+
     /// Whether a way that has come to a node with that burden may have less than `least` in the end.
     #[inline]
     pub(super) fn may_beat(&self, node: u32, (most, sum): Burden, least: Burden) -> bool {
