@@ -89,7 +89,7 @@ impl Bounds {
         self.beyond[node as usize].sum
     }
 
-    /// By link of the ways a lower bound of the sum from it on, and then [`OVER`] for links that there are not.
+    /// By link of the ways a lower bound of the sum from it on.
     #[inline]
     pub(super) fn through(&self) -> &[u32] {
         &self.through
@@ -135,7 +135,7 @@ impl Bounds {
     fn sum_up(&mut self, dag: &PathDag, cost: &[u64], limit: u64) {
         self.limit = limit;
         self.through.clear();
-        self.through.resize(dag.edges.len() + layers::beyond(dag), OVER);
+        self.through.resize(dag.edges.len(), OVER);
         for (index, node) in dag.nodes.iter().enumerate().rev() {
             let mut least = u64::MAX;
             for (edge, at) in dag.edges[node.edges()].iter().zip(node.edges()) {

@@ -115,7 +115,7 @@ struct Lane {
 /// A member of the first switch's group, as ports see it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Row {
-    /// The first link behind it; beyond all where no port may pass.
+    /// The first link behind it.
     first: u32,
     /// The sum that is left there.
     left: u32,
@@ -143,16 +143,12 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Lets no port past the first switch.
-    pub(super) fn close(&mut self, dag: &PathDag) {
-        let closed = Row { first: dag.edges.len() as u32, left: 0, place: Place::default() };
-        self.rows.clear();
-        self.rows.resize(dag.nodes[0].edges().len(), closed);
-    }
-
     /// Lets ports pass over a member of the first switch's group, with what is left behind it.
     #[inline]
     pub(super) fn open(&mut self, dag: &PathDag, layers: &Layers, member: u32, left: u64) {
+        if self.rows.len() <= member as usize {
+            self.rows.resize(dag.nodes[0].edges().len(), Row::default());
+        }
         let left = left.min(u64::from(OVER - 1)) as u32;
         let place = layers.places[member as usize];
         self.rows[member as usize] = Row { first: dag.edges[member as usize].first, left, place };
@@ -220,7 +216,7 @@ impl Scratch {
         let (begin, end) = (usize::from(from - FIRST_PORT), usize::from(until - FIRST_PORT));
         let mut least = OVER;
         let mut found = None;
-        for block in begin / BLOCK..=end / BLOCK {
+        'blocks: for block in begin / BLOCK..=end / BLOCK {
             let mut ports = self.ports_of(flow, layers, block, members, sought.may_land);
             if block == begin / BLOCK {
                 ports &= u64::MAX << (begin % BLOCK);
@@ -228,15 +224,18 @@ impl Scratch {
             if block == end / BLOCK {
                 ports &= u64::MAX >> (BLOCK - 1 - end % BLOCK);
             }
-            if ports == 0 {
-                continue;
-            }
-            let count = self.start(flow, layers, block, ports, &sought, bounds, &mut least);
-            let count = self.go_on(flow, layers, (block, count), &sought, bounds, &mut least);
-            let ports = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port as usize);
-            found = ports.into_iter().find_map(|low| self.trace(flow, layers, block, low, landing));
-            if found.is_some() {
-                break;
+            // Where there are many the first few often do.
+            let mut few = few_of(ports);
+            while ports != 0 {
+                let count = self.start(flow, layers, block, ports & few, &sought, bounds, &mut least);
+                let count = self.go_on(flow, layers, (block, count), &sought, bounds, &mut least);
+                let lows = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port as usize);
+                found = lows.into_iter().find_map(|low| self.trace(flow, layers, block, low, landing));
+                if found.is_some() {
+                    break 'blocks;
+                }
+                ports &= !few;
+                few = u64::MAX;
             }
         }
         if least < OVER {
@@ -330,17 +329,19 @@ impl Scratch {
                 let taken = &edges[edge as usize];
                 let use_of = cost[taken.link.index()];
                 let through = bounds.find_through(edge as usize, use_of, taken.next, sought.limit);
-                let fits = through <= left;
-                let whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                let (mut fits, mut edge_next, mut left_next) = (through <= left, 0, left.wrapping_sub(use_of as u32));
+                let mut whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                if let (Some(tier), Some(words)) = (tier, &words) {
+                    let field = words.field(layers.places[edge as usize], port as usize, high);
+                    edge_next = taken.first + tier.choice(field);
+                    let ahead = bounds.through()[edge_next as usize];
+                    let goes_on = ahead <= left_next;
+                    let further = (sought.sum.wrapping_sub(left_next)).saturating_add(ahead);
+                    whole = if fits & !goes_on { further } else { whole };
+                    fits &= goes_on;
+                }
                 *least = (*least).min(whole);
-                let choice = match (tier, &words) {
-                    (Some(tier), Some(words)) => {
-                        tier.choice(words.field(layers.places[edge as usize], port as usize, high))
-                    }
-                    _ => 0,
-                };
-                let left = left.wrapping_sub(use_of as u32);
-                lanes[count % BLOCK] = Lane { port, edge: taken.first + choice, left };
+                lanes[count % BLOCK] = Lane { port, edge: edge_next, left: left_next };
                 count += usize::from(fits);
             }
         }
@@ -421,7 +422,6 @@ impl Scratch {
         let mut is_news = true;
         for block in 0..PORT_COUNT / BLOCK {
             if std::mem::take(&mut is_news) {
-                self.lanes.close(flow.dag);
                 members.clear();
                 for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
                     if wider.through()[member as usize] <= sought.sum {
@@ -490,6 +490,16 @@ impl Scratch {
     }
 }
 
+/// The low half of the bits, or a quarter of them where most are set.
+#[inline]
+fn few_of(ports: u64) -> u64 {
+    match ports.count_ones() {
+        ..16 => u64::MAX,
+        16..32 => u64::MAX >> 48,
+        _ => u64::MAX >> 56,
+    }
+}
+
 /// The numbers of the bits that are set.
 fn bits_of(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -497,9 +507,4 @@ fn bits_of(mut bits: u64) -> impl Iterator<Item = u32> {
         bits &= bits.wrapping_sub(1);
         bit
     })
-}
-
-/// Links behind those of a graph that no port takes: where the ports of members that are closed are led to.
-pub(super) fn beyond(dag: &PathDag) -> usize {
-    dag.layers.as_ref().map_or(0, |layers| layers.tiers[1].members.count() as usize)
 }

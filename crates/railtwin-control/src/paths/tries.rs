@@ -102,14 +102,16 @@ impl Scratch {
                 Some(resumed) => resumed,
                 None => (FIRST_PORT, self.admit(flow, limit, sum, bounds)),
             };
-            let members = std::mem::take(&mut self.admitted.members);
-            self.lanes.close(flow.dag);
-            for &member in &members {
+            let mut members = std::mem::take(&mut self.admitted.members);
+            // Since the search that goes on here began, members may have become used more.
+            members.retain(|&member| {
                 let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
-                if cost <= limit.min(sum) {
+                let fits = cost <= limit.min(sum);
+                if fits {
                     self.lanes.open(flow.dag, layers, member, sum - cost);
                 }
-            }
+                fits
+            });
             let (of, until) = ((flow, layers, landing), FIRST_PORT + STRICT_PORTS);
             let known = (&mut *bounds, &mut next);
             let found = self.first_within(of, (limit, sum), (from, until), &members, known);
@@ -182,7 +184,6 @@ impl Scratch {
         bounds: &mut Bounds,
     ) -> Option<Found> {
         let members = std::mem::take(&mut self.admitted.members);
-        self.lanes.close(flow.dag);
         members.iter().for_each(|&member| self.lanes.open(flow.dag, layers, member, u64::MAX));
         let mut never = u64::MAX;
         let known = (bounds, &mut never);
