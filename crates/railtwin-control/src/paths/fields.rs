@@ -8,7 +8,7 @@ use railtwin_routing::source_port::{FIRST_PORT, PORT_BITS};
 use super::dag::{HashTable, Members};
 
 /// Low bits of a source port that one half of the tables knows.
-pub(super) const LOW_PORTS: usize = 1 << (PORT_BITS / 2);
+const LOW_PORTS: usize = 1 << (PORT_BITS / 2);
 /// Words of a tier at most: beyond that its switches are looked at one by one.
 const MOST_WORDS: usize = 16;
 
@@ -36,11 +36,11 @@ pub(super) struct Words<'f> {
 }
 
 impl Words<'_> {
-    /// A field of a port at the low end, by the two halves of the port.
+    /// A field at the low end, of a port counted from the first on.
     #[inline(always)]
-    pub(super) fn field(&self, place: Place, low: usize, high: usize) -> u64 {
+    pub(super) fn field(&self, place: Place, port: usize) -> u64 {
         let (word, [lows, highs]) = (usize::from(place.word), &self.ports[usize::from(place.word)]);
-        (self.bases[word] ^ lows[low % LOW_PORTS] ^ highs[high % LOW_PORTS]) >> (place.shift & 63)
+        (self.bases[word] ^ lows[port % LOW_PORTS] ^ highs[port / LOW_PORTS % LOW_PORTS]) >> (place.shift & 63)
     }
 }
 

@@ -10,7 +10,7 @@ use railtwin_routing::source_port::{FIRST_PORT, PORT_COUNT};
 use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::{Bounds, OVER};
 use super::dag::{Members, PathDag, Tables};
-use super::fields::{self, LOW_PORTS, Place};
+use super::fields::{self, Place};
 use super::flow::{Burden, Flow, Found, Landing};
 use super::search::Scratch;
 
@@ -104,7 +104,7 @@ impl Layers {
 /// A port on its way.
 #[derive(Clone, Copy, Default, Debug)]
 struct Lane {
-    /// Its place among the ports that share the high half.
+    /// Its number from the first on.
     port: u32,
     /// The link that it takes next.
     edge: u32,
@@ -157,6 +157,30 @@ impl Lanes {
     /// Forgets the words of the packet.
     pub(super) fn forget(&mut self) {
         self.of = None;
+    }
+}
+
+/// Ports that were not looked at yet.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// Those of a block of 64, the lowest bit first; the blocks behind it up to that of `end` are whole.
+    block: usize,
+    ports: u64,
+    begin: usize,
+    end: usize,
+}
+
+impl Left {
+    /// Those of the block at hand that are in the range.
+    #[inline]
+    fn within(&self, mut ports: u64) -> u64 {
+        if self.block == self.begin / BLOCK {
+            ports &= u64::MAX << (self.begin % BLOCK);
+        }
+        if self.block == self.end / BLOCK {
+            ports &= u64::MAX >> (BLOCK - 1 - self.end % BLOCK);
+        }
+        ports
     }
 }
 
@@ -216,26 +240,17 @@ impl Scratch {
         let (begin, end) = (usize::from(from - FIRST_PORT), usize::from(until - FIRST_PORT));
         let mut least = OVER;
         let mut found = None;
-        'blocks: for block in begin / BLOCK..=end / BLOCK {
-            let mut ports = self.ports_of(flow, layers, block, members, sought.may_land);
-            if block == begin / BLOCK {
-                ports &= u64::MAX << (begin % BLOCK);
-            }
-            if block == end / BLOCK {
-                ports &= u64::MAX >> (BLOCK - 1 - end % BLOCK);
-            }
-            // Where there are many the first few often do.
-            let mut few = few_of(ports);
-            while ports != 0 {
-                let count = self.start(flow, layers, block, ports & few, &sought, bounds, &mut least);
-                let count = self.go_on(flow, layers, (block, count), &sought, bounds, &mut least);
-                let lows = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port as usize);
-                found = lows.into_iter().find_map(|low| self.trace(flow, layers, block, low, landing));
-                if found.is_some() {
-                    break 'blocks;
-                }
-                ports &= !few;
-                few = u64::MAX;
+        let mut left = Left { block: begin / BLOCK, ports: 0, begin, end };
+        left.ports = left.within(self.ports_of(flow, layers, left.block, members, sought.may_land));
+        // Where many may do the first few often do.
+        for size in [8, 32].into_iter().chain(std::iter::repeat(BLOCK)) {
+            let count = self.start(flow, layers, (&mut left, size), members, &sought, bounds, &mut least);
+            let is_last = left.ports == 0;
+            let count = self.go_on(flow, layers, count, &sought, bounds, &mut least);
+            let ports = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port);
+            found = ports.into_iter().find_map(|port| self.trace(flow, layers, port, landing));
+            if is_last || found.is_some() {
+                break;
             }
         }
         if least < OVER {
@@ -265,41 +280,47 @@ impl Scratch {
         }
     }
 
-    /// Takes ports of a block over the first switch.
+    /// Takes ports over the first switch, in order, until so many go on or none is left. Returns how many do.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "one step of a search, called once")]
+    #[allow(clippy::too_many_arguments, reason = "one step of a search")]
     fn start(
         &mut self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
-        block: usize,
-        mut ports: u64,
+        (of, size): (&mut Left, usize),
+        members: &[u32],
         sought: &Sought,
         bounds: &Bounds,
         least: &mut u32,
     ) -> usize {
         let (first, second) = (layers.tiers[0], layers.tiers[1]);
-        let high = BLOCK * block / LOW_PORTS;
-        let Lanes { lanes, rows, bases, .. } = &mut self.lanes;
-        let of_first = flow.tables.fields(first.kind).words(&bases[..]);
-        let of_second = flow.tables.fields(second.kind).words(&bases[second.word..]);
+        let (of_first, of_second) = (flow.tables.fields(first.kind), flow.tables.fields(second.kind));
         let through = bounds.through();
-        let offset = BLOCK * block % LOW_PORTS;
         let mut count = 0;
-        while ports != 0 {
-            let port = offset + ports.trailing_zeros() as usize;
-            ports &= ports - 1;
-            let Row { first: begin, left, place } = 
-                rows[first.choice(of_first.field(Place::default(), port, high)) as usize];
-            let edge = begin + second.choice(of_second.field(place, port, high));
-            let through = through[edge as usize];
-            let fits = through <= left;
-            let whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
-            *least = (*least).min(whole);
-            lanes[count % BLOCK] = Lane { port: port as u32, edge, left };
-            count += usize::from(fits);
+        loop {
+            let Lanes { lanes, rows, bases, .. } = &mut self.lanes;
+            let (of_first, of_second) = (of_first.words(&bases[..]), of_second.words(&bases[second.word..]));
+            while of.ports != 0 && count < size {
+                let port = BLOCK * of.block + of.ports.trailing_zeros() as usize;
+                of.ports &= of.ports - 1;
+                let member = first.choice(of_first.field(Place::default(), port));
+                let Row { first: begin, left, place } = rows[member as usize];
+                let edge = begin + second.choice(of_second.field(place, port));
+                let through = through[edge as usize];
+                let fits = through <= left;
+                let whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                *least = (*least).min(whole);
+                lanes[count % BLOCK] = Lane { port: port as u32, edge, left };
+                count += usize::from(fits);
+            }
+            while of.ports == 0 && of.block < of.end / BLOCK {
+                of.block += 1;
+                of.ports = of.within(self.ports_of(flow, layers, of.block, members, sought.may_land));
+            }
+            if of.ports == 0 || count == size {
+                return count;
+            }
         }
-        count
     }
 
     /// Takes lanes from the second switch on to the last, all one switch further before any goes on, and returns how
@@ -309,13 +330,12 @@ impl Scratch {
         &mut self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
-        (block, mut count): (usize, usize),
+        mut count: usize,
         sought: &Sought,
         bounds: &mut Bounds,
         least: &mut u32,
     ) -> usize {
         let (edges, cost) = (&flow.dag.edges[..], flow.cost);
-        let high = BLOCK * block / LOW_PORTS;
         let Lanes { lanes, bases, .. } = &mut self.lanes;
         for at in 1..layers.tiers.len() {
             if count == 0 {
@@ -329,10 +349,11 @@ impl Scratch {
                 let taken = &edges[edge as usize];
                 let use_of = cost[taken.link.index()];
                 let through = bounds.find_through(edge as usize, use_of, taken.next, sought.limit);
-                let (mut fits, mut edge_next, mut left_next) = (through <= left, 0, left.wrapping_sub(use_of as u32));
+                let left_next = left.wrapping_sub(use_of as u32);
+                let (mut fits, mut edge_next) = (through <= left, 0);
                 let mut whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
                 if let (Some(tier), Some(words)) = (tier, &words) {
-                    let field = words.field(layers.places[edge as usize], port as usize, high);
+                    let field = words.field(layers.places[edge as usize], port as usize);
                     edge_next = taken.first + tier.choice(field);
                     let ahead = bounds.through()[edge_next as usize];
                     let goes_on = ahead <= left_next;
@@ -369,28 +390,27 @@ impl Scratch {
         let mut lanes = [(0, (0, Place::default()), 0); BLOCK];
         for block in 0..PORT_COUNT / BLOCK {
             let mut ports = self.ports_of(flow, layers, block, &members, may_land);
-            let high = BLOCK * block / LOW_PORTS;
             let mut count = 0;
             while ports != 0 {
-                let low = BLOCK * block % LOW_PORTS + ports.trailing_zeros() as usize;
+                let port = BLOCK * block + ports.trailing_zeros() as usize;
                 ports &= ports - 1;
-                lanes[count % BLOCK] = (low, (0, Place::default()), 0);
+                lanes[count % BLOCK] = (port, (0, Place::default()), 0);
                 count += 1;
             }
             for tier in &layers.tiers {
                 let words = flow.tables.fields(tier.kind).words(&self.lanes.bases[tier.word..]);
                 let came = std::mem::take(&mut count);
                 for at in 0..came {
-                    let (low, (first, place), most) = lanes[at % BLOCK];
-                    let at = first + tier.choice(words.field(place, low, high));
+                    let (port, (first, place), most) = lanes[at % BLOCK];
+                    let at = first + tier.choice(words.field(place, port));
                     let edge = &edges[at as usize];
                     let most = cost[edge.link.index()].max(most);
-                    lanes[count % BLOCK] = (low, (edge.first, layers.places[at as usize]), most);
+                    lanes[count % BLOCK] = (port, (edge.first, layers.places[at as usize]), most);
                     count += usize::from(beats(most, edge.next, best));
                 }
             }
-            for &(low, _, most) in &lanes[..count] {
-                if most < best && self.trace(flow, layers, block, low, landing).is_some() {
+            for &(port, _, most) in &lanes[..count] {
+                if most < best && self.trace(flow, layers, port as u32, landing).is_some() {
                     (best, is_found) = (most, true);
                     members.retain(|&member| {
                         let edge = &edges[member as usize];
@@ -419,39 +439,37 @@ impl Scratch {
         let (mut best, mut members): (Option<Found>, Vec<u32>) = (None, Vec::new());
         let mut sought = Self::sought(flow, layers, (limit, u64::MAX), bounds.landing_members);
         sought.sum = OVER - 1;
-        let mut is_news = true;
-        for block in 0..PORT_COUNT / BLOCK {
-            if std::mem::take(&mut is_news) {
-                members.clear();
-                for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
-                    if wider.through()[member as usize] <= sought.sum {
-                        let left = u64::from(sought.sum) - flow.cost[edge.link.index()];
-                        self.lanes.open(flow.dag, layers, member, left);
-                        members.push(member);
+        let mut left = Left { block: 0, ports: u64::MAX, begin: 0, end: PORT_COUNT - 1 };
+        loop {
+            members.clear();
+            for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
+                if wider.through()[member as usize] <= sought.sum {
+                    let left = u64::from(sought.sum) - flow.cost[edge.link.index()];
+                    self.lanes.open(flow.dag, layers, member, left);
+                    members.push(member);
+                }
+            }
+            left.ports &= self.ports_of(flow, layers, left.block, &members, sought.may_land);
+            let is_better = loop {
+                let count = self.start(flow, layers, (&mut left, BLOCK), &members, &sought, &wider, &mut 0);
+                let is_last = left.ports == 0;
+                let count = self.go_on(flow, layers, count, &sought, &mut wider, &mut 0);
+                let before = best;
+                for at in 0..count {
+                    let Lane { port, left, .. } = self.lanes.lanes[at % BLOCK];
+                    let sum = u64::from(sought.sum - left);
+                    if best.is_none_or(|best| sum < best.burden.1) {
+                        best = self.trace(flow, layers, port, landing).or(best);
                     }
                 }
-            }
-            let ports = self.ports_of(flow, layers, block, &members, sought.may_land);
-            if ports == 0 {
-                continue;
-            }
-            let count = self.start(flow, layers, block, ports, &sought, &wider, &mut 0);
-            let count = self.go_on(flow, layers, (block, count), &sought, &mut wider, &mut 0);
-            for at in 0..count {
-                let Lane { port, left, .. } = self.lanes.lanes[at % BLOCK];
-                let sum = u64::from(sought.sum - left);
-                if best.is_none_or(|best| sum < best.burden.1)
-                    && let Some(found) = self.trace(flow, layers, block, port as usize, landing)
-                {
-                    best = Some(found);
-                    is_news = true;
+                let is_better = best.map(|best| best.burden) != before.map(|before| before.burden);
+                if is_better || is_last {
+                    break is_better && !is_last;
                 }
-            }
-            if let Some(best) = best.filter(|_| is_news) {
-                if best.burden.1 <= least {
-                    break;
-                }
-                sought.sum = best.burden.1 as u32 - 1;
+            };
+            match best.filter(|best| is_better && best.burden.1 > least) {
+                Some(best) => sought.sum = best.burden.1 as u32 - 1,
+                None => break,
             }
         }
         self.lanes.wider = wider;
@@ -463,17 +481,15 @@ impl Scratch {
         &self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
-        block: usize,
-        low: usize,
+        port: u32,
         landing: Landing,
     ) -> Option<Found> {
-        let high = BLOCK * block / LOW_PORTS;
         let (nodes, edges) = (&flow.dag.nodes[..], &flow.dag.edges[..]);
         let mut taken = [flow.access; MAX_PATH_LINKS];
         let (mut steps, mut place, mut index, mut burden) = (1, Place::default(), 0, (0, 0));
         for tier in &layers.tiers {
             let words = flow.tables.fields(tier.kind).words(&self.lanes.bases[tier.word..]);
-            let at = nodes[index].first + tier.choice(words.field(place, low, high));
+            let at = nodes[index].first + tier.choice(words.field(place, port as usize));
             let edge = &edges[at as usize];
             let cost = flow.cost[edge.link.index()];
             burden = (burden.0.max(cost), burden.1 + cost);
@@ -481,22 +497,12 @@ impl Scratch {
             steps += 1;
             (place, index) = (layers.places[at as usize], edge.next as usize);
         }
-        let source_port = FIRST_PORT + (LOW_PORTS * high + low) as u16;
+        let source_port = FIRST_PORT + port as u16;
         let last = flow.deliver(&nodes[index], source_port, taken[steps - 1]);
         let last = last.filter(|&last| flow.fits(last, landing))?;
         taken[steps] = last;
         let (path, landed) = (Path::of(&taken[..=steps]), flow.landing(last));
         Some(Found { source_port, path, landed, burden, is_best: false })
-    }
-}
-
-/// The low half of the bits, or a quarter of them where most are set.
-#[inline]
-fn few_of(ports: u64) -> u64 {
-    match ports.count_ones() {
-        ..16 => u64::MAX,
-        16..32 => u64::MAX >> 48,
-        _ => u64::MAX >> 56,
     }
 }
 
