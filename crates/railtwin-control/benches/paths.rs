@@ -45,6 +45,8 @@ fn allocation(c: &mut Criterion) {
         ("dcn-plus/one-pod", dcn_plus(1), 16, Seeds::PerTier),
         // Three tiers: half of all hosts on is another pod.
         ("dcn-plus/two-pods", dcn_plus(2), 64, Seeds::PerTier),
+        ("dcn-plus/one-pod/seed-per-switch", dcn_plus(1), 16, Seeds::PerSwitch),
+        ("dcn-plus/two-pods/seed-per-switch", dcn_plus(2), 64, Seeds::PerSwitch),
     ] {
         let ecmp = EcmpConfig::new(HashSpec::new(HashFunction::Crc32), seeds);
         let demands = ring(&fabric, stride);

@@ -27,10 +27,11 @@ impl PortTable {
         let bit = |bit: u32| spec.hash(&key.with_source_port(FIRST_PORT | 1 << bit)) ^ base;
         let half = |first: u32| {
             let bits: [u32; LOW_BITS as usize] = std::array::from_fn(|of| bit(first + of as u32));
-            std::array::from_fn(|value| {
-                let set = bits.iter().enumerate().filter(|&(of, _)| value >> of & 1 == 1);
-                set.fold(0, |sum, (_, difference)| sum ^ difference)
-            })
+            let mut all = [0; HALF];
+            for value in 1..HALF {
+                all[value] = all[value & (value - 1)] ^ bits[value.trailing_zeros() as usize];
+            }
+            all
         };
         Self { low: half(0), high: half(LOW_BITS) }
     }

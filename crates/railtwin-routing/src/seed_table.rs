@@ -16,10 +16,11 @@ impl SeedTable {
     pub fn new(spec: &HashSpec) -> Self {
         let table = |byte: u32| {
             let bits: [u32; 8] = std::array::from_fn(|bit| spec.seeded(1 << (8 * byte + bit as u32)));
-            std::array::from_fn(|value| {
-                let set = bits.iter().enumerate().filter(|&(bit, _)| value >> bit & 1 == 1);
-                set.fold(0, |sum, (_, part)| sum ^ part)
-            })
+            let mut all = [0; 256];
+            for value in 1..all.len() {
+                all[value] = all[value & (value - 1)] ^ bits[value.trailing_zeros() as usize];
+            }
+            all
         };
         Self { bytes: [table(0), table(1), table(2), table(3)] }
     }

@@ -4,6 +4,8 @@
 //! stays a lower bound. The next queue pair of the same pair of leaves goes down from the source leaf along the links
 //! that these bounds call best, and looks anew only at the switches it meets; if one has more use than it was known
 //! for, another may be best, and it looks there. What it answers is as exact as two passes over all links.
+use railtwin_fabric::DeviceId;
+
 use super::dag::PathDag;
 use super::flow::{Burden, Flow, Landing};
 use super::layers;
@@ -21,6 +23,9 @@ struct Beyond {
     /// Turns in which the two were found to be exact.
     most_turn: u64,
     sum_turn: u64,
+    /// Links out of the node before these are more than is known of it.
+    most_from: u32,
+    sum_from: u32,
 }
 
 /// Bounds of one pair of leaves.
@@ -32,6 +37,8 @@ pub(super) struct Bounds {
     limit: u64,
     /// Counts questions.
     turn: u64,
+    /// The target and landing of the last question.
+    asked: Option<(DeviceId, Landing)>,
     /// By node.
     beyond: Vec<Beyond>,
     /// By link of the ways: its use and the sum beyond it are at least this, as they once were; [`OVER`] where that is
@@ -54,10 +61,14 @@ impl Bounds {
         let mut is_known = self.generation == Some(generation);
         self.generation = Some(generation);
         self.beyond.resize(flow.dag.nodes.len(), Beyond::default());
-        for (&leaf, node) in flow.dag.leaves.iter().zip(flow.dag.delivering()) {
-            let most = if flow.offers(node, landing) { 0 } else { u64::MAX };
-            is_known &= self.beyond[leaf as usize].most == most;
-            self.beyond[leaf as usize].most = most;
+        let asked = Some((flow.target, landing));
+        if !is_known || self.asked != asked {
+            self.asked = asked;
+            for (&leaf, node) in flow.dag.leaves.iter().zip(flow.dag.delivering()) {
+                let most = if flow.offers(node, landing) { 0 } else { u64::MAX };
+                is_known &= self.beyond[leaf as usize].most == most;
+                self.beyond[leaf as usize].most = most;
+            }
         }
         if is_known {
             let most = self.exact_most(flow, 0);
@@ -89,7 +100,7 @@ impl Bounds {
         self.beyond[node as usize].sum
     }
 
-    /// By link of the ways a lower bound of the sum from it on, and then [`OVER`] for links that there are not.
+    /// By link of the ways a lower bound of the sum from it on.
     #[inline]
     pub(super) fn through(&self) -> &[u32] {
         &self.through
@@ -102,6 +113,14 @@ impl Bounds {
         let through = if use_of <= limit { sum as u32 } else { OVER };
         self.through[edge] = through;
         through
+    }
+
+    /// Takes over where packets may land, and sums up under another limit; the least sum of all ways.
+    pub(super) fn under(&mut self, flow: &Flow<'_, '_>, limit: u64, of: &Self) -> u64 {
+        self.beyond.clear();
+        self.beyond.extend_from_slice(&of.beyond);
+        self.sum_up(flow.dag, flow.cost, limit);
+        self.sum(0)
     }
 
     /// Whether a way that has come to a node with that burden may have less than `least` in the end.
@@ -120,6 +139,7 @@ impl Bounds {
             });
             self.beyond[index].most = through.min().unwrap_or(u64::MAX);
             self.beyond[index].most_turn = self.turn;
+            self.beyond[index].most_from = node.first;
         }
     }
 
@@ -127,7 +147,7 @@ impl Bounds {
     fn sum_up(&mut self, dag: &PathDag, cost: &[u64], limit: u64) {
         self.limit = limit;
         self.through.clear();
-        self.through.resize(dag.edges.len() + layers::beyond(dag), OVER);
+        self.through.resize(dag.edges.len(), OVER);
         for (index, node) in dag.nodes.iter().enumerate().rev() {
             let mut least = u64::MAX;
             for (edge, at) in dag.edges[node.edges()].iter().zip(node.edges()) {
@@ -140,6 +160,7 @@ impl Bounds {
             let offered = if self.beyond[index].most == 0 { 0 } else { u64::MAX };
             self.beyond[index].sum = if node.delivers { offered } else { least };
             self.beyond[index].sum_turn = self.turn;
+            self.beyond[index].sum_from = node.first;
         }
     }
 
@@ -150,21 +171,31 @@ impl Bounds {
         if node.delivers || known.most_turn == self.turn {
             return known.most;
         }
+        let edges = node.edges();
+        let (mut at, mut most) = (known.most_from as usize, known.most);
         loop {
-            let (mut least, mut child) = (u64::MAX, index);
-            for edge in &flow.dag.edges[node.edges()] {
-                let through = flow.cost[edge.link.index()].max(self.beyond[edge.next as usize].most);
-                if through < least {
-                    (least, child) = (through, edge.next as usize);
-                    if least <= known.most {
-                        break;
-                    }
+            let through = |edge: &super::dag::Edge, of: &Self| {
+                flow.cost[edge.link.index()].max(of.beyond[edge.next as usize].most)
+            };
+            while let Some(edge) = flow.dag.edges[..edges.end].get(at) {
+                let is_good = through(edge, self) <= most;
+                if is_good && self.exact_most(flow, edge.next as usize) <= most {
+                    break;
+                }
+                at += 1;
+            }
+            if at == edges.end && most != u64::MAX {
+                // The best of all, as they are known.
+                let all = flow.dag.edges[edges.clone()].iter().map(|edge| through(edge, self));
+                most = all.min().unwrap_or(u64::MAX);
+                at = edges.start;
+                if most != u64::MAX {
+                    continue;
                 }
             }
-            if least == u64::MAX || self.exact_most(flow, child) <= least {
-                (self.beyond[index].most, self.beyond[index].most_turn) = (least, self.turn);
-                return least;
-            }
+            let beyond = &mut self.beyond[index];
+            (beyond.most, beyond.most_turn, beyond.most_from) = (most, self.turn, at as u32);
+            return most;
         }
     }
 
@@ -178,7 +209,11 @@ impl Bounds {
             let (least, child) = self.best_link(flow, index);
             let before = self.beyond[child].sum;
             if least == u64::MAX || self.exact_sum(flow, child) == before {
-                (self.beyond[index].sum, self.beyond[index].sum_turn) = (least, self.turn);
+                let beyond = &mut self.beyond[index];
+                if least > beyond.sum {
+                    beyond.sum_from = node.first;
+                }
+                (beyond.sum, beyond.sum_turn) = (least, self.turn);
                 return least;
             }
         }
@@ -188,15 +223,17 @@ impl Bounds {
     /// open.
     fn best_link(&mut self, flow: &Flow<'_, '_>, index: usize) -> (u64, usize) {
         let (edges, known) = (flow.dag.nodes[index].edges(), self.beyond[index].sum);
-        let mut at = edges.start;
+        let mut at = self.beyond[index].sum_from as usize;
         while let Some(next) = self.through[at..edges.end].iter().position(|&of| u64::from(of) <= known) {
             at += next;
             let (sum, child) = self.sum_through(flow, at);
             if sum <= known {
+                self.beyond[index].sum_from = at as u32;
                 return (sum, child);
             }
             at += 1;
         }
+        self.beyond[index].sum_from = edges.end as u32;
         let over = if self.limit < layers::SMALL { u64::from(OVER) } else { u64::MAX };
         let (mut least, mut best) = (u64::MAX, index);
         for at in edges {

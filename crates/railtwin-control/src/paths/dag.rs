@@ -5,7 +5,8 @@ use railtwin_fabric::{DeviceId, LinkId, NONE};
 use railtwin_routing::source_port::FIRST_PORT;
 use railtwin_routing::{Fields, HashKey, HashSpec, NextHop, PortTable, Routing, SeedTable};
 
-use super::layers::{Layers, Words};
+use super::fields::{AllFields, Fields as TierFields};
+use super::layers::Layers;
 use super::sieve::LastChoice;
 use super::tries::STRICT_WORDS;
 
@@ -64,7 +65,7 @@ impl HashTable {
 pub(super) struct Tables {
     known: BTreeMap<HashSpec, u32>,
     tables: Vec<HashTable>,
-    words: Words,
+    fields: AllFields,
 }
 
 impl Tables {
@@ -82,16 +83,16 @@ impl Tables {
         self.tables.len()
     }
 
-    /// What source ports add to the choices of several tiers.
+    /// The fields of a kind of tier.
     #[inline]
-    pub(super) fn words(&self) -> &Words {
-        &self.words
+    pub(super) fn fields(&self, kind: usize) -> &TierFields {
+        self.fields.get(kind)
     }
 
-    /// Asks for such words, given the table of each hash by its number.
-    pub(super) fn words_of<T>(&mut self, ask: impl FnOnce(&mut Words, &dyn Fn(u32) -> PortTable) -> T) -> T {
+    /// The kind of a tier that chooses by so many bits of each of these hashes; none where these are too many.
+    pub(super) fn fields_of(&mut self, hashes: Vec<u32>, bits: u32) -> Option<usize> {
         let tables = &self.tables;
-        ask(&mut self.words, &|number| tables[number as usize].ports.clone())
+        self.fields.number(hashes, bits, |number| &tables[number as usize])
     }
 
     #[inline]
@@ -118,6 +119,12 @@ impl Members {
     pub(super) fn bucket(self, hash: u32) -> usize {
         let fraction = self.magic.wrapping_mul(u64::from(hash));
         ((u128::from(fraction) * u128::from(self.count)) >> 64) as usize
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(super) fn count(self) -> u32 {
+        self.count
     }
 
     /// Whether the group is empty.

@@ -1,40 +1,44 @@
-//! Ways whose switches choose alike tier by tier, by the low bits of one hash each: three tiers without faults.
+//! Ways whose switches choose among as many tier by tier: two or three tiers without faults.
 //!
-//! There the whole way of a source port is known of one word: what the port adds to the hashes, the bits of one tier
-//! beside those of the next, which is the same for all packets, and what the packet has at the first port. A port is
-//! looked at by one look-up and an exclusive or, and most are dropped at the second switch by what is kept of the link
-//! that they would take there ([`Bounds::through`]), before anything else of it is read.
+//! There what a source port chooses at all switches is known without the hashes of each: [`Fields`] hold the choices of
+//! a tier's switches side by side, whether they share a seed or not. Ports are looked at in blocks of 64, all one
+//! switch further before any goes on, and most are dropped at the second switch by what is kept of the link that they
+//! would take there ([`Bounds::through`]), before anything else of it is read.
 use railtwin_fabric::NONE;
-use railtwin_routing::PortTable;
-use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT, PORT_COUNT};
+use railtwin_routing::source_port::{FIRST_PORT, PORT_COUNT};
 
+use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::{Bounds, OVER};
-use super::dag::{PathDag, Tables};
+use super::dag::{Members, PathDag, Tables};
+use super::fields::{self, Place};
 use super::flow::{Burden, Flow, Found, Landing};
 use super::search::Scratch;
 
 /// Ports that go on together.
-const BATCH: usize = 64;
-/// Words of 64 ports.
-const WORDS: usize = PORT_COUNT / 64;
+const BLOCK: usize = 64;
+/// Words of all tiers of a graph at most.
+const MOST_WORDS: usize = 32;
 /// Uses below this add up to less than [`OVER`] on any way.
 pub(super) const SMALL: u64 = 1 << 29;
 
-/// The bits by which the switches of a tier choose.
+/// How the switches of a tier choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tier {
-    /// Number of their hash; [`NONE`] where there is no choice.
-    table: u32,
-    /// Low bits of it.
-    bits: u32,
-    /// Where these stand in a word.
-    shift: u32,
+    /// Number of its fields.
+    kind: usize,
+    /// Number of its first word among those of the graph.
+    word: usize,
+    members: Members,
+    /// The bits that choose, of a power of two; else all.
+    mask: u32,
 }
 
 impl Tier {
-    #[inline]
-    const fn mask(self) -> u32 {
-        (1 << self.bits) - 1
+    /// What a switch chooses whose field begins at the low end of `word`.
+    #[inline(always)]
+    fn choice(self, word: u64) -> u32 {
+        let hash = word as u32;
+        if self.mask == u32::MAX { self.members.bucket(hash) as u32 } else { hash & self.mask }
     }
 }
 
@@ -42,194 +46,187 @@ impl Tier {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Layers {
     tiers: Vec<Tier>,
-    /// Number of its words in [`Words`].
+    /// Words of all tiers.
     words: usize,
-    /// Numbers of the columns of the first and of the last tier there.
-    columns: [usize; 2],
-}
-
-/// What each source port adds to the choices of all tiers, for each kind of them that was asked for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Words {
-    kinds: Vec<(Vec<Tier>, Vec<u32>)>,
-    columns: Vec<Columns>,
-}
-
-/// Which source ports lead over each member of a tier's groups.
-#[derive(Clone, Debug)]
-struct Columns {
-    table: u32,
-    bits: u32,
-    /// By word of 64 ports, then by what these add to the choice: the ports, the lowest bit first.
-    ports: Vec<u64>,
-}
-
-impl Columns {
-    /// The ports of a word over any of `members`, of a packet that has `low` at the first port.
-    #[inline]
-    fn of_word(&self, word: usize, low: u32, members: impl Iterator<Item = u32>) -> u64 {
-        let row = &self.ports[word << self.bits..(word + 1) << self.bits];
-        let mask = row.len() - 1;
-        members.fold(0, |ports, member| ports | row[(member ^ low) as usize & mask])
-    }
-}
-
-impl Words {
-    fn number(&mut self, tiers: &[Tier], table: impl Fn(u32) -> PortTable) -> usize {
-        if let Some(known) = self.kinds.iter().position(|(of, _)| of == tiers) {
-            return known;
-        }
-        let mut words = vec![0; PORT_COUNT];
-        for tier in tiers.iter().filter(|tier| tier.table != NONE) {
-            let table = table(tier.table);
-            for (word, port) in words.iter_mut().zip(FIRST_PORT..=LAST_PORT) {
-                *word |= (table.difference(port) & tier.mask()) << tier.shift;
-            }
-        }
-        self.kinds.push((tiers.to_vec(), words));
-        self.kinds.len() - 1
-    }
-
-    fn column(&mut self, tier: Tier, table: impl Fn(u32) -> PortTable) -> usize {
-        let Tier { table: number, bits, .. } = tier;
-        if let Some(known) = self.columns.iter().position(|of| (of.table, of.bits) == (number, bits)) {
-            return known;
-        }
-        let table = (number != NONE).then(|| table(number));
-        let mut ports = vec![0; WORDS << bits];
-        for port in 0..PORT_COUNT {
-            let added =
-                table.as_ref().map_or(0, |table| table.difference(FIRST_PORT + port as u16) & tier.mask());
-            ports[(port / 64) << bits | added as usize] |= 1 << (port % 64);
-        }
-        self.columns.push(Columns { table: number, bits, ports });
-        self.columns.len() - 1
-    }
+    /// By link of the ways: the field of the switch that it enters.
+    places: Vec<Place>,
 }
 
 impl Layers {
-    /// Of a graph; none where a switch chooses otherwise than the others of its tier, or by a port of arrival, or among
-    /// no power of two.
+    /// Of a graph; none where a switch chooses among another number than the others of its tier, or by a port of
+    /// arrival, or where more fields are needed than are packed.
     pub(super) fn of(dag: &PathDag, tables: &mut Tables) -> Option<Self> {
-        let (mut tiers, mut shift) = (Vec::new(), 0);
-        let mut nodes = vec![0];
-        while !nodes.iter().any(|&node: &u32| dag.nodes[node as usize].delivers) {
-            let first = &dag.nodes[*nodes.first()? as usize];
-            let bits = first.members.low_bits().filter(|&bits| bits <= 8)?;
-            let is_alike = |&node: &u32| {
-                let node = &dag.nodes[node as usize];
-                node.table == first.table && node.members == first.members
-            };
-            if !nodes.iter().all(is_alike) || (first.table == NONE) != (bits == 0) {
-                return None;
-            }
-            tiers.push(Tier { table: first.table, bits, shift });
-            shift += bits;
-            let edges = nodes.iter().flat_map(|&node| &dag.edges[dag.nodes[node as usize].edges()]);
-            let mut next = Vec::new();
-            for edge in edges {
-                if edge.twist != 0 {
+        let (mut tiers, mut words) = (Vec::new(), 0);
+        let mut places = vec![Place::default(); dag.nodes.len()];
+        let mut nodes = vec![0_u32];
+        while !nodes.iter().any(|&node| dag.nodes[node as usize].delivers) {
+            let members = dag.nodes[*nodes.first()? as usize].members;
+            let (mut next, mut hashes) = (Vec::new(), Vec::new());
+            for &node in &nodes {
+                let of = &dag.nodes[node as usize];
+                if of.members != members || (of.table == NONE) != (members.low_bits() == Some(0)) {
                     return None;
                 }
-                next.push(edge.next);
+                if of.table != NONE && !hashes.contains(&of.table) {
+                    hashes.push(of.table);
+                }
+                for edge in &dag.edges[of.edges()] {
+                    if edge.twist != 0 {
+                        return None;
+                    }
+                    next.push(edge.next);
+                }
             }
+            let bits = fields::width(members);
+            let kind = tables.fields_of(hashes, bits)?;
+            let fields = tables.fields(kind);
+            for &node in nodes.iter().filter(|_| bits > 0) {
+                places[node as usize] = fields.place(dag.nodes[node as usize].table);
+            }
+            let mask = (u64::MAX >> (63 - bits) >> 1) as u32;
+            tiers.push(Tier { kind, word: words, members, mask });
+            words += fields.len();
             next.sort_unstable();
             next.dedup();
             nodes = next;
         }
         let all_deliver = nodes.iter().all(|&node| dag.nodes[node as usize].delivers);
-        // The first switch has columns of ports where it chooses.
-        let is_choice = tiers.first().is_some_and(|tier| tier.bits > 0);
-        if !all_deliver || tiers.len() < 2 || !is_choice || shift >= u32::BITS {
+        // Columns of ports lead over the members of a power of two.
+        let is_choice = tiers.first().is_some_and(|tier| (1..u32::MAX).contains(&tier.mask));
+        if !all_deliver || tiers.len() < 2 || !is_choice || words > MOST_WORDS {
             return None;
         }
-        let ends = [tiers[0], tiers[tiers.len() - 1]];
-        let (words, columns) = tables.words_of(|words, table| {
-            (words.number(&tiers, table), ends.map(|tier| words.column(tier, table)))
-        });
-        Some(Self { tiers, words, columns })
-    }
-
-    /// The members of the second switch's group.
-    const fn second(&self) -> u32 {
-        1 << self.tiers.as_slice()[1].bits
+        let places = dag.edges.iter().map(|edge| places[edge.next as usize]).collect();
+        Some(Self { tiers, words, places })
     }
 }
 
 /// A port on its way.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Lane {
-    port: u16,
-    /// What all tiers choose.
-    choices: u32,
+struct Lane {
+    /// Its number from the first on.
+    port: u32,
     /// The link that it takes next.
     edge: u32,
     /// The sum of uses that is left for this link and those behind it.
     left: u32,
 }
 
+/// A member of the first switch's group, as ports see it.
+#[derive(Clone, Copy, Default, Debug)]
+struct Row {
+    /// The first link behind it.
+    first: u32,
+    /// The sum that is left there.
+    left: u32,
+    /// The field of the switch behind it.
+    place: Place,
+}
+
 /// Memory of one search.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
-    lanes: Box<[Lane; BATCH]>,
-    /// By member of the first switch's group: the first link behind it, and the sum that is left there.
-    rows: Vec<(u32, u32)>,
+    lanes: Box<[Lane; BLOCK]>,
+    rows: Vec<Row>,
+    /// What the packet has in each word at the first source port, and of which packet and ways that is.
+    bases: [u64; MOST_WORDS],
+    of: Option<(u32, u64, u32, u32)>,
+    /// What is known of ways under a higher limit.
+    wider: Bounds,
 }
 
 impl Default for Lanes {
     fn default() -> Self {
-        Self { lanes: Box::new([Lane::default(); BATCH]), rows: Vec::new() }
+        let lanes = Box::new([Lane::default(); BLOCK]);
+        Self { lanes, rows: Vec::new(), bases: [0; MOST_WORDS], of: None, wider: Bounds::default() }
     }
 }
 
 impl Lanes {
-    /// Lets no port past the first switch.
-    pub(super) fn close(&mut self, dag: &PathDag) {
-        self.rows.clear();
-        self.rows.resize(dag.nodes[0].edges().len(), (dag.edges.len() as u32, 0));
+    /// Lets ports pass over a member of the first switch's group, with what is left behind it.
+    #[inline]
+    pub(super) fn open(&mut self, dag: &PathDag, layers: &Layers, member: u32, left: u64) {
+        if self.rows.len() <= member as usize {
+            self.rows.resize(dag.nodes[0].edges().len(), Row::default());
+        }
+        let left = left.min(u64::from(OVER - 1)) as u32;
+        let place = layers.places[member as usize];
+        self.rows[member as usize] = Row { first: dag.edges[member as usize].first, left, place };
     }
 
-    /// Lets ports pass over a member of the first switch's group, with what is left behind it.
-    pub(super) fn open(&mut self, dag: &PathDag, member: u32, left: u64) {
-        let left = left.min(u64::from(OVER - 1)) as u32;
-        self.rows[member as usize] = (dag.edges[member as usize].first, left);
+    /// Forgets the words of the packet.
+    pub(super) fn forget(&mut self) {
+        self.of = None;
+    }
+}
+
+/// Ports that were not looked at yet.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// Those of a block of 64, the lowest bit first; the blocks behind it up to that of `end` are whole.
+    block: usize,
+    ports: u64,
+    begin: usize,
+    end: usize,
+}
+
+impl Left {
+    /// Those of the block at hand that are in the range.
+    #[inline]
+    fn within(&self, mut ports: u64) -> u64 {
+        if self.block == self.begin / BLOCK {
+            ports &= u64::MAX << (self.begin % BLOCK);
+        }
+        if self.block == self.end / BLOCK {
+            ports &= u64::MAX >> (BLOCK - 1 - self.end % BLOCK);
+        }
+        ports
     }
 }
 
 /// What a search by lanes goes by.
 #[derive(Clone, Copy)]
-struct Sought<'w> {
-    words: &'w [u32],
-    /// What the packet has at the first port.
-    base: u32,
+struct Sought {
     limit: u64,
-    landing: Landing,
-    /// Members of the last choice over which a port may land.
-    may_land: u64,
+    /// Sums of ways are no more than this.
+    sum: u32,
+    /// Members of the last choice over which a port may land; none where that is not one thing or bars nobody.
+    may_land: Option<u64>,
 }
 
 impl Scratch {
-    fn sought<'r>(
-        &mut self,
-        flow: &Flow<'r, '_>,
-        layers: &Layers,
-        limit: u64,
-        landing: Landing,
-        bounds: &Bounds,
-    ) -> Sought<'r> {
-        let mut base = 0;
-        for (at, tier) in layers.tiers.iter().enumerate().filter(|(_, tier)| tier.table != NONE) {
-            let twist = if at == 0 { flow.twist } else { 0 };
-            base |= ((self.base(flow, tier.table) ^ twist) & tier.mask()) << tier.shift;
+    /// Looks up what the packet has in all words.
+    fn know_words(&mut self, flow: &Flow<'_, '_>, layers: &Layers) {
+        let of = (self.epoch(), self.generation(), flow.pair, flow.twist);
+        if self.lanes.of == Some(of) {
+            return;
         }
-        let words = &flow.tables.words().kinds[layers.words].1;
-        let may_land = if flow.dag.last_choice.is_some() { bounds.landing_members } else { u64::MAX };
-        Sought { words, base, limit, landing, may_land }
+        let plain = self.plain(flow);
+        for tier in &layers.tiers {
+            let bases = flow.tables.fields(tier.kind).bases(plain);
+            self.lanes.bases[tier.word..].iter_mut().zip(bases).for_each(|(word, base)| *word = base);
+        }
+        self.lanes.bases[0] ^= u64::from(flow.twist & layers.tiers[0].mask);
+        self.lanes.of = Some(of);
     }
 
-    /// Of the ports from `from` on, up to the end of a word or to `until`, that lead over `members` the lowest that has a
-    /// sum of no more than `sum` over links that are used no more than `limit`; what is left for each member is that of
-    /// [`Lanes::open`]. The least sum that a port was given up for comes into `next`.
+    fn sought(
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        (limit, sum): Burden,
+        landing_members: u64,
+    ) -> Sought {
+        let sum = sum.min(u64::from(OVER)) as u32;
+        let last = layers.tiers[layers.tiers.len() - 1];
+        // A last choice is one of at most 64.
+        let all = u64::MAX >> (63 - (last.mask & 63));
+        let may_land = flow.dag.last_choice.as_ref().map(|_| landing_members & all);
+        Sought { limit, sum, may_land: may_land.filter(|&members| members != all) }
+    }
+
+    /// Of the ports from `from` on, up to the end of a block or to `until`, that lead over `members` the lowest that has
+    /// a sum of no more than `sum` over links that are used no more than `limit`; what is left for each member is that
+    /// of [`Lanes::open`]. The least sum that a port was given up for comes into `next`.
     pub(super) fn first_within(
         &mut self,
         (flow, layers, landing): (&Flow<'_, '_>, &Layers, Landing),
@@ -238,46 +235,21 @@ impl Scratch {
         members: &[u32],
         (bounds, next): (&mut Bounds, &mut u64),
     ) -> Option<Found> {
-        let sought = self.sought(flow, layers, limit, landing, bounds);
-        let sum = sum.min(u64::from(OVER)) as u32;
-        let columns = layers.columns.map(|of| &flow.tables.words().columns[of]);
-        let last = layers.tiers[layers.tiers.len() - 1];
-        let (low, last_low) = (sought.base, sought.base >> last.shift);
-        let all = if last.bits < 6 { (1 << (1_u64 << last.bits)) - 1 } else { u64::MAX };
-        let lands_anywhere = sought.may_land & all == all;
+        self.know_words(flow, layers);
+        let sought = Self::sought(flow, layers, (limit, sum), bounds.landing_members);
         let (begin, end) = (usize::from(from - FIRST_PORT), usize::from(until - FIRST_PORT));
-        let (first, second) = (layers.tiers[0], layers.tiers[1]);
         let mut least = OVER;
         let mut found = None;
-        for word in begin / 64..=end / 64 {
-            let mut ports = columns[0].of_word(word, low, members.iter().copied());
-            if !lands_anywhere {
-                ports &= columns[1].of_word(word, last_low, bits_of(sought.may_land));
-            }
-            if word == begin / 64 {
-                ports &= u64::MAX << (begin % 64);
-            }
-            if word == end / 64 {
-                ports &= u64::MAX >> (63 - end % 64);
-            }
-            let through = bounds.through();
-            let (lanes, rows) = (&mut *self.lanes.lanes, &self.lanes.rows[..]);
-            let mut count = 0;
-            while ports != 0 {
-                let at = 64 * word + ports.trailing_zeros() as usize;
-                ports &= ports - 1;
-                let choices = sought.words[at] ^ sought.base;
-                let (begin, left) = rows[(choices & first.mask()) as usize];
-                let edge = begin + (choices >> second.shift & second.mask());
-                let through = through[edge as usize];
-                let fits = through <= left;
-                let whole = if fits { OVER } else { (sum - left).saturating_add(through) };
-                least = least.min(whole);
-                lanes[count % BATCH] = Lane { port: FIRST_PORT + at as u16, choices, edge, left };
-                count += usize::from(fits);
-            }
-            found = self.go_on(flow, layers, count, (sought, sum), bounds, &mut least);
-            if found.is_some() {
+        let mut left = Left { block: begin / BLOCK, ports: 0, begin, end };
+        left.ports = left.within(self.ports_of(flow, layers, left.block, members, sought.may_land));
+        // Where many may do the first few often do.
+        for size in [8, 32].into_iter().chain(std::iter::repeat(BLOCK)) {
+            let count = self.start(flow, layers, (&mut left, size), members, &sought, bounds, &mut least);
+            let is_last = left.ports == 0;
+            let count = self.go_on(flow, layers, count, &sought, bounds, &mut least);
+            let ports = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port);
+            found = ports.into_iter().find_map(|port| self.trace(flow, layers, port, landing));
+            if is_last || found.is_some() {
                 break;
             }
         }
@@ -287,86 +259,250 @@ impl Scratch {
         found
     }
 
-    /// Takes lanes from the second switch on to the last, all one switch further before any goes on, and returns the
-    /// first that comes through; `least` gets the least sum that one was given up for.
+    /// The ports of a block that lead over `members` and may land.
+    #[inline]
+    fn ports_of(
+        &self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        block: usize,
+        members: &[u32],
+        may_land: Option<u64>,
+    ) -> u64 {
+        let (first, last) = (layers.tiers[0], layers.tiers[layers.tiers.len() - 1]);
+        let fields = |tier: Tier| flow.tables.fields(tier.kind);
+        let ports = fields(first).ports(block, self.lanes.bases[0], members.iter().copied());
+        match may_land {
+            Some(members) if ports != 0 => {
+                ports & fields(last).ports(block, self.lanes.bases[last.word], bits_of(members))
+            }
+            _ => ports,
+        }
+    }
+
+    /// Takes ports over the first switch, in order, until so many go on or none is left. Returns how many do.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "one step of a search")]
+    fn start(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        (of, size): (&mut Left, usize),
+        members: &[u32],
+        sought: &Sought,
+        bounds: &Bounds,
+        least: &mut u32,
+    ) -> usize {
+        let (first, second) = (layers.tiers[0], layers.tiers[1]);
+        let (of_first, of_second) = (flow.tables.fields(first.kind), flow.tables.fields(second.kind));
+        let through = bounds.through();
+        let mut count = 0;
+        loop {
+            let Lanes { lanes, rows, bases, .. } = &mut self.lanes;
+            let (of_first, of_second) = (of_first.words(&bases[..]), of_second.words(&bases[second.word..]));
+            while of.ports != 0 && count < size {
+                let port = BLOCK * of.block + of.ports.trailing_zeros() as usize;
+                of.ports &= of.ports - 1;
+                let member = first.choice(of_first.field(Place::default(), port));
+                let Row { first: begin, left, place } = rows[member as usize];
+                let edge = begin + second.choice(of_second.field(place, port));
+                let through = through[edge as usize];
+                let fits = through <= left;
+                let whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                *least = (*least).min(whole);
+                lanes[count % BLOCK] = Lane { port: port as u32, edge, left };
+                count += usize::from(fits);
+            }
+            while of.ports == 0 && of.block < of.end / BLOCK {
+                of.block += 1;
+                of.ports = of.within(self.ports_of(flow, layers, of.block, members, sought.may_land));
+            }
+            if of.ports == 0 || count == size {
+                return count;
+            }
+        }
+    }
+
+    /// Takes lanes from the second switch on to the last, all one switch further before any goes on, and returns how
+    /// many came through; `least` gets the least sum that one was given up for.
+    #[inline(always)]
     fn go_on(
         &mut self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
         mut count: usize,
-        (sought, sum): (Sought<'_>, u32),
+        sought: &Sought,
         bounds: &mut Bounds,
         least: &mut u32,
-    ) -> Option<Found> {
+    ) -> usize {
         let (edges, cost) = (&flow.dag.edges[..], flow.cost);
-        let lanes = &mut *self.lanes.lanes;
+        let Lanes { lanes, bases, .. } = &mut self.lanes;
         for at in 1..layers.tiers.len() {
-            let (shift, mask) = layers.tiers.get(at + 1).map_or((0, 0), |tier| (tier.shift, tier.mask()));
+            if count == 0 {
+                break;
+            }
+            let tier = layers.tiers.get(at + 1);
+            let words = tier.map(|tier| flow.tables.fields(tier.kind).words(&bases[tier.word..]));
             let came = std::mem::take(&mut count);
             for at in 0..came {
-                let Lane { port, choices, edge, left } = lanes[at % BATCH];
+                let Lane { port, edge, left } = lanes[at % BLOCK];
                 let taken = &edges[edge as usize];
                 let use_of = cost[taken.link.index()];
                 let through = bounds.find_through(edge as usize, use_of, taken.next, sought.limit);
-                let fits = through <= left;
-                let whole = if fits { OVER } else { (sum - left).saturating_add(through) };
+                let left_next = left.wrapping_sub(use_of as u32);
+                let (mut fits, mut edge_next) = (through <= left, 0);
+                let mut whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                if let (Some(tier), Some(words)) = (tier, &words) {
+                    let field = words.field(layers.places[edge as usize], port as usize);
+                    edge_next = taken.first + tier.choice(field);
+                    let ahead = bounds.through()[edge_next as usize];
+                    let goes_on = ahead <= left_next;
+                    let further = (sought.sum.wrapping_sub(left_next)).saturating_add(ahead);
+                    whole = if fits & !goes_on { further } else { whole };
+                    fits &= goes_on;
+                }
                 *least = (*least).min(whole);
-                let edge = taken.first + (choices >> shift & mask);
-                let left = left.wrapping_sub(use_of as u32);
-                lanes[count % BATCH] = Lane { port, choices, edge, left };
+                lanes[count % BLOCK] = Lane { port, edge: edge_next, left: left_next };
                 count += usize::from(fits);
             }
         }
-        (0..count).find_map(|at| {
-            let port = self.lanes.lanes[at].port;
-            self.walk(flow, port, sought.landing, |_, _| true)
-        })
+        count
     }
 
-    /// Of all ports the one of least burden; none where none lands as asked.
-    pub(super) fn least_reached(
+    /// The least use that the most used link of any port's way has, given that none has one of no more than `limit`.
+    pub(super) fn least_most(
         &mut self,
-        flow: &Flow<'_, '_>,
-        layers: &Layers,
-        landing: Landing,
+        (flow, layers, landing): (&Flow<'_, '_>, &Layers, Landing),
+        limit: u64,
         bounds: &Bounds,
-    ) -> Option<Found> {
-        let sought = self.sought(flow, layers, 0, landing, bounds);
+    ) -> Option<u64> {
+        self.know_words(flow, layers);
+        let may_land = Self::sought(flow, layers, (0, 0), bounds.landing_members).may_land;
         let (edges, cost) = (&flow.dag.edges[..], flow.cost);
-        let last = layers.tiers[layers.tiers.len() - 1];
-        let mut lanes = [(0_u16, 0_u32, 0_u32, (0, 0)); BATCH];
-        let mut best: Option<Found> = None;
-        for first in (0..PORT_COUNT).step_by(BATCH) {
+        let uses = edges.iter().map(|edge| cost[edge.link.index()]);
+        let floor = uses.filter(|&of| of > limit).min()?;
+        let beats = |most: u64, next: u32, best: u64| {
+            let further = bounds.most(next);
+            (further != u64::MAX) & (most.max(further) < best)
+        };
+        let (mut best, mut is_found) = (u64::MAX, false);
+        let mut members: Vec<u32> = (0..flow.dag.nodes[0].members.count()).collect();
+        let mut lanes = [(0, (0, Place::default()), 0); BLOCK];
+        for block in 0..PORT_COUNT / BLOCK {
+            let mut ports = self.ports_of(flow, layers, block, &members, may_land);
             let mut count = 0;
-            for (port, word) in
-                (FIRST_PORT + first as u16..=LAST_PORT).zip(&sought.words[first..first + BATCH])
-            {
-                let choices = word ^ sought.base;
-                lanes[count % BATCH] = (port, choices, choices & layers.tiers[0].mask(), (0, 0));
-                count += (sought.may_land >> (choices >> last.shift & last.mask() & 63) & 1) as usize;
+            while ports != 0 {
+                let port = BLOCK * block + ports.trailing_zeros() as usize;
+                ports &= ports - 1;
+                lanes[count % BLOCK] = (port, (0, Place::default()), 0);
+                count += 1;
             }
-            let least = best.map_or((u64::MAX, u64::MAX), |best| best.burden);
-            for at in 0..layers.tiers.len() {
-                let (shift, mask) = layers.tiers.get(at + 1).map_or((0, 0), |tier| (tier.shift, tier.mask()));
+            for tier in &layers.tiers {
+                let words = flow.tables.fields(tier.kind).words(&self.lanes.bases[tier.word..]);
                 let came = std::mem::take(&mut count);
                 for at in 0..came {
-                    let (port, choices, edge, (most, sum)) = lanes[at % BATCH];
-                    let taken = &edges[edge as usize];
-                    let use_of = cost[taken.link.index()];
-                    let (most, sum) = (most.max(use_of), sum + use_of);
-                    let edge = taken.first + (choices >> shift & mask);
-                    lanes[count % BATCH] = (port, choices, edge, (most, sum));
-                    count += usize::from(bounds.may_beat(taken.next, (most, sum), least));
+                    let (port, (first, place), most) = lanes[at % BLOCK];
+                    let at = first + tier.choice(words.field(place, port));
+                    let edge = &edges[at as usize];
+                    let most = cost[edge.link.index()].max(most);
+                    lanes[count % BLOCK] = (port, (edge.first, layers.places[at as usize]), most);
+                    count += usize::from(beats(most, edge.next, best));
                 }
             }
-            for &(port, ..) in &lanes[..count] {
-                let least = best.map_or((u64::MAX, u64::MAX), |best| best.burden);
-                let found =
-                    self.walk(flow, port, landing, |edge, so_far| bounds.may_beat(edge.next, so_far, least));
-                best = found.or(best);
+            for &(port, _, most) in &lanes[..count] {
+                if most < best && self.trace(flow, layers, port as u32, landing).is_some() {
+                    (best, is_found) = (most, true);
+                    members.retain(|&member| {
+                        let edge = &edges[member as usize];
+                        beats(cost[edge.link.index()], edge.next, best)
+                    });
+                }
+            }
+            if best == floor {
+                break;
             }
         }
+        is_found.then_some(best)
+    }
+
+    /// Of the ways that ports take over links used no more than `limit` the one of the least sum, and of several the
+    /// lowest port's; `limit` is below [`SMALL`].
+    pub(super) fn least_sum(
+        &mut self,
+        (flow, layers, landing): (&Flow<'_, '_>, &Layers, Landing),
+        limit: u64,
+        bounds: &Bounds,
+    ) -> Option<Found> {
+        self.know_words(flow, layers);
+        let mut wider = std::mem::take(&mut self.lanes.wider);
+        let least = wider.under(flow, limit, bounds);
+        let (mut best, mut members): (Option<Found>, Vec<u32>) = (None, Vec::new());
+        let mut sought = Self::sought(flow, layers, (limit, u64::MAX), bounds.landing_members);
+        sought.sum = OVER - 1;
+        let mut left = Left { block: 0, ports: u64::MAX, begin: 0, end: PORT_COUNT - 1 };
+        loop {
+            members.clear();
+            for (member, edge) in (0..).zip(&flow.dag.edges[flow.dag.nodes[0].edges()]) {
+                if wider.through()[member as usize] <= sought.sum {
+                    let left = u64::from(sought.sum) - flow.cost[edge.link.index()];
+                    self.lanes.open(flow.dag, layers, member, left);
+                    members.push(member);
+                }
+            }
+            left.ports &= self.ports_of(flow, layers, left.block, &members, sought.may_land);
+            let is_better = loop {
+                let count = self.start(flow, layers, (&mut left, BLOCK), &members, &sought, &wider, &mut 0);
+                let is_last = left.ports == 0;
+                let count = self.go_on(flow, layers, count, &sought, &mut wider, &mut 0);
+                let before = best;
+                for at in 0..count {
+                    let Lane { port, left, .. } = self.lanes.lanes[at % BLOCK];
+                    let sum = u64::from(sought.sum - left);
+                    if best.is_none_or(|best| sum < best.burden.1) {
+                        best = self.trace(flow, layers, port, landing).or(best);
+                    }
+                }
+                let is_better = best.map(|best| best.burden) != before.map(|before| before.burden);
+                if is_better || is_last {
+                    break is_better && !is_last;
+                }
+            };
+            match best.filter(|best| is_better && best.burden.1 > least) {
+                Some(best) => sought.sum = best.burden.1 as u32 - 1,
+                None => break,
+            }
+        }
+        self.lanes.wider = wider;
         best
+    }
+
+    /// The way of a port, if it lands as asked.
+    fn trace(
+        &self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        port: u32,
+        landing: Landing,
+    ) -> Option<Found> {
+        let (nodes, edges) = (&flow.dag.nodes[..], &flow.dag.edges[..]);
+        let mut taken = [flow.access; MAX_PATH_LINKS];
+        let (mut steps, mut place, mut index, mut burden) = (1, Place::default(), 0, (0, 0));
+        for tier in &layers.tiers {
+            let words = flow.tables.fields(tier.kind).words(&self.lanes.bases[tier.word..]);
+            let at = nodes[index].first + tier.choice(words.field(place, port as usize));
+            let edge = &edges[at as usize];
+            let cost = flow.cost[edge.link.index()];
+            burden = (burden.0.max(cost), burden.1 + cost);
+            taken[steps] = edge.link;
+            steps += 1;
+            (place, index) = (layers.places[at as usize], edge.next as usize);
+        }
+        let source_port = FIRST_PORT + port as u16;
+        let last = flow.deliver(&nodes[index], source_port, taken[steps - 1]);
+        let last = last.filter(|&last| flow.fits(last, landing))?;
+        taken[steps] = last;
+        let (path, landed) = (Path::of(&taken[..=steps]), flow.landing(last));
+        Some(Found { source_port, path, landed, burden, is_best: false })
     }
 }
 
@@ -377,9 +513,4 @@ fn bits_of(mut bits: u64) -> impl Iterator<Item = u32> {
         bits &= bits.wrapping_sub(1);
         bit
     })
-}
-
-/// Links behind those of a graph that no port takes: where the ports of members that are closed are led to.
-pub(super) fn beyond(dag: &PathDag) -> usize {
-    dag.layers.as_ref().map_or(0, |layers| layers.second() as usize)
 }

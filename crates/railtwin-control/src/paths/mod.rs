@@ -39,6 +39,7 @@ mod c4p;
 mod catalogue;
 mod dag;
 mod disjoint;
+mod fields;
 mod flow;
 pub mod host_agent;
 mod host_agents;

@@ -105,6 +105,7 @@ impl Scratch {
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
             self.ended = None;
+            self.lanes.forget();
             self.bases.fill((0, 0));
             self.epoch = 1;
         }
@@ -114,6 +115,22 @@ impl Scratch {
     /// Forgets what is known of ways: call when the use of a link falls, and when tables change.
     pub(super) fn forget_bounds(&mut self) {
         self.generation += 1;
+    }
+
+    /// What tells one key from the next.
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// What tells whether uses have only grown, and ways are the same.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Plain hash of the key at the first source port; the first switch has a choice.
+    pub(super) fn plain(&mut self, flow: &Flow<'_, '_>) -> u32 {
+        let of = flow.tables.get(flow.dag.nodes[0].table);
+        *self.plain.get_or_insert_with(|| of.spec.plain(&flow.key))
     }
 
     fn fit(&mut self, flow: &Flow<'_, '_>) {
@@ -204,7 +221,7 @@ impl Scratch {
                 .within(flow, landing, optimum, &mut bounds)
                 .or_else(|| self.later(flow, landing, optimum.0, &mut bounds));
             let within = within.map(|found| Found { is_best: true, ..found });
-            within.or_else(|| self.reached(flow, landing, &bounds))
+            within.or_else(|| self.reached(flow, landing, optimum.0, &bounds))
         });
         self.bounds[flow.pair as usize] = bounds;
         found

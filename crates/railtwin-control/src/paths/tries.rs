@@ -102,14 +102,16 @@ impl Scratch {
                 Some(resumed) => resumed,
                 None => (FIRST_PORT, self.admit(flow, limit, sum, bounds)),
             };
-            let members = std::mem::take(&mut self.admitted.members);
-            self.lanes.close(flow.dag);
-            for &member in &members {
+            let mut members = std::mem::take(&mut self.admitted.members);
+            // Since the search that goes on here began, members may have become used more.
+            members.retain(|&member| {
                 let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
-                if cost <= limit.min(sum) {
-                    self.lanes.open(flow.dag, member, sum - cost);
+                let fits = cost <= limit.min(sum);
+                if fits {
+                    self.lanes.open(flow.dag, layers, member, sum - cost);
                 }
-            }
+                fits
+            });
             let (of, until) = ((flow, layers, landing), FIRST_PORT + STRICT_PORTS);
             let known = (&mut *bounds, &mut next);
             let found = self.first_within(of, (limit, sum), (from, until), &members, known);
@@ -182,8 +184,7 @@ impl Scratch {
         bounds: &mut Bounds,
     ) -> Option<Found> {
         let members = std::mem::take(&mut self.admitted.members);
-        self.lanes.close(flow.dag);
-        members.iter().for_each(|&member| self.lanes.open(flow.dag, member, u64::MAX));
+        members.iter().for_each(|&member| self.lanes.open(flow.dag, layers, member, u64::MAX));
         let mut never = u64::MAX;
         let known = (bounds, &mut never);
         let sought = (limit, u64::MAX);
@@ -192,15 +193,21 @@ impl Scratch {
         found
     }
 
-    /// The way of least burden that any port takes, and of several the lowest port's: all are looked at.
+    /// The way of least burden that any port takes, and of several the lowest port's, given that none has a most used
+    /// link of no more than `limit`: all are looked at.
     pub(super) fn reached(
         &mut self,
         flow: &Flow<'_, '_>,
         landing: Landing,
+        limit: u64,
         bounds: &Bounds,
     ) -> Option<Found> {
         if let Some(layers) = &flow.dag.layers {
-            return self.least_reached(flow, layers, landing, bounds);
+            let of = (flow, layers, landing);
+            let most = self.least_most(of, limit, bounds)?;
+            if most < SMALL {
+                return self.least_sum(of, most, bounds);
+            }
         }
         let may_land = self.may_land(flow, bounds.landing_members);
         let ports = sieve::landing(FIRST_PORT..=LAST_PORT, may_land);
