@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 import railtwin as rt
 
 TWO = {
@@ -55,15 +54,18 @@ def test_what_jobs_cost_each_other(tmp_path: Path, capsys: pytest.CaptureFixture
     told = rt.interference(TWO, draws=3, steps=4, progress=lambda done, of: seen.append((done, of)))
     assert told == as_command(tmp_path, capsys, "interference", "--draws", "3", "--steps", "4")
     assert all(job["slowdown"]["median"] > 1.05 for job in told["jobs"])
-    assert told["links"] and {one["job"] for one in told["links"][0]["by"]} == {"first", "second"}
-    assert seen and seen[-1][0] <= seen[-1][1]
+    assert told["links"]
+    assert {one["job"] for one in told["links"][0]["by"]} == {"first", "second"}
+    assert seen
+    assert seen[-1][0] <= seen[-1][1]
 
 
 def test_placements_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The placements of a job, and what a leaf touches, are those of the command."""
     ways = rt.what_if(TWO, job="second", draws=2)
     assert ways == as_command(tmp_path, capsys, "schedule", "--what-if", "--job", "second", "--draws", "2")
-    assert ways["job"] == "second" and len(ways["ways"]) > 1
+    assert ways["job"] == "second"
+    assert len(ways["ways"]) > 1
     touched = rt.impact(TWO, "leaf-0", draws=2)
     assert touched == as_command(tmp_path, capsys, "impact", "leaf-0", "--draws", "2")
     assert [job["name"] for job in touched["jobs"]] == ["first", "second"]
@@ -82,7 +84,8 @@ def test_schedules_measured_and_proved() -> None:
     }
     plain, best = rt.schedule(jobs), rt.schedule(jobs, optimum=True)
     measured = rt.schedule(jobs, profile="60 s")
-    assert best["tried"] and best["utilization"] >= plain["utilization"] - 1e-9
+    assert best["tried"]
+    assert best["utilization"] >= plain["utilization"] - 1e-9
     for one, other in zip(plain["jobs"], measured["jobs"], strict=True):
         assert other["intensity"] == pytest.approx(one["intensity"], rel=0.05)
 

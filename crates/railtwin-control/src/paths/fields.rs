@@ -40,7 +40,8 @@ impl Words<'_> {
     #[inline(always)]
     pub(super) fn field(&self, place: Place, port: usize) -> u64 {
         let (word, [lows, highs]) = (usize::from(place.word), &self.ports[usize::from(place.word)]);
-        (self.bases[word] ^ lows[port % LOW_PORTS] ^ highs[port / LOW_PORTS % LOW_PORTS]) >> (place.shift & 63)
+        (self.bases[word] ^ lows[port % LOW_PORTS] ^ highs[port / LOW_PORTS % LOW_PORTS])
+            >> (place.shift & 63)
     }
 }
 

@@ -210,12 +210,7 @@ impl Scratch {
         self.lanes.of = Some(of);
     }
 
-    fn sought(
-        flow: &Flow<'_, '_>,
-        layers: &Layers,
-        (limit, sum): Burden,
-        landing_members: u64,
-    ) -> Sought {
+    fn sought(flow: &Flow<'_, '_>, layers: &Layers, (limit, sum): Burden, landing_members: u64) -> Sought {
         let sum = sum.min(u64::from(OVER)) as u32;
         let last = layers.tiers[layers.tiers.len() - 1];
         // A last choice is one of at most 64.
@@ -477,13 +472,7 @@ impl Scratch {
     }
 
     /// The way of a port, if it lands as asked.
-    fn trace(
-        &self,
-        flow: &Flow<'_, '_>,
-        layers: &Layers,
-        port: u32,
-        landing: Landing,
-    ) -> Option<Found> {
+    fn trace(&self, flow: &Flow<'_, '_>, layers: &Layers, port: u32, landing: Landing) -> Option<Found> {
         let (nodes, edges) = (&flow.dag.nodes[..], &flow.dag.edges[..]);
         let mut taken = [flow.access; MAX_PATH_LINKS];
         let (mut steps, mut place, mut index, mut burden) = (1, Place::default(), 0, (0, 0));

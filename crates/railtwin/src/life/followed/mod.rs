@@ -381,7 +381,7 @@ impl<'a> Course<'a> {
         let last = &case.work.jobs[shifts[shifts.len() - 1].row];
         let of_job = log.times.end[last.operations()].iter().max().copied().unwrap_or_default();
         // A job that stands still for good does so until the end of the run, or until nothing more is done about it.
-        let end = match of_job.min(last.until) {
+        let end = match of_job.min(self.plain.work.jobs[0].until) {
             SimTime::NEVER => {
                 let known = lived.standstills.last().map(|one| {
                     [Some(one.failed), one.detected, one.isolated, one.replaced].into_iter().flatten().max()
