@@ -66,6 +66,11 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         let message = format!("--out {}: is there already", out.display());
         return Err(CliError::input(message, "name a folder that is not there"));
     }
+    let no_folder = |path: &Path| path.parent().is_some_and(|on| !on.as_os_str().is_empty() && !on.is_dir());
+    if let Some(page) = args.report.as_deref().filter(|page| no_folder(page)) {
+        let message = format!("--report {}: there is no such folder", page.display());
+        return Err(CliError::input(message, "name a file in a folder that is there"));
+    }
     let question =
         args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
     let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
@@ -95,12 +100,12 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     streams.out.flush()?;
     if let Some(path) = &args.report {
         let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
-        write_page(path, &page(&names.join(" "), &told, &replayed))?;
+        write_page(path, &page(&names.join(" "), &told, &replayed)).map_err(unwritten)?;
         note_stand_in(streams)?;
         writeln!(streams.notes, "report in {}", path.display())?;
     }
     if let Some(out) = &args.out {
-        write_tables(out, &told)?;
+        write_tables(out, &told).map_err(unwritten)?;
         writeln!(streams.notes, "tables in {}", out.display())?;
     }
     if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
@@ -125,6 +130,14 @@ pub(crate) fn refused(error: railtwin::Error, scenario: &str) -> CliError {
         }
         railtwin::Error::Store(error) => CliError::unreadable(&error),
         other => CliError::of(other, scenario),
+    }
+}
+
+/// A file that cannot be written is no finding: the status of those is one of them alone.
+fn unwritten(error: CliError) -> CliError {
+    match error {
+        CliError::Folder(message) => CliError::Input { message, help: None },
+        other => other,
     }
 }
 

@@ -162,7 +162,7 @@ fn a_scenario_with_steering_is_lived_through_and_booked() {
     let plain = written(folder.path(), "plain.toml", base);
     railtwin(&["downtime", "--run", &plain]).assert_refused(&["has no [steering]"]);
     for (more, words) in [
-        (steering, "nothing fails by chance"),
+        (steering, "[steering] of a scenario in which nothing fails"),
         (
             "[failures]\nprocess = \"c4\"\nwindow = \"1 s\"\ndays = 900\n[steering]\n",
             "longer than simulated time",

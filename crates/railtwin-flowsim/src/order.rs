@@ -305,7 +305,9 @@ impl<'a> WorkOrder<'a> {
 
     /// Writes the times into the log.
     pub fn finish(self, log: &mut RunLog) {
-        let jobs = self.work.jobs.iter().zip(&self.quit).filter(|(_, quit)| !**quit);
+        // What another job goes on with ends there.
+        let jobs = self.work.jobs.iter().zip(&self.quit);
+        let jobs = jobs.filter(|(job, quit)| !**quit && job.goes_on_as.is_none());
         let left = jobs.map(|(job, _)| {
             let operations = job.operations();
             self.end[operations].iter().filter(|&&end| end == SimTime::NEVER).count() as u64

@@ -167,7 +167,8 @@ fn unfinished_of(work: &WorkGraph, log: &RunLog) -> u64 {
         let of_job = |one: &&Incident| one.kind == IncidentKind::Halted(row) && one.at < job.until;
         log.incidents.iter().find(of_job).is_some()
     };
-    let jobs = (0..).zip(&work.jobs);
+    // What another job goes on with ends there.
+    let jobs = (0..).zip(&work.jobs).filter(|(_, job)| job.goes_on_as.is_none());
     let left = jobs.filter(|&(row, job)| job.until > log.counted_until || halted(row, job));
     let of = |job: &JobGraph| {
         log.times.end[job.operations()].iter().filter(|&&end| end == SimTime::NEVER).count() as u64
