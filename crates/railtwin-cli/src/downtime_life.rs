@@ -105,10 +105,13 @@ fn text_of(all: &[Lived]) -> String {
         ]);
     }
     let Some(first) = all.first() else { return text };
+    let span = duration(railtwin::life::progress::hours(first.life.span));
     text.push_str(&format!(
-        "{} lives of {} each by lot; medians. A step takes {:.3} s; with the spares of the shown life in place {:.3} s.\n\n{}\n",
-        first.life.lives.len(),
-        duration(railtwin::life::progress::hours(first.life.span)),
+        "{}. A step takes {:.3} s; with the spares of the shown life in place {:.3} s.\n\n{}\n",
+        match first.life.lives.len() {
+            1 => format!("One life of {span}"),
+            lives => format!("{lives} lives of {span} each by lot; medians"),
+        },
         first.life.step.seconds(),
         all.iter().map(|lived| lived.life.step_with_spares.seconds()).fold(0.0, f64::max),
         table.text(),

@@ -160,7 +160,7 @@ impl AllFields {
         if let Some(known) = self.kinds.iter().position(|of| of.tables == tables && of.bits == bits) {
             return Some(known);
         }
-        let of_word = if bits == 0 { 1 } else { (u64::BITS / bits) as usize };
+        let of_word = u64::BITS.checked_div(bits).unwrap_or(1) as usize;
         if tables.len() > MOST_WORDS * of_word {
             return None;
         }

@@ -1,8 +1,9 @@
 //! The reproduction table: figures that the papers print, beside ours.
 //!
 //! Rows stand in `rows.toml`; their scenarios in `scenarios/papers/` of the repository, or in `scenarios/peers/` where
-//! they are held against other simulators, `scenarios/reference/` where README holds two fabrics against each other, embedded here, so that `railtwin run scenarios/papers/<name>.toml --json`
-//! prints the same values. Rows of models without a run name a calculation instead ([`calculate`]).
+//! they are held against other simulators, `scenarios/reference/` where README holds two fabrics against each other,
+//! embedded here, so that `railtwin run scenarios/papers/<name>.toml --json` prints the same values.
+//! Rows of models without a run name a calculation instead ([`calculate`]).
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! In how many choices of its fitted parameters a figure of the table stays met.
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -38,8 +39,8 @@ pub(super) fn robust(rows: &[Row], progress: &dyn Fn(&str)) -> Result<Vec<Vec<Op
         for choice in plan {
             for source in row.scenarios() {
                 let key = choice.set.key(&source);
-                if !points_of.contains_key(&key) {
-                    points_of.insert(key, Points::of(&source, length(), &choice.set)?);
+                if let Entry::Vacant(free) = points_of.entry(key) {
+                    free.insert(Points::of(&source, length(), &choice.set)?);
                 }
             }
             for wanted in &row.figures {

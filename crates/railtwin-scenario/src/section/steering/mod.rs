@@ -1,5 +1,5 @@
-//! `[steering]`: what becomes of a job that fails, over the real time of `[failures]` or in a run: who finds faults, what is done without a person,
-//! and how long each part of it takes.
+//! `[steering]`: what becomes of a job that fails, over the real time of `[failures]` or in a run: who finds faults,
+//! what is done without a person, and how long each part of it takes.
 pub(crate) mod rules;
 
 use railtwin_control::SpareScope;
