@@ -18,6 +18,8 @@ __all__ = [
     "__version__",
     "cluster",
     "design",
+    "impact",
+    "interference",
     "missing_points",
     "open_folder",
     "run_command",
@@ -25,6 +27,7 @@ __all__ = [
     "run_sweep",
     "schedule",
     "schema",
+    "what_if",
 ]
 
 __version__: str

@@ -237,7 +237,7 @@ def impact(
     ...     "job": [{"gpus": 16, "collective": {"kind": "all-reduce", "bytes": "1 GB"}}],
     ... }, "host-1")
     >>> told["kind"], len(told["jobs"][0]["touched"])
-    ('host', 8)
+    ('host', 16)
 
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
