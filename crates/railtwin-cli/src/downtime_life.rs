@@ -164,8 +164,12 @@ fn sources(lived: &Lived) -> String {
     };
     let by_hand: Vec<String> =
         Cause::ALL.iter().map(|&cause| format!("{} {}", cause.name(), hours(cause))).collect();
+    let drawn = match lived.life.is_followed {
+        true => "when faults that are written show, and how",
+        false => "how many crashes, of which parts",
+    };
     format!(
-        "Follows from the model: how many crashes, of which parts; work lost after checkpoints; which host goes and which \
+        "Follows from the model: {drawn}; work lost after checkpoints; which host goes and which \
          spare comes; waiting for spares; how often processes start; the time of a step.\n\
          Put in: the watchdog's {}; people's mean time by cause ({}), where nothing is written fitted to June of Table III \
          at Table I's rate; detection ({}); isolation {}, restart {}; repairs.\n",

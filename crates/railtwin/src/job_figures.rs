@@ -102,6 +102,10 @@ pub fn totals(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let mut figures = Vec::new();
     let longest = rows.iter().try_fold(0.0_f64, |longest, &row| {
         let step = steps(case, simulation, row).and_then(|steps| share(&steps, 0.5));
+        // What another job goes on with may have come to no step.
+        if step.is_err() && case.work.jobs[row].goes_on_as.is_some() {
+            return Ok(longest);
+        }
         Ok(longest.max(step.map_err(|reason| format!("{} {reason}", case.work.jobs[row].name))?))
     });
     let costs = || rows.iter().flat_map(|&row| faults::of_job(case, simulation, row).lead);

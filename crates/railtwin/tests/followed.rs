@@ -13,7 +13,7 @@ use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 
 /// A job on two hosts of each of two segments, with a spare in each, and one beside it on the fourth host of each.
-fn text(keys: &str, steering: &str, faults: &str) -> String {
+pub fn text(keys: &str, steering: &str, faults: &str) -> String {
     format!(
         "schema = 1\nname = \"followed\"\nseed = 3\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 3\n\
          spare_hosts = 1\nspines = 2\n[packet]\nstart_jitter = \"0 s\"\n[transport]\ntimeout = 4\nretry_count = 3\n\
@@ -26,28 +26,28 @@ fn text(keys: &str, steering: &str, faults: &str) -> String {
     )
 }
 
-fn resolved(text: &str, name: EngineName) -> Resolved {
+pub fn resolved(text: &str, name: EngineName) -> Resolved {
     let question = Question::of_text("followed.toml", text, Path::new(".")).with_engine(Some(name));
     let point = question.points().unwrap().remove(0);
     question.resolve(&point.scenario).unwrap()
 }
 
-fn followed(text: &str, name: EngineName) -> Followed {
+pub fn followed(text: &str, name: EngineName) -> Followed {
     follow(&resolved(text, name)).unwrap()
 }
 
-fn ms(ms: u64) -> SimTime {
+pub fn ms(ms: u64) -> SimTime {
     SimTime::from_ns(ms * 1_000_000)
 }
 
 const GPU: &str = "[[fault]]\nat = \"12 ms\"\nkind = \"gpu-error\"\nrank = \"train/9\"\ncause = \"ecc\"\n";
 
-fn actions(followed: &Followed) -> Vec<(&'static str, &'static str)> {
+pub fn actions(followed: &Followed) -> Vec<(&'static str, &'static str)> {
     followed.life.shown().done.iter().map(|done| (done.action.name(), done.reason)).collect()
 }
 
 /// Hosts of a row of the case in the order of ranks.
-fn hosts(followed: &Followed, row: usize) -> Vec<HostId> {
+pub fn hosts(followed: &Followed, row: usize) -> Vec<HostId> {
     let mut hosts: Vec<HostId> =
         followed.resolved.case.placements[row].iter().map(|place| place.host).collect();
     hosts.dedup();
@@ -118,9 +118,9 @@ fn a_gpu_fails_a_spare_comes_and_steps_since_the_checkpoint_are_done_again() {
 
 #[test]
 fn who_shares_the_fabric_has_it_for_itself_while_the_job_stands_still() {
-    let beside = "[[job]]\nname = \"beside\"\nplacement = { hosts = [2, 6] }\nduration = \"40 ms\"\n\
+    let beside = "[[job]]\nname = \"beside\"\nplacement = { hosts = [2, 6] }\nduration = \"30 ms\"\n\
                   collective = { kind = \"all-reduce\", bytes = \"4 MB\", compute = \"10 us\" }\n";
-    let narrow = text("steps = 30", "", &format!("{GPU}{beside}"))
+    let narrow = text("steps = 12", "", &format!("{GPU}{beside}"))
         .replace("spines = 2\n", "spines = 1\nuplink = \"100 Gbps\"\n")
         .replace("8 MB", "64 MB")
         // What waits behind the other's packets is not to die of it.
@@ -268,6 +268,7 @@ fn what_cannot_be_is_refused() {
     let plain = text("steps = 30", "", GPU);
     for (text, told) in [
         (text("steps = 30", "", ""), "[steering] of a scenario in which nothing fails"),
+        (plain.clone() + "[telemetry]\n", "[telemetry] of a run that [steering] follows"),
         (plain.clone() + "[run]\nreplicates = 2\n", "[steering] follows one run, and there are 2 replicates"),
         (
             text("count = 2", "", &GPU.replace("train/9", "train-0/9"))

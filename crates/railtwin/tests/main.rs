@@ -19,6 +19,7 @@ mod extent;
 mod feedback;
 mod figures;
 mod followed;
+mod followed_faults;
 mod golden;
 mod hash_odds;
 mod headline;

@@ -213,7 +213,7 @@ mod tests {
                 Figure::new(&name, *value, "")
             })
             .collect();
-        binds(&Known { figures: &figures, jobs: &[] }, false).unwrap_or_default()
+        binds(&Known { figures: &figures, jobs: &[], again: 0 }, false).unwrap_or_default()
     }
 
     #[test]

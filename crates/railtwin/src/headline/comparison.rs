@@ -50,7 +50,7 @@ impl<'a> Side<'a> {
     }
 
     fn known(&self) -> Known<'_> {
-        Known { figures: &self.info.figures, jobs: &self.jobs }
+        Known { figures: &self.info.figures, jobs: &self.jobs, again: 0 }
     }
 
     /// What its jobs are, whatever they are called.

@@ -10,6 +10,8 @@ pub struct Known<'a> {
     pub figures: &'a [Figure],
     /// Names of its jobs.
     pub jobs: &'a [String],
+    /// How many of them go on with the steps of another.
+    pub again: usize,
 }
 
 impl<'a> Known<'a> {

@@ -50,7 +50,7 @@ mod tests {
     fn said(figures: &[(&str, f64)]) -> Vec<String> {
         let figures: Vec<Figure> =
             figures.iter().map(|(name, value)| Figure::new(name, *value, "")).collect();
-        lived(&Known { figures: &figures, jobs: &[] })
+        lived(&Known { figures: &figures, jobs: &[], again: 0 })
     }
 
     #[test]

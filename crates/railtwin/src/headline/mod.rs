@@ -42,7 +42,8 @@ pub fn of_run(
     findings: &[Finding],
 ) -> String {
     let jobs = names(case);
-    let known = Known { figures, jobs: &jobs };
+    let again = case.work.jobs.iter().filter(|job| job.goes_on_as.is_some()).count();
+    let known = Known { figures, jobs: &jobs, again };
     let mut all = trouble::standing(case, simulation, &known);
     all.extend(trouble::accused(findings));
     let end = trouble::last(&simulation.log).seconds();
@@ -57,7 +58,7 @@ pub fn of_run(
 /// The figures that tell what binds, of the replicate that is shown, by its table of bundles and the other figures.
 pub fn figures(case: &Case, simulation: &Simulation, table: &BundleTable, others: &[Figure]) -> Vec<Figure> {
     let jobs = names(case);
-    let axis = limits::costliest(&Known { figures: others, jobs: &jobs });
+    let axis = limits::costliest(&Known { figures: others, jobs: &jobs, again: 0 });
     limits::figures(case, &simulation.log, table, axis)
 }
 
@@ -118,7 +119,7 @@ mod tests {
     fn of_jobs_that_stand_the_first_is_told_and_how_many_there_are() {
         let jobs = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let figures = [Figure::new("c.step_time", 1.0, "s")];
-        let known = Known { figures: &figures, jobs: &jobs };
+        let known = Known { figures: &figures, jobs: &jobs, again: 0 };
         let stands = |unfinished| What::Stands { cause: Cause::QueuePair(None), unfinished };
         let all = vec![piece("job a", stands(3), 9.0), piece("job b", stands(5), 4.0)];
         assert_eq!(
@@ -135,7 +136,7 @@ mod tests {
             Figure::new("step_time", 1.0, "s"),
             Figure::new("utilization_in_flight_nic_to_leaf", 0.95, "ratio"),
         ];
-        let known = Known { figures: &figures, jobs: &[] };
+        let known = Known { figures: &figures, jobs: &[], again: 0 };
         let paused = piece("links from leaf to NIC", What::Paused { share: 0.5, frames: 15_183 }, 0.0);
         assert_eq!(
             text("x", vec![paused], &known, 1),

@@ -20,7 +20,8 @@ const NAMED: f64 = 0.01;
 
 /// The result of a run with so many draws of the hash seeds; of several jobs that of the worst.
 pub fn result(known: &Known<'_>, draws: usize) -> String {
-    let several = known.jobs.len() > 1;
+    let own = known.jobs.len() - known.again;
+    let several = own > 1;
     let jobs = 0..known.jobs.len().max(1);
     let slow = |name: &str, sign: f64| {
         let values = jobs.clone().filter_map(|job| Some((job, known.value_of_job(job, name)?)));
@@ -38,7 +39,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> String {
             match several {
                 false => format!("{rate} of bus bandwidth{spread}"),
                 true => {
-                    let (name, count) = (known.job_words(job), whole(known.jobs.len() as u64));
+                    let (name, count) = (known.job_words(job), whole(own as u64));
                     format!("{name} has the least bus bandwidth of {count} jobs, {rate}{spread}")
                 }
             }
@@ -50,7 +51,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> String {
             match several {
                 false => format!("a step takes {seconds}{spread}{parts}"),
                 true => {
-                    let (name, count) = (known.job_words(job), whole(known.jobs.len() as u64));
+                    let (name, count) = (known.job_words(job), whole(own as u64));
                     format!("{name} is the slowest of {count}: a step takes {seconds}{spread}{parts}")
                 }
             }
@@ -99,7 +100,7 @@ mod tests {
     fn told(values: &[(&str, f64)], jobs: &[&str], draws: usize) -> String {
         let figures: Vec<Figure> = values.iter().map(|(name, value)| Figure::new(name, *value, "")).collect();
         let jobs: Vec<String> = jobs.iter().map(|job| (*job).to_owned()).collect();
-        result(&Known { figures: &figures, jobs: &jobs }, draws)
+        result(&Known { figures: &figures, jobs: &jobs, again: 0 }, draws)
     }
 
     const STEP: [(&str, f64); 7] = [
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn a_figure_without_a_value_tells_its_reason() {
         let figures = [Figure::missing("step_time", "s", "halted at 12.5 s")];
-        let told = result(&Known { figures: &figures, jobs: &[] }, 1);
+        let told = result(&Known { figures: &figures, jobs: &[], again: 0 }, 1);
         assert_eq!(told, "there is no step time: halted at 12.5 s");
     }
 }

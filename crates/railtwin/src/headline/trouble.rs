@@ -239,7 +239,7 @@ mod tests {
     fn packets_are_told_from_what_costs_on() {
         let told = |values: &[(&str, f64)]| {
             let figures = figures(values);
-            packets(&Known { figures: &figures, jobs: &[] })
+            packets(&Known { figures: &figures, jobs: &[], again: 0 })
         };
         assert!(told(&[("pause_frames", 3.0), ("paused_share_nic_to_leaf_max", 0.005)]).is_empty());
         let pauses = [("pause_frames", 15_183.0), ("paused_share_nic_to_leaf_max", 0.4)];
@@ -258,7 +258,7 @@ mod tests {
     fn faults_are_those_of_each_job() {
         let jobs = ["a".to_owned(), "b".to_owned()];
         let figures = figures(&[("a.stall_time", 0.001), ("b.stall_time", 2.0), ("b.time_lost", 3.0)]);
-        let all = faults(&Known { figures: &figures, jobs: &jobs }, 10.0);
+        let all = faults(&Known { figures: &figures, jobs: &jobs, again: 0 }, 10.0);
         assert_eq!(
             all.iter().map(|e| e.what.clone()).collect::<Vec<_>>(),
             [What::Stalled(2.0), What::Lost(3.0)]

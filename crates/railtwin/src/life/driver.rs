@@ -273,9 +273,13 @@ impl Driver<'_> {
 
     fn fault(&mut self, now: SimTime, index: usize) {
         let hit = &self.hits[index];
-        let host = hit.seat.map(|seat| self.seats[seat]);
+        let host = hit.host.or(hit.seat.map(|seat| self.seats[seat]));
         self.host_of[index] = host;
-        if host.is_some_and(|host| self.wards.is_out(host)) {
+        let is_seated = host.is_none_or(|host| self.seats.contains(&host));
+        let is_named = host.is_some_and(|host| self.wards.is_out(host));
+        if is_named && is_seated && self.runs() && hit.effect == Effect::Stops {
+            self.ends_early(now, index);
+        } else if is_named || !is_seated {
             self.lived.idle += 1;
         } else if hit.effect == Effect::None {
             self.lived.harmless += 1;
@@ -284,6 +288,16 @@ impl Driver<'_> {
         } else {
             self.latent.push(index);
         }
+    }
+
+    /// A host that was named to go stops the job before it goes.
+    fn ends_early(&mut self, now: SimTime, index: usize) {
+        let hit = &self.hits[index];
+        self.progress.crash(now);
+        let failed = Standstill::of(hit, Finder::Controller, (self.progress.checkpoint(), now));
+        self.lived.standstills.push(Standstill { detected: Some(now), ..failed });
+        self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: true });
+        self.enter(now, Some(Part::Diagnosis(hit.cause)));
     }
 
     /// A failure acts on the job: while it runs, or before its first step.
@@ -308,19 +322,8 @@ impl Driver<'_> {
             (None, Some(_)) => Finder::Detectors,
             (None, None) => Finder::Watchdog,
         };
-        self.lived.standstills.push(Standstill {
-            cause: hit.cause,
-            kind: Some(hit.kind),
-            subject: hit.subject.clone(),
-            source: hit.source.clone(),
-            finder,
-            checkpoint: self.progress.checkpoint(),
-            failed: now,
-            detected: None,
-            isolated: None,
-            replaced: None,
-            restarted: None,
-        });
+        let failed = Standstill::of(hit, finder, (self.progress.checkpoint(), now));
+        self.lived.standstills.push(failed);
         self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: false });
         self.enter(now, Some(Part::Detection));
         // What fails before the first step is seen at once; who is to blame is another question.
@@ -400,19 +403,7 @@ impl Driver<'_> {
             // The controller stops a job that ran, and the work since the last checkpoint goes.
             self.progress.crash(now);
             self.outage = Some(Outage { hit: None, host: Some(host), resolved: true });
-            self.lived.standstills.push(Standstill {
-                cause: Cause::Unknown,
-                kind: None,
-                subject: format!("host-{}", host.0),
-                source: String::new(),
-                finder: Finder::Controller,
-                checkpoint: self.progress.checkpoint(),
-                failed: now,
-                detected: Some(now),
-                isolated: None,
-                replaced: None,
-                restarted: None,
-            });
+            self.lived.standstills.push(Standstill::of_host(host, (self.progress.checkpoint(), now)));
         }
         if self.outage.is_some_and(|outage| outage.host == Some(host)) {
             self.enter(now, Some(Part::Waiting));

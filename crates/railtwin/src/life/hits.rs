@@ -38,6 +38,9 @@ pub struct Hit {
     /// The place among the job's hosts, in the order of their ranks, that it happens to; none of what is in no host, and
     /// of what changing the host does not cure.
     pub seat: Option<usize>,
+    /// The host that the part is in: it does nothing while that host has no place in the job. None where it happens to
+    /// whoever has the place.
+    pub host: Option<HostId>,
     /// The part, by its name in the healthy placement.
     pub subject: String,
     /// Which rate drew it.
@@ -107,6 +110,14 @@ impl<'a> Effects<'a> {
         if failure.stops || gone {
             return Ok(Effect::Stops);
         }
+        self.shown(failure)
+    }
+
+    /// What the engine shows a failure to do, whatever its kind.
+    ///
+    /// # Errors
+    /// See [`Effects::of`].
+    pub fn shown(&mut self, failure: &Failure) -> Result<Effect, Error> {
         let key = format!("{} {:?} {:?}", failure.part.name(), failure.fault.kind, failure.fault.measure);
         if let Some(&effect) = self.known.get(&key) {
             return Ok(effect);
@@ -164,6 +175,7 @@ pub fn hits(
         all.push(Hit {
             at: failure.at,
             seat: host.and_then(|host| hosts.iter().position(|&own| own == host)),
+            host: None,
             subject: failure.fault.subject.parts().1.to_owned(),
             source: failure.source,
             kind,

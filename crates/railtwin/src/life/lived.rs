@@ -6,6 +6,8 @@ use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
 use railtwin_units::SimTime;
 
+use crate::life::hits::Hit;
+
 /// Who knew of a standstill first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finder {
@@ -56,6 +58,42 @@ pub struct Standstill {
     pub replaced: Option<SimTime>,
     /// When steps ran again, or the next fault showed before the first.
     pub restarted: Option<SimTime>,
+}
+
+impl Standstill {
+    /// By a failure, since a time, with the last checkpoint before it; of the rest nothing is known yet.
+    pub fn of(hit: &Hit, finder: Finder, (checkpoint, failed): (SimTime, SimTime)) -> Self {
+        Self {
+            cause: hit.cause,
+            kind: Some(hit.kind),
+            subject: hit.subject.clone(),
+            source: hit.source.clone(),
+            finder,
+            checkpoint,
+            failed,
+            detected: None,
+            isolated: None,
+            replaced: None,
+            restarted: None,
+        }
+    }
+
+    /// By the controller, which took a host out of a job that ran.
+    pub fn of_host(host: HostId, (checkpoint, failed): (SimTime, SimTime)) -> Self {
+        Self {
+            cause: Cause::Unknown,
+            kind: None,
+            subject: format!("host-{}", host.0),
+            source: String::new(),
+            finder: Finder::Controller,
+            checkpoint,
+            failed,
+            detected: Some(failed),
+            isolated: None,
+            replaced: None,
+            restarted: None,
+        }
+    }
 }
 
 /// A decision and when it took effect.

@@ -232,7 +232,12 @@ impl Life {
             |row: &Standstill, until: Option<SimTime>| until.map(|until| until.since(row.failed).seconds());
         let times = |of: Declared, most: bool, spread: Option<Spread>| {
             let value = spread.map(|spread| if most { spread.most } else { spread.median });
-            of.given(value.ok_or_else(|| "no crash came so far".to_owned()), "all crashes of all lives")
+            let none = match rows().next() {
+                None => "the job never stood still",
+                Some(_) => "nobody had to find out, or not before the end",
+            };
+            let note = if self.is_followed { "all crashes" } else { "all crashes of all lives" };
+            of.given(value.ok_or_else(|| none.to_owned()), note)
         };
         let detected = Spread::of(seen().filter_map(|row| after(row, row.detected)));
         let again = Spread::of(rows().filter_map(|row| after(row, row.restarted)));
@@ -240,9 +245,11 @@ impl Life {
         all.push(times(declared::DETECTED_AFTER_MOST, true, detected));
         all.push(times(declared::AGAIN_AFTER, false, again));
         let ratio = self.step_with_spares.seconds() / self.step.seconds();
-        all.push(
-            declared::SPARE_STEP_RATIO.figure(ratio, "one run on the hosts that the shown life ends with"),
-        );
+        let note = match self.is_followed {
+            true => "steps after the last restart",
+            false => "one run on the hosts that the shown life ends with",
+        };
+        all.push(declared::SPARE_STEP_RATIO.figure(ratio, note));
         all
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Troubles {
     pub(crate) packets: Vec<Troubled>,
     /// What a reader of the result should know.
     pub(crate) notes: Vec<String>,
+    /// Notes of faults of ranks that nobody feels as jobs are placed.
+    unfelt: Vec<String>,
 }
 
 /// What faults are resolved against: jobs as they were placed, each with the part of the scenario that it is of.
@@ -86,6 +88,10 @@ pub(crate) fn troubles(
         notes = drawn.notes;
     }
     let mut all = troubles_of(scenario.engine, &injected, ground)?;
+    // Who is steered may come to be where they are.
+    if scenario.steering.is_none() {
+        all.notes.append(&mut all.unfelt);
+    }
     all.notes.extend(notes);
     Ok(all)
 }
@@ -512,7 +518,7 @@ impl Ground<'_> {
             _ => Component::Storage,
         };
         if ranks.is_empty() {
-            all.notes.push(format!(
+            all.unfelt.push(format!(
                 "{}: no job runs on {name}, so its {} acts on nothing",
                 told.label,
                 fault.kind.name()

@@ -1,13 +1,14 @@
 //! What the time of a job that was followed was spent with: by its steps and standstills, not by an estimate.
 use railtwin_diagnosis::downtime::{Account, Part};
-use railtwin_engine::{Case, JobGraph, OperationTimes};
+use railtwin_engine::{Case, JobGraph, OperationTimes, RunLog};
 use railtwin_units::SimTime;
 
 use super::injuries::Shift;
 use crate::exposed::steps_of;
-use crate::life::hits::is_communication;
+use crate::life::hits::{Hit, is_communication};
 use crate::life::lived::Lived;
 use crate::life::progress::hours;
+use crate::stops::{Cause, Stop};
 
 /// Steps of the job that no crash takes back, and when the last of them ended: those up to the last checkpoint that was
 /// whole when a shift failed, one after each `every` steps of the job. `before` is what was kept before the shift.
@@ -33,12 +34,43 @@ pub fn kept(
     best
 }
 
-/// Books the time of a job until `end`: `kept` by standstill, `step` the healthy one.
+/// What steps of a shift took that count, and what they would take without faults, in hours.
+#[derive(Default)]
+struct Worked {
+    took: f64,
+    healthy: f64,
+    /// Steps of the job that are done after them.
+    done: u32,
+}
+
+fn worked(
+    (job, shift): (&JobGraph, &Shift),
+    times: &OperationTimes,
+    (failed, keeps): (SimTime, u32),
+    healthy: &[SimTime],
+) -> Worked {
+    let mut all = Worked { done: shift.before, ..Worked::default() };
+    for (row, start, ended) in steps_of(job, times) {
+        let step = shift.before + row;
+        if ended > failed || step >= keeps {
+            continue;
+        }
+        let took = ended.since(start);
+        all.took += hours(took);
+        // Steps are of different lengths by design, such as those that write a checkpoint.
+        all.healthy += hours(healthy.get(step as usize).copied().unwrap_or(took));
+        all.done = step + 1;
+    }
+    all
+}
+
+/// Books the time of a job until `end`: `kept` by standstill, `healthy` what each of its steps takes without faults, `slows`
+/// the faults that were found to slow it.
 pub fn book(
     lived: &mut Lived,
     (case, shifts): (&Case, &[Shift]),
-    times: &OperationTimes,
-    (kept, step): (&[(u32, SimTime)], SimTime),
+    log: &RunLog,
+    (kept, healthy, slows): (&[(u32, SimTime)], &[SimTime], &[&Hit]),
     end: SimTime,
 ) {
     let mut account = Account::default();
@@ -50,37 +82,28 @@ pub fn book(
         let job = &case.work.jobs[shift.row];
         let standstill = lived.standstills.get_mut(number);
         let failed = standstill.as_ref().map_or(end, |one| one.failed.min(end));
-        let keeps = match standstill.as_ref().and(kept.get(number)) {
-            Some(&(keeps, _)) => keeps,
-            None => u32::MAX,
+        let keeps = standstill.as_ref().and(kept.get(number)).map_or(u32::MAX, |&(keeps, _)| keeps);
+        let worked = worked((job, shift), &log.times, (failed, keeps), healthy);
+        let slow = (worked.took - worked.healthy).max(0.0);
+        account[Part::Productive] += worked.took - slow;
+        let there = |hit: &&&Hit| {
+            let is_here = hit.host.is_none_or(|host| shift.places.iter().any(|place| place.host == host));
+            is_here && hit.at < failed
         };
-        let (mut worked, mut productive) = (0.0, 0.0);
-        let (mut done, mut slow) = (shift.before, 0.0);
-        for (row, start, ended) in steps_of(job, times) {
-            if ended > failed || shift.before + row >= keeps {
-                continue;
-            }
-            let took = hours(ended.since(start));
-            let healthy = took.min(hours(step));
-            productive += healthy;
-            slow += took - healthy;
-            worked += took;
-            done = shift.before + row + 1;
-        }
-        account[Part::Productive] += productive;
-        // Of what was worked since the last checkpoint nothing is left.
-        let lost = spent(shift.start, failed) - worked;
-        let of_fault = standstill.as_ref().and_then(|one| one.kind);
-        let part =
-            if of_fault.is_none_or(is_communication) { Part::SlowCommunication } else { Part::SlowOther };
-        account[part] += slow;
-        steps = done;
+        let of_slow = slows.iter().filter(there).max_by_key(|hit| hit.at).map(|hit| hit.kind);
+        let is_of_network = of_slow.is_none_or(is_communication);
+        account[if is_of_network { Part::SlowCommunication } else { Part::SlowOther }] += slow;
+        steps = worked.done;
         let Some(one) = standstill else {
-            // What is under way at the end counts, as nothing took it.
-            account[Part::Productive] += lost;
+            // What is under way at the end counts, as nothing took it; a job that stands still waits for who finds out why.
+            let still = Stop::of(case, shift.row, log).filter(|stop| stop.cause != Cause::TimeUp);
+            let until = still.map_or(end, |stop| stop.at.max(shift.start).min(end));
+            account[Part::Productive] += spent(shift.start, until) - worked.took;
+            account[Part::Detection] += spent(until, end);
             break;
         };
-        account[Part::PostCheckpoint] += lost;
+        // Of what was worked since the last checkpoint nothing is left.
+        account[Part::PostCheckpoint] += spent(shift.start, failed) - worked.took;
         one.checkpoint = kept.get(number).map_or(begin, |&(_, at)| at);
         let known = one.detected.unwrap_or(end);
         let out = one.isolated.unwrap_or(end).max(known);

@@ -1,7 +1,7 @@
 //! Faults of `[[fault]]` as hosts have them: where each sits, and which ranks feel it once a spare has taken a place.
 use railtwin_control::Place;
 use railtwin_diagnosis::failure_process::PartKind;
-use railtwin_engine::{Case, RankFault, RankTrouble};
+use railtwin_engine::{Case, JobGraph, RankFault, RankTrouble};
 use railtwin_fabric::{DeviceId, Fabric, HostId};
 use railtwin_records::{FaultKind, Truth};
 use railtwin_scenario::{FaultSpec, FaultSubject, Scenario};
@@ -16,10 +16,19 @@ pub struct Shift {
     pub row: usize,
     /// When its processes start.
     pub start: SimTime,
+    /// Since when its hosts have the places of ranks: no later than that.
+    pub seated: SimTime,
     /// Where its ranks are.
     pub places: Vec<Place>,
     /// Steps of the job that no crash took back before.
     pub before: u32,
+}
+
+impl Shift {
+    /// The first of a job.
+    pub fn first(job: &JobGraph, places: Vec<Place>) -> Self {
+        Self { row: 0, start: job.start, seated: job.start, places, before: 0 }
+    }
 }
 
 /// Whether ranks feel a fault, and not the fabric.
@@ -96,22 +105,7 @@ pub fn injured(
     let mut known = Vec::new();
     for (of, fault) in faults.iter().enumerate().filter(|(_, fault)| fault.kind != FaultKind::WrongCable) {
         let mended = mended[of];
-        let seen_to = FaultSpec {
-            // Other kinds have no end, or come to theirs by themselves.
-            until: match fault.kind {
-                FaultKind::Down
-                | FaultKind::Slow
-                | FaultKind::Lossy
-                | FaultKind::Latency
-                | FaultKind::PauseStorm
-                    if mended < SimTime::NEVER =>
-                {
-                    Some(fault.until.map_or(mended, |until| until.min(mended)))
-                }
-                _ => fault.until,
-            },
-            ..fault.clone()
-        };
+        let Some(seen_to) = seen_to(fault, mended) else { continue };
         let with = scenario.injected(plain, &[seen_to], Truth::WRITTEN)?;
         case.faults.extend(with.faults);
         case.impairments.extend(with.impairments);
@@ -148,6 +142,29 @@ pub fn injured(
     Ok((case, known))
 }
 
+/// A fault that people had seen to by a time; none where they had before it came.
+fn seen_to(fault: &FaultSpec, mended: SimTime) -> Option<FaultSpec> {
+    use FaultKind::{Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow, SmallBuffer};
+    let mut seen_to = fault.clone();
+    match fault.kind {
+        _ if mended == SimTime::NEVER => {}
+        _ if mended <= fault.at => return None,
+        Down | Slow | Lossy | Latency | PauseStorm | LoseAcknowledgement | SmallBuffer => {
+            seen_to.until = Some(fault.until.map_or(mended, |until| until.min(mended)));
+        }
+        Flap => {
+            // It comes down no more.
+            let period = fault.measure.period.map_or(u64::MAX, |period| period.ps().max(1));
+            let came = mended.since(fault.at).ps().div_ceil(period);
+            let flaps = fault.measure.flaps.unwrap_or(1);
+            seen_to.measure.flaps = Some(flaps.min(u32::try_from(came).unwrap_or(u32::MAX)));
+        }
+        // What ranks feel ends for who starts again; a cable that is wrong is in the fabric.
+        _ => {}
+    }
+    Some(seen_to)
+}
+
 /// What a fault does to a rank, told by the first one of the first job.
 fn trouble_of(scenario: &Scenario, plain: &Case, fault: &FaultSpec) -> Result<RankTrouble, Error> {
     let subject = FaultSubject::Rank(format!("{}/0", plain.work.jobs[0].name));
@@ -170,7 +187,7 @@ fn ranks_of(plain: &Case, shifts: &[Shift], shift: &Shift, fault: &FaultSpec) ->
                 return Vec::new();
             }
             // Who begins after a fault meets it where the host is still the same.
-            let there = shifts.iter().rev().find(|one| one.start <= fault.at).unwrap_or(&shifts[0]);
+            let there = shifts.iter().rev().find(|one| one.seated <= fault.at).unwrap_or(&shifts[0]);
             // A bug of the job goes where the job goes.
             let stays = fault.kind == FaultKind::SizeMismatch;
             let same = there.places[rank].host == shift.places[rank].host;

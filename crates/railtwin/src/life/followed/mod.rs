@@ -6,33 +6,34 @@
 //! anew with one more shift each time that the job stood still, until it ends or stands still for good. All decisions and
 //! times are those of [`driver`](super::driver), whose hits are what the engine shows and not an estimate.
 mod account;
+mod culprit;
 mod injuries;
 
 use railtwin_control::Place;
-use railtwin_diagnosis::downtime::Part;
-use railtwin_diagnosis::failure_rates::Draw;
 use railtwin_engine::own::guarded;
-use railtwin_engine::{Case, RankTrouble, RunLog};
+use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
-use railtwin_scenario::{Failure, FaultSpec, FaultSubject, PartKind, SteeringSpec};
+use railtwin_scenario::{FaultSpec, FaultSubject, PartKind, SteeringSpec};
 use railtwin_units::SimTime;
 
-use super::detectors::found_after;
 use super::driver::live;
-use super::hits::{Effect, Effects, Hit, by_hand_hours, cause_of};
+use super::hits::{Effect, Effects, Hit};
 use super::lived::Lived;
-use super::{Life, controllers, progress, ready};
+use super::{Life, controllers, ready};
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::exposed::steps_of;
 use crate::question::Resolved;
-use crate::stops::{Cause, Stop};
+use crate::stops::Stop;
 
-use injuries::{Known, Shift, healthy, injured, is_of_ranks, part_of};
+use culprit::{Lots, alone, culprit, seated};
+use injuries::{Known, Shift, healthy, injured, part_of};
 
 /// Times that a run is played anew at most.
 const ROUNDS: usize = 256;
+/// Times that one fault is looked into at most once people have seen to it: routes may not be back when steps run again.
+const LOOKS: usize = 8;
 /// For how long after the last fault decisions are followed.
 const PATIENCE: SimTime = SimTime::from_ps(60 * 86_400 * 1_000_000_000_000);
 
@@ -57,15 +58,19 @@ struct Course<'a> {
     /// The case without faults and with the scenario's jobs alone.
     plain: Case,
     hosts: Vec<HostId>,
-    /// Healthy time of a step.
+    /// Healthy time of a step, the mean, and of each.
     step: SimTime,
+    steps: Vec<SimTime>,
     faults: Vec<FaultSpec>,
     /// When people had seen to each.
     mended: Vec<SimTime>,
     hits: Vec<Hit>,
-    /// Faults that the hits are of, where one is known.
-    of: Vec<Option<usize>>,
-    lots: [Draw; 2],
+    /// Faults that the hits are of.
+    of: Vec<usize>,
+    lots: Lots,
+    /// Hosts whose faults were looked at for what only slows a job, and how many shifts were.
+    looked: Vec<HostId>,
+    shifts: usize,
     /// Steps that no crash took back, and when the last of them ended, by standstill.
     kept: Vec<(u32, SimTime)>,
 }
@@ -119,11 +124,11 @@ impl<'a> Course<'a> {
             )));
         }
         let log = engine_of(resolved).run(&plain, 0);
-        let times: Vec<f64> = steps_of(&plain.work.jobs[0], &log.times)
+        let steps: Vec<SimTime> = steps_of(&plain.work.jobs[0], &log.times)
             .into_iter()
-            .map(|(_, start, end)| end.since(start).seconds())
+            .map(|(_, start, end)| end.since(start))
             .collect();
-        let step = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        let step = steps.iter().map(|step| step.seconds()).sum::<f64>() / steps.len().max(1) as f64;
         if step <= 0.0 {
             let why = "no step of the job ends without faults, so it is not known what one takes".to_owned();
             return Err(Error::Argument(why));
@@ -134,48 +139,71 @@ impl<'a> Course<'a> {
             spec,
             hosts,
             step: SimTime::from_seconds(step),
+            steps,
             faults: resolved.scenario.faults.clone(),
             mended: vec![SimTime::NEVER; resolved.scenario.faults.len()],
             hits: Vec::new(),
             of: Vec::new(),
-            lots: [Draw::new(seed, "steering/recall"), Draw::new(seed, "steering/by-hand")],
+            lots: Lots::new(seed),
+            looked: Vec::new(),
+            shifts: 1,
             kept: Vec::new(),
             plain,
         };
-        course.slows()?;
+        let own = &course.plain.work.jobs[0];
+        let first = Shift::first(own, course.plain.placements[0].clone());
+        course.foresee(&first)?;
         Ok(course)
     }
 
-    /// Faults that slow the job by a host: the controller may take that host out while the job runs.
-    fn slows(&mut self) -> Result<(), Error> {
-        let well = Resolved { case: self.plain.clone(), ..self.resolved.clone() };
-        let mut effects = Effects::new(&well, self.step);
+    /// Faults that the job does not show by an end: those that slow it by a host, which the controller may take out while
+    /// the job runs, and hangs that end by themselves, but later than somebody finds them. Looks at the hosts of a shift
+    /// that were not in one before.
+    fn foresee(&mut self, shift: &Shift) -> Result<(), Error> {
+        let is_first = self.looked.is_empty();
+        let mut fresh: Vec<HostId> = shift.places.iter().map(|place| place.host).collect();
+        fresh.retain(|host| !self.looked.contains(host));
+        fresh.dedup();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let well = seated(self.resolved, &self.plain, shift);
         for row in 0..self.faults.len() {
             let fault = self.faults[row].clone();
-            let (part, host) = part_of(&self.plain.fabric, &fault.subject);
-            let host = match &fault.subject {
-                FaultSubject::Rank(_) => self.host_of_rank(&fault),
-                _ => host,
-            };
-            let seat = host.and_then(|host| self.hosts.iter().position(|&own| own == host));
+            let (part, in_host) = part_of(&self.plain.fabric, &fault.subject);
+            let is_of_rank = matches!(fault.subject, FaultSubject::Rank(_));
+            let host = if is_of_rank && is_first { self.host_of_rank(&fault) } else { in_host };
+            let at = fault.at.max(shift.start);
+            let is_over = fault.until.is_some_and(|until| until <= at);
             let settled = matches!(fault.kind, FaultKind::WrongCable | FaultKind::Up | FaultKind::Flap);
-            if seat.is_none() || settled {
+            let Some(host) = host.filter(|host| fresh.contains(host) && !settled && !is_over) else {
+                continue;
+            };
+            let rank = shift.places.iter().position(|place| place.host == host);
+            let seat = rank.and_then(|rank| self.seat(rank));
+            let happens = (at, seat, in_host);
+            if fault.kind == FaultKind::Hang {
+                if let Some(until) = fault.until {
+                    let hit = self.lots.hit(self.spec, happens, (&fault, part), Effect::Stops);
+                    if until.since(fault.at) > hit.found_after.unwrap_or(self.spec.watchdog) {
+                        self.add(hit, row);
+                    }
+                }
                 continue;
             }
-            let failure = Failure {
-                at: fault.at,
-                source: railtwin_records::Truth::WRITTEN.to_owned(),
-                part,
-                host,
-                fault: FaultSpec { at: SimTime::ZERO, until: None, ..fault.clone() },
-                repair: None,
-                stops: false,
-            };
             // What stops it is seen in the run.
-            if let Effect::Slows(step) = effects.of(&failure)? {
-                self.hit(fault.at, seat, (&fault, part), Effect::Slows(step), Some(row));
+            let failure = alone(&fault, part, Some(host));
+            let mut effects = Effects::new(&well, self.step);
+            let effect = match fault.kind {
+                FaultKind::StorageStall => effects.shown(&failure)?,
+                _ => effects.of(&failure)?,
+            };
+            if let Effect::Slows(step) = effect {
+                let hit = self.lots.hit(self.spec, happens, (&fault, part), Effect::Slows(step));
+                self.add(hit, row);
             }
         }
+        self.looked.append(&mut fresh);
         Ok(())
     }
 
@@ -187,40 +215,10 @@ impl<'a> Course<'a> {
         own.map(|place| place.host)
     }
 
-    fn hit(
-        &mut self,
-        at: SimTime,
-        seat: Option<usize>,
-        (fault, part): (&FaultSpec, PartKind),
-        effect: Effect,
-        of: Option<usize>,
-    ) {
-        let cause = cause_of(fault, part);
-        let by_hand = by_hand_hours();
-        let mean = self.spec.by_hand.of(cause).map_or(by_hand[Part::Diagnosis(cause)], progress::hours);
-        let [found, people] = &mut self.lots;
-        let is_found = found.chance(self.spec.recall);
-        let hours = people.exponential(mean);
-        let after = self.spec.detection.unwrap_or_else(|| found_after(fault.kind));
-        // A bug of the job goes where the job goes.
-        let seat = seat.filter(|_| fault.kind != FaultKind::SizeMismatch);
-        let row = self.hits.partition_point(|hit| hit.at <= at);
+    fn add(&mut self, hit: Hit, of: usize) {
+        let row = self.hits.partition_point(|known| known.at <= hit.at);
         self.of.insert(row, of);
-        self.hits.insert(
-            row,
-            Hit {
-                at,
-                seat,
-                subject: fault.subject.parts().1.to_owned(),
-                source: railtwin_records::Truth::WRITTEN.to_owned(),
-                kind: fault.kind,
-                cause,
-                effect,
-                found_after: (self.spec.c4d && is_found).then_some(after),
-                by_hand: SimTime::from_seconds(hours * 3600.0),
-                repair: fault.until.map(|until| until.since(fault.at.min(until))),
-            },
-        );
+        self.hits.insert(row, hit);
     }
 
     /// Until when decisions are followed.
@@ -243,8 +241,7 @@ impl<'a> Course<'a> {
     fn case(&self, lived: &Lived) -> Result<(Case, Vec<Known>, Vec<Shift>), Error> {
         let mut base = self.plain.clone();
         let own = base.work.jobs[0].clone();
-        let first = Shift { row: 0, start: own.start, places: base.placements[0].clone(), before: 0 };
-        let mut shifts = vec![first];
+        let mut shifts = vec![Shift::first(&own, base.placements[0].clone())];
         let mut seats = self.hosts.clone();
         let mut swaps = lived.done.iter().filter_map(|done| match done.action {
             railtwin_control::Action::Swap { out, spare, .. } => Some((done.effective, out, spare)),
@@ -260,7 +257,13 @@ impl<'a> Course<'a> {
             let (Some(&(kept, _)), Some(restarted)) = (self.kept.get(number), standstill.restarted) else {
                 break;
             };
-            while let Some((_, out, spare)) = next.filter(|&(at, ..)| at <= restarted) {
+            // Nothing of it starts after its end.
+            if restarted >= own.until {
+                break;
+            }
+            let mut seated_at = restarted;
+            while let Some((at, out, spare)) = next.filter(|&(at, ..)| at <= restarted) {
+                seated_at = seated_at.min(at);
                 if let Some(seat) = seats.iter_mut().find(|seat| **seat == out) {
                     *seat = spare;
                 }
@@ -284,7 +287,7 @@ impl<'a> Course<'a> {
             }
             base.placements.push(places.clone());
             base.packets.libraries.push(self.plain.packets.libraries.first().copied().unwrap_or_default());
-            shifts.push(Shift { row, start: restarted, places, before: kept });
+            shifts.push(Shift { row, start: restarted, seated: seated_at, places, before: kept });
         }
         let (case, known) =
             injured(&self.resolved.scenario, (&self.plain, base), &shifts, (&self.faults, &self.mended))?;
@@ -300,54 +303,49 @@ impl<'a> Course<'a> {
     ) -> Result<bool, Error> {
         let number = shifts.len() - 1;
         let shift = &shifts[number];
+        if shifts.len() > self.shifts {
+            self.shifts = shifts.len();
+            let before = self.hits.len();
+            self.foresee(shift)?;
+            if self.hits.len() > before {
+                return Ok(true);
+            }
+        }
         let job = &case.work.jobs[shift.row];
         let ends = log.times.end[job.operations()].iter().max().copied().unwrap_or_default();
-        if let Some(standstill) = lived.standstills.get(number).filter(|one| one.failed < ends) {
-            if self.kept.len() > number {
-                // It does not start again.
-                return Ok(false);
+        let ends = ends.min(self.plain.work.jobs[0].until);
+        let stop = Stop::of(case, shift.row, log);
+        let next = lived.standstills.get(number).filter(|one| one.failed < ends);
+        let culprit = match stop {
+            Some(stop) if next.is_none_or(|next| stop.at.max(shift.start) < next.failed) => {
+                let well = seated(self.resolved, &self.plain, shift);
+                culprit((&well, self.step), shift, known, (&self.faults, &self.mended), stop)?
             }
-            let before = number.checked_sub(1).map_or((0, shift.start), |before| self.kept[before]);
-            self.kept.push(account::kept(job, shift, &log.times, (self.every(), standstill.failed), before));
-            self.mend(lived, number);
-            return Ok(true);
-        }
-        let Some(stop) = Stop::of(case, shift.row, log) else { return Ok(false) };
-        // Peers of a rank that is gone may halt by it: what they met first is who went.
-        let own = known.iter().filter(|(one, _)| {
-            one.job as usize == shift.row
-                && one.from <= stop.at
-                && one.until == SimTime::NEVER
-                && matches!(one.trouble, RankTrouble::Gone | RankTrouble::Hang | RankTrouble::Mismatch)
-        });
-        if let Some(&(rank, of)) = own.min_by_key(|(one, _)| (one.from, one.rank)) {
-            let fault = self.faults[of].clone();
-            let (part, _) = part_of(&case.fabric, &fault.subject);
+            _ => None,
+        };
+        if let Some(culprit) = culprit {
+            let fault = self.faults[culprit.of].clone();
+            let at = culprit.at.max(shift.start);
+            let (part, host) = part_of(&case.fabric, &fault.subject);
             let everywhere = matches!(part, PartKind::Job | PartKind::Storage);
-            let seat = (!everywhere).then(|| self.seat(rank.rank as usize)).flatten();
-            self.hit(rank.from.max(shift.start), seat, (&fault, part), Effect::Stops, Some(of));
-            return Ok(true);
+            let in_job = host.and_then(|host| shift.places.iter().position(|place| place.host == host));
+            let rank = culprit.rank.map(|rank| rank as usize).or(in_job).filter(|_| !everywhere);
+            let seat = rank.and_then(|rank| self.seat(rank));
+            let stops = self.hits.iter().zip(&self.of);
+            let mut stops = stops.filter(|(hit, of)| **of == culprit.of && hit.effect == Effect::Stops);
+            // The same again changes nothing.
+            let is_known = stops.clone().any(|(hit, _)| hit.at == at);
+            if !is_known && stops.nth(LOOKS).is_none() {
+                let hit = self.lots.hit(self.spec, (at, seat, None), (&fault, part), Effect::Stops);
+                self.add(hit, culprit.of);
+                return Ok(true);
+            }
         }
-        let there = |row: usize, fault: &FaultSpec| {
-            let until = fault.until.unwrap_or(SimTime::NEVER).min(self.mended[row]);
-            let is_of_fabric = fault.kind != FaultKind::Up && !is_of_ranks(fault.kind);
-            is_of_fabric && fault.at <= stop.at && until > stop.at
-        };
-        let of_host = |fault: &FaultSpec| {
-            let host = part_of(&case.fabric, &fault.subject).1?;
-            let rank = shift.places.iter().position(|place| place.host == host)?;
-            self.seat(rank)
-        };
-        let all = self.faults.iter().enumerate().filter(|(row, fault)| there(*row, fault));
-        let Some((of, fault)) = all.max_by_key(|(_, fault)| (of_host(fault).is_some(), fault.at)) else {
-            return Ok(false);
-        };
-        if matches!(stop.cause, Cause::Still | Cause::TimeUp) {
-            return Ok(false);
-        }
-        let (seat, fault) = (of_host(fault), fault.clone());
-        let (part, _) = part_of(&case.fabric, &fault.subject);
-        self.hit(stop.at.max(shift.start), seat, (&fault, part), Effect::Stops, Some(of));
+        // Where it is kept already it does not start again.
+        let Some(standstill) = next.filter(|_| self.kept.len() == number) else { return Ok(false) };
+        let before = number.checked_sub(1).map_or((0, shift.start), |before| self.kept[before]);
+        self.kept.push(account::kept(job, shift, &log.times, (self.every(), standstill.failed), before));
+        self.mend(lived, number);
         Ok(true)
     }
 
@@ -370,8 +368,7 @@ impl<'a> Course<'a> {
         let Some(seen_to) = standstill.isolated else { return };
         let hits = self.hits.iter().zip(&self.of);
         let of = hits.filter(|(hit, _)| hit.seat.is_none() && hit.subject == standstill.subject);
-        let rows: Vec<usize> =
-            of.filter(|(hit, _)| hit.at <= standstill.failed).filter_map(|(_, of)| *of).collect();
+        let rows: Vec<usize> = of.filter(|(hit, _)| hit.at <= standstill.failed).map(|(_, of)| *of).collect();
         for row in rows {
             self.mended[row] = self.mended[row].min(seen_to);
         }
@@ -392,7 +389,9 @@ impl<'a> Course<'a> {
             end => end,
         };
         let mut lived = self.live(end.max(SimTime::from_ps(1)))?;
-        account::book(&mut lived, (&case, shifts), &log.times, (&self.kept, self.step), end);
+        let slows = self.hits.iter().filter(|hit| matches!(hit.effect, Effect::Slows(_)));
+        let slows: Vec<&Hit> = slows.collect();
+        account::book(&mut lived, (&case, shifts), log, (&self.kept, &self.steps, &slows), end);
         let own = &case.work.jobs[0];
         let steps = steps_of(last, &log.times);
         let taken: f64 = steps.iter().map(|(_, start, end)| end.since(*start).seconds()).sum();
