@@ -342,21 +342,11 @@ impl Diagnosed {
             format!("more: --all has {findings} with all evidence and {files}, --json everything")
         });
         let last = LINES - next.len() - usize::from(more.is_some());
-        let mut shown = 0;
-        for (row, cause) in causes.iter().take(CAUSES).enumerate() {
-            let block = self.block(cause, if row == 0 { FIRST_EVIDENCE } else { 1 });
-            // One line says how many others there are.
-            let others = usize::from(row + 1 < causes.len());
-            if row > 0 && lines.len() + block.len() + others > last {
-                break;
-            }
-            let room = last - lines.len().min(last) - others;
-            lines.extend(block.into_iter().take(room));
-            shown += 1;
-        }
-        if causes.len() > shown {
-            let more = causes.len() - shown;
-            lines.push(format!("  and {more} more cause{}", if more == 1 { "" } else { "s" }));
+        let blocks = self.blocks(&causes, last - lines.len().min(last));
+        let more_causes = causes.len() - blocks.len();
+        lines.extend(blocks.into_iter().flatten());
+        if more_causes > 0 {
+            lines.push(format!("  and {more_causes} more cause{}", if more_causes == 1 { "" } else { "s" }));
         }
         for note in self.also().into_iter().take(NOTES) {
             let left = last - lines.len().min(last);
@@ -377,12 +367,29 @@ impl Diagnosed {
         unread.chain(self.notes.iter().cloned()).collect()
     }
 
-    /// Lines of a cause: who, what, how sure, and what decides it.
-    fn block(&self, cause: &Cause, evidence_lines: usize) -> Vec<String> {
-        let Some(Told { who, what, seen }) = self.told(cause, evidence_lines) else { return Vec::new() };
-        let mut lines = wrapped(&format!("  {who}: {what}"), 2);
-        lines.extend(seen.iter().flat_map(|line| wrapped(&format!("    seen: {line}"), 2)));
-        lines
+    /// Lines of the first causes in `room`, one left for how many others there are: of each who, what and how sure, then as
+    /// far as there is room what decides it, and what else decides the first.
+    fn blocks(&self, causes: &[Cause], room: usize) -> Vec<Vec<String>> {
+        let told: Vec<Told> =
+            causes.iter().take(CAUSES).filter_map(|cause| self.told(cause, FIRST_EVIDENCE)).collect();
+        let mut blocks: Vec<Vec<String>> =
+            told.iter().map(|Told { who, what, .. }| wrapped(&format!("  {who}: {what}"), 2)).collect();
+        let taken = |blocks: &[Vec<String>]| blocks.iter().map(Vec::len).sum::<usize>();
+        let others = |blocks: &[Vec<String>]| usize::from(blocks.len() < causes.len());
+        while blocks.len() > 1 && taken(&blocks) + others(&blocks) > room {
+            blocks.pop();
+        }
+        for number in 0..FIRST_EVIDENCE {
+            let of = if number == 0 { blocks.len() } else { 1.min(blocks.len()) };
+            for row in 0..of {
+                let left = room.saturating_sub(taken(&blocks) + others(&blocks));
+                if let Some(line) = told[row].seen.get(number).filter(|_| left > 0) {
+                    let line = wrapped(&format!("    seen: {line}"), left.min(2));
+                    blocks[row].extend(line);
+                }
+            }
+        }
+        blocks
     }
 
     /// A cause in words, with so many lines of evidence at most.
