@@ -100,7 +100,8 @@ fn flow_figures(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Fi
     ] {
         figures.push_or(declared, of(value), note);
     }
-    let note = "transfers that began and whose last byte never arrived, without those of jobs that ended as asked";
+    let note =
+        "transfers that began and whose last byte never arrived, without those of jobs that ended as asked";
     figures.push(declared::PACKET_FLOWS_UNFINISHED, unfinished as f64, note);
 }
 
