@@ -2,7 +2,7 @@
 use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
 
-use crate::graph::WorkGraph;
+use crate::graph::{JobGraph, WorkGraph};
 use crate::mediator::{ActionRow, Survey};
 use crate::packet_log::PacketLog;
 
@@ -117,7 +117,7 @@ pub struct RunLog {
     pub counted_until: SimTime,
     /// Bytes carried by each link until [`RunLog::counted`], by link id.
     pub link_bytes: Vec<f64>,
-    /// Bytes that each pattern's operations asked for, by pattern id.
+    /// Bytes that each pattern's operations asked for, by pattern id; of those that never ended what was carried of them.
     pub pattern_bytes: Vec<f64>,
     /// Faults that acted and what they did to jobs, in order.
     pub incidents: Vec<Incident>,
@@ -148,6 +148,14 @@ impl RunLog {
     #[inline]
     pub fn counted(&self) -> SimTime {
         self.counted_until.max(self.end)
+    }
+
+    /// From when on nothing of a job is under way any more, whether it had ended or not: its processes were ended, one of its
+    /// queue pairs died, or the run was over.
+    pub fn over(&self, row: u32, job: &JobGraph) -> SimTime {
+        let halted = self.incidents.iter().find(|incident| incident.kind == IncidentKind::Halted(row));
+        let halted = halted.map_or(SimTime::NEVER, |incident| incident.at);
+        self.end.min(job.until).min(halted)
     }
 
     /// When each job ended, by row: as controllers were told of it. [`SimTime::NEVER`] for one that did not end, and for

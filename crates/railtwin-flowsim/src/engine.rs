@@ -199,7 +199,8 @@ impl FlowEngine {
         }
         flight.solve(now);
         loop {
-            let next = [order.next_time(), flight.next_time()].into_iter().flatten().min();
+            let moves = flight.next_time();
+            let next = [order.next_time(moves.is_some()), moves].into_iter().flatten().min();
             let working = next.is_some() || waiting.next_time().is_some();
             let mediator = outside.mediator.next_time_while(working).map(|at| at.max(now));
             let all = [next, mediator, outside.ailing.next_time(), waiting.next_time(), probing.next_time()];

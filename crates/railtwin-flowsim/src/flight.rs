@@ -290,7 +290,10 @@ impl Flight {
         if let Course::Whole(whole) = &mut self.course {
             whole.bring_all_up_to(now, &self.table, &mut self.ledger);
         }
-        self.carried_so_far(now);
+        let left = self.carried_so_far(now);
+        for (pattern, bytes) in self.flying() {
+            self.ledger.cut_off(&self.table, pattern, bytes as f64, &left);
+        }
         self.ledger.settle(&self.table);
         links.iter().map(|link| self.ledger.links()[link.index()]).collect()
     }

@@ -107,6 +107,17 @@ impl Ledger {
         }
     }
 
+    /// An operation never ends: what it moved counts as asked for.
+    pub fn cut_off(&mut self, table: &BundleTable, pattern: PatternId, bytes: f64, left: &[f64]) {
+        let (mut whole, mut moved) = (0.0, 0.0);
+        for bundle in table.bundles_of(pattern) {
+            let volume = table.volume[bundle] * bytes;
+            whole += volume;
+            moved += (volume - left[bundle].max(0.0)).max(0.0);
+        }
+        self.patterns[pattern.index()] += if whole > 0.0 { bytes * moved / whole } else { 0.0 };
+    }
+
     /// Puts all counts since the last change on the links of `table`.
     pub fn settle(&mut self, table: &BundleTable) {
         for p in 0..self.since.len() {

@@ -44,8 +44,10 @@ pub struct WorkOrder<'a> {
     starts: Vec<(SimTime, usize)>,
     /// Jobs whose processes are ended at a time, the first behind.
     quits: Vec<(SimTime, usize)>,
-    /// Jobs whose processes were ended before their last operation.
+    /// Jobs whose processes were ended while they were at work.
     quit: Vec<bool>,
+    /// By job: when a rank stops for good; never where none does.
+    stands_from: Vec<SimTime>,
     start: Vec<SimTime>,
     end: Vec<SimTime>,
     last_end: SimTime,
@@ -70,6 +72,7 @@ impl<'a> WorkOrder<'a> {
             starts: Vec::new(),
             quits: Vec::new(),
             quit: vec![false; work.jobs.len()],
+            stands_from: Vec::new(),
             start: vec![SimTime::NEVER; work.operations],
             end: vec![SimTime::NEVER; work.operations],
             last_end: SimTime::ZERO,
@@ -78,6 +81,7 @@ impl<'a> WorkOrder<'a> {
             held: BinaryHeap::new(),
         };
         for (row, job) in work.jobs.iter().enumerate() {
+            order.stands_from.push(RankFault::for_good(faults, row as u32).unwrap_or(SimTime::NEVER));
             let plan = &job.plan;
             let count = plan.operations.len();
             let waits = |i: usize| plan.dependency_start[i + 1] - plan.dependency_start[i];
@@ -127,13 +131,22 @@ impl<'a> WorkOrder<'a> {
         self.jobs[row].successors = successors;
     }
 
-    /// When something happens next here.
-    pub fn next_time(&self) -> Option<SimTime> {
+    /// Whether a job whose processes are ended at a time had come to stand still for good before.
+    fn stood_still(&self, row: usize, quit: SimTime) -> bool {
+        self.jobs[row].halted || self.stands_from[row] < quit
+    }
+
+    /// When something happens next here; `moving` says whether anything in flight goes on. Where nothing is left but the end
+    /// of processes that stand still, nothing happens any more.
+    pub fn next_time(&self, moving: bool) -> Option<SimTime> {
         let end = self.ends.peek().map(|Reverse((time, _))| *time);
         let start = self.starts.last().map(|(time, _)| *time);
         let held = self.held.peek().map(|Reverse((time, _))| *time);
         let quit = self.quits.last().map(|(time, _)| *time);
-        [end, start, held, quit].into_iter().flatten().min()
+        let work = [end, start, held].into_iter().flatten().min();
+        let ends_work =
+            moving || work.is_some() || !self.quits.iter().all(|&(at, row)| self.stood_still(row, at));
+        work.into_iter().chain(quit.filter(|_| ends_work)).min()
     }
 
     /// Starts the jobs of time zero.
@@ -246,10 +259,12 @@ impl<'a> WorkOrder<'a> {
         {
             self.quits.pop();
             if !self.is_over(row as u32) {
-                // One that had halted before had its end not by this.
-                self.quit[row] = !self.jobs[row].halted;
+                // One that stood still before had its end not by this.
+                if !self.stood_still(row, time) {
+                    self.quit[row] = true;
+                    self.last_end = self.last_end.max(time);
+                }
                 self.over.push(row as u32);
-                self.last_end = self.last_end.max(time);
                 due.push(row as u32);
             }
         }
@@ -259,6 +274,12 @@ impl<'a> WorkOrder<'a> {
     /// Stops a job: what of it has not ended never will.
     pub fn halt(&mut self, job: u32) {
         self.jobs[job as usize].halted = true;
+        // Nobody waits for the end of what it computed.
+        let of_job = self.work.jobs[job as usize].operations();
+        let stays =
+            |&Reverse((_, operation)): &Reverse<(SimTime, u32)>| !of_job.contains(&(operation as usize));
+        self.ends.retain(stays);
+        self.held.retain(stays);
     }
 
     fn end_operation(&mut self, now: SimTime, operation: u32) {

@@ -117,7 +117,7 @@ impl Account {
                 }
                 Word::Left(job) => self.departures.hear(job, at),
                 Word::Surveyed(survey) => self.surveys.hear(survey, at, shared),
-                Word::Incident(_) | Word::Waited(..) => {}
+                Word::Incident(_) | Word::Waited(..) | Word::Silent(..) => {}
             }
         }
         soonest

@@ -27,6 +27,13 @@ pub struct Clearing {
     tries: Tries,
 }
 
+impl Clearing {
+    /// Since when the target waits to be heard; none where it was.
+    pub(crate) fn silent_since(&self) -> Option<SimTime> {
+        (self.heard != self.count && !self.tries.is_dead()).then(|| self.tries.since())
+    }
+}
+
 impl<C: Control> Host<C> {
     /// A message of a leg is in a buffer of the receiver: copies it out. Without a rate of copying that takes no time: what
     /// GPUs need for it is in the costs of the collective.

@@ -45,9 +45,9 @@ pub(crate) const QUIT: u64 = 14 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// Whether a task has to do with work: neither with probes nor with ports that look whether there is anything to send.
-/// What is under way has timers.
+/// What is under way has timers, beside the end of its processes.
 pub(crate) const fn is_work(task: u64) -> bool {
-    !matches!(task & KIND, WAKE | SURVEY | GIVE_UP)
+    !matches!(task & KIND, WAKE | SURVEY | GIVE_UP | QUIT)
 }
 
 /// What a host counts.
@@ -90,6 +90,8 @@ pub enum Word {
     Incident(IncidentKind),
     /// A queue pair of the job has heard since then of nothing that it lost to a dead cable, and does so now.
     Waited(u32, u64),
+    /// The processes of its job are ended while a queue pair waits for an answer since then.
+    Silent(u32, u64),
     /// A survey is over here.
     Surveyed(u32),
 }
@@ -452,6 +454,11 @@ impl<C: Control> Host<C> {
     /// Jobs of which ends are to come here.
     pub(crate) fn jobs_left(&self, shared: &Shared<'_>) -> impl Iterator<Item = u32> {
         self.worker.jobs_left(shared)
+    }
+
+    /// Legs that end here, each with how much of it has arrived of an operation: a share.
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = (u32, impl Fn(u32) -> f64)> {
+        self.worker.arrivals()
     }
 
     /// How many came since the last call, and when the last one came.

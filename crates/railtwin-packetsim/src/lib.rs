@@ -7,7 +7,8 @@
 //! * `prober`: packets that probe paths and their answers; `surveys`: a run whose controllers ask for them.
 //! * `world`: what a kind of devices is to the machine of windows (`window`, `meeting`, `post`); `roce`: all of the above
 //!   as such; [`intranode`]: the other, GPUs inside hosts and switches with credits.
-//! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind; [`footprint`]: what a run
+//! * `run`: devices by windows of time, on any number of threads; `log`: what is left behind, `cut_off` of
+//!   what came to no end; [`footprint`]: what a run
 //!   takes, before it runs.
 //!
 //! A device acts on its own state alone and sends packets to others, which arrive no sooner than the least time over
@@ -24,6 +25,7 @@ mod congestion;
 mod connection;
 mod counters;
 mod credit;
+mod cut_off;
 mod departures;
 mod device;
 mod engine;

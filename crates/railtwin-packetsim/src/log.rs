@@ -2,7 +2,8 @@
 use railtwin_engine::fault::{Change, Moment};
 use railtwin_engine::packet_log::{LinkPackets, PacketCounts, PacketFlow};
 use railtwin_engine::{
-    CableState, Incident, IncidentKind, JobGraph, OperationTimes, PacketLog, PacketRecords, RunLog, WorkGraph,
+    CableState, Incident, IncidentKind, JobGraph, OperationTimes, PacketLog, PacketRecords, RankFault,
+    RunLog, WorkGraph,
 };
 use railtwin_fabric::DeviceId;
 use railtwin_units::SimTime;
@@ -10,6 +11,7 @@ use railtwin_workload::Work;
 
 use crate::closing::Account;
 use crate::congestion::Control;
+use crate::cut_off;
 use crate::device::DeviceState;
 use crate::histogram::Histogram;
 use crate::host::{FlowEnd, Host, Shared, Word};
@@ -58,6 +60,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
     // Waits that no timer told of.
     let mut short = Vec::new();
+    let mut silent = Vec::new();
     let mut unfinished = vec![false; case.work.operations];
     let mut began = vec![false; case.work.operations];
     for device in &mut done.devices {
@@ -101,6 +104,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
                             short.push(turn(since, IncidentKind::Stalled(job)));
                             short.push(turn(at, IncidentKind::Resumed(job)));
                         }
+                        Word::Silent(queue_pair, since) => silent.push((queue_pair, since)),
                         Word::Ended(..) | Word::Left(_) | Word::Surveyed(_) => {}
                     }
                 }
@@ -129,16 +133,19 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     leave_out_the_dead_after_work(shared, &log.times, &mut log.incidents);
     // Who is told that packets are missing has work left.
     log.incidents.append(&mut short);
+    log.incidents.extend(cut_off::stalls(shared, &silent, &done.tally.lost));
     // Of work that never ended, links are counted until the last of it gave up.
     let gave_up =
         log.incidents.iter().filter(|one| matches!(one.kind, IncidentKind::Halted(_))).map(|one| one.at);
     let stopped = gave_up.max().unwrap_or(SimTime::ZERO).max(SimTime::from_ps(done.end));
     log.counted_until =
         done.closed.as_ref().map_or(stopped, |closed| SimTime::from_ps(closed.at)).max(log.end);
-    log.unfinished = unfinished_of(&case.work, &log);
+    log.unfinished = unfinished_of(&case.work, &case.rank_faults, &log);
     log.time_up = done.left && log.unfinished > 0;
-    log.pattern_bytes = pattern_bytes(shared, &log.times);
-    for moment in moments {
+    log.pattern_bytes = cut_off::pattern_bytes(shared, &log.times, &done.devices);
+    // Where all is done, nothing breaks any more.
+    let last = if log.unfinished > 0 { SimTime::NEVER } else { log.counted() };
+    for moment in moments.iter().filter(|moment| moment.at <= last) {
         let kind = match moment.change {
             Change::Struck(cable, CableState::Down | CableState::Silent(_)) => IncidentKind::Down(cable),
             Change::Struck(cable, CableState::Up) => IncidentKind::Up(cable),
@@ -148,7 +155,7 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     }
     settle(&mut log.incidents);
     packets.samples.sort_unstable_by_key(|sample| (sample.index, sample.link));
-    packets.round_trip = done.round_trip.spread();
+    packets.round_trip = done.tally.round_trip.spread();
     packets.clearance_wait = clearance.spread();
     packets.flows = flows(shared, starts, ends);
     if let Some(records) = &mut records {
@@ -162,14 +169,15 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
 }
 
 /// Operations that never ended, without those of jobs that went on until their processes were ended.
-fn unfinished_of(work: &WorkGraph, log: &RunLog) -> u64 {
-    let halted = |row: u32, job: &JobGraph| {
+fn unfinished_of(work: &WorkGraph, faults: &[RankFault], log: &RunLog) -> u64 {
+    let stood = |row: u32, job: &JobGraph| {
         let of_job = |one: &&Incident| one.kind == IncidentKind::Halted(row) && one.at < job.until;
-        log.incidents.iter().find(of_job).is_some()
+        let stands = RankFault::for_good(faults, row).is_some_and(|at| at < job.until);
+        stands || log.incidents.iter().find(of_job).is_some()
     };
     // What another job goes on with ends there.
     let jobs = (0..).zip(&work.jobs).filter(|(_, job)| job.goes_on_as.is_none());
-    let left = jobs.filter(|&(row, job)| job.until > log.counted_until || halted(row, job));
+    let left = jobs.filter(|&(row, job)| job.until > log.counted_until || stood(row, job));
     let of = |job: &JobGraph| {
         log.times.end[job.operations()].iter().filter(|&&end| end == SimTime::NEVER).count() as u64
     };
@@ -213,23 +221,6 @@ fn absent<C: Control>(shared: &Shared<'_>, host: &Host<C>, unfinished: &mut [boo
             unfinished[operation as usize] = true;
         }
     }
-}
-
-/// Bytes that operations which began asked of each pattern.
-fn pattern_bytes(shared: &Shared<'_>, times: &OperationTimes) -> Vec<f64> {
-    let work = &shared.network.case.work;
-    let mut bytes = vec![0.0; work.patterns];
-    for job in &work.jobs {
-        let length = job.plan.operations.len();
-        for row in 0..length * job.steps as usize {
-            if let Work::Communicate { pattern, bytes: asked } = job.plan.operations[row % length].work
-                && times.start[job.first_operation as usize + row] != SimTime::NEVER
-            {
-                bytes[job.first_pattern as usize + pattern.index()] += asked as f64;
-            }
-        }
-    }
-    bytes
 }
 
 /// In order of time; of stalls of a job that overlap only the beginning of the first and the end of the last, and one

@@ -503,7 +503,7 @@ impl<C: Control> Host<C> {
         let sender = &mut self.senders[row];
         let negative = packet.kind == Kind::Negative;
         if !negative {
-            post.mail.tally.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
+            post.mail.tally.round_trip.add(u64::from(stamp.wrapping_sub(packet.stamp)) * STAMP);
         }
         let before = sender.in_flight();
         let since = sender.tries.since().ps();

@@ -1,5 +1,5 @@
 //! What travels over links, in half a cache line.
-use crate::histogram::Histogram;
+use crate::cut_off::Tally;
 use crate::world::Freight;
 
 /// No route written in the packet: switches choose.
@@ -169,7 +169,7 @@ pub struct Arrival<F = Packet> {
 
 impl Freight for Packet {
     /// Times from data to its acknowledgement.
-    type Tally = Histogram;
+    type Tally = Tally;
 
     #[inline]
     fn port(&self) -> u16 {

@@ -7,9 +7,9 @@ use crate::agenda::{Agenda, NEVER};
 use crate::changes::{Changes, What};
 use crate::closing::Closed;
 use crate::congestion::Control;
+use crate::cut_off::Tally;
 use crate::departures::Departures;
 use crate::device::{Device, DeviceState, change_task, is_change};
-use crate::histogram::Histogram;
 use crate::host::{Host, SURVEY, Shared, is_work};
 use crate::meeting::work_off;
 use crate::packet::{Arrival, Kind};
@@ -62,8 +62,8 @@ pub struct Done<C: Control> {
     pub left: bool,
     /// Links as they were when all operations had ended; none where some never did.
     pub closed: Option<Closed>,
-    /// Times from data to its acknowledgement.
-    pub round_trip: Histogram,
+    /// What devices counted together.
+    pub tally: Tally,
 }
 
 impl<C: Control + std::fmt::Debug> Machine<C> {
@@ -244,8 +244,8 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
     pub fn finish(self, shared: &Shared<'_>) -> Done<C> {
         let packet_hops = self.parts.iter().map(|part| part.mail.packet_hops).sum();
         let events = self.parts.iter().map(|part| part.events).sum();
-        let mut round_trip = Histogram::default();
-        self.parts.iter().for_each(|part| round_trip.merge(&part.mail.tally));
+        let mut tally = Tally::default();
+        self.parts.iter().for_each(|part| tally.merge(&part.mail.tally));
         let left = self.parts.iter().any(PartOf::has_left);
         let mut devices: Vec<_> = self.parts.into_iter().flat_map(|part| part.devices).collect();
         let end = devices.iter().map(Device::last).max().unwrap_or(0);
@@ -254,6 +254,6 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         }
         // What was under way at the end of the last operation goes on counting until the last port is still.
         devices.iter_mut().for_each(|device| device.read_last(end, shared));
-        Done { devices, packet_hops, events, end, left, closed: self.account.closed, round_trip }
+        Done { devices, packet_hops, events, end, left, closed: self.account.closed, tally }
     }
 }

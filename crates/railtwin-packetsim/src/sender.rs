@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 
 use railtwin_engine::Transport;
 use railtwin_engine::fault::Tries;
+use railtwin_units::SimTime;
 
 use crate::congestion::Path;
 use crate::network::Start;
@@ -154,6 +155,11 @@ impl<S> Sender<S> {
     /// Packets in flight.
     pub fn in_flight(&self) -> u32 {
         self.selective.as_ref().map_or(self.next - self.acked, Selective::in_flight)
+    }
+
+    /// Since when it waits for an answer; none where nothing does.
+    pub fn silent_since(&self) -> Option<SimTime> {
+        (self.acked != self.top && !self.tries.is_dead()).then(|| self.tries.since())
     }
 
     /// Whether nothing waits for an answer, so that the local ACK timer starts with the next packet.

@@ -3,6 +3,7 @@ mod crossing;
 mod handing_on;
 mod operations;
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use railtwin_units::{SimTime, stream};
@@ -93,6 +94,8 @@ pub(crate) struct Seat {
     turn: usize,
     /// The operation at work, over the whole case, with its bytes.
     active: Option<(u32, u64)>,
+    /// The one that began last, at work or not.
+    latest: Option<u32>,
     /// Legs that are not over.
     left: u32,
     /// What hosts add to the latency of an operation, and until when that of the one at work lasts. It is paid once, before
@@ -225,6 +228,7 @@ impl Worker {
                         ready: Vec::new(),
                         turn: 0,
                         active: None,
+                        latest: None,
                         left: 0,
                         latency: job.plan.patterns[(pattern.0) as usize].cost.latency.ps(),
                         idle_until: 0,
@@ -336,6 +340,21 @@ impl Worker {
         let legs = at_work.flat_map(|(number, seat)| seat.ins.iter().map(move |&row| (number, row as usize)));
         let open = legs.filter(|&(_, row)| !self.ins[row].over);
         open.map(|(number, row)| (number, row, self.ins[row].leg)).collect()
+    }
+
+    /// Legs that end here, each with how much of it has arrived of an operation: a share.
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = (u32, impl Fn(u32) -> f64)> {
+        self.ins.iter().map(|one| {
+            let latest = self.seats[one.seat as usize].latest;
+            let share = one.arrived.saturating_sub(one.base).min(one.total) as f64 / one.total.max(1) as f64;
+            let came = move |operation: u32| match latest.cmp(&Some(operation)) {
+                Ordering::Less => 0.0,
+                Ordering::Equal => share,
+                // They follow each other.
+                Ordering::Greater => 1.0,
+            };
+            (one.leg, came)
+        })
     }
 
     /// The legs of a seat may begin.

@@ -1,10 +1,11 @@
 //! What is allowed and likely not meant: said beside the results, with the values that decide.
 use railtwin_engine::Case;
+use railtwin_units::SimTime;
 
 use crate::section::job::remarks::of_job;
 use crate::section::packet::of_packets;
 use crate::section::steering::rules::idle_steering;
-use crate::{EngineName, JobSpec, Scenario};
+use crate::{EngineName, JobSpec, RunSpec, Scenario};
 
 impl Scenario {
     /// All remarks on a resolved scenario; `specs` are those of its jobs.
@@ -12,6 +13,7 @@ impl Scenario {
         let mut all = Vec::from_iter(self.unread());
         all.extend(self.idle_control(false));
         all.extend(self.idle_replan());
+        all.extend(self.idle_steps());
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));
         all.extend(self.steering.iter().flat_map(|steering| idle_steering(self, steering)));
         for (job, spec) in case.work.jobs.iter().zip(specs) {
@@ -21,6 +23,21 @@ impl Scenario {
             all.extend(of_packets(case));
         }
         all
+    }
+
+    /// A warning that names `[run] steps` where jobs end by time and none is left that goes by it.
+    fn idle_steps(&self) -> Option<String> {
+        let by_time = |job: &&JobSpec| job.steps.is_none() && job.ended_at() < SimTime::NEVER;
+        let goes_by_it = |job: &JobSpec| job.steps.is_none() && job.ended_at() == SimTime::NEVER;
+        let ends = self.jobs.iter().find(by_time)?;
+        let idle = self.run.steps != RunSpec::default().steps && !self.jobs.iter().any(goes_by_it);
+        idle.then(|| {
+            let key = if ends.until.is_some() { "until" } else { "duration" };
+            format!(
+                "no job goes by run.steps: by `{key}` job {} runs as many steps as there is time for: it changes nothing",
+                ends.name
+            )
+        })
     }
 }
 

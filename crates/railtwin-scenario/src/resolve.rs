@@ -72,8 +72,8 @@ impl Scenario {
             return Ok(self.run.steps);
         }
         let key = format!("job.{row}.{}", if job.until.is_some() { "until" } else { "duration" });
-        let least = step_demand(plan, &vec![0.0; plan.patterns.len()]).compute.seconds();
-        let least = least * (1.0 - job.compute_jitter);
+        let computed = step_demand(plan, &vec![0.0; plan.patterns.len()]).compute.seconds();
+        let least = computed * (1.0 - job.compute_jitter);
         let most = (until.since(job.start).seconds() / least).ceil();
         let fits = most <= f64::from(MOST_STEPS) && most * plan.operations.len() as f64 <= MOST_OPERATIONS;
         if fits {
@@ -81,6 +81,11 @@ impl Scenario {
         }
         let message = if least > 0.0 {
             format!("there is time for up to {most:.0} steps of {} operations", plan.operations.len())
+        } else if computed > 0.0 {
+            format!(
+                "with compute_jitter = {} a step may compute nothing, so nothing says for how many steps there is time",
+                job.compute_jitter
+            )
         } else {
             "a step computes nothing, so nothing says for how many steps there is time".to_owned()
         };

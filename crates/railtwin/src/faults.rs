@@ -48,8 +48,9 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
     let chosen = &simulation.replicates[simulation.chosen as usize];
     let own = chosen.steps.iter().filter(|step| step.0 == row);
     let own: Vec<(SimTime, SimTime)> = own.map(|step| (step.2, step.2 + step.3)).collect();
-    let fared = fared(row as u32, &own, &simulation.log, &case.truths, chosen.stops[row]);
-    let plan = &case.work.jobs[row].plan;
+    let job = &case.work.jobs[row];
+    let fared = fared((row as u32, job.until), &own, &simulation.log, &case.truths, chosen.stops[row]);
+    let plan = &job.plan;
     let end = simulation.log.end.seconds();
     let lost_share = match &fared.lost {
         Ok(_) if end <= 0.0 => Err("the run takes no time".to_owned()),
@@ -104,10 +105,11 @@ fn computing(plan: &Plan) -> f64 {
     lanes.into_iter().fold(0.0, f64::max)
 }
 
-/// How a job fared whose finished steps started and ended at `steps`, in order, and that `stop` kept from its end.
+/// How a job fared whose finished steps started and ended at `steps`, in order, and that `stop` kept from its end; beside
+/// its number stands when its processes were ended.
 /// Where no cable broke, faults count from the first that `truths` tells of.
 pub fn fared(
-    job: u32,
+    job: (u32, SimTime),
     steps: &[(SimTime, SimTime)],
     log: &RunLog,
     truths: &[Truth],
@@ -163,14 +165,15 @@ pub fn fared(
         at_end: if dead { Ok(0.0) } else { last.ok_or_else(|| "no step ended".to_owned()) },
         lost: match stop {
             Some(stop) => Err(stop.words()),
-            None => Ok(later.map(|step| span(&step) - mean_before).sum()),
+            // Of no step at all the sum is -0.
+            None => Ok(later.map(|step| span(&step) - mean_before).sum::<f64>() + 0.0),
         },
         before,
     }
 }
 
-/// From each stall of a job to its end.
-fn stalls(job: u32, log: &RunLog) -> Vec<(SimTime, SimTime)> {
+/// From each stall of a job to its end, which is that of its processes at the latest.
+fn stalls((job, quits): (u32, SimTime), log: &RunLog) -> Vec<(SimTime, SimTime)> {
     let mut stalls = Vec::new();
     let mut since = None;
     for incident in &log.incidents {
@@ -182,7 +185,7 @@ fn stalls(job: u32, log: &RunLog) -> Vec<(SimTime, SimTime)> {
             _ => {}
         }
     }
-    stalls.extend(since.map(|since| (since, log.end.max(since))));
+    stalls.extend(since.map(|since| (since, log.end.min(quits).max(since))));
     stalls
 }
 
@@ -191,6 +194,9 @@ mod tests {
     use super::*;
     use railtwin_engine::Incident;
     use railtwin_fabric::CableId;
+
+    /// The first job, which comes to its end.
+    const FIRST: (u32, SimTime) = (0, SimTime::NEVER);
 
     fn seconds(s: f64) -> SimTime {
         SimTime::from_seconds(s)
@@ -212,12 +218,23 @@ mod tests {
         let log = log(&[(2.5, down), (2.5, stalled), (3.0, resumed), (9.0, up)]);
         let ends = [0.0, 1.0, 2.0, 3.75, 5.0, 6.25, 7.5, 8.75, 9.9, 10.9];
         let steps: Vec<_> = ends.windows(2).map(|w| (seconds(w[0]), seconds(w[1]))).collect();
-        let fared = fared(0, &steps, &log, &[], None);
+        let fared = fared(FIRST, &steps, &log, &[], None);
         assert_eq!(fared.stall, 0.5);
         close(fared.loss, 1.0 - 1.0 / 1.25);
         close(fared.at_end, 1.0);
         close(fared.lost, 0.75 + 4.0 * 0.25 + 0.15);
-        assert_eq!(super::fared(1, &steps, &log, &[], None).stall, 0.0, "another job");
+        assert_eq!(super::fared((1, SimTime::NEVER), &steps, &log, &[], None).stall, 0.0, "another job");
+    }
+
+    #[test]
+    fn a_stall_ends_with_the_processes() {
+        let (down, stalled) = (IncidentKind::Down(CableId(0)), IncidentKind::Stalled(0));
+        let log = log(&[(1.5, down), (1.5, stalled)]);
+        let steps = [(SimTime::ZERO, seconds(1.0))];
+        let stall = |until| fared((0, until), &steps, &log, &[], None).stall;
+        assert_eq!((stall(seconds(4.0)), stall(SimTime::NEVER)), (2.5, 98.5));
+        let lost = fared((0, seconds(4.0)), &steps, &log, &[], None).lost.unwrap();
+        assert!(lost == 0.0 && lost.is_sign_positive(), "no step ended after the fault: {lost}");
     }
 
     #[test]
@@ -229,7 +246,7 @@ mod tests {
         ]);
         let steps = [(SimTime::ZERO, seconds(1.0))];
         let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
-        let fared = fared(0, &steps, &log, &[], stop);
+        let fared = fared(FIRST, &steps, &log, &[], stop);
         assert_eq!((fared.stall, fared.loss, fared.at_end), (8.0, Ok(1.0), Ok(0.0)));
         assert_eq!(fared.lost, Err("halted at 9.5 s".to_owned()));
     }
@@ -237,20 +254,20 @@ mod tests {
     #[test]
     fn what_cannot_be_said_has_its_reason() {
         let steps = [(SimTime::ZERO, seconds(1.0)), (seconds(1.0), seconds(3.0))];
-        let none = fared(0, &steps, &log(&[]), &[], None);
+        let none = fared(FIRST, &steps, &log(&[]), &[], None);
         assert_eq!(none.lost, Err("nothing breaks after the start".to_owned()));
-        let early = fared(0, &steps, &log(&[(0.5, IncidentKind::Down(CableId(0)))]), &[], None);
+        let early = fared(FIRST, &steps, &log(&[(0.5, IncidentKind::Down(CableId(0)))]), &[], None);
         assert_eq!(early.before, Err("no step ended before the fault at 500 ms".to_owned()));
         assert_eq!(early.loss, early.before);
         let broken = log(&[(1.5, IncidentKind::Down(CableId(0)))]);
-        let late = fared(0, &steps, &broken, &[], None);
+        let late = fared(FIRST, &steps, &broken, &[], None);
         assert_eq!(late.loss, Err("no undisturbed step between fault and repair".to_owned()));
         assert_eq!(late.lost, Ok(1.0));
         // A rank that never comes is no death of a queue pair, and costs as much.
-        let hung = fared(0, &steps, &broken, &[], Some(Stop { at: seconds(3.0), cause: Cause::Hung }));
+        let hung = fared(FIRST, &steps, &broken, &[], Some(Stop { at: seconds(3.0), cause: Cause::Hung }));
         assert_eq!((hung.loss, hung.lost), (Ok(1.0), Err("hung from 3 s on".to_owned())));
         let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
-        let from_the_start = fared(0, &[], &log(&[]), &[], stop);
+        let from_the_start = fared(FIRST, &[], &log(&[]), &[], stop);
         assert_eq!(from_the_start.lost, Err("halted at 9.5 s".to_owned()));
         assert_eq!(from_the_start.loss, Err("nothing breaks after the start".to_owned()));
     }

@@ -138,8 +138,8 @@ fn side_by_side(case: &Case, links: &[LinkId]) -> BTreeMap<DeviceId, f64> {
     count
 }
 
-/// Bytes that each pattern's operations move in each bin. One that never ended moved until the first fault after its
-/// begin, as far as anybody can tell.
+/// Bytes that each pattern's operations move in each bin. One that never ended moved until its job was over or the first
+/// fault after its begin, as far as anybody can tell.
 fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
     let mut series = vec![[0.0; BINS]; patterns];
     let end = log.end.ps().max(1) as f64;
@@ -149,6 +149,7 @@ fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
         .filter(|incident| matches!(incident.kind, IncidentKind::Down(_)))
         .map(|incident| incident.at)
         .collect();
+    let over: Vec<SimTime> = (0..).zip(&case.work.jobs).map(|(row, job)| log.over(row, job)).collect();
     for id in 0..case.work.operations {
         let Work::Communicate { pattern, bytes } = case.work.operation(OperationId::from_index(id)).work
         else {
@@ -159,7 +160,10 @@ fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
             continue;
         }
         let stop = match log.times.end[id] {
-            SimTime::NEVER => faults.iter().copied().find(|&at| at > start).unwrap_or(log.end).min(log.end),
+            SimTime::NEVER => {
+                let over = over[case.work.job_of(OperationId::from_index(id))];
+                faults.iter().copied().find(|&at| at > start).unwrap_or(over).min(over)
+            }
             stop => stop,
         };
         if stop <= start {

@@ -4,6 +4,7 @@ use railtwin_engine::{Case, PacketLog, RunLog};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
+use railtwin_workload::OperationId;
 
 use crate::figures::declared::{Declared, Named, packets as declared};
 use crate::figures::quantile;
@@ -52,7 +53,7 @@ fn length(case: &Case, log: &RunLog) -> Length {
 pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     let Some(packets) = &log.packets else { return Vec::new() };
     let mut figures = Figures::default();
-    flow_figures(packets, &mut figures);
+    flow_figures(case, log, packets, &mut figures);
     counts(case, packets, &mut figures);
     let length = length(case, log);
     pauses(case, log, packets, &length, &mut figures);
@@ -71,13 +72,22 @@ pub fn figures(case: &Case, log: &RunLog) -> Vec<Figure> {
     figures.0
 }
 
-fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
+/// Transfers that began and never ended, without those of jobs whose processes were ended: these were cut off as asked.
+pub fn unfinished(case: &Case, log: &RunLog, packets: &PacketLog) -> usize {
+    let jobs = 0..case.work.jobs.len();
+    let asked: Vec<bool> = jobs.map(|row| stops::Stop::was_asked_for(case, row, log)).collect();
+    let left = packets.flows.iter().filter(|flow| flow.end == SimTime::NEVER);
+    left.filter(|flow| !asked[case.work.job_of(OperationId(flow.operation))]).count()
+}
+
+fn flow_figures(case: &Case, log: &RunLog, packets: &PacketLog, figures: &mut Figures) {
     let times = completion_times(packets);
-    let unfinished = packets.flows.len() - times.len();
+    let unfinished = unfinished(case, log, packets);
     // The times of those that ended say nothing of those that did not, which are the longest.
     let of = |value: Option<f64>| match (unfinished, value) {
         (0, Some(value)) => Ok(value),
-        (0, None) => Err("there are no transfers".to_owned()),
+        (0, None) if packets.flows.is_empty() => Err("there are no transfers".to_owned()),
+        (0, None) => Err("no transfer ended before its job did".to_owned()),
         _ => Err(format!("{unfinished} of {} transfers did not end", packets.flows.len())),
     };
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
@@ -90,7 +100,8 @@ fn flow_figures(packets: &PacketLog, figures: &mut Figures) {
     ] {
         figures.push_or(declared, of(value), note);
     }
-    let note = "transfers that began and whose last byte never arrived";
+    let note =
+        "transfers that began and whose last byte never arrived, without those of jobs that ended as asked";
     figures.push(declared::PACKET_FLOWS_UNFINISHED, unfinished as f64, note);
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::columns::{PageTable, u8_column, u32_column};
 use crate::figures::quantile;
 use crate::links::{ENDS, links_by_hop};
-use crate::packet_figures::{completion_times, paused};
+use crate::packet_figures::{completion_times, paused, unfinished};
 use crate::packet_tables::at;
 use crate::paths::pattern_words;
 use crate::tables::network_names;
@@ -32,7 +32,7 @@ pub const OPERATIONS_MAX: usize = 5_000;
 pub fn packets(case: &Case, log: &RunLog, packets: &PacketLog, link_rows: &[u32]) -> Value {
     let names = network_names(&case.fabric);
     let mut value = json!({
-        "fct": completion(packets),
+        "fct": completion(packets, unfinished(case, log, packets)),
         "slowest": slowest(case, packets, &names),
         "hops": hops(case, log, packets),
     });
@@ -43,7 +43,7 @@ pub fn packets(case: &Case, log: &RunLog, packets: &PacketLog, link_rows: &[u32]
 }
 
 /// Completion times of all transfers in ascending order; of many, evenly spaced quantiles of them.
-fn completion(packets: &PacketLog) -> Value {
+fn completion(packets: &PacketLog, unfinished: usize) -> Value {
     let times = completion_times(packets);
     let ps = |seconds: f64| (seconds * 1e12).round();
     let shown: Vec<f64> = if times.len() <= FCT_STEPS + 1 {
@@ -54,7 +54,7 @@ fn completion(packets: &PacketLog) -> Value {
     };
     json!({
         "flows": times.len(),
-        "unfinished": packets.flows.len() - times.len(),
+        "unfinished": unfinished,
         "mean_ps": ps(times.iter().sum::<f64>() / times.len().max(1) as f64),
         "times": PageTable::new(shown.len()).f64("fct_ps", &shown).finish(),
     })

@@ -1,5 +1,5 @@
 //! What kept a job from its end, and how a figure says so that would need the end.
-use railtwin_engine::{Case, IncidentKind, RankTrouble, RunLog};
+use railtwin_engine::{Case, IncidentKind, RankFault, RunLog};
 use railtwin_units::SimTime;
 
 /// Why a job did not end.
@@ -59,14 +59,14 @@ impl Stop {
         }
     }
 
+    /// Whether the processes of a job were ended while it was at work, as was asked for.
+    pub fn was_asked_for(case: &Case, row: usize, log: &RunLog) -> bool {
+        case.work.jobs[row].until < SimTime::NEVER && Self::of(case, row, log).is_none()
+    }
+
     /// When the first rank of a job hangs, goes or disagrees on sizes for good.
     pub fn for_good(case: &Case, row: usize) -> Option<SimTime> {
-        let stays = case.rank_faults.iter().filter(|fault| {
-            let stops =
-                matches!(fault.trouble, RankTrouble::Hang | RankTrouble::Gone | RankTrouble::Mismatch);
-            stops && fault.job as usize == row && fault.until == SimTime::NEVER
-        });
-        stays.map(|fault| fault.from).min()
+        RankFault::for_good(&case.rank_faults, row as u32)
     }
 
     /// Why there is no figure: `halted at 12.5 s`.

@@ -3,6 +3,8 @@
 //! Blocking or not, on the network of training or beside it: what a checkpoint costs is what steps take longer than where
 //! no job writes one. So the chosen replicate is run again without the operations of each kind; patterns stay, so that all
 //! else keeps its paths.
+use std::collections::BTreeMap;
+
 use railtwin_engine::own::guarded;
 use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_scenario::{CHECKPOINT, INFERENCE, READ};
@@ -55,13 +57,17 @@ pub fn figures(case: &Case, engine: &dyn Engine, simulation: &Simulation) -> Res
         };
         let unended = crate::job_figures::unended(case, simulation, row, false);
         let held = |value: f64| unended.clone().map_or(Ok(value), Err);
-        let lost = |other: &RunLog| (total(case, row, &simulation.log) - total(case, row, other)).max(0.0);
+        let with = steps(case, row, &simulation.log);
+        let lost = |other: &RunLog| {
+            let (sum, plain, ended) = common(&with, &steps(case, row, other));
+            ((sum - plain).max(0.0), ended)
+        };
         for ((kind, [bytes, time, less]), other) in used.iter().zip(&apart) {
             let all = occurrences(case, row, kind, &simulation.log);
             if all.is_empty() && *kind == INFERENCE {
                 // What others serve costs this job, too.
-                let steps = f64::from(case.work.jobs[row].steps.max(1));
-                push(less.given(held(lost(other) / steps), "against the same replicate without inference"));
+                let (lost, ended) = lost(other);
+                push(less.given(held(lost / ended), "against the same replicate without inference"));
             }
             if all.is_empty() {
                 continue;
@@ -76,16 +82,16 @@ pub fn figures(case: &Case, engine: &dyn Engine, simulation: &Simulation) -> Res
             let note = "against the same replicate without it";
             // What nothing waits for goes on after the last step, where nobody is left to pay for it.
             let unseen = || "all of it lies behind the last step: give the job more steps".to_owned();
-            let cost = if seen > 0.0 { held(lost(other) / seen) } else { Err(unseen()) };
+            let cost = if seen > 0.0 { held(lost(other).0 / seen) } else { Err(unseen()) };
             push(less.given(cost, note));
         }
-        let (with, without) = (steps(case, row, &simulation.log), steps(case, row, &bare));
-        let (sum, plain) = (with.iter().sum::<f64>(), without.iter().sum::<f64>());
+        let without = steps(case, row, &bare);
+        let (sum, plain, _) = common(&with, &without);
         if sum > 0.0 && plain > 0.0 {
             let note = "against the same replicate without traffic of storage";
-            push(declared::STORAGE_LOST_SHARE.given(held(lost(&bare) / sum), note));
+            push(declared::STORAGE_LOST_SHARE.given(held(lost(&bare).0 / sum), note));
             // Step by step: each computes as long in both, whatever its jitter.
-            let longer = with.iter().zip(&without).map(|(with, without)| with / without - 1.0);
+            let longer = with.iter().filter_map(|(step, with)| Some(with / without.get(step)? - 1.0));
             let worst = longer.filter(|share| share.is_finite()).fold(0.0, f64::max);
             push(declared::STORAGE_STEP_WORST.given(held(worst), note));
         }
@@ -93,15 +99,18 @@ pub fn figures(case: &Case, engine: &dyn Engine, simulation: &Simulation) -> Res
     Ok(figures)
 }
 
-/// Seconds of each step of a job.
-fn steps(case: &Case, row: usize, log: &RunLog) -> Vec<f64> {
+/// Seconds of each step of a job that ended, by its number.
+fn steps(case: &Case, row: usize, log: &RunLog) -> BTreeMap<u32, f64> {
     let steps = steps_of(&case.work.jobs[row], &log.times);
-    steps.iter().map(|step| step.2.since(step.1).seconds()).collect()
+    steps.iter().map(|step| (step.0, step.2.since(step.1).seconds())).collect()
 }
 
-/// Seconds of all steps of a job together.
-fn total(case: &Case, row: usize, log: &RunLog) -> f64 {
-    steps(case, row, log).iter().sum()
+/// Seconds of the steps that ended in both of two runs, together: in one, in the other, and how many there are, at least one.
+/// Who ends by time ends more steps where they take less, and those are no cost of the others.
+fn common(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> (f64, f64, f64) {
+    let both = || one.iter().filter_map(|(step, seconds)| Some((seconds, other.get(step)?)));
+    let sum = both().map(|(seconds, _)| seconds).sum();
+    (sum, both().map(|(_, seconds)| seconds).sum(), both().count().max(1) as f64)
 }
 
 /// Operations of a kind with the bytes of all their ranks.

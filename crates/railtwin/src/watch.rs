@@ -22,7 +22,7 @@ const HOUR_S: f64 = 3_600.0;
 /// by then.
 const AGAIN_S: f64 = 10.0;
 /// Seconds by which the time goes on at once while the job stands still.
-const IDLE_S: f64 = 1.0;
+pub const IDLE_S: f64 = 1.0;
 
 /// What is asked for besides operations and messages, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

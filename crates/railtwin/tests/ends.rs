@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use railtwin::engines::engine;
 use railtwin::stops::Stop;
 use railtwin::{Question, Run};
-use railtwin_engine::{Case, RunLog};
+use railtwin_engine::{Case, IncidentKind, Outage, RunLog};
+use railtwin_fabric::HostId;
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 
@@ -33,6 +34,19 @@ fn case(text: &str, name: EngineName) -> Case {
     let question = Question::of_text("ends.toml", text, Path::new(".")).with_engine(Some(name));
     let point = question.points().unwrap().remove(0);
     question.resolve(&point.scenario).unwrap().case
+}
+
+fn run(text: &str, name: EngineName) -> Run {
+    let question = Question::of_text("ends.toml", text, Path::new(".")).with_engine(Some(name));
+    let point = question.points().unwrap().remove(0);
+    Run::of(question.resolve(&point.scenario).unwrap(), &|| ())
+}
+
+/// The same with messages that take long, and the second job on one host, where it computes for 10 ms.
+fn beside_a_long_one(first: &str) -> String {
+    let text = text(first, "steps = 10").replace("2 MB", "10 MB").replacen("[1, 3]", "[1]", 1);
+    let (one, two) = text.split_at(text.find("name = \"second\"").unwrap());
+    format!("{one}{}", two.replace("20 us", "1 ms"))
 }
 
 fn log(case: &Case, name: EngineName, threads: u32) -> RunLog {
@@ -120,6 +134,11 @@ fn a_job_that_hangs_before_its_end_hangs() {
     let done = log(&made, EngineName::Flow, 1);
     let words = |row| Stop::of(&made, row, &done).map(Stop::words);
     assert_eq!((words(0).as_deref(), words(1)), (Some("hung from 500 us on"), None));
+    let never = |end: &&SimTime| **end == SimTime::NEVER;
+    assert_eq!(
+        done.unfinished,
+        done.times.end[made.work.jobs[0].operations()].iter().filter(never).count() as u64
+    );
     let late = fault.replace("500 us", "2500 us");
     let made = case(&format!("{}{late}", text("duration = \"2 ms\"", "steps = 20")), EngineName::Flow);
     assert_eq!(Stop::of(&made, 0, &log(&made, EngineName::Flow, 1)), None, "it had ended");
@@ -156,6 +175,115 @@ fn what_cannot_be_is_refused() {
     let bare = text("until = \"1 ms\"", "").replace(", compute = \"20 us\"", "");
     assert!(refused(&bare).contains("a step computes nothing"), "{}", refused(&bare));
     case(&bare.replace("until = \"1 ms\"", "until = \"1 ms\"\nsteps = 50"), EngineName::Flow);
+}
+
+#[test]
+fn what_is_cut_off_counts_for_as_long_and_as_much_as_it_moved() {
+    for name in BOTH {
+        let whole = run(&beside_a_long_one("steps = 4"), name);
+        let times = &whole.simulation.as_ref().unwrap().log.times;
+        // Two fifths into the fourth all-reduce.
+        let (start, end) = (times.start[7].ps(), times.end[7].ps());
+        let until = (start + (end - start) * 2 / 5) / 1_000;
+        let cut = run(&beside_a_long_one(&format!("until = \"{until} ns\"")), name);
+        let figure = "utilization_in_flight_leaf_to_spine";
+        let (of_whole, of_cut) = (whole.figure(figure).unwrap(), cut.figure(figure).unwrap());
+        assert!((of_cut / of_whole - 1.0).abs() < 0.05, "{name:?}: {of_cut} of {of_whole}");
+        let headline = &cut.info.headline;
+        assert!(!headline.contains("Nothing is at its limit"), "{headline}");
+        assert!(!headline.contains("never arrived"), "{headline}");
+        assert_eq!(cut.figure("packet_flows_unfinished").unwrap_or_default(), 0.0);
+        let bytes = cut.simulation.as_ref().unwrap().log.pattern_bytes[0];
+        assert!((bytes - 34e6).abs() < 1e6, "{name:?}: {bytes}");
+    }
+}
+
+#[test]
+fn a_stall_lasts_until_the_processes_are_ended_in_both_engines() {
+    let fault = "[[fault]]\nat = \"1 ms\"\nkind = \"down\"\nspine = \"spine-0\"\n";
+    let text = beside_a_long_one("until = \"2 ms\"") + fault;
+    let stall = BOTH.map(|name| run(&text, name).figure("first.stall_time").unwrap());
+    assert!(stall.iter().all(|seconds| (0.95e-3..1.05e-3).contains(seconds)), "{stall:?}");
+    // Who lost nothing did not wait for it.
+    for name in BOTH {
+        let mut made = case(&beside_a_long_one("until = \"1 ms\""), name);
+        let nic = made.fabric.nic(HostId(3), 0);
+        let cable = made.fabric.ports(nic).find_map(|port| made.fabric.cable_at(port)).unwrap();
+        let outage = Outage { cable, from: us(500), until: SimTime::NEVER, silent: None };
+        made.faults = railtwin_engine::fault::events(&[outage]);
+        let stalled = |kind| matches!(kind, IncidentKind::Stalled(_));
+        assert!(!log(&made, name, 1).incidents.iter().any(|one| stalled(one.kind)), "{name:?}");
+    }
+}
+
+#[test]
+fn an_end_that_comes_after_the_job_stood_still_changes_nothing() {
+    let halts = "[[fault]]\nat = \"300 us\"\nkind = \"down\"\nspine = \"spine-0\"\n\
+                 [transport]\ntimeout = 4\nretry_count = 3\n";
+    let crash = "[[fault]]\nat = \"500 us\"\nkind = \"crash\"\nrank = \"first/1\"\ncause = \"bug\"\n";
+    // Packets know no rank that is gone.
+    let all = [(BOTH[0], halts), (BOTH[1], halts), (BOTH[0], crash)];
+    for (name, fault) in all {
+        let of = |first: &str| {
+            let made = case(&format!("{}{fault}", beside_a_long_one(first)), name);
+            let done = log(&made, name, 1);
+            let words = Stop::of(&made, 0, &done).map(Stop::words);
+            (words, done)
+        };
+        let ((words, whole), (same, late)) = (of("steps = 20"), of("steps = 20\nuntil = \"100 s\""));
+        assert!(words.is_some() && words == same, "{name:?}: {words:?} {same:?}");
+        assert!(late.unfinished > 0, "{name:?}");
+        let of_log = |log: &RunLog| (log.unfinished, log.end, log.counted(), log.incidents.clone());
+        assert_eq!(of_log(&whole), of_log(&late), "{name:?}");
+        assert_eq!(whole.link_bytes, late.link_bytes, "{name:?}");
+    }
+}
+
+#[test]
+fn nothing_breaks_after_the_last_job_was_ended() {
+    let fault = "[[fault]]\nat = \"1200 us\"\nkind = \"down\"\nspine = \"spine-0\"\n";
+    let text = text("until = \"1 ms\"", "until = \"1 ms\"").replace("20 us", "700 us") + fault;
+    for name in BOTH {
+        let run = run(&text, name);
+        let simulation = run.simulation.as_ref().unwrap();
+        assert_eq!(simulation.log.incidents, [], "{name:?}");
+        let lost = run.figure("first.time_lost").unwrap();
+        assert!(lost == 0.0 && lost.is_sign_positive(), "{name:?}: {lost}");
+    }
+}
+
+#[test]
+fn telemetry_tells_of_the_steps_that_ended() {
+    let telemetry = |more: &str, name| {
+        let run = run(&format!("{}[telemetry]\n{more}", text("until = \"2 ms\"", "steps = 20")), name);
+        let told = run.telemetry.as_ref().unwrap();
+        (told.steps, told.stop.map(|(_, stop)| stop.words()), told.span_ns[1], run)
+    };
+    let late = "[[fault]]\nat = \"3 ms\"\nkind = \"crash\"\nrank = \"first/1\"\ncause = \"bug\"\n";
+    for (name, more) in [(BOTH[0], ""), (BOTH[0], late), (BOTH[1], "")] {
+        let (steps, stop, _, run) = telemetry(more, name);
+        assert_eq!((Some(steps as f64), stop), (run.figure("first.steps_ended"), None), "{name:?}");
+        assert!(run.figure("first.step_time").is_some(), "{name:?}: {:?}", run.info.figures);
+        assert_eq!(run.figure("accusations"), Some(0.0), "{name:?}");
+    }
+    let early = late.replace("3 ms", "500 us");
+    let (_, stop, span, _) = telemetry(&early, BOTH[0]);
+    assert_eq!(stop.as_deref(), Some("hung from 500 us on"));
+    assert!(span < 2_000_000, "watched for {span} ns");
+}
+
+#[test]
+fn a_number_of_steps_that_nobody_goes_by_is_told() {
+    let warned = |first: &str, second: &str| {
+        let run = run(&format!("{}[run]\nsteps = 5\n", text(first, second)), BOTH[0]);
+        run.info.warnings.iter().any(|warning| warning.contains("no job goes by run.steps"))
+    };
+    assert!(warned("until = \"1 ms\"", "duration = \"1 ms\""));
+    assert!(warned("until = \"1 ms\"", "steps = 3"));
+    assert!(!warned("until = \"1 ms\"", ""));
+    assert!(!warned("steps = 2\nuntil = \"1 ms\"", "steps = 3"));
+    let jitter = refused(&text("until = \"1 ms\"\ncompute_jitter = 1.0", ""));
+    assert!(jitter.contains("with compute_jitter = 1 a step may compute nothing"), "{jitter}");
 }
 
 proptest! {

@@ -117,14 +117,16 @@ fn a_read_that_fits_beside_a_step_costs_nothing_and_a_longer_one_is_the_step() {
     close(value(&long, "read_time"), 4e9 / (50e9 * long.resolved.case.wire_share), "two readers a NIC");
 }
 
+/// A job that answers requests, with a tide over the hours of a day.
+fn serving(gpus: u32, hour: u32) -> String {
+    format!(
+        "[[job]]\nname = \"serve\"\ngpus = {gpus}\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
+         response = \"1 MB\", beat = \"2 ms\", tide = 1.0, hour = {hour} }}\n"
+    )
+}
+
 #[test]
 fn inference_on_the_frontend_does_not_touch_training_and_swings_with_the_tide() {
-    let serving = |gpus: u32, hour: u32| {
-        format!(
-            "[[job]]\nname = \"serve\"\ngpus = {gpus}\nsteps = 20\nworkload = {{ requests_per_s = 4000, request = \"20 kB\", \
-             response = \"1 MB\", beat = \"2 ms\", tide = 1.0, hour = {hour} }}\n"
-        )
-    };
     let served = |hour: u32| {
         let train = "[[job]]\nname = \"train\"\nhosts = 2\nplacement = \"spread\"\nsteps = 2\n\
                      collective = { kind = \"all-reduce\", bytes = \"1 GB\", compute = \"1 ms\" }\n";
@@ -145,6 +147,34 @@ fn inference_on_the_frontend_does_not_touch_training_and_swings_with_the_tide() 
     };
     let lost = value(&beside(15), "train.inference_lost");
     assert!(lost > 1e-4, "{lost}");
+}
+
+#[test]
+fn of_a_job_that_ends_by_time_storage_costs_what_it_costs_otherwise() {
+    let checkpoint = |ends: &str| {
+        let job = TRAIN.replace("gpus = 4", &format!("gpus = 4\n{ends}"));
+        let checkpoint = "checkpoint = { bytes_per_gpu = \"1 GB\", every = 3 }\n";
+        run(&[PLAIN, "[storage]\nhosts = 2\non = \"backend\"\n", &job, checkpoint])
+    };
+    let inference = |ends: &str| {
+        let fabric = PLAIN.replace("uplinks = 4", "uplinks = 1");
+        let storage = "[storage]\nhosts = 1\ngateways = 2\non = \"backend\"\n";
+        let train = TRAIN.replace("gpus = 4", &format!("gpus = 4\nplacement = \"spread\"\n{ends}"));
+        run(&[&fabric, storage, &serving(1, 15), &train])
+    };
+    let alike = |of: &dyn Fn(&str) -> Run, prefix: &str, figures: &[&str]| {
+        let ended = of("until = \"130 ms\"");
+        let steps = value(&ended, &format!("{prefix}steps_ended"));
+        assert!(steps >= 3.0, "{steps}");
+        let whole = of(&format!("steps = {steps}"));
+        for figure in figures {
+            let figure = format!("{prefix}{figure}");
+            assert!(value(&ended, &figure) > 0.0, "{figure}");
+            close(value(&ended, &figure), value(&whole, &figure), &figure);
+        }
+    };
+    alike(&checkpoint, "", &["checkpoint_lost", "storage_lost_share", "storage_step_worst"]);
+    alike(&inference, "train.", &["inference_lost", "storage_lost_share"]);
 }
 
 #[test]

@@ -85,6 +85,15 @@ pub struct RankFault {
 }
 
 impl RankFault {
+    /// When the first rank of a job hangs, goes or disagrees on sizes for good, of those that `faults` names; the job stands
+    /// still from then on.
+    pub fn for_good(faults: &[Self], job: u32) -> Option<SimTime> {
+        let stops =
+            |trouble| matches!(trouble, RankTrouble::Hang | RankTrouble::Gone | RankTrouble::Mismatch);
+        let stays = faults.iter().filter(|fault| fault.job == job && fault.until == SimTime::NEVER);
+        stays.filter(|fault| stops(fault.trouble)).map(|fault| fault.from).min()
+    }
+
     /// Whether it is there at `now`.
     pub fn acts_at(&self, now: SimTime) -> bool {
         self.from <= now && now < self.until

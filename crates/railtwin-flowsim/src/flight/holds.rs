@@ -88,6 +88,7 @@ impl Flight {
                 Course::Steps(steps) => steps.bytes_left(now, &self.table, pattern),
                 Course::Whole(whole) => whole.bytes_left(),
             };
+            self.ledger.cut_off(&self.table, pattern, offer.bytes as f64, left);
             if !self.table.is_dynamic() {
                 self.ledger.carried_so_far(&self.table, pattern, offer.bytes as f64, left);
             }

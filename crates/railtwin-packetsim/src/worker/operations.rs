@@ -1,4 +1,5 @@
 //! The operations of a host in time: what is ready, which items of legs may leave, what has arrived.
+use railtwin_engine::RankFault;
 use railtwin_workload::{OperationId, Work};
 
 use crate::agenda::Agenda;
@@ -111,7 +112,7 @@ impl<C: Control> Host<C> {
         {
             worker.only_sent.insert(row, number);
         }
-        seat.active = Some((number, bytes));
+        (seat.active, seat.latest) = (Some((number, bytes)), Some(number));
         seat.left = seat.outs.len() as u32;
         for &row_of_out in &seat.outs {
             let out = &mut worker.outs[row_of_out as usize];
@@ -433,11 +434,26 @@ impl<C: Control> Host<C> {
         if left == 0 {
             return;
         }
-        self.worker.ends_left -= left;
-        self.worker.fresh_ends += left;
-        self.worker.last_end = self.worker.last_end.max(now);
+        let stands = RankFault::for_good(&shared.network.case.rank_faults, job);
+        // What stood still for good before has no end by this.
+        if !self.worker.roles[role].halted && stands.is_none_or(|at| at.ps() >= now) {
+            self.worker.ends_left -= left;
+            self.worker.fresh_ends += left;
+            self.worker.last_end = self.worker.last_end.max(now);
+        }
         self.words.push((now, Word::Left(job)));
+        self.tell_silent(now, job, shared);
         self.halt(job, shared);
+    }
+
+    /// Tells which queue pairs of a job wait for an answer.
+    fn tell_silent(&mut self, now: u64, job: u32, shared: &Shared<'_>) {
+        let sent = self.senders.iter().map(|sender| (sender.queue_pair, sender.silent_since()));
+        let cleared = self.to.iter().map(|one| (one.queue_pair, one.clearing.silent_since()));
+        let silent = sent.chain(cleared).filter(|&(queue_pair, _)| shared.job_of(queue_pair) == job);
+        let words =
+            silent.filter_map(|(queue_pair, since)| Some((now, Word::Silent(queue_pair, since?.ps()))));
+        self.words.extend(words);
     }
 
     /// A job stops.

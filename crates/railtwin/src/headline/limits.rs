@@ -52,13 +52,16 @@ struct InFlight {
 impl InFlight {
     fn of(case: &Case, log: &RunLog) -> Self {
         let mut spans = vec![Vec::new(); case.work.patterns];
-        for id in 0..case.work.operations {
-            let (start, end) = (log.times.start[id], log.times.end[id]);
-            let operation = case.work.operation(OperationId::from_index(id));
-            if let Work::Communicate { pattern, .. } = operation.work
-                && start != SimTime::NEVER
-            {
-                spans[pattern.index()].push((start.ps(), end.min(log.end).ps()));
+        for (row, job) in (0..).zip(&case.work.jobs) {
+            let over = log.over(row, job);
+            for id in job.operations() {
+                let (start, end) = (log.times.start[id], log.times.end[id]);
+                let operation = case.work.operation(OperationId::from_index(id));
+                if let Work::Communicate { pattern, .. } = operation.work
+                    && start != SimTime::NEVER
+                {
+                    spans[pattern.index()].push((start.ps(), end.min(over).ps()));
+                }
             }
         }
         Self { spans, sets: vec![(0, u32::MAX)], children: BTreeMap::new(), seconds: BTreeMap::new() }

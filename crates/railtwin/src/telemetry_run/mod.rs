@@ -22,13 +22,14 @@ use railtwin_units::SimTime;
 
 use crate::engines::engine_of;
 use crate::error::Error;
+use crate::exposed::steps_of;
 use crate::figures::declared::network as declared;
 use crate::probe_tables;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
 use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
-use crate::watch::{Rhythm, Watch};
+use crate::watch::{IDLE_S, Rhythm, Watch};
 use moment::{Moment, Turn};
 use packets::PacketWatch;
 use traffic::Traffic;
@@ -98,7 +99,7 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         seed: case.seed,
     };
     let simulated = u64::from(case.work.jobs[job].steps);
-    let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
+    let asked = asked(case, (job, simulation), spec);
     let of_packets = simulation.log.packets.as_ref().is_some_and(|packets| packets.records.is_some());
     let mut told = if of_packets && asked <= simulated {
         told_by_packets((resolved, spec), (job, simulation), &settings, asked)?
@@ -106,9 +107,30 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         replayed((resolved, spec), (job, simulation), settings, asked)?
     };
     if told.steps < asked {
-        told.stop = Some((job, stop_of(case, job, &told)));
+        let stop = stop_of(case, job, &told);
+        told.stop = Some((job, stop)).filter(|_| stop.at < case.work.jobs[job].until);
     }
     Ok(Some(told))
+}
+
+/// Steps that are to be told of: as many as there are, or were asked for; of a job whose processes were ended no more than
+/// ended before.
+fn asked(case: &Case, (job, simulation): (usize, &Simulation), spec: &TelemetrySpec) -> u64 {
+    let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
+    if !Stop::was_asked_for(case, job, &simulation.log) {
+        return asked;
+    }
+    let ended = steps_of(&case.work.jobs[job], &simulation.log.times).len() as u64;
+    asked.min(ended)
+}
+
+/// Seconds up to which a job is watched that stands still from `now` on: as long as it takes to notice, and not beyond
+/// the end of its processes.
+fn watched_until(case: &Case, job: usize, now: f64) -> f64 {
+    let until = case.work.jobs[job].until;
+    let end = if until < SimTime::NEVER { until.seconds() } else { f64::INFINITY };
+    // The last second of standing still lies within that time, too.
+    (now + STUCK_S).min(end - IDLE_S).max(now)
 }
 
 /// The job gone through rank by rank, with the durations of a run without faults.
@@ -141,7 +163,7 @@ fn replayed(
     };
     let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors_of(spec))?;
     let source = if of_packets { REPLAY } else { engine.name() };
-    Ok(watched(watch.at(spec.detectors), (resolved, spec), asked, source, warnings))
+    Ok(watched(watch.at(spec.detectors), (resolved, spec, job), asked, source, warnings))
 }
 
 fn detectors_of(spec: &TelemetrySpec) -> Vec<Box<dyn railtwin_diagnosis::Detector>> {
@@ -173,7 +195,7 @@ fn told_by_packets(
         let step = watch.told.steps().min(asked.saturating_sub(1));
         let Some((progress, new)) = watch.turn() else { break };
         if progress == Progress::Stuck && ends_at == f64::INFINITY {
-            ends_at = watch.now + STUCK_S;
+            ends_at = watched_until(case, job, watch.now);
         }
         let accused = watch.findings[new..].iter().any(Finding::accuses);
         let host_clock = |rank, at_ns| watch.told.host_clock(rank, at_ns);
@@ -281,11 +303,12 @@ impl Gathered {
 
 fn watched(
     mut watch: Watch<'_>,
-    (resolved, spec): (&Resolved, &TelemetrySpec),
+    (resolved, spec, job): (&Resolved, &TelemetrySpec, usize),
     steps: u64,
     source: &'static str,
     warnings: Vec<String>,
 ) -> TelemetryRun {
+    let case = &resolved.case;
     let start_ns = watch.replay.now_ns();
     let mut gathered = Gathered { warnings, ..Gathered::from(start_ns, steps) };
     let mut ends_at = f64::INFINITY;
@@ -293,7 +316,7 @@ fn watched(
         let step = watch.replay.steps();
         let (progress, told) = watch.turn();
         if progress == Progress::Stuck && ends_at == f64::INFINITY {
-            ends_at = watch.now + STUCK_S;
+            ends_at = watched_until(case, job, watch.now);
         }
         let accused = watch.findings[told..].iter().any(Finding::accuses);
         let host_clock = |rank, at_ns| watch.replay.host_clock(rank, at_ns);

@@ -9,9 +9,7 @@ use railtwin_units::SimTime;
 
 use super::states;
 use crate::error::Error;
-
-/// Seconds by which the time goes on at once while the job stands still.
-const IDLE_S: f64 = 1.0;
+use crate::watch::IDLE_S;
 
 /// A run of packets and who watches it.
 #[derive(Debug)]

@@ -11,7 +11,8 @@ declare! {
     FCT_P99 = "fct_p99": Seconds, Less;
     /// The longest flow completion time.
     FCT_MAX = "fct_max": Seconds, Less;
-    /// Transfers that began and whose last byte never arrived.
+    /// Transfers that began and whose last byte never arrived, without those of jobs that were ended as `until` or `duration`
+    /// asked.
     PACKET_FLOWS_UNFINISHED = "packet_flows_unfinished": Count, Less;
     /// Packets that crossed a link, each counted on each link.
     PACKET_HOPS = "packet_hops": Count, Neither;
