@@ -5,10 +5,11 @@ use fabrics::*;
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};
 use railtwin_fabric::LinkId;
-use railtwin_fabric::preset::DcnPlus;
+use railtwin_fabric::preset::{DcnPlus, LeafSpine};
 use railtwin_routing::{LinkMask, NicPort, Routing, Seeds};
 use railtwin_testkit::draws::any_ecmp;
-use railtwin_testkit::fabrics::network_cables;
+use railtwin_testkit::fabrics::{self as testkit, network_cables};
+use railtwin_units::Rate;
 
 /// Most used link and sum of uses, before the assignment was made.
 fn burden(uses: &[u64], between: &[LinkId]) -> (u64, u64) {
@@ -209,6 +210,37 @@ proptest! {
             }
         }
     }
+}
+
+/// A leaf with more uplinks than a column of ports has members: a queue pair takes an unused way as long as there is one.
+#[test]
+fn queue_pairs_over_512_uplinks_go_by_the_rule() {
+    let host = testkit::plain_host(2, 200);
+    let spec = LeafSpine { uplink_capacity: Rate::from_gbps(25), ..testkit::leaves(host, 6, 1, 512) };
+    let fabric = spec.build().expect("a large leaf-spine");
+    let ecmp = crc32(Seeds::PerTier);
+    let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+    let mut uses = vec![0u64; fabric.link_count()];
+    let nic = |host: u32| fabric.nic(railtwin_fabric::HostId(host), 0);
+    let numbers: Vec<u32> = (2..510).collect();
+    for (target, count) in [(1, 508), (2, 150)] {
+        let source = NicPort { nic: nic(0), port: 0 };
+        let demand = Demand { source, target: nic(target), queue_pairs: &numbers[..count], weight: 1 };
+        for (at, given) in allocator.allocate(JobId(0), &[demand]).into_iter().enumerate() {
+            let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+            let found = burden(&uses, given.path.beyond_access());
+            assert_eq!(
+                Some(found.0),
+                least(&routing, &uses, &given, Some(0)).map(|least| least.0),
+                "{given:?}"
+            );
+            if at % 16 == 0 {
+                assert_eq!(Some(given.source_port), by_the_rule(&routing, &uses, &given), "{given:?}");
+            }
+            given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
+        }
+    }
+    assert_sound(&fabric, &ecmp, &allocator);
 }
 
 /// C4 section III-B: left ports to left ports, and a leaf's servers over all spines alike.
