@@ -15,6 +15,7 @@ use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
 use crate::diagnose_what_if as what_if;
+use crate::overwritten::{is_same, refuse_evidence};
 use crate::report::{note_stand_in, write_page};
 use crate::{CliError, Streams};
 
@@ -24,6 +25,8 @@ const SUSPECTS: usize = 8;
 const EVIDENCE: usize = 5;
 /// Most files that are listed one by one.
 const FILES: usize = 12;
+/// Most arguments that the title of a page names.
+const TITLED: usize = 3;
 
 /// Arguments of `diagnose`.
 #[derive(Args, Debug)]
@@ -62,15 +65,7 @@ pub struct DiagnoseArgs {
 }
 
 pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    if let Some(out) = args.out.as_deref().filter(|out| out.exists()) {
-        let message = format!("--out {}: is there already", out.display());
-        return Err(CliError::input(message, "name a folder that is not there"));
-    }
-    let no_folder = |path: &Path| path.parent().is_some_and(|on| !on.as_os_str().is_empty() && !on.is_dir());
-    if let Some(page) = args.report.as_deref().filter(|page| no_folder(page)) {
-        let message = format!("--report {}: there is no such folder", page.display());
-        return Err(CliError::input(message, "name a file in a folder that is there"));
-    }
+    check_outputs(args)?;
     let question =
         args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
     let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
@@ -99,8 +94,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
     streams.out.flush()?;
     if let Some(path) = &args.report {
-        let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
-        write_page(path, &page(&names.join(" "), &told, &replayed)).map_err(unwritten)?;
+        write_page(path, &page(&title(&args.files), &told, &replayed)).map_err(unwritten)?;
         note_stand_in(streams)?;
         writeln!(streams.notes, "report in {}", path.display())?;
     }
@@ -109,6 +103,37 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         writeln!(streams.notes, "tables in {}", out.display())?;
     }
     if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+/// Refuses places to write to, before anything is read.
+fn check_outputs(args: &DiagnoseArgs) -> Result<(), CliError> {
+    if let Some(out) = args.out.as_deref().filter(|out| out.exists()) {
+        let message = format!("--out {}: is there already", out.display());
+        return Err(CliError::input(message, "name a folder that is not there"));
+    }
+    let no_folder = |path: &Path| path.parent().is_some_and(|on| !on.as_os_str().is_empty() && !on.is_dir());
+    if let Some(page) = args.report.as_deref().filter(|page| no_folder(page)) {
+        let message = format!("--report {}: there is no such folder", page.display());
+        return Err(CliError::input(message, "name a file in a folder that is there"));
+    }
+    let Some(page) = args.report.as_deref() else { return Ok(()) };
+    let read = args.files.iter().chain(&args.names).chain(&args.fabric).chain(&args.baseline);
+    refuse_evidence("--report", page, &read.map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let shown = page.display();
+    match &args.out {
+        Some(out) if is_same(page, out) => {
+            let message = format!("--report {shown}: --out makes a folder of that name");
+            Err(CliError::input(message, "name another file"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a page is called: a pattern of a shell may name thousands of files.
+fn title(files: &[PathBuf]) -> String {
+    let named = files.iter().take(TITLED).map(|file| file.display().to_string());
+    let more = files.len().saturating_sub(TITLED);
+    named.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(" ")
 }
 
 /// Errors of inputs say the remedy in their last words.
@@ -292,7 +317,7 @@ fn show_files(text: &mut String, told: &Diagnosed) -> std::fmt::Result {
     for (known, what) in [(true, "not read"), (false, "not recognized")] {
         let files: Vec<&Unread> = told.unread.iter().filter(|file| file.known == known).collect();
         for file in files.iter().take(FILES) {
-            writeln!(text, "{}: {what}: {}", file.source, file.reason)?;
+            writeln!(text, "{}: {what}: {}", one_line(&file.source), one_line(&file.reason))?;
         }
         if files.len() > FILES {
             writeln!(text, "and {} more {what}", files.len() - FILES)?;
@@ -308,5 +333,6 @@ fn show_skipped(text: &mut String, skipped: &Skipped) -> std::fmt::Result {
     }
     let first: Vec<String> = skipped.first().collect();
     let more = if skipped.count() > first.len() as u64 { ", …" } else { "" };
-    writeln!(text, "  {} wrong records skipped: {}{more}", skipped.count(), first.join(", "))
+    let first = one_line(&first.join(", ")).into_owned();
+    writeln!(text, "  {} wrong records skipped: {first}{more}", skipped.count())
 }

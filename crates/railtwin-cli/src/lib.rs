@@ -43,6 +43,7 @@ mod intranode_measured;
 mod intranode_regression;
 mod meter;
 mod one_point;
+mod overwritten;
 mod paths;
 mod paths_demands;
 mod paths_table;

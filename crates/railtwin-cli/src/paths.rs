@@ -11,6 +11,7 @@ use railtwin_scenario::{Balancer, ControlSpec, Scenario};
 use railtwin_store::input::{self, Kind};
 use railtwin_store::write_whole;
 
+use crate::overwritten::refuse_input;
 use crate::paths_demands::{Demanded, MOST_QUEUE_PAIRS, count, parse};
 use crate::paths_table::{Planned, csv_of, parquet_of};
 use crate::{CliError, Streams};
@@ -46,6 +47,10 @@ pub struct PathsArgs {
 }
 
 pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if let Some(path) = &args.output {
+        let read: Vec<&Path> = std::iter::once(&args.scenario).chain(&args.demands).map(Path::new).collect();
+        refuse_input("--output", path, &read)?;
+    }
     let question = Question::read(Path::new(&args.scenario)).map_err(|error| CliError::of(error, ""))?;
     let scenario = scenario_of(args, &question)?;
     let wrong = |error| CliError::of(error, &question.text);

@@ -10,6 +10,9 @@ use railtwin::reproduce::{Reproduced, Table, accepted, add_robustness, markdown,
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
+/// What is said of a figure that was agreed on.
+const GONE: &str = "none of the table any more";
+
 /// Arguments of `reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
@@ -37,6 +40,9 @@ pub struct ReproduceArgs {
 }
 
 pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if let Some(path) = args.agreed.as_deref().filter(|_| args.update) {
+        check_place(path)?;
+    }
     let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
     let start = Instant::now();
     let spinner = ProgressBar::new_spinner();
@@ -62,20 +68,39 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
         write_text(&table, streams.out)?;
     }
     match (agreed, &args.agreed) {
-        (Some(mut agreed), Some(path)) if args.update => {
-            let changes = agreed.changes(&table);
-            agreed.take(&table);
-            railtwin_store::write_whole(path, agreed.text().as_bytes())
-                .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))?;
-            changes.iter().try_for_each(|line| writeln!(streams.notes, "{line}"))?;
-            Ok(())
+        (Some(_), Some(path)) if args.update => update(path, &table, streams),
+        (Some(agreed), _) => {
+            let gone = agreed.gone(&args.ids).into_iter().map(|name| format!("{name}: {GONE}"));
+            let changes: Vec<String> = agreed.changes(&table).into_iter().chain(gone).collect();
+            if changes.is_empty() { Ok(()) } else { Err(CliError::Unexpected(changes)) }
         }
-        (Some(agreed), _) => match agreed.changes(&table) {
-            changes if changes.is_empty() => Ok(()),
-            changes => Err(CliError::Unexpected(changes)),
-        },
         (None, _) => Ok(()),
     }
+}
+
+/// Writes figures into the file, beside those that others wrote while these came out.
+fn update(path: &Path, table: &[Reproduced], streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let mut agreed = read(path, true)?;
+    let (changes, gone) = (agreed.changes(table), agreed.gone(&[]));
+    agreed.take(table);
+    railtwin_store::write_whole(path, agreed.text().as_bytes())
+        .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))?;
+    changes.iter().try_for_each(|line| writeln!(streams.notes, "{line}"))?;
+    gone.iter().try_for_each(|name| writeln!(streams.notes, "{name}: {GONE}, left out"))?;
+    Ok(())
+}
+
+/// Refuses a place where no file can be written, before runs that take hours.
+fn check_place(path: &Path) -> Result<(), CliError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let problem = match path.metadata() {
+        Ok(there) if there.is_dir() => "is a folder",
+        Ok(there) if !there.is_file() => "is a device or pipe",
+        _ if folder.is_some_and(|folder| !folder.is_dir()) => "there is no such folder",
+        _ => return Ok(()),
+    };
+    let message = format!("--agreed {}: {problem}", path.display());
+    Err(CliError::input(message, "name a file in a folder that is there"))
 }
 
 /// The agreed figures; none yet where they are to be written.

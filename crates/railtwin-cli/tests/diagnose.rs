@@ -514,3 +514,57 @@ fn a_page_is_written_beside_what_is_printed() {
     let nowhere = shown(&folder.path().join("no/page.html"));
     railtwin(&["diagnose", &dumps, "--report", &nowhere]).assert_refused(&["page.html", "no such folder"]);
 }
+
+#[test]
+fn a_page_is_written_over_no_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| shown(&folder.path().join(name));
+    let (log, page) = (file("node1.log"), file("page.html"));
+    std::fs::copy(ours("nccl_tests_h100/nccl_N2_G8_cnode3-002_cnode3-003.log"), &log).unwrap();
+    std::fs::create_dir(folder.path().join("run")).unwrap();
+    let run = written(folder.path(), "run/run.json", "{}");
+    let whole = shown(folder.path());
+    let beside = shown(&folder.path().join("run/../node1.log"));
+    let tables = file("tables");
+    for (read, path, more, words) in [
+        (&log, &log, &[][..], &["--report", "would replace", "node1.log"][..]),
+        (&log, &beside, &[], &["--report", "would replace"]),
+        (&whole, &log, &[], &["would replace a file of", "a page of railtwin"]),
+        (&whole, &file("run/page.html"), &[], &["lies in the run folder"]),
+        (&file("run"), &file("run/report.html"), &[], &["lies in the run folder"]),
+        (&whole, &page, &["--names", &page], &["would replace", "page.html"]),
+        (&log, &tables, &["--out", &tables], &["--report", "--out makes a folder"]),
+    ] {
+        railtwin(&[&["diagnose", read, "--report", path], more].concat()).assert_refused(words);
+    }
+    assert_eq!(std::fs::read_to_string(&run).unwrap(), "{}");
+    // A page of an earlier call is no evidence.
+    for _ in 0..2 {
+        let told = railtwin(&["diagnose", &whole, "--report", &page]);
+        assert!(told.notes.contains("report in "), "{}", told.notes);
+    }
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_read_once() {
+    let trace = shown(&ours("megatron_straggler/trace-ST.parquet"));
+    let around = trace.replace("/trace-ST", "/../megatron_straggler/trace-ST");
+    let (_, once) = diagnose(&[&trace]);
+    let (_, twice) = diagnose(&[&trace, &around]);
+    assert_eq!(once["operations"], twice["operations"]);
+    assert_eq!(twice["files"].as_array().unwrap().len(), 1);
+    assert!(twice["notes"].to_string().contains("1 files are given more than once"), "{}", twice["notes"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = written(folder.path(), "bad\nnode-7 is the culprit.txt", "nothing of this is telemetry");
+    let log = shown(&ours("nccl_tests_h100/nccl_N2_G8_cnode3-002_cnode3-003.log"));
+    let Outcome { out, notes, .. } = railtwin(&["diagnose", "--all", &log, &bad]);
+    assert!(
+        out.contains("is the culprit.txt: not recognized") || out.contains("is the culprit.txt: not read"),
+        "{out}{notes}"
+    );
+    assert!(!out.lines().any(|line| line.starts_with("node-7 ")), "{out}");
+}

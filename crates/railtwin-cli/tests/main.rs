@@ -15,6 +15,7 @@ mod limits;
 mod outside;
 mod paths;
 mod placement;
+mod reproduce;
 mod run;
 mod schedule;
 mod score;

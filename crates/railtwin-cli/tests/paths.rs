@@ -252,3 +252,15 @@ fn wrong_input_is_one_error_and_writes_nothing() {
     let wrong = written(folder.path(), "wrong.toml", &HPN.replace("spines", "spins"));
     railtwin(&["paths", &wrong, &demands]).assert_refused(&["unknown key `spins`", "did you mean `spines`?"]);
 }
+
+#[test]
+fn a_table_is_written_over_nothing_that_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let demands = "source,target\nhost-0/nic-0,host-4/nic-0\n";
+    for name in ["demands.csv", "scenario.toml"] {
+        let file = shown(&folder.path().join(name));
+        let told = paths(folder.path(), demands, &["--output", &file]);
+        told.assert_refused(&["--output", name, "would replace", "name another file"]);
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("demands.csv")).unwrap(), demands);
+}

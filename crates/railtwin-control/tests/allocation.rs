@@ -5,10 +5,11 @@ use fabrics::*;
 use proptest::prelude::*;
 use railtwin_control::paths::{Assignment, Demand, JobId, LinkState, PathAllocator, Reason};
 use railtwin_fabric::LinkId;
-use railtwin_fabric::preset::DcnPlus;
+use railtwin_fabric::preset::{DcnPlus, LeafSpine};
 use railtwin_routing::{LinkMask, NicPort, Routing, Seeds};
 use railtwin_testkit::draws::any_ecmp;
-use railtwin_testkit::fabrics::network_cables;
+use railtwin_testkit::fabrics::{self as testkit, network_cables};
+use railtwin_units::Rate;
 
 /// Most used link and sum of uses, before the assignment was made.
 fn burden(uses: &[u64], between: &[LinkId]) -> (u64, u64) {
@@ -208,6 +209,40 @@ proptest! {
                 prop_assert!(!crosses || state == LinkState::Up || given.reason == Reason::OverFaulty);
             }
         }
+    }
+}
+
+/// Leaves with more uplinks than a column of ports has members, and groups of more than 64 at every tier: a queue pair
+/// takes an unused way as long as there is one.
+#[test]
+fn queue_pairs_over_hundreds_of_uplinks_go_by_the_rule() {
+    for (uplinks, parallel, count, step) in
+        [(512, 1, 508, 16), (256, 1, 300, 32), (2, 64, 140, 32), (1, 96, 100, 32)]
+    {
+        let host = testkit::plain_host(2, 200);
+        let capacity = Rate::from_gbps(25);
+        let base = testkit::leaves(host, 6, 1, uplinks);
+        let spec = LeafSpine { uplink_capacity: capacity, parallel, ..base };
+        let fabric = spec.build().expect("a large leaf-spine");
+        let ecmp = crc32(Seeds::PerTier);
+        let mut allocator = PathAllocator::new(&fabric, ecmp, &LinkMask::none(&fabric));
+        let mut uses = vec![0u64; fabric.link_count()];
+        let nic = |host: u32| fabric.nic(railtwin_fabric::HostId(host), 0);
+        let numbers: Vec<u32> = (2..2 + count).collect();
+        for (target, share) in [(1, 1), (2, 4)] {
+            let source = NicPort { nic: nic(0), port: 0 };
+            let queue_pairs = &numbers[..numbers.len() / share];
+            let demand = Demand { source, target: nic(target), queue_pairs, weight: 1 };
+            for (at, given) in allocator.allocate(JobId(0), &[demand]).into_iter().enumerate() {
+                if at % step == 0 || at + 1 == queue_pairs.len() {
+                    let routing = Routing::new(&fabric, allocator.forwarding(), &ecmp);
+                    let rule = by_the_rule(&routing, &uses, &given);
+                    assert_eq!(Some(given.source_port), rule, "{uplinks} {parallel} {at}: {given:?}");
+                }
+                given.path.links().iter().for_each(|link| uses[link.index()] += u64::from(given.weight));
+            }
+        }
+        assert_sound(&fabric, &ecmp, &allocator);
     }
 }
 

@@ -235,6 +235,12 @@ pub struct Payload {
     pub runs: Vec<Value>,
 }
 
+/// Whether a text is a page of railtwin, with or without data, of whatever version.
+pub fn is_page(text: &str) -> bool {
+    let (open, _) = SLOT.split_once("null").expect("the slot holds null");
+    text.starts_with("<!doctype html>") && text.contains(open)
+}
+
 /// What [`page`] put into a page, whatever version of the page it was.
 ///
 /// # Errors

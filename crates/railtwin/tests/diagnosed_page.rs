@@ -129,6 +129,32 @@ fn evidence_of_tests_leads_to_lines_of_their_logs() {
 }
 
 #[test]
+fn evidence_of_counters_leads_to_what_was_read_as_such() {
+    let xid = |number: u32| {
+        format!(
+            "# TYPE DCGM_FI_DEV_XID_ERRORS gauge\nDCGM_FI_DEV_XID_ERRORS{{gpu=\"0\",UUID=\"GPU-1\",\
+             pci_bus_id=\"00000000:9D:00.0\",device=\"nvidia0\",Hostname=\"nodea\"}} {number}\n"
+        )
+    };
+    let log = "2026-11-25T07:00:01.000000+00:00 nodea kernel: [12346.678901] mlx5_core 0000:9a:00.0 mlx5_0: Link up\n";
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("dcgm_1.prom", xid(0)), ("dcgm_2.prom", xid(79)), ("syslog", log.to_owned())] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let told = diagnose(Inputs::read(&[folder.path().to_owned()], "job").unwrap(), None, "job").unwrap();
+    let section = data("files", &told, &[]);
+    let line = &section["findings"][0]["evidence"][0];
+    assert!(line["what"].as_str().unwrap().starts_with("Xid of nodea/gpu-0"), "{line}");
+    let file = |source: &Value| {
+        let file = source["file"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        (file, source["place"].as_str().unwrap().to_owned())
+    };
+    let sources: Vec<_> = line["sources"].as_array().unwrap().iter().map(file).collect();
+    let whole = |name: &str| (name.to_owned(), String::new());
+    assert_eq!(sources, [whole("dcgm_1.prom"), whole("dcgm_2.prom")]);
+}
+
+#[test]
 fn a_slow_job_has_bars_under_both_ideals() {
     let told = told("megatron_straggler/trace-ST.parquet");
     let replayed: Vec<_> =

@@ -37,6 +37,10 @@ export function joined(shown: Shown): string {
   return shown.unit === "" ? shown.number : `${shown.number}${SPACE}${shown.unit}`;
 }
 
+/** As text of a tooltip, which charts take for HTML: names come from scenarios and from files of a cluster. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+
 /** `digits` significant digits, no exponent, no needless zeros before the point is reached. */
 export function significant(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return NONE;

@@ -130,6 +130,13 @@ describe("what-if bars", () => {
     expect(series.map(({ name }) => name)).toEqual(told.ideals);
     expect(series[0]?.data.at(-1)).toBeCloseTo(1, 12);
   });
+
+  it("show names of a trace as text, never as markup", () => {
+    const parts = (told.what_if[0]?.kinds ?? []).map((part) => ({ ...part, name: "<img src=x>" }));
+    const option = partsOption(parts, ({ name }) => name, told.ideals, THEMES.light);
+    const tooltip = option.tooltip as { formatter: (at: { dataIndex: number }) => string };
+    expect(tooltip.formatter({ dataIndex: 0 })).toMatch(/^&#60;img src=x&#62;<br>/);
+  });
 });
 
 describe("state", () => {

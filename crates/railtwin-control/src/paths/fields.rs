@@ -11,6 +11,8 @@ use super::dag::{HashTable, Members};
 const LOW_PORTS: usize = 1 << (PORT_BITS / 2);
 /// Words of a tier at most: beyond that its switches are looked at one by one.
 const MOST_WORDS: usize = 16;
+/// Bits of a field whose ports are kept as a column, 2 KiB at most.
+const COLUMN_BITS: std::ops::RangeInclusive<u32> = 1..=8;
 
 /// Where a hash stands among the words of its tier.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -55,7 +57,7 @@ pub(super) struct Fields {
     words: Vec<Word>,
     /// By word, of the low and of the high half of the bits of a port.
     ports: Vec<[[u64; LOW_PORTS]; 2]>,
-    /// Of the first field and a value: which of the low 64 ports add it, the lowest bit first. Empty for wide fields.
+    /// Of the first field and a value: which of the low 64 ports add it, the lowest bit first. Empty where there is no column.
     column: Vec<u64>,
 }
 
@@ -68,6 +70,11 @@ pub(super) struct AllFields {
 /// Bits that decide in a group: those of the low end for a power of two, else all.
 pub(super) fn width(members: Members) -> u32 {
     members.low_bits().unwrap_or(u32::BITS)
+}
+
+/// Whether the ports that lead over each member of such a group are a column.
+pub(super) fn has_column(members: Members) -> bool {
+    members.low_bits().is_some_and(|bits| COLUMN_BITS.contains(&bits))
 }
 
 /// All sums of `bits`, by which of them are in it.
@@ -130,7 +137,7 @@ impl Fields {
     }
 
     /// The ports of a block of 64 over any of `members`, of a packet with `base` in the first word, the lowest bit first;
-    /// all where fields are wide.
+    /// all, whether over these or not, where there is no column ([`has_column`]).
     #[inline]
     pub(super) fn ports(&self, block: usize, base: u64, members: impl Iterator<Item = u32>) -> u64 {
         if self.column.is_empty() {
@@ -172,7 +179,7 @@ impl AllFields {
             _ => tables.chunks(of_word).map(of_some).unzip(),
         };
         let mut column = Vec::new();
-        if (1..=8).contains(&bits) {
+        if COLUMN_BITS.contains(&bits) {
             column.resize(1 << bits, 0);
             (0..64).for_each(|port| column[ports[0][0][port] as usize & ((1 << bits) - 1)] |= 1 << port);
         }

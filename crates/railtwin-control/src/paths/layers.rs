@@ -54,8 +54,13 @@ pub(super) struct Layers {
 
 impl Layers {
     /// Of a graph; none where a switch chooses among another number than the others of its tier, or by a port of
-    /// arrival, or where more fields are needed than are packed.
+    /// arrival, or where more fields are needed than are packed, or where the ports over a member of the first group are
+    /// no column: those are looked up without a test whether they lead there.
     pub(super) fn of(dag: &PathDag, tables: &mut Tables) -> Option<Self> {
+        // Before anything is packed, as what is packed stays.
+        if !fields::has_column(dag.nodes.first()?.members) {
+            return None;
+        }
         let (mut tiers, mut words) = (Vec::new(), 0);
         let mut places = vec![Place::default(); dag.nodes.len()];
         let mut nodes = vec![0_u32];
@@ -91,9 +96,7 @@ impl Layers {
             nodes = next;
         }
         let all_deliver = nodes.iter().all(|&node| dag.nodes[node as usize].delivers);
-        // Columns of ports lead over the members of a power of two.
-        let is_choice = tiers.first().is_some_and(|tier| (1..u32::MAX).contains(&tier.mask));
-        if !all_deliver || tiers.len() < 2 || !is_choice || words > MOST_WORDS {
+        if !all_deliver || tiers.len() < 2 || words > MOST_WORDS {
             return None;
         }
         let places = dag.edges.iter().map(|edge| places[edge.next as usize]).collect();

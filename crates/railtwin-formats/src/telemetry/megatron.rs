@@ -16,6 +16,9 @@ const FORMAT: &str = "Megatron trace";
 /// Clipping of gradients, which begins with their norm over all ranks.
 const CLIP: &str = "optimizer-clip-main-grad";
 
+/// Seconds that no step lasts: a time beyond them would lay all later steps where no clock goes.
+const LONGEST_S: f64 = 1e7;
+
 /// Garbage collection of Python.
 const GARBAGE: &str = "gc";
 
@@ -122,7 +125,7 @@ type Position = (u32, u32, u32);
 ///
 /// # Errors
 /// A missing column, one of another kind, a table of which no row can be read. A row with a value that is negative or no
-/// number where none may be is skipped.
+/// number where none may be, and one with a time that no step lasts, is skipped.
 pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<MegatronTrace, FormatError> {
     let (mut rows, skipped) = rows(source_name, table)?;
     lay_out_steps(&mut rows);
@@ -313,13 +316,15 @@ fn rows<'a>(source_name: &str, table: &'a Table) -> Result<(Vec<Row<'a>>, Skippe
             _ => return Err(error(format!("column {name} holds no numbers"), "write numbers")),
         };
         // Only the number of an operation that has none may be negative.
-        if value.is_finite() && (value >= 0.0 || name == "seq_id") {
+        let is_time = ["start_ts", "duration"].contains(&name);
+        let most = if is_time { LONGEST_S } else { f64::MAX };
+        if value.abs() <= most && (value >= 0.0 || name == "seq_id") {
             return Ok(value);
         }
         let problem = format!("is wrong in row {row}, counted from 0");
-        Err(error(problem, "write a number from 0 up")
-            .field(format!("column {name}"))
-            .found(&value.to_string()))
+        let accepted =
+            if is_time { "write seconds of a step, from 0 to 1e7" } else { "write a number from 0 up" };
+        Err(error(problem, accepted).field(format!("column {name}")).found(&value.to_string()))
     };
     let ColumnData::Text { dictionary, codes } = column("optype")? else {
         return Err(error("column optype holds no text".to_owned(), "write words such as forward-compute"));

@@ -141,6 +141,7 @@ impl Inputs {
 
     /// Reads files, and folders with all that is in them. `job` names the job where files do not.
     ///
+    /// A file that is given more than once is read once.
     /// A file that cannot be read is passed over and told in [`Inputs::unread`], as long as another can. Files without times
     /// of their own have that of their last change, so that readings of counters can follow each other.
     ///
@@ -164,6 +165,8 @@ impl Inputs {
             first: None,
             counted: BTreeMap::new(),
             times: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            again: 0,
         };
         let mut read = 0_usize;
         for path in paths {
@@ -179,18 +182,21 @@ impl Inputs {
             if about.is_dir() {
                 let (trees, rest) = sysfs_trees::trees_of(path, files);
                 for tree in &trees {
-                    read += usize::from(reading.take_tree(tree));
+                    read += usize::from(reading.is_new(&tree.folder) && reading.take_tree(tree));
                 }
                 files = rest;
             }
             for file in &files {
-                read += usize::from(reading.take(file, !about.is_dir()));
+                read += usize::from(reading.is_new(file) && reading.take(file, !about.is_dir()));
             }
         }
         if read == 0 {
             return Err(reading.nothing(paths));
         }
-        let Reading { merger, mut inputs, .. } = reading;
+        let Reading { merger, mut inputs, again, .. } = reading;
+        if again > 0 {
+            inputs.notes.push(format!("{again} files are given more than once: each is read once"));
+        }
         inputs.merged = merger.finish();
         Ok(inputs)
     }
@@ -209,11 +215,21 @@ struct Reading<'a> {
     first: Option<Error>,
     /// Readings of one thing, by what their names have in common: which they are, and their times.
     times: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Files and trees that were taken, by the paths that they have without links, and how many came again.
+    taken: BTreeSet<PathBuf>,
+    again: usize,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
     counted: BTreeMap<Vec<u8>, String>,
 }
 
 impl Reading<'_> {
+    /// Whether a file or tree was not taken yet: what stands in a folder and is named beside it is one piece of evidence.
+    fn is_new(&mut self, path: &Path) -> bool {
+        let is_new = path.canonicalize().map_or(true, |real| self.taken.insert(real));
+        self.again += usize::from(!is_new);
+        is_new
+    }
+
     /// Reads a folder copied from `/sys`.
     fn take_tree(&mut self, tree: &sysfs_trees::Tree) -> bool {
         let source = tree.folder.display().to_string();

@@ -246,7 +246,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     // what follows from telemetry of the same host is told with it ([`answer::causes`]).
     findings.extend(tests);
     findings.sort_by(answer::by_cost);
-    let sources = sources::sources_of(&findings, &merged, engine.is_some());
+    let sources = sources::sources_of(&findings, &merged, &directory, engine.is_some());
     know_hosts(&mut directory, &findings);
     let mut actions = actions_of(&findings, &directory, &Safeguard::of_cluster(directory.hosts.len()));
     actions.iter_mut().for_each(|action| only_known_hosts(action, &findings));

@@ -9,6 +9,9 @@ use super::{Reproduced, frames};
 /// Begins the file.
 const HEAD: &str = "# id\tscenario\tfigure\tours\toutcome\tstays met; `make reproduce` writes this file\n";
 
+/// What tells such a file from others.
+const BEGINS: &str = "# id\t";
+
 /// A figure as it was agreed on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreed {
@@ -34,11 +37,19 @@ pub struct Table(BTreeMap<Key, Agreed>);
 impl Table {
     /// Reads what [`Table::text`] writes.
     ///
+    /// Of an empty text there are no figures yet. Empty lines, and what an editor puts before the first, count for nothing.
+    ///
     /// # Errors
-    /// A sentence with the number of the line that is none.
+    /// A sentence with the number of the line that is none, and of a text that is something else.
     pub fn read(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let is_other = !text.trim().is_empty() && !text.starts_with(BEGINS);
+        if is_other {
+            return Err("line 1: no agreed figures; a file of those begins with `# id` and a tab".to_owned());
+        }
         let mut table = BTreeMap::new();
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let is_row = |line: &str| !line.starts_with('#') && !line.trim().is_empty();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| is_row(line)) {
             let cells: Vec<&str> = line.split('\t').collect();
             let [id, scenario, figure, ours, outcome, robust] = cells[..] else {
                 let count = cells.len();
@@ -96,10 +107,11 @@ impl Table {
         std::iter::once(HEAD.to_owned()).chain(frames().iter().filter_map(line)).collect()
     }
 
-    /// Figures that were agreed on and are none of the table.
-    pub fn gone(&self) -> Vec<String> {
+    /// Figures of these ids (all when empty) that were agreed on and are none of the table.
+    pub fn gone(&self, ids: &[String]) -> Vec<String> {
         let known: Vec<Key> = frames().iter().map(key).collect();
-        self.0.keys().filter(|key| !known.contains(key)).map(|key| key.join(" ")).collect()
+        let is_wanted = |key: &&Key| ids.is_empty() || ids.contains(&key[0]);
+        self.0.keys().filter(is_wanted).filter(|key| !known.contains(key)).map(|key| key.join(" ")).collect()
     }
 }
 
@@ -153,10 +165,24 @@ mod tests {
 
     #[test]
     fn lines_that_are_none_are_named() {
-        for (text, says) in
-            [("# a\nb\tc\n", "line 2: 2 cells"), ("a\tb\tc\td\te\tf\na\tb\tc\td\te\tf\n", "line 2")]
-        {
-            assert!(Table::read(text).unwrap_err().contains(says));
+        for (text, says) in [
+            ("# id\ta\nb\tc\n", "line 2: 2 cells"),
+            ("# id\t\na\tb\tc\td\te\tf\na\tb\tc\td\te\tf\n", "line 3"),
+            ("# a page\n", "line 1: no agreed figures"),
+            ("a\tb\tc\td\te\tf\n", "line 1: no agreed figures"),
+        ] {
+            let problem = Table::read(text).unwrap_err();
+            assert!(problem.contains(says), "{problem}");
         }
+    }
+
+    #[test]
+    fn empty_lines_and_a_mark_of_byte_order_count_for_nothing() {
+        let text = format!("\u{feff}{HEAD}QX99\tno scenario\ta figure\t1\tmet\t\n\n");
+        let table = Table::read(&text).unwrap();
+        let gone = ["QX99 no scenario a figure".to_owned()];
+        assert_eq!((table.gone(&[]), table.gone(&["QX99".to_owned()])), (gone.to_vec(), gone.to_vec()));
+        assert_eq!(table.gone(&["QH10".to_owned()]), Vec::<String>::new());
+        assert_eq!(Table::read("\n"), Ok(Table::default()));
     }
 }

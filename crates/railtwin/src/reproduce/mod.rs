@@ -243,17 +243,13 @@ pub fn reproduce(
     clock: &dyn Fn() -> f64,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<Reproduced>, Error> {
-    let rows = rows_of(wanted)?;
+    let (rows, all) = (rows_of(wanted)?, rows());
     // Points before runs: which of them are run is what all rows read together.
     let mut points_of: BTreeMap<String, Points> = BTreeMap::new();
     for row in &rows {
-        let length = Length {
-            replicates: if full { row.full_replicates } else { row.draws },
-            bytes: row.full_bytes.filter(|_| full),
-            cases: if full { Cases::FULL } else { Cases::SHORT },
-        };
         for scenario in row.scenarios() {
             if !points_of.contains_key(&scenario) {
+                let length = length(&scenario, &all, full);
                 points_of.insert(scenario.clone(), Points::of(&scenario, length, &Set::default())?);
             }
         }
@@ -283,6 +279,17 @@ pub fn reproduce(
         table.extend(row.figures.iter().map(|wanted| reproduced(row, wanted, &points_of, seconds)));
     }
     Ok(table)
+}
+
+/// How long a scenario is run: as long as any row of the table asks for, so that a figure does not hang on which rows are
+/// wanted beside it.
+fn length(scenario: &str, all: &[Row], full: bool) -> Length {
+    let of = || all.iter().filter(|row| row.scenarios().iter().any(|name| name == scenario));
+    Length {
+        replicates: of().filter_map(|row| if full { row.full_replicates } else { row.draws }).max(),
+        bytes: of().filter_map(|row| row.full_bytes.filter(|_| full)).max(),
+        cases: if full { Cases::FULL } else { Cases::SHORT },
+    }
 }
 
 /// The rows with `wanted` ids, all when empty.
@@ -420,6 +427,21 @@ mod tests {
             }
             for other in row.figures.iter().filter_map(|wanted| wanted.from.against()) {
                 assert!(PAPERS.iter().any(|(name, _)| *name == other), "{} names {other}", row.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_scenario_is_as_long_as_any_of_its_rows_asks_for() {
+        let all = rows();
+        // Of its two rows one asks for nothing.
+        let replicates = |full: bool| length("c4-uplink-down", &all, full).replicates;
+        assert_eq!((replicates(true), replicates(false)), (Some(100), None));
+        for row in &all {
+            for scenario in row.scenarios() {
+                let (short, long) = (length(&scenario, &all, false), length(&scenario, &all, true));
+                assert_eq!((short.replicates, short.bytes), (row.draws, None), "{scenario}");
+                assert!(long.replicates >= row.full_replicates && long.bytes >= row.full_bytes, "{scenario}");
             }
         }
     }

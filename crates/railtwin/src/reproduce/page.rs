@@ -66,9 +66,11 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
         ));
     }
     text.push_str(&format!("\n{}.\n", totals(&outcomes)));
-    text.push_str(&format!(
-        "Of {swept} met figures whose row was swept {always} stay met in every choice, {seldom} in half of them or fewer.\n"
-    ));
+    if swept > 0 {
+        text.push_str(&format!(
+            "Of {swept} met figures whose row was swept {always} stay met in every choice, {seldom} in half of them or fewer.\n"
+        ));
+    }
     if !not_yet.is_empty() {
         text.push_str(&format!("\nNot agreed on yet, and left out: {}.\n", not_yet.join(", ")));
     }
@@ -130,6 +132,19 @@ mod tests {
         }
         assert_eq!(counted("5 of 8 (1 to 2)"), Some((5, 8)));
         assert_eq!(counted(""), None);
+    }
+
+    #[test]
+    fn nothing_is_said_of_sweeps_that_were_not_run() {
+        let mut row = frames().into_iter().find(|row| row.id == "QC06").unwrap();
+        (row.ours, row.met) = (Some(row.paper), Some(true));
+        let mut now = Table::default();
+        now.take(&[row.clone()]);
+        assert!(!markdown(&[row.clone()], &now).contains("was swept"));
+        row.robust = Some(crate::reproduce::Robust { met: 3, of: 8, least: None, most: None });
+        now.take(&[row.clone()]);
+        let text = markdown(&[row], &now);
+        assert!(text.contains("Of 1 met figures whose row was swept 0 stay met"), "{text}");
     }
 
     #[test]

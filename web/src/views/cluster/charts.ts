@@ -3,7 +3,7 @@ import type { Cluster, ClusterLife } from "../../api/payload";
 import { curveOf, slowdownCurve, sortedSlowdowns, type CurveName } from "../../model/cluster";
 import { alternativeColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { daysAxis, figure, percent, percentShort, significant } from "../../ui/format";
+import { daysAxis, escaped, figure, percent, percentShort, significant } from "../../ui/format";
 
 /** One policy's curve. */
 export interface PolicyLife {
@@ -159,7 +159,7 @@ export function overTimeOption(
             const value = Array.isArray(entry?.value) ? entry.value[1] : null;
             return typeof value === "number" ? words(kind, value) : "–";
           });
-          return `${name}: <b>${told[0] ?? ""}</b>, intensity <b>${told[1] ?? ""}</b>`;
+          return `${escaped(name)}: <b>${told[0] ?? ""}</b>, intensity <b>${told[1] ?? ""}</b>`;
         });
         return [`around ${figure(second, "s")}`, ...lines].join("<br>");
       },
@@ -243,7 +243,7 @@ export function slowdownOption(
             sorted.length - 1,
             Math.max(0, Math.ceil(share * sorted.length) - 1),
           );
-          return `${name}: at most <b>${significant(sorted[row] ?? Number.NaN, 4)}</b>`;
+          return `${escaped(name)}: at most <b>${significant(sorted[row] ?? Number.NaN, 4)}</b>`;
         });
         return [`${percent(share)} of the jobs`, ...lines].join("<br>");
       },

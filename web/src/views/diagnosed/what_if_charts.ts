@@ -2,7 +2,7 @@
 import type { WhatIf, WhatIfPart } from "../../api/payload";
 import { alternativeColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { percent, percentShort, significant } from "../../ui/format";
+import { escaped, percent, percentShort, significant } from "../../ui/format";
 
 /** Bars of a chart of parts; the table has all. */
 export const BARS = 16;
@@ -54,10 +54,10 @@ export function partsOption(
         if (!part) return "";
         const lines = ideals.map(
           (ideal, i) =>
-            `${ideal}: <b>${significant(part.alone[i] ?? 1, 4)}</b> times the ideal; ` +
+            `${escaped(ideal)}: <b>${significant(part.alone[i] ?? 1, 4)}</b> times the ideal; ` +
             `${percent(part.saved[i] ?? 0)} of the time gone if it were ideal`,
         );
-        return [name(part), ...lines].join("<br>");
+        return [escaped(name(part)), ...lines].join("<br>");
       },
     },
     series: ideals.map((ideal, i) => ({
@@ -112,7 +112,8 @@ export function stepsOption(told: WhatIf, ideals: readonly string[], theme: Them
         const step = steps[first?.dataIndex ?? 0];
         if (!step) return "";
         const lines = ideals.map(
-          (ideal, i) => `${ideal}: <b>${significant(step.slowdown[i] ?? 1, 4)}</b> times the ideal`,
+          (ideal, i) =>
+            `${escaped(ideal)}: <b>${significant(step.slowdown[i] ?? 1, 4)}</b> times the ideal`,
         );
         return [`step ${step.step}, ${significant(step.recorded_s, 4)} s`, ...lines].join("<br>");
       },

@@ -3,7 +3,7 @@ import type { Intranode, MessageClass } from "../../api/payload";
 import { rowOf, type Line, type PanelOf } from "../../model/intranode";
 import { alternativeColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { bitRate, figure, percent, percentShort, significant } from "../../ui/format";
+import { bitRate, escaped, figure, percent, percentShort, significant } from "../../ui/format";
 
 const GRID = { top: 14, height: 132, gap: 26, bottom: 46 };
 export const RATE_PX = GRID.top + 2 * GRID.height + GRID.gap + GRID.bottom;
@@ -76,7 +76,7 @@ export function rateOption(told: Intranode, panel: PanelOf, theme: Theme): Chart
           const row = rowOf(told, choice, place);
           const [intra, inter] = RATES.map((rate) => bitRate(told.points[rate][row] ?? Number.NaN));
           const carried = percent(told.points.carried_share[row] ?? Number.NaN);
-          return `${name}: <b>${intra}</b> inside, <b>${inter}</b> between hosts, ${carried} of the offer`;
+          return `${escaped(name)}: <b>${intra}</b> inside, <b>${inter}</b> between hosts, ${carried} of the offer`;
         });
         return [`${percentShort(load)} of the load`, ...lines].join("<br>");
       },
@@ -175,12 +175,16 @@ export function partsOption(
         const shares = parts
           .map(({ name, of }) => ({ name, value: of?.[row] ?? 0 }))
           .filter(({ value }) => value > 0)
-          .map(({ name, value }) => `${name}: ${figure(value, "s")}, ${percent(value / whole)}`);
+          .map(
+            ({ name, value }) =>
+              `${escaped(name)}: ${figure(value, "s")}, ${percent(value / whole)}`,
+          );
         const line = lines.find((entry) => String(entry.choice) === choice);
         const load = percentShort(told.loads[one?.dataIndex ?? 0] ?? 0);
-        return [`${line?.name ?? ""} at ${load}: <b>${figure(whole, "s")}</b>`, ...shares].join(
-          "<br>",
-        );
+        return [
+          `${escaped(line?.name ?? "")} at ${load}: <b>${figure(whole, "s")}</b>`,
+          ...shares,
+        ].join("<br>");
       },
     },
     series: lines.flatMap(({ choice }) =>

@@ -3,7 +3,7 @@ import { byCause, PHASES } from "../../model/life";
 import type { JobLife } from "../../api/payload";
 import type { Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { figure } from "../../ui/format";
+import { escaped, figure } from "../../ui/format";
 import { PHASE_WORDS, phaseColor } from "./words";
 
 const HOUR_S = 3_600;
@@ -38,7 +38,7 @@ export function causeOption(life: JobLife, theme: Theme): ChartOption {
       trigger: "item",
       formatter: (at) => {
         const one = Array.isArray(at) ? at[0] : at;
-        return `${one?.name ?? ""}, ${one?.seriesName ?? ""}: ${figure(Number(one?.value ?? 0) * HOUR_S, "s")}`;
+        return `${escaped(one?.name ?? "")}, ${escaped(one?.seriesName ?? "")}: ${figure(Number(one?.value ?? 0) * HOUR_S, "s")}`;
       },
     },
     series: PHASES.map((phase) => ({

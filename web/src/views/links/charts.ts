@@ -3,7 +3,7 @@ import { cumulative, histogram, type ClassDistribution } from "../../model/distr
 import type { Curve } from "../../model/page_state";
 import { runColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { percent } from "../../ui/format";
+import { escaped, percent } from "../../ui/format";
 
 const BINS = 50;
 const POINTS = 200;
@@ -79,7 +79,7 @@ export function spreadOption(
             curve === "cumulative"
               ? `at or below ${percent(x ?? 0)}`
               : `${percent(x ?? 0)} – ${percent((x ?? 0) + top / BINS)}`;
-          return `${entry.seriesName ?? ""}: <b>${percent(y ?? 0)}</b> of links ${range}`;
+          return `${escaped(entry.seriesName ?? "")}: <b>${percent(y ?? 0)}</b> of links ${range}`;
         });
         return lines.join("<br>");
       },

@@ -2,7 +2,7 @@
 import type { Run, TierBalance } from "../../api/payload";
 import { runColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { significant } from "../../ui/format";
+import { escaped, significant } from "../../ui/format";
 
 export interface Entry {
   run: number;
@@ -85,10 +85,11 @@ export function evennessOption(
           : undefined;
         if (!entry) return "";
         const { place, by, mean, low, high, max, worst } = entry.balance;
+        const run = runs.length > 1 ? `, ${runs[entry.run]?.name ?? ""}` : "";
         return (
-          `<b>${placeWords(place)}, by ${by}</b>${runs.length > 1 ? `, ${runs[entry.run]?.name ?? ""}` : ""}<br>` +
+          `<b>${escaped(`${placeWords(place)}, by ${by}`)}</b>${escaped(run)}<br>` +
           `mean ${significant(mean)}, p5–p95 ${significant(low)} – ${significant(high)}<br>` +
-          `worst ${significant(max)}, ${worst}`
+          `worst ${significant(max)}, ${escaped(worst)}`
         );
       },
     },

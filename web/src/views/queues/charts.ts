@@ -2,7 +2,7 @@
 import { fctAt, fctCurve, FCT_MARKS } from "../../model/queues";
 import { runColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { bytes, percent, time, timeAxis } from "../../ui/format";
+import { bytes, escaped, percent, time, timeAxis } from "../../ui/format";
 
 export const CHART_PX = 260;
 
@@ -90,7 +90,7 @@ export function completionOption(
         const lines = list.map((entry) => {
           const [x, y] = Array.isArray(entry.value) ? entry.value.map(Number) : [0, 0];
           const words = `<b>${percent(y ?? 0)}</b> within ${time(10 ** (x ?? 0), 4)}`;
-          return compared ? `${entry.seriesName ?? ""}: ${words}` : words;
+          return compared ? `${escaped(entry.seriesName ?? "")}: ${words}` : words;
         });
         return lines.join("<br>");
       },
@@ -227,6 +227,3 @@ export function engineOption(
     ],
   } as ChartOption;
 }
-
-const escaped = (text: string): string =>
-  text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);

@@ -4,7 +4,7 @@ import { quantile, seedPoints } from "../../model/distribution";
 import type { ExposedRow } from "../../model/figures";
 import { axisColor, runColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { axisLabel, bytes, percent, time, timeAxis } from "../../ui/format";
+import { axisLabel, bytes, escaped, percent, time, timeAxis } from "../../ui/format";
 
 const BAR_PX = 15;
 /** Alpha of the hidden part; in the colour itself, for an item's opacity fades its label too. */
@@ -100,12 +100,12 @@ export function exposedOption(
         if (!row) return "";
         const lines = row.runs.map((entry, i) =>
           entry
-            ? `${runs[i]?.name ?? ""}: ${time(entry.exposed_ps)} exposed` +
+            ? `${escaped(runs[i]?.name ?? "")}: ${time(entry.exposed_ps)} exposed` +
               ` (${percent(entry.busy_ps > 0 ? entry.exposed_ps / entry.busy_ps : 0)}),` +
               ` ${time(entry.busy_ps)} busy${entry.bytes > 0 ? `, ${bytes(entry.bytes)}` : ""}`
-            : `${runs[i]?.name ?? ""}: not used`,
+            : `${escaped(runs[i]?.name ?? "")}: not used`,
         );
-        return [`<b>${axisLabel(row.axis)}</b>`, ...lines].join("<br>");
+        return [`<b>${escaped(axisLabel(row.axis))}</b>`, ...lines].join("<br>");
       },
     },
     series,
@@ -165,7 +165,7 @@ export function seedsOption(
       formatter: (at) => {
         const values = (Array.isArray(at) ? at[0] : at)?.value;
         if (!Array.isArray(values)) return "";
-        return `${String(values[3])}, seed ${String(values[2])}<br><b>${time(Number(values[0]), 5)}</b>`;
+        return `${escaped(String(values[3]))}, seed ${String(values[2])}<br><b>${time(Number(values[0]), 5)}</b>`;
       },
     },
     series: runs.map((run, i) => {

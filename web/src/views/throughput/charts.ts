@@ -2,7 +2,7 @@
 import { levels, type JobSeries, type Tick } from "../../model/throughput";
 import { runColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
-import { bytes, joined, figureShown, timeAxis, time } from "../../ui/format";
+import { bytes, escaped, figureShown, joined, time, timeAxis } from "../../ui/format";
 
 export interface RunSeries {
   name: string;
@@ -134,7 +134,7 @@ export function jobOption(
           if (typeof value !== "number" || seen.has(key)) return [];
           seen.add(key);
           const words = entry.seriesId?.startsWith("bytes") ? perSecond(value) : steps(value);
-          return [`${compared ? `${entry.seriesName ?? ""}: ` : ""}<b>${words}</b>`];
+          return [`${compared ? `${escaped(entry.seriesName ?? "")}: ` : ""}<b>${words}</b>`];
         });
         const [first] = all;
         const ps = Array.isArray(first?.value) ? Number(first.value[0]) : from_ps;

@@ -3,9 +3,11 @@
 //! * `who`: hosts, GPUs, NICs and ranks behind the addresses and numbers that lines have.
 //! * `counters`: what a kernel or NCCL says of a GPU, a link or memory, as readings of counters: the rules of counters judge
 //!   them as they judge those of exporters.
+//! * `lines`: which lines those were.
 //! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
 //! * errors between hosts: [`railtwin_diagnosis::ends`].
 mod counters;
+mod lines;
 mod standstill;
 mod who;
 
@@ -15,6 +17,7 @@ use railtwin_diagnosis::ends::{End, Fault, Report, findings_of_reports};
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
 use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
+pub(super) use lines::Lines;
 pub use standstill::{of_states, timeouts_note};
 use who::Who;
 

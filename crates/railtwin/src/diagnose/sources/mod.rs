@@ -2,12 +2,19 @@
 //!
 //! Findings say in words what they rest on; here the words are led back to what was read. A line of evidence that names a file
 //! and a line leads there. Of results of tests it is the lines of those hosts, test and size; of dumps the entries of the ranks
-//! that it names; of anything else the files that hold such records, those named after a suspect's host first.
+//! that it names; of counters the lines of logs that were read as such, and the files that hold counters; of anything else the
+//! files that hold such records, those named after a suspect's host first.
+mod sentences;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use railtwin_diagnosis::hang::dumps::DumpedGroup;
 use railtwin_formats::telemetry::{FlightRecorderDump, FlightState, Format, Merged, NcclTest};
-use railtwin_records::{Component, Evidence, Finding};
+use railtwin_records::{Component, Directory, Evidence, Finding};
+
+use super::logs::Lines;
+use sentences::{OfDumps, OfTests, number};
 
 /// Sources of a line that are kept; the others are counted.
 const KEPT: usize = 12;
@@ -47,8 +54,13 @@ impl Sources {
 }
 
 /// Where the evidence of each finding stands, line by line.
-pub(super) fn sources_of(findings: &[Finding], merged: &Merged, run: bool) -> Vec<Vec<Sources>> {
-    let index = Index::of(merged, run);
+pub(super) fn sources_of(
+    findings: &[Finding],
+    merged: &Merged,
+    directory: &Directory,
+    run: bool,
+) -> Vec<Vec<Sources>> {
+    let index = Index::of(merged, directory, run);
     let of_finding = |finding: &Finding| {
         let hosts = hosts_of(finding);
         finding.evidence.iter().map(|line| index.of_line(finding, &hosts, line)).collect()
@@ -61,6 +73,10 @@ struct Index<'a> {
     merged: &'a Merged,
     run: bool,
     files: BTreeSet<&'a str>,
+    /// Bytes of the longest name of a file.
+    longest: usize,
+    /// Lines of logs that counters were read from.
+    lines: Lines,
     /// Tests by each of their hosts, with their files.
     tests: BTreeMap<&'a str, Vec<(&'a str, &'a NcclTest)>>,
     /// Dumps by rank, with their files.
@@ -68,7 +84,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(merged: &'a Merged, run: bool) -> Self {
+    fn of(merged: &'a Merged, directory: &Directory, run: bool) -> Self {
         let mut tests: BTreeMap<&str, Vec<(&str, &NcclTest)>> = BTreeMap::new();
         for (file, of) in &merged.nccl_tests {
             for test in of {
@@ -80,77 +96,83 @@ impl<'a> Index<'a> {
         for (file, dump) in merged.flight_files.iter().zip(&merged.flight_recorder) {
             dumps.entry(dump.rank).or_default().push((file, dump));
         }
-        let files = merged.files.iter().map(|file| file.source.as_str()).collect();
-        Self { merged, run, files, tests, dumps }
+        let files: BTreeSet<&str> = merged.files.iter().map(|file| file.source.as_str()).collect();
+        let longest = files.iter().map(|file| file.len()).max().unwrap_or(0);
+        let lines = Lines::of(&merged.logs, &merged.nccl_tests, directory);
+        Self { merged, run, files, longest, lines, tests, dumps }
     }
 
     fn of_line(&self, finding: &Finding, hosts: &BTreeSet<String>, line: &Evidence) -> Sources {
         if self.run {
-            let file = format!("{}.parquet", line.table);
+            let file = format!("{}.parquet", table_of_run(line.table));
             return Sources::of([Source { file, place: String::new() }]);
         }
-        let named = self.named(&line.what);
-        if !named.is_empty() {
-            return Sources::of(named);
+        if let Some(named) = self.named(&line.what) {
+            return Sources::of([named]);
         }
         let found = match line.table {
             "dumps" => self.of_dumps(finding, line),
             "nccl-tests" => self.of_tests(hosts, line),
-            "logs" | "counters" => self.of_logs(hosts),
+            // What sums up stands on the lines that are quoted beside it.
+            "logs" => finding.evidence.iter().filter_map(|line| self.named(&line.what)).collect(),
+            "counters" => self.of_counters(hosts, line),
             _ => Vec::new(),
         };
-        if found.is_empty() { Sources::of(self.of_files(hosts, line.table)) } else { Sources::of(found) }
+        if found.is_empty() {
+            Sources::of(self.of_files(hosts, line.table, |_| true))
+        } else {
+            Sources::of(found)
+        }
     }
 
-    /// Files and lines that the words themselves name: `(node1.log:37: …)`.
-    fn named(&self, what: &str) -> Vec<Source> {
-        let mut found = Vec::new();
-        for (at, _) in what.match_indices(':') {
-            let after = &what[at + 1..];
-            let digits = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
-            if digits == 0 {
-                continue;
-            }
-            let before = &what[..at];
-            let begins = before.match_indices(['(', ' ']).map(|(begin, _)| begin + 1).chain([0]);
-            let file = begins.map(|begin| &before[begin..]).find(|name| self.files.contains(name));
-            found.extend(
-                file.map(|file| Source {
-                    file: file.to_owned(),
-                    place: format!("line {}", &after[..digits]),
-                }),
-            );
-        }
-        found
+    /// The file and line that the words themselves name, at their beginning or in brackets: `(node1.log:37: …)`.
+    fn named(&self, what: &str) -> Option<Source> {
+        let begins = what.match_indices('(').map(|(at, _)| at + 1);
+        std::iter::once(0).chain(begins).find_map(|begin| self.at_begin(&what[begin..]))
+    }
+
+    /// A file and line with which a text begins.
+    fn at_begin(&self, text: &str) -> Option<Source> {
+        let near = text.bytes().enumerate().take(self.longest + 1);
+        near.filter(|(_, byte)| *byte == b':').find_map(|(at, _)| {
+            let (line, _) = number::<u64>(&text[at + 1..])?;
+            let file = self.files.get(&text[..at])?;
+            Some(Source { file: (*file).to_owned(), place: format!("line {line}") })
+        })
     }
 
     /// Entries of the ranks that a line names, or of the suspects: of the communicator that it names, else what is open first.
     fn of_dumps(&self, finding: &Finding, line: &Evidence) -> Vec<Source> {
-        let mut ranks = ranks_in(&line.what);
+        let told = OfDumps::of(&line.what);
+        let mut ranks = told.ranks;
         if ranks.is_empty() {
             ranks = finding.suspects.iter().filter_map(|suspect| rank_of(&suspect.component)).collect();
         }
         let dumps = ranks.iter().flat_map(|rank| self.dumps.get(rank).into_iter().flatten());
-        dumps.map(|(file, dump)| Source { file: (*file).to_owned(), place: place_in(dump, line) }).collect()
+        dumps
+            .map(|(file, dump)| Source {
+                file: (*file).to_owned(),
+                place: place_in(dump, line, told.operation),
+            })
+            .collect()
     }
 
     /// Lines of results of the hosts that a line names, or of the suspects' hosts.
     fn of_tests(&self, hosts: &BTreeSet<String>, line: &Evidence) -> Vec<Source> {
-        let words = Words::of(&line.what);
-        let named: BTreeSet<&str> = self.tests.keys().copied().filter(|host| words.has(host)).collect();
+        let OfTests { hosts: mut named, alone, test: name, bytes: size } = OfTests::of(&line.what);
+        named.retain(|host| self.tests.contains_key(host));
+        // Two suspects are the ends of a connection.
+        let alone = if named.is_empty() { hosts.len() == 2 } else { alone };
         let wanted: BTreeSet<&str> =
             if named.is_empty() { hosts.iter().map(String::as_str).collect() } else { named };
         let Some(first) = wanted.first() else { return Vec::new() };
-        let size = words.before("bytes").and_then(|bytes| bytes.parse::<u64>().ok());
         let is_about_failures = matches!(line.unit, "logs" | "tests");
-        // A list of hosts is of no single test: those of any of them.
-        let between = wanted.len() == 2;
-        let begin: Vec<&str> = if between { vec![first] } else { wanted.iter().copied().collect() };
+        let begin: Vec<&str> = if alone { vec![first] } else { wanted.iter().copied().collect() };
         let mut found = Vec::new();
         for (file, test) in begin.iter().filter_map(|host| self.tests.get(host)).flatten() {
             let of_test: BTreeSet<&str> = test.devices.iter().map(|device| device.host.as_str()).collect();
-            let is_it = !between || of_test == wanted;
-            let is_named = size.is_none() || words.has(&test.name);
+            let is_it = !alone || of_test == wanted;
+            let is_named = name.is_none_or(|name| test.name == name);
             if !is_it || !is_named {
                 continue;
             }
@@ -171,24 +193,24 @@ impl<'a> Index<'a> {
         found
     }
 
-    /// Lines of logs of the suspects' hosts.
-    fn of_logs(&self, hosts: &BTreeSet<String>) -> Vec<Source> {
-        let mut found = Vec::new();
-        for (file, log) in &self.merged.logs {
-            let of = log
-                .events
-                .iter()
-                .filter(|event| event.host.as_ref().is_some_and(|host| hosts.contains(host)));
-            found
-                .extend(of.map(|event| Source { file: file.clone(), place: format!("line {}", event.line) }));
-        }
-        found
+    /// Lines of logs that were read as this counter, and files that hold counters.
+    fn of_counters(&self, hosts: &BTreeSet<String>, line: &Evidence) -> Vec<Source> {
+        let lines = self.lines.behind(line);
+        let place =
+            |(file, number): (&str, u64)| Source { file: file.to_owned(), place: format!("line {number}") };
+        let files = self.of_files(hosts, line.table, |format| format != Format::ClusterLog);
+        lines.map(place).chain(files).collect()
     }
 
     /// Files that hold records of a table: of those the ones named after a suspect's host, where there are such.
-    fn of_files(&self, hosts: &BTreeSet<String>, table: &str) -> Vec<Source> {
+    fn of_files(
+        &self,
+        hosts: &BTreeSet<String>,
+        table: &str,
+        is_meant: impl Fn(Format) -> bool,
+    ) -> Vec<Source> {
         let all: Vec<&str> = (self.merged.files.iter())
-            .filter(|file| holds(file.format, table))
+            .filter(|file| holds(file.format, table) && is_meant(file.format))
             .map(|file| file.source.as_str())
             .collect();
         let own = |file: &&&str| {
@@ -220,24 +242,35 @@ impl<'a> Words<'a> {
     fn has(&self, name: &str) -> bool {
         !name.is_empty() && self.0.contains(&name)
     }
+}
 
-    fn before(&self, name: &str) -> Option<&'a str> {
-        let at = self.0.iter().position(|word| *word == name)?;
-        self.0.get(at.checked_sub(1)?).copied()
+/// The table of a run folder that holds what evidence names by kind.
+fn table_of_run(table: &str) -> &str {
+    match table {
+        "operations" | "computation" => "rank_operations",
+        other => other,
     }
 }
 
 /// Hosts of the suspects.
 fn hosts_of(finding: &Finding) -> BTreeSet<String> {
-    let of_end = |end: &str| end.split(['/', ':']).next().unwrap_or(end).to_owned();
     let of = |component: &Component| match component {
-        Component::Host(name) | Component::Gpu(name) | Component::Nic(name) | Component::Cable(name) => {
-            vec![of_end(name)]
-        }
-        Component::Link(name) | Component::Connection(name) => name.split(" > ").map(of_end).collect(),
+        Component::Host(name) => vec![name.clone()],
+        Component::Gpu(name) | Component::Nic(name) | Component::Cable(name) => vec![host_of(name)],
+        Component::Link(name) | Component::Connection(name) => name.split(" > ").map(host_of).collect(),
         _ => Vec::new(),
     };
     finding.suspects.iter().flat_map(|suspect| of(&suspect.component)).collect()
+}
+
+/// The host of a device, of a port, or of an end that is a host itself. Addresses of hosts have colons, too.
+fn host_of(end: &str) -> String {
+    let host = match end.split_once('/') {
+        Some((host, _)) => host,
+        None if end.parse::<IpAddr>().is_ok() => end,
+        None => end.split(':').next().unwrap_or(end),
+    };
+    host.to_owned()
 }
 
 fn rank_of(component: &Component) -> Option<u32> {
@@ -247,37 +280,21 @@ fn rank_of(component: &Component) -> Option<u32> {
     }
 }
 
-/// Ranks that a sentence names: `rank 12`, and lists after a colon such as `…: 3, 4, and 2 more`.
-fn ranks_in(what: &str) -> BTreeSet<u32> {
-    let words: Vec<&str> =
-        what.split([' ', ',', ':', ';', '(', ')']).filter(|word| !word.is_empty()).collect();
-    let after = words.windows(2).filter(|two| two[0] == "rank").filter_map(|two| two[1].parse().ok());
-    let mut ranks: BTreeSet<u32> = after.collect();
-    if ranks.is_empty()
-        && what.starts_with("ranks ")
-        && let Some((_, list)) = what.rsplit_once(": ")
-    {
-        ranks.extend(list.split(", ").filter_map(|word| word.parse::<u32>().ok()));
-    }
-    ranks
-}
-
-/// Where in a dump a line of evidence stands.
-fn place_in(dump: &FlightRecorderDump, line: &Evidence) -> String {
+/// Where in a dump a line of evidence stands that names `operation` with its communicator.
+fn place_in(dump: &FlightRecorderDump, line: &Evidence, operation: &str) -> String {
     let shown = |row: usize| {
         dump.groups.get(row).map(|group| {
             let (name, description) = (group.name.clone(), group.description.clone());
             DumpedGroup { name, description, ranks: Vec::new() }.shown()
         })
     };
-    // Whole words alone: group 4 is not meant where group 41 is.
-    let is_meant = |row: usize| {
-        shown(row).is_some_and(|name| {
-            line.what.match_indices(&name).any(|(at, _)| {
-                !line.what[at + name.len()..].starts_with(|letter: char| letter.is_alphanumeric())
-            })
-        })
+    let length = |row: usize| {
+        let shown = shown(row).filter(|shown| operation.ends_with(&format!(" of {shown}")));
+        shown.map_or(0, |shown| shown.len())
     };
+    // The name of a group may be the end of another's.
+    let longest = (0..dump.groups.len()).map(length).max().unwrap_or(0);
+    let is_meant = |row: usize| longest > 0 && length(row) == longest;
     let open = || (1..).zip(&dump.entries).filter(|(_, entry)| entry.state != FlightState::Completed);
     let number = |entry: &u64| *entry as f64 == line.value || *entry as f64 == line.expected;
     let of_group = open().filter(|(_, entry)| is_meant(entry.group));
@@ -333,26 +350,76 @@ fn holds(format: Format, table: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use railtwin_formats::telemetry::{FileNotes, Skipped};
+    use railtwin_records::{Suspect, Syndrome};
+
     use super::*;
 
+    fn finding(component: Component, table: &'static str, what: &str) -> Finding {
+        Finding {
+            at_ns: 0,
+            since_ns: 0,
+            syndrome: Syndrome::Counter,
+            faults: Vec::new(),
+            suspects: vec![Suspect { component, share: 1.0 }],
+            confidence: 1.0,
+            severity: 1.0,
+            evidence: vec![Evidence { table, what: what.to_owned(), value: 1.0, expected: 0.0, unit: "" }],
+            advice: String::new(),
+        }
+    }
+
+    fn first(finding: Finding, merged: &Merged, run: bool) -> Vec<(String, String)> {
+        let sources = sources_of(&[finding], merged, &Directory::default(), run);
+        sources[0][0].first.iter().map(|source| (source.file.clone(), source.place.clone())).collect()
+    }
+
     #[test]
-    fn ranks_are_read_where_they_are_named() {
-        let proof = "rank 12 holds all-gather of TP 41 pending, and rank 13 reports operation 9 as ended";
-        assert_eq!(ranks_in(proof), [12, 13].into());
-        assert_eq!(
-            ranks_in("ranks without a dump, for which the others wait: 3, 40, and 2 more"),
-            [3, 40].into()
-        );
-        assert_eq!(ranks_in("ranks that are within an operation, of 16 in 48 communicators"), [].into());
+    fn evidence_of_a_run_stands_in_a_table_that_is_there() {
+        for (table, file) in
+            [("operations", "rank_operations"), ("computation", "rank_operations"), ("probes", "probes")]
+        {
+            let one = finding(Component::Host("host-0".into()), table, "time");
+            let named = (format!("{file}.parquet"), String::new());
+            assert_eq!(first(one, &Merged::default(), true), [named]);
+        }
+    }
+
+    #[test]
+    fn files_and_lines_are_named_at_the_beginning_and_in_brackets_alone() {
+        let files = ["a.log", "b.log"].map(|name| FileNotes {
+            source: name.to_owned(),
+            format: Format::ClusterLog,
+            held: String::new(),
+            notes: Vec::new(),
+            skipped: Skipped::default(),
+        });
+        let merged = Merged { files: files.to_vec(), ..Merged::default() };
+        let of = |what: &str| first(finding(Component::Host("h".into()), "ras", what), &merged, false);
+        let line = |file: &str, line: &str| vec![(file.to_owned(), line.to_owned())];
+        assert_eq!(of("a.log:37: see b.log:40"), line("a.log", "line 37"));
+        assert_eq!(of("tests of x that hung (b.log:5: see a.log:1)"), line("b.log", "line 5"));
+        assert!(of("see b.log:40").is_empty());
+        // A name that is long costs no more than the names of files do.
+        assert!(of(&format!("a ({}", "(1:1 ".repeat(200_000))).is_empty());
+    }
+
+    #[test]
+    fn hosts_may_be_named_by_addresses() {
+        let of = |component: Component| -> Vec<String> {
+            hosts_of(&finding(component, "logs", "")).into_iter().collect()
+        };
+        assert_eq!(of(Component::Host("fe80::1%eth0".into())), ["fe80::1%eth0"]);
+        assert_eq!(of(Component::Connection("fe80::1 > fe80::2".into())), ["fe80::1", "fe80::2"]);
+        assert_eq!(of(Component::Gpu("a/0000:9d:00".into())), ["a"]);
+        assert_eq!(of(Component::Cable("leaf-5:uplink-2".into())), ["leaf-5"]);
     }
 
     #[test]
     fn words_are_names_and_no_parts_of_names() {
-        let words =
-            Words::of("bandwidth between node-1 and node-12 in all_reduce_perf, 8 GPUs a host, 4096 bytes");
+        let words = Words::of("all_reduce_perf of node-1 with node-12");
         assert!(words.has("node-1") && words.has("node-12") && words.has("all_reduce_perf"));
         assert!(!words.has("node") && !words.has(""));
-        assert_eq!(words.before("bytes"), Some("4096"));
         assert!(Words::of("logs/nccl_node-1_node-2.log").has("node-2"));
     }
 }
