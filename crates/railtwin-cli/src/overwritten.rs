@@ -42,8 +42,12 @@ pub(crate) fn refuse_input(flag: &str, path: &Path, read: &[&Path]) -> Result<()
 /// # Errors
 /// An input error that names the flag and the file.
 pub(crate) fn refuse_evidence(flag: &str, path: &Path, read: &[&Path]) -> Result<(), CliError> {
-    refuse_input(flag, path, read)?;
     let Some(own) = place(path) else { return Ok(()) };
+    // A pattern of a shell names the page of the call before, too, and a page is no evidence.
+    let is_page = is_page_at(&own);
+    if !is_page {
+        refuse_input(flag, path, read)?;
+    }
     for given in read {
         let Some(folder) = given.canonicalize().ok().filter(|folder| own.starts_with(folder)) else {
             continue;
@@ -53,7 +57,7 @@ pub(crate) fn refuse_evidence(flag: &str, path: &Path, read: &[&Path]) -> Result
             let message = format!("{flag} {}: lies in the run folder {}", path.display(), run.display());
             return Err(CliError::input(message, "name a file outside of run folders that are read"));
         }
-        if own.symlink_metadata().is_ok() && !is_page_at(&own) {
+        if !is_page && own.symlink_metadata().is_ok() {
             let given = given.display();
             let message =
                 format!("{flag} {}: would replace a file of {given}, which is read", path.display());

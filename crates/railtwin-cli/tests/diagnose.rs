@@ -543,6 +543,9 @@ fn a_page_is_written_over_no_evidence() {
         let told = railtwin(&["diagnose", &whole, "--report", &page]);
         assert!(told.notes.contains("report in "), "{}", told.notes);
     }
+    let told = railtwin(&["diagnose", &log, &beside, &page, &whole, "--report", &page]);
+    assert!(told.notes.contains("report in "), "{}", told.notes);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("page.html and 1 more\""), "its title");
 }
 
 #[test]

@@ -41,8 +41,11 @@ impl Reading {
             Self::Xid(number) => what.starts_with("Xid of ") && line.value == f64::from(number),
             Self::Ecc => what.contains(" ECC errors of "),
             Self::Kill => what.starts_with("processes of "),
-            // What says that a link is up rests on the line that says so; all else on a loss.
-            Self::Link { up } => what.contains("link ") && up == (what.ends_with(" up") && line.value == 1.0),
+            // What says that a link is up rests on the line that says so; all else on a loss. At a far end is another port.
+            Self::Link { up } => {
+                let is_here = what.contains("link ") && !what.contains(" far end of ");
+                is_here && up == (what.ends_with(" up") && line.value == 1.0)
+            }
         }
     }
 }
@@ -146,6 +149,7 @@ mod tests {
         assert_eq!(behind("losses of link of the port at a/mlx5_0 over its last two windows", 1.0), [2]);
         assert_eq!(behind("link of the port at a/mlx5_0 up", 0.0), [2]);
         assert_eq!(behind("link of the port at a/mlx5_0 up", 1.0), [1]);
+        assert!(behind("link up at the far end of a/mlx5_0", 1.0).is_empty());
         assert_eq!(behind("Xid of a/0000:9d:00: GPU off the bus", 79.0), [4]);
         assert!(behind("Xid of a/0000:9d:00: GPU off the bus", 48.0).is_empty());
         assert!(behind("Xid of a/gpu-0: GPU off the bus", 79.0).is_empty());
