@@ -23,6 +23,10 @@ const UNSEEN_TRAFFIC: f64 = 0.45;
 /// have a half each.
 const CLEAR: f64 = 0.6;
 
+/// Share of what the slowest queue pair of a connection takes longer, up to which its others are held up by it: they
+/// share the connection's window, and chunks are whole when all of their parts are there.
+const HELD_UP: f64 = 0.5;
+
 /// The detector. Needs messages, or bandwidth probes; the fabric and the paths of flows make its sets small.
 #[derive(Debug, Default)]
 pub struct SlowMessages {
@@ -111,6 +115,24 @@ impl SlowMessages {
         });
         let open = unseen == Unseen::Possible;
         self.told.push(Told { parts, cause, collision: collision.is_some(), open, lasts: true });
+    }
+
+    /// Takes queue pairs out that are slow because others of their connection are.
+    fn leave_who_is_held_up(&self, context: &Context<'_>, slow: &mut Vec<u32>) {
+        let excess = |flow: u32| self.matrix.ratio(flow) - 1.0;
+        let connection = |flow: u32| {
+            let info = &context.directory.flows[flow as usize];
+            (!info.is_probe()).then_some((info.source, info.target))
+        };
+        let mut worst = BTreeMap::<(u32, u32), f64>::new();
+        for &flow in slow.iter() {
+            if let Some(connection) = connection(flow) {
+                let most = worst.entry(connection).or_insert(0.0);
+                *most = most.max(excess(flow));
+            }
+        }
+        let held = |flow: u32| connection(flow).is_some_and(|of| excess(flow) < HELD_UP * worst[&of]);
+        slow.retain(|&flow| !held(flow));
     }
 
     /// Weights of components that any counter points at.
@@ -367,6 +389,7 @@ impl Detector for SlowMessages {
         }
         let (mut slow, mut fast) = (std::mem::take(&mut self.slow), std::mem::take(&mut self.fast));
         self.matrix.split(context.settings, &mut slow, &mut fast);
+        self.leave_who_is_held_up(context, &mut slow);
         self.told.iter_mut().for_each(|told| told.lasts = false);
         if !slow.is_empty() {
             let weights = self.weights(context);

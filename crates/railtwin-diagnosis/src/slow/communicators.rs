@@ -19,6 +19,9 @@ const SHAPES: usize = 4;
 const LIKE: usize = 4;
 /// Windows in a row that make slowness; one does where it is this many times the threshold.
 const STREAK: u32 = 2;
+/// The same where transport messages tell of the communicator, however clear one window is: they place what is slow, and
+/// come first.
+const STREAK_BESIDE_MESSAGES: u32 = 2;
 /// Most suspects that are worth a name.
 const NAMED: usize = 4;
 /// Times the excess that was told from which what lasts is told again: more than jitter makes of one fault.
@@ -90,7 +93,8 @@ impl Communicators {
         self.states.resize(communicators, State::default());
     }
 
-    /// Transport messages tell of this communicator: they say more.
+    /// Transport messages tell of this communicator. They place what makes it slow, unless all of them are slow alike, as
+    /// where everybody waits for a NIC that pauses: then it is told that it is slow, and nobody is named.
     pub fn has_messages(&mut self, communicator: u32) {
         if let Some(state) = self.states.get_mut(communicator as usize) {
             state.messages = true;
@@ -260,7 +264,7 @@ impl Communicators {
         self.news = false;
         let is_late = |slot: usize| late.get(members.rank(slot) as usize).is_some_and(|&late| late);
         let slow = |row: usize, state: &State| {
-            let told = state.slow && !state.messages;
+            let told = state.slow && (!state.messages || state.streak >= STREAK_BESIDE_MESSAGES);
             told && !(state.alone && members.slots(row as u32).any(is_late))
         };
         let mut left: Vec<u32> = (0..)
@@ -333,7 +337,10 @@ impl Communicators {
             });
             lasting.push(key);
             if fresh || worse {
-                findings.push(self.finding(context, &rows, suspects, now_ns));
+                // Which NIC or host it is, messages tell, and did not.
+                let messages = rows.iter().any(|row| state(row).messages);
+                let named = if messages { Vec::new() } else { suspects };
+                findings.push(self.finding(context, &rows, named, now_ns));
             }
             for &row in &rows {
                 let state = &mut self.states[row as usize];
