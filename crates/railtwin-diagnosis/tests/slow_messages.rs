@@ -147,6 +147,21 @@ fn two_faults_are_two_findings() {
 }
 
 #[test]
+fn queue_pairs_that_others_of_their_connection_hold_up_accuse_nobody() {
+    let rings = Rings::new(2, 8, &TWO_ORDERS, true);
+    let found = |other: f64| {
+        let ports = [(0, 1.9), (1, other)];
+        let slow = ports.map(|(port, times)| Slow::Links(vec![rings.access(3, 2, port)], times));
+        rings.found(64, &slow, 0.02, 8)
+    };
+    // They share the window: at 1.3 the other port's are held up, at 1.7 they are slow themselves, and it is the NIC.
+    let held = found(1.3);
+    assert_eq!((held.len(), names(&held[0])[0].as_str()), (1, "host-3/nic-2:port-0"), "{held:#?}");
+    let both = found(1.7);
+    assert!(both.iter().flat_map(names).any(|name| name != "host-3/nic-2:port-0"), "{both:#?}");
+}
+
+#[test]
 fn too_many_flows_on_a_link_are_a_collision() {
     let mut rings = Rings::new(2, 8, &[8], true);
     // Two queue pairs of other NICs of the same leaf take the same uplink: each gets half of its share.

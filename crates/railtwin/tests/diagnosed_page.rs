@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
 use railtwin::diagnosed_page::{data, page};
+use railtwin_records::{Component, Finding, Suspect, Syndrome};
 use serde_json::Value;
 
 fn told(path: &str) -> Diagnosed {
@@ -97,6 +98,31 @@ fn evidence_leads_to_the_dump_and_the_entry() {
     };
     assert!(of("12").unwrap()["place"].as_str().unwrap().starts_with("entry "), "{sources:?}");
     assert!(of("13").is_some(), "{sources:?}");
+}
+
+#[test]
+fn the_first_screen_names_each_cause_and_begins_with_the_proof() {
+    let hang = told("flight_recorder/gpu_error_1st").screen();
+    let seen = hang.iter().position(|line| line.trim_start().starts_with("seen: ")).unwrap();
+    assert!(hang[seen].contains("rank 12 holds "), "{hang:?}");
+    // Three causes, each with more to say than there is room for.
+    let mut told = told("nccl_tests_h100_one_gpu");
+    let like = told.findings[0].clone();
+    told.findings = [Syndrome::CommunicationHang, Syndrome::Crash, Syndrome::CommunicationSlow]
+        .into_iter()
+        .zip(["host-one", "host-two", "host-three"])
+        .map(|(syndrome, name)| {
+            let suspects = vec![Suspect { component: Component::Host(name.into()), share: 1.0 }];
+            let mut finding = Finding { syndrome, suspects, confidence: 0.9, ..like.clone() };
+            finding.evidence.iter_mut().for_each(|line| line.what = format!("{name} {}", "word ".repeat(40)));
+            finding
+        })
+        .collect();
+    let screen = told.screen();
+    assert!(screen.len() <= 12, "{screen:#?}");
+    for name in ["host-one", "host-two", "host-three"] {
+        assert!(screen.iter().any(|line| line.starts_with(&format!("  host {name}: "))), "{screen:#?}");
+    }
 }
 
 #[test]
