@@ -25,6 +25,7 @@ pub mod slow;
 pub mod steps;
 mod unplaced;
 pub mod what_if;
+pub mod wiring;
 
 pub use context::Context;
 pub use delay::SlowMessages;

@@ -9,3 +9,4 @@ mod slow_messages;
 mod slow_operations;
 mod slow_ranks;
 mod what_if;
+mod wiring;

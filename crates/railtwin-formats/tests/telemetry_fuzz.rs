@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use railtwin_formats::telemetry::{
     FlightRecorderDump, Hints, InspectorDump, KinetoTrace, Merger, RasSnapshot, XpuTimerSnapshot, decode,
-    megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool,
+    megatron_trace, parse_cluster_log, parse_counter_listing, parse_dcgm, parse_ethtool, parse_lldp,
     parse_nccl_tests_json, parse_nccl_tests_log, parse_node_exporter, parse_perftest, parse_perftest_json,
     parse_probe_table, parse_prometheus, parse_rdma_statistic, parse_ss,
 };
@@ -16,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 21] = [
+const SEEDS: [&[u8]; 23] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -63,6 +63,10 @@ const SEEDS: [&[u8]; 21] = [
     0 1 4 8 32 32 RUNNING MISMATCH\n\n#0-0 (fa93) MISMATCH\nCommunicator ranks have different AllGather operation counts\n\
     30 ranks have launched up to operation 640\n2 ranks have launched up to operation 641\nRank 12 -- GPU 4 managed by \
     process 32 on node h4\nRank 13 -- GPU 5 managed by process 33 on node h4\n",
+    real!("lldp/clnet36.json"),
+    b"lldp.eth0.via=LLDP\nlldp.eth0.chassis.mac=0c:4f:9b:c4:18:61\nlldp.eth0.chassis.name=leaf-3\nlldp.eth0.port.ifname=swp7\n\
+    lldp.eth0.port.ttl=120\nlldp.eth1.5.via=LLDP\nlldp.eth1.5.chassis.mac=aa:bb\nlldp.eth1.5.port.local=612\n\
+    lldp.eth1.5.port.descr=Ethernet8\n",
     b"# RTT in us\n,h1,h2,h3\nh1,0,10,12\nh2,10,0,timeout\nh3,12,11,0\n",
 ];
 
@@ -95,6 +99,7 @@ fn all_of_them(bytes: &[u8]) {
         let _ = parse_perftest_json("a", bytes);
         let _ = parse_probe_table("a", bytes, &hints);
         let _ = parse_ss("a", bytes, &hints);
+        let _ = parse_lldp("a", bytes, &hints);
         let _ = KinetoTrace::parse("a", bytes, hints.rank);
         let _ = parse_prometheus("a", bytes);
         let _ = XpuTimerSnapshot::parse("a", bytes);

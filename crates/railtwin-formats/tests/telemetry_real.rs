@@ -25,6 +25,28 @@ const OLD: [&[u8]; 2] =
     [real!("kineto/sampled_rank0_of_128.json"), real!("kineto/sampled_rank1_of_128.json")];
 const MEGATRON: &[u8] = real!("megatron_straggler/trace-ST.parquet");
 
+#[test]
+fn neighbors_of_two_hosts_hear_switches_of_two_vendors() {
+    let read = |name: &str, bytes: &[u8]| {
+        let imported = decode(name, bytes, &Hints::default()).expect("a real file");
+        assert_eq!((imported.format, imported.skipped.count()), (Format::Lldp, 0));
+        match imported.content {
+            Content::Neighbors(all) => {
+                all.into_iter().map(|info| [info.port, info.neighbor, info.neighbor_port]).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let one = read("lldp/bjg45.json", real!("lldp/bjg45.json"));
+    assert_eq!(one, [["bjg45/ens11f0", "bj08-m1-a10-40-swl017", "25GE1/0/39"]]);
+    let two = read("clnet36.json", real!("lldp/clnet36.json"));
+    let wanted = [
+        ["clnet36/ens14f0np0", "CL-A052A", "Twenty-FiveGigE1/0/16"],
+        ["clnet36/eth0", "CL-RLF233", "FourHundredGigE1/0/98"],
+    ];
+    assert_eq!(two, wanted);
+}
+
 fn tests_of(name: &str, bytes: &[u8]) -> Vec<NcclTest> {
     let imported = decode(name, bytes, &Hints::default()).expect("a real log");
     assert_eq!((imported.format, imported.notes.len()), (Format::NcclTestsLog, 0));

@@ -89,6 +89,25 @@ pub struct EntityInfo {
     pub link: Option<u32>,
 }
 
+/// What a port hears of the port at the far end of its cable (LLDP).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NeighborInfo {
+    /// The port: `node017/ens11f0`, in a fabric `host-3/nic-1:port-0` or `leaf-5:uplink-2`.
+    pub port: String,
+    /// The device at the far end, as it calls itself, or its MAC address where it tells no name.
+    pub neighbor: String,
+    /// Its port, as it calls it.
+    pub neighbor_port: String,
+}
+
+impl NeighborInfo {
+    /// The device of the port: a host, or a switch.
+    pub fn device(&self) -> &str {
+        let host = self.port.split_once('/').map(|(host, _)| host);
+        host.or_else(|| self.port.rsplit_once(':').map(|(switch, _)| switch)).unwrap_or(&self.port)
+    }
+}
+
 /// All that records name by row. Rows are only ever added.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Directory {
@@ -106,6 +125,8 @@ pub struct Directory {
     pub flows: Vec<FlowInfo>,
     /// What has counters.
     pub entities: Vec<EntityInfo>,
+    /// Which port hears which.
+    pub neighbors: Vec<NeighborInfo>,
 }
 
 impl Directory {

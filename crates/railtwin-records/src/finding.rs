@@ -109,6 +109,8 @@ pub enum Syndrome {
     Unreachable,
     /// The ranks of a job do not run the same operations.
     Mismatch,
+    /// A port hears another neighbor than it should (LLDP).
+    Wiring,
 }
 
 impl Syndrome {
@@ -125,6 +127,7 @@ impl Syndrome {
             Self::Latency => "latency",
             Self::Unreachable => "unreachable",
             Self::Mismatch => "mismatch",
+            Self::Wiring => "wiring",
         }
     }
 }

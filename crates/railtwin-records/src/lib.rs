@@ -22,7 +22,9 @@ pub mod telemetry;
 pub mod telemetry_read;
 pub mod telemetry_tables;
 
-pub use directory::{CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo};
+pub use directory::{
+    CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
+};
 pub use fault::{FaultCause, FaultKind, Truth};
 pub use finding::{Action, ActionKind, Component, Evidence, Finding, Suspect, Syndrome};
 pub use observation::Observation;

@@ -348,6 +348,16 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "neighbors",
+        row: "one port and the one that it hears at the far end of its cable (LLDP); there where counters are asked for",
+        columns: &[
+            ("port", "text", "the port nearer to the hosts, such as host-3/nic-1:port-0"),
+            ("neighbor", "text", "device at the far end, as it calls itself"),
+            ("neighbor_port", "text", "its port, as it calls it"),
+            ("source", "text", "where the records come from, as in rank_operations"),
+        ],
+    },
+    TableDoc {
         name: "observation",
         row: "a moment at which all that had been told was taken in; the first is the beginning, the last the end of observation",
         columns: &[

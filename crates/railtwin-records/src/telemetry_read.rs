@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use crate::directory::{
-    CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, OperationShape, RankInfo,
+    CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
 };
 use crate::finding::Component;
 use crate::table::{ColumnData, Table};
@@ -262,6 +262,14 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
             batch.until_ns = batch.until_ns.max(time[row]);
         }
     }
+    if let Some(neighbors) = table("neighbors") {
+        let (port, neighbor) = (neighbors.text("port")?, neighbors.text("neighbor")?);
+        let far = neighbors.text("neighbor_port")?;
+        for row in 0..port.len() {
+            let [port, neighbor, neighbor_port] = [port[row], neighbor[row], far[row]].map(str::to_owned);
+            directory.neighbors.push(NeighborInfo { port, neighbor, neighbor_port });
+        }
+    }
     Ok((directory, batch))
 }
 
@@ -302,6 +310,11 @@ mod tests {
                 links: vec![3, 4],
             }],
             entities: vec![EntityInfo { component: Component::Storage, device: None, link: Some(3) }],
+            neighbors: vec![NeighborInfo {
+                port: "h0/nic-0:port-1".into(),
+                neighbor: "leaf-0".into(),
+                neighbor_port: "leaf-0:downlink-0".into(),
+            }],
         };
         let mut batch = Batch { until_ns: 90, ..Batch::default() };
         batch.operations.push(0, 1, 0, 0, 5, 9);

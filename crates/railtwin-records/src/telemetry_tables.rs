@@ -9,6 +9,7 @@
 //! | `messages` | what one queue pair sent in one operation, over a run of stages |
 //! | `counters` | one reading of one counter |
 //! | `probes` | one round of probes |
+//! | `neighbors` | a port and the one that it hears at the far end of its cable |
 //!
 //! Up to when there was anything to tell stands in [`crate::observation`].
 use crate::directory::{Directory, EntityInfo, RankInfo};
@@ -17,6 +18,9 @@ use crate::telemetry::{Batch, CounterColumns, MessageColumns, OperationColumns, 
 
 /// A device or link that is not known, in columns of ids.
 pub const UNKNOWN: u32 = u32::MAX;
+
+/// The table of what ports hear.
+pub const NEIGHBORS: &str = "neighbors";
 
 /// All tables of telemetry; those without rows are left out. `source` says where the records come from: `flow` (a replay
 /// with durations and rates of flows), `packet` (what a run of packets did), `packet-replay` (a replay with durations of
@@ -30,6 +34,7 @@ pub fn tables(directory: &Directory, batch: &Batch, source: &str) -> Vec<Table> 
         messages(&batch.messages, source),
         counters(&directory.entities, &batch.counters, source),
         probes(&batch.probes, source),
+        neighbors(directory, source),
     ];
     all.into_iter().filter(|table| table.rows() > 0).collect()
 }
@@ -161,6 +166,18 @@ pub fn probes(probes: &ProbeColumns, source: &str) -> Table {
         from(source, probes.len()),
     ];
     Table::new("probes", columns)
+}
+
+/// The table `neighbors`.
+pub fn neighbors(directory: &Directory, source: &str) -> Table {
+    let rows = &directory.neighbors;
+    let columns = vec![
+        texts("port", rows, |info| &info.port),
+        texts("neighbor", rows, |info| &info.neighbor),
+        texts("neighbor_port", rows, |info| &info.neighbor_port),
+        from(source, rows.len()),
+    ];
+    Table::new(NEIGHBORS, columns)
 }
 
 /// The column `source`: the same in all rows.

@@ -30,6 +30,7 @@ pub mod error;
 pub mod jitter;
 mod layout;
 mod messages;
+mod neighbors;
 pub mod network;
 pub mod packets;
 pub mod probes;

@@ -96,6 +96,7 @@ pub mod time_up;
 pub mod tune;
 pub mod watch;
 pub mod what_if;
+pub mod wiring;
 
 pub use error::Error;
 pub use estimate::Estimate;

@@ -42,3 +42,4 @@ mod silent_keys;
 mod storage;
 mod telemetry;
 mod tenants;
+mod wiring;

@@ -39,6 +39,8 @@ fn remedy(directory: &Directory, component: &Component, faults: &[FaultKind]) ->
     let jobs_own =
         faults.first().is_some_and(|kind| matches!(kind, FaultKind::SizeMismatch | FaultKind::SlowData));
     match component {
+        // Whoever swaps cables decides when.
+        _ if faults.first() == Some(&FaultKind::WrongCable) => Remedy::Report(component.clone()),
         Component::Rank(_) if jobs_own => Remedy::Report(component.clone()),
         Component::Rank(_) | Component::Gpu(_) | Component::Nic(_) | Component::Host(_) => {
             // A host that the directory does not know cannot be taken out of a job.

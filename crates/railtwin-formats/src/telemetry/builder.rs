@@ -170,6 +170,7 @@ impl Builder {
             let entity = entities[from.entity[row] as usize];
             self.batch.counters.push(from.time_ns[row], entity, from.counter[row], from.value[row]);
         }
+        self.directory.neighbors.extend(directory.neighbors.iter().cloned());
         let mut flows = Vec::with_capacity(directory.flows.len());
         for info in &directory.flows {
             let of = |rank: u32| ranks.get(rank as usize).copied().unwrap_or(u32::MAX);

@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    cluster_log, ethtool, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table, ras_text,
-    steps, tcp_info, xpu_timer,
+    cluster_log, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table,
+    ras_text, steps, tcp_info, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.
@@ -59,6 +59,8 @@ pub enum Format {
     CounterListing,
     /// A folder copied from `/sys`, a file for each counter.
     SysfsTree,
+    /// Neighbors of ports as lldpd tells them.
+    Lldp,
     /// A Parquet file: a Megatron trace, if its columns say so.
     Parquet,
 }
@@ -97,6 +99,7 @@ impl Format {
             Self::RdmaStatistic => "rdma statistic",
             Self::CounterListing => "counter listing",
             Self::SysfsTree => "sysfs tree",
+            Self::Lldp => "LLDP neighbors",
             Self::Parquet => "Parquet",
         }
     }
@@ -161,6 +164,8 @@ fn json(text: &str) -> Option<Format> {
         Some(Format::Kineto)
     } else if has(&["pg_config", "pg_status", "nccl_comm_state", "collective_seq_id"]) {
         Some(Format::FlightRecorder)
+    } else if lldp::is_json(text) {
+        Some(Format::Lldp)
     } else if text.starts_with('[') && has(&["ifname"]) {
         Some(Format::RdmaStatistic)
     } else if has(&["results", "out_of_place", "average_bus_bandwidth"])
@@ -195,6 +200,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().any(cluster_log::is_line) {
         return Some(Format::ClusterLog);
+    }
+    if lldp::is_keyvalue(text) {
+        return Some(Format::Lldp);
     }
     if tcp_info::is_ss(text) {
         return Some(Format::TcpInfo);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use railtwin_records::Directory;
+
 use super::builder::Builder;
 use super::pair_probe::{name_addresses, pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
@@ -99,6 +101,10 @@ impl Merger {
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::Pairs(pairs) => self.merged.pairs.extend(pairs),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
+            Content::Neighbors(neighbors) => {
+                let directory = Directory { neighbors, ..Directory::default() };
+                self.telemetry.push(Telemetry { directory, ..Telemetry::default() });
+            }
         }
     }
 

@@ -20,6 +20,7 @@
 //! | `ethtool -S`, listings of `/sys` | [`parse_ethtool`], [`parse_counter_listing`] |
 //! | folders copied from `/sys/class` | [`decode_sysfs`] |
 //! | `rdma statistic show` | [`parse_rdma_statistic`] |
+//! | neighbors of ports by lldpd, JSON and keys | [`parse_lldp`] |
 //! | Megatron trace | [`megatron_trace`], from a table |
 //!
 //! ```
@@ -48,6 +49,7 @@ mod inspector;
 mod json;
 mod kernel_log;
 mod kineto;
+mod lldp;
 mod log_time;
 mod megatron;
 mod merger;
@@ -78,7 +80,7 @@ mod xpu_timer;
 
 use std::collections::BTreeSet;
 
-use railtwin_records::{Batch, Directory};
+use railtwin_records::{Batch, Directory, NeighborInfo};
 
 use crate::error::FormatError;
 
@@ -93,6 +95,7 @@ pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kernel_log::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
+pub use lldp::{LldpNeighbors, parse_lldp};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
 pub use names::{rank_of_name, reading_of_name};
@@ -211,6 +214,8 @@ pub enum Content {
     Steps(Vec<StepSeries>),
     /// Gauges of ranks.
     XpuTimer(XpuTimerSnapshot),
+    /// Which port hears which.
+    Neighbors(Vec<NeighborInfo>),
 }
 
 /// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
@@ -230,7 +235,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
-             ethtool -S, rdma statistic, MLPerf logs, \
+             ethtool -S, rdma statistic, neighbors of lldpcli -f json, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
@@ -319,6 +324,11 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::Ethtool => counters(parse_ethtool(source_name, bytes, hints)?, &mut notes),
         Format::RdmaStatistic => counters(parse_rdma_statistic(source_name, bytes, hints)?, &mut notes),
         Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
+        Format::Lldp => {
+            let told = parse_lldp(source_name, bytes, hints)?;
+            (notes, skipped) = (told.notes, told.skipped);
+            Content::Neighbors(told.neighbors)
+        }
         Format::SysfsTree => {
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
@@ -400,6 +410,10 @@ impl Imported {
             Content::Pairs(pairs) => {
                 let ways: BTreeSet<&[ProbeEnd; 2]> = pairs.iter().map(|pair| &pair.ends).collect();
                 format!("{} measurements of {} ways between hosts", pairs.len(), ways.len())
+            }
+            Content::Neighbors(neighbors) => {
+                let ports: BTreeSet<&str> = neighbors.iter().map(|info| info.port.as_str()).collect();
+                format!("neighbors of {} ports", ports.len())
             }
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())

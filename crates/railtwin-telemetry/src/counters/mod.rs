@@ -19,6 +19,7 @@ use railtwin_records::Component;
 use railtwin_records::directory::Directory;
 use railtwin_records::telemetry::{Counter, CounterColumns};
 
+use crate::neighbors;
 use crate::replay::Replay;
 use builder::Builder;
 use load::Loads;
@@ -64,6 +65,7 @@ pub struct Counters {
 impl Counters {
     /// The counters of a replayed job; entities are entered in the directory. `case` is that of the replay.
     pub fn new(case: &Case, replay: &Replay, settings: CounterSettings, directory: &mut Directory) -> Self {
+        neighbors::enter(&case.fabric, directory);
         let ports = directory.entities.iter().enumerate();
         let out = Self {
             settings,

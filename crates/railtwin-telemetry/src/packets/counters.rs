@@ -10,6 +10,7 @@ use railtwin_records::directory::{Directory, EntityInfo};
 use railtwin_records::telemetry::{Counter, CounterColumns};
 
 use super::{Source, clock, ns, order};
+use crate::neighbors;
 
 /// Counters of every port and of every NIC, told at the first reading.
 const OF_PORT: [Counter; 8] = [
@@ -152,6 +153,7 @@ pub(super) fn write(
     known_ns: &mut Vec<u64>,
     out: &mut CounterColumns,
 ) {
+    neighbors::enter(&source.case.fabric, directory);
     let first = directory.entities.len() as u32;
     let members = source.seats.members.iter().rev();
     let mut book = Book {

@@ -138,6 +138,7 @@ pub fn words(syndrome: Syndrome) -> &'static str {
         Syndrome::Latency => "packets take longer than before",
         Syndrome::Unreachable => "does not answer",
         Syndrome::Mismatch => "ranks do not run the same operations",
+        Syndrome::Wiring => "is not plugged in where it should be",
         _ => "its counters say so",
     }
 }

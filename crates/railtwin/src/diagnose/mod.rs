@@ -6,6 +6,7 @@
 //! * [`between`]: measurements of pairs of hosts.
 //! * [`tests_between`], [`failed_tests`], [`ras`], [`flags`], [`flight`], [`compute`], [`durations`]: what is not a stream
 //!   of operations; [`slow_job`]: traces of whole jobs, replayed; [`slower`]: times of steps.
+//! * [`mod@neighbors`]: what ports hear of their neighbors.
 //! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen; [`sources`]: where evidence stands.
 pub mod answer;
@@ -18,6 +19,7 @@ pub mod flight;
 pub mod inputs;
 pub mod logs;
 pub mod names;
+mod neighbors;
 pub mod on_fabric;
 pub mod ras;
 mod run_folder;
@@ -130,7 +132,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     findings.extend(found);
     notes.extend(told);
 
-    let case = match fabric.or(question.as_ref()) {
+    let scenario = fabric.or(question.as_ref());
+    let case = match scenario {
         Some(question) => Some((on_fabric::case_of(question)?, question.file.clone())),
         None => None,
     };
@@ -148,10 +151,18 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
             on_fabric::check(&directory, &case.fabric, file)?;
         } else {
             names::number_nics(&case.fabric, &mut findings);
+            neighbors::place(&mut directory, &case.fabric, names.as_mut());
             notes.extend(on_fabric::place(&mut directory, case, &ports)?);
         }
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
+    let planned = fabric.zip(scenario);
+    let mut wiring = neighbors::of_neighbors(&directory, planned)?;
+    if let (None, Some(names)) = (fabric, &mut names) {
+        names.rename(&mut wiring.findings);
+    }
+    findings.extend(wiring.findings);
+    notes.extend(wiring.notes);
 
     // Of whom there is a dump, only not one that can be read, nothing is said.
     let mut torn: BTreeSet<u32> = merged.unsure.clone();

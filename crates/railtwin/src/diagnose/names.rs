@@ -6,6 +6,7 @@
 //! node017/mlx5_3,host-16/nic-3
 //! node017/ens2f1np1,host-16/nic-3:1
 //! node017/0000:bb:00.0,host-16/gpu-6
+//! swl017,leaf-3
 //! ```
 //!
 //! A NIC `mlx5_N` of a host of the fabric is `nic-N` where nothing says otherwise.
@@ -20,7 +21,7 @@ use railtwin_store::input;
 use crate::error::Error;
 
 /// What a line may be.
-const ACCEPTED: &str = "write HOST,host-N, HOST/NIC,host-N/nic-M, HOST/NIC,host-N/nic-M:PORT or HOST/GPU,host-N/gpu-M, one a line";
+const ACCEPTED: &str = "write HOST,host-N, SWITCH,leaf-N, HOST/NIC,host-N/nic-M, HOST/NIC,host-N/nic-M:PORT or HOST/GPU,host-N/gpu-M, one a line";
 /// Names that a note lists.
 const NAMED: usize = 8;
 
@@ -138,9 +139,14 @@ impl Names {
                 Error::Argument(format!("{}:{}: {:?} {what}", self.file, given.line, given.to))
             };
             let (host, part) = given.to.split_once('/').unwrap_or((&given.to, ""));
+            if part.is_empty() && fabric.switch_named(host).is_some() {
+                continue;
+            }
             let Some(host) = fabric.host_named(host) else {
                 let last = fabric.hosts().len().saturating_sub(1);
-                return Err(wrong(format!("is no host of the fabric; its hosts are host-0 to host-{last}")));
+                return Err(wrong(format!(
+                    "is no host and no switch of the fabric; its hosts are host-0 to host-{last}, its leaves leaf-0 and so on"
+                )));
             };
             let model = fabric.host_model(host);
             for (word, count) in [("nic-", model.nics), ("gpu-", model.gpus)] {

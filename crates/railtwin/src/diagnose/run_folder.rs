@@ -3,7 +3,7 @@ use std::path::Path;
 
 use railtwin_formats::telemetry::Times;
 use railtwin_records::observation::{OBSERVATION, OBSERVED};
-use railtwin_records::{Observation, Table, telemetry_read};
+use railtwin_records::{Observation, Table, telemetry_read, telemetry_tables};
 use railtwin_store::RunFolder;
 
 use super::inputs::{Inputs, Unread};
@@ -11,8 +11,16 @@ use crate::Question;
 use crate::error::Error;
 
 /// Tables of a run folder that hold telemetry.
-const TABLES: [&str; 7] =
-    ["ranks", "communicators", "rank_operations", "queue_pairs", "messages", "counters", "probes"];
+const TABLES: [&str; 8] = [
+    "ranks",
+    "communicators",
+    "rank_operations",
+    "queue_pairs",
+    "messages",
+    "counters",
+    "probes",
+    telemetry_tables::NEIGHBORS,
+];
 
 /// The telemetry of a run folder, with its scenario.
 ///

@@ -128,6 +128,9 @@ impl Diagnosed {
         if self.others > 0 {
             parts.push(format!("{} results of tests and snapshots", self.others));
         }
+        if !self.directory.neighbors.is_empty() {
+            parts.push(format!("neighbors of {} ports", self.directory.neighbors.len()));
+        }
         if self.log_lines > 0 {
             parts.push(format!("{} lines of logs", self.log_lines));
         }

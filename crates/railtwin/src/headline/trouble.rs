@@ -140,6 +140,7 @@ const fn seen(syndrome: Syndrome) -> (&'static str, bool) {
         Syndrome::Counter => ("counts errors", false),
         Syndrome::Latency => ("delays probes", false),
         Syndrome::Unreachable => ("lets probes vanish", false),
+        Syndrome::Wiring => ("is not plugged in where it should be", false),
         _ => ("is suspected", false),
     }
 }

@@ -3,6 +3,7 @@
 //! The packet engine runs the job with the fault; ranks, queue pairs and ports tell what they did, and detectors at their
 //! defaults read that. Nothing is drawn but the fault, who starts when, and how far clocks are off.
 use railtwin_diagnosis::Detector;
+use railtwin_diagnosis::wiring::WrongCables;
 use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_fabric::LinkId;
 use railtwin_flowsim::FlowEngine;
@@ -22,6 +23,7 @@ use super::verdict::judge;
 use crate::error::Error;
 use crate::question::Question;
 use crate::telemetry_run::packets::PacketWatch;
+use crate::wiring::plan_of;
 
 const SCENARIO: (&str, &str) =
     ("packets-64.toml", include_str!("../../../../scenarios/score/packets-64.toml"));
@@ -191,6 +193,10 @@ impl PacketBench {
             seed,
         };
         let counters = signals >= Signals::Counters;
+        let mut detectors = detectors;
+        if counters && !detectors.is_empty() {
+            detectors.push(Box::new(WrongCables::new(plan_of(&self.case.fabric, &[]))));
+        }
         let with = (detectors, railtwin_diagnosis::Settings::default());
         let mut watch = PacketWatch::new(case, (0, 0), log, &settings, counters, with)?;
         let mut ends_at = f64::INFINITY;

@@ -22,7 +22,7 @@ pub enum Signals {
     Probes,
     /// And what queue pairs sent, and a mesh of pings.
     Transport,
-    /// And counters of NICs, ports, GPUs and processes.
+    /// And counters of NICs, ports, GPUs and processes, and what ports hear of their neighbors.
     Counters,
 }
 

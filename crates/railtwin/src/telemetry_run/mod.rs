@@ -12,6 +12,7 @@ pub mod states;
 pub mod traffic;
 
 use railtwin_diagnosis::rules::actions::{Safeguard, actions_of};
+use railtwin_diagnosis::wiring::WrongCables;
 use railtwin_engine::{Case, RunLog};
 use railtwin_records::{Action, Batch, Directory, Finding, Observation, Table};
 use railtwin_records::{finding_tables, telemetry_tables};
@@ -30,6 +31,7 @@ use crate::score::verdict::judge;
 use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
 use crate::watch::{IDLE_S, Rhythm, Watch};
+use crate::wiring::plan_of;
 use moment::{Moment, Turn};
 use packets::PacketWatch;
 use traffic::Traffic;
@@ -161,13 +163,21 @@ fn replayed(
         probes: spec.probes.map(SimTime::seconds),
         asked_from: spec.probes.map(|_| 0.0),
     };
-    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors_of(spec))?;
+    let watch = Watch::new(case, job, durations, rates, settings, rhythm, detectors_of(resolved, spec))?;
     let source = if of_packets { REPLAY } else { engine.name() };
     Ok(watched(watch.at(spec.detectors), (resolved, spec, job), asked, source, warnings))
 }
 
-fn detectors_of(spec: &TelemetrySpec) -> Vec<Box<dyn railtwin_diagnosis::Detector>> {
-    if spec.diagnose { railtwin_diagnosis::all_detectors() } else { Vec::new() }
+fn detectors_of(resolved: &Resolved, spec: &TelemetrySpec) -> Vec<Box<dyn railtwin_diagnosis::Detector>> {
+    if !spec.diagnose {
+        return Vec::new();
+    }
+    let mut all = railtwin_diagnosis::all_detectors();
+    if spec.counters.is_some() {
+        let plan = plan_of(&resolved.case.fabric, &resolved.scenario.faults);
+        all.push(Box::new(WrongCables::new(plan)));
+    }
+    all
 }
 
 /// What the devices of a packet run told.
@@ -180,7 +190,7 @@ fn told_by_packets(
     let (case, log) = (&resolved.case, &simulation.log);
     let which = (job, simulation.chosen);
     let counters = spec.counters.is_some();
-    let with = (detectors_of(spec), spec.detectors);
+    let with = (detectors_of(resolved, spec), spec.detectors);
     let mut watch = PacketWatch::new(case, which, log, settings, counters, with)?;
     let mut gathered = Gathered::from(watch.told.start_ns(), asked);
     if spec.probes.is_some() {

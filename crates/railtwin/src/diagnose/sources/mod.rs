@@ -317,8 +317,8 @@ fn place_in(dump: &FlightRecorderDump, line: &Evidence, operation: &str) -> Stri
 /// Whether files of a format hold records of a table.
 fn holds(format: Format, table: &str) -> bool {
     use Format::{
-        ClusterLog, CounterListing, Dcgm, Ethtool, FlightRecorder, Kineto, MlperfLog, NcclInspector, NcclRas,
-        NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson, ProbeTable,
+        ClusterLog, CounterListing, Dcgm, Ethtool, FlightRecorder, Kineto, Lldp, MlperfLog, NcclInspector,
+        NcclRas, NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson, ProbeTable,
         RdmaStatistic, StepsCsv, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
     };
     match table {
@@ -327,6 +327,7 @@ fn holds(format: Format, table: &str) -> bool {
         "perftest" => matches!(format, Perftest | PerftestJson),
         "logs" => matches!(format, ClusterLog | NcclTestsLog),
         "ras" => format == NcclRas,
+        "neighbors" => format == Lldp,
         "steps" => matches!(format, StepsCsv | MlperfLog | TrainingLog),
         "xpu_timer" => format == XpuTimer,
         "tcp-info" => format == TcpInfo,

@@ -1,0 +1,157 @@
+//! What ports hear against a fabric as it was planned.
+use std::collections::BTreeMap;
+
+use railtwin_fabric::Fabric;
+use railtwin_records::{Component, NeighborInfo};
+
+use super::{Wiring, confidence, finding};
+
+/// Confidence in what a switch that calls itself as the plan does says of a cable.
+const NAMED: f64 = 0.95;
+/// Names that a note lists.
+const LISTED: usize = 8;
+
+/// Where each cable should lead: by the port nearer to the hosts the device and the port at its far end.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Plan {
+    far: BTreeMap<String, (String, String)>,
+}
+
+/// A cable that does not lead where it should.
+struct Wrong<'a> {
+    port: &'a str,
+    planned: &'a (String, String),
+    heard: (String, Option<String>),
+    confidence: f64,
+}
+
+impl Plan {
+    /// That of a fabric.
+    pub fn of(fabric: &Fabric) -> Self {
+        let mut far = BTreeMap::new();
+        for cable in fabric.cables() {
+            let [near, end] = fabric.cable_ports(cable);
+            let device = fabric.device_name(fabric.port_device(end));
+            far.insert(fabric.port_name(near), (device, fabric.port_name(end)));
+        }
+        Self { far }
+    }
+
+    /// Whether a port is one of the plan.
+    pub fn knows(&self, port: &str) -> bool {
+        self.far.contains_key(port)
+    }
+
+    /// What switches that call themselves otherwise are in the plan: what most of the cables that lead to one should lead
+    /// to, if that is more than half of two or more and no other's. With how many say so, and how many do not.
+    fn called(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> BTreeMap<String, (String, usize, usize)> {
+        let devices: std::collections::BTreeSet<&str> =
+            self.far.values().map(|(device, _)| device.as_str()).collect();
+        let mut votes: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        for (port, info) in heard {
+            let Some((device, _)) = self.far.get(*port) else { continue };
+            if !devices.contains(info.neighbor.as_str()) {
+                *votes.entry(&info.neighbor).or_default().entry(device).or_default() += 1;
+            }
+        }
+        let mut called: BTreeMap<String, (String, usize, usize)> = BTreeMap::new();
+        for (name, of) in &votes {
+            let all: usize = of.values().sum();
+            let Some((device, &most)) =
+                of.iter().max_by_key(|(device, count)| (**count, std::cmp::Reverse(**device)))
+            else {
+                continue;
+            };
+            let elsewhere = votes.iter().filter(|(other, _)| *other != name);
+            let is_mine = elsewhere.filter_map(|(_, of)| of.get(device)).all(|&others| others < most);
+            if most >= 2 && 2 * most > all && is_mine {
+                called.insert((*name).to_owned(), ((*device).to_owned(), most, all - most));
+            }
+        }
+        called
+    }
+
+    /// A finding for each cable that leads elsewhere; two whose ends were swapped say so.
+    pub(super) fn judge(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
+        let mut told = Wiring::default();
+        let called = self.called(heard);
+        let is_device = |name: &str| self.far.values().any(|(device, _)| device == name);
+        let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+        let (mut compared, mut wrong) = (0, Vec::new());
+        let ports_of_plan: std::collections::BTreeSet<&str> =
+            self.far.values().map(|(_, port)| port.as_str()).collect();
+        for (&port, info) in heard {
+            let Some(planned) = self.far.get(port) else { continue };
+            let name = info.neighbor.as_str();
+            let by_name = *known.entry(name).or_insert_with(|| is_device(name));
+            let (device, confidence) = match called.get(name) {
+                _ if by_name => (name, NAMED),
+                Some((device, agree, others)) => (device.as_str(), confidence(*agree, *others).min(NAMED)),
+                None => continue,
+            };
+            compared += 1;
+            // Vendors number their ports as they like: only names of the plan are compared.
+            let far_port =
+                ports_of_plan.contains(info.neighbor_port.as_str()).then(|| info.neighbor_port.clone());
+            let other_port = far_port.as_ref().is_some_and(|port| *port != planned.1);
+            if device != planned.0 || other_port {
+                wrong.push(Wrong { port, planned, heard: (device.to_owned(), far_port), confidence });
+            }
+        }
+        for one in &wrong {
+            let leads_to = |to: &Wrong<'_>, planned: &(String, String)| match &to.heard.1 {
+                Some(port) => *port == planned.1,
+                None => to.heard.0 == planned.0,
+            };
+            // Of swapped cables each leads where the other should, and no third one leads to either place.
+            let mut swapped = wrong.iter().filter(|other| {
+                other.port != one.port && leads_to(one, other.planned) && leads_to(other, one.planned)
+            });
+            let with = swapped.next().filter(|_| swapped.next().is_none());
+            let at = one.heard.1.as_ref().unwrap_or(&one.heard.0);
+            let should = if one.heard.1.is_some() { &one.planned.1 } else { &one.planned.0 };
+            let advice = match with {
+                Some(other) => {
+                    let mut both = [one.port, other.port];
+                    both.sort_unstable();
+                    format!("swap the far ends of the cables at {} and {}", both[0], both[1])
+                }
+                None => format!("plug the cable at {} in at {should}", one.port),
+            };
+            let what = format!("{} hears {at} where the plan has {should}", one.port);
+            told.findings.push(finding(Component::Cable(one.port.to_owned()), what, one.confidence, advice));
+        }
+        let strange: Vec<&str> = {
+            let names =
+                heard.iter().filter(|(port, _)| self.knows(port)).map(|(_, info)| info.neighbor.as_str());
+            let mut names: Vec<&str> = names
+                .filter(|name| !known.get(name).copied().unwrap_or(false) && !called.contains_key(*name))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let of = self.far.len();
+        told.notes
+            .push(format!("neighbors of {compared} of {of} cables of the fabric are held against its plan"));
+        if !called.is_empty() {
+            let list = called.iter().take(LISTED).map(|(name, (device, ..))| format!("{name} for {device}"));
+            let more = if called.len() > LISTED { ", …" } else { "" };
+            let list: Vec<String> = list.collect();
+            told.notes.push(format!(
+                "switches are taken for what most of their cables say: {}{more}",
+                list.join(", ")
+            ));
+        }
+        if !strange.is_empty() {
+            let more = if strange.len() > LISTED { ", …" } else { "" };
+            let list: Vec<&str> = strange.iter().copied().take(LISTED).collect();
+            told.notes.push(format!(
+                "too little tells which switches of the fabric {}{more} are: their cables are not compared; name them with \
+                 --names FILE",
+                list.join(", ")
+            ));
+        }
+        told
+    }
+}
