@@ -446,8 +446,8 @@ impl<C: Control> Host<C> {
             Some(_) => self.take_in(now, &packet, shared, agenda, post),
         };
         let mut hand_on = self.pcie.as_mut().map(|pcie| {
-            let nic = self.ports[usize::from(packet.port)].nic as usize;
-            &mut pcie.nics[nic]
+            let connection = shared.connection_of[packet.queue_pair as usize];
+            &mut pcie.handing_on[shared.program.inside.exit(connection) as usize]
         });
         let receiver = &mut self.receivers[row];
         let deliveries = &mut self.worker.deliveries;

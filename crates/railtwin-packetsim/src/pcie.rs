@@ -11,14 +11,11 @@ use crate::worker::Crossing;
 
 use shares::{Crosser, LINKS, Shares, rate};
 
-/// What a NIC took in and hands on, in order: posted writes pass none of those before them (PCI Express base
-/// specification, section 2.4.1).
+/// What a NIC took in and hands on by one way, in order.
 #[derive(Debug, Default)]
 pub(crate) struct HandOn {
-    /// Bytes that wait.
-    pub(crate) waiting: u64,
-    /// Way and bytes of each packet that waits, the first of them under way.
-    packets: VecDeque<(u32, u32)>,
+    /// Bytes of each packet that waits, the first of them under way.
+    packets: VecDeque<u32>,
     /// Packets that came in, and that were handed on.
     came: u64,
     gone: u64,
@@ -65,14 +62,16 @@ struct Held {
 
 /// PCIe of a host.
 ///
-/// Crossers are, in this order: what is fetched by each way, what each NIC hands on, the pieces of each leg that begins
-/// here. Reads of different ways pass each other; each is one packet at a time, as in hosts without switches.
+/// Crossers are, in this order: what is fetched or handed on by each way, the pieces of each leg that begins here. Packets
+/// of different ways pass each other; those of one follow each other, as in hosts without switches.
 #[derive(Debug)]
 pub(crate) struct Pcie {
     pub(crate) ways: Vec<WayInside>,
     shares: Shares,
-    /// By NIC.
-    pub(crate) nics: Vec<HandOn>,
+    /// Bytes that each NIC has yet to hand on.
+    pub(crate) waiting: Vec<u64>,
+    /// By way out of a NIC.
+    pub(crate) handing_on: Vec<HandOn>,
     legs: Vec<VecDeque<Crossing>>,
     /// By way, port of its NIC and level.
     held: Vec<Held>,
@@ -80,8 +79,8 @@ pub(crate) struct Pcie {
     pub(crate) levels: usize,
     /// First port of each NIC, among those of the host.
     pub(crate) first_port: Vec<usize>,
-    /// By way: NIC that fetches by it, and its port that sent last.
-    pub(crate) fetching: Vec<(u32, u32)>,
+    /// By way: NIC that fetches or hands on by it, and its port that sent last.
+    pub(crate) of_way: Vec<(u32, u32)>,
     /// When a task comes back, the soonest last. One that comes for nothing asks for the next.
     armed: Vec<u64>,
     /// Whether what is over is being worked off: rates are found anew after that.
@@ -104,17 +103,18 @@ impl Pcie {
         rates.resize(rates.len() + nics, f64::INFINITY);
         let ways = links.ways.len();
         let mut crossers: Vec<Crosser> = links.ways.iter().map(|way| Crosser::over(way.links())).collect();
-        crossers.resize(ways + nics + legs, Crosser::over(&[]));
+        crossers.resize(ways + legs, Crosser::over(&[]));
         Self {
             ways: links.ways.clone(),
             shares: Shares::new(rates, crossers),
-            nics: (0..nics).map(|_| HandOn::default()).collect(),
+            waiting: vec![0; nics],
+            handing_on: (0..ways).map(|_| HandOn::default()).collect(),
             legs: vec![VecDeque::new(); legs],
             held: (0..ways * lines * levels).map(|_| Held::default()).collect(),
             lines,
             levels,
             first_port: (0..nics as u32).map(first).collect(),
-            fetching: vec![(u32::MAX, 0); ways],
+            of_way: vec![(u32::MAX, 0); ways],
             armed: Vec::new(),
             moving: false,
         }
@@ -136,37 +136,32 @@ impl Pcie {
         bytes: u64,
         agenda: &mut Agenda,
     ) {
-        self.fetching[way as usize] = (nic, line);
+        self.of_way[way as usize] = (nic, line);
         self.begin(now, way as usize, bytes, agenda);
     }
 
     /// A NIC hands a packet on by a way after those before it.
     #[inline]
     pub(crate) fn hand_on(&mut self, now: u64, nic: usize, way: u32, bytes: u32, agenda: &mut Agenda) {
-        let of = &mut self.nics[nic];
-        of.waiting += u64::from(bytes);
+        self.waiting[nic] += u64::from(bytes);
+        self.of_way[way as usize].0 = nic as u32;
+        let of = &mut self.handing_on[way as usize];
         of.came += 1;
-        of.packets.push_back((way, bytes));
+        of.packets.push_back(bytes);
         if of.packets.len() == 1 {
-            self.hand_on_first(now, nic, agenda);
+            let mut links = [0; LINKS];
+            let over = self.ways[way as usize].links();
+            links[..over.len()].copy_from_slice(over);
+            // What the NIC itself takes in.
+            links[over.len()] = (self.shares.rates.len() - self.waiting.len() + nic) as u16;
+            self.shares.lead(way as usize, &links[..=over.len()]);
+            self.begin(now, way as usize, u64::from(bytes), agenda);
         }
-    }
-
-    /// The first packet that waits sets out.
-    fn hand_on_first(&mut self, now: u64, nic: usize, agenda: &mut Agenda) {
-        let Some(&(way, bytes)) = self.nics[nic].packets.front() else { return };
-        let row = self.ways.len() + nic;
-        let mut links = [0; LINKS];
-        let over = self.ways[way as usize].links();
-        links[..over.len()].copy_from_slice(over);
-        links[over.len()] = (self.shares.rates.len() - self.nics.len() + nic) as u16;
-        self.shares.lead(row, &links[..=over.len()]);
-        self.begin(now, row, u64::from(bytes), agenda);
     }
 
     /// A NIC takes in no more than this from now on.
     pub(crate) fn slow_down(&mut self, now: u64, nic: usize, speed: Option<Speed>, agenda: &mut Agenda) {
-        let row = self.shares.rates.len() - self.nics.len() + nic;
+        let row = self.shares.rates.len() - self.waiting.len() + nic;
         self.shares.rates[row] = speed.map_or(f64::INFINITY, rate);
         self.shares.stale = true;
         self.settle(now, agenda);
@@ -176,7 +171,7 @@ impl Pcie {
     pub(crate) fn cross(&mut self, now: u64, (leg, way): (usize, u32), piece: Crossing, agenda: &mut Agenda) {
         self.legs[leg].push_back(piece);
         if self.legs[leg].len() == 1 {
-            let row = self.ways.len() + self.nics.len() + leg;
+            let row = self.ways.len() + leg;
             self.shares.lead(row, self.ways[way as usize].links());
             self.begin(now, row, piece.bytes, agenda);
         }
@@ -207,22 +202,21 @@ impl Pcie {
     }
 
     /// The next that is over.
-    pub(crate) fn take_moved(&mut self, now: u64, agenda: &mut Agenda) -> Option<Moved> {
+    pub(crate) fn take_moved(&mut self, now: u64) -> Option<Moved> {
         let row = self.shares.over(now)?;
-        let (ways, nics) = (self.ways.len(), self.nics.len());
+        let ways = self.ways.len();
         if row < ways {
-            return Some(Moved::Fetched(row as u32));
-        }
-        if row < ways + nics {
-            let nic = row - ways;
-            let of = &mut self.nics[nic];
-            let (way, bytes) = of.packets.pop_front().expect("what was under way stands first");
-            of.waiting -= u64::from(bytes);
+            let of = &mut self.handing_on[row];
+            let Some(bytes) = of.packets.pop_front() else { return Some(Moved::Fetched(row as u32)) };
             of.gone += 1;
-            self.hand_on_first(now, nic, agenda);
-            return Some(Moved::HandedOn(nic, way));
+            if let Some(&next) = of.packets.front() {
+                self.shares.begin(now, row, u64::from(next));
+            }
+            let nic = self.of_way[row].0 as usize;
+            self.waiting[nic] -= u64::from(bytes);
+            return Some(Moved::HandedOn(nic, row as u32));
         }
-        let leg = row - ways - nics;
+        let leg = row - ways;
         let piece = self.legs[leg].pop_front().expect("what was under way stands first");
         if let Some(next) = self.legs[leg].front() {
             self.shares.begin(now, row, next.bytes);

@@ -248,6 +248,31 @@ fn a_nic_beside_n_pieces_on_the_way_to_it_has_a_share_of_n_and_one() {
     }
 }
 
+/// A job behind the root complex and one below the switch share NICs, to one of which a neighbour's rings are on the way:
+/// each has half of the NIC, as in flows; packets of one do not wait behind those of the other.
+#[test]
+fn jobs_on_one_nic_with_different_ways_do_not_wait_for_each_other() {
+    let job = |name: &str, hosts: &str, gpus: &str, bytes: u32| {
+        format!(
+            "[[job]]\nname = \"{name}\"\nplacement = {{ hosts = {hosts} }}\ngpus_of_host = {gpus}\n\
+             collective = {{ kind = \"all-reduce\", algorithm = \"ring\", bytes = \"{bytes} MiB\" }}\n"
+        )
+    };
+    let jobs = job("far", "[0, 1, 2]", "[2]", 32)
+        + &job("near", "[0, 1, 2]", "[0]", 32)
+        + &job("inside", "[1]", "[3, 5, 7]", 64);
+    let text = format!(
+        "schema = 1\nname = \"ways\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 1\nhosts_per_leaf = 3\n\
+         uplinks = 1\n[fabric.host]\nmodel = \"plain\"\ngpus = 8\nnics = 2\nnic_ports = 1\n\
+         nic_port_capacity = \"200 Gbps\"\npcie = \"200 Gbps\"\npcie_switches = 4\ncaps = \"none\"\n\
+         [routing]\nmessage = \"128 KiB\"\n[packet]\nstart_jitter = \"0 us\"\n{jobs}"
+    );
+    let [flows, packets] = [EngineName::Flow, EngineName::Packet].map(|name| ends(&text, name));
+    for (flows, packets) in flows.iter().zip(&packets) {
+        assert!((flows - packets).abs() < 0.05 * flows, "{flows} {packets}");
+    }
+}
+
 /// Hosts with PCIe switches on one thread and on several, byte for byte.
 #[test]
 fn packets_over_pcie_switches_are_the_same_on_any_number_of_threads() {

@@ -104,7 +104,7 @@ impl<C: Control> Host<C> {
         let Some(pcie) = &mut self.pcie else { return now };
         let payload = u32::from(packet.bytes).saturating_sub(shared.wire.header);
         pcie.hand_on(now, nic, way, payload, agenda);
-        if pcie.nics[nic].waiting > shared.packets.nic.receive_buffer.0 && !self.ports[row].pausing {
+        if pcie.waiting[nic] > shared.packets.nic.receive_buffer.0 && !self.ports[row].pausing {
             self.ports[row].pausing = true;
             self.signal(now, row, Kind::Pause, post);
         }
@@ -123,7 +123,7 @@ impl<C: Control> Host<C> {
             pcie.comes(now);
         }
         let mut pieces = false;
-        while let Some(moved) = self.pcie.as_mut().and_then(|pcie| pcie.take_moved(now, agenda)) {
+        while let Some(moved) = self.pcie.as_mut().and_then(|pcie| pcie.take_moved(now)) {
             match moved {
                 Moved::Fetched(way) => self.fetched(now, way, shared, agenda, post),
                 Moved::HandedOn(nic, way) => self.handed_on(now, nic, way, shared, agenda, post),
@@ -144,7 +144,7 @@ impl<C: Control> Host<C> {
     /// A way is free: who waits for it may send, ports of the NIC in turn.
     fn fetched(&mut self, now: u64, way: u32, shared: &Shared<'_>, agenda: &mut Agenda, post: &mut Post<'_>) {
         let Some(pcie) = &self.pcie else { return };
-        let (nic, last) = pcie.fetching[way as usize];
+        let (nic, last) = pcie.of_way[way as usize];
         let (first, lines, levels) = (pcie.first_port[nic as usize], pcie.lines, pcie.levels);
         for turn in 1..=lines {
             let row = first + (last as usize + turn) % lines;
@@ -173,10 +173,10 @@ impl<C: Control> Host<C> {
     ) {
         let Some(pcie) = &mut self.pcie else { return };
         let there = now.saturating_add(pcie.ways[way as usize].delay);
-        while let Some(slot) = pcie.nics[nic].take_whole() {
+        while let Some(slot) = pcie.handing_on[way as usize].take_whole() {
             agenda.push(there, DELIVER | u64::from(slot));
         }
-        if pcie.nics[nic].waiting > shared.packets.nic.receive_buffer.0 / 2 {
+        if pcie.waiting[nic] > shared.packets.nic.receive_buffer.0 / 2 {
             return;
         }
         for row in 0..self.ports.len() {

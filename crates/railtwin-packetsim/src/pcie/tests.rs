@@ -78,33 +78,29 @@ fn who_goes_on_at_once_keeps_its_share() {
     assert_eq!(shares.next(), 400_000);
 }
 
-/// What stands before a NIC, way and bytes.
-fn waiting(shares: &Pcie) -> (u64, usize) {
-    (shares.nics[0].waiting, shares.nics[0].packets.len())
-}
-
 #[test]
-fn packets_are_handed_on_in_order_and_end_their_messages() {
-    let links = HostLinks::of(&[8_000_000_000, 4_000_000_000], &[&[0], &[0, 1]]);
+fn packets_of_a_way_are_handed_on_in_order_and_those_of_another_pass() {
+    let links = HostLinks::of(&[8_000_000_000, 2_000_000_000], &[&[0], &[0, 1]]);
     let mut pcie = Pcie::new(&links, [0].into_iter(), (1, 1), 0);
     let mut agenda = Agenda::default();
-    pcie.hand_on(0, 0, 1, 1_000, &mut agenda);
-    pcie.nics[0].ends(7);
-    pcie.hand_on(0, 0, 0, 500, &mut agenda);
-    pcie.nics[0].ends(8);
-    assert_eq!(waiting(&pcie), (1_500, 2));
-    // At half a byte in a nanosecond: the second waits behind the first though its way is free.
+    for (way, bytes, message) in [(1, 1_000, 7), (1, 500, 8), (0, 1_500, 9)] {
+        pcie.hand_on(0, 0, way, bytes, &mut agenda);
+        pcie.handing_on[way as usize].ends(message);
+    }
+    assert_eq!(pcie.waiting, [3_000]);
+    // One way has a quarter of a byte in a nanosecond, the other what that leaves of one.
     let mut seen = Vec::new();
     while let Some((now, _)) = agenda.pop() {
         pcie.comes(now);
-        while let Some(moved) = pcie.take_moved(now, &mut agenda) {
-            seen.push((now, moved, std::iter::from_fn(|| pcie.nics[0].take_whole()).collect::<Vec<_>>()));
+        while let Some(moved) = pcie.take_moved(now) {
+            let Moved::HandedOn(0, way) = moved else { panic!("{moved:?}") };
+            let whole = std::iter::from_fn(|| pcie.handing_on[way as usize].take_whole());
+            seen.push((now, way, whole.collect::<Vec<_>>()));
         }
         pcie.all_moved(now, &mut agenda);
     }
-    let first = (2_000_000, Moved::HandedOn(0, 1), vec![7]);
-    assert_eq!(seen, [first, (2_500_000, Moved::HandedOn(0, 0), vec![8])]);
-    assert_eq!(waiting(&pcie), (0, 0));
+    assert_eq!(seen, [(2_000_000, 0, vec![9]), (4_000_000, 1, vec![7]), (6_000_000, 1, vec![8])]);
+    assert_eq!(pcie.waiting, [0]);
 }
 
 #[test]
