@@ -253,6 +253,12 @@ impl<'a> Lowering<'a> {
         (&self.shapes[pattern].0, rows.map(|&row| (row != INSIDE).then_some(row)))
     }
 
+    /// The links of a connection into its source NIC and out of its target NIC, in the order of [`Self::connections`]; none
+    /// where no host has PCIe switches.
+    pub fn inside_of(&self, connection: usize) -> Option<&[Vec<LinkId>; 2]> {
+        self.inside.get(connection)
+    }
+
     /// Whether the bundles of a pattern are never joined into one of their class: each rank goes to a storage host of
     /// its own.
     pub fn is_apart(&self, pattern: usize) -> bool {

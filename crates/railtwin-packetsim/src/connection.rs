@@ -178,8 +178,14 @@ impl<C: Control> Host<C> {
         if sender.outstanding == 0
             && let Some(start) = sender.start
         {
-            let nic = self.ports[usize::from(start.port)].nic as usize;
-            sender.not_before = sender.not_before.max(now.saturating_add(self.nics[nic].delay));
+            let delay = match &self.pcie {
+                None => self.nics[self.ports[usize::from(start.port)].nic as usize].delay,
+                Some(pcie) => {
+                    let connection = shared.connection_of[sender.queue_pair as usize];
+                    pcie.ways[shared.program.inside.entry(connection) as usize].delay
+                }
+            };
+            sender.not_before = sender.not_before.max(now.saturating_add(delay));
         }
         sender.post(message.bytes, message.leg, message.item, slot, u64::from(shared.wire.payload));
         self.line_up(now, row as usize, shared, agenda, post);

@@ -154,7 +154,7 @@ impl<C: Control> Device<C> {
             }
             What::Slow(nic, speed) => {
                 if let DeviceState::Host(host) = &mut self.kind {
-                    host.slow_down(nic as usize, speed);
+                    host.slow_down(now, nic as usize, speed, &mut self.agenda);
                 }
             }
             What::Limit(bytes) => {

@@ -11,6 +11,7 @@ use crate::levels::Levels;
 use crate::network::{Network, Speed};
 use crate::nic::{Nic, NicPort};
 use crate::packet::{Kind, Packet};
+use crate::pcie::Pcie;
 use crate::places::Place;
 use crate::post::Post;
 use crate::prober::{Prober, Rounds};
@@ -42,6 +43,8 @@ pub(crate) const SURVEY: u64 = 12 << 56;
 pub(crate) const GIVE_UP: u64 = 13 << 56;
 /// The processes of a job are ended.
 pub(crate) const QUIT: u64 = 14 << 56;
+/// What crosses PCIe of a host with PCIe switches may be over.
+pub(crate) const MOVED: u64 = 15 << 56;
 pub(crate) const KIND: u64 = 0xFF << 56;
 
 /// Whether a task has to do with work: neither with probes nor with ports that look whether there is anything to send.
@@ -216,6 +219,8 @@ pub struct Host<C: Control> {
     /// Ports of all NICs.
     pub ports: Vec<NicPort>,
     pub(crate) nics: Vec<Nic>,
+    /// PCIe, where it has PCIe switches that something crosses.
+    pub(crate) pcie: Option<Box<Pcie>>,
     pub(crate) senders: Vec<Sender<C::State>>,
     pub(crate) receivers: Vec<Receiver>,
     /// Connections that begin here, and that end here.
@@ -257,16 +262,19 @@ impl<C: Control> Host<C> {
             ports.extend(own.map(|&line| NicPort::new(line, nics.len() as u32, network.levels)));
             nics.push(Nic::new(fabric, device, &ports[count..]));
         }
+        let worker = Worker::new(shared, host, agenda);
+        let pcie = Pcie::of_host(shared, host, &ports, &mut nics, worker.legs_from());
         let mut this = Self {
             host,
             control,
             ports,
             nics,
+            pcie,
             senders: Vec::new(),
             receivers: Vec::new(),
             from: Vec::new(),
             to: Vec::new(),
-            worker: Worker::new(shared, host, agenda),
+            worker,
             prober: Prober::default(),
             epoch: 0,
             counts: HostCounts::default(),
@@ -409,6 +417,7 @@ impl<C: Control> Host<C> {
                 self.work_off(now, shared, agenda, post);
             }
             QUIT => self.quit(now, what as usize, shared),
+            MOVED => self.on_moved(now, shared, agenda, post),
             _ => {}
         }
     }
@@ -469,11 +478,6 @@ impl<C: Control> Host<C> {
     /// Whether this host takes part in an operation and has nothing to receive in it.
     pub fn only_sends(&self, operation: u32) -> bool {
         self.worker.only_sent.binary_search(&operation).is_ok()
-    }
-
-    /// A NIC takes packets in at another speed from now on; at its own again without one.
-    pub fn slow_down(&mut self, nic: usize, speed: Option<Speed>) {
-        self.nics[nic].slow_down(speed);
     }
 
     /// Lets all senders stand in line that can: their routes are new.

@@ -4,6 +4,7 @@
 //!   `program`: the work of each host.
 //! * `switch`: routing, queues, `buffer`s with PFC, `credit`s; `host`: `nic`, `sender` with `recovery` of losses, `receiver`, `connection`,
 //!   and `worker`, which follows operations; `congestion`: what slows senders down.
+//! * `inside`: links of hosts with PCIe switches and ways over them; `pcie`: who has which share of them.
 //! * `prober`: packets that probe paths and their answers; `surveys`: a run whose controllers ask for them.
 //! * `world`: what a kind of devices is to the machine of windows (`window`, `meeting`, `post`); `roce`: all of the above
 //!   as such; [`intranode`]: the other, GPUs inside hosts and switches with credits.
@@ -32,6 +33,7 @@ mod engine;
 pub mod footprint;
 mod histogram;
 mod host;
+mod inside;
 pub mod intranode;
 mod levels;
 mod live;
@@ -40,6 +42,7 @@ mod meeting;
 mod network;
 mod nic;
 mod packet;
+mod pcie;
 mod places;
 mod ports;
 mod post;

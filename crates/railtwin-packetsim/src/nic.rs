@@ -1,5 +1,6 @@
 //! NICs: who sends next, what is answered, what waits for PCIe.
 mod drain;
+mod over_switches;
 mod room;
 mod timer;
 
@@ -291,20 +292,26 @@ impl<C: Control> Host<C> {
     ) -> bool {
         let nic = self.ports[row].nic as usize;
         while let Some(who) = self.ports[row].levels[level].ready.pop_front() {
+            if self.pcie.is_some() && self.is_held(who, (row, level), shared) {
+                continue;
+            }
             let sender = &mut self.senders[who as usize];
             if sender.not_before > now && sender.burst == 0 {
                 // A notification came while it stood in line.
                 self.ports[row].paced.push(Reverse((sender.not_before, who)));
+                self.let_next(who, row, shared);
                 continue;
             }
             sender.queued = false;
             if !self.may_send(who as usize, shared) {
+                self.let_next(who, row, shared);
                 continue;
             }
             let sender = &mut self.senders[who as usize];
             if sender.start.is_some_and(|start| usize::from(start.port) != row) {
                 // Its route leads over another port since it stood in line here.
                 self.line_up(now, who as usize, shared, agenda, post);
+                self.let_next(who, row, shared);
                 continue;
             }
             let wire = shared.wire;
@@ -333,12 +340,18 @@ impl<C: Control> Host<C> {
             if nic.fetch_binds {
                 nic.fetched = nic.fetched.max(now).saturating_add(nic.fetch.time(bytes));
             }
+            if self.pcie.is_some() {
+                self.fetch(now, who, (row, level), bytes, shared, agenda);
+            }
             self.flight_was(now, (who as usize, before), shared, agenda, post);
             if self.may_send(who as usize, shared) {
                 let sender = &mut self.senders[who as usize];
                 sender.queued = true;
                 let port = &mut self.ports[row];
-                if sender.burst > 0 {
+                let in_line = sender.burst > 0 || sender.not_before <= port.port.busy_until;
+                if self.pcie.is_some() && in_line {
+                    self.is_held(who, (row, level), shared);
+                } else if sender.burst > 0 {
                     port.levels[level].ready.push_front(who);
                 } else if sender.not_before <= port.port.busy_until {
                     port.levels[level].ready.push_back(who);
@@ -428,14 +441,24 @@ impl<C: Control> Host<C> {
         if packet.has(MARKED) && shared.notifies {
             self.notify(now, row, packet, shared, agenda, post);
         }
-        let there = self.drain(now, &packet, shared, agenda, post);
+        let there = match self.pcie {
+            None => self.drain(now, &packet, shared, agenda, post),
+            Some(_) => self.take_in(now, &packet, shared, agenda, post),
+        };
+        let mut hand_on = self.pcie.as_mut().map(|pcie| {
+            let connection = shared.connection_of[packet.queue_pair as usize];
+            &mut pcie.handing_on[shared.program.inside.exit(connection) as usize]
+        });
         let receiver = &mut self.receivers[row];
         let deliveries = &mut self.worker.deliveries;
         let mut whole = false;
         let verdict = receiver.take(&packet, |message| {
             whole = true;
             let slot = deliveries.add(message);
-            agenda.push(there, DELIVER | u64::from(slot));
+            match &mut hand_on {
+                None => agenda.push(there, DELIVER | u64::from(slot)),
+                Some(hand_on) => hand_on.ends(slot),
+            }
         });
         reply.number = receiver.expected;
         match verdict {

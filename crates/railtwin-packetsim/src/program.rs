@@ -7,6 +7,7 @@ use railtwin_fabric::{HostId, LinkId};
 use railtwin_units::Rate;
 use railtwin_workload::{Collective, Cut, Edge, Half, OperationId, Wait, Work, course};
 
+use crate::inside::LinksInside;
 use crate::network::Speed;
 
 /// How a leg gets from one GPU to the next.
@@ -14,8 +15,10 @@ use crate::network::Speed;
 pub enum Way {
     /// Through the queue pairs of a connection.
     Network(u32),
-    /// Over links inside a host: the first, and the second where there is one.
+    /// Over NVLink inside a host: the first link, and the second where there is one.
     Inside(LinkId, Option<LinkId>),
+    /// Over PCIe switches inside a host: row of the way in [`HostLinks::ways`](crate::inside::HostLinks::ways).
+    Pcie(u32),
 }
 
 /// One crossing of an edge, in stages.
@@ -89,12 +92,15 @@ pub struct Program {
     pub roles_of: Vec<Vec<u32>>,
     /// Operations of a step, by job and row in its plan, that end elsewhere for somebody.
     pub elsewhere: BTreeMap<(u32, u32), Elsewhere>,
+    /// PCIe of hosts with PCIe switches.
+    pub inside: LinksInside,
 }
 
 impl Program {
     /// The work of a case as lowered for one replicate.
     pub fn new(case: &Case, lowering: &Lowering<'_>) -> Self {
-        let mut program = Self { leg_start: vec![0], ..Self::default() };
+        let inside = LinksInside::new(case, lowering);
+        let mut program = Self { leg_start: vec![0], inside, ..Self::default() };
         let used = case.work.jobs.iter().flat_map(|job| {
             let asks = |row| move |operation: &railtwin_workload::Operation| {
                 matches!(operation.work, Work::Communicate { pattern, .. } if pattern.index() == row)
@@ -148,6 +154,12 @@ impl Program {
                 let edge = bundle.first_edge + leg.edge;
                 let up = |host: u32, gpu: u32| nvlink(fabric, HostId(host), gpu);
                 let (source, target, way, amount) = match shape.edges[edge as usize] {
+                    Edge::Inside { host, source_gpu, target_gpu, amount }
+                        if !fabric.host_model(HostId(host)).has_nvswitch() =>
+                    {
+                        let row = self.inside.between(fabric, HostId(host), source_gpu, target_gpu);
+                        (host, host, Way::Pcie(row), amount)
+                    }
                     Edge::Inside { host, source_gpu, target_gpu, amount } => {
                         let way = Way::Inside(up(host, source_gpu), Some(up(host, target_gpu).reverse()));
                         (host, host, way, amount)
@@ -166,7 +178,7 @@ impl Program {
                         (source_host, target_host, Way::Network(row), amount)
                     }
                 };
-                let is_capped = cap.is_finite() && (all_outside || matches!(way, Way::Inside(..)));
+                let is_capped = cap.is_finite() && (all_outside || !matches!(way, Way::Network(_)));
                 let pace = || Speed::of(Rate::from_bits_per_s((cap * amount * 8.0).round() as u64));
                 self.legs.push(Leg {
                     pattern: pattern as u32,

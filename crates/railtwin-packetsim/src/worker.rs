@@ -266,13 +266,18 @@ impl Worker {
         this
     }
 
+    /// Legs that begin here.
+    pub(crate) fn legs_from(&self) -> usize {
+        self.outs.len()
+    }
+
     /// The legs of a pattern that begin or end here. Rows are as [`Shared::leg_slots`] counts them.
     fn legs(&mut self, shared: &Shared<'_>, host: u32, pattern: u32, seat: u32) {
         let program = shared.program;
         for &leg in program.of_pattern(&program.legs_to[host as usize], pattern) {
             let parts = match program.legs[leg as usize].way {
                 Way::Network(connection) => shared.parts_of(connection),
-                Way::Inside(..) => 1,
+                Way::Inside(..) | Way::Pcie(_) => 1,
             };
             let spec = &program.legs[leg as usize];
             let asks = matches!(spec.way, Way::Network(_)) && spec.cut.slots(0, 1).is_some();
@@ -325,8 +330,11 @@ impl Worker {
                 cap: spec.cap,
                 free: 0,
                 waits_for_cap: false,
-                metered: matches!(spec.way, Way::Inside(..))
-                    && (spec.cap.is_some() || spec.cut != Cut::Messages),
+                metered: match spec.way {
+                    Way::Network(_) => false,
+                    Way::Inside(..) => spec.cap.is_some() || spec.cut != Cut::Messages,
+                    Way::Pcie(_) => true,
+                },
                 under_way: 0,
                 slots: u64::MAX,
                 handed_on: 0,

@@ -3,7 +3,7 @@
 //! A value that is written and equals its default is told all the same: the answer rests on it either way.
 use railtwin_engine::{Reaction, Transport};
 use railtwin_fabric::HostModel;
-use railtwin_scenario::{EngineName, FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload, host_caps};
+use railtwin_scenario::{FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload, host_caps};
 use railtwin_store::{Figure, RunInfo};
 use railtwin_workload::models::Transformer;
 use railtwin_workload::{Algorithm, Collective, Recompute};
@@ -47,13 +47,6 @@ pub fn assumed(resolved: &Resolved) -> Vec<String> {
     let collective = |job: &JobSpec| job.work.is_collective();
     if let Some(model) = model.filter(|_| scenario.jobs.iter().any(collective)) {
         all.extend(of_caps(model, host.and_then(|host| host.caps.as_deref())));
-    }
-    if scenario.engine == EngineName::Packet
-        && !scenario.jobs.is_empty()
-        && resolved.case.fabric.host_models().iter().any(|model| model.pcie_switches > 0)
-    {
-        // What crosses a root complex on the way to a NIC shares it with others in flows alone.
-        all.push("PCIe switches and root complexes hold up no packets, as they do flows (engine)".to_owned());
     }
     if !scenario.faults.is_empty() || scenario.failures.is_some() {
         all.extend(of_faults(resolved));

@@ -3,10 +3,19 @@ use crate::agenda::Agenda;
 use crate::buffer::PAUSE_BYTES;
 use crate::congestion::Control;
 use crate::host::{DRAINED, Host, Shared};
+use crate::network::Speed;
 use crate::packet::{ALL_LEVELS, Kind, Packet};
 use crate::post::Post;
 
 impl<C: Control> Host<C> {
+    /// A NIC takes packets in at another speed from now on; at its own again without one.
+    pub fn slow_down(&mut self, now: u64, nic: usize, speed: Option<Speed>, agenda: &mut Agenda) {
+        match &mut self.pcie {
+            Some(pcie) => pcie.slow_down(now, nic, speed, agenda),
+            None => self.nics[nic].slow_down(speed),
+        }
+    }
+
     /// Hands a packet over PCIe; gives the time at which it is in GPU memory. Pauses the leaf when too much waits.
     pub(super) fn drain(
         &mut self,
@@ -50,7 +59,7 @@ impl<C: Control> Host<C> {
     }
 
     /// Tells the leaf at a port to stop or to go on.
-    fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
+    pub(super) fn signal(&mut self, now: u64, row: usize, kind: Kind, post: &mut Post<'_>) {
         let port = &self.ports[row].port;
         if port.dead {
             return;

@@ -1,7 +1,8 @@
 //! Pieces of chunked or capped legs on their way over links inside a host.
 //!
-//! A link takes one piece after the other, and a piece enters the next link when its first byte comes out of the one
+//! A link of NVLink takes one piece after the other, and a piece enters the next link when its first byte comes out of the one
 //! before: the NVSwitch keeps what its egress cannot take yet, so nobody waits behind what goes elsewhere.
+//! Over PCIe switches pieces of a leg follow each other, and the leg has its share of each link ([`crate::pcie`]).
 use crate::agenda::Agenda;
 use crate::congestion::Control;
 use crate::host::{CROSS, DELIVER, Host, PACED, Shared};
@@ -18,7 +19,7 @@ const UNDER_WAY: u32 = 2;
 pub(crate) struct Crossing {
     leg: u32,
     item: u32,
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// Whether it has been over the first of two links.
     second: bool,
     /// When the slowest that it crossed so far is done with it.
@@ -111,7 +112,17 @@ impl<C: Control> Host<C> {
         shared: &Shared<'_>,
         agenda: &mut Agenda,
     ) {
-        let Way::Inside(first, second) = shared.program.legs[crossing.leg as usize].way else { return };
+        let (first, second) = match shared.program.legs[crossing.leg as usize].way {
+            Way::Network(_) => return,
+            Way::Inside(first, second) => (first, second),
+            Way::Pcie(way) => {
+                let leg = shared.leg_slots[crossing.leg as usize][0] as usize;
+                if let Some(pcie) = &mut self.pcie {
+                    pcie.cross(now, (leg, way), crossing, agenda);
+                }
+                return;
+            }
+        };
         let fabric = &shared.network.case.fabric;
         let worker = &mut self.worker;
         let mut link = if crossing.second { second.unwrap_or(first) } else { first };
@@ -133,5 +144,14 @@ impl<C: Control> Host<C> {
         let delay = delay(first).saturating_add(second.map_or(0, delay));
         let slot = worker.deliveries.add((crossing.leg, crossing.item));
         agenda.push(crossing.end.saturating_add(delay), DELIVER | u64::from(slot));
+    }
+
+    /// A piece is over PCIe switches: the next of its leg may set out, and it arrives after the delay of its way.
+    pub(crate) fn crossed(&mut self, now: u64, piece: Crossing, shared: &Shared<'_>, agenda: &mut Agenda) {
+        let Way::Pcie(way) = shared.program.legs[piece.leg as usize].way else { return };
+        let delay = self.pcie.as_ref().map_or(0, |pcie| pcie.ways[way as usize].delay);
+        let slot = self.worker.deliveries.add((piece.leg, piece.item));
+        agenda.push(piece.end.max(now).saturating_add(delay), DELIVER | u64::from(slot));
+        self.worker.across(shared.leg_slots[piece.leg as usize][0]);
     }
 }

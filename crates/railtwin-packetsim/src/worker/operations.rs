@@ -184,7 +184,7 @@ impl<C: Control> Host<C> {
             let out = &self.worker.outs[row];
             let parts = match spec.way {
                 Way::Network(connection) => u64::from(shared.parts_of(connection)),
-                Way::Inside(..) => 1,
+                Way::Inside(..) | Way::Pcie(_) => 1,
             };
             let far = matches!(spec.way, Way::Network(_)) && out.posted >= out.acked / parts + AHEAD;
             if out.posted == out.total
@@ -216,13 +216,14 @@ impl<C: Control> Host<C> {
                     self.hand_over(now, connection, leg, item, size, shared, agenda, post);
                     self.handed_on_by(now, row, shared, post);
                 }
-                Way::Inside(..) if metered => {
+                Way::Inside(..) | Way::Pcie(_) if metered => {
                     self.set_out(now, row, item, size, shared, agenda);
                     self.handed_on_by(now, row, shared, post);
                     // Legs that share a link take turns, as channels do.
                     self.worker.stirred.push_back(row as u32);
                     return;
                 }
+                Way::Pcie(_) => unreachable!("legs over PCIe switches are metered"),
                 Way::Inside(first, second) => {
                     let fabric = &shared.network.case.fabric;
                     let speed = |link| Speed::of(fabric.capacity(link)).time(size);
@@ -332,7 +333,7 @@ impl<C: Control> Host<C> {
             let out = &mut self.worker.outs[row];
             let parts = match shared.program.legs[leg as usize].way {
                 Way::Network(connection) => u64::from(shared.parts_of(connection)),
-                Way::Inside(..) => 1,
+                Way::Inside(..) | Way::Pcie(_) => 1,
             };
             if out.acked == out.total * parts && self.worker.seats[seat].ins.is_empty() {
                 self.leg_over(seat);
