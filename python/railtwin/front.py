@@ -35,6 +35,8 @@ def run(
     `engine` is `"flow"` or `"packet"`, whatever the scenario says; `threads` are those of one run of the
     packet engine, whose result does not depend on them.
 
+    Of a scenario with `[cluster]` it is the weeks of jobs under its policy and seed.
+
     With `folder` the run is written there; if a complete run of the same case is there already, it is taken
     as it is. Ctrl-C ends the call at once; the simulation behind it breaks off soon after,
     between replicates.

@@ -66,6 +66,9 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
     for note in asked.iter().flat_map(|(_, cluster)| &cluster.notes) {
         writeln!(streams.notes, "{note}")?;
     }
+    if points.iter().any(|point| !point.scenario.expect.is_empty() || point.scenario.gain.is_some()) {
+        writeln!(streams.notes, "[expect] and [gain] are judged by `railtwin run` and `sweep`")?;
+    }
     let policies: Vec<SharingPolicy> = match (args.compare, args.policy.is_empty()) {
         (true, _) => SharingPolicy::ALL.to_vec(),
         (false, true) => vec![asked[0].1.spec.sharing],

@@ -80,11 +80,22 @@ fn both_on_a_page(
 ) -> Result<Option<String>, CliError> {
     let mut runs = Vec::new();
     for (folder, info) in [&args.left, &args.right].into_iter().zip(infos) {
-        let run = payload(folder)?.and_then(|payload| payload.runs.into_iter().next());
-        let Some(mut run) = run else {
-            let message = format!("no page of both: {} has no report.html", folder.display());
+        let payload = payload(folder)?;
+        let is_weeks = payload.as_ref().is_some_and(|payload| payload.cluster.is_some());
+        let Some(mut run) = payload.and_then(|payload| payload.runs.into_iter().next()) else {
+            let (why, help) = match is_weeks {
+                true => (
+                    "is of weeks of jobs",
+                    "leave --report away, or ask `railtwin cluster --policy A,B --report FILE`, whose page has several \
+                     policies",
+                ),
+                false => (
+                    "has no report.html",
+                    "leave --report away, or run the scenario again: a run with jobs gets a report",
+                ),
+            };
+            let message = format!("no page of both: {} {why}", folder.display());
             if args.report.is_some() {
-                let help = "leave --report away, or run the scenario again: a run with jobs gets a report";
                 return Err(CliError::input(message, help));
             }
             writeln!(streams.notes, "{message}")?;

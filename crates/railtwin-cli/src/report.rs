@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin::report::{Payload, page, payload_of};
+use railtwin::report::{Payload, payload_of};
 use railtwin_store::input::{self, Kind};
 use railtwin_store::run_folder::REPORT_FILE;
 use railtwin_store::{RunFolder, write_whole};
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         let help = "a run gets one when it ends, where its scenario has jobs: run the scenario again";
         return Err(CliError::input(message, help));
     };
-    let text = page(&payload.title, &payload.runs);
+    let text = payload.page();
     let path = match &args.out {
         Some(path) => {
             write_page(path, &text)?;

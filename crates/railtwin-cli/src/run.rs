@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
-use railtwin::{Estimate, Question, Resolved, Run};
+use railtwin::{Question, Runnable};
 use railtwin_store::{RunFolder, Status, one_line};
 use serde_json::{Map, Value, json};
 
@@ -110,28 +110,26 @@ pub(crate) fn run_points(
     let resolved: Vec<_> = points
         .iter()
         .map(|point| {
-            let resolved = question.resolve(&point.scenario);
+            let resolved = question.runnable(&point.scenario);
             resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))
         })
         .collect::<Result<_, _>>()?;
-    let mut expected = Vec::new();
+    let threads = available_parallelism().map_or(1, usize::from);
+    let mut is_done = Vec::new();
     for (point, resolved) in points.iter().zip(&resolved) {
         // What is complete takes no memory.
         let path = folder_of(resolved, out).filter(|_| !force);
         let done = path.map(|path| is_complete(&path)).transpose().map_err(wrong)?.unwrap_or(false);
-        let threads = available_parallelism().map_or(1, usize::from);
-        let estimate = (!done).then(|| Estimate::of(resolved, threads));
-        if let Some(estimate) = &estimate {
-            let fits = estimate.check(resolved, memory);
+        if !done {
+            let fits = resolved.bytes_within(threads, memory);
             fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
         }
-        expected.push(estimate);
+        is_done.push(done);
     }
-    let meter = Meter::new(resolved.iter().map(|point| u64::from(point.scenario.run.replicates)).sum());
+    let meter = Meter::new(resolved.iter().map(Runnable::ticks).sum());
     let mut done = Vec::new();
-    for ((point, resolved), estimate) in points.into_iter().zip(resolved).zip(expected) {
-        let words = estimate.and_then(|estimate| estimate.with_packets(&resolved).words());
-        if let Some(words) = words {
+    for ((point, resolved), is_done) in points.into_iter().zip(resolved).zip(is_done) {
+        if let Some(words) = (!is_done).then(|| resolved.words(threads)).flatten() {
             meter.announce(&words, notes)?;
         }
         done.push(run_point(point.label, resolved, out, force, &meter).map_err(wrong)?);
@@ -141,8 +139,8 @@ pub(crate) fn run_points(
 }
 
 /// Where the run folder of a point goes.
-fn folder_of(resolved: &Resolved, out: Option<&Path>) -> Option<PathBuf> {
-    let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(resolved));
+fn folder_of(resolved: &Runnable, out: Option<&Path>) -> Option<PathBuf> {
+    let name = format!("{}-{}", resolved.scenario().name, resolved.run_id());
     out.map(|out| out.join(name))
 }
 
@@ -154,7 +152,7 @@ pub(crate) fn is_complete(path: &Path) -> Result<bool, railtwin::Error> {
 
 fn run_point(
     label: Vec<(String, String)>,
-    resolved: Resolved,
+    resolved: Runnable,
     out: Option<&Path>,
     force: bool,
     meter: &Meter,
@@ -165,22 +163,22 @@ fn run_point(
     {
         let info = folder.info()?;
         if info.status == Status::Complete && !force {
-            let unexpected = railtwin::run::unexpected(&resolved.scenario.expect, &info.figures);
-            meter.skip(resolved.scenario.run.replicates.into());
+            let unexpected = railtwin::run::unexpected(&resolved.scenario().expect, &info.figures);
+            meter.skip(resolved.ticks());
             return Ok(Point { label, folder: Some(path.clone()), info, unexpected, seconds: None });
         }
         folder.remove()?;
     }
     // Made before the simulation, so that readers find it, and a place that cannot be written costs no time.
-    let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
+    let folder = path.as_ref().map(|path| resolved.begin(path)).transpose()?;
     let start = Instant::now();
-    let run = Run::of_into(resolved, folder.as_ref(), &|| meter.tick())?;
+    let run = resolved.run_into(folder.as_ref(), &|| meter.tick())?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(folder) = &folder {
         run.write_into(folder)?;
     }
     let unexpected = run.unexpected();
-    Ok(Point { label, folder: path, info: run.info, unexpected, seconds: Some(seconds) })
+    Ok(Point { label, folder: path, info: run.info().clone(), unexpected, seconds: Some(seconds) })
 }
 
 /// What is not as the scenario expects, in words.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
 use clap::Args;
-use railtwin::{Question, Run};
+use railtwin::Question;
 use railtwin_store::RunFolder;
 
 use crate::engine_args::counts;
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), 
     };
     let wrong = |error| CliError::of(error, &text);
     let point = question.points().map_err(wrong)?.remove(0);
-    let resolved = question.resolve(&point.scenario).map_err(wrong)?;
-    if railtwin::run::id_of(&resolved) != args.run_id {
+    let resolved = question.runnable(&point.scenario).map_err(wrong)?;
+    if resolved.run_id() != args.run_id {
         let help = "let the files rest while the sweep runs, and run the same command again";
         return Err(CliError::input("a file that the scenario names has changed meanwhile", help));
     }
@@ -60,13 +60,13 @@ pub(crate) fn run(args: &RunPointArgs, streams: &mut Streams<'_>) -> Result<(), 
     if let Some(folder) = RunFolder::find(&args.folder).map_err(store)? {
         folder.remove().map_err(store)?;
     }
-    let folder = railtwin::run::begin(&resolved, &args.folder).map_err(wrong)?;
+    let folder = resolved.begin(&args.folder).map_err(wrong)?;
     let (ticks, ticked) = channel();
     std::thread::scope(|scope| {
         // When nobody listens any more this process is about to end.
         let tick = move || ticks.send(()).unwrap_or(());
         let into = &folder;
-        let run = scope.spawn(move || Run::of_into(resolved, Some(into), &tick));
+        let run = scope.spawn(move || resolved.run_into(Some(into), &tick));
         for () in ticked {
             writeln!(streams.out)?;
             streams.out.flush()?;

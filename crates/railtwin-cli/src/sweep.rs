@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use clap::Args;
-use railtwin::{Estimate, Question};
+use railtwin::Question;
 use railtwin_scenario::{Scenario, SweepPoint};
 use railtwin_store::sweep_index::SweepCase;
 use railtwin_store::{RunFolder, Status, StoreError, SweepIndex};
@@ -108,6 +108,8 @@ struct SweptPoint {
     is_complete: bool,
     /// Memory that it will take; 0 where it is complete.
     bytes: f64,
+    /// Times that its progress is heard.
+    ticks: u64,
 }
 
 /// Reasons that the error of failed points names.
@@ -200,20 +202,19 @@ fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, C
     };
     let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
     let swept = points.into_iter().map(|point| {
-        let resolved = question.resolve(&point.scenario);
+        let resolved = question.runnable(&point.scenario);
         let resolved = resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
-        let run_id = railtwin::run::id_of(&resolved);
+        let run_id = resolved.run_id();
         let folder = args.out.join(&point.scenario.name).join(&run_id);
         let is_complete = !args.force && !args.sbatch && is_complete(&folder, &run_id)?;
         let mut bytes = 0.0;
         if !is_complete {
-            let estimate = Estimate::of(&resolved, side_by_side);
-            let fits = estimate.check(&resolved, memory);
-            fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
-            bytes = estimate.bytes;
+            let fits = resolved.bytes_within(side_by_side, memory);
+            bytes = fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
         }
+        let (files, ticks) = (resolved.files().to_vec(), resolved.ticks());
         let SweepPoint { label, scenario, .. } = point;
-        Ok(SweptPoint { label, run_id, scenario, files: resolved.files, folder, is_complete, bytes })
+        Ok(SweptPoint { label, run_id, scenario, files, folder, is_complete, bytes, ticks })
     });
     swept.collect()
 }
@@ -264,9 +265,8 @@ fn run_pending(
     };
     let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
     let tasks: Vec<Task> = points.iter().filter(|point| !point.is_complete).map(task).collect();
-    let replicates = |point: &SweptPoint| u64::from(point.scenario.run.replicates);
-    let meter = Meter::new(points.iter().map(replicates).sum());
-    points.iter().filter(|point| point.is_complete).for_each(|point| meter.skip(replicates(point)));
+    let meter = Meter::new(points.iter().map(|point| point.ticks).sum());
+    points.iter().filter(|point| point.is_complete).for_each(|point| meter.skip(point.ticks));
     let (mut ended, mut written) = (Ended::default(), Ok(()));
     let total = tasks.len();
     let mut note = |id: &str, status| {

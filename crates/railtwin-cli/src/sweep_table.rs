@@ -26,6 +26,17 @@ const KEY_FIGURES: [&str; 13] = [
 /// Those of a scenario without jobs.
 const DESIGN_FIGURES: [&str; 5] =
     ["gpus_active", "hosts_active", "cables_access", "cables_leaf_spine", "path_choices"];
+/// Those of weeks of jobs.
+const WEEKS_FIGURES: [&str; 8] = [
+    "gpu_utilization",
+    "occupancy",
+    "jobs_ended",
+    "slowdown_mean",
+    "throughput_mean",
+    "jobs_starved",
+    "waiting_mean",
+    "contended_jobs",
+];
 /// Jobs up to which each has columns of its own; of more there are only those of all together.
 const JOBS_MAX: usize = 3;
 
@@ -69,8 +80,8 @@ fn columns(points: &[Point]) -> Vec<String> {
         }
         names
     };
-    let names = take(&KEY_FIGURES);
-    if names.is_empty() { take(&DESIGN_FIGURES) } else { names }
+    let kinds = [&KEY_FIGURES[..], &WEEKS_FIGURES, &DESIGN_FIGURES];
+    kinds.into_iter().map(take).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -80,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_of_figures_that_there_are() {
-        for name in KEY_FIGURES.iter().chain(&DESIGN_FIGURES) {
+        for name in KEY_FIGURES.iter().chain(&WEEKS_FIGURES).chain(&DESIGN_FIGURES) {
             let total = format!("{TOTALS}.{name}");
             assert!(declared(name).is_some() || declared(&total).is_some(), "{name}");
         }

@@ -24,4 +24,5 @@ mod sweep;
 mod tune;
 mod two_runs;
 mod unended;
+mod weeks;
 mod wrong_scenarios;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
-use railtwin::Resolved;
+use railtwin::Runnable;
 use railtwin::schedule::{STEPS_MOST, SharingPolicy, profiled};
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::controllers::Controllers;
 use crate::run::Run;
-use crate::scenario::{Asked, By, Placed, only_point, points};
+use crate::scenario::{Asked, By, Placed, only_case, only_runnable, points};
 use crate::watch::{Progress, watch};
 use crate::{convert, errors};
 
@@ -35,9 +35,9 @@ pub(crate) fn run_one(
     let asked = Asked::of(scenario)?;
     let stand = controllers.clone();
     let run = watch(py, progress, move |progress| {
-        let resolved = stand.beside(only_point(asked, by)?)?;
-        progress.expect(replicates(&resolved));
-        run_point(Label::new(), resolved, folder, progress)
+        let ready = stand.beside(only_runnable(asked, by)?)?;
+        progress.expect(ready.ticks());
+        run_point(Label::new(), ready, folder, progress)
     })?;
     run.map_err(|placed| controllers.raised(&placed.error).unwrap_or_else(|| placed.raise(py)))
 }
@@ -59,13 +59,13 @@ pub(crate) fn run_sweep(
     let stand = controllers.clone();
     let runs = watch(py, progress, move |progress| {
         let points = points(asked, by)?.into_iter();
-        let points = points.map(|(point, resolved)| Ok((point, stand.beside(resolved)?)));
+        let points = points.map(|(point, ready)| Ok((point, stand.beside(ready)?)));
         let points = points.collect::<Result<Vec<_>, Placed>>()?;
-        progress.expect(points.iter().map(|(_, resolved)| replicates(resolved)).sum());
-        let run = |(point, resolved): (railtwin_scenario::SweepPoint, Resolved)| {
-            let name = format!("{}-{}", resolved.scenario.name, railtwin::run::id_of(&resolved));
+        progress.expect(points.iter().map(|(_, ready)| ready.ticks()).sum());
+        let run = |(point, ready): (railtwin_scenario::SweepPoint, Runnable)| {
+            let name = format!("{}-{}", ready.scenario().name, ready.run_id());
             let path = folder.as_ref().map(|folder| folder.join(name));
-            run_point(point.label.into_iter().collect(), resolved, path, progress)
+            run_point(point.label.into_iter().collect(), ready, path, progress)
         };
         points.into_iter().map(run).collect::<Result<Vec<_>, Placed>>()
     })?;
@@ -86,14 +86,14 @@ pub(crate) fn missing_points(
     let asked = Asked::of(scenario)?;
     let missing = watch(py, None, move |_| {
         let mut missing = Vec::new();
-        for (point, resolved) in points(asked, by)? {
-            let run_id = railtwin::run::id_of(&resolved);
-            let name = format!("{}-{run_id}", resolved.scenario.name);
-            if complete_run(&folder.join(&name), &resolved)?.is_none() {
+        for (point, ready) in points(asked, by)? {
+            let run_id = ready.run_id();
+            let name = format!("{}-{run_id}", ready.scenario().name);
+            if complete_run(&folder.join(&name), &ready)?.is_none() {
                 missing.push(json!({
-                    "run_id": run_id, "name": name, "text": point.scenario.to_toml(), "files": resolved.files,
-                    "bytes": railtwin::Estimate::of(&resolved, threads as usize).bytes,
-                    "label": point.label.into_iter().collect::<Label>(), "replicates": replicates(&resolved),
+                    "run_id": run_id, "name": name, "text": point.scenario.to_toml(), "files": ready.files(),
+                    "bytes": ready.bytes(threads as usize),
+                    "label": point.label.into_iter().collect::<Label>(), "replicates": ready.ticks(),
                 }));
             }
         }
@@ -102,32 +102,25 @@ pub(crate) fn missing_points(
     convert::python_of(py, &missing.map_err(|placed| placed.raise(py))?)
 }
 
-fn replicates(resolved: &Resolved) -> u64 {
-    match resolved.case.work.jobs.is_empty() {
-        true => 0,
-        false => resolved.scenario.run.replicates.into(),
-    }
-}
-
 fn run_point(
     label: Label,
-    resolved: Resolved,
+    ready: Runnable,
     path: Option<PathBuf>,
     progress: &Progress,
 ) -> Result<Run, Placed> {
     if let Some(path) = &path
-        && let Some(done) = complete_run(path, &resolved)?
+        && let Some(done) = complete_run(path, &ready)?
     {
-        progress.advance(replicates(&resolved));
+        progress.advance(ready.ticks());
         return Ok(Run::of_folder(done, label)?);
     }
     // A process that is killed takes the notebook along.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    railtwin::Estimate::of(&resolved, threads).check(&resolved, railtwin::memory::available())?;
+    ready.bytes_within(threads, railtwin::memory::available())?;
     // Made before the simulation: another process that wants the folder is told at once.
-    let folder = path.as_ref().map(|path| railtwin::run::begin(&resolved, path)).transpose()?;
+    let folder = path.as_ref().map(|path| ready.begin(path)).transpose()?;
     let begun = Begun(folder);
-    let run = railtwin::Run::of_into(resolved, begun.0.as_ref(), &|| progress.advance(1))?;
+    let run = ready.run_into(begun.0.as_ref(), &|| progress.advance(1))?;
     if let Some(folder) = &begun.0 {
         run.write_into(folder)?;
     }
@@ -154,14 +147,15 @@ impl Drop for Begun {
 
 /// The complete run of this very case at `path`, if it is there. An unfinished one makes room; any other is
 /// left alone, and in the way.
-fn complete_run(path: &Path, resolved: &Resolved) -> Result<Option<RunFolder>, railtwin::Error> {
+fn complete_run(path: &Path, ready: &Runnable) -> Result<Option<RunFolder>, railtwin::Error> {
     let Some(folder) = RunFolder::find(path)? else { return Ok(None) };
     let info = folder.info()?;
-    if info.run_id != railtwin::run::id_of(resolved) {
+    if info.run_id != ready.run_id() {
         return Err(railtwin_store::StoreError::Exists { path: path.to_owned() }.into());
     }
     // What controllers of one's own do is in no hash: nobody can tell that this was done by the same ones.
-    if info.status == Status::Complete && resolved.case.own.is_some() {
+    let is_own = matches!(ready, Runnable::Steps(resolved) if resolved.case.own.is_some());
+    if info.status == Status::Complete && is_own {
         return Err(railtwin_store::StoreError::Exists { path: path.to_owned() }.into());
     }
     if info.status == Status::Complete {
@@ -211,7 +205,7 @@ pub(crate) fn design(
         (None, _) => Asked::of(what)?,
     };
     let report = watch(py, None, move |_| {
-        let resolved = only_point(asked, By::SCENARIO)?;
+        let resolved = only_case(asked, By::SCENARIO)?;
         Ok::<_, Placed>(DesignReport::of(&resolved.case.fabric))
     })?;
     let report = report.map_err(|placed| placed.raise(py))?;

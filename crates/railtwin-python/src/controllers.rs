@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
-use railtwin::Resolved;
+use railtwin::Runnable;
 use railtwin_control::controller::{
     Action, Answer, Arrival, Completion, Controller, Decision, Event, Finding, LinkCounters,
     QueuePairCounters, StepDemand, Submission,
@@ -104,10 +104,16 @@ impl Controllers {
     }
 
     /// Puts them beside those of a case, if there are any.
-    pub(crate) fn beside(&self, resolved: Resolved) -> Result<Resolved, Placed> {
-        match self.own() {
-            Some(own) => Ok(resolved.with_controllers(own)?),
-            None => Ok(resolved),
+    pub(crate) fn beside(&self, ready: Runnable) -> Result<Runnable, Placed> {
+        match (self.own(), ready) {
+            (None, ready) => Ok(ready),
+            (Some(own), Runnable::Steps(resolved)) => {
+                Ok(Runnable::Steps(Box::new(resolved.with_controllers(own)?)))
+            }
+            (Some(_), Runnable::Weeks(_)) => {
+                let message = "controllers beside [cluster], whose runs take none: ask railtwin.cluster";
+                Err(railtwin::Error::Argument(message.to_owned()).into())
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use railtwin::interference::Options;
 use railtwin_scenario::{EngineName, Scenario};
 use serde_json::Value;
 
-use crate::scenario::{Asked, By, Placed, only_point};
+use crate::scenario::{Asked, By, Placed, only_case};
 use crate::watch::watch;
 use crate::{convert, errors};
 
@@ -56,7 +56,7 @@ pub(crate) fn interference(
     let options = Options { draws, steps: count(py, "steps", steps, MOST_STEPS)? };
     let asked = Asked::of(scenario)?;
     let answer = watch(py, progress, move |progress| {
-        let resolved = only_point(asked, By::SCENARIO)?;
+        let resolved = only_case(asked, By::SCENARIO)?;
         progress.expect(u64::from(options.draws));
         let by = engine_of(&resolved);
         let tick = || progress.advance(1);

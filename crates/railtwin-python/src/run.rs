@@ -46,7 +46,7 @@ impl Figure {
 /// Where a run's tables come from.
 pub(crate) enum Source {
     /// A simulation of this process.
-    Memory(Box<railtwin::Run>),
+    Memory(Box<railtwin::Ran>),
     /// A folder that was written before.
     Folder(RunFolder),
 }
@@ -68,11 +68,11 @@ pub struct Run {
 
 impl Run {
     pub(crate) fn of_memory(
-        run: railtwin::Run,
+        run: railtwin::Ran,
         label: BTreeMap<String, String>,
         folder: Option<PathBuf>,
     ) -> Self {
-        let info = run.info.clone();
+        let info = run.info().clone();
         Self { source: Source::Memory(Box::new(run)), info, label, folder, tables: Mutex::default() }
     }
 
@@ -101,7 +101,7 @@ impl Run {
     }
 
     /// All tables of a run in memory are made together.
-    fn make_tables(&self, py: Python<'_>, run: &railtwin::Run) -> PyResult<()> {
+    fn make_tables(&self, py: Python<'_>, run: &railtwin::Ran) -> PyResult<()> {
         if self.tables.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
             let made = py.detach(|| run.tables());
             self.keep(py, made)?;
@@ -117,7 +117,7 @@ impl Run {
 
     fn scenario_text(&self, py: Python<'_>) -> PyResult<String> {
         match &self.source {
-            Source::Memory(run) => Ok(run.resolved.scenario.to_toml()),
+            Source::Memory(run) => Ok(run.scenario().to_toml()),
             Source::Folder(folder) => folder.scenario().map_err(|error| errors::folder(py, &error)),
         }
     }
@@ -239,9 +239,7 @@ impl Run {
     /// True
     fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<PathBuf> {
         let page = match &self.source {
-            Source::Memory(run) => py
-                .detach(|| run.payload().map(|payload| railtwin::report::page(&run.info.name, &[payload])))
-                .map(String::into_bytes),
+            Source::Memory(run) => py.detach(|| run.page()).map(String::into_bytes),
             Source::Folder(folder) => {
                 let from = folder.path().join("report.html");
                 from.exists()

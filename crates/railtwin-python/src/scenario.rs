@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
-use railtwin::{Question, Resolved};
-use railtwin_scenario::{EngineName, SweepPoint};
+use railtwin::{Question, Resolved, Runnable};
+use railtwin_scenario::{EngineName, Scenario, SweepPoint};
 
 use crate::{convert, errors};
 
@@ -114,16 +114,29 @@ impl From<railtwin::Error> for Placed {
 }
 
 /// The points of a question, each resolved before anything runs: a wrong point costs no time and leaves no folder.
-pub(crate) fn points(asked: Asked, by: By) -> Result<Vec<(SweepPoint, Resolved)>, Placed> {
+pub(crate) fn points(asked: Asked, by: By) -> Result<Vec<(SweepPoint, Runnable)>, Placed> {
     let question = by.ask(asked.question()?);
     let placed = |error| Placed { error, text: question.text.clone() };
     let points = question.points().map_err(placed)?;
-    let resolve = |point: SweepPoint| question.resolve(&point.scenario).map(|resolved| (point, resolved));
+    let resolve = |point: SweepPoint| question.runnable(&point.scenario).map(|ready| (point, ready));
     points.into_iter().map(resolve).collect::<Result<_, _>>().map_err(placed)
 }
 
-/// The only point of a question.
-pub(crate) fn only_point(asked: Asked, by: By) -> Result<Resolved, Placed> {
+/// The case of the only point of a question.
+pub(crate) fn only_case(asked: Asked, by: By) -> Result<Resolved, Placed> {
+    only_point(asked, by, Question::resolve)
+}
+
+/// The only point of a question, ready to run.
+pub(crate) fn only_runnable(asked: Asked, by: By) -> Result<Runnable, Placed> {
+    only_point(asked, by, Question::runnable)
+}
+
+fn only_point<T>(
+    asked: Asked,
+    by: By,
+    ready: impl Fn(&Question, &Scenario) -> Result<T, railtwin::Error>,
+) -> Result<T, Placed> {
     let question = by.ask(asked.question()?);
     let placed = |error| Placed { error, text: question.text.clone() };
     let mut points = question.points().map_err(placed)?;
@@ -132,5 +145,5 @@ pub(crate) fn only_point(asked: Asked, by: By) -> Result<Resolved, Placed> {
         let message = format!("{} is a sweep of {count} points; sweep runs them all", question.file);
         return Err(railtwin::Error::Argument(message).into());
     };
-    question.resolve(&point.scenario).map_err(placed)
+    ready(&question, &point.scenario).map_err(placed)
 }

@@ -179,6 +179,58 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "jobs",
+        row: "one job of weeks of them, in the order in which they came; with `[cluster]`",
+        columns: &[
+            ("name", "text", "job name"),
+            ("class", "text", "class of its model"),
+            ("gpus", "u32", "GPUs"),
+            ("submitted_s", "f64", "seconds from the begin"),
+            ("started_s", "f64", "the same; NaN where it did not start"),
+            ("ended_s", "f64", "the same; NaN where it did not end"),
+            ("steps", "f64", "steps that ended"),
+            ("step_alone_s", "f64", "seconds of a step alone; 0 where it did not start"),
+            ("communication_s", "f64", "seconds of communication of a step alone"),
+            (
+                "slowdown",
+                "f64",
+                "times that it ran of what it would have run alone; NaN where it did not end",
+            ),
+            ("contended_s", "f64", "seconds in which it shared a link that could not serve all at once"),
+            ("shared_a_link", "u32", "1 = another's traffic crossed a link of its"),
+            (
+                "held",
+                "text",
+                "GPUs that it had, counted over all hosts, as first-last of each run with spaces between",
+            ),
+        ],
+    },
+    TableDoc {
+        name: "hours",
+        row: "one hour of weeks of jobs; with `[cluster]`",
+        columns: &[
+            ("hour", "u32", "hour, counted from 0; the last may be cut off by the end"),
+            ("occupancy", "f64", "share of all GPUs that jobs held"),
+            ("gpu_utilization", "f64", "share of the held GPUs' time in which they computed; NaN without"),
+            ("waiting", "f64", "jobs in the queue, mean"),
+            ("contending", "f64", "jobs that contended, mean"),
+            (
+                "gpu_intensity",
+                "f64",
+                "GPU-seconds of computation for each second of communication that links carried; NaN without",
+            ),
+        ],
+    },
+    TableDoc {
+        name: "contended",
+        row: "two jobs that contended, those first that did longest, 2,000 at most; with `[cluster]`",
+        columns: &[
+            ("job", "u32", "row in jobs"),
+            ("other", "u32", "row in jobs"),
+            ("seconds", "f64", "for how long"),
+        ],
+    },
+    TableDoc {
         name: "queues",
         row: "one network link in one sample of the chosen replicate, where anything waited or a pause held it; \
               packet engine only, where samples are asked for",

@@ -137,7 +137,7 @@ impl Scenario {
     pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
         if self.cluster.is_some() {
             let message = "[cluster] is weeks of jobs, which no engine of steps runs";
-            return Err(source.error("cluster", message, Some("ask `railtwin cluster`")));
+            return Err(source.error("cluster", message, Some("ask `railtwin run`, `sweep` or `cluster`")));
         }
         self.refuse_storage(source)?;
         if self.intranode.is_some() {

@@ -20,7 +20,7 @@ pub(crate) const RUN_KEYS: &[(&str, &str, &str)] = &[
     ("run_id", "text", "16 hexadecimal digits: SHA-256 over case text, engine and engine version, cut short"),
     ("case_hash", "text", "hash of the resolved case"),
     ("name", "text", "name of the scenario"),
-    ("engine", "text", "engine that executed the case, such as `flow`"),
+    ("engine", "text", "engine that executed the case: `flow`, `packet`, or `cluster` for weeks of jobs"),
     ("seed", "integer", "64 bits; every random stream is derived from it"),
     ("version", "text", "version of railtwin that wrote the run"),
     ("status", "text", "`running`, `complete` or `interrupted`"),

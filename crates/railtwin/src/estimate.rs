@@ -133,6 +133,24 @@ impl Estimate {
     }
 }
 
+/// Refuses weeks of jobs that take more than `limit`.
+///
+/// # Errors
+/// [`Error::TooLarge`] with what was counted, the limit and what would be smaller.
+pub(crate) fn refused_above(bytes: f64, limit: u64) -> Result<(), Error> {
+    if bytes <= limit as f64 {
+        return Ok(());
+    }
+    let message = format!(
+        "the weeks of jobs are too large: they take about {}, and {} may be used",
+        gib(bytes),
+        gib(limit as f64)
+    );
+    let remedy =
+        "write fewer days, fewer paths, or more memory by --memory, such as --memory 64GiB".to_owned();
+    Err(Error::TooLarge { message, remedy })
+}
+
 /// A number for people.
 fn count(number: f64) -> String {
     let scales = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];

@@ -2,6 +2,7 @@
 //!
 //! * [`Question`]: a scenario on disk; [`Question::resolve`] makes the case.
 //! * [`Run`]: one run with figures, tables, run folder and report.
+//! * [`Runnable`]: a point of whichever kind, steps or weeks of jobs, as sweeps run it; [`Ran`] what comes of it.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
 //! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal; [`calibrate`]: what collectives cost hosts, from
 //!   the same tests.
@@ -85,6 +86,7 @@ pub mod queue_pairs;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod runnable;
 pub mod schedule;
 pub mod score;
 pub mod simulate;
@@ -102,6 +104,7 @@ pub use error::Error;
 pub use estimate::Estimate;
 pub use question::{Question, Resolved};
 pub use run::{Run, Unexpected};
+pub use runnable::{Ran, Runnable};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

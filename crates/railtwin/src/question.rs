@@ -138,8 +138,54 @@ impl Question {
 
     /// The fabric of a point alone.
     pub(crate) fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
+        Reading::of(self).fabric(scenario)
+    }
+
+    /// Resolves one point.
+    ///
+    /// # Errors
+    /// [`Error::Scenario`] with the place of what cannot be resolved.
+    pub fn resolve(&self, scenario: &Scenario) -> Result<Resolved, Error> {
+        let reading = Reading::of(self);
         let source = Source { file: &self.file, text: &self.text };
-        Ok(scenario.fabric(source, &|path: &str| self.bytes(path).and_then(unpacked))?)
+        let case = scenario.resolve(source, &|path: &str| reading.read(path))?;
+        let CaseName { text: case_text, hash: case_hash, files } = reading.name_of(scenario);
+        Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash, files, threads: self.threads })
+    }
+}
+
+/// The files that a point reads, each with its hash, for the name of its run.
+pub(crate) struct Reading<'a> {
+    question: &'a Question,
+    hashes: RefCell<BTreeMap<String, String>>,
+}
+
+/// What names a case.
+pub(crate) struct CaseName {
+    /// Canonical text of the scenario and the hashes of the files that it reads.
+    pub(crate) text: String,
+    /// SHA-256 of the text, 64 hex digits.
+    pub(crate) hash: String,
+    /// Files that it reads, by the paths that the scenario names.
+    pub(crate) files: Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn of(question: &'a Question) -> Self {
+        Self { question, hashes: RefCell::default() }
+    }
+
+    /// What a file holds, unpacked where it is packed.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let bytes = self.question.bytes(path)?;
+        self.hashes.borrow_mut().insert(path.to_owned(), hex(&Sha256::digest(&bytes)));
+        unpacked(bytes)
+    }
+
+    /// The fabric of a point.
+    pub(crate) fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
+        let source = Source { file: &self.question.file, text: &self.question.text };
+        Ok(scenario.fabric(source, &|path: &str| self.read(path))?)
     }
 
     /// The list of jobs in the file `path`.
@@ -150,31 +196,18 @@ impl Question {
                  name,submitted,gpus,duration, the pods of openb or what `sacct --parsable2` prints"
             ))
         };
-        let bytes = self.bytes(path).and_then(unpacked).map_err(failed)?;
+        let bytes = self.read(path).map_err(failed)?;
         Ok(job_list(path, &bytes)?)
     }
 
-    /// Resolves one point.
-    ///
-    /// # Errors
-    /// [`Error::Scenario`] with the place of what cannot be resolved.
-    pub fn resolve(&self, scenario: &Scenario) -> Result<Resolved, Error> {
-        let hashes = RefCell::new(BTreeMap::new());
-        let read = |path: &str| {
-            let bytes = self.bytes(path)?;
-            hashes.borrow_mut().insert(path.to_owned(), hex(&Sha256::digest(&bytes)));
-            unpacked(bytes)
-        };
-        let source = Source { file: &self.file, text: &self.text };
-        let case = scenario.resolve(source, &read)?;
-        let mut case_text = scenario.to_toml();
-        let hashes = hashes.into_inner();
+    /// The name of a point that has read all that it reads.
+    pub(crate) fn name_of(self, scenario: &Scenario) -> CaseName {
+        let (mut text, hashes) = (scenario.to_toml(), self.hashes.into_inner());
         for (path, hash) in &hashes {
-            case_text.push_str(&format!("# {path} sha256 {hash}\n"));
+            text.push_str(&format!("# {path} sha256 {hash}\n"));
         }
-        let case_hash = hex(&Sha256::digest(case_text.as_bytes()));
-        let (scenario, files) = (scenario.clone(), hashes.into_keys().collect());
-        Ok(Resolved { scenario, case, case_text, case_hash, files, threads: self.threads })
+        let hash = hex(&Sha256::digest(text.as_bytes()));
+        CaseName { text, hash, files: hashes.into_keys().collect() }
     }
 }
 

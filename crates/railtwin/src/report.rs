@@ -231,8 +231,20 @@ pub(crate) fn filled(title: &str, what: &str, data: Value) -> String {
 pub struct Payload {
     /// Title of the page.
     pub title: String,
-    /// One or two runs, as [`run_payload`] makes them.
+    /// One or two runs, as [`run_payload`] makes them; none of weeks of jobs.
     pub runs: Vec<Value>,
+    /// Weeks of jobs, as [`crate::cluster::page`] has them.
+    pub cluster: Option<Value>,
+}
+
+impl Payload {
+    /// The page with it.
+    pub fn page(self) -> String {
+        match self.cluster {
+            Some(cluster) => filled(&self.title, "cluster", cluster),
+            None => page(&self.title, &self.runs),
+        }
+    }
 }
 
 /// Whether a text is a page of railtwin, with or without data, of whatever version.
@@ -266,14 +278,21 @@ pub fn payload_of(page_text: &str) -> Result<Payload, Error> {
         None => return Err(wrong("its data has no schema")),
     }
     let title = payload["title"].as_str().ok_or_else(|| wrong("its data has no title"))?.to_owned();
-    let Value::Array(mut runs) = payload["runs"].take() else { return Err(wrong("its data has no runs")) };
     let shown = |run: &Value| run["name"].is_string() && run["figures"].is_array();
+    if payload.get("cluster").is_some() {
+        let cluster = payload["cluster"].take();
+        if !shown(&cluster) {
+            return Err(wrong("its data does not have weeks of jobs with name and figures"));
+        }
+        return Ok(Payload { title, runs: Vec::new(), cluster: Some(cluster) });
+    }
+    let Value::Array(mut runs) = payload["runs"].take() else { return Err(wrong("its data has no runs")) };
     if !(1..=2).contains(&runs.len()) || !runs.iter().all(shown) {
         return Err(wrong("its data does not have one or two runs with name and figures"));
     }
     // Reports of older programs do not say which way a figure is better.
     runs.iter_mut().for_each(|run| tell(&mut run["figures"]));
-    Ok(Payload { title, runs })
+    Ok(Payload { title, runs, cluster: None })
 }
 
 /// Whether the page was built into this program; otherwise reports hold the stand-in.
@@ -295,8 +314,14 @@ mod tests {
         let run = json!({ "name": "</script><b>", "figures": [{ "value": 0.1 }], "headline": "a < b" });
         let text = page("A & \"B\"", &[run.clone(), run.clone()]);
         let payload = payload_of(&text).unwrap();
-        assert_eq!(payload, Payload { title: "A & \"B\"".to_owned(), runs: vec![run.clone(), run] });
-        assert_eq!(page(&payload.title, &payload.runs), text);
+        assert_eq!(
+            payload,
+            Payload { title: "A & \"B\"".to_owned(), runs: vec![run.clone(), run], cluster: None }
+        );
+        assert_eq!(payload.page(), text);
+        let weeks = filled("weeks", "cluster", json!({ "name": "w", "figures": [] }));
+        assert_eq!(payload_of(&weeks).unwrap().page(), weeks);
+        assert!(problem(&weeks.replace("\"figures\":[]", "\"figures\":1")).contains("weeks of jobs"));
     }
 
     /// Reports of older programs are shown again with the page of this one.

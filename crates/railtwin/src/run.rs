@@ -1,4 +1,5 @@
 //! One run: a resolved point, simulated, as figures, tables, run folder and report.
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use railtwin_engine::BundleTable;
@@ -354,10 +355,7 @@ fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
 }
 
 /// Figures outside their bounds.
-pub fn unexpected(
-    expect: &std::collections::BTreeMap<String, Bounds>,
-    figures: &[Figure],
-) -> Vec<Unexpected> {
+pub fn unexpected(expect: &BTreeMap<String, Bounds>, figures: &[Figure]) -> Vec<Unexpected> {
     let missed = |(name, bounds): (&String, &Bounds)| {
         let figure = figures.iter().find(|figure| figure.name == *name);
         let value = figure.and_then(|figure| figure.value);
@@ -410,8 +408,9 @@ pub fn id_of(resolved: &Resolved) -> String {
     run_id(&resolved.case_text, engine_of(resolved).name(), env!("CARGO_PKG_VERSION"))
 }
 
-fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeMap<String, String> {
-    let mut facts = std::collections::BTreeMap::new();
+/// Words about a fabric.
+pub(crate) fn facts_of_design(design: &DesignReport) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
     let mut say = |name: &str, value: String| {
         facts.insert(name.to_owned(), value);
     };
@@ -428,6 +427,14 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
         );
         say(&format!("{} switches", tier.tier), words);
     }
+    facts
+}
+
+fn facts(design: &DesignReport, resolved: &Resolved) -> BTreeMap<String, String> {
+    let mut facts = facts_of_design(design);
+    let mut say = |name: &str, value: String| {
+        facts.insert(name.to_owned(), value);
+    };
     let routing = &resolved.scenario.routing;
     say("queue pairs per NIC port", routing.queue_pairs.to_string());
     say("hash", routing.hash.name().to_owned());
@@ -445,7 +452,7 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> std::collections::BTreeM
 }
 
 /// The fabric in words, for `fabric.toml`.
-fn fabric_text(info: &RunInfo) -> String {
+pub(crate) fn fabric_text(info: &RunInfo) -> String {
     let line = |(name, value): (&String, &String)| format!("{:?} = {value:?}\n", name);
     info.facts.iter().map(line).collect()
 }

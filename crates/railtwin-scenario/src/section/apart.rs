@@ -20,8 +20,6 @@ pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String
         ("telemetry", scenario.telemetry.is_some()),
         ("transport", scenario.transport != plain.transport),
         ("reaction", scenario.reaction != plain.reaction),
-        ("expect", !scenario.expect.is_empty()),
-        ("gain", scenario.gain.is_some()),
     ];
     let there = unread.into_iter().filter(|(_, is_there)| *is_there);
     let trouble = |(key, _): (&str, bool)| {
@@ -35,9 +33,12 @@ pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String
 pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble)> {
     let Some(spec) = &scenario.intranode else { return Vec::new() };
     let mut troubles = troubles_beside(scenario, "[intranode], whose traffic it says nothing of");
-    for (key, is_there) in
-        [("frontend", scenario.frontend.is_some()), ("storage", scenario.storage.is_some())]
-    {
+    for (key, is_there) in [
+        ("frontend", scenario.frontend.is_some()),
+        ("storage", scenario.storage.is_some()),
+        ("expect", !scenario.expect.is_empty()),
+        ("gain", scenario.gain.is_some()),
+    ] {
         if is_there {
             let message = format!("`{key}` beside [intranode], whose traffic it says nothing of");
             troubles.push((key.to_owned(), (message, "leave one of both away")));

@@ -3,6 +3,8 @@ use railtwin_clustersim::{ClusterJob, JobLife, Lived};
 use serde::Serialize;
 
 use super::told::Told;
+use crate::figures::declared::cluster as declared;
+use crate::figures::declared::{Declared, Unit};
 use crate::figures::quantile;
 
 /// A figure of a cluster, and its value.
@@ -59,56 +61,40 @@ const STARVED: f64 = 0.1;
 /// Utilizations are told apart to the next multiple of this.
 const SAME: f64 = 1e-4;
 
-/// Names of the figures, in one order for all.
-pub const FIGURES: [&str; 20] = [
-    "gpu_utilization",
-    "occupancy",
-    "jobs_ended",
-    "jobs_running",
-    "jobs_too_large",
-    "slowdown_mean",
-    "slowdown_p95",
-    "throughput_loss_worst",
-    "throughput_mean",
-    "throughput_loss_worst_running",
-    "jobs_starved",
-    "completion_mean",
-    "waiting_mean",
-    "waiting_p95",
-    "makespan",
-    "contended_jobs",
-    "contended_gpus",
-    "sharing_jobs",
-    "sharing_gpus",
-    "gpu_intensity",
+/// The figures, in one order for all.
+const DECLARED: [Declared; 20] = [
+    declared::GPU_UTILIZATION,
+    declared::OCCUPANCY,
+    declared::JOBS_ENDED,
+    declared::JOBS_RUNNING,
+    declared::JOBS_TOO_LARGE,
+    declared::SLOWDOWN_MEAN,
+    declared::SLOWDOWN_P95,
+    declared::THROUGHPUT_LOSS_WORST,
+    declared::THROUGHPUT_MEAN,
+    declared::THROUGHPUT_LOSS_WORST_RUNNING,
+    declared::JOBS_STARVED,
+    declared::COMPLETION_MEAN,
+    declared::WAITING_MEAN,
+    declared::WAITING_P95,
+    declared::MAKESPAN,
+    declared::CONTENDED_JOBS,
+    declared::CONTENDED_GPUS,
+    declared::SHARING_JOBS,
+    declared::SHARING_GPUS,
+    declared::GPU_INTENSITY,
 ];
 
-/// What each of [`FIGURES`] means, and its unit.
-const MEANINGS: [(&str, &str); 20] = [
-    ("share of the time of the GPUs that jobs held in which they computed", ""),
-    ("share of the time of all GPUs in which jobs held them", ""),
-    ("jobs that ended", ""),
-    ("jobs that still ran at the end", ""),
-    ("jobs that have more GPUs than the cluster, and never start", ""),
-    ("times that a job that ended ran of what it would have run alone and without checkpoints", ""),
-    ("the same, below which 95 % of the jobs are", ""),
-    (
-        "share of its throughput that the job lost that lost most of those that ended, to others and to checkpoints",
-        "",
-    ),
-    ("share of what they would have done alone that jobs did, those that ended and those that still run", ""),
-    ("share of its throughput that the job lost that lost most of those that still run", ""),
-    ("jobs that did less than a tenth of what they would have done alone, ended or still running", ""),
-    ("from submission to end", "s"),
-    ("from submission to start", "s"),
-    ("the same, below which 95 % of the jobs are", "s"),
-    ("end of the last job that ended", "s"),
-    ("share of the jobs that ever shared a link which could not serve all at once", ""),
-    ("the same of their GPUs", ""),
-    ("share of the jobs of which a link was ever crossed by another's traffic", ""),
-    ("the same of their GPUs", ""),
-    ("GPU-seconds of computation for each second of communication that links carried", ""),
-];
+/// Their names.
+pub const FIGURES: [&str; DECLARED.len()] = {
+    let mut names = [""; DECLARED.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = DECLARED[at].name;
+        at += 1;
+    }
+    names
+};
 
 /// Figures of what was lived by jobs that were submitted then, in one order for all.
 pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
@@ -157,8 +143,33 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         some(shared_gpus),
         some(intensity),
     ];
-    let figure = |((name, (meaning, unit)), value)| Figure { name, meaning, unit, value };
-    FIGURES.into_iter().zip(MEANINGS).zip(values).map(figure).collect()
+    let figure = |(of, value): (&Declared, Option<f64>)| {
+        let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
+        Figure { name: of.name, meaning: of.meaning(), unit, value }
+    };
+    DECLARED.iter().zip(values).map(figure).collect()
+}
+
+/// The figures of a run folder; what has no value says why.
+pub(super) fn of_run(told: &Told) -> Vec<railtwin_store::Figure> {
+    let figure = |(of, figure): (&Declared, &Figure)| {
+        of.given(figure.value.ok_or_else(|| why_none(of.name).to_owned()), "")
+    };
+    DECLARED.iter().zip(&told.figures).map(figure).collect()
+}
+
+/// Why a figure has no value where it has none.
+fn why_none(name: &str) -> &'static str {
+    match name {
+        "gpu_utilization" => "no job held a GPU",
+        "occupancy" => "no GPU is there to be held",
+        "throughput_mean" => "no job ended or had the time for ten steps",
+        "throughput_loss_worst_running" => "no job that still runs had the time for ten steps",
+        "waiting_mean" | "waiting_p95" | "contended_jobs" | "contended_gpus" | "sharing_jobs"
+        | "sharing_gpus" => "no job started",
+        "gpu_intensity" => "links carried nothing",
+        _ => "no job ended",
+    }
 }
 
 /// The figures of one policy over its seeds; those that one of them has not are left out.

@@ -1,7 +1,7 @@
 //! Weeks of jobs on one fabric: the verb `cluster`.
 //!
 //! [`ClusterQuestion`] is a point of a scenario with `[cluster]`; [`ClusterQuestion::lived`] is what becomes of its jobs
-//! under one policy and seed, [`Told`] what is told of it.
+//! under one policy and seed, [`Told`] what is told of it. [`Weeks`] is the same as one run, with a folder.
 use std::sync::Arc;
 
 use railtwin_clustersim::plant::Plant;
@@ -20,13 +20,16 @@ use rayon::prelude::*;
 
 mod figures;
 mod page;
+mod tables;
 mod told;
+mod weeks;
 
 pub use self::figures::{Band, FIGURES, Figure, compared, ranks};
 pub use self::page::page;
 pub use self::told::{JobTold, Told};
+pub use self::weeks::{Weeks, WeeksRun};
 use crate::error::Error;
-use crate::question::Question;
+use crate::question::{Question, Reading};
 
 /// How well a pace must be known where nothing is said.
 const STEADY: f64 = 0.01;
@@ -85,39 +88,53 @@ impl Question {
     /// [`Error::Scenario`] for a fabric or a list that cannot be; [`Error::Argument`] without `[cluster]`, or where
     /// nothing says how fast the hosts' GPUs are.
     pub fn cluster(&self, scenario: &Scenario) -> Result<ClusterQuestion, Error> {
-        let Some(spec) = &scenario.cluster else {
-            let message = "the scenario has no [cluster]: write [cluster], or ask `railtwin run`";
-            return Err(Error::Argument(message.to_owned()));
-        };
-        let fabric = self.fabric(scenario)?;
-        let Some(gpu_flops) = fabric.host_model(HostId(0)).gpu_flops else {
-            let message = "hosts of the fabric have GPUs of which nothing says how fast they compute: name a host \
-                           model with GPUs, such as fabric.host.model = \"hgx-a100\"";
-            return Err(Error::Argument(message.to_owned()));
-        };
-        let list = spec.jobs.as_ref().map(|path| self.job_list("cluster.jobs", path)).transpose()?;
-        let arrivals = spec.stream.arrivals.as_ref();
-        let arrivals = arrivals.map(|path| self.job_list("cluster.stream.arrivals", path)).transpose()?;
-        let arrivals = arrivals.iter().flat_map(|list| &list.jobs).map(|job| job.submitted).collect();
-        list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
-        let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
-        let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
-        let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
-        let mut question =
-            ClusterQuestion { name, fabric, spec, seed, notes, list, arrivals, own: None, gpu_flops, steps };
-        let named = question.list.iter().flatten().find(|job| !job.places.is_empty());
-        if let (Some(job), true) = (named, question.spec.placement == ClusterPlacement::Own) {
-            let name = &job.name;
-            return Err(Error::Argument(format!(
-                "cluster.placement is \"own\", and the list of jobs places job {name:?} itself: write another placement, \
-                 or leave the column `places` away"
-            )));
-        }
-        let jobs = question.jobs(seed)?;
-        let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
-        question.notes.extend(remarks);
-        Ok(question)
+        cluster_of(&Reading::of(self), scenario)
     }
+}
+
+fn cluster_of(reading: &Reading<'_>, scenario: &Scenario) -> Result<ClusterQuestion, Error> {
+    let Some(spec) = &scenario.cluster else {
+        let message = "the scenario has no [cluster]: write [cluster], or ask `railtwin run`";
+        return Err(Error::Argument(message.to_owned()));
+    };
+    let fabric = reading.fabric(scenario)?;
+    let Some(gpu_flops) = fabric.host_model(HostId(0)).gpu_flops else {
+        let message = "hosts of the fabric have GPUs of which nothing says how fast they compute: name a host \
+                           model with GPUs, such as fabric.host.model = \"hgx-a100\"";
+        return Err(Error::Argument(message.to_owned()));
+    };
+    let list = spec.jobs.as_ref().map(|path| reading.job_list("cluster.jobs", path)).transpose()?;
+    let arrivals = spec.stream.arrivals.as_ref();
+    let arrivals = arrivals.map(|path| reading.job_list("cluster.stream.arrivals", path)).transpose()?;
+    let arrivals = arrivals.iter().flat_map(|list| &list.jobs).map(|job| job.submitted).collect();
+    list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
+    let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
+    let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
+    let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
+    let mut question =
+        ClusterQuestion { name, fabric, spec, seed, notes, list, arrivals, own: None, gpu_flops, steps };
+    let named = question.list.iter().flatten().find(|job| !job.places.is_empty());
+    if let (Some(job), true) = (named, question.spec.placement == ClusterPlacement::Own) {
+        let name = &job.name;
+        return Err(Error::Argument(format!(
+            "cluster.placement is \"own\", and the list of jobs places job {name:?} itself: write another placement, \
+                 or leave the column `places` away"
+        )));
+    }
+    let jobs = question.jobs(seed)?;
+    let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
+    question.notes.extend(remarks);
+    Ok(question)
+}
+
+/// Jobs that controllers of one's own are to place, and nobody is there to.
+fn without_controllers() -> Error {
+    Error::Argument(
+        "cluster.placement is \"own\", and there is no controller of one's own: hand one over by \
+         `railtwin.cluster(scenario, controllers=[Mine])` in Python or `ClusterQuestion::with_controllers` in Rust, or \
+         write another placement"
+            .to_owned(),
+    )
 }
 
 /// What a list says that nobody would run so, a sentence each.
@@ -279,12 +296,7 @@ impl ClusterQuestion {
         let plant = Plant::new(&self.fabric, spec.paths);
         let lived = match &self.own {
             None if spec.placement == ClusterPlacement::Own => {
-                return Err(Error::Argument(
-                    "cluster.placement is \"own\", and there is no controller of one's own: hand one over by \
-                     `railtwin.cluster(scenario, controllers=[Mine])` in Python or `ClusterQuestion::with_controllers` in \
-                     Rust, or write another placement"
-                        .to_owned(),
-                ));
+                return Err(without_controllers());
             }
             None => live(&jobs, &plant, &ask),
             Some(own) => self.lived_by(own, seed, (&jobs, &plant, &ask))?,

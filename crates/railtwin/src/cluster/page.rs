@@ -5,6 +5,7 @@ use super::figures::{Band, compared};
 use super::told::{JobTold, Told};
 use super::{ClusterQuestion, DAY};
 use crate::columns::{PageTable, u32_column};
+use crate::figures::declared::{Better, Unit, declared};
 use crate::report::filled;
 
 /// Rows of jobs that a page carries at most, over all policies and seeds; one seed is told whatever it takes.
@@ -20,6 +21,11 @@ pub fn page(cluster: &ClusterQuestion, description: &str, told: &[Told]) -> Stri
     let places = hosts.map(|host| cluster.fabric.host_model(host).gpus).sum();
     let names = (cluster.name.as_str(), cluster.fabric.name(), description);
     filled(&cluster.name, "cluster", data(names, cluster.spec.sharing.name(), places, told))
+}
+
+/// The sentence of one policy and seed.
+pub(super) fn headline_of(told: &Told) -> String {
+    headline(&[vec![told]], 0, 0)
 }
 
 /// Policies in the order in which they were told, each with its seeds.
@@ -89,20 +95,8 @@ fn data((name, fabric, description): (&str, &str, &str), own: &str, places: u32,
 
 /// Which way a figure is better, and whether it is a share; a figure that is not known here is shown as it is.
 fn reading(name: &str) -> (Option<&'static str>, bool) {
-    match name {
-        "gpu_utilization" => (Some("more"), true),
-        "occupancy" | "sharing_jobs" | "sharing_gpus" => (None, true),
-        "throughput_mean" => (Some("more"), true),
-        "jobs_starved" => (Some("less"), false),
-        "throughput_loss_worst" | "throughput_loss_worst_running" | "contended_jobs" | "contended_gpus" => {
-            (Some("less"), true)
-        }
-        "jobs_ended" | "gpu_intensity" => (Some("more"), false),
-        "slowdown_mean" | "slowdown_p95" | "completion_mean" | "waiting_mean" | "waiting_p95" => {
-            (Some("less"), false)
-        }
-        _ => (None, false),
-    }
+    let Some(of) = declared(name) else { return (None, false) };
+    (Some(of.better).filter(|way| *way != Better::Neither).map(Better::name), of.unit == Unit::Share)
 }
 
 /// Jobs of a seed, which all policies have alike.

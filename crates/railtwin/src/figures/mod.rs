@@ -13,7 +13,7 @@ use railtwin_store::Figure;
 use crate::simulate::Simulation;
 use crate::{faults, job_figures};
 pub use declared::declared;
-use declared::{Declared, Scope, fabric, job, network};
+use declared::{Declared, Scope, cluster, fabric, job, network};
 
 /// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
 pub const TOTALS: &str = railtwin_scenario::ALL_JOBS;
@@ -37,9 +37,10 @@ pub fn is_of_run(name: &str) -> bool {
     declared(name).is_some_and(|figure| matches!(figure.scope, Scope::Job | Scope::AllJobs | Scope::Run))
 }
 
-/// Whether figures are those of a run in which a job ran.
+/// Whether figures are those of a run in which jobs ran, or weeks of them.
 pub fn of_a_run(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| parts_of(&figure.name).1 == job::STEP_TIME.name)
+    let told = [job::STEP_TIME.name, cluster::GPU_UTILIZATION.name];
+    figures.iter().any(|figure| told.contains(&parts_of(&figure.name).1))
 }
 
 /// Figures of a fabric, counted on the built graph.

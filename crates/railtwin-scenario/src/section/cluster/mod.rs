@@ -56,7 +56,8 @@ impl ClusterPlacement {
 
 railtwin_units::section! {
     /// Weeks of jobs on the fabric, in place of `[[job]]`: they come, wait, run beside each other and go. Steps are those
-    /// of classes of models, and contention is a fluid: packets, queues and faults are not in it. For `railtwin cluster`.
+    /// of classes of models, and contention is a fluid: packets, queues and faults are not in it. For `railtwin run`,
+    /// `sweep` and `cluster`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ClusterSpec "[cluster]" {
         /// Days that are looked at.

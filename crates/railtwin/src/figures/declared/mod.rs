@@ -3,6 +3,7 @@
 //!
 //! Code that makes figures makes them of these declarations, so no figure is without one. A declaration that nothing
 //! makes is dead code to the compiler: [`GROUPS`] holds copies, so that standing in it is no use.
+pub(crate) mod cluster;
 pub(crate) mod fabric;
 pub(crate) mod job;
 pub(crate) mod life;
@@ -92,6 +93,8 @@ pub enum By {
     Life,
     /// `[gain]` of a scenario.
     Gain,
+    /// Weeks of jobs, `[cluster]`.
+    Cluster,
 }
 
 impl By {
@@ -103,6 +106,7 @@ impl By {
             Self::Diagnosis => "both, `[telemetry]`",
             Self::Life => "both, `[steering]`",
             Self::Gain => "both, `[gain]`",
+            Self::Cluster => "`[cluster]`",
         }
     }
 }
@@ -249,7 +253,7 @@ pub struct Group {
 }
 
 /// All figures that there are.
-pub const GROUPS: [Group; 13] = [
+pub const GROUPS: [Group; 14] = [
     Group { title: "Of a job", when: "Of every job.", figures: job::JOB },
     Group {
         title: "Of a job that computes",
@@ -285,6 +289,7 @@ pub const GROUPS: [Group; 13] = [
         when: "With `[telemetry]`, where detectors look.",
         figures: network::DIAGNOSIS,
     },
+    Group { title: "Of weeks of jobs", when: "With `[cluster]`.", figures: cluster::CLUSTER },
     Group {
         title: "Of the fabric",
         when: "Of every fabric, with jobs and without.",

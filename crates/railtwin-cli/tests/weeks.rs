@@ -1,0 +1,183 @@
+//! `[cluster]` by `run`, `sweep` and `cluster`: run folders of weeks of jobs, and the same figures by all three.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::harness::{PROGRAM, folder_of, railtwin, shown, written};
+use railtwin_records::ColumnData;
+use railtwin_store::{RunFolder, Status};
+use serde_json::Value;
+
+/// Half a day of jobs that share a narrow network; `more` goes to the end of `[cluster]`.
+fn weeks(head: &str, more: &str) -> String {
+    format!(
+        "schema = 1\nname = \"weeks\"\n{head}\n[fabric]\npreset = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 2\n\
+         uplinks = 1\nhost = {{ model = \"hgx-a100\", nics = 4 }}\n\n[cluster]\ndays = 0.2\nplacement = \"spread\"\n{more}\n\
+         [cluster.stream]\nload = 0.9\ngpus = 32\nmedian = \"20 min\"\n"
+    )
+}
+
+/// All bytes of a folder, by path.
+fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .flat_map(|entry| match entry.path().is_dir() {
+            true => content(&entry.path()),
+            false => vec![(shown(&entry.path()), std::fs::read(entry.path()).unwrap())],
+        })
+        .map(|(path, bytes)| (path.rsplit_once("/weeks").unwrap().1.to_owned(), bytes))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Figures of one run of `cluster --json`, by name.
+fn figures_of(run: &Value) -> Vec<(String, Value)> {
+    let figures = run["figures"].as_array().unwrap().iter();
+    figures.map(|figure| (figure["name"].as_str().unwrap().to_owned(), figure["value"].clone())).collect()
+}
+
+#[test]
+fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "weeks.toml", &weeks("", "sharing = \"crux\""));
+    let runs = folder.path().join("runs");
+    let call = ["run", &scenario, "--out", &shown(&runs), "--json"];
+    let first = railtwin(&call).json();
+    let path = folder_of(&first, 0);
+    let told = railtwin(&["cluster", &scenario, "--json"]).json();
+    let told = &told["runs"][0];
+    for (name, value) in figures_of(told) {
+        assert_eq!(first["figures"][&name], value, "{name}");
+    }
+    let run = RunFolder::open(&path).unwrap();
+    let info = run.info().unwrap();
+    assert_eq!((info.status, info.engine.as_str()), (Status::Complete, "cluster"));
+    assert!(info.headline.starts_with("Under crux, GPUs compute for "), "{}", info.headline);
+    assert!(info.figures.iter().all(|figure| figure.value.is_some() || !figure.reason.is_empty()));
+    assert_eq!(run.table_names().unwrap(), ["contended", "hours", "jobs"]);
+    let (jobs, expected) = (run.table("jobs").unwrap(), told["jobs"].as_array().unwrap());
+    assert_eq!(jobs.rows(), expected.len());
+    let Some(ColumnData::F64(ended)) = jobs.column("ended_s") else { panic!("no ended_s") };
+    assert!(ended.iter().any(|end| end.is_nan()) && ended.iter().any(|end| end.is_finite()));
+    for (value, job) in ended.iter().zip(expected) {
+        assert_eq!(Some(*value).filter(|end| end.is_finite()), job["ended_s"].as_f64());
+    }
+    assert!(run.table("contended").unwrap().rows() > 0);
+    assert_eq!(run.table("contended").unwrap().rows(), told["contended"].as_array().unwrap().len());
+    assert_eq!(run.table("hours").unwrap().rows(), told["hours"]["occupancy"].as_array().unwrap().len());
+
+    // Complete: taken as it is. The page is that of the command, and is made again byte by byte.
+    assert!(railtwin(&call).json()["runs"][0]["wall_s"].is_null());
+    let page = folder.path().join("page.html");
+    railtwin(&["cluster", &scenario, "--report", &shown(&page)]);
+    let own = std::fs::read(path.join("report.html")).unwrap();
+    assert_eq!(own, std::fs::read(&page).unwrap());
+    std::fs::remove_file(&page).unwrap();
+    let again = railtwin(&["report", &shown(&path), "--out", &shown(&page)]);
+    assert_eq!(again.status, 0, "{}", again.notes);
+    assert_eq!(own, std::fs::read(&page).unwrap());
+
+    // The same bytes on one thread and on more.
+    for threads in ["1", "4"] {
+        let out = folder.path().join(threads);
+        let mut command = Command::new(PROGRAM);
+        command.args(["run", &scenario, "--out", &shown(&out)]).env("RAYON_NUM_THREADS", threads);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+        assert_eq!(content(&out), content(&runs), "{threads} threads");
+    }
+
+    let other = written(folder.path(), "ecmp.toml", &weeks("", "sharing = \"ecmp\""));
+    let other = railtwin(&["run", &other, "--out", &shown(&runs), "--json"]).json();
+    let compared = ["compare", &shown(&path), &shown(&folder_of(&other, 0))];
+    let text = railtwin(&compared);
+    assert_eq!(text.status, 0, "{}", text.notes);
+    for words in ["gpu_utilization", "slowdown_mean", "contended"] {
+        assert!(text.out.contains(words), "{words}:\n{}", text.out);
+    }
+    assert!(text.notes.contains("is of weeks of jobs"), "{}", text.notes);
+    railtwin(&[&compared[..], &["--report", "both.html"]].concat())
+        .assert_refused(&["weeks of jobs", "--policy"]);
+}
+
+#[test]
+fn points_of_a_sweep_are_run_once_and_are_those_of_the_command_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let head =
+        "seed = [5, 6]\ngain = { figure = \"gpu_utilization\", axis = \"cluster.sharing\", over = \"ecmp\" }";
+    let text = weeks(head, "sharing = [\"ecmp\", \"crux\"]");
+    let scenario = written(folder.path(), "weeks.toml", &text);
+    let runs = folder.path().join("runs");
+    let call = ["sweep", &scenario, "--out", &shown(&runs), "--jobs", "2", "--json"];
+    let swept = railtwin(&call).json();
+    let points = swept["runs"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    assert!(points.iter().all(|run| run["wall_s"].is_number()));
+    assert!(swept["figures"]["gain_mean"].is_number(), "{}", swept["figures"]);
+    let plain = weeks("seed = 5", "");
+    let plain = written(folder.path(), "plain.toml", &plain);
+    let told = railtwin(&["cluster", &plain, "--policy", "ecmp,crux", "--seeds", "2", "--json"]).json();
+    for run in told["runs"].as_array().unwrap() {
+        let (policy, seed) = (run["policy"].as_str().unwrap(), run["seed"].to_string());
+        let is_it = |point: &&Value| {
+            point["label"]["cluster.sharing"] == policy && point["label"]["seed"] == seed.as_str()
+        };
+        let point = points.iter().find(is_it).unwrap();
+        for (name, value) in figures_of(run) {
+            assert_eq!(point["figures"][&name], value, "{policy}, seed {seed}: {name}");
+        }
+    }
+
+    // One is cut off, one is gone: these two run again, to the same bytes.
+    let before = content(&runs);
+    let cut_off = RunFolder::open(&folder_of(&swept, 1)).unwrap();
+    let info = railtwin_store::RunInfo { status: Status::Running, ..cut_off.info().unwrap() };
+    cut_off.write_info(&info).unwrap();
+    RunFolder::open(&folder_of(&swept, 2)).unwrap().remove().unwrap();
+    let again = railtwin(&call).json();
+    let ran: Vec<bool> = (0..4).map(|point| again["runs"][point]["wall_s"].is_number()).collect();
+    assert_eq!(ran, [false, true, true, false]);
+    assert_eq!(content(&runs), before);
+    let table = railtwin(&call[..6]).out;
+    let head = table.lines().next().unwrap();
+    assert!(
+        ["cluster.sharing", "seed", "gpu_utilization", "waiting_mean"].iter().all(|it| head.contains(it)),
+        "{table}"
+    );
+
+    // Shares of a job array make the same run folders.
+    let array = folder.path().join("array");
+    for share in ["1/3", "2/3", "3/3"] {
+        let done = railtwin(&["sweep", &scenario, "--out", &shown(&array), "--points", share]);
+        assert_eq!(done.status, 0, "{}", done.notes);
+    }
+    assert!(railtwin(&["sweep", &scenario, "--out", &shown(&array)]).out.contains("(0 run now, 4 taken"));
+    assert_eq!(content(&array), before);
+    let batch = railtwin(&["sweep", &scenario, "--out", &shown(&array), "--sbatch"]).out;
+    assert!(batch.contains("#SBATCH --array=1-4\n") && batch.contains("#SBATCH --mem="), "{batch}");
+}
+
+#[test]
+fn what_is_expected_of_weeks_is_judged_and_what_cannot_be_run_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = shown(&folder.path().join("runs"));
+    let run = |text: &str| {
+        let scenario = written(folder.path(), "weeks.toml", text);
+        railtwin(&["run", &scenario, "--out", &runs])
+    };
+    let own = run(&weeks("", "placement = \"own\"").replace("placement = \"spread\"\n", ""));
+    own.assert_refused(&["cluster.placement is \"own\"", "write another placement"]);
+    let lists = weeks("", "jobs = \"none.csv\"").split("[cluster.stream]").next().unwrap().to_owned();
+    run(&lists).assert_refused(&["cluster.jobs", "none.csv"]);
+    run(&weeks("run = { replicates = 2 }", "")).assert_refused(&["`run` beside [cluster]"]);
+    let scenario = written(folder.path(), "weeks.toml", &weeks("", ""));
+    let small = railtwin(&["sweep", &scenario, "--out", &runs, "--memory", "1MiB"]);
+    small.assert_refused(&["weeks of jobs are too large", "--memory"]);
+    assert!(!Path::new(&runs).exists());
+
+    let expected = |bound: &str| weeks(&format!("expect = {{ occupancy = {{ {bound} }} }}"), "");
+    assert_eq!(run(&expected("at_least = 0.01")).status, 0);
+    let missed = run(&expected("at_most = 0.01"));
+    assert!(missed.status != 0 && missed.notes.contains("occupancy is "), "{}", missed.notes);
+}

@@ -1,0 +1,46 @@
+//! Figures of weeks of jobs.
+use super::declare;
+
+declare! {
+    CLUSTER: Run, Cluster;
+    /// Share of the time of the GPUs that jobs held in which they computed.
+    GPU_UTILIZATION = "gpu_utilization": Share, More;
+    /// Share of the time of all GPUs in which jobs held them.
+    OCCUPANCY = "occupancy": Share, Neither;
+    /// Jobs that ended.
+    JOBS_ENDED = "jobs_ended": Count, More;
+    /// Jobs that still ran at the end.
+    JOBS_RUNNING = "jobs_running": Count, Neither;
+    /// Jobs that have more GPUs than the cluster, and never start.
+    JOBS_TOO_LARGE = "jobs_too_large": Count, Neither;
+    /// Times that a job that ended ran of what it would have run alone and without checkpoints, mean over jobs.
+    SLOWDOWN_MEAN = "slowdown_mean": Ratio, Less;
+    /// The same, below which 95 % of the jobs are.
+    SLOWDOWN_P95 = "slowdown_p95": Ratio, Less;
+    /// Share of its throughput that the job lost that lost most of those that ended, to others and to checkpoints.
+    THROUGHPUT_LOSS_WORST = "throughput_loss_worst": Share, Less;
+    /// Share of what they would have done alone that jobs did, those that ended and those that still run.
+    THROUGHPUT_MEAN = "throughput_mean": Share, More;
+    /// Share of its throughput that the job lost that lost most of those that still run.
+    THROUGHPUT_LOSS_WORST_RUNNING = "throughput_loss_worst_running": Share, Less;
+    /// Jobs that did less than a tenth of what they would have done alone, ended or still running.
+    JOBS_STARVED = "jobs_starved": Count, Less;
+    /// From submission to end, mean over the jobs that ended.
+    COMPLETION_MEAN = "completion_mean": Seconds, Less;
+    /// From submission to start, mean over the jobs that started.
+    WAITING_MEAN = "waiting_mean": Seconds, Less;
+    /// The same, below which 95 % of the jobs are.
+    WAITING_P95 = "waiting_p95": Seconds, Less;
+    /// End of the last job that ended.
+    MAKESPAN = "makespan": Seconds, Neither;
+    /// Share of the jobs that ever shared a link which could not serve all at once.
+    CONTENDED_JOBS = "contended_jobs": Share, Less;
+    /// The same of their GPUs.
+    CONTENDED_GPUS = "contended_gpus": Share, Less;
+    /// Share of the jobs of which a link was ever crossed by another's traffic.
+    SHARING_JOBS = "sharing_jobs": Share, Neither;
+    /// The same of their GPUs.
+    SHARING_GPUS = "sharing_gpus": Share, Neither;
+    /// GPU-seconds of computation for each second of communication that links carried.
+    GPU_INTENSITY = "gpu_intensity": Ratio, More;
+}
