@@ -17,17 +17,19 @@ fn weeks(head: &str, more: &str) -> String {
     )
 }
 
-/// All bytes of a folder, by path.
+/// All bytes of a folder, by path below it.
 fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .flat_map(|entry| match entry.path().is_dir() {
-            true => content(&entry.path()),
-            false => vec![(shown(&entry.path()), std::fs::read(entry.path()).unwrap())],
-        })
-        .map(|(path, bytes)| (path.rsplit_once("/weeks").unwrap().1.to_owned(), bytes))
-        .collect();
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else {
+                files.push((shown(entry.strip_prefix(folder).unwrap()), std::fs::read(&entry).unwrap()));
+            }
+        }
+    }
     files.sort();
     files
 }

@@ -105,17 +105,18 @@ pub fn wiring_of(neighbors: &[NeighborInfo], plan: Option<&Plan>) -> Wiring {
     told
 }
 
-/// The same as a detector of a run: neighbors are known at its first look.
+/// The same as a detector of a run: neighbors are told with its first records.
 #[derive(Debug)]
 pub struct WrongCables {
     plan: Plan,
+    begun: bool,
     told: bool,
 }
 
 impl WrongCables {
     /// Against that plan.
     pub const fn new(plan: Plan) -> Self {
-        Self { plan, told: false }
+        Self { plan, begun: false, told: false }
     }
 }
 
@@ -124,10 +125,14 @@ impl Detector for WrongCables {
         "wrong cables"
     }
 
-    fn observe(&mut self, _: &Context<'_>, _: &Batch) {}
+    fn observe(&mut self, _: &Context<'_>, batch: &Batch) {
+        let records =
+            [batch.operations.len(), batch.messages.len(), batch.counters.len(), batch.probes.len()];
+        self.begun |= records.iter().any(|&count| count > 0);
+    }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
-        if self.told || context.directory.neighbors.is_empty() {
+        if self.told || !self.begun || context.directory.neighbors.is_empty() {
             return;
         }
         self.told = true;

@@ -36,6 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_diagnosis::hang::dumps::{Dumps, findings_of_dumps};
 use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
+use railtwin_diagnosis::wiring::{WrongCables, wiring_of};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
 use railtwin_formats::telemetry::{FileNotes, Times};
 use railtwin_records::observation::OBSERVED;
@@ -156,12 +157,16 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         }
     }
     let fabric = case.as_ref().map(|(case, _)| &*case.fabric);
-    let planned = fabric.zip(scenario);
-    let mut wiring = neighbors::of_neighbors(&directory, planned)?;
+    let planned = fabric.zip(scenario).filter(|_| !directory.neighbors.is_empty());
+    let plan = planned.map(|(fabric, question)| neighbors::plan_of_question(fabric, question)).transpose()?;
+    let mut wiring = wiring_of(&directory.neighbors, plan.as_ref());
     if let (None, Some(names)) = (fabric, &mut names) {
         names.rename(&mut wiring.findings);
     }
-    findings.extend(wiring.findings);
+    // What a run tells it tells at a moment, and detectors see it then.
+    if engine.is_none() {
+        findings.extend(wiring.findings);
+    }
     notes.extend(wiring.notes);
 
     // Of whom there is a dump, only not one that can be read, nothing is said.
@@ -195,6 +200,9 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         detectors.extend(slow_detectors());
     }
     detectors.extend(rule_detectors_beside(Limits::default(), baselines));
+    if let (Some(plan), true) = (plan, engine.is_some()) {
+        detectors.push(Box::new(WrongCables::new(plan)));
+    }
     let mut diagnosis = Diagnosis::with(settings, detectors);
     let mut streamed = Vec::new();
     let stream = match &observation {

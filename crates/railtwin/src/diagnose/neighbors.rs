@@ -1,5 +1,5 @@
 //! What ports hear of their neighbors (LLDP): wrong cables.
-use railtwin_diagnosis::wiring::{Wiring, wiring_of};
+use railtwin_diagnosis::wiring::Plan;
 use railtwin_fabric::Fabric;
 use railtwin_records::Directory;
 
@@ -29,23 +29,11 @@ pub(super) fn place(directory: &mut Directory, fabric: &Fabric, mut names: Optio
     }
 }
 
-/// Wrong cables, against the fabric of the scenario where there is one.
+/// The fabric of a scenario as it was planned.
 ///
 /// # Errors
 /// Those of [`Question::points`].
-pub(super) fn of_neighbors(
-    directory: &Directory,
-    scenario: Option<(&Fabric, &Question)>,
-) -> Result<Wiring, Error> {
-    if directory.neighbors.is_empty() {
-        return Ok(Wiring::default());
-    }
-    let plan = match scenario {
-        Some((fabric, question)) => {
-            let point = question.points()?.into_iter().next();
-            Some(plan_of(fabric, &point.map(|point| point.scenario.faults).unwrap_or_default()))
-        }
-        None => None,
-    };
-    Ok(wiring_of(&directory.neighbors, plan.as_ref()))
+pub(super) fn plan_of_question(fabric: &Fabric, question: &Question) -> Result<Plan, Error> {
+    let point = question.points()?.into_iter().next();
+    Ok(plan_of(fabric, &point.map(|point| point.scenario.faults).unwrap_or_default()))
 }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use super::broken::Broken;
 use super::text::{Outcome, head, line_of};
 use super::trial::Signals;
-use super::verdict::judge;
+use super::verdict::{Verdict, judge};
 use crate::error::Error;
 use crate::question::Question;
 use crate::telemetry_run::packets::PacketWatch;
@@ -185,7 +185,7 @@ impl PacketBench {
         log: &RunLog,
         (signals, seed): (Signals, u64),
         detectors: Vec<Box<dyn Detector>>,
-    ) -> Result<(Vec<Finding>, Option<super::verdict::Verdict>), Error> {
+    ) -> Result<(Vec<Finding>, Option<Verdict>), Error> {
         let settings = railtwin_telemetry::Settings {
             axes: Axis::ALL.into_iter().filter(|axis| !matches!(axis, Axis::Tp | Axis::Compute)).collect(),
             messages: signals >= Signals::Transport,
@@ -208,9 +208,16 @@ impl PacketBench {
         }
         let findings = watch.joined();
         let truths = case.truths.iter();
-        // Two cables are wrong where their ends are swapped: naming either is right.
-        let verdicts = truths.filter_map(|truth| judge(&watch.places(), truth, &findings));
+        // Two cables are wrong where their ends are swapped: naming either is right, and naming the other one too is no
+        // accusation of others.
+        let verdicts = truths.clone().filter_map(|truth| judge(&watch.places(), truth, &findings));
         let verdict = verdicts.max_by_key(|verdict| (verdict.in_set, verdict.top, verdict.exact));
+        let names = |finding: &Finding| {
+            let of = |truth| judge(&watch.places(), truth, std::slice::from_ref(finding));
+            truths.clone().filter_map(of).any(|verdict| verdict.in_set)
+        };
+        let wrong = findings.iter().filter(|finding| finding.accuses() && !names(finding)).count();
+        let verdict = verdict.map(|verdict| Verdict { wrong, ..verdict });
         Ok((findings, verdict))
     }
 }
