@@ -1,4 +1,5 @@
 //! One run of traffic engineering for 24K GPUs against the bar of one second, on two tiers and on three.
+#![allow(clippy::disallowed_methods, reason = "a bench: time is what it measures")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -79,7 +80,6 @@ fn report(name: &str, fabric: &Fabric, seconds: f64, placement: &FlowPlacement) 
     );
 }
 
-#[allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 fn runs(c: &mut Criterion) {
     for (tiers, fabric) in [("two-tiers", two_tiers()), ("three-tiers", three_tiers())] {
         of_fabric(c, tiers, &fabric);

@@ -108,8 +108,8 @@ fn files_of_lldpd_are_held_against_a_fabric_by_names_or_against_each_other() {
             assert!(told.sources[0][0].count > 0, "{:?}", told.sources);
         }
     }
-    let mut inputs = Inputs::default();
-    inputs.names = Some(Names::parse("names.csv", "a,leaf-9\n").unwrap());
+    let names = Some(Names::parse("names.csv", "a,leaf-9\n").unwrap());
+    let inputs = Inputs { names, ..Inputs::default() };
     let error = diagnose(inputs, Some(&question), "job").unwrap_err().to_string();
     assert!(error.contains("is no host and no switch of the fabric"), "{error}");
 }

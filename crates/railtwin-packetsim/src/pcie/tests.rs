@@ -1,3 +1,4 @@
+//! Shares of PCIe links: max-min fair at all times, and no byte lost or won.
 use proptest::prelude::*;
 
 use super::*;

@@ -21,7 +21,8 @@ use railtwin_store::input;
 use crate::error::Error;
 
 /// What a line may be.
-const ACCEPTED: &str = "write HOST,host-N, SWITCH,leaf-N, HOST/NIC,host-N/nic-M, HOST/NIC,host-N/nic-M:PORT or HOST/GPU,host-N/gpu-M, one a line";
+const ACCEPTED: &str = "write HOST,host-N, SWITCH,leaf-N, HOST/NIC,host-N/nic-M, HOST/NIC,host-N/nic-M:PORT or \
+     HOST/GPU,host-N/gpu-M, one a line";
 /// Names that a note lists.
 const NAMED: usize = 8;
 
