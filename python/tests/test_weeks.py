@@ -1,12 +1,8 @@
-# Weeks of jobs (`[cluster]`) by `run`, `sweep` and the command, and on Ray.
-import json
-import subprocess
-import sys
+# Weeks of jobs (`[cluster]`) by `run`, `sweep` and the command; on Ray they are in test_ray.py.
 from pathlib import Path
 
 import pytest
 import railtwin as rt
-from test_ray import content, needs_ray, nodes, ray_env  # noqa: F401
 
 WEEKS = """\
 schema = 1
@@ -26,6 +22,10 @@ jobs = "given.csv"
 """
 ROWS = [f"job-{number},{number * 300},{gpus},2000" for number, gpus in enumerate([16, 24, 8, 32, 16])]
 LIST = "\n".join(["name,submitted,gpus,duration", *ROWS]) + "\n"
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -49,23 +49,14 @@ def test_points_are_those_of_cluster_and_are_not_run_again(scenario, tmp_path):
         assert run.tables == ["contended", "hours", "jobs"]
         assert run.table("jobs").columns[:3] == ["name", "class", "gpus"]
     before = content(tmp_path / "runs")
-    assert [run.figures for run in rt.sweep(scenario, folder=tmp_path / "runs")] == [run.figures for run in runs]
+    assert [run.figures for run in rt.sweep(scenario, folder=tmp_path / "runs")] == [
+        run.figures for run in runs
+    ]
     assert content(tmp_path / "runs") == before
 
 
 def test_controllers_of_weeks_are_refused(scenario):
     one = WEEKS.replace("[3, 4]", "3").replace('["ecmp", "crux"]', '"ecmp"')
     scenario.write_text(one)
-    with pytest.raises(rt.ArgumentError, match="railtwin.cluster"):
+    with pytest.raises(rt.ArgumentError, match=r"railtwin\.cluster"):
         rt.run(scenario, controllers=[rt.control.Controller])
-
-
-@needs_ray
-def test_weeks_on_ray_are_those_of_local_processes(nodes, scenario, tmp_path):  # noqa: F811
-    process = nodes.sweep(scenario, tmp_path / "ray")
-    out, notes = process.communicate(timeout=90)
-    assert process.returncode == 0, notes
-    assert len(json.loads(out)["runs"]) == 4
-    call = [sys.executable, "-P", "-m", "railtwin", "sweep", str(scenario), "--out", str(tmp_path / "local")]
-    subprocess.run(call, check=True, capture_output=True)
-    assert content(tmp_path / "ray") == content(tmp_path / "local")
