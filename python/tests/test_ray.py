@@ -311,34 +311,12 @@ def test_without_ray_nothing_is_written(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-WEEKS = """\
-schema = 1
-name = "weeks"
-seed = [3, 4]
-[fabric]
-preset = "leaf-spine"
-leaves = 4
-hosts_per_leaf = 2
-uplinks = 1
-host = { model = "hgx-a100", nics = 4 }
-[cluster]
-days = 0.2
-placement = "spread"
-sharing = ["ecmp", "crux"]
-jobs = "given.csv"
-"""
-
-
 @needs_ray
-def test_weeks_on_ray_are_those_of_local_processes(nodes, tmp_path):
-    rows = [f"job-{number},{number * 300},{gpus},2000" for number, gpus in enumerate([16, 24, 8, 32, 16])]
-    (tmp_path / "given.csv").write_text("\n".join(["name,submitted,gpus,duration", *rows]) + "\n")
-    scenario = tmp_path / "weeks.toml"
-    scenario.write_text(WEEKS)
-    process = nodes.sweep(scenario, tmp_path / "ray")
+def test_weeks_on_ray_are_those_of_local_processes(nodes, weeks, tmp_path):
+    process = nodes.sweep(weeks, tmp_path / "ray")
     out, notes = process.communicate(timeout=90)
     assert process.returncode == 0, notes
     assert len(json.loads(out)["runs"]) == 4
-    call = [*CALL, "sweep", str(scenario), "--out", str(tmp_path / "local")]
+    call = [*CALL, "sweep", str(weeks), "--out", str(tmp_path / "local")]
     subprocess.run(call, check=True, capture_output=True)
     assert content(tmp_path / "ray") == content(tmp_path / "local")

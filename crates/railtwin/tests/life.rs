@@ -156,6 +156,23 @@ proptest! {
     }
 }
 
+/// A host that goes for something else takes its failure along: who comes to find that one later finds nothing, and what
+/// was isolated is not detected after that.
+#[test]
+fn a_failure_that_left_with_its_host_is_not_found_later() {
+    let one = life(
+        "process = \"llama3\"\nfactor = 765\nseed = 997",
+        "c4d = true\nrecall = 0.1\nfalse_alarms = 2.0\nautomatic = [\"cuda\"]\ncheckpoint = \"1 min\"\nhosts_out = 1\n\
+         hosts_per_hour = 1\nspares = \"segment\"",
+    );
+    for row in one.lives.iter().flat_map(|lived| &lived.standstills) {
+        let times = [Some(row.failed), row.detected, row.isolated, row.replaced, row.restarted];
+        let times: Vec<SimTime> = times.into_iter().flatten().collect();
+        assert!(times.is_sorted(), "{row:?}");
+    }
+    agrees(&one).unwrap_or_else(|error| panic!("{error}"));
+}
+
 /// The end of the lives above.
 fn one_span() -> SimTime {
     SimTime::from_seconds(720.0 * 3600.0)

@@ -34,9 +34,7 @@ impl<C: Control> Host<C> {
         nic.drained = nic.drained.max(now).saturating_add(nic.drain.time(u64::from(packet.bytes)));
         let limit = nic.drain.time(shared.packets.nic.receive_buffer.0);
         let there = nic.drained.saturating_add(nic.delay);
-        if nic.drained - now > limit && !self.ports[row].pausing {
-            self.ports[row].pausing = true;
-            self.signal(now, row, Kind::Pause, post);
+        if nic.drained - now > limit && self.pause(now, row, post) {
             agenda.push(self.nics[number].drained - limit / 2, DRAINED | row as u64);
         }
         there
@@ -56,6 +54,15 @@ impl<C: Control> Host<C> {
 
     fn nics_buffer(&self) -> u64 {
         self.worker.receive_buffer
+    }
+
+    /// Has the leaf at a port stop; whether that was not asked of it before.
+    pub(super) fn pause(&mut self, now: u64, row: usize, post: &mut Post<'_>) -> bool {
+        let is_new = !std::mem::replace(&mut self.ports[row].pausing, true);
+        if is_new {
+            self.signal(now, row, Kind::Pause, post);
+        }
+        is_new
     }
 
     /// Tells the leaf at a port to stop or to go on.

@@ -104,9 +104,8 @@ impl<C: Control> Host<C> {
         let Some(pcie) = &mut self.pcie else { return now };
         let payload = u32::from(packet.bytes).saturating_sub(shared.wire.header);
         pcie.hand_on(now, nic, way, payload, agenda);
-        if pcie.waiting[nic] > shared.packets.nic.receive_buffer.0 && !self.ports[row].pausing {
-            self.ports[row].pausing = true;
-            self.signal(now, row, Kind::Pause, post);
+        if pcie.waiting[nic] > shared.packets.nic.receive_buffer.0 {
+            self.pause(now, row, post);
         }
         now
     }

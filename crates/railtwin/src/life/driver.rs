@@ -25,7 +25,7 @@ const JOB: JobId = JobId(0);
 /// The standstill that goes on.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
-    /// The failure that it began with; none where the controller stopped a job that ran.
+    /// The failure that it began with; none where the controller stopped a job that ran, and once the host is out.
     hit: Option<usize>,
     /// The host to blame.
     host: Option<HostId>,
@@ -411,6 +411,10 @@ impl Driver<'_> {
                 // The host went for something else, and the failure with it.
                 last.detected = last.detected.or(Some(now));
                 last.isolated = Some(now);
+            }
+            if let Some(outage) = &mut self.outage {
+                // Nobody looks for it any more.
+                outage.hit = None;
             }
         }
     }
