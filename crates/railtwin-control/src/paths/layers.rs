@@ -199,7 +199,7 @@ struct Sought {
 
 impl Scratch {
     /// Looks up what the packet has in all words.
-    fn know_words(&mut self, flow: &Flow<'_, '_>, layers: &Layers) {
+    pub(super) fn know_words(&mut self, flow: &Flow<'_, '_>, layers: &Layers) {
         let of = (self.epoch(), self.generation(), flow.pair, flow.twist);
         if self.lanes.of == Some(of) {
             return;
@@ -224,37 +224,58 @@ impl Scratch {
 
     /// Of the ports from `from` on, up to the end of a block or to `until`, that lead over `members` the lowest that has
     /// a sum of no more than `sum` over links that are used no more than `limit`; what is left for each member is that
-    /// of [`Lanes::open`]. The least sum that a port was given up for comes into `next`.
+    /// of [`Lanes::open`].
     pub(super) fn first_within(
         &mut self,
         (flow, layers, landing): (&Flow<'_, '_>, &Layers, Landing),
         (limit, sum): Burden,
         (from, until): (u16, u16),
         members: &[u32],
-        (bounds, next): (&mut Bounds, &mut u64),
+        bounds: &mut Bounds,
     ) -> Option<Found> {
         self.know_words(flow, layers);
         let sought = Self::sought(flow, layers, (limit, sum), bounds.landing_members);
         let (begin, end) = (usize::from(from - FIRST_PORT), usize::from(until - FIRST_PORT));
-        let mut least = OVER;
-        let mut found = None;
         let mut left = Left { block: begin / BLOCK, ports: 0, begin, end };
         left.ports = left.within(self.ports_of(flow, layers, left.block, members, sought.may_land));
         // Where many may do the first few often do.
         for size in [8, 32].into_iter().chain(std::iter::repeat(BLOCK)) {
-            let count = self.start(flow, layers, (&mut left, size), members, &sought, bounds, &mut least);
+            let count = self.start(flow, layers, (&mut left, size), members, sought.may_land, bounds);
             let is_last = left.ports == 0;
-            let count = self.go_on(flow, layers, count, &sought, bounds, &mut least);
+            let count = self.go_on(flow, layers, count, sought.limit, bounds);
             let ports = (0..count).map(|at| self.lanes.lanes[at % BLOCK].port);
-            found = ports.into_iter().find_map(|port| self.trace(flow, layers, port, landing));
+            let found = ports.into_iter().find_map(|port| self.trace(flow, layers, port, landing));
             if is_last || found.is_some() {
-                break;
+                return found;
             }
         }
-        if least < OVER {
-            *next = (*next).min(u64::from(least));
+        None
+    }
+
+    /// Lists the ports from the first to `until` that lead over `members` and then over links that are used no more
+    /// than `limit`, with the sums of their ways; what is left for each member is [`Lanes::open`]'s most.
+    pub(super) fn list(
+        &mut self,
+        (flow, layers): (&Flow<'_, '_>, &Layers),
+        limit: u64,
+        until: u16,
+        members: &[u32],
+        bounds: &mut Bounds,
+    ) {
+        self.know_words(flow, layers);
+        self.shortlist.clear();
+        let may_land = Self::sought(flow, layers, (limit, u64::MAX), bounds.landing_members).may_land;
+        let mut left = Left { block: 0, ports: 0, begin: 0, end: usize::from(until - FIRST_PORT) };
+        left.ports = left.within(self.ports_of(flow, layers, 0, members, may_land));
+        let mut is_last = false;
+        while !is_last {
+            let count = self.start(flow, layers, (&mut left, BLOCK), members, may_land, bounds);
+            is_last = left.ports == 0;
+            let count = self.go_on(flow, layers, count, limit, bounds);
+            for lane in &self.lanes.lanes[..count] {
+                self.shortlist.push(lane.port, OVER - 1 - lane.left);
+            }
         }
-        found
     }
 
     /// The ports of a block that lead over `members` and may land.
@@ -280,16 +301,14 @@ impl Scratch {
 
     /// Takes ports over the first switch, in order, until so many go on or none is left. Returns how many do.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "one step of a search")]
     fn start(
         &mut self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
         (of, size): (&mut Left, usize),
         members: &[u32],
-        sought: &Sought,
+        may_land: Option<u64>,
         bounds: &Bounds,
-        least: &mut u32,
     ) -> usize {
         let (first, second) = (layers.tiers[0], layers.tiers[1]);
         let (of_first, of_second) = (flow.tables.fields(first.kind), flow.tables.fields(second.kind));
@@ -304,16 +323,12 @@ impl Scratch {
                 let member = first.choice(of_first.field(Place::default(), port));
                 let Row { first: begin, left, place } = rows[member as usize];
                 let edge = begin + second.choice(of_second.field(place, port));
-                let through = through[edge as usize];
-                let fits = through <= left;
-                let whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
-                *least = (*least).min(whole);
                 lanes[count % BLOCK] = Lane { port: port as u32, edge, left };
-                count += usize::from(fits);
+                count += usize::from(through[edge as usize] <= left);
             }
             while of.ports == 0 && of.block < of.end / BLOCK {
                 of.block += 1;
-                of.ports = of.within(self.ports_of(flow, layers, of.block, members, sought.may_land));
+                of.ports = of.within(self.ports_of(flow, layers, of.block, members, may_land));
             }
             if of.ports == 0 || count == size {
                 return count;
@@ -322,16 +337,15 @@ impl Scratch {
     }
 
     /// Takes lanes from the second switch on to the last, all one switch further before any goes on, and returns how
-    /// many came through; `least` gets the least sum that one was given up for.
+    /// many came through.
     #[inline(always)]
     fn go_on(
         &mut self,
         flow: &Flow<'_, '_>,
         layers: &Layers,
         mut count: usize,
-        sought: &Sought,
+        limit: u64,
         bounds: &mut Bounds,
-        least: &mut u32,
     ) -> usize {
         let (edges, cost) = (&flow.dag.edges[..], flow.cost);
         let Lanes { lanes, bases, .. } = &mut self.lanes;
@@ -346,20 +360,13 @@ impl Scratch {
                 let Lane { port, edge, left } = lanes[at % BLOCK];
                 let taken = &edges[edge as usize];
                 let use_of = cost[taken.link.index()];
-                let through = bounds.find_through(edge as usize, use_of, taken.next, sought.limit);
-                let left_next = left.wrapping_sub(use_of as u32);
-                let (mut fits, mut edge_next) = (through <= left, 0);
-                let mut whole = if fits { OVER } else { (sought.sum - left).saturating_add(through) };
+                let mut fits = bounds.find_through(edge as usize, use_of, taken.next, limit) <= left;
+                let (left_next, mut edge_next) = (left.wrapping_sub(use_of as u32), 0);
                 if let (Some(tier), Some(words)) = (tier, &words) {
                     let field = words.field(layers.places[edge as usize], port as usize);
                     edge_next = taken.first + tier.choice(field);
-                    let ahead = bounds.through()[edge_next as usize];
-                    let goes_on = ahead <= left_next;
-                    let further = (sought.sum.wrapping_sub(left_next)).saturating_add(ahead);
-                    whole = if fits & !goes_on { further } else { whole };
-                    fits &= goes_on;
+                    fits &= bounds.through()[edge_next as usize] <= left_next;
                 }
-                *least = (*least).min(whole);
                 lanes[count % BLOCK] = Lane { port, edge: edge_next, left: left_next };
                 count += usize::from(fits);
             }
@@ -449,9 +456,9 @@ impl Scratch {
             }
             left.ports &= self.ports_of(flow, layers, left.block, &members, sought.may_land);
             let is_better = loop {
-                let count = self.start(flow, layers, (&mut left, BLOCK), &members, &sought, &wider, &mut 0);
+                let count = self.start(flow, layers, (&mut left, BLOCK), &members, sought.may_land, &wider);
                 let is_last = left.ports == 0;
-                let count = self.go_on(flow, layers, count, &sought, &mut wider, &mut 0);
+                let count = self.go_on(flow, layers, count, sought.limit, &mut wider);
                 let before = best;
                 for at in 0..count {
                     let Lane { port, left, .. } = self.lanes.lanes[at % BLOCK];
@@ -475,7 +482,13 @@ impl Scratch {
     }
 
     /// The way of a port, if it lands as asked.
-    fn trace(&self, flow: &Flow<'_, '_>, layers: &Layers, port: u32, landing: Landing) -> Option<Found> {
+    pub(super) fn trace(
+        &self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        port: u32,
+        landing: Landing,
+    ) -> Option<Found> {
         let (nodes, edges) = (&flow.dag.nodes[..], &flow.dag.edges[..]);
         let mut taken = [flow.access; MAX_PATH_LINKS];
         let (mut steps, mut place, mut index, mut burden) = (1, Place::default(), 0, (0, 0));

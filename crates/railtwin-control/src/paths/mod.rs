@@ -52,6 +52,7 @@ mod rebalance;
 mod repathing;
 mod replan;
 mod search;
+mod shortlist;
 mod sieve;
 mod steered;
 mod tries;

@@ -12,6 +12,7 @@ use super::bounds::Bounds;
 use super::dag::{Edge, PathDag};
 use super::flow::{Burden, Flow, Found, Landing};
 use super::layers::Lanes;
+use super::shortlist::Shortlist;
 use super::sieve::Batch;
 use super::tries::{Admitted, STRICT_PORTS};
 
@@ -36,6 +37,8 @@ pub(super) struct Scratch {
     pub(super) batch: Option<Batch>,
     /// The same where whole tiers choose alike.
     pub(super) lanes: Lanes,
+    /// What is known of the first ports, where whole tiers choose alike.
+    pub(super) shortlist: Shortlist,
     /// Where the search before this one ended.
     ended: Option<Ended>,
 }
@@ -62,15 +65,15 @@ struct Ended {
 /// How far a search came: what it passed by is not better for the next one either.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
-    /// It found this port among the first, with that sum; the ports before it have at least `next`.
+    /// It found this port among the first, with the least sum of all ways.
     Within {
         /// The port.
         port: u16,
         /// The sum.
         sum: u64,
-        /// A lower bound of the next larger sum.
-        next: u64,
     },
+    /// None of the first ports has the least sum; what is known of them is in [`Scratch::shortlist`].
+    Listed,
     /// None of the first ports would do; this is the first that did.
     Later(u16),
     /// No port at all would do.

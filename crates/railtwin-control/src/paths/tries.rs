@@ -89,41 +89,72 @@ impl Scratch {
         (limit, least): Burden,
         bounds: &mut Bounds,
     ) -> Option<Found> {
-        let (mut sum, mut resumed) = (least, None);
-        match self.resumes(flow, landing, limit) {
-            Some(Stage::Within { port, sum: before, next }) if before >= least => {
-                (sum, resumed) = (before, Some((port, next)));
-            }
-            Some(Stage::Within { .. }) | None => {}
-            Some(Stage::Later(_) | Stage::Reached) => return None,
+        let resumed = self.resumes(flow, landing, limit);
+        if matches!(resumed, Some(Stage::Later(_) | Stage::Reached)) {
+            return None;
         }
-        while sum != u64::MAX {
-            let (from, mut next) = match resumed.take() {
-                Some(resumed) => resumed,
-                None => (FIRST_PORT, self.admit(flow, limit, sum, bounds)),
-            };
-            let mut members = std::mem::take(&mut self.admitted.members);
-            // Since the search that goes on here began, members may have become used more.
-            members.retain(|&member| {
-                let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
-                let fits = cost <= limit.min(sum);
-                if fits {
-                    self.lanes.open(flow.dag, layers, member, sum - cost);
+        if !matches!(resumed, Some(Stage::Listed)) {
+            if !self.shortlist.was_needed {
+                let from = match resumed {
+                    Some(Stage::Within { port, sum }) if sum == least => port,
+                    _ => {
+                        self.admit(flow, limit, least, bounds);
+                        FIRST_PORT
+                    }
+                };
+                let found = self.of_least_sum(flow, layers, landing, (limit, least), from, bounds);
+                if let Some(found) = found {
+                    let stage = Stage::Within { port: found.source_port, sum: least };
+                    self.ends(flow, landing, limit, stage);
+                    return Some(found);
                 }
-                fits
-            });
-            let (of, until) = ((flow, layers, landing), FIRST_PORT + STRICT_PORTS);
-            let known = (&mut *bounds, &mut next);
-            let found = self.first_within(of, (limit, sum), (from, until), &members, known);
-            self.admitted.members = members;
-            if let Some(found) = found {
-                let stage = Stage::Within { port: found.source_port, sum, next };
-                self.ends(flow, landing, limit, stage);
-                return Some(found);
             }
-            sum = next;
+            self.list_within(flow, layers, limit, bounds);
         }
-        None
+        let found = self.best_listed(flow, layers, landing, limit);
+        self.shortlist.was_needed = found.is_some_and(|found| found.burden.1 > least);
+        if found.is_some() {
+            self.ends(flow, landing, limit, Stage::Listed);
+        }
+        found
+    }
+
+    /// Lists the first ports whose ways are within `limit`.
+    fn list_within(&mut self, flow: &Flow<'_, '_>, layers: &Layers, limit: u64, bounds: &mut Bounds) {
+        self.admit_within(flow, limit, bounds);
+        let members = std::mem::take(&mut self.admitted.members);
+        for &member in &members {
+            let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
+            self.lanes.open(flow.dag, layers, member, u64::from(OVER - 1) - cost);
+        }
+        self.list((flow, layers), limit, FIRST_PORT + STRICT_PORTS, &members, bounds);
+        self.admitted.members = members;
+    }
+
+    /// The first of the first ports from `from` on that takes an admitted way within `limit` of that sum.
+    fn of_least_sum(
+        &mut self,
+        flow: &Flow<'_, '_>,
+        layers: &Layers,
+        landing: Landing,
+        (limit, sum): Burden,
+        from: u16,
+        bounds: &mut Bounds,
+    ) -> Option<Found> {
+        let mut members = std::mem::take(&mut self.admitted.members);
+        // Since the search that goes on here began, members may have become used more.
+        members.retain(|&member| {
+            let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
+            let fits = cost <= limit.min(sum);
+            if fits {
+                self.lanes.open(flow.dag, layers, member, sum - cost);
+            }
+            fits
+        });
+        let of = (flow, layers, landing);
+        let found = self.first_within(of, (limit, sum), (from, FIRST_PORT + STRICT_PORTS), &members, bounds);
+        self.admitted.members = members;
+        found
     }
 
     /// The first way within `limit` that any later port takes: member by member of the first node where few of a power
@@ -140,7 +171,7 @@ impl Scratch {
             let from = match self.resumes(flow, landing, limit) {
                 Some(Stage::Reached) => return None,
                 Some(Stage::Later(port)) => port,
-                Some(Stage::Within { .. }) | None => from,
+                Some(Stage::Within { .. } | Stage::Listed) | None => from,
             };
             self.admit_within(flow, limit, bounds);
             let found = self.later_by_lanes(flow, layers, landing, limit, from, bounds);
@@ -185,10 +216,8 @@ impl Scratch {
     ) -> Option<Found> {
         let members = std::mem::take(&mut self.admitted.members);
         members.iter().for_each(|&member| self.lanes.open(flow.dag, layers, member, u64::MAX));
-        let mut never = u64::MAX;
-        let known = (bounds, &mut never);
         let sought = (limit, u64::MAX);
-        let found = self.first_within((flow, layers, landing), sought, (from, LAST_PORT), &members, known);
+        let found = self.first_within((flow, layers, landing), sought, (from, LAST_PORT), &members, bounds);
         self.admitted.members = members;
         found
     }
