@@ -129,7 +129,7 @@ impl Run {
                 steps.finish()?;
             }
             let mut untold = None;
-            match telemetry_of(&resolved, &done) {
+            match telemetry_of(&resolved, &done, followed.as_ref()) {
                 Ok(told) => telemetry = told,
                 Err(error) => untold = Some(format!("no telemetry: {error}")),
             }

@@ -268,7 +268,7 @@ fn what_cannot_be_is_refused() {
     let plain = text("steps = 30", "", GPU);
     for (text, told) in [
         (text("steps = 30", "", ""), "[steering] of a scenario in which nothing fails"),
-        (plain.clone() + "[telemetry]\n", "[telemetry] of a run that [steering] follows"),
+        (plain.clone() + "[telemetry]\njob = \"train-again-0\"\n", "no job is called `train-again-0`"),
         (plain.clone() + "[run]\nreplicates = 2\n", "[steering] follows one run, and there are 2 replicates"),
         (
             text("count = 2", "", &GPU.replace("train/9", "train-0/9"))

@@ -20,6 +20,7 @@ mod feedback;
 mod figures;
 mod followed;
 mod followed_faults;
+mod followed_telemetry;
 mod golden;
 mod hash_odds;
 mod headline;

@@ -11,10 +11,12 @@ pub mod packets;
 pub mod states;
 pub mod traffic;
 
+use std::collections::BTreeSet;
+
 use railtwin_diagnosis::rules::actions::{Safeguard, actions_of};
 use railtwin_diagnosis::wiring::WrongCables;
 use railtwin_engine::{Case, RunLog};
-use railtwin_records::{Action, Batch, Directory, Finding, Observation, Table};
+use railtwin_records::{Action, Batch, Component, Directory, Finding, Observation, Table, Truth};
 use railtwin_records::{finding_tables, telemetry_tables};
 use railtwin_scenario::{JitterSpec, TelemetrySpec};
 use railtwin_store::Figure;
@@ -25,6 +27,8 @@ use crate::engines::engine_of;
 use crate::error::Error;
 use crate::exposed::steps_of;
 use crate::figures::declared::network as declared;
+use crate::life::Life;
+use crate::life::lived::Finder;
 use crate::probe_tables;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
@@ -78,18 +82,27 @@ pub struct TelemetryRun {
     pub warnings: Vec<String>,
 }
 
-/// Replays what the scenario asks for; none where it asks for nothing.
+/// Replays what the scenario asks for; none where it asks for nothing. Of a job that was followed through its faults
+/// (`life`) that is one of the times that its processes ran.
 ///
 /// # Errors
-/// What the replay says of a case that it cannot go through.
-pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Option<TelemetryRun>, Error> {
+/// What the replay says of a case that it cannot go through; [`Error::Argument`] where no job has the name.
+pub fn telemetry_of(
+    resolved: &Resolved,
+    simulation: &Simulation,
+    life: Option<&Life>,
+) -> Result<Option<TelemetryRun>, Error> {
     let Some(spec) = &resolved.scenario.telemetry else { return Ok(None) };
     let case = &resolved.case;
     let wanted = spec.job.as_deref();
     let job = case.work.jobs.iter().position(|job| wanted.is_none_or(|name| job.name == name));
     let Some(job) = job else {
         let name = wanted.unwrap_or_default();
-        return Err(Error::Argument(format!("telemetry: no job is called `{name}`")));
+        let times = life.map(|life| life.lives[life.shown].standstills.iter());
+        let times = times.map_or(0, |all| all.filter(|one| one.restarted.is_some()).count());
+        return Err(Error::Argument(format!(
+            "no job is called `{name}`: the first started again {times} times"
+        )));
     };
     let settings = railtwin_telemetry::Settings {
         axes: spec.axes.clone(),
@@ -101,7 +114,8 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
         seed: case.seed,
     };
     let simulated = u64::from(case.work.jobs[job].steps);
-    let asked = asked(case, (job, simulation), spec);
+    let stood_still = life.is_some_and(|life| stood_still(case, job, life));
+    let asked = asked(case, (job, simulation), spec, stood_still);
     let of_packets = simulation.log.packets.as_ref().is_some_and(|packets| packets.records.is_some());
     let mut told = if of_packets && asked <= simulated {
         told_by_packets((resolved, spec), (job, simulation), &settings, asked)?
@@ -115,15 +129,29 @@ pub fn telemetry_of(resolved: &Resolved, simulation: &Simulation) -> Result<Opti
     Ok(Some(told))
 }
 
+/// Whether processes of a followed job were ended because they stood still, and not while they were at work.
+fn stood_still(case: &Case, job: usize, life: &Life) -> bool {
+    let next = |row: &usize| case.work.jobs[*row].goes_on_as.map(|row| row as usize);
+    let Some(number) = std::iter::successors(Some(0), next).position(|row| row == job) else { return false };
+    let standstill = life.lives[life.shown].standstills.get(number);
+    standstill.is_some_and(|one| one.finder != Finder::Controller)
+}
+
 /// Steps that are to be told of: as many as there are, or were asked for; of a job whose processes were ended no more than
-/// ended before.
-fn asked(case: &Case, (job, simulation): (usize, &Simulation), spec: &TelemetrySpec) -> u64 {
+/// ended before, and the one in which they stood still.
+fn asked(
+    case: &Case,
+    (job, simulation): (usize, &Simulation),
+    spec: &TelemetrySpec,
+    stood_still: bool,
+) -> u64 {
     let asked = u64::from(spec.steps.unwrap_or(case.work.jobs[job].steps));
-    if !Stop::was_asked_for(case, job, &simulation.log) {
+    let goes_on = case.work.jobs[job].goes_on_as.is_some();
+    if !stood_still && !goes_on && !Stop::was_asked_for(case, job, &simulation.log) {
         return asked;
     }
     let ended = steps_of(&case.work.jobs[job], &simulation.log.times).len() as u64;
-    asked.min(ended)
+    asked.min(ended + u64::from(stood_still))
 }
 
 /// Seconds up to which a job is watched that stands still from `now` on: as long as it takes to notice, and not beyond
@@ -413,6 +441,20 @@ impl TelemetryRun {
         all
     }
 
+    /// Whether a fault is in a host that has no rank of the job.
+    fn is_of_others(
+        &self,
+        case: &Case,
+        places: &railtwin_diagnosis::join::Places<'_>,
+        truth: &Truth,
+    ) -> bool {
+        let Directory { ranks, hosts, .. } = &self.directory;
+        let own: BTreeSet<&str> = ranks.iter().map(|rank| hosts[rank.host as usize].name.as_str()).collect();
+        let all = (0..case.fabric.hosts().len()).map(|host| format!("host-{host}"));
+        let mut others = all.filter(|host| !own.contains(host.as_str()));
+        others.any(|host| places.within(&truth.component, &Component::Host(host)))
+    }
+
     /// What was found, held against the faults of the case.
     pub fn figures(&self, case: &Case) -> Vec<Figure> {
         if !self.diagnosed {
@@ -426,7 +468,11 @@ impl TelemetryRun {
         ];
         let fabric = Some(&*case.fabric);
         let places = railtwin_diagnosis::join::Places { directory: &self.directory, fabric };
-        let begun: Vec<_> = case.truths.iter().filter(|truth| truth.from_ns < self.span_ns[1]).collect();
+        let [from_ns, until_ns] = self.span_ns;
+        let holds = |truth: &&Truth| truth.from_ns < until_ns && truth.until_ns > from_ns;
+        // What broke before is nothing to a job without the host that it is in.
+        let met = |truth: &&Truth| truth.from_ns >= from_ns || !self.is_of_others(case, &places, truth);
+        let begun: Vec<&Truth> = case.truths.iter().filter(holds).filter(met).collect();
         if begun.is_empty() {
             return figures;
         }

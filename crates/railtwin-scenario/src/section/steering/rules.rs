@@ -93,12 +93,6 @@ fn of_a_run(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
         let message = format!("[steering] follows the first job, of which there are {}", first.count);
         return Some(("c4d", (message, "write count = 1 and one [[job]] for each")));
     }
-    if scenario.telemetry.is_some() {
-        let message =
-            "[telemetry] of a run that [steering] follows: records are of one time that processes run"
-                .to_owned();
-        return Some(("c4d", (message, "leave one of both away")));
-    }
     if scenario.run.replicates > 1 {
         let message =
             format!("[steering] follows one run, and there are {} replicates", scenario.run.replicates);

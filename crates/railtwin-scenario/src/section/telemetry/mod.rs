@@ -17,7 +17,8 @@ railtwin_units::section! {
     /// What a run tells of its ranks. A run without it writes no telemetry.
     #[derive(Clone, Debug, PartialEq)]
     pub struct TelemetrySpec "[telemetry]" {
-        /// The job whose ranks tell; default the first. A copy is called name-0 and so on.
+        /// The job whose ranks tell; default the first. A copy is called name-0 and so on, the first job after it started
+        /// again in a run that `[steering]` follows name-again-1 and so on.
         pub job: Option<String> = None,
         /// Axes whose operations are told.
         pub axes: Vec<Axis> [Kind::List(&AXIS)] =

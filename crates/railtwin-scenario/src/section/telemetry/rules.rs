@@ -16,9 +16,11 @@ pub(crate) fn trouble_of_telemetry(scenario: &Scenario) -> Option<(&'static str,
             1 => job.name == *wanted,
             copies => (0..copies).any(|copy| format!("{}-{copy}", job.name) == *wanted),
         };
-        if !scenario.jobs.iter().any(named) {
+        if !scenario.jobs.iter().any(named) && !is_later(scenario, wanted) {
             let message = format!("no job is called `{wanted}`");
-            return Some(("job", (message, "write the name of a [[job]], of several copies such as name-0")));
+            let accepted = "write the name of a [[job]], of several copies such as name-0, or with [steering] over \
+                            [[fault]] name-again-1 for the first time that the first job starts again";
+            return Some(("job", (message, accepted)));
         }
     }
     for (key, interval) in [("counters", telemetry.counters), ("probes", telemetry.probes)] {
@@ -35,4 +37,12 @@ pub(crate) fn trouble_of_telemetry(scenario: &Scenario) -> Option<(&'static str,
         }
     }
     None
+}
+
+/// Whether the name is that of a later time that processes of the first job run, in a run that `[steering]` follows.
+fn is_later(scenario: &Scenario, wanted: &str) -> bool {
+    let number =
+        scenario.jobs.first().and_then(|job| wanted.strip_prefix(&job.name)?.strip_prefix("-again-"));
+    let is_number = number.and_then(|number| number.parse::<u32>().ok()).is_some_and(|number| number > 0);
+    is_number && scenario.steering.is_some() && scenario.failures.is_none()
 }
