@@ -1,7 +1,9 @@
 //! A job that runs.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use railtwin_control::Place;
+use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
@@ -35,6 +37,8 @@ pub(crate) struct Live {
     pub hashed: Vec<u32>,
     pub chosen: Vec<u32>,
     pub demand: JobDemand,
+    /// What its candidates put on links where it is, once somebody has asked.
+    burdens: Option<Arc<Burdens>>,
     pub level: u32,
     pub course: Course,
     pub lot: Stream,
@@ -86,6 +90,14 @@ impl Live {
         self.demand = JobDemand::of(tenants, &self.tenant, &self.hashed);
     }
 
+    /// What its candidates put on links for as long as it stays where it is. It was profiled by the paths of hashes.
+    pub(crate) fn burdens(&mut self, tenants: &Tenants) -> Arc<Burdens> {
+        let of = || {
+            Arc::new(Burdens::of(tenants, &self.tenant, &JobDemand::of(tenants, &self.tenant, &self.hashed)))
+        };
+        Arc::clone(self.burdens.get_or_insert_with(of))
+    }
+
     /// A job that begins at `now` where it was placed.
     pub(crate) fn new(
         (number, job): (usize, &ClusterJob),
@@ -135,6 +147,7 @@ impl Live {
             job: number,
             places,
             demand: JobDemand::of(tenants, &tenant, &hashed),
+            burdens: None,
             computation: tenant.work,
             tenant,
             chosen: hashed.clone(),

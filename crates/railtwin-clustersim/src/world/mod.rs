@@ -9,6 +9,7 @@ use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::Tenants;
 use railtwin_control::paths::JobId;
 use railtwin_control::placement::Defragmentation;
@@ -42,6 +43,7 @@ struct World<'a> {
     /// Links on which levels do not hold.
     fair: Vec<u32>,
     factors: Factors,
+    selection: Selection,
     sharing: Sharing,
     /// Jobs that run, by their numbers.
     live: BTreeMap<usize, Live>,
@@ -117,6 +119,7 @@ fn world<'a>(
         tenants,
         fair,
         factors: Factors::default(),
+        selection: Selection::default(),
         live: BTreeMap::new(),
         components: Vec::new(),
         parked: BTreeMap::new(),

@@ -1,4 +1,6 @@
 //! Who decides about paths, levels and places in time.
+use std::collections::BTreeMap;
+
 use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::tenants::Tenants;
@@ -57,30 +59,43 @@ impl World<'_> {
         self.effort.plans += 1;
         let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
         let jobs = self.on_network();
-        let mut hashed = Vec::with_capacity(jobs.len());
+        let mut burdens = Vec::with_capacity(jobs.len());
+        let mut demand =
+            Demand { jobs: Vec::new(), links: self.tenants.links.len(), fair: self.fair.clone() };
         for job in &jobs {
             let live = self.live.get_mut(job).expect("it runs");
+            if sharing.chooses_paths() {
+                burdens.push(live.burdens(&self.tenants));
+            }
             self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
-            hashed.push(live.hashed.clone());
+            demand.jobs.push(std::mem::take(&mut live.demand));
         }
-        let paths = sharing.paths(&self.tenants, &hashed);
-        let demand = Demand::of(&self.tenants, &paths);
+        let paths = sharing.paths_since(&mut self.selection, &burdens, &self.tenants);
+        // Who stays on its paths asks what it asked.
+        let mut changed: BTreeMap<usize, (Vec<u32>, JobDemand)> = BTreeMap::new();
+        for (place, chosen) in paths.into_iter().flatten().enumerate() {
+            if self.live[&jobs[place]].chosen != chosen {
+                let new = JobDemand::of(&self.tenants, &self.tenants.jobs[place], &chosen);
+                changed.insert(place, (chosen, std::mem::replace(&mut demand.jobs[place], new)));
+            }
+        }
         let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
         let tenants = std::mem::take(&mut self.tenants.jobs);
-        let decided = paths.into_iter().zip(levels).zip(demand.jobs);
-        for ((&job, tenant), ((chosen, level), demand)) in jobs.iter().zip(tenants).zip(decided) {
-            self.live.get_mut(&job).expect("it runs").tenant = tenant;
+        for (place, ((tenant, level), asked)) in tenants.into_iter().zip(levels).zip(demand.jobs).enumerate()
+        {
             // Newcomers stand above or below all levels of a plan.
-            let level = level + 1;
-            let live = &self.live[&job];
-            if live.chosen != chosen {
-                self.settle(job);
-                let live = self.live.get_mut(&job).expect("it runs");
-                (live.chosen, live.demand, live.level) = (chosen, demand, level);
-                live.version += 1;
-            } else if live.level != level {
-                self.live.get_mut(&job).expect("it runs").level = level;
-            }
+            let (job, level) = (jobs[place], level + 1);
+            let live = self.live.get_mut(&job).expect("it runs");
+            live.tenant = tenant;
+            let Some((chosen, before)) = changed.remove(&place) else {
+                (live.demand, live.level) = (asked, level);
+                continue;
+            };
+            live.demand = before;
+            self.settle(job);
+            let live = self.live.get_mut(&job).expect("it runs");
+            (live.chosen, live.demand, live.level) = (chosen, asked, level);
+            live.version += 1;
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct Demand {
 }
 
 /// What one job asks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDemand {
     /// Links in order, each with the seconds that a step's bytes take on it alone: `M / B` of the paper.
     pub loads: Vec<(u32, f64)>,

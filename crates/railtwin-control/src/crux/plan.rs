@@ -1,12 +1,16 @@
 //! One policy, from paths to levels.
+use std::sync::Arc;
+
+use super::burdens::Burdens;
 use super::cassini::time_shifts;
 use super::coflow::{distinct, evenly, first_alone, sincronia_order, varys_order};
 use super::compress::ContentionDag;
 use super::contention::Start;
 use super::correction::{Factors, Priorities};
 use super::demand::Demand;
-use super::select::{by_distance, by_hash, by_intensity, distance};
-use super::tenants::{Paths, Tenants};
+use super::select::{by_distance, by_hash, by_intensity, distance_order, intensity_order};
+use super::selection::Selection;
+use super::tenants::{Paths, Tenant, Tenants};
 
 railtwin_units::choice! {
     /// Who decides about paths, priorities and times.
@@ -84,6 +88,27 @@ impl SharingPolicy {
         }
     }
 
+    /// Whether it chooses paths; others leave those of hashes.
+    pub fn chooses_paths(self) -> bool {
+        matches!(self, Self::CruxPsPa | Self::Crux | Self::Taccl)
+    }
+
+    /// What [`SharingPolicy::paths`] says of jobs with these burdens on `links` links; jobs over which nothing has changed
+    /// since the choice that `selection` knows are not asked again. None where hashes choose.
+    pub fn paths_since(
+        self,
+        selection: &mut Selection,
+        jobs: &[Arc<Burdens>],
+        tenants: &Tenants,
+    ) -> Option<Paths> {
+        let order = match self {
+            Self::CruxPsPa | Self::Crux => intensity_order(jobs),
+            Self::Taccl => distance_order(tenants),
+            _ => return None,
+        };
+        Some(selection.choose(jobs, &order, tenants.links.len()))
+    }
+
     /// By job its level below `levels`, 0 first, for what they ask by the chosen paths; a level for each job under
     /// policies that want as many. Priorities where the policy has Crux's.
     pub fn levels(
@@ -120,7 +145,7 @@ impl SharingPlan {
 
 /// A level for each length of the longest path, the longest first; what is left shares the last.
 fn by_way(tenants: &Tenants, levels: u32) -> Vec<u32> {
-    let ways: Vec<usize> = (0..tenants.jobs.len()).map(|job| distance(tenants, job)).collect();
+    let ways: Vec<usize> = tenants.jobs.iter().map(Tenant::distance).collect();
     let mut lengths = ways.clone();
     lengths.sort_unstable_by(|first, second| second.cmp(first));
     lengths.dedup();
