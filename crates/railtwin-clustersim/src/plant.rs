@@ -53,9 +53,10 @@ impl<'a> Plant<'a> {
         lot: &mut Stream,
     ) -> Vec<Candidate> {
         let routing = Routing::new(self.fabric, &self.forwarding, &self.ecmp);
-        let Ok(count) = routing.count_paths(source, target) else { return Vec::new() };
+        let most = u64::from(self.paths_most);
+        let Ok(is_drawn) = routing.has_more_paths(source, target, most) else { return Vec::new() };
         let mut paths: Vec<Vec<LinkId>> = Vec::new();
-        if count <= u64::from(self.paths_most) {
+        if !is_drawn {
             paths.extend(routing.paths(source, target).into_iter().flatten());
         } else {
             let mut draws = DRAWS * self.paths_most;

@@ -46,21 +46,25 @@ impl Burdens {
             shares: Vec::new(),
             reach: Vec::new(),
         };
+        let mut is_reached = vec![false; tenants.links.len()];
+        let mut loads = Vec::new();
         for number in order {
             let transfer = &job.transfers[number];
             let (first, candidates) = (burdens.ends.len() as u32, transfer.candidates.len() as u32);
             burdens.transfers.push(TransferBurdens { number: number as u32, first, candidates });
             for candidate in 0..candidates {
-                for (link, seconds) in summed(loads_of(tenants, transfer, candidate).collect()) {
+                loads.clear();
+                loads.extend(loads_of(tenants, transfer, candidate));
+                loads = summed(loads);
+                for &(link, seconds) in &loads {
                     burdens.links.push(link);
                     burdens.shares.push(seconds / step);
+                    is_reached[link as usize] = true;
                 }
                 burdens.ends.push(burdens.links.len() as u32);
             }
         }
-        burdens.reach.clone_from(&burdens.links);
-        burdens.reach.sort_unstable();
-        burdens.reach.dedup();
+        burdens.reach = (0..).zip(is_reached).filter(|(_, is)| *is).map(|(link, _)| link).collect();
         burdens.reach.shrink_to_fit();
         burdens.links.shrink_to_fit();
         burdens.shares.shrink_to_fit();
