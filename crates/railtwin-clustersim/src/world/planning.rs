@@ -1,12 +1,13 @@
 //! Who decides about paths, levels and places in time.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::demand::{Demand, JobDemand};
-use railtwin_control::crux::tenants::Tenants;
 
 use super::World;
-use crate::live::{Course, Live};
+use crate::live::Course;
 
 impl World<'_> {
     /// CASSINI: a job that comes waits for its place beside those that are there.
@@ -50,8 +51,7 @@ impl World<'_> {
 
     /// Jobs that send over links that others may cross, between hosts or over PCIe, by number.
     pub(super) fn on_network(&self) -> Vec<usize> {
-        let sends = |live: &Live| !live.tenant.transfers.is_empty();
-        self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()
+        self.live.iter().filter(|(_, live)| live.sends).map(|(&job, _)| job).collect()
     }
 
     /// Plans paths and levels of all jobs on the network.
@@ -59,39 +59,34 @@ impl World<'_> {
         self.effort.plans += 1;
         let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
         let jobs = self.on_network();
-        let mut burdens = Vec::with_capacity(jobs.len());
-        let mut demand =
-            Demand { jobs: Vec::new(), links: self.tenants.links.len(), fair: self.fair.clone() };
-        for job in &jobs {
-            let live = self.live.get_mut(job).expect("it runs");
-            if sharing.chooses_paths() {
-                burdens.push(live.burdens(&self.tenants));
-            }
-            self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
-            demand.jobs.push(std::mem::take(&mut live.demand));
-        }
-        let paths = sharing.paths_since(&mut self.selection, &burdens, &self.tenants);
+        let burdens: Vec<Arc<Burdens>> =
+            jobs.iter().filter_map(|job| self.live[job].burdens.as_ref().map(Arc::clone)).collect();
+        let links = self.tenants.links.len();
+        let paths = sharing.paths_since(&mut self.selection, &burdens, links);
         // Who stays on its paths asks what it asked.
+        let mut demand = Demand { jobs: Vec::with_capacity(jobs.len()), links, fair: self.fair.clone() };
+        demand.jobs.extend(
+            jobs.iter().map(|job| std::mem::take(&mut self.live.get_mut(job).expect("it runs").demand)),
+        );
         let mut changed: BTreeMap<usize, (Vec<u32>, JobDemand)> = BTreeMap::new();
-        for (place, chosen) in paths.into_iter().flatten().enumerate() {
-            if self.live[&jobs[place]].chosen != chosen {
-                let new = JobDemand::of(&self.tenants, &self.tenants.jobs[place], &chosen);
-                changed.insert(place, (chosen, std::mem::replace(&mut demand.jobs[place], new)));
+        for (at, chosen) in paths.into_iter().flatten().enumerate() {
+            if self.live[&jobs[at]].chosen != chosen {
+                let asked = burdens[at].demand(&self.tenants, &chosen);
+                changed.insert(at, (chosen, std::mem::replace(&mut demand.jobs[at], asked)));
             }
         }
-        let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
-        let tenants = std::mem::take(&mut self.tenants.jobs);
-        for (place, ((tenant, level), asked)) in tenants.into_iter().zip(levels).zip(demand.jobs).enumerate()
-        {
+        let distance = |at: usize| burdens[at].distance();
+        let (levels, _) = sharing.levels(&demand, distance, levels, seed, &mut self.factors);
+        for (at, (asked, level)) in demand.jobs.into_iter().zip(levels).enumerate() {
             // Newcomers stand above or below all levels of a plan.
-            let (job, level) = (jobs[place], level + 1);
-            let live = self.live.get_mut(&job).expect("it runs");
-            live.tenant = tenant;
-            let Some((chosen, before)) = changed.remove(&place) else {
+            let (job, level) = (jobs[at], level + 1);
+            let Some((chosen, before)) = changed.remove(&at) else {
+                let live = self.live.get_mut(&job).expect("it runs");
                 (live.demand, live.level) = (asked, level);
                 continue;
             };
-            live.demand = before;
+            // What it did until now it did by the paths before.
+            self.live.get_mut(&job).expect("it runs").demand = before;
             self.settle(job);
             let live = self.live.get_mut(&job).expect("it runs");
             (live.chosen, live.demand, live.level) = (chosen, asked, level);

@@ -8,19 +8,19 @@ use rand::RngExt;
 use super::burdens::Burdens;
 use super::demand::Demand;
 use super::selection::Selection;
-use super::tenants::{Paths, Tenants, Transfer};
+use super::tenants::{Paths, Tenant, Tenants, Transfer};
 
 /// Crux, section 4.1: jobs in falling order of intensity, each on the least congested of its paths at that moment.
 /// Intensities are of the paths by which jobs were `profiled`; of equal ones the job that came first goes first.
 pub fn by_intensity(tenants: &Tenants, profiled: &Paths) -> Paths {
     let burdens = burdens(tenants, profiled);
-    Selection::default().choose(&burdens, &intensity_order(&burdens), tenants.links.len())
+    Selection::default().choose(&burdens, &order_by_intensity(&burdens), tenants.links.len())
 }
 
 /// TACCL* of the Crux paper (section 4.4, note 3): the least congested links, traffic with the longer way first.
 pub fn by_distance(tenants: &Tenants, profiled: &Paths) -> Paths {
     let burdens = burdens(tenants, profiled);
-    Selection::default().choose(&burdens, &distance_order(tenants), tenants.links.len())
+    Selection::default().choose(&burdens, &order_by_distance(&burdens), tenants.links.len())
 }
 
 fn burdens(tenants: &Tenants, profiled: &Paths) -> Vec<Arc<Burdens>> {
@@ -29,7 +29,7 @@ fn burdens(tenants: &Tenants, profiled: &Paths) -> Vec<Arc<Burdens>> {
     tenants.jobs.iter().zip(&demand.jobs).map(of).collect()
 }
 
-pub(super) fn intensity_order(jobs: &[Arc<Burdens>]) -> Vec<usize> {
+pub(super) fn order_by_intensity(jobs: &[Arc<Burdens>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by(|&first, &second| jobs[second].intensity.total_cmp(&jobs[first].intensity));
     order
@@ -37,8 +37,16 @@ pub(super) fn intensity_order(jobs: &[Arc<Burdens>]) -> Vec<usize> {
 
 /// Jobs by the links of their longest path, most first; of equal ones the job that came first goes first.
 pub fn distance_order(tenants: &Tenants) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..tenants.jobs.len()).collect();
-    order.sort_by_key(|&job| Reverse(tenants.jobs[job].distance()));
+    by_falling(tenants.jobs.iter().map(Tenant::distance).collect())
+}
+
+pub(super) fn order_by_distance(jobs: &[Arc<Burdens>]) -> Vec<usize> {
+    by_falling(jobs.iter().map(|job| job.distance()).collect())
+}
+
+fn by_falling(distances: Vec<usize>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..distances.len()).collect();
+    order.sort_by_key(|&job| Reverse(distances[job]));
     order
 }
 

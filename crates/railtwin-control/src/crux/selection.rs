@@ -80,17 +80,15 @@ impl Selection {
 
     /// Whether a link of its candidates is used otherwise than it was.
     fn is_otherwise(&self, burdens: &Burdens) -> bool {
-        burdens.reach.iter().any(|&link| self.used[link as usize].is_otherwise())
+        burdens.reach().iter().any(|&link| self.used[link as usize].is_otherwise())
     }
 
     fn choose_anew(&mut self, burdens: &Arc<Burdens>) -> Choice {
-        let mut chosen = vec![0; burdens.transfers.len()];
-        for &transfer in &burdens.transfers {
+        let mut chosen = vec![0; burdens.largest_first.len()];
+        for &transfer in &burdens.largest_first {
             let candidate = burdens.least_congested(transfer, |link| self.used[link as usize].now);
-            chosen[transfer.number as usize] = candidate;
-            for (link, share) in burdens.of_candidate(transfer, candidate) {
-                self.used[link as usize].now += share;
-            }
+            chosen[transfer as usize] = candidate;
+            burdens.uses(transfer, candidate).for_each(|(link, share)| self.used[link as usize].now += share);
         }
         Choice { burdens: Arc::clone(burdens), chosen }
     }
@@ -113,8 +111,7 @@ impl Selection {
 impl Choice {
     /// Links with the shares that are added to them, in the order of choosing.
     fn uses(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        let transfers = self.burdens.transfers.iter();
-        transfers
-            .flat_map(|&transfer| self.burdens.of_candidate(transfer, self.chosen[transfer.number as usize]))
+        let transfers = self.burdens.largest_first.iter();
+        transfers.flat_map(|&transfer| self.burdens.uses(transfer, self.chosen[transfer as usize]))
     }
 }
