@@ -204,13 +204,16 @@ mod tests {
     use super::*;
     use crate::ask::QueuePolicy;
 
-    /// Whether a job on one GPU of each of two hosts, on rails that do not meet, crosses the root of a host's PCIe.
-    fn crosses_the_root(nvlink: Option<Rate>) -> bool {
+    /// Two hosts whose rails do not meet.
+    fn two_hosts(nvlink: Option<Rate>) -> Fabric {
         let host = HostSpec { nics: Some(4), pcie_switches: Some(4), nvlink, ..HostSpec::named("hgx-a100") };
         let (segments, hosts, spare_hosts, tier2) = (Some(1), Some(2), Some(0), Tier2::RailOnly);
-        let fabric = Hpn { segments, hosts, spare_hosts, tier2, host, ..Hpn::default() }
-            .build()
-            .expect("it can be built");
+        let spec = Hpn { segments, hosts, spare_hosts, tier2, host, ..Hpn::default() };
+        spec.build().expect("it can be built")
+    }
+
+    /// A job on one GPU of each of them.
+    fn on(fabric: &Fabric, gpus: [u32; 2]) -> Live {
         let step = ClassStep {
             compute: SimTime::from_seconds(1.0),
             overlap_from: 1.0,
@@ -222,7 +225,8 @@ mod tests {
             exchanged: Bytes(0),
             among: 1,
         };
-        let places: Vec<Place> = [(0, 6), (1, 0)].map(|(host, gpu)| Place { host: HostId(host), gpu }).into();
+        let places: Vec<Place> =
+            [(0, gpus[0]), (1, gpus[1])].map(|(host, gpu)| Place { host: HostId(host), gpu }).into();
         let job = ClusterJob {
             name: "torn".to_owned(),
             class: String::new(),
@@ -247,9 +251,15 @@ mod tests {
             steady: 0.01,
             seed: 1,
         };
-        let plant = Plant::new(&fabric, 4);
+        let plant = Plant::new(fabric, 4);
         let tenants = Tenants { links: plant.links(false), jobs: Vec::new() };
-        let live = Live::new((0, &job), places, &plant, &tenants, &ask, 0.0);
+        Live::new((0, &job), places, &plant, &tenants, &ask, 0.0)
+    }
+
+    /// Whether a job on rails that do not meet crosses the root of a host's PCIe.
+    fn crosses_the_root(nvlink: Option<Rate>) -> bool {
+        let fabric = two_hosts(nvlink);
+        let live = on(&fabric, [6, 0]);
         assert!(live.sends);
         let burdens = live.burdens.expect("Crux chooses");
         burdens
@@ -262,5 +272,16 @@ mod tests {
     fn who_leaves_by_another_rail_goes_over_nvlink_to_its_gpu_where_there_is_one() {
         assert!(!crosses_the_root(None));
         assert!(crosses_the_root(Some(Rate::ZERO)));
+    }
+
+    #[test]
+    fn who_moves_burdens_the_links_of_where_it_is() {
+        let fabric = two_hosts(None);
+        let (first, second) = (on(&fabric, [0, 0]), on(&fabric, [2, 2]));
+        let [before, there] = [&first, &second].map(|live| live.burdens.clone().expect("Crux chooses"));
+        assert!(before.reach().iter().all(|link| !there.reach().contains(link)));
+        let moved = second.in_place_of(first, None, 10.0, 5.0);
+        assert!(Arc::ptr_eq(moved.burdens.as_ref().expect("Crux chooses"), &there));
+        assert!(moved.demand.loads.iter().all(|load| load.1 == 0.0 || !before.reach().contains(&load.0)));
     }
 }

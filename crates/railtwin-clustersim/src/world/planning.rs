@@ -5,6 +5,7 @@ use std::sync::Arc;
 use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::demand::{Demand, JobDemand};
+use railtwin_control::crux::selection::Selection;
 
 use super::World;
 use crate::live::Course;
@@ -63,6 +64,11 @@ impl World<'_> {
             jobs.iter().filter_map(|job| self.live[job].burdens.as_ref().map(Arc::clone)).collect();
         let links = self.tenants.links.len();
         let paths = sharing.paths_since(&mut self.selection, &burdens, links);
+        debug_assert_eq!(
+            paths,
+            sharing.paths_since(&mut Selection::default(), &burdens, links),
+            "what was kept is what would be chosen anew"
+        );
         // Who stays on its paths asks what it asked.
         let mut demand = Demand { jobs: Vec::with_capacity(jobs.len()), links, fair: self.fair.clone() };
         demand.jobs.extend(
