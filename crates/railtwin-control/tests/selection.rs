@@ -227,3 +227,14 @@ fn who_has_the_number_of_one_that_left_chooses_for_itself() {
     fleet.come(0, by_either(3, 0));
     assert_eq!(chosen(&mut fleet), [[0], [1]]);
 }
+
+#[test]
+fn who_is_pushed_aside_leaves_its_links_to_those_behind_it() {
+    let mut fleet = Fleet::new();
+    fleet.come(1, vec![(100_000_000, vec![vec![0, 1], vec![3, 4]])]);
+    fleet.come(2, by_either(0, 6));
+    assert_eq!(chosen(&mut fleet), [[0], [1]]);
+    // Who comes crosses no link of the last one, which finds its first way free all the same.
+    fleet.come(0, vec![(100_000_000, vec![vec![1]])]);
+    assert_eq!(chosen(&mut fleet), [[0], [1], [0]]);
+}
