@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         (false, true) => vec![asked[0].1.spec.sharing],
         (false, false) => args.policy.iter().filter_map(|name| SharingPolicy::named(name)).collect(),
     };
-    let meter = Meter::new(policies.len() as u64 * args.seeds * asked.len() as u64);
+    let meter = Meter::new(policies.len() as u64 * args.seeds * asked.len() as u64, "runs");
     let mut told = Vec::with_capacity(asked.len());
     for (_, cluster) in &asked {
         let own = [cluster.spec.sharing];

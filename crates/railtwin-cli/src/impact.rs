@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     };
     let resolved = question.resolve(&scenario).map_err(wrong)?;
     let options = options_of(&scenario, args.draws);
-    let meter = Meter::new(2 * u64::from(options.draws));
+    let meter = Meter::new(2 * u64::from(options.draws), "replicates");
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let found = impact(&resolved.case, &*engine, &args.device, options, &|| meter.tick()).map_err(wrong)?;
     meter.finish();

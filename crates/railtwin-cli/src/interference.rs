@@ -44,7 +44,7 @@ pub(crate) fn run(args: &InterferenceArgs, streams: &mut Streams<'_>) -> Result<
         ));
     }
     let resolved = question.resolve(&points.remove(0).scenario).map_err(wrong)?;
-    let meter = Meter::new(u64::from(args.draws));
+    let meter = Meter::new(u64::from(args.draws), "replicates");
     let options = Options { draws: args.draws, steps: args.steps };
     let engine = railtwin::engines::engine_of(&resolved);
     let found = interference(&resolved.case, &*engine, options, &|| meter.tick()).map_err(wrong)?;

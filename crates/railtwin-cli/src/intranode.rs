@@ -59,7 +59,7 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     for point in &points {
         asked.push((point.label.clone(), question.intranode(&point.scenario, args.threads).map_err(wrong)?));
     }
-    let meter = Meter::new(asked.len() as u64);
+    let meter = Meter::new(asked.len() as u64, "points");
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
     if let Some(path) = &args.report {

@@ -4,15 +4,18 @@ use std::io::{Result, Write};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use railtwin_store::one_line;
 
-/// A bar over all replicates of all points; silent where standard error is no terminal.
+/// A bar over all that is awaited; silent where standard error is no terminal.
 pub(crate) struct Meter {
     bar: ProgressBar,
 }
 
 impl Meter {
-    pub(crate) fn new(replicates: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(replicates), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} replicates, {eta} left {msg}");
+    /// Over so many of what is named.
+    pub(crate) fn new(count: u64, names: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(&format!(
+            "{{bar:40}} {{pos}}/{{len}} {names}, {{eta}} left {{msg}}"
+        ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
     }
@@ -32,8 +35,8 @@ impl Meter {
         self.skip(1);
     }
 
-    pub(crate) fn skip(&self, replicates: u64) {
-        self.bar.inc(replicates);
+    pub(crate) fn skip(&self, count: u64) {
+        self.bar.inc(count);
     }
 
     pub(crate) fn finish(self) {

@@ -126,7 +126,10 @@ pub(crate) fn run_points(
         }
         is_done.push(done);
     }
-    let meter = Meter::new(resolved.iter().map(Runnable::ticks).sum());
+    let meter = Meter::new(
+        resolved.iter().map(Runnable::ticks).sum(),
+        resolved.first().map_or("points", Runnable::names_of_ticks),
+    );
     let mut done = Vec::new();
     for ((point, resolved), is_done) in points.into_iter().zip(resolved).zip(is_done) {
         if let Some(words) = (!is_done).then(|| resolved.words(threads)).flatten() {

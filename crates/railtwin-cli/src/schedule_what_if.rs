@@ -23,7 +23,7 @@ pub(crate) fn run(
     };
     let row = row_of(&scenario, job).map_err(wrong)?;
     let options = options_of(&scenario, draws);
-    let meter = Meter::new(draws_most(options));
+    let meter = Meter::new(draws_most(options), "replicates");
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let ways = what_if(&question, &scenario, row, (&*engine, options), &|| meter.tick()).map_err(wrong)?;
     meter.finish();

@@ -110,6 +110,7 @@ struct SweptPoint {
     bytes: f64,
     /// Times that its progress is heard.
     ticks: u64,
+    names_of_ticks: &'static str,
 }
 
 /// Reasons that the error of failed points names.
@@ -213,8 +214,9 @@ fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, C
             bytes = fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
         }
         let (files, ticks) = (resolved.files().to_vec(), resolved.ticks());
+        let names_of_ticks = resolved.names_of_ticks();
         let SweepPoint { label, scenario, .. } = point;
-        Ok(SweptPoint { label, run_id, scenario, files, folder, is_complete, bytes, ticks })
+        Ok(SweptPoint { label, run_id, scenario, files, folder, is_complete, bytes, ticks, names_of_ticks })
     });
     swept.collect()
 }
@@ -265,7 +267,10 @@ fn run_pending(
     };
     let by_id: BTreeMap<&str, &SweptPoint> = points.iter().map(|p| (p.run_id.as_str(), p)).collect();
     let tasks: Vec<Task> = points.iter().filter(|point| !point.is_complete).map(task).collect();
-    let meter = Meter::new(points.iter().map(|point| point.ticks).sum());
+    let meter = Meter::new(
+        points.iter().map(|point| point.ticks).sum(),
+        points.first().map_or("points", |point| point.names_of_ticks),
+    );
     points.iter().filter(|point| point.is_complete).for_each(|point| meter.skip(point.ticks));
     let (mut ended, mut written) = (Ended::default(), Ok(()));
     let total = tasks.len();

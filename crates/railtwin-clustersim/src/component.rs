@@ -173,7 +173,7 @@ impl Component {
                 }
                 let (mut fluid, mut members) = (self.fluid.clone(), self.members.clone());
                 let mut count = Count { members: &mut members, jitter: self.jitter, is_over: false };
-                fluid.run(self.fluid.now + AHEAD * self.block_seconds(), &mut count, &mut |_, _, _| ());
+                fluid.run(self.fluid.now + AHEAD * self.block_seconds(), &mut count, |_, _, _| ());
                 let found =
                     if count.is_over { NextEnd::At(fluid.now) } else { NextEnd::NotBefore(fluid.now) };
                 self.next_end = Some(found);
@@ -210,7 +210,7 @@ impl Component {
                     let has_end = matches!(self.next_end, Some(NextEnd::At(at)) if at <= to);
                     let stop = if has_end { until } else { to.min(until) };
                     let mut count = Count { members: &mut self.members, jitter: self.jitter, is_over: false };
-                    self.fluid.run(stop, &mut count, &mut |_, _, _| ());
+                    self.fluid.run(stop, &mut count, |_, _, _| ());
                     let is_over = count.is_over;
                     if matches!(self.next_end, Some(NextEnd::NotBefore(at)) if at <= self.fluid.now) {
                         self.next_end = None;

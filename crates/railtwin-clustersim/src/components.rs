@@ -1,13 +1,22 @@
 //! Who shares links with whom, over others too.
 use railtwin_control::crux::demand::{JobDemand, SLACK};
 
-/// What links are asked for, kept up to date as jobs come and go.
+/// What links are asked for by the jobs that were gone through last.
 #[derive(Debug)]
 pub(crate) struct Sharing {
-    /// Jobs that cross a link, last seen.
-    first: Vec<u32>,
-    share: Vec<f64>,
-    touched: Vec<u32>,
+    links: Vec<Asked>,
+    /// Counts the times that jobs were gone through.
+    round: u64,
+}
+
+/// What a link is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// The round in which it was asked last.
+    round: u64,
+    share: f64,
+    /// The first job that crosses it.
+    first: u32,
 }
 
 /// What sharing makes of jobs.
@@ -19,44 +28,38 @@ pub(crate) struct Groups {
     pub shares: Vec<bool>,
 }
 
-const NOBODY: u32 = u32::MAX;
-
 impl Sharing {
     pub(crate) fn new(links: usize) -> Self {
-        Self { first: vec![NOBODY; links], share: vec![0.0; links], touched: Vec::new() }
+        Self { links: vec![Asked::default(); links], round: 0 }
     }
 
     /// Groups of jobs by the links that cannot serve all that cross them at once, each as fast as alone.
     pub(crate) fn groups(&mut self, jobs: &[&JobDemand]) -> Groups {
         let mut groups = Groups { of: (0..jobs.len() as u32).collect(), shares: vec![false; jobs.len()] };
+        self.round += 1;
+        // Who crosses a link that another crossed before.
+        let mut meetings: Vec<(u32, u32)> = Vec::new();
         for (number, job) in (0..).zip(jobs) {
             for &(link, seconds) in job.loads.iter().filter(|load| load.1 > 0.0) {
-                let link = link as usize;
-                match self.first[link] {
-                    NOBODY => {
-                        self.first[link] = number;
-                        self.touched.push(link as u32);
-                    }
-                    other => {
-                        groups.shares[other as usize] = true;
-                        groups.shares[number as usize] = true;
-                    }
+                let asked = &mut self.links[link as usize];
+                if asked.round == self.round {
+                    meetings.push((link, number));
+                } else {
+                    *asked = Asked { round: self.round, share: 0.0, first: number };
                 }
-                self.share[link] += seconds / job.seconds;
+                asked.share += seconds / job.seconds;
             }
         }
-        for (number, job) in (0..).zip(jobs) {
-            for &(link, _) in job.loads.iter().filter(|load| load.1 > 0.0) {
-                if self.share[link as usize] > 1.0 + SLACK {
-                    join(&mut groups.of, self.first[link as usize], number);
-                }
+        for (link, number) in meetings {
+            let asked = self.links[link as usize];
+            groups.shares[asked.first as usize] = true;
+            groups.shares[number as usize] = true;
+            if asked.share > 1.0 + SLACK {
+                join(&mut groups.of, asked.first, number);
             }
         }
         for number in 0..jobs.len() as u32 {
             groups.of[number as usize] = root(&mut groups.of, number);
-        }
-        for link in self.touched.drain(..) {
-            (self.first[link as usize], self.share[link as usize]) = (NOBODY, 0.0);
         }
         groups
     }

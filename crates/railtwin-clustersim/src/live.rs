@@ -1,7 +1,9 @@
 //! A job that runs.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use railtwin_control::Place;
+use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
@@ -29,11 +31,13 @@ pub(crate) struct Live {
     /// Its number in the question.
     pub job: usize,
     pub places: Vec<Place>,
-    /// What it asks of the network; computation alone where it asks nothing.
-    pub tenant: Tenant,
-    /// The candidates that hashes take, and those that it has.
-    pub hashed: Vec<u32>,
+    pub gpus: u32,
+    /// Whether it sends over links that others may cross, between hosts or over PCIe.
+    pub sends: bool,
+    /// What its candidates put on links where it is, and those that it has; none where nobody chooses among them.
+    pub burdens: Option<Arc<Burdens>>,
     pub chosen: Vec<u32>,
+    /// What it asks of links by those; computation alone where it asks nothing.
     pub demand: JobDemand,
     pub level: u32,
     pub course: Course,
@@ -77,15 +81,6 @@ impl Live {
         }
     }
 
-    /// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays, and so
-    /// does what a step takes alone: without them.
-    fn stand_still(&mut self, seconds: f64, tenants: &Tenants) {
-        let (tenant, compute) = (&mut self.tenant, self.demand.compute);
-        tenant.compute = SimTime::from_seconds(compute + seconds);
-        tenant.overlap_from = (self.demand.ready + seconds) / (compute + seconds);
-        self.demand = JobDemand::of(tenants, &self.tenant, &self.hashed);
-    }
-
     /// A job that begins at `now` where it was placed.
     pub(crate) fn new(
         (number, job): (usize, &ClusterJob),
@@ -96,71 +91,87 @@ impl Live {
         now: f64,
     ) -> Self {
         let mut lot = stream::named(ask.seed, &format!("cluster/{}", job.name));
-        let traffic = step_traffic(plant.fabric, &job.step, &places);
-        let mut tenant = Tenant::new("", job.gpus, job.step.compute, job.step.overlap_from);
-        for hop in &traffic.hops {
-            let host = plant.fabric.host_of(hop.source).map(|host| plant.fabric.host_model(host));
-            let ports = host.map_or(1, |host| host.nic.ports);
-            let pieces = ports * ask.queue_pairs;
-            for piece in 0..pieces {
-                let source = NicPort { nic: hop.source, port: piece % ports };
-                let mut candidates = plant.candidates(source, hop.target, hop.gpus, &mut lot);
-                if candidates.is_empty() {
-                    // Rails that do not meet: over NVLink to the GPU on the target's rail, and out there (NCCL's PXN).
-                    let nic = plant.on_rail_of(hop.source, hop.target);
-                    let gpus = [plant.relay_of(nic, hop.gpus[0]), hop.gpus[1]];
-                    candidates = plant.candidates(NicPort { nic, ..source }, hop.target, gpus, &mut lot);
-                }
-                let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
-                if !candidates.is_empty() && bytes.0 > 0 {
-                    tenant.transfers.push(Transfer { bytes, candidates });
-                }
-            }
-        }
-        for hop in &traffic.over_pcie {
-            let candidates = plant.inside(hop.host, hop.gpus[0], hop.gpus[1]);
-            tenant.transfers.push(Transfer { bytes: hop.bytes, candidates });
-        }
-        // What stays inside a host otherwise goes over NVLink (or PCIe) of GPUs that no other job has.
-        if let Some(place) = places.first().filter(|_| traffic.inside.0 > 0) {
-            let (host, gpu) = (plant.fabric.host_model(place.host), plant.fabric.gpu(place.host, place.gpu));
-            let rate = host.nvlink.unwrap_or(host.pcie).bytes_per_s();
-            let link = plant.fabric.neighbors(gpu).first().map(|neighbor| neighbor.0.0);
-            tenant.inside = link.map(|link| (link, traffic.inside.0 as f64 / rate));
-        }
+        let mut tenant = tenant(job, &places, plant, ask, &mut lot);
         let hash =
             |transfer: &Transfer, lot: &mut Stream| lot.random_range(0..transfer.candidates.len() as u32);
         let hashed: Vec<u32> = tenant.transfers.iter().map(|transfer| hash(transfer, &mut lot)).collect();
-        let mut live = Self {
+        let mut demand = JobDemand::of(tenants, &tenant, &hashed);
+        let communication = alone(plant.fabric, &demand);
+        let step_alone = demand.compute.max(demand.ready + communication);
+        let computation = tenant.work;
+        if job.checkpoints > 0.0 {
+            stand_still(&mut tenant, &demand, step_alone * job.checkpoints);
+            demand = JobDemand::of(tenants, &tenant, &hashed);
+        }
+        // Jobs are profiled by the paths of hashes.
+        let burdens = ask.sharing.chooses_paths().then(|| Arc::new(Burdens::of(tenants, &tenant, &demand)));
+        let steps = (job.duration / step_alone).round().max(1.0);
+        Self {
             job: number,
             places,
-            demand: JobDemand::of(tenants, &tenant, &hashed),
-            computation: tenant.work,
-            tenant,
-            chosen: hashed.clone(),
-            hashed,
+            gpus: job.gpus,
+            sends: !tenant.transfers.is_empty(),
+            burdens,
+            chosen: hashed,
+            demand,
             level: 0,
-            course: Course::Contending,
+            course: Course::Alone { since: now, left: steps, elapsed: 0.0 },
             lot,
-            step_alone: 0.0,
-            communication: 0.0,
+            step_alone,
+            communication,
             shared_a_link: false,
             contended: false,
             contended_s: 0.0,
             version: 0,
-            steps: 0.0,
+            steps,
             done: 0.0,
             started: now,
-        };
-        live.communication = alone(plant.fabric, &live.demand);
-        live.step_alone = live.demand.compute.max(live.demand.ready + live.communication);
-        live.steps = (job.duration / live.step_alone).round().max(1.0);
-        if job.checkpoints > 0.0 {
-            live.stand_still(live.step_alone * job.checkpoints, tenants);
+            computation,
         }
-        live.course = Course::Alone { since: now, left: live.steps, elapsed: 0.0 };
-        live
     }
+}
+
+/// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays.
+fn stand_still(tenant: &mut Tenant, demand: &JobDemand, seconds: f64) {
+    tenant.compute = SimTime::from_seconds(demand.compute + seconds);
+    tenant.overlap_from = (demand.ready + seconds) / (demand.compute + seconds);
+}
+
+/// What a job asks of the network where it was placed, and by which paths it can be had.
+fn tenant(job: &ClusterJob, places: &[Place], plant: &Plant<'_>, ask: &Ask, lot: &mut Stream) -> Tenant {
+    let traffic = step_traffic(plant.fabric, &job.step, places);
+    let mut tenant = Tenant::new("", job.gpus, job.step.compute, job.step.overlap_from);
+    for hop in &traffic.hops {
+        let host = plant.fabric.host_of(hop.source).map(|host| plant.fabric.host_model(host));
+        let ports = host.map_or(1, |host| host.nic.ports);
+        let pieces = ports * ask.queue_pairs;
+        for piece in 0..pieces {
+            let source = NicPort { nic: hop.source, port: piece % ports };
+            let mut candidates = plant.candidates(source, hop.target, hop.gpus, lot);
+            if candidates.is_empty() {
+                // Rails that do not meet: over NVLink to the GPU on the target's rail, and out there (NCCL's PXN).
+                let nic = plant.on_rail_of(hop.source, hop.target);
+                let gpus = [plant.relay_of(nic, hop.gpus[0]), hop.gpus[1]];
+                candidates = plant.candidates(NicPort { nic, ..source }, hop.target, gpus, lot);
+            }
+            let bytes = Bytes(hop.bytes.0 / u64::from(pieces));
+            if !candidates.is_empty() && bytes.0 > 0 {
+                tenant.transfers.push(Transfer { bytes, candidates });
+            }
+        }
+    }
+    for hop in &traffic.over_pcie {
+        let candidates = plant.inside(hop.host, hop.gpus[0], hop.gpus[1]);
+        tenant.transfers.push(Transfer { bytes: hop.bytes, candidates });
+    }
+    // What stays inside a host otherwise goes over NVLink (or PCIe) of GPUs that no other job has.
+    if let Some(place) = places.first().filter(|_| traffic.inside.0 > 0) {
+        let (host, gpu) = (plant.fabric.host_model(place.host), plant.fabric.gpu(place.host, place.gpu));
+        let rate = host.nvlink.unwrap_or(host.pcie).bytes_per_s();
+        let link = plant.fabric.neighbors(gpu).first().map(|neighbor| neighbor.0.0);
+        tenant.inside = link.map(|link| (link, traffic.inside.0 as f64 / rate));
+    }
+    tenant
 }
 
 /// Seconds of a step's communication on a network on which flows never meet, so that work is the same wherever and by
@@ -193,13 +204,16 @@ mod tests {
     use super::*;
     use crate::ask::QueuePolicy;
 
-    /// Whether a job on one GPU of each of two hosts, on rails that do not meet, crosses the root of a host's PCIe.
-    fn crosses_the_root(nvlink: Option<Rate>) -> bool {
+    /// Two hosts whose rails do not meet.
+    fn two_hosts(nvlink: Option<Rate>) -> Fabric {
         let host = HostSpec { nics: Some(4), pcie_switches: Some(4), nvlink, ..HostSpec::named("hgx-a100") };
         let (segments, hosts, spare_hosts, tier2) = (Some(1), Some(2), Some(0), Tier2::RailOnly);
-        let fabric = Hpn { segments, hosts, spare_hosts, tier2, host, ..Hpn::default() }
-            .build()
-            .expect("it can be built");
+        let spec = Hpn { segments, hosts, spare_hosts, tier2, host, ..Hpn::default() };
+        spec.build().expect("it can be built")
+    }
+
+    /// A job on one GPU of each of them.
+    fn on(fabric: &Fabric, gpus: [u32; 2]) -> Live {
         let step = ClassStep {
             compute: SimTime::from_seconds(1.0),
             overlap_from: 1.0,
@@ -211,7 +225,8 @@ mod tests {
             exchanged: Bytes(0),
             among: 1,
         };
-        let places: Vec<Place> = [(0, 6), (1, 0)].map(|(host, gpu)| Place { host: HostId(host), gpu }).into();
+        let places: Vec<Place> =
+            [(0, gpus[0]), (1, gpus[1])].map(|(host, gpu)| Place { host: HostId(host), gpu }).into();
         let job = ClusterJob {
             name: "torn".to_owned(),
             class: String::new(),
@@ -227,7 +242,7 @@ mod tests {
             queue: QueuePolicy::Fifo,
             placement: PlacementPolicy::Packed,
             defragment: None,
-            sharing: SharingPolicy::Ecmp,
+            sharing: SharingPolicy::Crux,
             levels: 8,
             gate: true,
             replan: 30.0,
@@ -236,18 +251,37 @@ mod tests {
             steady: 0.01,
             seed: 1,
         };
-        let plant = Plant::new(&fabric, 4);
+        let plant = Plant::new(fabric, 4);
         let tenants = Tenants { links: plant.links(false), jobs: Vec::new() };
-        let live = Live::new((0, &job), places, &plant, &tenants, &ask, 0.0);
-        assert!(!live.tenant.transfers.is_empty());
-        let candidates = live.tenant.transfers.iter().flat_map(|transfer| &transfer.candidates);
-        let mut links = candidates.flat_map(|candidate| &candidate.links);
-        links.any(|&link| fabric.device_name(fabric.target(LinkId(link))).ends_with("/pcie-root"))
+        Live::new((0, &job), places, &plant, &tenants, &ask, 0.0)
+    }
+
+    /// Whether a job on rails that do not meet crosses the root of a host's PCIe.
+    fn crosses_the_root(nvlink: Option<Rate>) -> bool {
+        let fabric = two_hosts(nvlink);
+        let live = on(&fabric, [6, 0]);
+        assert!(live.sends);
+        let burdens = live.burdens.expect("Crux chooses");
+        burdens
+            .reach()
+            .iter()
+            .any(|&link| fabric.device_name(fabric.target(LinkId(link))).ends_with("/pcie-root"))
     }
 
     #[test]
     fn who_leaves_by_another_rail_goes_over_nvlink_to_its_gpu_where_there_is_one() {
         assert!(!crosses_the_root(None));
         assert!(crosses_the_root(Some(Rate::ZERO)));
+    }
+
+    #[test]
+    fn who_moves_burdens_the_links_of_where_it_is() {
+        let fabric = two_hosts(None);
+        let (first, second) = (on(&fabric, [0, 0]), on(&fabric, [2, 2]));
+        let [before, there] = [&first, &second].map(|live| live.burdens.clone().expect("Crux chooses"));
+        assert!(before.reach().iter().all(|link| !there.reach().contains(link)));
+        let moved = second.in_place_of(first, None, 10.0, 5.0);
+        assert!(Arc::ptr_eq(moved.burdens.as_ref().expect("Crux chooses"), &there));
+        assert!(moved.demand.loads.iter().all(|load| load.1 == 0.0 || !before.reach().contains(&load.0)));
     }
 }

@@ -53,17 +53,19 @@ impl<'a> Plant<'a> {
         lot: &mut Stream,
     ) -> Vec<Candidate> {
         let routing = Routing::new(self.fabric, &self.forwarding, &self.ecmp);
-        let Ok(count) = routing.count_paths(source, target) else { return Vec::new() };
+        let most = u64::from(self.paths_most);
+        let Ok(is_drawn) = routing.has_more_paths(source, target, most) else { return Vec::new() };
         let mut paths: Vec<Vec<LinkId>> = Vec::new();
-        if count <= u64::from(self.paths_most) {
+        if !is_drawn {
             paths.extend(routing.paths(source, target).into_iter().flatten());
         } else {
             let mut draws = DRAWS * self.paths_most;
+            let mut path = Vec::new();
             while draws > 0 && paths.len() < self.paths_most as usize {
                 draws -= 1;
-                match self.draw(source, target, lot) {
-                    Some(path) if !paths.contains(&path) => paths.push(path),
-                    _ => (),
+                path.clear();
+                if self.draw(source, target, lot, &mut path).is_some() && !paths.contains(&path) {
+                    paths.push(path.clone());
                 }
             }
         }
@@ -100,10 +102,16 @@ impl<'a> Plant<'a> {
         model.gpu_of_nic(nic.0 - self.fabric.nic(host, 0).0)
     }
 
-    /// A path by a lot at every switch.
-    fn draw(&self, source: NicPort, target: DeviceId, lot: &mut Stream) -> Option<Vec<LinkId>> {
+    /// Puts a path by a lot at every switch into `path`; none where there is no way.
+    fn draw(
+        &self,
+        source: NicPort,
+        target: DeviceId,
+        lot: &mut Stream,
+        path: &mut Vec<LinkId>,
+    ) -> Option<()> {
         let access = self.fabric.access_link(source.nic, source.port)?;
-        let mut path = vec![access];
+        path.push(access);
         let mut row = self.fabric.switch_row(self.fabric.target(access));
         while let Some(at) = row {
             let next = self.forwarding.next_links(at, target);
@@ -111,6 +119,6 @@ impl<'a> Plant<'a> {
             path.push(link);
             row = self.fabric.switch_row(self.fabric.target(link));
         }
-        Some(path)
+        Some(())
     }
 }

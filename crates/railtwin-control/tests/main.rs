@@ -9,6 +9,7 @@ mod host_agent;
 mod placement;
 mod probing;
 mod rank_order;
+mod selection;
 mod steering;
 mod te_controller;
 mod te_engine;

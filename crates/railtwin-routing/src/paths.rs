@@ -52,6 +52,33 @@ impl<'a> Routing<'a> {
         }
     }
 
+    /// Whether there are more distinct paths than `most`; goes through no more of them.
+    ///
+    /// # Errors
+    /// [`NoRoute`] if there is none.
+    pub fn has_more_paths(&self, source: NicPort, target_nic: DeviceId, most: u64) -> Result<bool, NoRoute> {
+        let (leaf, _) = self.enter(source, target_nic)?;
+        match self.count_to(leaf, target_nic, most.saturating_add(1)) {
+            0 => Err(self.unreachable(leaf, target_nic)),
+            count => Ok(count > most),
+        }
+    }
+
+    /// Paths from a switch, up to `enough`, which is 1 or more.
+    fn count_to(&self, row: u32, target: DeviceId, enough: u64) -> u64 {
+        let mut count = 0;
+        for &link in self.forwarding.next_links(row, target) {
+            count += match self.fabric.switch_row(self.fabric.target(link)) {
+                Some(next) => self.count_to(next, target, enough - count),
+                None => 1,
+            };
+            if count >= enough {
+                break;
+            }
+        }
+        count
+    }
+
     fn count_from(&self, row: u32, target: DeviceId, known: &mut BTreeMap<u32, u64>) -> u64 {
         if let Some(&count) = known.get(&row) {
             return count;

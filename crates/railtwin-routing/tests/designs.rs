@@ -61,6 +61,7 @@ fn without_planes_paths_cross_and_both_ports_are_landed_on() {
     let (nic, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(136), 0));
     let source = NicPort { nic, port: 0 };
     assert_eq!(routing.count_paths(source, target), Ok(120));
+    assert_eq!([119, 120].map(|most| routing.has_more_paths(source, target, most)), [Ok(true), Ok(false)]);
     let leaves_of = |path: &Vec<LinkId>| {
         let ends = [path[0], path[path.len() - 1].reverse()];
         ends.map(|link| fabric.place(fabric.target(link)).expect("a leaf").plane)

@@ -77,6 +77,14 @@ impl Runnable {
         }
     }
 
+    /// What is counted by them: weeks are heard of once, at their end.
+    pub fn names_of_ticks(&self) -> &'static str {
+        match self {
+            Self::Steps(_) => "replicates",
+            Self::Weeks(_) => "runs",
+        }
+    }
+
     /// Most bytes that it takes at once, with `threads` replicates side by side.
     pub fn bytes(&self, threads: usize) -> f64 {
         match self {

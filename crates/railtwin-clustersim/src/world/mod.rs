@@ -9,6 +9,7 @@ use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::Tenants;
 use railtwin_control::paths::JobId;
 use railtwin_control::placement::Defragmentation;
@@ -37,11 +38,12 @@ struct World<'a> {
     gpus: u32,
     /// GPUs of the largest segment.
     segment_gpus: u32,
-    /// Links; jobs are lent to it while it is planned.
+    /// Links; jobs are not among them.
     tenants: Tenants,
     /// Links on which levels do not hold.
     fair: Vec<u32>,
     factors: Factors,
+    selection: Selection,
     sharing: Sharing,
     /// Jobs that run, by their numbers.
     live: BTreeMap<usize, Live>,
@@ -117,6 +119,7 @@ fn world<'a>(
         tenants,
         fair,
         factors: Factors::default(),
+        selection: Selection::default(),
         live: BTreeMap::new(),
         components: Vec::new(),
         parked: BTreeMap::new(),
@@ -219,7 +222,7 @@ impl World<'_> {
             live.done += progress.steps;
             let computed = progress.steps * live.computation;
             self.hours.add(times, computed, |hour| &mut hour.computed);
-            if !live.tenant.transfers.is_empty() {
+            if live.sends {
                 self.hours.add(times, progress.steps * live.communication, |hour| &mut hour.communicated);
                 self.hours.add(times, computed, |hour| &mut hour.hung);
             }
@@ -257,14 +260,14 @@ impl World<'_> {
     }
 
     fn held(&mut self, live: &Live) {
-        let seconds = f64::from(live.tenant.gpus) * (self.now - live.started);
+        let seconds = f64::from(live.gpus) * (self.now - live.started);
         self.hours.add((live.started, self.now), seconds, |hour| &mut hour.held);
     }
 
     /// Something about jobs on the network has changed: policies that plan do it again.
     fn changed(&mut self, live: &Live) {
         let plans = !matches!(self.ask.sharing, SharingPolicy::Ecmp | SharingPolicy::Cassini);
-        if plans && !live.tenant.transfers.is_empty() && self.replan_at.is_none() {
+        if plans && live.sends && self.replan_at.is_none() {
             self.replan_at = Some(self.now + self.ask.replan);
         }
     }
@@ -416,7 +419,7 @@ fn life_of(live: &Live) -> JobLife {
         steps: live.done,
         step_alone: live.step_alone,
         communication: live.communication,
-        computing_alone: live.computation / (f64::from(live.tenant.gpus) * live.step_alone),
+        computing_alone: live.computation / (f64::from(live.gpus) * live.step_alone),
         shared_a_link: live.shared_a_link,
         contended: live.contended,
         contended_s: live.contended_s,

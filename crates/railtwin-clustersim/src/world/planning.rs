@@ -1,10 +1,14 @@
 //! Who decides about paths, levels and places in time.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::cassini::shift_beside;
 use railtwin_control::crux::demand::{Demand, JobDemand};
-use railtwin_control::crux::tenants::Tenants;
+use railtwin_control::crux::selection::Selection;
 
 use super::World;
-use crate::live::{Course, Live};
+use crate::live::Course;
 
 impl World<'_> {
     /// CASSINI: a job that comes waits for its place beside those that are there.
@@ -48,8 +52,7 @@ impl World<'_> {
 
     /// Jobs that send over links that others may cross, between hosts or over PCIe, by number.
     pub(super) fn on_network(&self) -> Vec<usize> {
-        let sends = |live: &Live| !live.tenant.transfers.is_empty();
-        self.live.iter().filter(|(_, live)| sends(live)).map(|(&job, _)| job).collect()
+        self.live.iter().filter(|(_, live)| live.sends).map(|(&job, _)| job).collect()
     }
 
     /// Plans paths and levels of all jobs on the network.
@@ -57,30 +60,43 @@ impl World<'_> {
         self.effort.plans += 1;
         let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
         let jobs = self.on_network();
-        let mut hashed = Vec::with_capacity(jobs.len());
-        for job in &jobs {
-            let live = self.live.get_mut(job).expect("it runs");
-            self.tenants.jobs.push(std::mem::replace(&mut live.tenant, Tenants::nobody()));
-            hashed.push(live.hashed.clone());
-        }
-        let paths = sharing.paths(&self.tenants, &hashed);
-        let demand = Demand::of(&self.tenants, &paths);
-        let (levels, _) = sharing.levels(&self.tenants, &demand, levels, seed, &mut self.factors);
-        let tenants = std::mem::take(&mut self.tenants.jobs);
-        let decided = paths.into_iter().zip(levels).zip(demand.jobs);
-        for ((&job, tenant), ((chosen, level), demand)) in jobs.iter().zip(tenants).zip(decided) {
-            self.live.get_mut(&job).expect("it runs").tenant = tenant;
-            // Newcomers stand above or below all levels of a plan.
-            let level = level + 1;
-            let live = &self.live[&job];
-            if live.chosen != chosen {
-                self.settle(job);
-                let live = self.live.get_mut(&job).expect("it runs");
-                (live.chosen, live.demand, live.level) = (chosen, demand, level);
-                live.version += 1;
-            } else if live.level != level {
-                self.live.get_mut(&job).expect("it runs").level = level;
+        let burdens: Vec<Arc<Burdens>> =
+            jobs.iter().filter_map(|job| self.live[job].burdens.as_ref().map(Arc::clone)).collect();
+        let links = self.tenants.links.len();
+        let paths = sharing.paths_since(&mut self.selection, &burdens, links);
+        debug_assert_eq!(
+            paths,
+            sharing.paths_since(&mut Selection::default(), &burdens, links),
+            "what was kept is what would be chosen anew"
+        );
+        // Who stays on its paths asks what it asked.
+        let mut demand = Demand { jobs: Vec::with_capacity(jobs.len()), links, fair: self.fair.clone() };
+        demand.jobs.extend(
+            jobs.iter().map(|job| std::mem::take(&mut self.live.get_mut(job).expect("it runs").demand)),
+        );
+        let mut changed: BTreeMap<usize, (Vec<u32>, JobDemand)> = BTreeMap::new();
+        for (at, chosen) in paths.into_iter().flatten().enumerate() {
+            if self.live[&jobs[at]].chosen != chosen {
+                let asked = burdens[at].demand(&self.tenants, &chosen);
+                changed.insert(at, (chosen, std::mem::replace(&mut demand.jobs[at], asked)));
             }
+        }
+        let distance = |at: usize| burdens[at].distance();
+        let (levels, _) = sharing.levels(&demand, distance, levels, seed, &mut self.factors);
+        for (at, (asked, level)) in demand.jobs.into_iter().zip(levels).enumerate() {
+            // Newcomers stand above or below all levels of a plan.
+            let (job, level) = (jobs[at], level + 1);
+            let Some((chosen, before)) = changed.remove(&at) else {
+                let live = self.live.get_mut(&job).expect("it runs");
+                (live.demand, live.level) = (asked, level);
+                continue;
+            };
+            // What it did until now it did by the paths before.
+            self.live.get_mut(&job).expect("it runs").demand = before;
+            self.settle(job);
+            let live = self.live.get_mut(&job).expect("it runs");
+            (live.chosen, live.demand, live.level) = (chosen, asked, level);
+            live.version += 1;
         }
     }
 }

@@ -11,7 +11,12 @@ pub(super) fn loads_of<'a>(
     candidate: u32,
 ) -> impl Iterator<Item = (u32, f64)> + 'a {
     let links = transfer.candidates[candidate as usize].links.iter().filter(|_| transfer.bytes.0 > 0);
-    links.map(|&link| (link, transfer.bytes.0 as f64 / tenants.links[link as usize].capacity.bytes_per_s()))
+    links.map(|&link| (link, seconds_on(tenants, link, transfer.bytes.0 as f64)))
+}
+
+/// Seconds that bytes take on a link alone.
+pub(super) fn seconds_on(tenants: &Tenants, link: u32, bytes: f64) -> f64 {
+    bytes / tenants.links[link as usize].capacity.bytes_per_s()
 }
 
 /// Sums loads of one link, in the order in which they came; links come out in order.
@@ -39,7 +44,7 @@ pub struct Demand {
 }
 
 /// What one job asks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDemand {
     /// Links in order, each with the seconds that a step's bytes take on it alone: `M / B` of the paper.
     pub loads: Vec<(u32, f64)>,
@@ -69,11 +74,16 @@ impl JobDemand {
             loads.extend(loads_of(tenants, transfer, candidate));
         }
         loads.extend(job.inside);
-        let loads = summed(loads);
-        let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));
         let compute = job.compute.seconds();
         let (ready, work, gpus, measured) = (compute * job.overlap_from, job.work, job.gpus, job.measured);
-        Self { loads, largest, seconds, compute, ready, work, gpus, measured }
+        Self { loads: Vec::new(), largest, seconds: 0.0, compute, ready, work, gpus, measured }
+            .asking(summed(loads))
+    }
+
+    /// The same job with these loads.
+    pub(super) fn asking(self, loads: Vec<(u32, f64)>) -> Self {
+        let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));
+        Self { loads, seconds, ..self }
     }
 
     /// GPU intensity, work for each second of communication (Crux, definition 2), as measured where it was; infinite

@@ -95,7 +95,8 @@ impl Running {
     }
 
     /// Enters the phase after the one whose end is due.
-    fn advance(&mut self, job: &JobDemand, number: usize, now: f64, end: f64, steps: &mut dyn Steps) {
+    #[inline]
+    fn advance(&mut self, job: &JobDemand, number: usize, now: f64, end: f64, steps: &mut impl Steps) {
         let computed = self.step_began + job.compute * self.stretch;
         match self.phase {
             Phase::Before if job.seconds > 0.0 => (self.phase, self.left) = (Phase::Talking, 1.0),
@@ -110,6 +111,7 @@ impl Running {
         }
     }
 
+    #[inline]
     fn begin(&mut self, job: &JobDemand, now: f64, end: f64, stretch: f64) {
         (self.phase, self.step_began, self.stretch) = (Phase::Before, now, stretch);
         self.due = now + job.ready * stretch;
@@ -181,11 +183,18 @@ impl Fluid {
     }
 
     /// Goes on until `until`, or until `steps` says that it is over. `seen` is shown every span between two events.
-    pub fn run(&mut self, until: f64, steps: &mut dyn Steps, seen: &mut dyn FnMut(f64, f64, &[Running])) {
+    ///
+    /// Weeks of jobs spend much of their time here: so it is compiled for who is told and shown.
+    #[inline]
+    pub fn run<S: Steps>(&mut self, until: f64, steps: &mut S, mut seen: impl FnMut(f64, f64, &[Running])) {
         let demand = Arc::clone(&self.demand);
         let jobs = &demand.jobs;
         loop {
-            let next = self.jobs.iter().map(|one| one.due).fold(f64::INFINITY, f64::min).max(self.now);
+            let mut next = f64::INFINITY;
+            for one in &self.jobs {
+                next = if one.due < next { one.due } else { next };
+            }
+            next = next.max(self.now);
             let to = next.min(until);
             for (one, &pace) in
                 self.jobs.iter_mut().zip(&self.pace).filter(|(one, _)| one.phase == Phase::Talking)
@@ -198,10 +207,10 @@ impl Fluid {
                 return;
             }
             let mut changed = false;
+            let soon = to * (1.0 + NOTHING);
             for (job, one) in self.jobs.iter_mut().enumerate() {
                 // Ends that fall together up to rounding are one event.
-                while one.due <= to * (1.0 + NOTHING) || (one.phase == Phase::Talking && one.left <= NOTHING)
-                {
+                while one.due <= soon || (one.phase == Phase::Talking && one.left <= NOTHING) {
                     if one.phase == Phase::Talking {
                         one.served.communicating += jobs[job].seconds;
                     }
@@ -222,9 +231,11 @@ impl Fluid {
         }
     }
 
+    #[inline]
     fn repace(&mut self) {
-        self.pace.copy_from_slice(self.paces.of(&self.talking));
-        for (one, &pace) in self.jobs.iter_mut().zip(&self.pace) {
+        let paces = self.paces.of(&self.talking);
+        for ((one, kept), &pace) in self.jobs.iter_mut().zip(&mut self.pace).zip(paces) {
+            *kept = pace;
             if one.phase == Phase::Talking {
                 one.due = if pace > 0.0 { self.now + one.left / pace } else { f64::INFINITY };
             }

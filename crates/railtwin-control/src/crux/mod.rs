@@ -4,6 +4,7 @@
 //! * [`demand`]: what each job asks of each link by its paths, and its GPU intensity; `binding`: on which links it can matter.
 //! * [`contention`]: what becomes of jobs that share links under strict priorities; [`fluid`]: how, moment after moment.
 //! * [`select`]: paths in order of intensity; those of TACCL* and of a hash.
+//! * [`selection`]: the same job after job, anew only where something has changed; [`burdens`]: what it keeps of a job.
 //! * [`correction`]: the correction factor against the reference job, and the order of priorities.
 //! * [`compress`]: many priorities to few levels (Algorithm 1).
 //! * [`coflow`]: Sincronia's and Varys's orders and levels.
@@ -30,6 +31,7 @@
 //! assert_eq!(long_first.utilization(&demand), 0.375);
 //! ```
 mod binding;
+pub mod burdens;
 pub mod cassini;
 pub mod coflow;
 pub mod compress;
@@ -45,6 +47,7 @@ pub mod optimum;
 mod paces;
 pub mod plan;
 pub mod select;
+pub mod selection;
 pub mod tenants;
 mod ties;
 

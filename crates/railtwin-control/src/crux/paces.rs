@@ -84,6 +84,7 @@ impl Paces {
     }
 
     /// The parts of a step's communication that each job moves in a second while those of `talking` communicate.
+    #[inline]
     pub(super) fn of(&mut self, talking: &[bool]) -> &[f64] {
         if self.kept.is_empty() {
             self.fill(talking);

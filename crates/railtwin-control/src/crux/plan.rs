@@ -1,11 +1,15 @@
 //! One policy, from paths to levels.
+use std::sync::Arc;
+
+use super::burdens::Burdens;
 use super::cassini::time_shifts;
 use super::coflow::{distinct, evenly, first_alone, sincronia_order, varys_order};
 use super::compress::ContentionDag;
 use super::contention::Start;
 use super::correction::{Factors, Priorities};
 use super::demand::Demand;
-use super::select::{by_distance, by_hash, by_intensity, distance};
+use super::select::{by_distance, by_hash, by_intensity, order_by_distance, order_by_intensity};
+use super::selection::Selection;
 use super::tenants::{Paths, Tenants};
 
 railtwin_units::choice! {
@@ -67,7 +71,8 @@ impl SharingPolicy {
     ) -> SharingPlan {
         let paths = self.paths(tenants, held);
         let demand = Demand::of(tenants, &paths);
-        let (of, priorities) = self.levels(tenants, &demand, levels, seed, &mut Factors::default());
+        let distance = |job: usize| tenants.jobs[job].distance();
+        let (of, priorities) = self.levels(&demand, distance, levels, seed, &mut Factors::default());
         let shifts = match self {
             Self::Cassini => time_shifts(&demand, start),
             _ => vec![0.0; tenants.jobs.len()],
@@ -84,21 +89,43 @@ impl SharingPolicy {
         }
     }
 
+    /// Whether it chooses paths; others leave those of hashes.
+    pub fn chooses_paths(self) -> bool {
+        matches!(self, Self::CruxPsPa | Self::Crux | Self::Taccl)
+    }
+
+    /// What [`SharingPolicy::paths`] says of jobs with these burdens on so many links. Who finds its links used as when
+    /// `selection` was made last is not asked again. None where hashes choose.
+    pub fn paths_since(
+        self,
+        selection: &mut Selection,
+        jobs: &[Arc<Burdens>],
+        links: usize,
+    ) -> Option<Paths> {
+        let order = match self {
+            Self::CruxPsPa | Self::Crux => order_by_intensity(jobs),
+            Self::Taccl => order_by_distance(jobs),
+            _ => return None,
+        };
+        Some(selection.choose(jobs, &order, links))
+    }
+
     /// By job its level below `levels`, 0 first, for what they ask by the chosen paths; a level for each job under
-    /// policies that want as many. Priorities where the policy has Crux's.
+    /// policies that want as many. Priorities where the policy has Crux's. `distance` says how many links a job's longest
+    /// candidate has.
     pub fn levels(
         self,
-        tenants: &Tenants,
         demand: &Demand,
+        distance: impl Fn(usize) -> usize,
         levels: u32,
         seed: u64,
         known: &mut Factors,
     ) -> (Vec<u32>, Option<Priorities>) {
         match self {
-            Self::Ecmp | Self::Cassini => (vec![0; tenants.jobs.len()], None),
+            Self::Ecmp | Self::Cassini => (vec![0; demand.jobs.len()], None),
             Self::Sincronia => (first_alone(&sincronia_order(demand), levels), None),
             Self::Varys => (evenly(&varys_order(demand), levels), None),
-            Self::Taccl => (by_way(tenants, levels), None),
+            Self::Taccl => (by_way((0..demand.jobs.len()).map(distance).collect(), levels), None),
             Self::CruxPa | Self::CruxPsPa | Self::Crux => {
                 let ours = Priorities::with(demand, known);
                 let of = match self {
@@ -119,8 +146,7 @@ impl SharingPlan {
 }
 
 /// A level for each length of the longest path, the longest first; what is left shares the last.
-fn by_way(tenants: &Tenants, levels: u32) -> Vec<u32> {
-    let ways: Vec<usize> = (0..tenants.jobs.len()).map(|job| distance(tenants, job)).collect();
+fn by_way(ways: Vec<usize>, levels: u32) -> Vec<u32> {
     let mut lengths = ways.clone();
     lengths.sort_unstable_by(|first, second| second.cmp(first));
     lengths.dedup();

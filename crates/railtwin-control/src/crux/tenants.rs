@@ -91,6 +91,12 @@ impl Tenant {
         self.transfers.push(Transfer { bytes: Bytes(bytes), candidates });
         self
     }
+
+    /// Links of its longest candidate.
+    pub(super) fn distance(&self) -> usize {
+        let candidates = self.transfers.iter().flat_map(|transfer| &transfer.candidates);
+        candidates.map(|candidate| candidate.links.len()).max().unwrap_or(0)
+    }
 }
 
 impl Tenants {
