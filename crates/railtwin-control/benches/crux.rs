@@ -115,7 +115,7 @@ impl Fleet {
         let intensity = |job: usize| demand.jobs[job].intensity();
         order.sort_by(|&one, &other| intensity(other).total_cmp(&intensity(one)));
         let (mut paths, mut used) = (hashed, vec![0.0f64; self.tenants.links.len()]);
-        let (mut loads, mut best_loads): (Vec<(u32, f64)>, Vec<(u32, f64)>) = (Vec::new(), Vec::new());
+        let (mut loads, mut best_loads) = (Vec::<(u32, f64)>::new(), Vec::new());
         for job in order {
             let (transfers, step) = (&self.tenants.jobs[job].transfers, demand.jobs[job].step_alone());
             let mut largest_first: Vec<usize> = (0..transfers.len()).collect();

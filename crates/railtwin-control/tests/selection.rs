@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_control::crux::select::distance_order;
 use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::{Candidate, Paths, SharedLink, Tenant, Tenants, Transfer};
 use railtwin_units::{Bytes, Rate, SimTime};
@@ -37,12 +36,18 @@ fn job(places: &Places, down: &[u32]) -> Tenant {
     }
 }
 
+/// Links of its longest candidate.
+fn longest(job: &Tenant) -> usize {
+    let candidates = job.transfers.iter().flat_map(|transfer| &transfer.candidates);
+    candidates.map(|candidate| candidate.links.len()).max().unwrap_or_default()
+}
+
 /// Every candidate's loads summed at every choice.
 fn anew(tenants: &Tenants, hashed: &Paths, policy: SharingPolicy) -> Paths {
     let demand = Demand::of(tenants, hashed);
     let mut order: Vec<usize> = (0..tenants.jobs.len()).collect();
     match policy {
-        SharingPolicy::Taccl => order = distance_order(tenants),
+        SharingPolicy::Taccl => order.sort_by_key(|&job| std::cmp::Reverse(longest(&tenants.jobs[job]))),
         _ => order
             .sort_by(|&one, &other| demand.jobs[other].intensity().total_cmp(&demand.jobs[one].intensity())),
     }

@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::burdens::Burdens;
 use super::demand::Demand;
 use super::selection::Selection;
-use super::tenants::{Paths, Tenant, Tenants, Transfer};
+use super::tenants::{Paths, Tenants, Transfer};
 
 /// Crux, section 4.1: jobs in falling order of intensity, each on the least congested of its paths at that moment.
 /// Intensities are of the paths by which jobs were `profiled`; of equal ones the job that came first goes first.
@@ -36,17 +36,9 @@ pub(super) fn order_by_intensity(jobs: &[Arc<Burdens>]) -> Vec<usize> {
 }
 
 /// Jobs by the links of their longest path, most first; of equal ones the job that came first goes first.
-pub fn distance_order(tenants: &Tenants) -> Vec<usize> {
-    by_falling(tenants.jobs.iter().map(Tenant::distance).collect())
-}
-
 pub(super) fn order_by_distance(jobs: &[Arc<Burdens>]) -> Vec<usize> {
-    by_falling(jobs.iter().map(|job| job.distance()).collect())
-}
-
-fn by_falling(distances: Vec<usize>) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..distances.len()).collect();
-    order.sort_by_key(|&job| Reverse(distances[job]));
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by_key(|&job| Reverse(jobs[job].distance()));
     order
 }
 

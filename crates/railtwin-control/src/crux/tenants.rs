@@ -100,11 +100,6 @@ impl Tenant {
 }
 
 impl Tenants {
-    /// Stands where a job was lent to somebody.
-    pub fn nobody() -> Tenant {
-        Tenant::new("", 0, SimTime::ZERO, 1.0)
-    }
-
     /// Jobs that all share one link.
     pub fn on_one_link(jobs: &[Tenant]) -> Self {
         Self { links: vec![SharedLink::new("link", UNIT_RATE)], jobs: jobs.to_vec() }
