@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 
 use crate::harness;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use harness::{Outcome, railtwin, shown, small, written};
@@ -19,10 +20,18 @@ fn diagnose(args: &[&str]) -> (u8, Value) {
     (status, serde_json::from_str(&out).unwrap())
 }
 
+/// Names of the suspects of all findings.
+fn told(answer: &Value) -> BTreeSet<String> {
+    names(answer["findings"].as_array().unwrap().iter()).into_iter().collect()
+}
+
 /// Names of the suspects of all findings that accuse.
 fn accused(answer: &Value) -> Vec<String> {
-    let findings =
-        answer["findings"].as_array().unwrap().iter().filter(|finding| finding["accuses"] == json!(true));
+    let findings = answer["findings"].as_array().unwrap().iter();
+    names(findings.filter(|finding| finding["accuses"] == json!(true)))
+}
+
+fn names<'a>(findings: impl Iterator<Item = &'a Value>) -> Vec<String> {
     findings
         .flat_map(|finding| finding["suspects"].as_array().unwrap())
         .map(|suspect| suspect["component"]["name"].as_str().unwrap().to_owned())
@@ -237,6 +246,29 @@ fn real_hangs_name_the_ranks_that_were_broken_and_nobody_else() {
         let lines = railtwin(&["diagnose", &folder]).out;
         let first = format!("rank {} and {}: non-communication-hang", broken[0], broken[1]);
         assert!(lines.starts_with(&first) && lines.lines().count() <= 12, "{lines}");
+    }
+}
+
+#[test]
+fn a_broken_rank_without_a_dump_is_told_of_beside_the_one_that_is_proved() {
+    for (run, broken) in [("gpu_error_1st", [12, 14]), ("lock_gil_2nd", [10, 15])] {
+        for left in broken.into_iter().chain([4]) {
+            let folder = tempfile::tempdir().unwrap();
+            for rank in (0..16).filter(|rank| *rank != left) {
+                let name = format!("_dump_{rank}");
+                std::fs::copy(ours("flight_recorder").join(run).join(&name), folder.path().join(&name))
+                    .unwrap();
+            }
+            let (status, answer) = diagnose(&[&shown(folder.path())]);
+            let of = |ranks: &[u32]| ranks.iter().map(|rank| format!("job/{rank}")).collect::<BTreeSet<_>>();
+            let both = of(&broken);
+            assert_eq!((status, told(&answer)), (1, both.clone()), "{run} without {left}: {answer}");
+            let accused: BTreeSet<String> = accused(&answer).into_iter().collect();
+            let proved = if left == 4 { both.clone() } else { &both - &of(&[left]) };
+            // That a rank is blind behind another and no more is no proof.
+            let few = accused.is_empty() && left == 12;
+            assert!(accused == proved || few, "{run} without {left}: {accused:?}");
+        }
     }
 }
 

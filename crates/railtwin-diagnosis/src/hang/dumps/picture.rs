@@ -312,6 +312,20 @@ impl<'a> Picture<'a> {
         reached
     }
 
+    /// Ranks for which one of `ranks` waits, itself or through others.
+    pub(super) fn waited_for(&self, ranks: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let (mut reached, mut open) = (BTreeSet::new(), ranks.iter().copied().collect::<Vec<u32>>());
+        let mut seen: BTreeSet<*const BTreeSet<u32>> = BTreeSet::new();
+        while let Some(rank) = open.pop() {
+            // Many wait for one set.
+            let Some(set) = self.waits.get(&rank).filter(|set| seen.insert(Rc::as_ptr(set))) else {
+                continue;
+            };
+            open.extend(set.iter().copied().filter(|one| reached.insert(*one)));
+        }
+        reached
+    }
+
     /// The ends of who waits for whom: ranks from which all that can be reached leads back to them. Each set stands for
     /// itself; ranks that are in one operation, which all have come to, are one set.
     pub(super) fn sinks(&self) -> Vec<BTreeSet<u32>> {

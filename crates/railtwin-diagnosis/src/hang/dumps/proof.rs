@@ -37,6 +37,8 @@ pub(super) struct Proved<'a> {
     pub still: Still,
     /// Whether all ranks that wait do so, themselves or through others, for those who are named.
     pub explains_all: bool,
+    /// Ranks of whose dump nothing can be said and for whom ranks wait that do not wait for who is named.
+    pub unexplained: BTreeSet<u32>,
     /// Whether those who are named are far behind in several communicators, in dumps that hold nothing but what is open:
     /// such are made when a job is given up. Dumps with all that went before are made of jobs that are well, too.
     pub far_behind: bool,
@@ -116,7 +118,8 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     }
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
     let far_behind = far_behind(picture, &places, &proofs, &unseen);
-    Proved { proofs, still: still(picture, lags), explains_all: explains_all(picture, &named), far_behind }
+    let (explains_all, unexplained) = explained(picture, &named);
+    Proved { proofs, still: still(picture, lags), explains_all, unexplained, far_behind }
 }
 
 /// [`Proved::far_behind`]. That a peer reports more than a rank may be a matter of when their dumps were written; not that
@@ -231,10 +234,11 @@ fn not_begun(picture: &Picture<'_>, rank: u32, front: &DumpedOperation) -> Optio
     (!others.is_empty() && others.iter().all(begun)).then_some(others.len())
 }
 
-/// Whether all who wait do so for those who are named, or for ranks of whom nothing is known.
-fn explains_all(picture: &Picture<'_>, named: &BTreeSet<u32>) -> bool {
+/// Whether all who wait do so for those who are named, or for ranks of whom nothing is known; and those of the latter for
+/// whom somebody waits that waits for nobody who is named.
+fn explained(picture: &Picture<'_>, named: &BTreeSet<u32>) -> (bool, BTreeSet<u32>) {
     if named.is_empty() {
-        return false;
+        return (false, BTreeSet::new());
     }
     let mut ends = named.clone();
     // Who is in one operation with a rank that is blind waits for it, though both report the same.
@@ -251,9 +255,13 @@ fn explains_all(picture: &Picture<'_>, named: &BTreeSet<u32>) -> bool {
             })
             .map(|(rank, _)| rank),
     );
-    ends.extend(picture.ranks.iter().filter(|rank| picture.is_unknown(**rank)));
     let reached = picture.leading_to(&ends);
-    picture.ranks.iter().all(|rank| reached.contains(rank))
+    let unknown: BTreeSet<u32> =
+        picture.ranks.iter().copied().filter(|rank| picture.is_unknown(*rank)).collect();
+    let rest: BTreeSet<u32> = picture.ranks.iter().copied().filter(|rank| !reached.contains(rank)).collect();
+    let reaching = picture.leading_to(&unknown);
+    let waited: BTreeSet<u32> = picture.waited_for(&rest.difference(&unknown).copied().collect());
+    (rest.is_subset(&reaching), unknown.intersection(&waited).copied().collect())
 }
 
 /// Whether the job is seen to stand still.

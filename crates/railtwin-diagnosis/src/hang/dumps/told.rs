@@ -18,7 +18,8 @@ const NAMED: usize = 8;
 
 /// Findings, and what a reader should know.
 ///
-/// Each rank that is proved to hold the others up is a finding of its own. Without a proof one finding has the set: ranks
+/// Each rank that is proved to hold the others up is a finding of its own; ranks without a dump for which somebody waits who
+/// does not wait for these are one, and accuse nobody. Without a proof one finding has the set: ranks
 /// without a dump for which the others wait, or those within an operation that all have come to and that does not move.
 /// Nobody is named where the dumps show that the job went on.
 pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>) {
@@ -54,6 +55,8 @@ pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>
     let mut findings = answer.of_proofs();
     if findings.is_empty() {
         findings.extend(answer.of_sets());
+    } else {
+        findings.extend(answer.of_missing(&proved.unexplained));
     }
     (findings, notes)
 }
@@ -142,17 +145,10 @@ impl Answer<'_> {
         let waits = |rank: &u32| self.picture.waits.get(rank).is_some_and(|waits| !waits.is_empty());
         let is_within = |rank: &u32| matches!(self.picture.standing.get(rank), Some(Standing::In(_)));
         // Whose dump is not there is likelier than who wrote one and is in something.
-        let (set, syndrome, what, advice) = if !missing.is_empty() {
-            let left = |rank: &u32| self.picture.dumps.contains_key(rank);
-            let what = if missing.iter().any(left) {
-                "ranks without a dump that tells where they stand, for which the others wait"
-            } else {
-                "ranks without a dump, for which the others wait"
-            };
-            let advice = "a process that was killed or stopped leaves no dump or an empty one: see whether these live, and give \
-                          their dumps if they were only not given";
-            (missing, Syndrome::NonCommunicationHang, what, advice)
-        } else if all.iter().any(waits) {
+        if !missing.is_empty() {
+            return self.of_missing(&missing);
+        }
+        let (set, syndrome, what, advice) = if all.iter().any(waits) {
             let what =
                 "ranks that wait for each other in a circle: each is in what another of them has not come to";
             let advice = "ranks enter their communicators in different orders, or call different operations of one: compare what \
@@ -171,6 +167,23 @@ impl Answer<'_> {
                           recorder keeps what they did";
             (all, Syndrome::NonCommunicationHang, what, advice)
         };
+        self.of_set(&set, syndrome, what, advice)
+    }
+
+    /// Ranks of whose dump nothing can be said, for which others wait; none where there are none.
+    fn of_missing(&self, missing: &BTreeSet<u32>) -> Option<Finding> {
+        let left = |rank: &u32| self.picture.dumps.contains_key(rank);
+        let what = if missing.iter().any(left) {
+            "ranks without a dump that tells where they stand, for which others wait"
+        } else {
+            "ranks without a dump, for which others wait"
+        };
+        let advice = "a process that was killed or stopped leaves no dump or an empty one: see whether these live, and give \
+                      their dumps if they were only not given";
+        self.of_set(missing, Syndrome::NonCommunicationHang, what, advice)
+    }
+
+    fn of_set(&self, set: &BTreeSet<u32>, syndrome: Syndrome, what: &str, advice: &str) -> Option<Finding> {
         let few = !set.is_empty() && 2 * set.len() <= self.picture.ranks.len();
         let (_, front) = self.picture.waiting().find(|(rank, front)| {
             set.contains(rank)
@@ -187,7 +200,7 @@ impl Answer<'_> {
             0,
             Evidence {
                 table: "dumps",
-                what: format!("{what}: {}", list(&set)),
+                what: format!("{what}: {}", list(set)),
                 value: set.len() as f64,
                 expected: 0.0,
                 unit: "ranks",
@@ -220,6 +233,8 @@ impl Answer<'_> {
         }];
         let unknown: BTreeSet<u32> = (self.picture.ranks.iter().copied())
             .filter(|rank| self.picture.is_unknown(*rank) && !ranks.contains(rank))
+            // These have a finding of their own.
+            .filter(|rank| !self.proved.unexplained.contains(rank))
             .collect();
         if !unknown.is_empty() {
             evidence.push(Evidence {
