@@ -528,6 +528,10 @@ def test_what_completes_is_told_and_weights_are_taken(engine):
     # More than all cannot be said.
     with pytest.raises(rt.ControllerError, match="no share of 0 to 1"):
         rt.run(text, controllers=[functools.partial(Says, Weight(0, 1.5))])
+    for action in (Steer(-1, 49152), Steer(10**30, 49152), Steer(0, 70_000)):
+        with pytest.raises(rt.ControllerError, match="number out of range") as caught:
+            rt.run(text, controllers=[functools.partial(Says, action)])
+        assert repr(action) in str(caught.value)
 
 
 class Says:

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::Question;
-use railtwin::diagnose::answer::number;
+use railtwin::diagnose::answer::measured;
 use railtwin::diagnose::names::Names;
 use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
 use railtwin::diagnosed_page::page;
@@ -273,9 +273,7 @@ fn show_finding(
     }
     for (place, line) in finding.evidence.iter().take(EVIDENCE).enumerate() {
         let label = if place == 0 { "evidence" } else { "" };
-        let unit = if line.unit.is_empty() { String::new() } else { format!(" {}", line.unit) };
-        let (value, expected) = (number(line.value), number(line.expected));
-        writeln!(text, "   {label:<8}  {}: {value}{unit}, expected {expected}", one_line(&line.what))?;
+        writeln!(text, "   {label:<8}  {}: {}", one_line(&line.what), measured(line))?;
     }
     if finding.evidence.len() > EVIDENCE {
         writeln!(text, "             and {} more lines", finding.evidence.len() - EVIDENCE)?;

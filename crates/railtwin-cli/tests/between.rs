@@ -153,6 +153,30 @@ fn tables_of_probes_tell_hosts_ways_and_directions() {
 }
 
 #[test]
+fn paths_with_too_few_rounds_are_not_called_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, steps: u32| {
+        let text = format!(
+            "schema = 1\nname = \"{name}\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 2\n\
+             uplinks = 2\n[[job]]\nname = \"job\"\ngpus = 16\nsteps = {steps}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"1 GB\", compute = \"100 ms\" }}\n\
+             [telemetry]\nprobes = \"100 ms\"\n"
+        );
+        let scenario = written(folder.path(), &format!("{name}.toml"), &text);
+        let out = shown(&folder.path().join(name));
+        let done = railtwin(&["run", &scenario, "--out", &out]);
+        assert_eq!(done.status, 0, "{}", done.notes);
+        shown(&std::fs::read_dir(&out).unwrap().next().unwrap().unwrap().path())
+    };
+    let (well, short) = (run("well", 60), run("short", 3));
+    let said = |of: &str| railtwin(&["diagnose", of, "--baseline", &well, "--all"]).out;
+    let (whole, few) = (said(&well), said(&short));
+    assert!(!whole.contains(" 0 of ") && whole.contains("probed paths are compared"), "{whole}");
+    let words = few.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("0 of ") && words.contains("answered in fewer than 5 rounds"), "{few}");
+}
+
+#[test]
 fn baselines_of_files_and_clear_errors() {
     let folder = tempfile::tempdir().unwrap();
     let well = mesh(8, |_, _| (0, 12.0));

@@ -13,7 +13,7 @@ use crate::control_spec::ControlSpec;
 use crate::fault::{Fault, Impairment, Moment, RankFault, Reaction, Transport, timeline};
 use crate::graph::WorkGraph;
 use crate::own::Own;
-use crate::packet::PacketCase;
+use crate::packet::{Ecn, PacketCase};
 use crate::routing_spec::RoutingSpec;
 use crate::run_log::RunLog;
 
@@ -229,6 +229,12 @@ impl Case {
     /// Bytes that a link carries for `bytes` of data, headers and all.
     pub fn on_the_wire(&self, link: LinkId, bytes: f64) -> f64 {
         if self.fabric.is_network(link) { bytes / self.wire_share } else { bytes }
+    }
+
+    /// How the switch that sends over a link marks what waits for it; none where it does not, and for NICs.
+    pub fn ecn(&self, link: LinkId) -> Option<Ecn> {
+        let place = self.fabric.place(self.fabric.source(link))?;
+        self.packets.tiers[usize::from(place.tier.clamp(1, 3)) - 1].ecn
     }
 
     /// What to say beside the results: notes of the plans, and behind those of the first job the case's own.

@@ -7,13 +7,13 @@
 //!   is spare. Under a static split one that is faster than the slowest of its edge works its messages off at that rate
 //!   and then has nothing to do, which is what completion times show.
 //! * A full link holds a standing queue where more would come if it were wider: where a queue pair crosses no full link
-//!   before it. It then marks all that crosses it. A NIC that is full holds back its own host and marks nothing, and
+//!   before it. It then marks all that crosses it, if its switch marks at all (`ecn`). A NIC that is full holds back its own host and marks nothing, and
 //!   neither does a link that is full of what full links before it let through.
 use railtwin_control::controller::{Completion, LinkCounters, QueuePairCounters};
 use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{BundleTable, Case, Feedback, Pace};
-use railtwin_fabric::{DeviceKind, LinkId};
+use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
 
@@ -106,7 +106,7 @@ pub struct Gauge {
     /// By link: bytes on the wire for each byte of data.
     wire: Vec<f64>,
     /// By link: whether a switch sends over it.
-    of_switch: Vec<bool>,
+    can_mark: Vec<bool>,
     /// By link: bytes carried and marked.
     links: Vec<(f64, f64)>,
     queue_pairs: Vec<Carried>,
@@ -132,7 +132,7 @@ impl Gauge {
             paths,
             rates: all().map(|link| fabric.is_network(link).then(|| case.data_rate(link))).collect(),
             wire: all().map(|link| case.on_the_wire(link, 1.0)).collect(),
-            of_switch: all().map(|link| fabric.kind(fabric.source(link)) == DeviceKind::Switch).collect(),
+            can_mark: all().map(|link| case.ecn(link).is_some()).collect(),
             links: vec![(0.0, 0.0); links],
             queue_pairs: vec![Carried::default(); queue_pairs],
             since: SimTime::ZERO,
@@ -202,7 +202,7 @@ impl Gauge {
                 let full = |link: &&LinkId| self.load[link.index()] >= capacities[link.index()] * FULL;
                 if let Some(first) = links(row).iter().find(full) {
                     let index = first.index();
-                    self.marks[index] = self.rates[index].is_some() && self.of_switch[index];
+                    self.marks[index] = self.rates[index].is_some() && self.can_mark[index];
                 }
             }
         }

@@ -4,7 +4,6 @@
 //! are spread evenly over that time; one survey goes on at a time.
 use std::collections::{BTreeMap, VecDeque};
 
-use railtwin_engine::packet::Ecn;
 use railtwin_engine::{Case, Mediator, Survey};
 use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
@@ -196,8 +195,5 @@ impl Probing {
 /// stands where nothing is marked depends on windows and pauses, which flows do not know: none then, and none in NICs,
 /// where a probe waits for one packet and not for a queue.
 fn standing_queue(case: &Case, link: LinkId) -> f64 {
-    let source = case.fabric.source(link);
-    let Some(place) = case.fabric.place(source) else { return 0.0 };
-    let ecn: Option<Ecn> = case.packets.tiers[usize::from(place.tier.clamp(1, 3)) - 1].ecn;
-    ecn.map_or(0.0, |ecn| ecn.min.0 as f64)
+    case.ecn(link).map_or(0.0, |ecn| ecn.min.0 as f64)
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple, PyType};
@@ -217,6 +218,18 @@ impl Mine {
 
     /// The decision that an action of Python says.
     fn decision(&mut self, action: &Bound<'_, PyAny>, classes: &Classes<'_>) -> PyResult<Decision> {
+        let py = action.py();
+        self.decided(action, classes).map_err(|error| {
+            if !error.is_instance_of::<PyOverflowError>(py) {
+                return error;
+            }
+            let message = action.repr().map(|shown| format!("{shown} has a number out of range"));
+            let accepted = "rows are numbers from 0 up to 4294967295, source ports up to 65535";
+            message.map_or(error, |message| errors::controller(py, &message, accepted))
+        })
+    }
+
+    fn decided(&mut self, action: &Bound<'_, PyAny>, classes: &Classes<'_>) -> PyResult<Decision> {
         let py = action.py();
         let text = |name| action.getattr(name)?.extract::<String>();
         let decided = if action.is_instance(&classes.path)? {

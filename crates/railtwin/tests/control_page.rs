@@ -1,5 +1,6 @@
 //! What a page tells of controllers: decisions in batches, what each moved, and what hosts and leaves held in time.
 #![allow(clippy::unwrap_used, clippy::float_cmp, reason = "a test may fail, and times are whole")]
+#![allow(clippy::disallowed_methods, reason = "a scenario is read")]
 use std::collections::BTreeMap;
 
 use railtwin::Run;
@@ -67,7 +68,13 @@ fn decisions_wait_and_then_move_paths_off_the_dead_spine() {
     let counts = states(&control["states"]["uplinks"]);
     let all: u32 = counts[0].values().sum();
     assert_eq!(u64::from(all), payload["flows"]["total"].as_u64().unwrap());
-    assert!(counts.iter().all(|state| state.values().sum::<u32>() == all));
+    // Queue pairs of a job that has ended are on no path.
+    let ended = log.job_ends(&run.resolved.case.work).into_iter().min().unwrap().ps() as f64;
+    let begins = f64s(&control["states"]["columns"]["at_ps"]);
+    for (state, at) in counts.iter().zip(begins) {
+        let told: u32 = state.values().sum();
+        assert!(told == all || at >= ended && told < all, "{told} of {all} at {at} ps");
+    }
     let (targets, names) =
         (u32s(&payload["links"]["columns"]["target"]), words(&payload["devices"]["columns"]["name"]));
     let over = |state: usize, spine: &str| -> u32 {
@@ -145,4 +152,28 @@ fn what_is_left_out_is_told() {
     assert!(control["total"].as_u64().unwrap() > rows && rows == 2_000, "{} of {}", rows, control["total"]);
     let moved: u32 = u32s(&control["batches"]["columns"]["moved"]).iter().sum();
     assert!(u64::from(moved) > rows);
+}
+
+#[test]
+fn paths_are_those_of_jobs_that_run() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/control/c4p-tenants.toml");
+    let text = std::fs::read_to_string(path).unwrap().replace("[\"c4p\", \"ecmp\"]", "\"c4p\"");
+    let text = text[..text.find("[expect]").unwrap()].replace("replicates = 5", "replicates = 1");
+    let run = Run::of(resolved(&text, EngineName::Flow), &|| ());
+    let payload = run.payload().unwrap();
+    let control = &payload["control"];
+    let counts = states(&control["states"]["uplinks"]);
+    let work = &run.resolved.case.work;
+    let ends = run.simulation.as_ref().unwrap().log.job_ends(work);
+    // A ring over four leaves has a queue pair up from each; two tenants are there at most.
+    for tenth in 1..65_u64 {
+        let now = 1e11 * tenth as f64;
+        let lives = work.jobs.iter().zip(&ends);
+        let there =
+            lives.filter(|(job, end)| job.start.ps() as f64 <= now && (end.ps() as f64) > now).count();
+        let told = &counts[at(control, now)];
+        assert_eq!(told.values().sum::<u32>() as usize, 4 * there, "at {now} ps");
+        // Each tenant has uplinks of its own.
+        assert!(told.values().all(|&paths| paths <= 1), "at {now} ps: {told:?}");
+    }
 }

@@ -168,6 +168,14 @@ fn marked_queue_pairs_take_other_paths_under_both_engines() {
         assert!(never.actions.is_empty());
         assert!(log.end < never.end, "{name:?}: {} against {}", log.end, never.end);
     }
+    // Switches that mark nothing tell hosts nothing, and that is said.
+    let deaf = told.replace("ecn = {", "# ecn = {");
+    for name in [Flow, Packet] {
+        assert!(log_of(&deaf, name, 1).actions.is_empty(), "{name:?}");
+    }
+    let words = resolved(&deaf, Flow).case.warnings.join("\n");
+    let nothing = "control.feedback and control.rounds change nothing without `ecn` in any [switch]";
+    assert!(words.contains(nothing), "{words}");
     let case = |control: &str| resolved(&text(control), Flow).case;
     assert!(case("").routing.is_dynamic() && !case(stays).routing.is_dynamic());
 }

@@ -249,6 +249,11 @@ fn detectors_and_people_differ_by_what_they_take() {
     let time = |steering: &str| followed(&text("steps = 30", steering, GPU), EngineName::Flow).life.span;
     let (with, without) = (time(""), time("c4d = false"));
     assert!(without > with.saturating_add(ms(6)), "{with} with C4D, {without} without");
+    // Nobody waits for detectors that take longer than the watchdog.
+    let late = text("steps = 30", "", GPU).replace("detection = \"3 ms\"", "detection = \"90 ms\"");
+    let late = followed(&late, EngineName::Flow);
+    let one = &late.life.shown().standstills[0];
+    assert_eq!((one.finder.name(), one.detected), ("watchdog", Some(ms(12 + 9))));
     let swept = |key: &str, short: &str, long: &str| {
         let text = |value: &str| {
             let plain = text("steps = 30", "", GPU);

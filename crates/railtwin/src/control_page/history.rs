@@ -4,7 +4,8 @@
 //! Engines keep decisions, not the paths that came of them. Without feedback what controllers are told depends on faults
 //! alone, never on what the work does, so the same mediator over the same timeline makes the same decisions here; with
 //! it the decisions of the log are played.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use railtwin_control::controller::Action;
 use railtwin_control::te::Change;
@@ -117,6 +118,10 @@ impl History {
         let mut paths = paths_of(lowering, &mediator);
         let mut held = None;
         let mut surveys = log.surveys.iter();
+        let lives: Vec<Range<SimTime>> =
+            case.work.jobs.iter().zip(log.job_ends(&case.work)).map(|(job, end)| job.start..end).collect();
+        let borders: BTreeSet<SimTime> = lives.iter().flat_map(|life| [life.start, life.end]).collect();
+        let mut borders = borders.into_iter().filter(|&at| at <= log.counted()).peekable();
         let mut now = SimTime::ZERO;
         let mut changed = true;
         loop {
@@ -128,10 +133,16 @@ impl History {
             }
             let next = mediator.next_time_while(true).filter(|&at| at <= log.counted());
             if next != Some(now) && changed {
-                history.keep(now, &mut held, || state(case, &mediator, &paths, queue_pairs, rows));
+                history
+                    .keep(now, &mut held, || state(case, lowering, &mediator, (&paths, &lives), (now, rows)));
+            }
+            // Jobs that come and go in between.
+            while let Some(at) = borders.next_if(|&at| next.is_none_or(|next| at < next)) {
+                history
+                    .keep(at, &mut held, || state(case, lowering, &mediator, (&paths, &lives), (at, rows)));
             }
             let Some(at) = next else { break };
-            changed = at == now && changed;
+            changed = (at == now && changed) || borders.next_if_eq(&at).is_some();
             now = at;
             let before = mediator.pending();
             let reroutes = mediator.pass(now).reroutes;
@@ -211,16 +222,18 @@ fn way(row: &ActionRow, before: &ChosenPaths, after: &ChosenPaths) -> Way {
     }
 }
 
+/// What holds at `now`, with the queue pairs of the jobs that run then.
 fn state(
     case: &Case,
+    lowering: &Lowering<'_>,
     mediator: &Mediator<'_>,
-    paths: &ChosenPaths,
-    queue_pairs: usize,
-    rows: Rows<'_>,
+    (paths, lives): (&ChosenPaths, &[Range<SimTime>]),
+    (now, rows): (SimTime, Rows<'_>),
 ) -> Held {
     let fabric = &*case.fabric;
     let (mut no_path, mut uplinks) = (0, Counts::new());
-    for queue_pair in 0..queue_pairs as u32 {
+    let open = lowering.connections().iter().filter(|one| lives[one.job as usize].contains(&now));
+    for queue_pair in open.flat_map(|one| one.first..one.first + one.count) {
         let links = paths.path(queue_pair).links;
         no_path += u32::from(links.is_empty());
         for link in links.iter().filter(|&&link| is_uplink(fabric, link)) {

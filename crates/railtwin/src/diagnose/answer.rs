@@ -122,8 +122,24 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
 
 /// A line of evidence for people.
 pub fn evidence(line: &Evidence) -> String {
-    let unit = if line.unit.is_empty() { String::new() } else { format!(" {}", line.unit) };
-    format!("{}: {}{unit}, expected {}", line.what, number(line.value), number(line.expected))
+    format!("{}: {}", line.what, measured(line))
+}
+
+/// The figures of a line of evidence: `3 ranks, expected 0`.
+pub fn measured(line: &Evidence) -> String {
+    let unit = unit(line);
+    let space = if unit.is_empty() { "" } else { " " };
+    format!("{}{space}{unit}, expected {}", number(line.value), number(line.expected))
+}
+
+/// The unit of a line of evidence beside its value: of one thing the singular.
+pub fn unit(line: &Evidence) -> &str {
+    // Units of time are no plurals.
+    let is_word = line.unit.len() > 2;
+    match line.unit.strip_suffix('s') {
+        Some(one) if is_word && line.value == 1.0 => one,
+        _ => line.unit,
+    }
 }
 
 /// What a syndrome is, in the words of a first line.

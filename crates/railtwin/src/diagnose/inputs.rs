@@ -113,13 +113,24 @@ impl Inputs {
         }
         let known = &self.baselines;
         let flows = &self.merged.telemetry.directory.flows;
-        let probed: BTreeSet<PathKey> = (self.merged.telemetry.batch.probes.flow.iter())
-            .filter_map(|&flow| flows.get(flow as usize))
-            .map(PathKey::of)
-            .collect();
-        let compared =
-            |path: &&PathKey| [false, true].iter().any(|&loaded| known.get(path, loaded).is_some());
-        let shared = probed.iter().filter(compared).count();
+        let probes = &self.merged.telemetry.batch.probes;
+        // By path the rounds that were answered without load and under it.
+        let mut probed: BTreeMap<PathKey, [usize; 2]> = BTreeMap::new();
+        for row in 0..probes.len() {
+            let Some(flow) = flows.get(probes.flow[row] as usize) else { continue };
+            let rounds = probed.entry(PathKey::of(flow)).or_default();
+            let is_answered = probes.delay_ns[row] > 0 && probes.lost[row] < probes.sent[row];
+            rounds[usize::from(probes.loaded[row])] += usize::from(is_answered);
+        }
+        let with = |least: usize| {
+            let is = |(path, rounds): &(&PathKey, &[usize; 2])| {
+                let under =
+                    |loaded: bool| known.get(path, loaded).is_some() && rounds[usize::from(loaded)] >= least;
+                under(false) || under(true)
+            };
+            probed.iter().filter(is).count()
+        };
+        let (shared, compared) = (with(0), with(limits.rounds));
         let measured = Ways::of(&self.merged.pairs);
         if !known.is_empty() || measured.is_empty() {
             self.notes.push(match shared {
@@ -127,8 +138,16 @@ impl Inputs {
                     "none of {} probed paths is one of {shown}: nothing is compared with it",
                     probed.len()
                 ),
-                _ => format!("{shared} of {} probed paths are compared with {shown}", probed.len()),
+                _ => format!("{compared} of {} probed paths are compared with {shown}", probed.len()),
             });
+            if shared > compared {
+                self.notes.push(format!(
+                    "{} paths of {shown} were answered in fewer than {} rounds under the load, or without load, of which \
+                     it has a baseline",
+                    shared - compared,
+                    limits.rounds
+                ));
+            }
         }
         if !ways.is_empty() && !measured.is_empty() {
             let (shared, all) = (measured.shared(&ways), measured.len());

@@ -132,7 +132,7 @@ fn evidence(line: &Evidence, sources: Option<&Sources>) -> Value {
         "what": line.what,
         "value": number(line.value),
         "expected": number(line.expected),
-        "unit": line.unit,
+        "unit": answer::unit(line),
         "sources": sources.first.iter().map(|source| json!({ "file": source.file, "place": source.place }))
             .collect::<Vec<_>>(),
         "sources_total": sources.count,

@@ -317,7 +317,9 @@ impl Driver<'_> {
         if start.is_none() {
             self.progress.crash(now);
         }
-        let finder = match (start, hit.found_after) {
+        // The watchdog waits for nobody.
+        let found_after = hit.found_after.filter(|&after| start.is_some() || after <= self.spec.watchdog);
+        let finder = match (start, found_after) {
             (Some(finder), _) => finder,
             (None, Some(_)) => Finder::Detectors,
             (None, None) => Finder::Watchdog,
@@ -327,7 +329,7 @@ impl Driver<'_> {
         self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: false });
         self.enter(now, Some(Part::Detection));
         // What fails before the first step is seen at once; who is to blame is another question.
-        match (start, hit.found_after) {
+        match (start, found_after) {
             (Some(_), Some(_)) => self.found(now, index),
             (Some(_), None) => self.happen(now, Due::Watchdog(index)),
             (None, Some(after)) => self.post(now.saturating_add(after), Due::Found(index)),

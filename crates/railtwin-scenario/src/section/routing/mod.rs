@@ -92,8 +92,16 @@ impl Scenario {
             true => "with `replan = \"never\"`".to_owned(),
             false => fed(crux),
         };
-        let fed_back = if balancer == Balancer::C4p { &weighed } else { &other };
-        let marked = fed(balancer == Balancer::MultipathEcn);
+        // Hosts hear of marks alone.
+        let marks = self.switch.over(&self.fabric).iter().any(|tier| tier.ecn.is_some());
+        let unmarked = "without `ecn` in any [switch]".to_owned();
+        let repaths = repaths && marks;
+        let fed_back = match balancer {
+            Balancer::C4p => &weighed,
+            Balancer::MultipathEcn if !marks => &unmarked,
+            _ => &other,
+        };
+        let marked = if marks { fed(balancer == Balancer::MultipathEcn) } else { fed_back.clone() };
         let hashes = control.hashed_zones != usual.hashed_zones;
         let keys: [(&str, bool, &String); 24] = [
             ("control.report", !told && control.report != usual.report, &other),

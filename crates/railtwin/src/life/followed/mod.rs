@@ -185,7 +185,9 @@ impl<'a> Course<'a> {
             if fault.kind == FaultKind::Hang {
                 if let Some(until) = fault.until {
                     let hit = self.lots.hit(self.spec, happens, (&fault, part), Effect::Stops);
-                    if until.since(fault.at) > hit.found_after.unwrap_or(self.spec.watchdog) {
+                    if until.since(fault.at)
+                        > hit.found_after.unwrap_or(SimTime::NEVER).min(self.spec.watchdog)
+                    {
                         self.add(hit, row);
                     }
                 }
