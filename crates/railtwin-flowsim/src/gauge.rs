@@ -7,8 +7,8 @@
 //!   is spare. Under a static split one that is faster than the slowest of its edge works its messages off at that rate
 //!   and then has nothing to do, which is what completion times show.
 //! * A full link holds a standing queue where more would come if it were wider: where a queue pair crosses no full link
-//!   before it. It then marks all that crosses it, if its switch marks at all (`ecn`). A NIC that is full holds back its own host and marks nothing, and
-//!   neither does a link that is full of what full links before it let through.
+//!   before it. It then marks all that crosses it, if its switch marks at all (`ecn`). A NIC that is full holds back its
+//!   own host and marks nothing, and neither does a link that is full of what full links before it let through.
 use railtwin_control::controller::{Completion, LinkCounters, QueuePairCounters};
 use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::lower::Lowering;
