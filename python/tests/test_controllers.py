@@ -303,6 +303,9 @@ def test_what_it_raises_later_ends_the_run(engine):
     [
         (Steer(10_000, 50_000), "no queue pair 10000: 224 are open"),
         (Steer(0, 80), "source port 80"),
+        (Steer(-1, 50_000), "Path.queue_pair=-1, .* has a number out of range"),
+        (Steer(1 << 40, 50_000), "has a number out of range"),
+        (Steer(0, 70_000), "has a number out of range"),
         (Steer(0, 50_000, ""), "reason"),
         (Priority(9, 1), "no job 9: the run has 1"),
         (Priority(0, 8), "no priority 8: write one of 0 to 7"),
@@ -321,12 +324,11 @@ def test_what_cannot_be_done_is_told_at_the_line_that_asks(action, words):
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "yield action"
 
 
-@pytest.mark.parametrize("value", [1 << 40, -1, "x"])
-def test_numbers_that_are_none(value):
+def test_a_row_that_is_no_number():
     def asks(self, now):
-        yield Steer(value, 50_000)
+        yield Steer("x", 50_000)
 
-    with pytest.raises((OverflowError, TypeError)):
+    with pytest.raises(TypeError):
         rt.run(TEXT, controllers=[raising(asks)])
 
 
@@ -528,10 +530,6 @@ def test_what_completes_is_told_and_weights_are_taken(engine):
     # More than all cannot be said.
     with pytest.raises(rt.ControllerError, match="no share of 0 to 1"):
         rt.run(text, controllers=[functools.partial(Says, Weight(0, 1.5))])
-    for action in (Steer(-1, 49152), Steer(10**30, 49152), Steer(0, 70_000)):
-        with pytest.raises(rt.ControllerError, match="number out of range") as caught:
-            rt.run(text, controllers=[functools.partial(Says, action)])
-        assert repr(action) in str(caught.value)
 
 
 class Says:

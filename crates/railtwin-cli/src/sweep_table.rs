@@ -8,7 +8,10 @@ use crate::units;
 
 /// Figures that the table shows where the points have them, by the names that they have of one job: what faults cost
 /// leads, since a job that stops early looks fast.
-const KEY_FIGURES: [&str; 13] = [
+const KEY_FIGURES: [&str; 16] = [
+    "downtime",
+    "detected_after",
+    "steps_kept",
     "halted",
     "stall_time",
     "stall_time_max",

@@ -14,6 +14,24 @@ const AXES: &str = "[run]\nreplicates = 2\n\n[routing]\nbalancer = [\"ecmp\", \"
                     [gain]\nfigure = \"busbw_mean\"\naxis = \"routing.balancer\"\nover = \"ecmp\"\n";
 
 #[test]
+fn points_of_a_steered_run_show_what_it_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "schema = 1\nname = \"steered\"\n[fabric]\npreset = \"hpn\"\nsegments = 1\nhosts = 2\nspare_hosts = 1\n\
+                spines = 2\n[[job]]\nname = \"train\"\nplacement = { hosts = [0, 1] }\nsteps = 20\n\
+                collective = { kind = \"all-reduce\", bytes = \"8 MB\", compute = \"500 us\" }\n\
+                [steering]\nc4d = [true, false]\ncheckpoint = \"2 ms\"\ndetection = \"3 ms\"\nisolation = \"2 ms\"\n\
+                restart = \"4 ms\"\nwatchdog = \"9 ms\"\nby_hand = { ecc_nvlink = \"30 ms\" }\n\
+                [[fault]]\nat = \"6 ms\"\nkind = \"gpu-error\"\nrank = \"train/9\"\ncause = \"ecc\"\n";
+    let scenario = written(folder.path(), "steered.toml", text);
+    let out = railtwin(&["sweep", &scenario, "--out", &shown(&folder.path().join("runs"))]).out;
+    let lines: Vec<&str> = out.lines().collect();
+    for name in ["downtime", "detected_after", "steps_kept"] {
+        assert!(lines[0].contains(name), "{out}");
+    }
+    assert!(lines[1].contains("3.000 ms") && lines[2].contains("9.000 ms"), "{out}");
+}
+
+#[test]
 fn all_points_run_and_only_what_is_missing_runs_again() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = written(folder.path(), "four.toml", &small("four", AXES));
