@@ -8,7 +8,7 @@ use railtwin_fabric::DeviceId;
 
 use super::dag::PathDag;
 use super::flow::{Burden, Flow, Landing};
-use super::layers;
+use super::lanes;
 
 /// Of a link: used more than the limit, or with no way behind it that lands as asked.
 pub(super) const OVER: u32 = u32::MAX;
@@ -49,14 +49,14 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The least burden of all ways that land as asked; none if there is none. `generation` is another one whenever a
-    /// use may have fallen or the ways may have changed.
-    pub(super) fn optimum(
+    /// The least use that the most used link of any way has that lands as asked; none if there is no such way.
+    /// `generation` is another one whenever a use may have fallen or the ways may have changed.
+    pub(super) fn least_most(
         &mut self,
         flow: &Flow<'_, '_>,
         landing: Landing,
         generation: u64,
-    ) -> Option<Burden> {
+    ) -> Option<u64> {
         self.turn += 1;
         let mut is_known = self.generation == Some(generation);
         self.generation = Some(generation);
@@ -85,7 +85,12 @@ impl Bounds {
             self.sum_up(flow.dag, flow.cost, self.beyond[0].most);
         }
         let most = self.beyond[0].most;
-        (most != u64::MAX).then(|| (most, self.exact_sum(flow, 0)))
+        (most != u64::MAX).then_some(most)
+    }
+
+    /// The least sum of the ways whose most used link is that of [`Self::least_most`], which was asked last.
+    pub(super) fn least_sum(&mut self, flow: &Flow<'_, '_>) -> u64 {
+        self.exact_sum(flow, 0)
     }
 
     /// A lower bound of the use of the most used link beyond a node.
@@ -234,7 +239,7 @@ impl Bounds {
             at += 1;
         }
         self.beyond[index].sum_from = edges.end as u32;
-        let over = if self.limit < layers::SMALL { u64::from(OVER) } else { u64::MAX };
+        let over = if self.limit < lanes::SMALL { u64::from(OVER) } else { u64::MAX };
         let (mut least, mut best) = (u64::MAX, index);
         for at in edges {
             if u64::from(self.through[at]) < least.min(over) {

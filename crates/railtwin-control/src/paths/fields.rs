@@ -10,7 +10,7 @@ use super::dag::{HashTable, Members};
 /// Low bits of a source port that one half of the tables knows.
 const LOW_PORTS: usize = 1 << (PORT_BITS / 2);
 /// Words of a tier at most: beyond that its switches are looked at one by one.
-const MOST_WORDS: usize = 16;
+pub(super) const MOST_WORDS: usize = 16;
 /// Bits of a field whose ports are kept as a column, 2 KiB at most.
 const COLUMN_BITS: std::ops::RangeInclusive<u32> = 1..=8;
 
@@ -44,6 +44,24 @@ impl Words<'_> {
         let (word, [lows, highs]) = (usize::from(place.word), &self.ports[usize::from(place.word)]);
         (self.bases[word] ^ lows[port % LOW_PORTS] ^ highs[port / LOW_PORTS % LOW_PORTS])
             >> (place.shift & 63)
+    }
+}
+
+/// The words of a tier for one packet at the ports of a block of 64; as many as are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockWords<'f, const COUNT: usize> {
+    bases: [u64; COUNT],
+    ports: &'f [[[u64; LOW_PORTS]; 2]],
+    low: usize,
+}
+
+impl<const COUNT: usize> BlockWords<'_, COUNT> {
+    /// A field at the low end, of a port counted from the first of the block on.
+    #[inline(always)]
+    pub(super) fn field(&self, place: Place, port: usize) -> u64 {
+        let word = if COUNT == 1 { 0 } else { usize::from(place.word) };
+        let [lows, _] = &self.ports[word];
+        (self.bases[word] ^ lows[(self.low + port) % LOW_PORTS]) >> (place.shift & 63)
     }
 }
 
@@ -134,6 +152,17 @@ impl Fields {
     #[inline(always)]
     pub(super) fn words<'f>(&'f self, bases: &'f [u64]) -> Words<'f> {
         Words { bases, ports: &self.ports }
+    }
+
+    /// The same at the ports of a block.
+    #[inline(always)]
+    pub(super) fn block<const COUNT: usize>(&self, bases: &[u64], block: usize) -> BlockWords<'_, COUNT> {
+        let (low, high) = (64 * block % LOW_PORTS, 64 * block / LOW_PORTS % LOW_PORTS);
+        let mut of_block = [0; COUNT];
+        for ((of, base), [_, highs]) in of_block.iter_mut().zip(bases).zip(&self.ports) {
+            *of = base ^ highs[high];
+        }
+        BlockWords { bases: of_block, ports: &self.ports, low }
     }
 
     /// The ports of a block of 64 over any of `members`, of a packet with `base` in the first word, the lowest bit first;

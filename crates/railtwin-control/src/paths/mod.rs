@@ -44,6 +44,7 @@ mod flow;
 pub mod host_agent;
 mod host_agents;
 mod hosts;
+mod lanes;
 mod layers;
 pub mod load_balance;
 mod matching;

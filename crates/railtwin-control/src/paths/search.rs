@@ -11,7 +11,7 @@ use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::Bounds;
 use super::dag::{Edge, PathDag};
 use super::flow::{Burden, Flow, Found, Landing};
-use super::layers::Lanes;
+use super::lanes::Lanes;
 use super::shortlist::Shortlist;
 use super::sieve::Batch;
 use super::tries::{Admitted, STRICT_PORTS};
@@ -219,12 +219,12 @@ impl Scratch {
             return Some(found);
         }
         let mut bounds = std::mem::take(&mut self.bounds[flow.pair as usize]);
-        let found = bounds.optimum(flow, landing, self.generation).and_then(|optimum| {
+        let found = bounds.least_most(flow, landing, self.generation).and_then(|limit| {
             let within = self
-                .within(flow, landing, optimum, &mut bounds)
-                .or_else(|| self.later(flow, landing, optimum.0, &mut bounds));
+                .within(flow, landing, limit, &mut bounds)
+                .or_else(|| self.later(flow, landing, limit, &mut bounds));
             let within = within.map(|found| Found { is_best: true, ..found });
-            within.or_else(|| self.reached(flow, landing, optimum.0, &bounds))
+            within.or_else(|| self.reached(flow, landing, limit, &bounds))
         });
         self.bounds[flow.pair as usize] = bounds;
         found

@@ -15,6 +15,8 @@ pub(super) struct Shortlist {
     ports: Vec<u32>,
     /// By port: the sum of its way is at least this; [`OVER`] where it has none that will do.
     sums: Vec<u32>,
+    /// The least sum of all ways when the list was made.
+    pub(super) least: u64,
     /// The search before had to list ports, so the next may do so at once: it finds the same.
     pub(super) was_needed: bool,
 }

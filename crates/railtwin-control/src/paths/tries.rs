@@ -8,7 +8,8 @@ use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 
 use super::bounds::{Bounds, OVER};
 use super::flow::{Burden, Flow, Found, Landing};
-use super::layers::{Layers, SMALL};
+use super::lanes::SMALL;
+use super::layers::Layers;
 use super::search::{Scratch, Stage};
 use super::sieve;
 
@@ -25,22 +26,22 @@ pub(super) struct Admitted {
 
 impl Scratch {
     /// Of the ways whose most used link is no more used than `limit`, the one of the least sum that one of the first
-    /// ports takes, and of several the lowest port's. Sums are gone through from `least` on: as long as no port takes
+    /// ports takes, and of several the lowest port's. Sums are gone through from the least on: as long as no port takes
     /// one, the next is the least that a walk was given up for, so that none is left out.
     pub(super) fn within(
         &mut self,
         flow: &Flow<'_, '_>,
         landing: Landing,
-        (limit, least): Burden,
+        limit: u64,
         bounds: &mut Bounds,
     ) -> Option<Found> {
         if let Some(layers) = flow.dag.layers.as_ref().filter(|_| limit < SMALL) {
-            return self.within_by_lanes(flow, layers, landing, (limit, least), bounds);
+            return self.within_by_lanes(flow, layers, landing, limit, bounds);
         }
         self.forget_end();
         let hash = self.first_hash(flow).filter(|_| flow.dag.nodes[0].members.low_bits().is_some());
         let may_land = self.may_land(flow, bounds.landing_members);
-        let mut sum = least;
+        let mut sum = bounds.least_sum(flow);
         while sum != u64::MAX {
             let mut next = hash.map_or(u64::MAX, |_| self.admit(flow, limit, sum, bounds));
             let members = std::mem::take(&mut self.admitted.members);
@@ -86,7 +87,7 @@ impl Scratch {
         flow: &Flow<'_, '_>,
         layers: &Layers,
         landing: Landing,
-        (limit, least): Burden,
+        limit: u64,
         bounds: &mut Bounds,
     ) -> Option<Found> {
         let resumed = self.resumes(flow, landing, limit);
@@ -94,6 +95,7 @@ impl Scratch {
             return None;
         }
         if !matches!(resumed, Some(Stage::Listed)) {
+            let least = bounds.least_sum(flow);
             if !self.shortlist.was_needed {
                 let from = match resumed {
                     Some(Stage::Within { port, sum }) if sum == least => port,
@@ -110,9 +112,10 @@ impl Scratch {
                 }
             }
             self.list_within(flow, layers, limit, bounds);
+            self.shortlist.least = least;
         }
         let found = self.best_listed(flow, layers, landing, limit);
-        self.shortlist.was_needed = found.is_some_and(|found| found.burden.1 > least);
+        self.shortlist.was_needed = found.is_some_and(|found| found.burden.1 > self.shortlist.least);
         if found.is_some() {
             self.ends(flow, landing, limit, Stage::Listed);
         }
@@ -125,7 +128,7 @@ impl Scratch {
         let members = std::mem::take(&mut self.admitted.members);
         for &member in &members {
             let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
-            self.lanes.open(flow.dag, layers, member, u64::from(OVER - 1) - cost);
+            self.lanes.open(layers, member, u64::from(OVER - 1) - cost);
         }
         self.list((flow, layers), limit, FIRST_PORT + STRICT_PORTS, &members, bounds);
         self.admitted.members = members;
@@ -147,7 +150,7 @@ impl Scratch {
             let cost = flow.cost[flow.dag.edges[member as usize].link.index()];
             let fits = cost <= limit.min(sum);
             if fits {
-                self.lanes.open(flow.dag, layers, member, sum - cost);
+                self.lanes.open(layers, member, sum - cost);
             }
             fits
         });
@@ -215,7 +218,7 @@ impl Scratch {
         bounds: &mut Bounds,
     ) -> Option<Found> {
         let members = std::mem::take(&mut self.admitted.members);
-        members.iter().for_each(|&member| self.lanes.open(flow.dag, layers, member, u64::MAX));
+        members.iter().for_each(|&member| self.lanes.open(layers, member, u64::MAX));
         let sought = (limit, u64::MAX);
         let found = self.first_within((flow, layers, landing), sought, (from, LAST_PORT), &members, bounds);
         self.admitted.members = members;
