@@ -16,7 +16,7 @@ import {
 } from "../../src/model/lattice";
 import { lightness, THEMES } from "../../src/ui/colors";
 import { stateColor } from "../../src/views/diagnosed/lattice_draw";
-import { partsOption } from "../../src/views/diagnosed/what_if_charts";
+import { beyond, partsOption } from "../../src/views/diagnosed/what_if_charts";
 import { cellLines } from "../../src/views/diagnosed/words";
 import { diagnosedReport } from "../diagnosed.mjs";
 
@@ -129,6 +129,18 @@ describe("what-if bars", () => {
     const series = option.series as { name: string; data: number[] }[];
     expect(series.map(({ name }) => name)).toEqual(told.ideals);
     expect(series[0]?.data.at(-1)).toBeCloseTo(1, 12);
+  });
+
+  it("tell no more digits than a replay is good for", () => {
+    const told = [0.23192, 0.00248, 0.0000342, -0.0000032, -0.0169, 0].map(beyond);
+    expect(told.map((one) => one.replace(/\s/u, " "))).toEqual([
+      "+23.2 %",
+      "+0.25 %",
+      "0 %",
+      "0 %",
+      "−1.7 %",
+      "0 %",
+    ]);
   });
 
   it("show names of a trace as text, never as markup", () => {

@@ -14,7 +14,12 @@ export const idealColor = (ideal: number, theme: Theme): string =>
 
 export const barsHeight = (parts: number): number => EDGE_PX + Math.min(parts, BARS) * BAR_PX;
 
-const beyond = (times: number): string => `${times >= 1 ? "+" : ""}${percentShort(times - 1)}`;
+/** Time beyond the ideal: hundredths of a percent at most, which is what a replay of operations is good for. */
+export function beyond(ratio: number): string {
+  const digits = Math.abs(ratio) < 0.0095 ? 1e4 : 1e3;
+  const told = Math.round(ratio * digits) / digits;
+  return `${told > 0 ? "+" : ""}${percentShort(told === 0 ? 0 : told)}`;
+}
 
 /** Horizontal bars, the most costly part on top: time beyond the ideal when all else is ideal. */
 export function partsOption(
@@ -35,7 +40,7 @@ export function partsOption(
       axisLabel: {
         color: theme.soft,
         fontSize: 12,
-        formatter: (value: number) => beyond(value + 1),
+        formatter: beyond,
       },
     },
     yAxis: {
@@ -72,7 +77,7 @@ export function partsOption(
         position: "right" as const,
         color: theme.soft,
         fontSize: 10.5,
-        formatter: ({ value }: { value?: unknown }) => beyond(Number(value) + 1),
+        formatter: ({ value }: { value?: unknown }) => beyond(Number(value)),
       },
     })),
   };
@@ -100,7 +105,7 @@ export function stepsOption(told: WhatIf, ideals: readonly string[], theme: Them
       axisLabel: {
         color: theme.soft,
         fontSize: 12,
-        formatter: (value: number) => beyond(value + 1),
+        formatter: beyond,
       },
     },
     tooltip: {
