@@ -2,9 +2,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use railtwin_engine::{ActionRow, BundleTable};
+use railtwin_control::Action;
 use railtwin_engine::lower::{FlowPath, Lowering};
 use railtwin_engine::own::guarded;
+use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
 use railtwin_fabric::LinkId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
@@ -177,6 +178,7 @@ impl Run {
                 info.warnings.push(warning);
             }
             info.warnings.extend(searches(&done.log));
+            info.warnings.extend(idle_weights(case, &done.log));
             if let Some(figure) = crate::balance::leaf_uplinks(&resolved, &flows) {
                 info.figures.push(figure);
             }
@@ -340,7 +342,7 @@ impl Run {
 }
 
 /// What to know of rates that were searched for and not found to the last digit.
-fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
+fn searches(log: &RunLog) -> Vec<String> {
     let (all, mut words) = (log.solves, Vec::new());
     if log.restless_searches > 0 {
         words.push(format!(
@@ -357,6 +359,16 @@ fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
         ));
     }
     words
+}
+
+/// What to know of shares that somebody told queue pairs which find what they carry by themselves.
+fn idle_weights(case: &Case, log: &RunLog) -> Option<String> {
+    let weighs = |row: &&ActionRow| matches!(row.action, Action::Weight { .. });
+    let first = log.actions.iter().find(weighs).filter(|_| case.routing.is_dynamic())?;
+    Some(format!(
+        "the weights that {} gave queue pairs change nothing under a dynamic split, where each message finds its own",
+        first.controller
+    ))
 }
 
 /// Figures outside their bounds.

@@ -173,9 +173,15 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
     assert_eq!(told[0], told[1]);
     let run = |threads| {
         let resolved = Resolved { threads, ..resolved(&text("steps = 16", "", dead), EngineName::Packet) };
-        Run::of(resolved, &|| ()).simulation.unwrap().log
+        Run::of(resolved, &|| ())
     };
-    assert_eq!(run(1), run(2));
+    let [one, two] = [1, 2].map(run);
+    assert_eq!(one.simulation.as_ref().unwrap().log, two.simulation.as_ref().unwrap().log);
+    // Its queue pair died, and the figure says so beside the incident.
+    let has_halted =
+        |run: &Run| run.tables().iter().any(|table| table.name == "incidents" && table.rows() > 0);
+    assert!(has_halted(&one));
+    assert_eq!((one.figure("train.halted"), one.figure("train-again-1.halted")), (Some(1.0), Some(0.0)));
 }
 
 #[test]
@@ -294,6 +300,13 @@ fn what_cannot_be_is_refused() {
     let warnings = resolved(&idle, EngineName::Flow).case.all_warnings();
     let told = "steering.lives, steering.checkpoint_cost and steering.false_alarms change nothing";
     assert!(warnings.iter().any(|one| one.starts_with(told)), "{warnings:?}");
+    let tests = text("steps = 30", "tests = \"1 s\"", GPU);
+    let warnings = resolved(&tests, EngineName::Flow).case.all_warnings();
+    let told = "steering.tests changes nothing: with `[[fault]]` nobody is accused wrongly";
+    assert!(warnings.iter().any(|one| one == told), "{warnings:?}");
+    let [short, long] =
+        [tests.as_str(), &text("steps = 30", "", GPU)].map(|text| followed(text, EngineName::Flow).life);
+    assert_eq!(short.shown().done, long.shown().done, "and it changes nothing");
 }
 
 proptest! {
