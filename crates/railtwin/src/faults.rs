@@ -189,6 +189,12 @@ fn has_halted(job: u32, log: &RunLog) -> bool {
     log.incidents.iter().any(|incident| matches!(incident.kind, IncidentKind::Halted(row) if row == job))
 }
 
+/// Since when a queue pair of a job waited that died at a time: from then on the job could not go on.
+pub fn waited_since(job: u32, log: &RunLog, died: SimTime) -> SimTime {
+    let own = stalls((job, SimTime::NEVER), log);
+    own.into_iter().find(|(since, until)| *since <= died && died <= *until).map_or(died, |(since, _)| since)
+}
+
 /// From each stall of a job to its end, which is that of its processes at the latest.
 fn stalls((job, quits): (u32, SimTime), log: &RunLog) -> Vec<(SimTime, SimTime)> {
     let mut stalls = Vec::new();

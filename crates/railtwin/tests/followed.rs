@@ -8,6 +8,7 @@ use railtwin::life::{Followed, follow};
 use railtwin::{Question, Resolved, Run};
 use railtwin_control::Action;
 use railtwin_diagnosis::downtime::Part;
+use railtwin_engine::IncidentKind;
 use railtwin_fabric::HostId;
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
@@ -161,10 +162,17 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
     let dead = "[[fault]]\nat = \"10 ms\"\nkind = \"down\"\nnic = \"host-4/nic-2\"\n";
     let mut told = Vec::new();
     for name in [EngineName::Flow, EngineName::Packet] {
-        let done = followed(&text("steps = 16", "", dead), name);
+        let run = Run::of(resolved(&text("steps = 16", "", dead), name), &|| ());
+        let done = Followed { resolved: run.resolved.clone(), life: run.life.clone().unwrap() };
         let lived = done.life.shown();
         let [one] = &lived.standstills[..] else { panic!("{name:?}: {:?}", lived.standstills) };
-        assert!(one.failed > ms(10) && one.failed < ms(20), "{name:?}: {}", one.failed);
+        // It stands still since its queue pair waits, and not since it died: 4.096 us times 2^4, four times.
+        assert!(one.failed >= ms(10) && one.failed < ms(20), "{name:?}: {}", one.failed);
+        let log = &run.simulation.as_ref().unwrap().log;
+        let at = |wanted: IncidentKind| log.incidents.iter().find(|one| one.kind == wanted).unwrap().at;
+        let (waits, died) = (at(IncidentKind::Stalled(0)), at(IncidentKind::Halted(0)));
+        assert_eq!(one.failed, waits.max(ms(10)), "{name:?}");
+        assert!(died.since(one.failed) > SimTime::from_ns(100_000), "{name:?}: {died}");
         assert_eq!(one.detected, Some(one.failed.saturating_add(ms(3))), "{name:?}");
         assert_eq!(hosts(&done, 1), [0, 1, 7, 5].map(HostId), "{name:?}");
         assert_eq!(lived.steps, 16, "{name:?}");
@@ -182,6 +190,22 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
         |run: &Run| run.tables().iter().any(|table| table.name == "incidents" && table.rows() > 0);
     assert!(has_halted(&one));
     assert_eq!((one.figure("train.halted"), one.figure("train-again-1.halted")), (Some(1.0), Some(0.0)));
+}
+
+/// Who follows operations live is done before the last retransmission, where that comes later.
+#[test]
+fn c4d_acts_while_queue_pairs_still_try() {
+    let dead = "[[fault]]\nat = \"10 ms\"\nkind = \"down\"\nnic = \"host-4/nic-2\"\n";
+    // Four times 8.4 ms until it dies: the host is out 5 ms after the fault.
+    let text = text("steps = 16", "", dead).replace("timeout = 4", "timeout = 11");
+    for name in [EngineName::Flow, EngineName::Packet] {
+        let run = Run::of(resolved(&text, name), &|| ());
+        let lived = run.life.as_ref().unwrap().shown();
+        let [one] = &lived.standstills[..] else { panic!("{name:?}: {:?}", lived.standstills) };
+        assert!(one.failed >= ms(10) && one.failed < ms(11), "{name:?}: {}", one.failed);
+        assert_eq!(one.isolated, Some(one.failed.saturating_add(ms(5))), "{name:?}");
+        assert_eq!((lived.steps, run.figure("train.halted")), (16, Some(0.0)), "{name:?}");
+    }
 }
 
 #[test]

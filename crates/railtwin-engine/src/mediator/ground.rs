@@ -7,6 +7,10 @@ use railtwin_units::{Bytes, SimTime, stream};
 use super::survey::{Probe, Survey};
 use crate::fault::{Change, Impairment, Moment};
 
+/// How exactly the load of a link is known: a survey of microseconds lasts whole picoseconds, and bytes that a link
+/// carried in it are the difference of two sums. What carries half of what it can carries no more than that.
+const ROUNDING: f64 = 1e-6;
+
 /// Links that carry nothing, and links that lose.
 #[derive(Clone, Debug)]
 pub(super) struct Ground<'a> {
@@ -120,7 +124,7 @@ impl<'a> Ground<'a> {
             if answer.lost < packets {
                 (answer.delay, answer.delay_max) = (delay, delay);
             }
-            answer.loaded = both().any(|link| load(link).0 > Answer::LOADED);
+            answer.loaded = both().any(|link| load(link).0 > Answer::LOADED * (1.0 + ROUNDING));
             answer
         };
         survey.probes.iter().enumerate().map(answer).collect()

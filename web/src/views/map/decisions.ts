@@ -93,7 +93,7 @@ export function batchColumns(batches: Batches, duration_ps: number): TableColumn
   return [
     moment("decided", "Decided", batches.decided_ps),
     moment("effective", "In effect", batches.effective_ps),
-    text("controller", "Who", (i) => batches.controller.at(i), { width: "3.6rem" }),
+    text("controller", "Who", (i) => batches.controller.at(i), { width: "4.6rem" }),
     text("action", "What", (i) => batches.action.at(i), { text: (i) => deedOf(batches, i) }),
     text("reason", "Why", (i) => batches.reason.at(i), {
       width: "7rem",
