@@ -307,6 +307,7 @@ def test_what_it_raises_later_ends_the_run(engine):
         (Steer(1 << 40, 50_000), "has a number out of range"),
         (Steer(0, 70_000), "has a number out of range"),
         (Steer(0, 50_000, ""), "reason"),
+        (Steer(0, 50_000, "two\nlines"), "the reason of an action is"),
         (Priority(9, 1), "no job 9: the run has 1"),
         (Priority(0, 8), "no priority 8: write one of 0 to 7"),
         (Priority(0, 300), "no priority 300: write one of 0 to 7"),
@@ -345,7 +346,9 @@ def test_what_is_no_controller():
         rt.run(TEXT, controllers=[lambda fabric: Idle(fabric)])
     with pytest.raises(rt.ControllerError, match="no method `on_event`"):
         rt.run(TEXT, controllers=[nobody])
-    with pytest.raises(rt.ArgumentError, match="cannot steer under balancer spray"):
+    with pytest.raises(rt.ArgumentError, match="as one of railtwin's own is"):
+        rt.run(TEXT, controllers=[type("c4p", (Idle,), {})])
+    with pytest.raises(rt.ArgumentError, match="cannot steer under balancer spray.*crux"):
         rt.run(TEXT.replace("[routing]", '[routing]\nbalancer = "spray"'), controllers=[Idle])
 
 

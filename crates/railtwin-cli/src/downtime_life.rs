@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use railtwin::Question;
-use railtwin::life::{Life, Spread, hits, lives};
+use railtwin::life::{Life, Spread, hits, is_followed, lives};
 use railtwin_diagnosis::downtime::{Account, Part, table3};
 use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_scenario::SteeringSpec;
@@ -48,6 +48,13 @@ pub(crate) fn answer(file: Option<&str>, seeds: Option<&str>) -> Result<(Value, 
             ));
         };
         let resolved = question.resolve(&point.scenario).map_err(wrong)?;
+        if seeds.is_some() && is_followed(&resolved) {
+            let message = format!("--seeds asks for lives by lot, and {file} has one run, which is followed");
+            return Err(CliError::input(
+                message,
+                "leave --seeds away and write seed = [1, 2] in the scenario, or write [failures] in place of [[fault]]",
+            ));
+        }
         let life = lives(&resolved, count).map_err(wrong)?;
         let label =
             if point.label.is_empty() { point.scenario.name.clone() } else { label_text(&point.label) };

@@ -159,6 +159,11 @@ fn a_scenario_with_steering_is_lived_through_and_booked() {
     railtwin(&["downtime", "--run", &file, "--seeds", "0"]).assert_refused(&["--seeds cannot be \"0\""]);
     let alone = railtwin(&["downtime", "--seeds", "3", &file]);
     assert!(alone.status == 2 && alone.notes.contains("--run"), "{}", alone.notes);
+    // A run that is followed is one: there are no lives to draw.
+    let fault = "[steering]\n[[fault]]\nat = \"1500 ms\"\nkind = \"gpu-error\"\nrank = \"job-0/1\"\ncause = \"ecc\"\n";
+    let run = written(folder.path(), "run.toml", &format!("{base}{fault}"));
+    railtwin(&["downtime", "--run", &run, "--seeds", "5"]).assert_refused(&["--seeds", "followed"]);
+    railtwin(&["downtime", "--run", &run, "--json"]).json();
     let plain = written(folder.path(), "plain.toml", base);
     railtwin(&["downtime", "--run", &plain]).assert_refused(&["has no [steering]"]);
     for (more, words) in [

@@ -159,6 +159,39 @@ fn who_writes_again_says_so_and_not_that_links_changed() {
     assert_eq!(reasons(&mut driven, at(30.0)), ["write-failed"; 8]);
 }
 
+/// Writes take longer than a period: what is on its way is not written again, and what of it is lost is.
+#[test]
+fn what_is_on_its_way_is_not_written_again() {
+    let fabric = fabric();
+    let mut driven = Driven::new(&fabric);
+    driven.ask(SimTime::ZERO);
+    let decide = |driven: &mut Driven<'_>, now| {
+        let mut decisions = Vec::new();
+        driven.te.decide(now, &mut decisions);
+        decisions.into_iter().map(|Decision { action, .. }| action).collect::<Vec<_>>()
+    };
+    let uplinks: Vec<LinkId> = driven.leaves.table().iter().map(|entry| entry.next).collect();
+    driven.report(at(7.0), uplinks[0], false, 1);
+    let first = decide(&mut driven, at(30.0));
+    assert_eq!(first.len(), 1, "{first:?}");
+    // Another uplink dies while that write is on its way, and not the one that it leads to.
+    driven.report(at(37.0), uplinks[7], false, 1);
+    let second = decide(&mut driven, at(60.0));
+    assert_eq!(second.len(), 1, "{second:?}");
+    assert_ne!(first, second);
+    let land = |driven: &mut Driven<'_>, action: &Action, is_lost: bool| {
+        let Action::Entry(change) = *action else { panic!("{action:?}") };
+        let leaf = fabric.target(change.entry().ingress);
+        let error = is_lost.then_some(WriteError::NoAnswer { leaf });
+        driven.te.on_event(at(70.0), &Event::Written { change, error: error.as_ref() });
+    };
+    land(&mut driven, &first[0], true);
+    land(&mut driven, &second[0], false);
+    assert_eq!(decide(&mut driven, at(90.0)), first, "it was lost");
+    land(&mut driven, &first[0], false);
+    assert_eq!((decide(&mut driven, at(120.0)).len(), driven.te.next_time()), (0, SimTime::NEVER));
+}
+
 proptest! {
     /// Asking only when told to is as good as asking all the time, and each fault is answered within a period.
     #[test]

@@ -90,6 +90,29 @@ impl Own {
         &self.names
     }
 
+    /// Why the table `actions` could not tell whose a row is: a name is empty, there twice, or that of a controller of
+    /// ours. None where it can.
+    pub fn trouble_of_names(&self) -> Option<String> {
+        let mut named = self.names.iter().enumerate();
+        let (row, name) = named
+            .find(|(row, name)| name.is_empty() || self.names[..*row].contains(name) || is_taken(name))?;
+        Some(match () {
+            () if name.is_empty() => format!("controller {row} has no name: \"\""),
+            () if is_taken(name) => {
+                format!(
+                    "controller {row} is called {name:?}, as one of railtwin's own is: give it another name"
+                )
+            }
+            () => format!("controller {row} has the name of another: {name:?}"),
+        })
+    }
+
+    /// The balancers beside which controllers of one's own can steer, as text.
+    pub fn balancers() -> String {
+        let all = Balancer::ALL.into_iter().filter(|&balancer| Self::refused_by(balancer).is_none());
+        all.map(Balancer::name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Why controllers of one's own can do nothing beside this balancer; none where switches hash source ports.
     pub fn refused_by(balancer: Balancer) -> Option<&'static str> {
         match balancer {
@@ -124,6 +147,14 @@ impl Own {
         };
         (self.make)(site).into_iter().map(checked).collect()
     }
+}
+
+/// Controllers of ours that are not called as their balancer is.
+const OURS: [&str; 5] = ["balancing", "repathing", "hosts", "host-agents", "steering"];
+
+/// Whether a controller of ours has a name.
+fn is_taken(name: &str) -> bool {
+    Balancer::NAMES.contains(&name) || OURS.contains(&name)
 }
 
 /// What a controller is made for.
@@ -443,6 +474,13 @@ impl Controller for Checked {
         let before = decisions.len();
         self.inner.decide(now, decisions);
         for decision in &decisions[before..] {
+            let reason = decision.reason;
+            if reason.is_empty() || reason.contains(char::is_control) {
+                halt(
+                    self.name(),
+                    format!("at {now}: the reason {reason:?} is no word: write printable text on one line"),
+                );
+            }
             if let Err(why) = self.bounds.check(&decision.action) {
                 halt(self.name(), format!("at {now}: {why}"));
             }

@@ -27,7 +27,7 @@ fn state(
     let mut mediator = lowering.mediator(&moments);
     while let Some(now) = mediator.next_time().filter(|now| *now <= at) {
         let news = mediator.pass(now);
-        mediator.answer_idle(case.routing.control.probe_timeout);
+        mediator.answer_idle();
         for moment in news.moments {
             let (cable, ways, dead) = match moment.change {
                 Change::Dies(cable, ways) => (cable, ways, true),

@@ -315,8 +315,12 @@ fn lost_writes_are_written_again_in_the_next_period() {
     let late = |log: &RunLog| log.actions.iter().filter(|one| one.decided > SimTime::ZERO).count();
     assert!(log.actions.iter().all(|one| one.decided == SimTime::ZERO || one.effective == SimTime::NEVER));
     assert!(late(&log) >= 59, "{}", late(&log));
+    // Nothing is moved by a write that never arrives.
+    let moved = |row: &railtwin_engine::ActionRow| row.moved == u32::from(row.effective != SimTime::NEVER);
+    assert!(log.actions.iter().filter(|one| one.decided > SimTime::ZERO).all(moved), "{:?}", log.actions);
     case.routing.control.lost_writes = Some(0.5);
     let half = run(&case);
+    assert!(half.actions.iter().filter(|one| one.decided > SimTime::ZERO).all(moved), "{:?}", half.actions);
     assert!(half.end < ms(50_000) && late(&half) < 10, "{} {}", half.end, late(&half));
 }
 

@@ -344,7 +344,7 @@ impl<C: Control> Host<C> {
             Kind::Clear => self.on_clear(now, packet, shared, agenda, post),
             Kind::Heard => self.on_heard(now, packet, shared),
             Kind::Probe => self.on_probe(now, packet, shared, agenda, post),
-            Kind::Echo => self.on_echo(now, &packet),
+            Kind::Echo => self.on_echo(now, &packet, shared),
             Kind::Pause => self.ports[usize::from(packet.port)].port.pause(now, packet.item as u8),
             Kind::Resume | Kind::Freed => {
                 let port = usize::from(packet.port);

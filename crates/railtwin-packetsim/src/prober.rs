@@ -15,6 +15,10 @@ use crate::network::{Network, Start};
 use crate::packet::{BACK, Kind, MARKED, Packet};
 use crate::post::Post;
 
+/// For how long at least a port is waited for that sends nothing, ps: 100 ms, as `probe_timeout` is by default, a
+/// thousand times what a queue takes. What is paused for longer may be for good.
+const SHUT: u64 = 100_000_000_000;
+
 /// A survey as hosts go through it.
 #[derive(Debug, Default)]
 pub struct Rounds {
@@ -201,11 +205,13 @@ impl<C: Control> Host<C> {
         self.stand_in_line(now, usize::from(back.port), answer, shared, agenda, post);
     }
 
-    /// The answer to a probe is back.
-    pub(crate) fn on_echo(&mut self, now: u64, packet: &Packet) {
+    /// The answer to a probe is back; one that comes later than probes are waited for is none.
+    pub(crate) fn on_echo(&mut self, now: u64, packet: &Packet, shared: &Shared<'_>) {
         let Some(found) = self.prober.open.get_mut(&packet.leg) else { return };
         let sent = u64::from(packet.queue_pair) << 32 | u64::from(packet.number);
-        found.delays[packet.stamp as usize].push(now - sent);
+        if now - sent <= shared.network.case.routing.control.probe_timeout.ps() {
+            found.delays[packet.stamp as usize].push(now - sent);
+        }
         found.unanswered -= 1;
         if found.unanswered == 0 && found.to_send == 0 {
             self.end_survey(now, packet.leg);
@@ -213,10 +219,12 @@ impl<C: Control> Host<C> {
     }
 
     /// Gives up what nobody has answered for as long as a probe is waited for, counted from the last packet, and what
-    /// could not be sent for that long.
+    /// could not be sent for [`SHUT`] where that is longer.
     pub(crate) fn on_give_up(&mut self, now: u64, survey: u32, shared: &Shared<'_>, agenda: &mut Agenda) {
         let Some(found) = self.prober.open.get(&survey) else { return };
-        let due = found.last_sent.saturating_add(shared.network.case.routing.control.probe_timeout.ps());
+        let timeout = shared.network.case.routing.control.probe_timeout.ps();
+        let waits = if found.to_send > 0 { timeout.max(SHUT) } else { timeout };
+        let due = found.last_sent.saturating_add(waits);
         if due > now {
             return agenda.push(due, GIVE_UP | u64::from(survey));
         }

@@ -22,7 +22,7 @@ use railtwin_engine::PRIORITY_MAX;
 use railtwin_engine::own::{Bounds, Own, QueuePair, Site, Stage, halt};
 use railtwin_fabric::{DeviceId, HostId, LinkId};
 use railtwin_routing::{NicPort, PrefixId, TableEntry};
-use railtwin_store::printable;
+use railtwin_store::one_line;
 use railtwin_units::SimTime;
 
 use crate::errors;
@@ -55,7 +55,7 @@ fn word(text: &str) -> Option<&'static str> {
 /// A name or a reason.
 fn word_of(py: Python<'_>, what: &str, text: &str) -> PyResult<&'static str> {
     let count = text.chars().count();
-    if count == 0 || count > WORD_MAX || printable(text) != text {
+    if count == 0 || count > WORD_MAX || one_line(text) != text {
         let message = format!("{what} is {text:?}");
         return Err(errors::controller(py, &message, &format!("write 1 to {WORD_MAX} printable characters")));
     }

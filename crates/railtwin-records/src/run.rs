@@ -133,7 +133,11 @@ pub const TABLES: &[TableDoc] = &[
             ),
             ("before", "text", "what it was; empty where nothing was"),
             ("after", "text", "what it is then; empty where nothing is"),
-            ("moved", "u32", "queue pairs, entries or ranks that it moved"),
+            (
+                "moved",
+                "u32",
+                "queue pairs, entries or ranks that it moved, or is to; 0 where it never takes effect",
+            ),
         ],
     },
     TableDoc {

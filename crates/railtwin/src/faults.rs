@@ -40,8 +40,10 @@ pub struct Costs {
 /// What faults cost the job in this row: in the chosen replicate, and whether it halted in any. Nothing where
 /// nothing breaks and no queue pair died.
 pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
-    let stops = || simulation.replicates.iter().filter_map(|replicate| replicate.stops[row]);
-    let halted = stops().filter(|stop| stop.cause == Cause::Halted).count();
+    let stops = simulation.replicates.iter().filter_map(|replicate| replicate.stops[row]);
+    // Of a job with whose steps another goes on nothing stops, and the one run that is followed is the chosen one.
+    let died = case.work.jobs[row].goes_on_as.is_some() && has_halted(row as u32, &simulation.log);
+    let halted = stops.filter(|stop| stop.cause == Cause::Halted).count() + usize::from(died);
     if case.faults.is_empty() && case.truths.is_empty() && halted == 0 {
         return Costs::default();
     }
@@ -165,11 +167,32 @@ pub fn fared(
         at_end: if dead { Ok(0.0) } else { last.ok_or_else(|| "no step ended".to_owned()) },
         lost: match stop {
             Some(stop) => Err(stop.words()),
-            // Of no step at all the sum is -0.
-            None => Ok(later.map(|step| span(&step) - mean_before).sum::<f64>() + 0.0),
+            None => Ok(longer(later.map(|step| span(&step) - mean_before))),
         },
         before,
     }
+}
+
+/// Seconds that steps took longer, by how much each did. Steps begin and end at whole picoseconds: less than one of them
+/// for each step is rounding, and no time.
+fn longer(each: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut rounding) = (0.0, 0.0);
+    for seconds in each {
+        sum += seconds;
+        rounding += SimTime::from_ps(1).seconds();
+    }
+    if sum.abs() <= rounding { 0.0 } else { sum }
+}
+
+/// Whether a queue pair of a job died.
+fn has_halted(job: u32, log: &RunLog) -> bool {
+    log.incidents.iter().any(|incident| matches!(incident.kind, IncidentKind::Halted(row) if row == job))
+}
+
+/// Since when a queue pair of a job waited that died at a time: from then on the job could not go on.
+pub fn waited_since(job: u32, log: &RunLog, died: SimTime) -> SimTime {
+    let own = stalls((job, SimTime::NEVER), log);
+    own.into_iter().find(|(since, until)| *since <= died && died <= *until).map_or(died, |(since, _)| since)
 }
 
 /// From each stall of a job to its end, which is that of its processes at the latest.
@@ -224,6 +247,20 @@ mod tests {
         close(fared.at_end, 1.0);
         close(fared.lost, 0.75 + 4.0 * 0.25 + 0.15);
         assert_eq!(super::fared((1, SimTime::NEVER), &steps, &log, &[], None).stall, 0.0, "another job");
+    }
+
+    #[test]
+    fn what_rounding_leaves_is_no_time() {
+        let log = log(&[(2.5, IncidentKind::Down(CableId(0)))]);
+        // Steps of a third of a second end at whole picoseconds, some of them one later.
+        let ends = [0, 1_000_000_000_001, 2_000_000_000_001, 3_000_000_000_001, 4_000_000_000_001]
+            .map(SimTime::from_ps);
+        let lost = |ends: &[SimTime]| {
+            let steps: Vec<_> = ends.windows(2).map(|w| (w[0], w[1])).collect();
+            fared(FIRST, &steps, &log, &[], None).lost.unwrap()
+        };
+        assert_eq!(lost(&ends), 0.0);
+        assert!(lost(&[ends[0], ends[1], ends[2], seconds(3.0), seconds(3.9)]) < -0.09, "less is less");
     }
 
     #[test]

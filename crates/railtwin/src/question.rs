@@ -49,22 +49,19 @@ impl Resolved {
     ///
     /// # Errors
     /// [`Error::Argument`] where switches do not hash source ports under the case's balancer, and for a name that is
-    /// empty or there twice.
+    /// empty, there twice, or that of a controller of ours.
     pub fn with_controllers(mut self, own: Own) -> Result<Self, Error> {
         let balancer = self.case.routing.balancer;
         if let Some(why) = Own::refused_by(balancer) {
             return Err(Error::Argument(format!(
-                "controllers cannot steer under balancer {balancer}, where {why}; write one of ecmp, e-ecmp, \
-                 multipath-ecn, disjoint, c4p, te"
+                "controllers cannot steer under balancer {balancer}, where {why}; write one of {}",
+                Own::balancers()
             )));
         }
-        let names = own.names();
-        if let Some((row, name)) =
-            names.iter().enumerate().find(|(row, name)| name.is_empty() || names[..*row].contains(name))
-        {
-            let what = if name.is_empty() { "has no name" } else { "has the name of another" };
-            return Err(Error::Argument(format!("controller {row} {what}: {name:?}")));
+        if let Some(trouble) = own.trouble_of_names() {
+            return Err(Error::Argument(trouble));
         }
+        let names = own.names();
         // Keys that only controllers read are read now.
         let before = self.scenario.idle_control(false);
         self.case.warnings.retain(|warning| !before.contains(warning));

@@ -1,6 +1,6 @@
 //! The report: the page with the data of one or two runs in it.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{BundleTable, Case, Incident, IncidentKind, RunLog};
+use railtwin_engine::{ActionRow, BundleTable, Case, Incident, IncidentKind, RunLog};
 use railtwin_records::Table;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
@@ -53,6 +53,8 @@ pub struct ReportInput<'a> {
     pub telemetry: Option<&'a TelemetryRun>,
     /// The life of its job, where the scenario asks for it.
     pub life: Option<&'a Life>,
+    /// What controllers decided in the run and in that life.
+    pub decisions: &'a [ActionRow],
     /// What stands in `run.json`.
     pub info: &'a railtwin_store::RunInfo,
     /// What the scenario says of itself.
@@ -105,7 +107,10 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     if let Some(moves) = paths.moves() {
         payload["moves"] = moves;
     }
-    if let Some(told) = control(case, log, simulation.chosen, &link_rows) {
+    // Decisions of lives by lot have times of their own.
+    let is_of_run = input.life.is_none_or(|life| life.is_followed);
+    let decided = if is_of_run { input.decisions } else { &log.actions };
+    if let Some(told) = control(case, log, decided, simulation.chosen, &link_rows) {
         payload["control"] = told;
     }
     if let Some(throughput) = input.throughput.and_then(|table| progress::throughput(table, &jobs)) {
@@ -121,7 +126,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         payload["diagnosis"] = diagnosis;
     }
     if let Some(life) = input.life {
-        payload["life"] = crate::life::page::page(life);
+        payload["life"] = crate::life::page::page(case, life);
     }
     if log.end > SimTime::ZERO {
         let shapes = link_bins::shapes(case, log, input.table, input.paths, input.moves);

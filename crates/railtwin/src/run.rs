@@ -2,9 +2,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use railtwin_engine::BundleTable;
+use railtwin_control::Action;
 use railtwin_engine::lower::{FlowPath, Lowering};
 use railtwin_engine::own::guarded;
+use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
 use railtwin_fabric::LinkId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
@@ -177,6 +178,7 @@ impl Run {
                 info.warnings.push(warning);
             }
             info.warnings.extend(searches(&done.log));
+            info.warnings.extend(idle_weights(case, &done.log));
             if let Some(figure) = crate::balance::leaf_uplinks(&resolved, &flows) {
                 info.figures.push(figure);
             }
@@ -238,7 +240,7 @@ impl Run {
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
-            self.actions(),
+            tables::actions(case, &self.decisions()),
         ];
         if !case.truths.is_empty() {
             all.push(railtwin_records::finding_tables::faults(&case.truths));
@@ -260,15 +262,18 @@ impl Run {
         all
     }
 
-    /// What controllers decided: of the run, and of the life of its job, whose times are its own.
-    fn actions(&self) -> Table {
-        let log = self.simulation.as_ref().map(|simulation| &simulation.log);
-        let of_run = log.map(|log| tables::actions(&self.resolved.case, log));
-        let of_life = self.life.as_ref().map(crate::life::tables::actions);
-        match (of_run, of_life) {
-            (Some(run), Some(life)) if run.rows() > 0 => tables::joined(&run, &life),
-            (run, life) => life.or(run).unwrap_or_else(|| Table::new("actions", Vec::new())),
+    /// What controllers decided in the run, those about hosts of a job that is followed among them, in the order of time;
+    /// behind them what they decided in the life of a job by lot, whose times are its own.
+    pub fn decisions(&self) -> Vec<ActionRow> {
+        let mut all =
+            self.simulation.as_ref().map(|simulation| simulation.log.actions.clone()).unwrap_or_default();
+        if let Some(life) = &self.life {
+            all.extend(crate::life::tables::decisions(life));
+            if life.is_followed {
+                all.sort_by_key(|row| row.decided);
+            }
         }
+        all
     }
 
     /// The run as the page reads it; none without a simulation.
@@ -276,6 +281,7 @@ impl Run {
         let simulation = self.simulation.as_ref()?;
         let flows = tables::flows_by_link(&self.resolved.case, &self.flows);
         let throughput = tables::throughput(&self.resolved.case, &simulation.log);
+        let decisions = self.decisions();
         Some(run_payload(&ReportInput {
             case: &self.resolved.case,
             simulation,
@@ -286,6 +292,7 @@ impl Run {
             throughput: throughput.as_ref(),
             telemetry: self.telemetry.as_ref(),
             life: self.life.as_ref(),
+            decisions: &decisions,
             info: &self.info,
             description: self.resolved.scenario.description.as_deref().unwrap_or_default(),
         }))
@@ -335,7 +342,7 @@ impl Run {
 }
 
 /// What to know of rates that were searched for and not found to the last digit.
-fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
+fn searches(log: &RunLog) -> Vec<String> {
     let (all, mut words) = (log.solves, Vec::new());
     if log.restless_searches > 0 {
         words.push(format!(
@@ -352,6 +359,16 @@ fn searches(log: &railtwin_engine::RunLog) -> Vec<String> {
         ));
     }
     words
+}
+
+/// What to know of shares that somebody told queue pairs which find what they carry by themselves.
+fn idle_weights(case: &Case, log: &RunLog) -> Option<String> {
+    let weighs = |row: &&ActionRow| matches!(row.action, Action::Weight { .. });
+    let first = log.actions.iter().find(weighs).filter(|_| case.routing.is_dynamic())?;
+    Some(format!(
+        "the weights that {} gave queue pairs change nothing under a dynamic split, where each message finds its own",
+        first.controller
+    ))
 }
 
 /// Figures outside their bounds.

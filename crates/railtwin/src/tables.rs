@@ -2,7 +2,7 @@
 use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{ActionRow, Case, Incident, IncidentKind, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId, PortRole};
-use railtwin_records::{Column, ColumnData, Table};
+use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 
@@ -194,10 +194,9 @@ pub fn incidents(case: &Case, log: &RunLog) -> Table {
     )
 }
 
-/// What controllers decided, in the order in which they did.
-pub fn actions(case: &Case, log: &RunLog) -> Table {
-    let all = &log.actions;
-    let told: Vec<[String; 3]> = all.iter().map(|action| action.told(&case.fabric)).collect();
+/// What controllers decided, in the order in which they stand.
+pub fn actions(case: &Case, all: &[ActionRow]) -> Table {
+    let told: Vec<[String; 3]> = all.iter().map(|action| action.told(case)).collect();
     let column = |at: usize| told.iter().map(move |told| told[at].as_str());
     let job = |action: &ActionRow| action.job.map_or("", |job| case.work.jobs[job as usize].name.as_str());
     Table::new(
@@ -215,26 +214,6 @@ pub fn actions(case: &Case, log: &RunLog) -> Table {
             Column::u32("moved", all.iter().map(|action| action.moved).collect()),
         ],
     )
-}
-
-/// The rows of two tables with the same columns.
-pub fn joined(first: &Table, second: &Table) -> Table {
-    let column = |(a, b): (&Column, &Column)| match (&a.data, &b.data) {
-        (ColumnData::U64(one), ColumnData::U64(two)) => Column::u64(&a.name, [&one[..], two].concat()),
-        (ColumnData::U32(one), ColumnData::U32(two)) => Column::u32(&a.name, [&one[..], two].concat()),
-        (ColumnData::F64(one), ColumnData::F64(two)) => Column::f64(&a.name, [&one[..], two].concat()),
-        (one, two) => Column::coded(&a.name, texts(one).chain(texts(two))),
-    };
-    Table::new(&first.name, first.columns.iter().zip(&second.columns).map(column).collect())
-}
-
-/// The texts of a column; none of one that has numbers.
-fn texts(data: &ColumnData) -> impl Iterator<Item = &str> {
-    let (dictionary, codes): (&[String], &[u32]) = match data {
-        ColumnData::Text { dictionary, codes } => (dictionary, codes),
-        _ => (&[], &[]),
-    };
-    codes.iter().map(|&code| dictionary[code as usize].as_str())
 }
 
 /// Work done over time; none where it was not asked for.

@@ -67,6 +67,19 @@ fn an_image_that_takes_longer_is_found_by_baselines_alone_in_both_engines() {
     }
 }
 
+/// Uplinks carry half of what they can to the last bit while the job sends: that is not more than half.
+#[test]
+fn a_link_at_half_of_its_capacity_is_not_loaded() {
+    let text = scene(&[]);
+    let question = Question::of_text("switch-image.toml", &text, Path::new("."));
+    let run = Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ());
+    let used = run.figure("leaf_uplink_utilization_max").unwrap();
+    assert!((0.49..0.5).contains(&used), "{used}");
+    let surveys = &run.simulation.as_ref().unwrap().log.surveys;
+    let answers: Vec<_> = surveys.iter().flat_map(|survey| &survey.answers).collect();
+    assert!(answers.len() > 500 && answers.iter().all(|answer| !answer.loaded), "{}", answers.len());
+}
+
 #[test]
 fn a_run_that_is_merely_loaded_is_not_accused() {
     let folder = tempfile::tempdir().unwrap();

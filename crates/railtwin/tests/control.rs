@@ -347,11 +347,51 @@ fn a_run_of_ones_own_controllers_has_a_name_of_its_own_and_says_theirs() {
         refused.starts_with("controllers cannot steer under balancer spray, where switches"),
         "{refused}"
     );
+    // It names all that are accepted, and they are.
+    let accepted: Vec<&str> = refused.rsplit_once("write one of ").unwrap().1.split(", ").collect();
+    assert!(accepted.contains(&"crux") && !accepted.contains(&"spray"), "{refused}");
+    for balancer in accepted {
+        let fits = resolved(&scene(&format!("balancer = \"{balancer}\""), ""), EngineName::Flow);
+        assert!(fits.with_controllers(own(one_spine)).is_ok(), "{balancer}");
+    }
+}
+
+/// Whose a row of `actions` is its name tells, and one row is one line.
+#[test]
+fn names_of_ours_and_reasons_of_several_lines_are_refused() {
+    let scene = |routing: &str| resolved(&scene(routing, "feedback = \"20 us\""), EngineName::Flow);
+    let says = |name: &'static str, action: Action, reason: &'static str| {
+        let never = SimTime::NEVER;
+        Own::new(&[name], move |_: &Site| vec![Box::new(Asks(action, never, reason)) as Box<dyn Controller>])
+    };
+    let path = Action::Path { queue_pair: 0, source_port: None };
+    let named = |name| scene("").with_controllers(says(name, path, "asked"));
+    for routing in ["c4p", "te", "disjoint", "crux", "multipath-ecn"] {
+        let log = engine(EngineName::Flow, 1).run(&scene(&format!("balancer = \"{routing}\"")).case, 0);
+        for ours in log.actions.iter().map(|row| row.controller).chain([routing, "steering"]) {
+            let refused = named(ours).map(|_| ()).unwrap_err().to_string();
+            assert!(refused.contains(ours) && refused.contains("another name"), "{refused}");
+        }
+    }
+    assert!(named("mine").is_ok());
+    for reason in ["two\nlines", "a\ttab", ""] {
+        let run = Run::of_into(scene("").with_controllers(says("mine", path, reason)).unwrap(), None, &|| ());
+        let refused = run.map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("the reason") && !refused.contains('\n'), "{refused}");
+    }
+    // A share is told to be idle where messages find their queue pairs by themselves, and only there.
+    for (split, told) in [("dynamic", 1), ("static", 0)] {
+        let weight = says("mine", Action::Weight { queue_pair: 0, share: 7 }, "asked");
+        let resolved = scene(&format!("split = \"{split}\"")).with_controllers(weight).unwrap();
+        let warnings = Run::of_into(resolved, None, &|| ()).unwrap().info.warnings;
+        let idle = warnings.iter().filter(|one| one.starts_with("the weights that asks gave")).count();
+        assert_eq!(idle, told, "{split} {warnings:?}");
+    }
 }
 
 /// Asks for one thing at the start, and to be asked again at a time.
 #[derive(Debug)]
-struct Asks(Action, SimTime);
+struct Asks(Action, SimTime, &'static str);
 
 impl Controller for Asks {
     fn name(&self) -> &'static str {
@@ -359,7 +399,7 @@ impl Controller for Asks {
     }
     fn on_event(&mut self, _now: SimTime, _event: &Event<'_>) {}
     fn decide(&mut self, _now: SimTime, decisions: &mut Vec<Decision>) {
-        decisions.push(Decision { action: self.0, reason: "asked" });
+        decisions.push(Decision { action: self.0, reason: self.2 });
     }
     fn next_time(&self) -> SimTime {
         self.1
@@ -370,8 +410,9 @@ impl Controller for Asks {
 fn what_cannot_be_done_ends_the_run_with_a_reason_and_no_panic() {
     let told = |action: Action, next: SimTime| {
         let resolved = resolved(&scene("", ""), EngineName::Flow);
-        let asks =
-            Own::new(&["asks"], move |_: &Site| vec![Box::new(Asks(action, next)) as Box<dyn Controller>]);
+        let asks = Own::new(&["asks"], move |_: &Site| {
+            vec![Box::new(Asks(action, next, "asked")) as Box<dyn Controller>]
+        });
         Run::of_into(resolved.with_controllers(asks).unwrap(), None, &|| ())
             .map(|_| ())
             .unwrap_err()

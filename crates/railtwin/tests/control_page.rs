@@ -177,3 +177,46 @@ fn paths_are_those_of_jobs_that_run() {
         assert!(told.values().all(|&paths| paths <= 1), "at {now} ps: {told:?}");
     }
 }
+
+#[test]
+fn decisions_about_hosts_of_a_followed_run_are_among_the_others_and_once() {
+    let gpu = "[routing]\nbalancer = \"c4p\"\n\
+               [[fault]]\nat = \"12 ms\"\nkind = \"gpu-error\"\nrank = \"train/9\"\ncause = \"ecc\"\n";
+    let text = crate::followed::text("steps = 30", "", gpu);
+    let run = Run::of(crate::followed::resolved(&text, EngineName::Flow), &|| ());
+    let payload = run.payload().unwrap();
+    let control = &payload["control"];
+    let batches = &control["batches"]["columns"];
+    let told: Vec<_> = words(&batches["controller"])
+        .into_iter()
+        .zip(words(&batches["action"]))
+        .zip(f64s(&batches["decided_ps"]).into_iter().zip(f64s(&batches["effective_ps"])))
+        .zip(u32s(&batches["moved"]))
+        .map(|(((controller, action), times), moved)| (controller, action, times, moved))
+        .filter(|(controller, ..)| controller == "steering")
+        .collect();
+    let steering = |action: &str, effective: f64, moved| {
+        ("steering".to_owned(), action.to_owned(), (15e9, effective), moved)
+    };
+    assert_eq!(
+        told,
+        [steering("isolate", 17e9, 8), steering("swap", 17e9, 8), steering("restart", 21e9, 32)]
+    );
+    let actions = &control["actions"]["columns"];
+    let column = |name: &str| words(&actions[name]);
+    let swapped = column("after").iter().position(|after| after == "host-3").unwrap();
+    assert_eq!(
+        (column("subject")[swapped].as_str(), column("before")[swapped].as_str()),
+        ("host-1", "host-1")
+    );
+    // On its way from the decision to its effect.
+    let pending = u32s(&control["states"]["columns"]["pending"]);
+    assert_eq!([14e9, 16e9, 20e9, 22e9].map(|time| pending[at(control, time)]), [0, 3, 1, 0]);
+    // The table has the same rows, C4P's before and after those about hosts, in the order of time.
+    let tables = run.tables();
+    let table = tables.iter().find(|table| table.name == "actions").unwrap();
+    assert_eq!(control["total"], table.rows());
+    let decided: Vec<u64> = run.decisions().iter().map(|row| row.decided.ps()).collect();
+    assert!(decided.is_sorted() && decided.len() == table.rows(), "{decided:?}");
+    assert!(decided[0] == 0 && *decided.last().unwrap() > 15_000_000_000, "{decided:?}");
+}

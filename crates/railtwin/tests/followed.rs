@@ -8,6 +8,7 @@ use railtwin::life::{Followed, follow};
 use railtwin::{Question, Resolved, Run};
 use railtwin_control::Action;
 use railtwin_diagnosis::downtime::Part;
+use railtwin_engine::IncidentKind;
 use railtwin_fabric::HostId;
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
@@ -161,10 +162,17 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
     let dead = "[[fault]]\nat = \"10 ms\"\nkind = \"down\"\nnic = \"host-4/nic-2\"\n";
     let mut told = Vec::new();
     for name in [EngineName::Flow, EngineName::Packet] {
-        let done = followed(&text("steps = 16", "", dead), name);
+        let run = Run::of(resolved(&text("steps = 16", "", dead), name), &|| ());
+        let done = Followed { resolved: run.resolved.clone(), life: run.life.clone().unwrap() };
         let lived = done.life.shown();
         let [one] = &lived.standstills[..] else { panic!("{name:?}: {:?}", lived.standstills) };
-        assert!(one.failed > ms(10) && one.failed < ms(20), "{name:?}: {}", one.failed);
+        // It stands still since its queue pair waits, and not since it died: 4.096 us times 2^4, four times.
+        assert!(one.failed >= ms(10) && one.failed < ms(20), "{name:?}: {}", one.failed);
+        let log = &run.simulation.as_ref().unwrap().log;
+        let at = |wanted: IncidentKind| log.incidents.iter().find(|one| one.kind == wanted).unwrap().at;
+        let (waits, died) = (at(IncidentKind::Stalled(0)), at(IncidentKind::Halted(0)));
+        assert_eq!(one.failed, waits.max(ms(10)), "{name:?}");
+        assert!(died.since(one.failed) > SimTime::from_ns(100_000), "{name:?}: {died}");
         assert_eq!(one.detected, Some(one.failed.saturating_add(ms(3))), "{name:?}");
         assert_eq!(hosts(&done, 1), [0, 1, 7, 5].map(HostId), "{name:?}");
         assert_eq!(lived.steps, 16, "{name:?}");
@@ -173,9 +181,31 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
     assert_eq!(told[0], told[1]);
     let run = |threads| {
         let resolved = Resolved { threads, ..resolved(&text("steps = 16", "", dead), EngineName::Packet) };
-        Run::of(resolved, &|| ()).simulation.unwrap().log
+        Run::of(resolved, &|| ())
     };
-    assert_eq!(run(1), run(2));
+    let [one, two] = [1, 2].map(run);
+    assert_eq!(one.simulation.as_ref().unwrap().log, two.simulation.as_ref().unwrap().log);
+    // Its queue pair died, and the figure says so beside the incident.
+    let has_halted =
+        |run: &Run| run.tables().iter().any(|table| table.name == "incidents" && table.rows() > 0);
+    assert!(has_halted(&one));
+    assert_eq!((one.figure("train.halted"), one.figure("train-again-1.halted")), (Some(1.0), Some(0.0)));
+}
+
+/// Who follows operations live is done before the last retransmission, where that comes later.
+#[test]
+fn c4d_acts_while_queue_pairs_still_try() {
+    let dead = "[[fault]]\nat = \"10 ms\"\nkind = \"down\"\nnic = \"host-4/nic-2\"\n";
+    // Four times 8.4 ms until it dies: the host is out 5 ms after the fault.
+    let text = text("steps = 16", "", dead).replace("timeout = 4", "timeout = 11");
+    for name in [EngineName::Flow, EngineName::Packet] {
+        let run = Run::of(resolved(&text, name), &|| ());
+        let lived = run.life.as_ref().unwrap().shown();
+        let [one] = &lived.standstills[..] else { panic!("{name:?}: {:?}", lived.standstills) };
+        assert!(one.failed >= ms(10) && one.failed < ms(11), "{name:?}: {}", one.failed);
+        assert_eq!(one.isolated, Some(one.failed.saturating_add(ms(5))), "{name:?}");
+        assert_eq!((lived.steps, run.figure("train.halted")), (16, Some(0.0)), "{name:?}");
+    }
 }
 
 #[test]
@@ -294,6 +324,13 @@ fn what_cannot_be_is_refused() {
     let warnings = resolved(&idle, EngineName::Flow).case.all_warnings();
     let told = "steering.lives, steering.checkpoint_cost and steering.false_alarms change nothing";
     assert!(warnings.iter().any(|one| one.starts_with(told)), "{warnings:?}");
+    let tests = text("steps = 30", "tests = \"1 s\"", GPU);
+    let warnings = resolved(&tests, EngineName::Flow).case.all_warnings();
+    let told = "steering.tests changes nothing: with `[[fault]]` nobody is accused wrongly";
+    assert!(warnings.iter().any(|one| one == told), "{warnings:?}");
+    let [short, long] =
+        [tests.as_str(), &text("steps = 30", "", GPU)].map(|text| followed(text, EngineName::Flow).life);
+    assert_eq!(short.shown().done, long.shown().done, "and it changes nothing");
 }
 
 proptest! {

@@ -43,10 +43,14 @@ fn without_detectors_their_keys_are_told_to_be_idle() {
     assert_eq!(warned(&format!("c4d = false\n{keys}")), [told]);
     assert_eq!(warned(keys), Vec::<String>::new());
     assert_eq!(warned("c4d = false"), Vec::<String>::new());
+    let by_people = "steering.isolation changes nothing: with `c4d = false` people take hosts out within the time of \
+                     `by_hand`";
+    assert_eq!(warned("c4d = false\nisolation = \"1 h\""), [by_people]);
+    assert_eq!(warned("isolation = \"1 h\""), Vec::<String>::new());
     // And they do change nothing.
     let all = "process = \"c4\"\nfactor = 600";
     let plain = life(all, "c4d = false");
-    let told = life(all, &format!("c4d = false\n{keys}"));
+    let told = life(all, &format!("c4d = false\n{keys}isolation = \"1 h\""));
     assert_eq!(format!("{:?}", plain.lives), format!("{:?}", told.lives));
 }
 

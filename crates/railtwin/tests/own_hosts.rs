@@ -32,7 +32,7 @@ fn life(steering: &str, own: Option<Own>) -> Result<Life, Error> {
 
 /// The policy itself, as if somebody had written it: it is made in the life alone.
 fn policy_again() -> Own {
-    Own::new(&["steering"], |site: &Site| {
+    Own::new(&["policy-again"], |site: &Site| {
         if site.stage == Stage::Run {
             return Vec::new();
         }

@@ -29,10 +29,10 @@ export interface Control {
 export interface Batches {
   rows: number;
   decided_ps: Float64Array;
-  /** NaN where switches did not take it. */
+  /** NaN where switches did not take it, or a restart never came. */
   effective_ps: Float64Array;
   controller: Strings;
-  /** `path`, `entry-add`, `entry-replace`, `entry-remove` or another word of the program. */
+  /** `path`, `entry-add`, `isolate` or another word of the program. */
   action: Strings;
   reason: Strings;
   /** Queue pairs, entries or ranks that it moved. */

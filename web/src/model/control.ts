@@ -99,10 +99,15 @@ const DEEDS: Record<string, readonly [string, string, string]> = {
   "entry-replace": ["replaces", "entry", "entries"],
   "entry-remove": ["removes", "entry", "entries"],
   probe: ["probes", "path", "paths"],
-  isolate: ["isolates", "host", "hosts"],
-  swap: ["swaps", "host", "hosts"],
-  restart: ["restarts", "job", "jobs"],
+  isolate: ["isolates", "rank", "ranks"],
+  swap: ["moves", "rank", "ranks"],
+  restart: ["restarts", "rank", "ranks"],
 };
+
+/** Kinds of decisions that hosts are told, and not switches. */
+const OF_HOSTS = new Set(["isolate", "swap", "restart"]);
+export const isOfHosts = (batches: Batches, row: number): boolean =>
+  OF_HOSTS.has(batches.action.at(row));
 
 function deedParts(batches: Batches, row: number): readonly [string, string, string] {
   const action = batches.action.at(row);
@@ -113,7 +118,8 @@ function deedParts(batches: Batches, row: number): readonly [string, string, str
 /** What a batch does, as the rest of a sentence: "moves 3 queue pairs". */
 export function whatOf(batches: Batches, row: number): string {
   const [verb, one, many] = deedParts(batches, row);
-  return `${verb} ${plural(batches.moved[row] ?? 0, one, many)}`.trimEnd();
+  const moved = batches.moved[row] ?? 0;
+  return moved === 0 ? deedOf(batches, row) : `${verb} ${plural(moved, one, many)}`.trimEnd();
 }
 
 /** The same without how many: "moves queue pairs". */
@@ -136,7 +142,7 @@ export interface DecisionMark {
   to_ps: Ps;
   /** Rows of batches, in order of time. */
   batches: number[];
-  /** Switches took none of them. */
+  /** None of them took effect. */
   refused: boolean;
 }
 export interface DecisionLane {

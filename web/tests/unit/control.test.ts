@@ -11,13 +11,14 @@ import {
   pathsPerSpine,
   stateAt,
   whatOf,
+  type DecisionMark,
 } from "../../src/model/control";
 import { buildFabric } from "../../src/model/fabric";
 import { linksOf, strokesOf } from "../../src/model/flows";
 import { START } from "../../src/model/page_state";
 import { actionColumns, batchColumns, linesOf, whenOf } from "../../src/views/map/decisions";
 import { controlReport, DECIDED_PS, DIED_PS, HOLDS_PS } from "../control";
-import { numbers, smallReport } from "../sample.mjs";
+import { numbers, smallReport, strings } from "../sample.mjs";
 
 function decoded(change: (control: WireControl) => void = () => {}): Run {
   const payload = controlReport();
@@ -88,6 +89,32 @@ describe("decisions", () => {
       "decided at 2.500 s, not taken by the switch",
     ]);
     expect(plain(whenOf(batches, 1, 1.25e12))).toContain("after the end");
+  });
+  it("about hosts say which, and that a restart never came", () => {
+    const steered = decoded(({ batches, actions }) => {
+      batches.columns["action"] = strings(["path", "swap", "restart"]);
+      batches.columns["reason"] = strings(["least-used", "ecc-nvlink", "ecc-nvlink"]);
+      const rows = actions.rows;
+      const last = (text: string): string[] =>
+        Array.from({ length: rows }, (_, row) => (row === 1 ? text : ""));
+      actions.columns["subject"] = strings(last("host-2"));
+      actions.columns["after"] = strings(last("host-6"));
+      const batch = Array.from({ length: rows }, (_, row) => Math.min(row, 2));
+      actions.columns["batch"] = numbers("u32", batch);
+    });
+    const { control: own, duration_ps } = steered;
+    const mark = (row: number): DecisionMark => ({
+      from_ps: 0,
+      to_ps: 0,
+      batches: [row],
+      refused: false,
+    });
+    const lines = linesOf(own as Control, mark(1), duration_ps).map(plain);
+    expect(lines[0]).toMatch(/^c4p moves \d+ ranks \(ecc nvlink\)$/);
+    expect(lines.at(-1)).toBe("host-2 to host-6");
+    expect(plain(whenOf((own as Control).batches, 2, duration_ps))).toBe(
+      "decided at 2.500 s, without effect",
+    );
   });
   it("are marks of their controller's lane, joined where they stand close", () => {
     const [lane, ...others] = decisionLanes(control, run.duration_ps);

@@ -1,5 +1,6 @@
 //! Traffic engineering in time: reports come in at any moment, runs are periodic, entries are old.
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::{EntryTable, Forwarding, LinkMask, NicPort};
@@ -49,6 +50,8 @@ pub struct TrafficEngineering<'a> {
     sent: Vec<Sent>,
     /// What leaves hold as far as writes have succeeded.
     programmed: EntryTable,
+    /// Writes that were decided and of which nothing is known yet, in the order in which they were.
+    in_flight: VecDeque<Change>,
     /// When it runs next; none while nothing changed.
     due: Option<SimTime>,
     has_run: bool,
@@ -73,6 +76,7 @@ impl<'a> TrafficEngineering<'a> {
             collector: Collector::new(fabric),
             sent: Vec::new(),
             programmed: EntryTable::new(engine.prefixes().clone()),
+            in_flight: VecDeque::new(),
             engine,
             due: None,
             has_run: false,
@@ -94,6 +98,24 @@ impl<'a> TrafficEngineering<'a> {
     fn changed(&mut self, now: SimTime) {
         if self.has_run {
             self.plan_at(self.replan.time_for(now));
+        }
+    }
+
+    /// What leaves hold once all that is on its way has arrived.
+    fn expected(&self) -> Cow<'_, EntryTable> {
+        let mut expected = Cow::Borrowed(&self.programmed);
+        if !self.in_flight.is_empty() {
+            let table = expected.to_mut();
+            self.in_flight.iter().for_each(|change| change.apply(table));
+        }
+        expected
+    }
+
+    /// Something is known of a write: it is on its way no more.
+    fn landed(&mut self, change: &Change) {
+        // They land in the order in which they were decided, so it is the first.
+        if let Some(row) = self.in_flight.iter().position(|one| one == change) {
+            self.in_flight.remove(row);
         }
     }
 
@@ -194,10 +216,12 @@ impl Controller for TrafficEngineering<'_> {
                 self.changed(now);
             }
             Event::Written { change, error: None } => {
+                self.landed(&change);
                 change.apply(&mut self.programmed);
                 (self.has_written, self.retry) = (true, RETRY);
             }
             Event::Written { change, error: Some(_) } => {
+                self.landed(&change);
                 self.failed.insert(change);
                 if self.has_run {
                     self.write_again(now);
@@ -228,7 +252,8 @@ impl Controller for TrafficEngineering<'_> {
         (self.links_changed, self.jobs_changed, self.has_written) = (false, false, false);
         (self.has_run, self.due) = (true, None);
         let intended = self.run();
-        let all = changes(&self.programmed, &intended);
+        let all = changes(&self.expected(), &intended);
+        self.in_flight.extend(&all);
         decisions.extend(all.into_iter().map(|change| {
             // The same write as before is not made because of what else changed.
             let reason = if failed.contains(&change) { FAILED } else { cause };

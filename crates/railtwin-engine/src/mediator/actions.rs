@@ -2,8 +2,10 @@
 use railtwin_control::controller::Action;
 use railtwin_control::paths::load_balance::WHOLE;
 use railtwin_control::te::Change;
-use railtwin_fabric::Fabric;
+use railtwin_fabric::HostId;
 use railtwin_units::SimTime;
+
+use crate::case::Case;
 
 /// One decision, or those that were made for what a job opened at the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -23,23 +25,25 @@ pub struct ActionRow {
     /// The source port, or the share, that the queue pair had when it was decided, or the priority that the job was given
     /// last.
     pub before: Option<u32>,
-    /// Queue pairs or entries that it moved.
+    /// Queue pairs, entries or ranks that it moved; none where it came to nothing.
     pub moved: u32,
 }
 
 impl ActionRow {
     /// What it acts on, what that was, and what it is then, for people.
-    pub fn told(&self, fabric: &Fabric) -> [String; 3] {
+    pub fn told(&self, case: &Case) -> [String; 3] {
+        let fabric = &*case.fabric;
         let port = |port: Option<u32>| port.map_or_else(String::new, |port| format!("source port {port}"));
         let part = |share: u32| format!("{:.2} % of a whole", 100.0 * f64::from(share) / f64::from(WHOLE));
         let leaves = |link| fabric.link_name(link);
-        if self.moved > 1 {
+        let of = |host: HostId| format!("host-{}", host.0);
+        if self.moved > 1 && !self.is_of_hosts() {
             let what = match self.action {
                 Action::Path { .. } | Action::Weight { .. } => "queue pairs",
                 Action::Entry(_) => "entries",
                 Action::Probe { .. } => "paths",
                 Action::Read { .. } => "leaves",
-                _ => "ranks",
+                _ => "jobs",
             };
             return [format!("{} {what}", self.moved), String::new(), String::new()];
         }
@@ -73,17 +77,25 @@ impl ActionRow {
                 String::new(),
             ],
             Action::Read { host, leaf } => {
-                let subject = format!("{} by host-{}", fabric.device_name(leaf), host.0);
+                let subject = format!("{} by {}", fabric.device_name(leaf), of(host));
                 [subject, String::new(), String::new()]
             }
             Action::Place { host, gpus, .. } => {
-                [format!("{gpus} GPUs of host-{}", host.0), String::new(), String::new()]
+                [format!("{gpus} GPUs of {}", of(host)), String::new(), String::new()]
             }
-            Action::Isolate(host) => [format!("host-{}", host.0), String::new(), String::new()],
-            Action::Swap { out, spare, .. } => {
-                [format!("host-{}", out.0), format!("host-{}", out.0), format!("host-{}", spare.0)]
+            Action::Isolate(host) => [of(host), String::new(), String::new()],
+            Action::Swap { out, spare, .. } => [of(out), of(out), of(spare)],
+            Action::Restart(job) => {
+                [case.work.jobs[job.0 as usize].name.clone(), String::new(), String::new()]
             }
-            Action::Restart(_) => Default::default(),
         }
+    }
+
+    /// Whether it is about hosts, and not about paths.
+    pub const fn is_of_hosts(&self) -> bool {
+        matches!(
+            self.action,
+            Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_) | Action::Place { .. }
+        )
     }
 }

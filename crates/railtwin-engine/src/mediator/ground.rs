@@ -7,6 +7,10 @@ use railtwin_units::{Bytes, SimTime, stream};
 use super::survey::{Probe, Survey};
 use crate::fault::{Change, Impairment, Moment};
 
+/// How exactly the load of a link is known: a survey of microseconds lasts whole picoseconds, and bytes that a link
+/// carried in it are the difference of two sums. What carries half of what it can carries no more than that.
+const ROUNDING: f64 = 1e-6;
+
 /// Links that carry nothing, and links that lose.
 #[derive(Clone, Debug)]
 pub(super) struct Ground<'a> {
@@ -76,8 +80,13 @@ impl<'a> Ground<'a> {
 
     /// What becomes of a survey where no packet is followed. Each packet has a draw of its own, which links lose it
     /// that lose packets; `load` tells the share of a link that is taken while it is probed, and for how long a packet
-    /// waits for it.
-    pub(super) fn answer(&self, survey: &Survey, load: &dyn Fn(LinkId) -> (f64, SimTime)) -> Vec<Answer> {
+    /// waits for it. An answer that takes longer than `timeout` is none.
+    pub(super) fn answer(
+        &self,
+        survey: &Survey,
+        timeout: SimTime,
+        load: &dyn Fn(LinkId) -> (f64, SimTime),
+    ) -> Vec<Answer> {
         let now = survey.at;
         let links = self.fabric.link_count();
         let (mut kept, mut added) = (vec![1.0; links], vec![SimTime::ZERO; links]);
@@ -110,12 +119,12 @@ impl<'a> Ground<'a> {
                     (0..packets).filter(|&packet| is_lost(packet)).count() as u32
                 }
             };
-            let mut answer = Answer::of(packets, lost);
-            if lost < packets {
-                answer.delay = both().map(takes).fold(SimTime::ZERO, SimTime::saturating_add);
-                answer.delay_max = answer.delay;
+            let delay = both().map(takes).fold(SimTime::ZERO, SimTime::saturating_add);
+            let mut answer = Answer::of(packets, if delay > timeout { packets } else { lost });
+            if answer.lost < packets {
+                (answer.delay, answer.delay_max) = (delay, delay);
             }
-            answer.loaded = both().any(|link| load(link).0 > Answer::LOADED);
+            answer.loaded = both().any(|link| load(link).0 > Answer::LOADED * (1.0 + ROUNDING));
             answer
         };
         survey.probes.iter().enumerate().map(answer).collect()

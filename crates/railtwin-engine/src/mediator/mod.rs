@@ -75,8 +75,9 @@ pub struct Mediator<'a> {
     ground: Ground<'a>,
     /// Surveys that nobody has sent yet.
     surveys: Vec<Survey>,
-    /// Bytes of a probe.
+    /// Bytes of a probe, and for how long its answer is waited for.
     probe_size: u32,
+    probe_timeout: SimTime,
     /// Answers on their way: when they are back, and to whom.
     answers: Answers,
     outstanding: Outstanding,
@@ -156,6 +157,7 @@ impl<'a> Mediator<'a> {
             ground: Ground::new(fabric, ecmp_of(routing.balancer, routing.ecmp), impairments, draw),
             surveys: Vec::new(),
             probe_size: control.probe_size,
+            probe_timeout: control.probe_timeout,
             answers: Answers::new(),
             outstanding: Outstanding::default(),
             feeder: Feeder::default(),
@@ -287,7 +289,7 @@ impl<'a> Mediator<'a> {
     /// What becomes of a survey where no packet is followed, by the losses and delays of its links when it was sent.
     /// `load` tells of a link the share that is taken while it is probed and for how long a packet waits for it.
     pub fn answers_to(&self, survey: &Survey, load: impl Fn(LinkId) -> (f64, SimTime)) -> Vec<Answer> {
-        self.ground.answer(survey, &load)
+        self.ground.answer(survey, self.probe_timeout, &load)
     }
 
     /// The answers to a survey are back at `back`; who asked is told after a report, at `soonest` where that is later,
@@ -299,11 +301,11 @@ impl<'a> Mediator<'a> {
     }
 
     /// Sends the surveys asked for by now as over idle links, and has them answered: for who asks what becomes known
-    /// and runs no network. Packets that nobody answers are given up after `timeout`.
-    pub fn answer_idle(&mut self, timeout: SimTime) {
+    /// and runs no network.
+    pub fn answer_idle(&mut self) {
         for mut survey in self.take_surveys() {
             survey.answers = self.answers_to(&survey, |_| (0.0, SimTime::ZERO));
-            let back = survey.at.saturating_add(survey.lasts(timeout));
+            let back = survey.at.saturating_add(survey.lasts(self.probe_timeout));
             self.answered(&mut survey, back, back);
         }
     }
@@ -441,13 +443,13 @@ impl<'a> Mediator<'a> {
                     && std::ptr::eq::<str>(reason, decision.reason)
                 {
                     let group: usize = group;
-                    self.rows[group].moved += 1;
                     changed |= match decision.action {
                         // Most of what is decided at a start.
                         Action::Path { queue_pair, source_port } => {
+                            self.rows[group].moved += 1;
                             self.programmed.lead(queue_pair, source_port, decision.reason)
                         }
-                        _ => self.carry_out(now, number, decision).unwrap_or(false),
+                        _ => self.do_at_once(now, number, decision, group),
                     };
                     continue;
                 }
@@ -465,11 +467,10 @@ impl<'a> Mediator<'a> {
                 if at_once {
                     let group = *groups.entry((job, action, decision.reason)).or_insert(self.rows.len());
                     last = Some((job, action, decision.reason, group));
-                    match self.rows.get_mut(group) {
-                        Some(known) => known.moved += 1,
-                        None => self.rows.push(row),
+                    if group == self.rows.len() {
+                        self.rows.push(ActionRow { moved: 0, ..row });
                     }
-                    changed |= self.carry_out(now, number, decision).unwrap_or(false);
+                    changed |= self.do_at_once(now, number, decision, group);
                     continue;
                 }
                 self.rows.push(row);
@@ -491,22 +492,40 @@ impl<'a> Mediator<'a> {
                 let error = WriteError::NoAnswer { leaf: self.fabric.target(change.entry().ingress) };
                 self.written(now, controller, change, Some(&error));
                 self.due_again(now, controller);
-                if let Some(row) = row {
-                    self.rows[row].effective = SimTime::NEVER;
-                }
+                self.came_to_nothing(row);
                 continue;
             }
             match self.carry_out(now, controller, decision) {
                 Some(paths) => changed |= paths,
                 None => {
                     self.due_again(now, controller);
-                    if let Some(row) = row {
-                        self.rows[row].effective = SimTime::NEVER;
-                    }
+                    self.came_to_nothing(row);
                 }
             }
         }
         changed
+    }
+
+    /// Carries out what holds in the moment in which it is decided, and counts it in the row of its group where it does;
+    /// whether paths may be others.
+    fn do_at_once(&mut self, now: SimTime, controller: usize, decision: Decision, group: usize) -> bool {
+        let carried_out = self.carry_out(now, controller, decision);
+        let row = &mut self.rows[group];
+        if carried_out.is_some() {
+            row.effective = now;
+            row.action = if row.moved == 0 { decision.action } else { row.action };
+            row.moved += 1;
+        } else if row.moved == 0 {
+            row.effective = SimTime::NEVER;
+        }
+        carried_out.unwrap_or(false)
+    }
+
+    /// A decision did not arrive, or was refused.
+    fn came_to_nothing(&mut self, row: Option<usize>) {
+        if let Some(row) = row {
+            (self.rows[row].effective, self.rows[row].moved) = (SimTime::NEVER, 0);
+        }
     }
 
     /// A write of a controller did not succeed: nothing rests until that was due again, and after it.

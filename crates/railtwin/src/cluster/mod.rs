@@ -193,7 +193,8 @@ impl ClusterQuestion {
     /// The same with controllers of one's own, which say who starts and where.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the scenario's placement is another.
+    /// [`Error::Argument`] where the scenario's placement is another, and for a name that is empty, there twice, or that
+    /// of a controller of ours.
     pub fn with_controllers(mut self, own: Own) -> Result<Self, Error> {
         let placement = self.spec.placement;
         if placement != ClusterPlacement::Own {
@@ -201,6 +202,9 @@ impl ClusterQuestion {
                 "cluster.placement is \"{placement}\", so nobody asks controllers: write placement = \"own\", or leave \
                  controllers away"
             )));
+        }
+        if let Some(trouble) = own.trouble_of_names() {
+            return Err(Error::Argument(trouble));
         }
         self.own = Some(own);
         Ok(self)

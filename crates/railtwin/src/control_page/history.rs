@@ -89,7 +89,7 @@ pub struct History {
     pub uplinks: Track,
     /// Entries by leaf, as rows of devices.
     pub leaves: Track,
-    /// By row of the log's actions; nothing where it took no effect in what is told.
+    /// By row of the actions; nothing where it took no effect in what is told.
     pub ways: Vec<Way>,
     /// Later times at which something changed that are not told, for want of room, and the first of them.
     pub left_out: usize,
@@ -107,20 +107,29 @@ pub struct Rows<'a> {
 }
 
 impl History {
-    /// Plays the timeline of a replicate up to the end of its run.
-    pub fn of(case: &Case, log: &RunLog, lowering: &Lowering<'_>, replicate: u32, rows: Rows<'_>) -> Self {
+    /// Plays the timeline of a replicate up to the end of its run. `actions` are those of the log and those about hosts.
+    pub fn of(
+        case: &Case,
+        (log, actions): (&RunLog, &[ActionRow]),
+        lowering: &Lowering<'_>,
+        replicate: u32,
+        rows: Rows<'_>,
+    ) -> Self {
         let moments = case.timeline(replicate);
         let mut mediator = lowering.mediator(&moments).replaying(&log.actions);
-        let mut history = Self { ways: vec![Way::default(); log.actions.len()], ..Self::default() };
+        let mut history = Self { ways: vec![Way::default(); actions.len()], ..Self::default() };
         let queue_pairs = lowering.queue_pair_numbers().len();
         let mut paths_left = PATHS_MAX / queue_pairs.max(1);
-        let holding = acting(log);
+        let holding = acting(actions, log.counted());
+        let of_hosts: Vec<&ActionRow> = actions.iter().filter(|row| row.is_of_hosts()).collect();
         let mut paths = paths_of(lowering, &mediator);
         let mut held = None;
         let mut surveys = log.surveys.iter();
         let lives: Vec<Range<SimTime>> =
             case.work.jobs.iter().zip(log.job_ends(&case.work)).map(|(job, end)| job.start..end).collect();
-        let borders: BTreeSet<SimTime> = lives.iter().flat_map(|life| [life.start, life.end]).collect();
+        let borders = lives.iter().flat_map(|life| [life.start, life.end]);
+        let decided = of_hosts.iter().flat_map(|row| [row.decided, row.effective]);
+        let borders: BTreeSet<SimTime> = borders.chain(decided).collect();
         let mut borders = borders.into_iter().filter(|&at| at <= log.counted()).peekable();
         let mut now = SimTime::ZERO;
         let mut changed = true;
@@ -133,13 +142,15 @@ impl History {
             }
             let next = mediator.next_time_while(true).filter(|&at| at <= log.counted());
             if next != Some(now) && changed {
-                history
-                    .keep(now, &mut held, || state(case, lowering, &mediator, (&paths, &lives), (now, rows)));
+                history.keep(now, &mut held, || {
+                    state(case, lowering, &mediator, (&paths, &lives, &of_hosts), (now, rows))
+                });
             }
-            // Jobs that come and go in between.
+            // Jobs that come and go in between, and hosts.
             while let Some(at) = borders.next_if(|&at| next.is_none_or(|next| at < next)) {
-                history
-                    .keep(at, &mut held, || state(case, lowering, &mediator, (&paths, &lives), (at, rows)));
+                history.keep(at, &mut held, || {
+                    state(case, lowering, &mediator, (&paths, &lives, &of_hosts), (at, rows))
+                });
             }
             let Some(at) = next else { break };
             changed = (at == now && changed) || borders.next_if_eq(&at).is_some();
@@ -155,7 +166,7 @@ impl History {
                 paths_left -= 1;
                 let other = paths_of(lowering, &mediator);
                 for &row in holding.get(&now).into_iter().flatten() {
-                    history.ways[row] = way(&log.actions[row], &paths, &other);
+                    history.ways[row] = way(&actions[row], &paths, &other);
                 }
                 paths = other;
             }
@@ -195,10 +206,10 @@ fn paths_of(lowering: &Lowering<'_>, mediator: &Mediator<'_>) -> ChosenPaths {
 
 /// Rows of the actions that take effect while the run goes on, by when. What was decided before it began moved nothing:
 /// nobody sent yet.
-fn acting(log: &RunLog) -> BTreeMap<SimTime, Vec<usize>> {
+fn acting(actions: &[ActionRow], until: SimTime) -> BTreeMap<SimTime, Vec<usize>> {
     let mut rows: BTreeMap<SimTime, Vec<usize>> = BTreeMap::new();
-    for (row, action) in log.actions.iter().enumerate() {
-        if action.effective > SimTime::ZERO && action.effective <= log.counted() {
+    for (row, action) in actions.iter().enumerate() {
+        if action.effective > SimTime::ZERO && action.effective <= until {
             rows.entry(action.effective).or_default().push(row);
         }
     }
@@ -227,7 +238,7 @@ fn state(
     case: &Case,
     lowering: &Lowering<'_>,
     mediator: &Mediator<'_>,
-    (paths, lives): (&ChosenPaths, &[Range<SimTime>]),
+    (paths, lives, of_hosts): (&ChosenPaths, &[Range<SimTime>], &[&ActionRow]),
     (now, rows): (SimTime, Rows<'_>),
 ) -> Held {
     let fabric = &*case.fabric;
@@ -246,7 +257,11 @@ fn state(
             *leaves.entry(rows.hosts + leaf).or_default() += 1;
         }
     }
-    Held { pending: mediator.pending() as u32, no_path, uplinks, leaves }
+    // A restart that never comes is on no way.
+    let is_pending =
+        |row: &&&ActionRow| row.effective != SimTime::NEVER && (row.decided..row.effective).contains(&now);
+    let pending = mediator.pending() + of_hosts.iter().filter(is_pending).count();
+    Held { pending: pending as u32, no_path, uplinks, leaves }
 }
 
 /// Whether a link goes from a leaf up to a spine.

@@ -29,24 +29,30 @@ struct Batch<'a> {
     rows: Vec<usize>,
 }
 
-/// The page's `control`; none where no controller decided anything. `link_rows` is
-/// [`crate::map::Map::link_rows`].
+/// The page's `control` of `actions`, in which are those of the log; none where no controller decided anything.
+/// `link_rows` is [`crate::map::Map::link_rows`].
 ///
 /// Work: the controllers of the run once more, and the paths of all queue pairs at each time at which they change.
-pub fn control(case: &Case, log: &RunLog, replicate: u32, link_rows: &[u32]) -> Option<Value> {
-    if log.actions.is_empty() {
+pub fn control(
+    case: &Case,
+    log: &RunLog,
+    actions: &[ActionRow],
+    replicate: u32,
+    link_rows: &[u32],
+) -> Option<Value> {
+    if actions.is_empty() {
         return None;
     }
     let lowering = Lowering::new(case, replicate).with_ends(&log.job_ends(&case.work));
     let rows = Rows { links: link_rows, hosts: case.fabric.all_hosts().len() as u32 };
-    let history = History::of(case, log, &lowering, replicate, rows);
-    let all = batches(&log.actions);
+    let history = History::of(case, (log, actions), &lowering, replicate, rows);
+    let all = batches(actions);
     let total = all.len();
     let listed = &listed_batches(all, &history)[..];
     Some(json!({
-        "total": log.actions.len(),
-        "batches": batch_table(&log.actions, listed, &history, link_rows, total - listed.len()),
-        "actions": action_table(case, log, &lowering, listed, &history, link_rows),
+        "total": actions.len(),
+        "batches": batch_table(actions, listed, &history, link_rows, total - listed.len()),
+        "actions": action_table(case, actions, &lowering, listed, &history, link_rows),
         "states": state_table(&history),
     }))
 }
@@ -69,12 +75,14 @@ fn batches(actions: &[ActionRow]) -> Vec<Batch<'_>> {
     all
 }
 
-/// As many as there is room for: before all others those that moved something or were not taken, then the earliest. In
+/// As many as there is room for: before all others those that moved something, hosts too, or were not taken, then the
+/// earliest. In
 /// the order of before.
 fn listed_batches<'a>(all: Vec<Batch<'a>>, history: &History) -> Vec<Batch<'a>> {
     let is_quiet = |batch: &Batch<'_>| {
         let is_empty = |&row: &usize| history.ways[row].left.is_empty() && history.ways[row].taken.is_empty();
-        batch.first.effective != SimTime::NEVER && batch.rows.iter().all(is_empty)
+        let is_of_paths = !batch.first.is_of_hosts();
+        is_of_paths && batch.first.effective != SimTime::NEVER && batch.rows.iter().all(is_empty)
     };
     let mut order: Vec<(bool, usize)> =
         all.iter().enumerate().map(|(number, batch)| (is_quiet(batch), number)).collect();
@@ -175,16 +183,16 @@ fn listed_actions(all: &[Batch<'_>]) -> Vec<(u32, usize)> {
 
 fn action_table(
     case: &Case,
-    log: &RunLog,
+    decided: &[ActionRow],
     lowering: &Lowering<'_>,
     all: &[Batch<'_>],
     history: &History,
     link_rows: &[u32],
 ) -> Value {
     let listed = listed_actions(all);
-    let actions: Vec<&ActionRow> = listed.iter().map(|&(_, row)| &log.actions[row]).collect();
+    let actions: Vec<&ActionRow> = listed.iter().map(|&(_, row)| &decided[row]).collect();
     let told: Vec<[String; 3]> =
-        listed.iter().map(|&(_, row)| words(case, lowering, &log.actions[row], &history.ways[row])).collect();
+        listed.iter().map(|&(_, row)| words(case, lowering, &decided[row], &history.ways[row])).collect();
     let column = |at: usize| told.iter().map(move |told| told[at].as_str());
     let rows_of = |links: fn(&Way) -> &Vec<LinkId>| {
         let rows: Vec<Vec<u32>> =
@@ -207,7 +215,7 @@ fn action_table(
 /// What an action acts on, what that was and what it is then: as the table `actions` says, a queue pair with its NICs and
 /// its cable out of the leaf.
 fn words(case: &Case, lowering: &Lowering<'_>, row: &ActionRow, way: &Way) -> [String; 3] {
-    let [subject, before, after] = row.told(&case.fabric);
+    let [subject, before, after] = row.told(case);
     let Action::Path { queue_pair, .. } = row.action else { return [subject, before, after] };
     if row.moved > 1 {
         return [subject, before, after];

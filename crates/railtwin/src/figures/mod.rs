@@ -9,6 +9,7 @@ pub mod reference;
 use railtwin_engine::Case;
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::Figure;
+use railtwin_units::SimTime;
 
 use crate::simulate::Simulation;
 use crate::{faults, job_figures};
@@ -141,6 +142,12 @@ fn of_network(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     let unfinished = simulation.replicates.iter().map(|r| r.unfinished).max().unwrap_or(0);
     let note = if case.work.jobs.len() > 1 { "of all jobs, worst replicate" } else { "worst replicate" };
     figures.push(network::OPERATIONS_UNFINISHED.figure(unfinished as f64, note));
+    let answers = || simulation.log.surveys.iter().flat_map(|survey| &survey.answers);
+    if answers().next().is_some() {
+        let answered = answers().map(|answer| answer.delay).filter(|&delay| delay < SimTime::NEVER);
+        let slowest = answered.max().map(SimTime::seconds).ok_or_else(|| "no probe was answered".to_owned());
+        figures.push(network::PROBE_DELAY_MAX.given(slowest, "of all surveys, slowest path"));
+    }
     figures.extend(crate::packet_figures::figures(case, &simulation.log));
     figures
 }

@@ -1,14 +1,14 @@
 //! The life of a job as the page reads it (docs/reference/report-payload.md).
-use railtwin_control::Action;
+use railtwin_engine::Case;
 use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
-use super::tables::{after, subject};
+use super::tables::decisions;
 use super::{Life, PARTS};
 use crate::columns::PageTable;
 
 /// The life that tables show, and how its time is spent beside that of all lives. Times are seconds of the life.
-pub fn page(life: &Life) -> Value {
+pub fn page(case: &Case, life: &Life) -> Value {
     let shown = life.shown();
     let parts = PARTS.iter().map(|(figure, of)| {
         let spread = life.share(of);
@@ -20,7 +20,7 @@ pub fn page(life: &Life) -> Value {
     json!({
         "job": life.job, "span_s": life.span.seconds(), "lives": life.lives.len(), "seed": shown.seed,
         "parts": parts.collect::<Vec<_>>(),
-        "standstills": standstills(life), "actions": actions(life),
+        "standstills": standstills(life), "actions": actions(case, life),
     })
 }
 
@@ -43,11 +43,9 @@ fn standstills(life: &Life) -> Value {
         .finish()
 }
 
-fn actions(life: &Life) -> Value {
-    let all = &life.shown().done;
-    let texts =
-        |of: &dyn Fn(&Action) -> String| -> Vec<String> { all.iter().map(|row| of(&row.action)).collect() };
-    let (subjects, afters) = (texts(&|action| subject(life, action)), texts(&after));
+fn actions(case: &Case, life: &Life) -> Value {
+    let all = decisions(life);
+    let told: Vec<[String; 3]> = all.iter().map(|row| row.told(case)).collect();
     let effective = |at: SimTime| if at == SimTime::NEVER { f64::NAN } else { at.seconds() };
     PageTable::new(all.len())
         .f64("decided_s", &all.iter().map(|row| row.decided.seconds()).collect::<Vec<_>>())
@@ -55,7 +53,7 @@ fn actions(life: &Life) -> Value {
         .text("controller", all.iter().map(|row| row.controller))
         .text("action", all.iter().map(|row| row.action.name()))
         .text("reason", all.iter().map(|row| row.reason))
-        .text("subject", subjects.iter().map(String::as_str))
-        .text("after", afters.iter().map(String::as_str))
+        .text("subject", told.iter().map(|[subject, ..]| subject.as_str()))
+        .text("after", told.iter().map(|[.., after]| after.as_str()))
         .finish()
 }

@@ -1,60 +1,29 @@
 //! The tables of a life: what the controller did, and when the job stood still.
 use railtwin_control::Action;
+use railtwin_engine::ActionRow;
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 
 use crate::life::Life;
 
-fn host(host: railtwin_fabric::HostId) -> String {
-    format!("host-{}", host.0)
-}
-
-/// What an action is about: a host, or the job.
-pub(super) fn subject(life: &Life, action: &Action) -> String {
-    match action {
-        Action::Isolate(out) | Action::Swap { out, .. } => host(*out),
-        _ => life.job.clone(),
-    }
-}
-
-/// The spare that takes a place; empty where none does.
-pub(super) fn after(action: &Action) -> String {
-    match action {
-        Action::Swap { spare, .. } => host(*spare),
-        _ => String::new(),
-    }
-}
-
-/// Decisions of the life that is shown.
-pub fn actions(life: &Life) -> Table {
-    let done = &life.shown().done;
-    let job = |_| life.job.as_str();
-    let before = |action: &Action| match action {
-        Action::Swap { out, .. } => host(*out),
-        _ => String::new(),
+/// Decisions of the life that is shown, of the first job of its case; each moved the ranks of a host, or all, or
+/// none where it had no effect.
+pub fn decisions(life: &Life) -> Vec<ActionRow> {
+    let row = |done: &super::lived::Done| ActionRow {
+        decided: done.decided,
+        effective: done.effective,
+        controller: done.controller,
+        action: done.action,
+        reason: done.reason,
+        job: Some(0),
+        before: None,
+        moved: match done.action {
+            _ if done.effective == SimTime::NEVER => 0,
+            Action::Restart(_) => life.ranks,
+            _ => life.ranks_per_host,
+        },
     };
-    let moved = |action: &Action| match action {
-        Action::Restart(_) => life.ranks,
-        _ => life.ranks_per_host,
-    };
-    let texts = |of: &dyn Fn(&Action) -> String| done.iter().map(|row| of(&row.action)).collect::<Vec<_>>();
-    let (subjects, befores, afters) = (texts(&|action| subject(life, action)), texts(&before), texts(&after));
-    let coded = |name: &str, all: &[String]| Column::coded(name, all.iter().map(String::as_str));
-    Table::new(
-        "actions",
-        vec![
-            Column::u64("decided_ps", done.iter().map(|row| row.decided.ps()).collect()),
-            Column::u64("effective_ps", done.iter().map(|row| row.effective.ps()).collect()),
-            Column::coded("controller", done.iter().map(|row| row.controller)),
-            Column::coded("action", done.iter().map(|row| row.action.name())),
-            Column::coded("reason", done.iter().map(|row| row.reason)),
-            Column::coded("job", done.iter().map(job)),
-            coded("subject", &subjects),
-            coded("before", &befores),
-            coded("after", &afters),
-            Column::u32("moved", done.iter().map(|row| moved(&row.action)).collect()),
-        ],
-    )
+    life.shown().done.iter().map(row).collect()
 }
 
 /// When the job stood still in the life that is shown.

@@ -38,7 +38,7 @@ pub(crate) fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     let mut mediator = lowering.mediator(&timeline);
     while let Some(at) = mediator.next_time() {
         mediator.pass(at);
-        mediator.answer_idle(case.routing.control.probe_timeout);
+        mediator.answer_idle();
         moments.insert(at);
     }
     for impairment in &case.impairments {

@@ -1,6 +1,14 @@
 // Decisions of controllers in words: lines of the time bar's tip, columns of the map's lists.
 import { NOT_APPLICABLE, type Batches, type Control, type Run } from "../../api/payload";
-import { deedOf, momentOf, reasonOf, whatOf, type DecisionMark } from "../../model/control";
+import {
+  actionsOf,
+  deedOf,
+  isOfHosts,
+  momentOf,
+  reasonOf,
+  whatOf,
+  type DecisionMark,
+} from "../../model/control";
 import { time, whole } from "../../ui/format";
 import type { TableColumn } from "../../ui/table";
 
@@ -13,7 +21,8 @@ export function whenOf(batches: Batches, row: number, duration_ps: number): stri
   const effective = momentOf(batches, row);
   if (effective === 0) return "from the start";
   const head = `decided at ${time(decided, 4)}`;
-  if (Number.isNaN(effective)) return `${head}, not taken by the switch`;
+  if (Number.isNaN(effective))
+    return `${head}, ${isOfHosts(batches, row) ? "without effect" : "not taken by the switch"}`;
   const after = effective === decided ? "at once" : `${time(effective - decided)} later`;
   const end = effective > duration_ps ? ", after the end" : "";
   return `${head}, in effect ${after}${end}`;
@@ -27,14 +36,29 @@ export function linesOf(control: Control, mark: DecisionMark, duration_ps: numbe
   const [first] = mark.batches;
   if (first === undefined) return [];
   if (mark.batches.length === 1)
-    return [said(first), whenOf(batches, first, duration_ps), movedOf(batches, first)].filter(
-      (line) => line !== "",
-    );
+    return [
+      said(first),
+      whenOf(batches, first, duration_ps),
+      movedOf(batches, first),
+      hostsOf(control, first),
+    ].filter((line) => line !== "");
   const lines = mark.batches
     .slice(0, LINES_MAX)
     .map((row) => `${said(row)}, ${whenOf(batches, row, duration_ps)}`);
   const more = mark.batches.length - LINES_MAX;
   return more > 0 ? [...lines, `and ${whole(more)} more`] : lines;
+}
+
+/** Hosts that a batch took out, and the spares that took their places: "host-3 to host-8"; empty where it did neither. */
+function hostsOf(control: Control, batch: number): string {
+  if (!isOfHosts(control.batches, batch)) return "";
+  const { subject, after } = control.actions;
+  const said = (row: number): string =>
+    after.at(row) === "" ? subject.at(row) : `${subject.at(row)} to ${after.at(row)}`;
+  const rows = [...actionsOf(control, batch)];
+  const more = rows.length - LINES_MAX;
+  const listed = rows.slice(0, LINES_MAX).map(said).join(", ");
+  return more > 0 ? `${listed} and ${whole(more)} more` : listed;
 }
 
 /** Links that a batch left and took up, in words; empty where it has none. */
@@ -62,14 +86,14 @@ export function batchColumns(batches: Batches, duration_ps: number): TableColumn
     value: (i) => of[i] ?? Number.NaN,
     text: (i) => {
       const at = of[i] ?? Number.NaN;
-      if (Number.isNaN(at)) return "not taken";
+      if (Number.isNaN(at)) return isOfHosts(batches, i) ? "never" : "not taken";
       return at > duration_ps ? "after the end" : time(at, 4);
     },
   });
   return [
     moment("decided", "Decided", batches.decided_ps),
     moment("effective", "In effect", batches.effective_ps),
-    text("controller", "Who", (i) => batches.controller.at(i), { width: "3.6rem" }),
+    text("controller", "Who", (i) => batches.controller.at(i), { width: "4.6rem" }),
     text("action", "What", (i) => batches.action.at(i), { text: (i) => deedOf(batches, i) }),
     text("reason", "Why", (i) => batches.reason.at(i), {
       width: "7rem",

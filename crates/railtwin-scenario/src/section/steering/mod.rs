@@ -46,7 +46,8 @@ railtwin_units::section! {
         pub checkpoint: SimTime [Kind::Span] = seconds(10_800),
         /// How long a checkpoint holds the job up; with `[failures]`.
         pub checkpoint_cost: SimTime = seconds(100),
-        /// From a fault to what detectors find, in a run that is followed from the moment in which the job stands still;
+        /// From a fault to what detectors find, in a run that is followed from the moment in which the job stands still,
+        /// of a queue pair that dies from when it begins to wait;
         /// default by kind of fault, as the score card has it. Later than `watchdog` nobody waits for it.
         pub detection: Option<SimTime> = None,
         /// Share of the faults that detectors find.

@@ -34,6 +34,9 @@ pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec
         ("steering.checkpoint_cost", steering.checkpoint_cost != usual.checkpoint_cost),
         ("steering.false_alarms", steering.false_alarms != usual.false_alarms),
     ];
+    // Nobody is accused wrongly in a run but by controllers of one's own.
+    let of_accused = [("steering.tests", !own && steering.c4d && steering.tests != usual.tests)];
+    let of_controller = [("steering.isolation", !own && steering.isolation != usual.isolation)];
     let of_time = [("steering.checkpoint", writes && steering.checkpoint != usual.checkpoint)];
     let told = |applies: bool, keys: &[(&str, bool)], why: &str| {
         let idle: Vec<String> =
@@ -43,11 +46,17 @@ pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec
     };
     let by_own = told(own, &of_policy, "`controller = \"own\"` hosts are not steered by the policy");
     let undetected = told(!steering.c4d, &of_detectors, "`c4d = false` nothing is detected");
+    let by_people = told(
+        !steering.c4d,
+        &of_controller,
+        "`c4d = false` people take hosts out within the time of `by_hand`",
+    );
     let is_run = scenario.failures.is_none();
+    let accused = told(is_run, &of_accused, "`[[fault]]` nobody is accused wrongly");
     let months = told(is_run, &of_months, "`[[fault]]` a run is followed, and no months");
     let steps =
         told(is_run, &of_time, "`checkpoint` of the job it says itself after how many steps it writes one");
-    [by_own, undetected, months, steps].into_iter().flatten().collect()
+    [by_own, undetected, by_people, months, accused, steps].into_iter().flatten().collect()
 }
 
 /// What is wrong, and the key under `steering`.

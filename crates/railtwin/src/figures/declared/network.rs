@@ -15,6 +15,8 @@ declare! {
     LEAF_UPLINK_UTILIZATION_MAX = "leaf_uplink_utilization_max": Share, Neither;
     /// Operations of all jobs that never ended, in the worst replicate.
     OPERATIONS_UNFINISHED = "operations_unfinished": Count, Less;
+    /// Time there and back of the slowest probed path, the median of its packets in one survey; where controllers probe.
+    PROBE_DELAY_MAX = "probe_delay_max": Seconds, Less;
     /// Flows on the most loaded uplink of a leaf over the mean of its uplinks, mean over leaves and draws.
     LEAF_UPLINK_MAX_MEAN_RATIO = "leaf_uplink_max_mean_ratio": Ratio, Less;
     /// Bytes on the most loaded link of a switch over the mean of its links that way, mean over switches that

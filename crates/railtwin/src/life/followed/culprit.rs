@@ -40,7 +40,8 @@ pub fn alone(fault: &FaultSpec, part: PartKind, host: Option<HostId>) -> Failure
 }
 
 /// The fault that stopped a shift of `well`, whose healthy step takes `step`; none where nothing explains it. `mended`
-/// says when people had seen to each fault.
+/// says when people had seen to each fault. Where a queue pair died the job stands still since that `waits`: who follows
+/// its operations knows before the last retransmission.
 ///
 /// Peers of a rank that is gone may halt by it, so what ranks met first comes first. Of faults of the fabric it is one that
 /// is still there and stops such a job by itself, the first of them; else the one that healed last, whose outage a queue
@@ -53,7 +54,7 @@ pub fn culprit(
     shift: &Shift,
     known: &[Known],
     (faults, mended): (&[FaultSpec], &[SimTime]),
-    stop: Stop,
+    (stop, waits): (Stop, SimTime),
 ) -> Result<Option<Culprit>, Error> {
     let own = known.iter().filter(|(one, _)| {
         one.job as usize == shift.row
@@ -73,7 +74,8 @@ pub fn culprit(
         (0..faults.len()).filter(|&row| is_of_fabric(&faults[row]) && faults[row].at <= stop.at).collect();
     let mut there: Vec<usize> = came.iter().copied().filter(|&row| until(row) > stop.at).collect();
     there.sort_by_key(|&row| (faults[row].at, row));
-    let at = |of: usize| Some(Culprit { of, at: stop.at, rank: None });
+    // Its last answer may have come before the fault.
+    let at = |of: usize| Some(Culprit { of, at: waits.max(faults[of].at).min(stop.at), rank: None });
     if came.len() > 1 {
         for &row in &there {
             let (part, host) = part_of(&well.case.fabric, &faults[row].subject);

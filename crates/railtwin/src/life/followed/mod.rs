@@ -24,8 +24,9 @@ use super::{Life, controllers, ready};
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::exposed::steps_of;
+use crate::faults::waited_since;
 use crate::question::Resolved;
-use crate::stops::Stop;
+use crate::stops::{Cause, Stop};
 
 use culprit::{Lots, alone, culprit, seated};
 use injuries::{Known, Shift, healthy, injured, part_of};
@@ -321,7 +322,11 @@ impl<'a> Course<'a> {
         let culprit = match stop {
             Some(stop) if next.is_none_or(|next| stop.at.max(shift.start) < next.failed) => {
                 let well = seated(self.resolved, &self.plain, shift);
-                culprit((&well, self.step), shift, known, (&self.faults, &self.mended), stop)?
+                let waits = match stop.cause {
+                    Cause::Halted => waited_since(shift.row as u32, log, stop.at),
+                    _ => stop.at,
+                };
+                culprit((&well, self.step), shift, known, (&self.faults, &self.mended), (stop, waits))?
             }
             _ => None,
         };
