@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use proptest::prelude::*;
 use railtwin_engine::intranode::{
-    Arbiter, Arrivals, Crossings, IntranodeLog, IntranodeSpec, Measure, PairSpec, Pattern, PcieSpec,
+    Arbiter, Arrivals, Crossings, Destinations, HotspotSpec, IntranodeLog, IntranodeSpec, Measure, PairSpec,
+    Pattern, PcieSpec,
 };
 use railtwin_fabric::preset::Rlft;
 use railtwin_fabric::{Fabric, HostSpec};
@@ -57,8 +58,12 @@ fn specs() -> impl Strategy<Value = IntranodeSpec> {
             arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Even },
             duration: SimTime::from_ns(3_000),
             warm_up: SimTime::from_ns(500),
+            destinations: Destinations::ALL[(more % 5) as usize],
             ..IntranodeSpec::default()
         };
+        if spec.destinations == Destinations::Hotspot {
+            (spec.inter, spec.hotspot) = (Some(inter.max(0.1)), Some(HotspotSpec { share: load, host: 1, gpu: None }));
+        }
         spec.buffer = Bytes(spec.least_buffer(3) + more);
         spec
     })
@@ -138,7 +143,8 @@ proptest! {
     fn parts_of_a_latency_add_up_to_the_time_until_the_message_is_there(spec in specs(), overhead in 0_u64..3_000_000) {
         let overhead = SimTime::from_ps(overhead);
         let pair = PairSpec { measure: Measure::Latency, messages: 1, overhead, ..PairSpec::default() };
-        let spec = IntranodeSpec { pair: Some(pair), load: 1.0, inter: None, ..spec };
+        let (destinations, hotspot) = (Destinations::Uniform, None);
+        let spec = IntranodeSpec { pair: Some(pair), load: 1.0, inter: None, destinations, hotspot, ..spec };
         let log = run(&fabric(4, 2, 2), &spec, 1);
         // It is made at time zero, so the clock of the run says how long it took.
         let latencies = log.latencies[1];
@@ -219,6 +225,79 @@ fn a_host_by_itself_loses_nothing_at_full_load() {
     let share = log.intra_bytes as f64 / offered;
     assert!(share > 0.95, "{share}");
     assert_eq!(log.inter_bytes, 0);
+}
+
+/// One GPU a host, all of whose messages leave it in packets that nobody converts, over links as fast as the network's.
+fn outward(destinations: Destinations, load: f64) -> IntranodeSpec {
+    IntranodeSpec {
+        destinations,
+        inter: Some(1.0),
+        load,
+        header: Bytes(64),
+        payload: Bytes(4032),
+        link: Some(Rate::from_gbps(400)),
+        duration: SimTime::from_ns(120_000),
+        warm_up: SimTime::from_ns(40_000),
+        ..IntranodeSpec::default()
+    }
+}
+
+fn carried(log: &IntranodeLog) -> f64 {
+    (log.intra_bytes + log.inter_bytes) as f64 / log.offered_bytes.iter().sum::<u64>() as f64
+}
+
+#[test]
+fn shifts_of_hosts_fill_no_link_twice_and_other_targets_do() {
+    let fabric = fabric(4, 2, 1);
+    let carried = |spec: &IntranodeSpec| carried(&run(&fabric, spec, 1));
+    // D-mod-K (Zahavi 2012) gives every shift of hosts links of its own.
+    for shift in [1, 3, 5] {
+        let spec = IntranodeSpec { shift: Some(shift), ..outward(Destinations::Permutation, 0.98) };
+        let share = carried(&spec);
+        assert!(share > 0.99, "shift {shift}: {share}");
+    }
+    assert!(carried(&outward(Destinations::Neighbor, 0.98)) > 0.99);
+    // A lot has two of the two hosts of a leaf on one uplink.
+    let share = carried(&outward(Destinations::Permutation, 0.98));
+    assert!(share < 0.95, "by lot: {share}");
+}
+
+#[test]
+fn a_hot_spot_saturates_at_its_capacity_over_what_all_send_there() {
+    let fabric = fabric(4, 2, 1);
+    let hosts = fabric.hosts().len() as f64;
+    for share in [0.3, 0.6, 1.0] {
+        // A sender has this part of its messages for it: the share, and what falls to it of the rest.
+        let part = share + (1.0 - share) / (hosts - 1.0);
+        let knee = 1.0 / (part * (hosts - 1.0));
+        let at = |load: f64| {
+            let hotspot = Some(HotspotSpec { share, host: 3, gpu: None });
+            run(&fabric, &IntranodeSpec { hotspot, ..outward(Destinations::Hotspot, load) }, 1)
+        };
+        let below = carried(&at(0.9 * knee));
+        assert!(below > 0.97, "share {share}: {below} below {knee}");
+        // Beyond it all senders get what it takes, as each has the others' messages behind those for it; it sends freely.
+        let load = 1.5 * knee;
+        let log = at(load);
+        let taken = log.inter_bytes as f64 * 8e3 / log.span_ps as f64;
+        let expected = 400.0 * ((hosts - 1.0) * knee + load);
+        assert!((taken / expected - 1.0).abs() < 0.04, "share {share}: {taken} Gbps, {expected} expected");
+    }
+}
+
+#[test]
+fn targets_that_are_not_there_are_said() {
+    let fabric = fabric(4, 2, 1);
+    let error = |spec: IntranodeSpec| IntranodeRun::new(&fabric, &spec, 1, 1).unwrap_err();
+    let hot = |hotspot: HotspotSpec| {
+        error(IntranodeSpec { hotspot: Some(hotspot), ..outward(Destinations::Hotspot, 0.5) })
+    };
+    let host = hot(HotspotSpec { share: 0.5, host: 8, gpu: None });
+    assert_eq!((host.key.as_str(), host.hint.as_str()), ("intranode.hotspot.host", "write 0 to 7"));
+    let gpu = hot(HotspotSpec { share: 0.5, host: 7, gpu: Some(1) });
+    assert_eq!((gpu.key.as_str(), gpu.hint.as_str()), ("intranode.hotspot.gpu", "write 0 to 0"));
+    let shift = error(IntranodeSpec { shift: Some(8), ..outward(Destinations::Permutation, 0.5) });
+    assert_eq!((shift.key.as_str(), shift.hint.as_str()), ("intranode.shift", "write 1 to 7"));
 }
 
 #[test]

@@ -200,6 +200,18 @@ fn go_together(title: &str, body: &mut toml::Table) {
             if body.contains_key("pair") {
                 body.remove("load");
                 body.remove("inter");
+                body.remove("destinations");
+            }
+            let chosen = body.get("destinations").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if chosen == "hotspot" {
+                let least = toml::Table::from_iter([("share".to_owned(), 0.5.into())]);
+                body.entry("hotspot").or_insert(least.into());
+                body.insert("inter".to_owned(), 0.5.into());
+            } else {
+                body.remove("hotspot");
+            }
+            if chosen != "permutation" {
+                body.remove("shift");
             }
             if body.contains_key("pcie") {
                 body.remove("link");

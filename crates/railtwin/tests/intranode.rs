@@ -39,6 +39,10 @@ fn every_key_is_heard() {
     for key in [
         "pattern = \"c2\"",
         "inter = 0.4",
+        "destinations = \"permutation\"",
+        "destinations = \"neighbor\"",
+        "destinations = \"rail-aligned\"",
+        "destinations = \"hotspot\"\nhotspot = { share = 0.5 }",
         "load = 0.7",
         "message = \"8 KiB\"",
         "arrivals = \"poisson\"",
@@ -64,6 +68,13 @@ fn every_key_is_heard() {
     ] {
         assert_ne!(log(&BASE.replacen(old, new, 1), 1).unwrap(), base, "{new} changes nothing");
     }
+    let hot = changed("destinations = \"hotspot\"\nhotspot = { share = 0.5 }");
+    for more in ["share = 0.6", "share = 0.5, host = 1", "share = 0.5, gpu = 1"] {
+        let other = changed(&format!("destinations = \"hotspot\"\nhotspot = {{ {more} }}"));
+        assert_ne!(other, hot, "{more} changes nothing");
+    }
+    let by_lot = changed("destinations = \"permutation\"");
+    assert_ne!(changed("destinations = \"permutation\"\nshift = 3"), by_lot);
     // GPUs queue once buffers are full.
     let full = "buffer = \"24 KiB\"\nduration = \"40 us\"\n";
     let of_queue = |queue: &str| {
@@ -95,6 +106,18 @@ fn bad_questions_get_one_error_with_its_place() {
         ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
         ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "do not cut them"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
+        ("warm_up = \"4 us\"", "destinations = \"ring\"", "permutation"),
+        ("warm_up = \"4 us\"", "destinations = \"hotspot\"", "hotspot = { share = 0.2, host = 0 }"),
+        ("warm_up = \"4 us\"", "hotspot = { share = 0.2 }", "destinations are uniform"),
+        ("warm_up = \"4 us\"", "shift = 2", "destinations = \"permutation\""),
+        (
+            "warm_up = \"4 us\"",
+            "destinations = \"hotspot\"\npattern = \"c5\"\nhotspot = { share = 0.2 }",
+            "no message leaves its host",
+        ),
+        ("warm_up = \"4 us\"", "warm_up = \"4 us\"\ndestinations = \"permutation\"\nshift = 8", "is no other host of 8"),
+        ("warm_up = \"4 us\"", "warm_up = \"4 us\"\ndestinations = \"hotspot\"\nhotspot = { share = 0.2, host = 8 }", "0 to 7"),
+        ("warm_up = \"4 us\"", "pair = {}\ndestinations = \"neighbor\"", "neither load nor pattern"),
         ("nics = 1", "nics = 4", "share one NIC"),
         ("gpus = 4", "gpus = 100", "1 to 63 GPUs"),
         (

@@ -4,11 +4,13 @@
 //! The model is SAURON's (Tarraga-Moreno et al., "On the Impact of Intra-node Communication in the Performance of
 //! Supercomputer and Data Center Interconnection Networks", sections 3 and 4); [`pcie`] is its equation 1.
 mod contradictions;
+mod destinations;
 mod log;
 mod overhead;
 mod pcie;
 
 pub use contradictions::Contradiction;
+pub use destinations::{Destinations, HotspotSpec};
 pub use log::{Components, IntranodeLog, Latencies, PARTS};
 pub use overhead::{modelled_throughput, traffic_overhead};
 pub use pcie::{PcieGeneration, PcieSpec};
@@ -96,6 +98,11 @@ railtwin_units::section! {
         pub pattern: Pattern = Pattern::C1,
         /// The same as a number; default that of the pattern.
         pub inter: Option<f64> [Kind::UpTo(1.0)] = None,
+        /// Whom messages are for.
+        #[key(sparse)]
+        pub destinations: Destinations = Destinations::Uniform,
+        /// With `destinations = "permutation"` how many hosts on the target is; default by lot.
+        pub shift: Option<u32> [whole(1..=16_777_215)] = None,
         /// What each GPU offers, as a share of its link: bytes on the wire, headers in.
         pub load: f64 [Kind::Share(0.0, 1.0)] = 1.0,
         /// Payload of a message.
@@ -136,6 +143,8 @@ railtwin_units::section! {
         pub pcie: Option<PcieSpec> = None,
         /// One pair of hosts in place of pattern and load.
         pub pair: Option<PairSpec> = None,
+        /// With `destinations = "hotspot"` where it is.
+        pub hotspot: Option<HotspotSpec> = None,
     }
 }
 

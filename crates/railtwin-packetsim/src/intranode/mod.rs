@@ -1,6 +1,6 @@
 //! The credit world: GPUs around a switch in each host, NICs that convert packets, switches with credits between hosts.
 //!
-//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send.
+//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send, and `targets` to whom.
 //! * `host`: GPUs, the switch inside and its `nic`; `switch`: those between hosts; both are a `crossbar` with its
 //!   `arbiter` (iSLIP).
 //! * `cargo`: what travels between devices; `world`: these devices as the machine of windows knows them.
@@ -16,6 +16,7 @@ mod plan;
 mod refused;
 mod source;
 mod switch;
+mod targets;
 mod world;
 
 use railtwin_engine::intranode::{IntranodeLog, IntranodeSpec};

@@ -4,6 +4,7 @@ use railtwin_fabric::{DeviceId, Fabric, HostId, PortId};
 use railtwin_units::Rate;
 
 use super::refused::{self, Refused};
+use super::targets::Targets;
 use crate::agenda::NEVER;
 use crate::network::Speed;
 use crate::places::{Place, places};
@@ -96,6 +97,8 @@ pub struct Plan {
     pub counted: (u64, u64),
     /// Whether the run lasts until all has arrived that was made in the time that is counted.
     pub drains: bool,
+    /// Whom messages are for.
+    pub targets: Targets,
 }
 
 impl Plan {
@@ -143,6 +146,7 @@ impl Plan {
             buffer: spec.buffer.0,
             counted,
             drains: false,
+            targets: Targets::new(spec, fabric.hosts().len() as u32, gpus as u16, seed),
         };
         plan.wire(fabric);
         plan.route(fabric)?;

@@ -136,22 +136,16 @@ impl Source {
         }
     }
 
-    /// Who the next message is for: evenly among the GPUs of other hosts, or the other GPUs of this one. None where it
-    /// would stay in a host of one GPU: it is not sent.
+    /// Who the next message is for. None where it would stay in a host of one GPU: it is not sent.
     fn target(&mut self, plan: &Plan) -> Option<(u32, u16)> {
         if plan.spec.pair.is_some() {
             return Some((1, 0));
         }
-        let (hosts, gpus) = (plan.host_at.len() as u32, plan.inside.gpus as u16);
+        let from = (self.host, self.gpu);
         if self.rng.random::<f64>() < plan.spec.inter_share() {
-            let host = self.rng.random_range(0..hosts - 1);
-            let gpu = self.rng.random_range(0..gpus);
-            return Some((host + u32::from(host >= self.host), gpu));
+            return Some(plan.targets.outside(from, &mut self.rng));
         }
-        (gpus > 1).then(|| {
-            let gpu = self.rng.random_range(0..gpus - 1);
-            (self.host, gpu + u16::from(gpu >= self.gpu))
-        })
+        (plan.inside.gpus > 1).then(|| (self.host, plan.targets.inside(from, &mut self.rng)))
     }
 
     /// The message that is to be sent at `now`, and how much of it has been; else when there may be one.
