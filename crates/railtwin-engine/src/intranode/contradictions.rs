@@ -25,6 +25,7 @@ impl IntranodeSpec {
             all.push(("warm_up", message, "write less than duration"));
         }
         all.extend(self.contradictions_of_destinations());
+        all.extend(self.contradictions_of_units());
         let payload = self.packet().1;
         if self.inter_payload.0 < payload {
             let message = format!(
@@ -33,11 +34,36 @@ impl IntranodeSpec {
             );
             all.push(("inter_payload", message, "write no less than the payload of a packet of a host"));
         }
+        if self.pcie.is_some() && !self.conversion {
+            let message = "TLPs of [intranode.pcie] have sizes of their own".to_owned();
+            all.push(("conversion", message, "leave one of both away"));
+        }
         if self.pcie.is_some() && self.link.is_some() {
             let message = "[intranode.pcie] says what links carry".to_owned();
             all.push(("link", message, "leave one of both away"));
         }
         all
+    }
+
+    fn contradictions_of_units(&self) -> Option<Contradiction> {
+        let units = self.units?;
+        if self.pair.is_some() {
+            return Some((
+                "units",
+                "a pair of hosts has no others that send".to_owned(),
+                "leave one of both away",
+            ));
+        }
+        if units.to <= 0.0 && units.from <= 0.0 {
+            let message = "units that neither send nor receive".to_owned();
+            return Some(("units", message, "write to or from, above 0"));
+        }
+        let inter = self.inter_share();
+        (inter + units.to > 1.0).then(|| {
+            let message =
+                format!("of the messages of a GPU {inter} leave its host and {} are for units", units.to);
+            ("units.to", message, "write no more than 1 for both")
+        })
     }
 
     fn contradictions_of_destinations(&self) -> Vec<Contradiction> {

@@ -37,9 +37,13 @@ pub(super) fn check<'f>(fabric: &'f Fabric, spec: &IntranodeSpec) -> Result<&'f 
         return refused("fabric.host", message, "write nics = 1 and nic_ports = 1".to_owned());
     }
     let gpus = first.gpus;
-    if hosts().any(|host| model(host).gpus != gpus) || gpus == 0 || gpus as usize >= PORTS_MAX {
-        let hint = format!("write 1 to {} GPUs, as many in each host", PORTS_MAX - 1);
-        return refused("fabric.host", format!("a host has {gpus} GPUs"), hint);
+    let units = spec.units.map_or(0, |units| units.count);
+    // The NIC has a port, too.
+    let most = PORTS_MAX - 1 - units as usize;
+    if hosts().any(|host| model(host).gpus != gpus) || gpus == 0 || gpus as usize > most {
+        let beside = if units > 0 { format!(" beside {units} units") } else { String::new() };
+        let hint = format!("write 1 to {most} GPUs{beside}, as many in each host");
+        return refused("fabric.host", format!("a host has {gpus} GPUs{beside}"), hint);
     }
     let rate = |host: HostId| spec.link_rate(model(host));
     if let Some(other) = hosts().find(|&host| rate(host) != rate(HostId(0))) {

@@ -150,8 +150,7 @@ mod tests {
     fn a_hot_spot_has_its_share_and_that_of_all() {
         let rng = &mut stream::named(1, "test");
         let hotspot = Some(HotspotSpec { share: 0.3, host: 5, gpu: Some(2) });
-        let spec =
-            IntranodeSpec { destinations: Destinations::Hotspot, hotspot, ..IntranodeSpec::default() };
+        let spec = IntranodeSpec { destinations: Destinations::Hotspot, hotspot, ..IntranodeSpec::default() };
         let targets = Targets::new(&spec, HOSTS, GPUS, 1);
         let hot = (0..20_000).filter(|_| targets.outside((1, 0), rng) == (5, 2)).count();
         let expected = 20_000.0 * (0.3 + 0.7 / 28.0);
