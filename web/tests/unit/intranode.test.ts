@@ -103,6 +103,15 @@ describe("panels", () => {
           (told.points.intra_rate[3 * 5 + at] ?? 0) + (told.points.inter_rate[3 * 5 + at] ?? 0),
       ),
     );
+    // Between hosts C5 has nothing, and no tick but zero.
+    const c5 = panelsOf(told, 0).find(({ title }) => title.includes("c5"));
+    if (!c5) throw new Error("no panel of c5");
+    const axes = rateOption(told, c5, "all", theme).yAxis as {
+      max?: number;
+      axisLabel: { formatter: (value: number) => string };
+    }[];
+    expect(axes.map(({ max }) => max)).toEqual([undefined, 1]);
+    expect(axes[1]?.axisLabel.formatter(0.5)).toBe("");
     const bars = partsOption(told, panel, "inter", theme).series as {
       stack: string;
       data: number[];

@@ -37,6 +37,12 @@ export function rateOption(
   theme: Theme,
 ): ChartOption {
   const rates = [above, "between"] as const;
+  // Where nobody receives anything an axis has its zero alone.
+  const isUsed = rates.map((rate) =>
+    panel.lines.some((line) =>
+      told.loads.some((_, at) => rateAt(told, rate, rowOf(told, line.choice, at)) > 0),
+    ),
+  );
   const option = base(theme);
   const last = told.loads.at(-1) ?? 1;
   return {
@@ -62,6 +68,7 @@ export function rateOption(
       type: "value" as const,
       gridIndex: i,
       min: 0,
+      ...(isUsed[i] ? {} : { max: 1 }),
       splitNumber: 4,
       name: WORDS[rate],
       nameLocation: "middle" as const,
@@ -70,7 +77,7 @@ export function rateOption(
       axisLabel: {
         color: theme.soft,
         fontSize: 12,
-        formatter: (value: number) => (value === 0 ? "0" : bitRate(value)),
+        formatter: (value: number) => (value === 0 ? "0" : isUsed[i] ? bitRate(value) : ""),
       },
     })),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
