@@ -1,8 +1,9 @@
 //! Traffic inside hosts and between them: the verb `intranode`.
 //!
 //! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
-//! [`saturations`] and [`orders`] what a sweep over loads says, [`answer`] all of it, [`page()`] its page. [`regressions`] fit equation 3 of
-//! SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for pairs of hosts beside perftest.
+//! [`saturations`] and [`orders`] what a sweep over loads says, [`answer`] all of it, [`page()`] its page.
+//! [`regressions`] fit equation 3 of SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for
+//! pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{IntranodeSpec, Latencies, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
