@@ -20,6 +20,7 @@ __all__ = [
     "design",
     "impact",
     "interference",
+    "intranode",
     "missing_points",
     "open_folder",
     "run_command",
@@ -143,6 +144,9 @@ def what_if(
 ) -> dict[str, Any]: ...
 def impact(
     scenario: object, device: str, draws: int | None, progress: Callable[[int, int], object] | None
+) -> dict[str, Any]: ...
+def intranode(
+    scenario: object, threads: int, regress: bool, progress: Callable[[int, int], object] | None
 ) -> dict[str, Any]: ...
 def cluster(
     scenario: object, policies: list[str], seeds: int, controllers: Iterable[object]

@@ -1,5 +1,5 @@
 # The calls of railtwin, as Python sees them.
-"""The calls: run, sweep, open, design, schedule, interference, what_if, impact, cluster, schema."""
+"""The calls: run, sweep, open, design, schedule, what jobs cost, intranode, cluster, schema."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -244,6 +244,34 @@ def impact(
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
     return _native.impact(scenario, device, draws, progress)
+
+
+def intranode(
+    scenario: Scenario, *, threads: int = 1, regress: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Run all points of a scenario with `[intranode]`, as `railtwin intranode --json` does.
+
+    Points run side by side, or with several `threads` one after another, each on so many; the answer does not
+    depend on it. Each of `points` has its `label`, the axes and what was chosen, and its `figures`: rates in
+    bit/s, latencies in seconds, shares 0..1; one without a value has a `reason`. `saturations` and `orders`
+    are told of a sweep over loads; with `regress` also `regressions`, equation 3 of SAURON fitted to a sweep
+    over shares that leave hosts.
+
+    >>> import railtwin as rt
+    >>> told = rt.intranode({
+    ...     "schema": 1,
+    ...     "name": "inside",
+    ...     "fabric": {"preset": "rlft", "ports": 4, "host": {"gpus": 2, "nics": 1, "nvlink": "512 Gbps"}},
+    ...     "intranode": {"load": [0.1, 0.5], "duration": "30 us", "warm_up": "10 us"},
+    ... })
+    >>> [point["label"] for point in told["points"]]
+    [[['intranode.load', '0.1']], [['intranode.load', '0.5']]]
+    >>> told["saturations"]
+    [{'label': [], 'load': None}]
+
+    Raises `ScenarioError`, `FileError`, `ArgumentError`.
+    """
+    return _native.intranode(scenario, threads, regress, progress)
 
 
 def cluster(

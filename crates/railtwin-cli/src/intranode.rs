@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{
-    Order, SHORT_OF, Told, orders, page, part_words, regressions, saturations, told, untold,
+    Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told, untold,
 };
 use railtwin_store::Figure;
-use serde_json::json;
 
 use crate::meter::Meter;
 use crate::report::{note_stand_in, write_page};
@@ -55,10 +54,7 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     }
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
-    let mut asked = Vec::with_capacity(points.len());
-    for point in &points {
-        asked.push((point.label.clone(), question.intranode(&point.scenario, args.threads).map_err(wrong)?));
-    }
+    let asked = question.intranode_points(&points, args.threads).map_err(wrong)?;
     let meter = Meter::new(asked.len() as u64, "points");
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
@@ -76,12 +72,7 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
         false => Vec::new(),
     };
     if args.json {
-        let saturations: Vec<_> =
-            saturations.iter().map(|(label, load)| json!({ "label": label, "load": load })).collect();
-        let mut all = json!({ "name": name, "points": told, "saturations": saturations, "orders": orders });
-        if args.regress {
-            all["regressions"] = json!(found);
-        }
+        let all = answer(&asked, &told, args.regress.then_some(&found[..]));
         return Ok(writeln!(streams.out, "{all:#}")?);
     }
     writeln!(streams.out, "{name}: {} GPUs\n", first.gpus)?;
@@ -141,15 +132,19 @@ fn shown_orders(orders: &[Order]) -> String {
 }
 
 /// Columns of figures: name, heading.
-const COLUMNS: [(&str, &str); 16] = [
+const COLUMNS: [(&str, &str); 20] = [
     ("bandwidth", "bandwidth"),
     ("offered_rate", "offered"),
     ("intra_rate", "intra"),
     ("inter_rate", "inter"),
+    ("to_units_rate", "to units"),
+    ("from_units_rate", "from units"),
     ("carried_share", "carried"),
     ("refused_share", "refused"),
     ("intra_latency", "intra latency"),
     ("inter_latency", "inter latency"),
+    ("to_units_latency", "latency to units"),
+    ("from_units_latency", "from units"),
     ("inter_latency_source_gpu", "source GPU"),
     ("inter_latency_source_intra", "source intra"),
     ("inter_latency_source_nic", "source NIC"),

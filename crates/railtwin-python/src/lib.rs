@@ -6,6 +6,7 @@
 //! * [`scenario`]: a path, a text or a dictionary becomes a question.
 //! * [`calls`]: run, sweep, open, design, cluster, schedule, schema.
 //! * [`costs`]: what jobs cost each other.
+//! * [`intranode`]: traffic inside hosts.
 //! * [`controllers`]: controllers that are Python objects; [`sight`]: what they can ask.
 //! * [`run`]: a run, its figures and its tables.
 //! * [`table`]: tables by the Arrow C data interface, without copying.
@@ -20,6 +21,7 @@ mod controllers;
 mod convert;
 mod costs;
 mod errors;
+mod intranode;
 mod run;
 mod scenario;
 mod shown;
@@ -36,6 +38,8 @@ mod native {
     use crate::command::run_command;
     #[pymodule_export]
     use crate::costs::{impact, interference, what_if};
+    #[pymodule_export]
+    use crate::intranode::intranode;
     #[pymodule_export]
     use crate::run::{Figure, Run};
     #[pymodule_export]

@@ -200,8 +200,27 @@ fn go_together(title: &str, body: &mut toml::Table) {
             if body.contains_key("pair") {
                 body.remove("load");
                 body.remove("inter");
+                body.remove("destinations");
+                body.remove("units");
+            }
+            // What leaves is no more than a half, and what is for units neither.
+            if let Some(units) = body.get_mut("units").and_then(Value::as_table_mut) {
+                units.insert("to".to_owned(), 0.5.into());
+                body.insert("inter".to_owned(), 0.5.into());
+            }
+            let chosen = body.get("destinations").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if chosen == "hotspot" {
+                let least = toml::Table::from_iter([("share".to_owned(), 0.5.into())]);
+                body.entry("hotspot").or_insert(least.into());
+                body.insert("inter".to_owned(), 0.5.into());
+            } else {
+                body.remove("hotspot");
+            }
+            if chosen != "permutation" {
+                body.remove("shift");
             }
             if body.contains_key("pcie") {
+                body.remove("conversion");
                 body.remove("link");
             }
             if ["payload", "inter_payload", "pcie"].iter().any(|key| body.contains_key(*key)) {

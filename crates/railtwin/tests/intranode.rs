@@ -39,6 +39,12 @@ fn every_key_is_heard() {
     for key in [
         "pattern = \"c2\"",
         "inter = 0.4",
+        "destinations = \"permutation\"",
+        "destinations = \"neighbor\"",
+        "destinations = \"rail-aligned\"",
+        "destinations = \"hotspot\"\nhotspot = { share = 0.5 }",
+        "conversion = false",
+        "units = { to = 0.2 }",
         "load = 0.7",
         "message = \"8 KiB\"",
         "arrivals = \"poisson\"",
@@ -64,6 +70,36 @@ fn every_key_is_heard() {
     ] {
         assert_ne!(log(&BASE.replacen(old, new, 1), 1).unwrap(), base, "{new} changes nothing");
     }
+    let hot = changed("destinations = \"hotspot\"\nhotspot = { share = 0.5 }");
+    for more in ["share = 0.6", "share = 0.5, host = 1", "share = 0.5, gpu = 1"] {
+        let other = changed(&format!("destinations = \"hotspot\"\nhotspot = {{ {more} }}"));
+        assert_ne!(other, hot, "{more} changes nothing");
+    }
+    // Without conversion packets are those between hosts, whatever is said of others.
+    let same = changed("header = \"64 B\"\npayload = \"4032 B\"");
+    assert_eq!(changed("conversion = false"), same);
+    assert_eq!(changed("conversion = false\npayload = \"256 B\""), same);
+    let units = changed("units = { to = 0.2, from = 0.3 }");
+    for other in [
+        "to = 0.2, from = 0.3, count = 2",
+        "to = 0.2, from = 0.3, link = \"64 Gbps\"",
+        "to = 0.3, from = 0.3",
+        "to = 0.2, from = 0.4",
+    ] {
+        assert_ne!(changed(&format!("units = {{ {other} }}")), units, "{other} changes nothing");
+    }
+    let of_pcie = |pcie: &str, place: &str| {
+        changed(&format!("pcie = {{ {pcie} }}\nunits = {{ to = 0.2, from = 0.3, place = \"{place}\" }}"))
+    };
+    let root = of_pcie("topology = \"root-complex\"", "endpoint");
+    assert_ne!(of_pcie("topology = \"switch\"", "endpoint"), root, "topology changes nothing");
+    assert_ne!(of_pcie("topology = \"root-complex\"", "cpu"), root, "place changes nothing");
+    for more in ["root_latency = \"50 ns\"", "root_rate = \"200 Gbps\""] {
+        let other = of_pcie(&format!("topology = \"root-complex\", {more}"), "endpoint");
+        assert_ne!(other, root, "{more} changes nothing");
+    }
+    let by_lot = changed("destinations = \"permutation\"");
+    assert_ne!(changed("destinations = \"permutation\"\nshift = 3"), by_lot);
     // GPUs queue once buffers are full.
     let full = "buffer = \"24 KiB\"\nduration = \"40 us\"\n";
     let of_queue = |queue: &str| {
@@ -95,6 +131,36 @@ fn bad_questions_get_one_error_with_its_place() {
         ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
         ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "do not cut them"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
+        ("warm_up = \"4 us\"", "destinations = \"ring\"", "permutation"),
+        ("warm_up = \"4 us\"", "destinations = \"hotspot\"", "hotspot = { share = 0.2, host = 0 }"),
+        ("warm_up = \"4 us\"", "hotspot = { share = 0.2 }", "destinations are uniform"),
+        ("warm_up = \"4 us\"", "shift = 2", "destinations = \"permutation\""),
+        (
+            "warm_up = \"4 us\"",
+            "destinations = \"hotspot\"\npattern = \"c5\"\nhotspot = { share = 0.2 }",
+            "no message leaves its host",
+        ),
+        (
+            "warm_up = \"4 us\"",
+            "warm_up = \"4 us\"\ndestinations = \"permutation\"\nshift = 8",
+            "is no other host of 8",
+        ),
+        (
+            "warm_up = \"4 us\"",
+            "warm_up = \"4 us\"\ndestinations = \"hotspot\"\nhotspot = { share = 0.2, host = 8 }",
+            "0 to 7",
+        ),
+        ("warm_up = \"4 us\"", "pair = {}\ndestinations = \"neighbor\"", "neither load nor pattern"),
+        ("warm_up = \"4 us\"", "pcie = {}\nconversion = false", "sizes of their own"),
+        ("warm_up = \"4 us\"", "units = { count = 2 }", "neither send nor receive"),
+        ("warm_up = \"4 us\"", "inter = 0.6\nunits = { to = 0.5 }", "no more than 1 for both"),
+        ("warm_up = \"4 us\"", "pair = {}\nunits = { to = 0.5 }", "no others that send"),
+        (
+            "warm_up = \"4 us\"",
+            "warm_up = \"4 us\"\nunits = { to = 0.5, count = 60 }",
+            "1 to 3 GPUs beside 60 units",
+        ),
+        ("warm_up = \"4 us\"", "pcie = { topology = \"ring\" }", "root-complex"),
         ("nics = 1", "nics = 4", "share one NIC"),
         ("gpus = 4", "gpus = 100", "1 to 63 GPUs"),
         (
@@ -134,6 +200,28 @@ fn what_has_no_value_says_why() {
         );
     }
     assert!(figures.iter().all(|figure| figure.value.is_some() == figure.reason.is_empty()), "{figures:?}");
+}
+
+#[test]
+fn units_have_figures_of_their_own_and_are_in_no_other() {
+    let figures = |text: &str| {
+        let question = Question::of_text("inside.toml", text, Path::new("."));
+        let asked = question.intranode(&question.points().unwrap()[0].scenario, 1).unwrap();
+        asked.figures(&asked.run())
+    };
+    let plain = figures(BASE);
+    let of_units = |name: &str| name.contains("units");
+    assert!(!plain.iter().any(|figure| of_units(&figure.name)), "{plain:?}");
+    let with = figures(&format!("{BASE}inter = 0.1\nunits = {{ to = 0.9, from = 0.5 }}\n"));
+    let value = |name: &str| with.iter().find(|figure| figure.name == name).and_then(|figure| figure.value);
+    assert!(value("to_units_rate").unwrap() > 1e9 && value("from_units_rate").unwrap() > 1e9, "{with:?}");
+    for name in ["to_units_carried_share", "from_units_carried_share", "units_refused_share"] {
+        assert!(value(name).is_some(), "{name}: {with:?}");
+    }
+    assert!(value("to_units_latency").is_some() && value("from_units_latency").is_some(), "{with:?}");
+    // All that does not leave is for units.
+    assert_eq!((value("intra_rate"), value("intra_latency")), (Some(0.0), None));
+    assert_eq!(value("rate"), value("inter_rate"));
 }
 
 /// Table 1 of SAURON, `ib_write`: bytes, GB/s, us.

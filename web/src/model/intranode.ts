@@ -54,24 +54,35 @@ export function panelsOf(told: Intranode, lines: number | null): PanelOf[] {
 export const rowOf = (told: Intranode, choice: number, load: number): number =>
   choice * told.loads.length + load;
 
+/** What the upper half of a picture of throughput shows: what GPUs receive from their host, or from everywhere. */
+export const ABOVE = ["inside", "all"] as const;
+export type Above = (typeof ABOVE)[number];
+
 export interface IntranodeState {
   /** Name of the axis whose values are lines; null: the pattern, or the last axis. */
   lines: string | null;
+  above: Above;
   messages: MessageClass;
 }
-export const INTRANODE_START: IntranodeState = { lines: null, messages: "inter" };
+export const INTRANODE_START: IntranodeState = { lines: null, above: "inside", messages: "inter" };
 
 /** Reads a hash; what it does not name, or names wrongly, stays as at the start. */
 export function intranodeStateOf(hash: string): IntranodeState {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const messages = CLASSES.find((name) => name === given.get("messages"));
-  return { lines: given.get("lines"), messages: messages ?? INTRANODE_START.messages };
+  const above = ABOVE.find((name) => name === given.get("above"));
+  return {
+    lines: given.get("lines"),
+    above: above ?? INTRANODE_START.above,
+    messages: messages ?? INTRANODE_START.messages,
+  };
 }
 
 /** The hash of a state, naming only what differs from the start. */
 export function intranodeHashOf(state: IntranodeState): string {
   const named = new URLSearchParams();
   if (state.lines !== null) named.set("lines", state.lines);
+  if (state.above !== INTRANODE_START.above) named.set("above", state.above);
   if (state.messages !== INTRANODE_START.messages) named.set("messages", state.messages);
   const text = named.toString();
   return text === "" ? "" : `#${text}`;

@@ -57,6 +57,17 @@ describe.skipIf(missing !== null)("traffic inside hosts", () => {
       expect(await page.locator("h2").first().textContent()).toBe("Throughput, nvlink 128 Gbps");
     }));
 
+  it("shows inside alone or both together above, with the choice in the URL", () =>
+    seen("sweep", {}, async ({ page }) => {
+      const upper = page.locator(".chart svg").first();
+      expect(await upper.textContent()).not.toContain("inside and between");
+      await page.getByText("above: inside and between").click();
+      expect(await upper.textContent()).toContain("inside and between");
+      expect(page.url()).toContain("above=all");
+      await page.goBack();
+      expect(await upper.textContent()).not.toContain("inside and between");
+    }));
+
   it("shows a sweep of loads alone", () =>
     seen("alone", { dark: true }, async ({ page }) => {
       expect(await page.locator("h2").first().textContent()).toBe("Throughput, scale-up");

@@ -83,11 +83,35 @@ describe("panels", () => {
     const panel = panelsOf(told, 1)[1];
     if (!panel) throw new Error("no panel");
     const theme = THEMES.light;
-    const series = rateOption(told, panel, theme).series as { id: string; data: unknown[] }[];
+    const series = rateOption(told, panel, "inside", theme).series as {
+      id: string;
+      data: unknown[];
+    }[];
     expect(series.filter(({ id }) => !id.startsWith("knee"))).toHaveLength(6);
-    const knee = series.find(({ id }) => id === "knee inter_rate 3");
+    const knee = series.find(({ id }) => id === "knee between 3");
     expect(knee?.data).toEqual([[0.2, 138e9]]);
-    expect(series.find(({ id }) => id === "knee inter_rate 5")?.data).toEqual([]);
+    expect(series.find(({ id }) => id === "knee between 5")?.data).toEqual([]);
+    const all = rateOption(told, panel, "all", theme).series as {
+      id: string;
+      data: [number, number][];
+    }[];
+    const sums = all.find(({ id }) => id === "all 3")?.data;
+    expect(sums).toHaveLength(5);
+    expect(sums?.map(([, rate]) => rate)).toEqual(
+      [0, 1, 2, 3, 4].map(
+        (at) =>
+          (told.points.intra_rate[3 * 5 + at] ?? 0) + (told.points.inter_rate[3 * 5 + at] ?? 0),
+      ),
+    );
+    // Between hosts C5 has nothing, and no tick but zero.
+    const c5 = panelsOf(told, 0).find(({ title }) => title.includes("c5"));
+    if (!c5) throw new Error("no panel of c5");
+    const axes = rateOption(told, c5, "all", theme).yAxis as {
+      max?: number;
+      axisLabel: { formatter: (value: number) => string };
+    }[];
+    expect(axes.map(({ max }) => max)).toEqual([undefined, 1]);
+    expect(axes[1]?.axisLabel.formatter(0.5)).toBe("");
     const bars = partsOption(told, panel, "inter", theme).series as {
       stack: string;
       data: number[];
@@ -127,7 +151,7 @@ describe("tables", () => {
 
 describe("state", () => {
   it("is in the hash, and wrong names are as at the start", () => {
-    const state = { lines: "fabric.host.nvlink", messages: "intra" } as const;
+    const state = { lines: "fabric.host.nvlink", above: "all", messages: "intra" } as const;
     expect(intranodeStateOf(intranodeHashOf(state))).toEqual(state);
     expect(intranodeHashOf(INTRANODE_START)).toBe("");
     expect(intranodeStateOf("#messages=all")).toEqual(INTRANODE_START);

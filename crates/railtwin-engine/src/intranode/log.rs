@@ -49,7 +49,21 @@ impl Latencies {
     }
 }
 
-/// Counts over all hosts. Bytes are those between warm-up and end, as they are on the links of hosts: headers in.
+/// Counts of messages between GPUs and the functional units of their host: to units, and from them. Bytes as in
+/// [`IntranodeLog`], which has none of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnitsLog {
+    /// What was to be sent, refused or not.
+    pub offered_bytes: [u64; 2],
+    /// Of that, what found its queue full.
+    pub refused_bytes: [u64; 2],
+    /// What was received.
+    pub bytes: [u64; 2],
+    /// Messages that arrived after the warm-up.
+    pub latencies: [Latencies; 2],
+}
+
+/// Counts over all hosts, of messages between GPUs. Bytes are those between warm-up and end, as they are on the links of hosts: headers in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IntranodeLog {
     /// Time over which is counted, ps.
@@ -68,9 +82,11 @@ pub struct IntranodeLog {
     pub network_bytes: u64,
     /// Messages inside hosts and between them that arrived after the warm-up.
     pub latencies: [Latencies; 2],
-    /// Messages that arrived whole, over the whole run.
+    /// Messages to and from functional units, which are in none of the above.
+    pub units: UnitsLog,
+    /// Messages that arrived whole, over the whole run; those of units too, as in what follows.
     pub messages: u64,
-    /// Messages that GPUs took into their queues, over the whole run.
+    /// Messages that GPUs and units took into their queues, over the whole run.
     pub accepted: u64,
     /// When the last message had arrived, ps.
     pub last_ps: u64,

@@ -4,14 +4,18 @@
 //! The model is SAURON's (Tarraga-Moreno et al., "On the Impact of Intra-node Communication in the Performance of
 //! Supercomputer and Data Center Interconnection Networks", sections 3 and 4); [`pcie`] is its equation 1.
 mod contradictions;
+mod destinations;
 mod log;
 mod overhead;
 mod pcie;
+mod units;
 
 pub use contradictions::Contradiction;
-pub use log::{Components, IntranodeLog, Latencies, PARTS};
+pub use destinations::{Destinations, HotspotSpec};
+pub use log::{Components, IntranodeLog, Latencies, PARTS, UnitsLog};
 pub use overhead::{modelled_throughput, traffic_overhead};
-pub use pcie::{PcieGeneration, PcieSpec};
+pub use pcie::{PcieGeneration, PcieSpec, PcieTopology};
+pub use units::{UnitPlace, UnitsSpec};
 
 use railtwin_fabric::HostModel;
 use railtwin_units::keys::{Kind, sizes, whole};
@@ -96,6 +100,11 @@ railtwin_units::section! {
         pub pattern: Pattern = Pattern::C1,
         /// The same as a number; default that of the pattern.
         pub inter: Option<f64> [Kind::UpTo(1.0)] = None,
+        /// Whom messages are for.
+        #[key(sparse)]
+        pub destinations: Destinations = Destinations::Uniform,
+        /// With `destinations = "permutation"` how many hosts on the target is; default by lot.
+        pub shift: Option<u32> [whole(1..=16_777_215)] = None,
         /// What each GPU offers, as a share of its link: bytes on the wire, headers in.
         pub load: f64 [Kind::Share(0.0, 1.0)] = 1.0,
         /// Payload of a message.
@@ -113,6 +122,10 @@ railtwin_units::section! {
         pub link: Option<Rate> = None,
         /// Delay of such a link.
         pub link_delay: SimTime = SimTime::ZERO,
+        /// Whether packets inside the host have a size of their own, `header` and `payload`, which NICs convert; else they have
+        /// that of packets between hosts, and these two are of no effect.
+        #[key(sparse)]
+        pub conversion: bool = true,
         /// Header of a packet inside the host.
         pub header: Bytes [sizes(0..=4096)] = Bytes(20),
         /// Most payload of a packet inside the host.
@@ -136,6 +149,10 @@ railtwin_units::section! {
         pub pcie: Option<PcieSpec> = None,
         /// One pair of hosts in place of pattern and load.
         pub pair: Option<PairSpec> = None,
+        /// With `destinations = "hotspot"` where it is.
+        pub hotspot: Option<HotspotSpec> = None,
+        /// Functional units beside the GPUs of each host; default none.
+        pub units: Option<UnitsSpec> = None,
     }
 }
 
@@ -175,6 +192,7 @@ impl IntranodeSpec {
     /// Header and payload of a packet inside the host, and the time that each packet takes beside its bytes, ps.
     pub fn packet(&self) -> (u64, u64, f64) {
         match &self.pcie {
+            None if !self.conversion => (self.inter_header.0, self.inter_payload.0, 0.0),
             Some(pcie) => (pcie.tlp_overhead.0, pcie.max_payload.0, pcie.acknowledgement_ps()),
             None => (self.header.0, self.payload.0, 0.0),
         }

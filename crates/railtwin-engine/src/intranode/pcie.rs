@@ -1,6 +1,6 @@
 //! PCIe by equation 1 of SAURON.
 use railtwin_units::keys::{sizes, whole};
-use railtwin_units::{Bytes, Rate};
+use railtwin_units::{Bytes, Rate, SimTime};
 
 railtwin_units::choice! {
     /// A generation of PCIe: its data rate and encoding (PCI-SIG, base specifications 3.0 to 7.0).
@@ -48,6 +48,19 @@ impl PcieGeneration {
     }
 }
 
+railtwin_units::choice! {
+    /// What is between the PCIe devices of a host.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum PcieTopology {
+        /// A PCIe switch: from port to port.
+        #[default]
+        Switch = "switch",
+        /// The root complex of a CPU: from an endpoint to it, to the CPU, back to it, to the other endpoint (SAURON section
+        /// 3.2).
+        RootComplex = "root-complex",
+    }
+}
+
 railtwin_units::section! {
     /// A PCIe link.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +78,17 @@ railtwin_units::section! {
         pub dllp: Bytes [sizes(0..=64)] = Bytes(8),
         /// TLPs for one ACK.
         pub ack_factor: u32 [whole(1..=1024)] = 4,
+        /// What is between the devices of a host: a switch, or a root complex, over which what GPUs and NIC send each other
+        /// goes to the CPU and back.
+        #[key(sparse)]
+        pub topology: PcieTopology = PcieTopology::Switch,
+        /// Time of a TLP in the root complex, each time that it passes it: twice between endpoints. Of no effect with a
+        /// switch.
+        #[key(sparse)]
+        pub root_latency: SimTime = SimTime::ZERO,
+        /// What goes between root complex and CPU in each direction, for all endpoints of a host together; default what one
+        /// link carries. Of no effect with a switch.
+        pub root_rate: Option<Rate> = None,
     }
 }
 

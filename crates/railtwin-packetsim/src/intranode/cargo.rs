@@ -73,18 +73,24 @@ impl Freight for Cargo {
 pub const INTRA: usize = 0;
 /// See [`INTRA`].
 pub const INTER: usize = 1;
+/// From GPUs to functional units of their host, and back.
+pub const TO_UNITS: usize = 2;
+/// See [`TO_UNITS`].
+pub const FROM_UNITS: usize = 3;
+/// Rows of all of them.
+pub const CLASSES: usize = 4;
 
-/// What GPUs of one thread received.
+/// What GPUs and units of one thread received.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Bytes on the links of hosts, by class.
-    pub bytes: [u64; 2],
-    /// Payload.
+    pub bytes: [u64; CLASSES],
+    /// Payload between GPUs.
     pub payload: u64,
     /// Bytes that NICs sent.
     pub network: u64,
     /// Messages that arrived.
-    pub latencies: [Latencies; 2],
+    pub latencies: [Latencies; CLASSES],
     /// Messages that arrived, from the first on.
     pub messages: u64,
     /// When the first one did, ps; 0 where none has.
@@ -108,7 +114,7 @@ impl Tally {
 
     /// Adds that of others.
     pub fn merge(&mut self, other: &Self) {
-        for class in [INTRA, INTER] {
+        for class in 0..CLASSES {
             self.bytes[class] += other.bytes[class];
             self.latencies[class].merge(&other.latencies[class]);
         }

@@ -1,11 +1,12 @@
-//! A host: GPUs around a switch, and the NIC behind one of its ports.
+//! A host: GPUs and functional units around a switch, and the NIC behind one of its ports.
 //!
 //! A packet of the host is two events: its first byte comes to an input of the switch, and its crossing ends. All times
 //! are those at the switch: what a GPU sends at `t` is there at `t + delay`.
-use super::cargo::{Cargo, INTER, INTRA, Kind};
+use super::cargo::{Cargo, FROM_UNITS, INTER, INTRA, Kind, TO_UNITS};
 use super::crossbar::{Crossbar, Waiting};
 use super::nic::{Landing, Nic};
 use super::plan::Plan;
+use super::root::{Passing, Root};
 use super::source::{Message, Source};
 use crate::agenda::Agenda;
 use crate::post::Post;
@@ -42,11 +43,13 @@ pub struct Host {
     host: u32,
     device: u32,
     bar: Crossbar<Cell>,
+    /// What packets pass before they come to the crossbar's queues; nobody asks it where there is no root complex.
+    root: Root,
     inputs: Vec<Input>,
-    /// GPUs, by number.
+    /// GPUs, by number, and after them units.
     pub sources: Vec<Source>,
     messages: Slab<Message>,
-    /// Row of the message that each GPU sends.
+    /// Row of the message that each of them sends.
     sending: Vec<u32>,
     /// What crosses to each output.
     crossing: Vec<Waiting<Cell>>,
@@ -80,33 +83,37 @@ impl<T> Slab<T> {
     }
 }
 
-/// Tasks: a packet comes to an input; a crossing ends; the NIC looks whether it can send.
+/// Tasks: a packet comes to an input; a crossing ends; the NIC looks whether it can send; a packet is at the CPU; one has
+/// passed the root complex once, and twice.
 const COMES: u64 = 0;
 const CROSSED: u64 = 1 << 16;
 const NIC: u64 = 2 << 16;
 /// The NIC has sent a packet, whose bytes inside the host are above.
 const SENT: u64 = 3 << 16;
 const BYTES: u32 = 24;
+const THERE: u64 = 4 << 16;
+const PASSED: [u64; 2] = [5 << 16, 6 << 16];
 
 impl Host {
     /// Before time zero.
     pub fn new(plan: &Plan, host: u32, device: u32, agenda: &mut Agenda) -> Self {
-        let gpus = plan.inside.gpus as usize;
+        let nic = plan.inside.nic();
         let input = Input { room: plan.buffer, free: 0, blocked: false, idle: false };
-        let mut inputs = vec![input; gpus + 1];
-        inputs[gpus].idle = true;
+        let mut inputs = vec![input; nic + 1];
+        inputs[nic].idle = true;
         // What a GPU sends at time zero is at the switch a link's delay later.
-        (0..gpus as u64).for_each(|gpu| agenda.push(plan.inside.delay, COMES | gpu));
+        (0..nic as u64).for_each(|port| agenda.push(plan.inside.delay, COMES | port));
         Self {
             host,
             device,
-            bar: Crossbar::new(plan.spec.arbiter, plan.spec.crossings, gpus + 1),
+            bar: Crossbar::new(plan.spec.arbiter, plan.spec.crossings, nic + 1),
+            root: Root::new(plan.spec.arbiter, nic + 1),
             inputs,
-            sources: (0..gpus as u16).map(|gpu| Source::new(plan, host, gpu)).collect(),
+            sources: (0..nic as u16).map(|port| Source::new(plan, host, port)).collect(),
             messages: Slab::new(),
-            sending: vec![0; gpus],
-            crossing: vec![Waiting { since: 0, item: Cell::default() }; gpus + 1],
-            nic: Nic::new(plan, gpus),
+            sending: vec![0; nic],
+            crossing: vec![Waiting { since: 0, item: Cell::default() }; nic + 1],
+            nic: Nic::new(plan, plan.inside.gpus as usize),
             landings: Slab::new(),
         }
     }
@@ -116,6 +123,14 @@ impl Host {
         match task & 0xFF_0000 {
             COMES => self.comes(now, (task & 0xFF) as usize, plan, agenda, post),
             CROSSED => self.crossed(now, (task >> 8) as u8, task as u8, plan, agenda, post),
+            THERE => {
+                let passing = self.root.there();
+                self.leave(now, passing, true, plan, agenda);
+            }
+            kind if PASSED.contains(&kind) => {
+                let Passing { input, output, waiting } = self.root.out(kind == PASSED[1]);
+                self.bar.push(waiting.since, input, output, waiting.item);
+            }
             kind => {
                 if kind == SENT {
                     self.nic.room += task >> BYTES;
@@ -124,7 +139,43 @@ impl Host {
                 self.send(now, plan, agenda, post);
             }
         }
+        if plan.inside.has_root() && agenda.next() > now {
+            self.go_up(now, plan, agenda, post);
+        }
         self.cross(now, plan, agenda, post);
+    }
+
+    /// A packet comes to an input: to the crossbar's queues, or first through the root complex.
+    #[inline]
+    fn enter(&mut self, now: u64, (input, output): (u8, u8), item: Cell, plan: &Plan, agenda: &mut Agenda) {
+        if !plan.inside.has_root() {
+            return self.bar.push(now, input, output, item);
+        }
+        let passing = Passing { input, output, waiting: Waiting { since: now, item } };
+        match plan.inside.goes_up(usize::from(input), usize::from(output)) {
+            true => self.root.up(passing),
+            false => self.leave(now, passing, false, plan, agenda),
+        }
+    }
+
+    /// What waits goes to the CPU, one packet at a time; that is there once its last byte is.
+    fn go_up(&mut self, now: u64, plan: &Plan, agenda: &mut Agenda, post: &mut Post<'_, Cargo>) {
+        let Some(passing) = self.root.goes() else { return };
+        let payload = u64::from(passing.waiting.item.payload);
+        let came = passing.waiting.since + plan.inside.time(usize::from(passing.input), payload);
+        post.mail.packet_hops += 2;
+        agenda.push((now + plan.inside.up_time(payload)).max(came), THERE);
+    }
+
+    /// A packet has passed the root complex but for the time that it takes.
+    fn leave(&mut self, now: u64, passing: Passing, twice: bool, plan: &Plan, agenda: &mut Agenda) {
+        let time = plan.inside.pass_time() * if twice { 2 } else { 1 };
+        if time == 0 {
+            let Passing { input, output, waiting } = passing;
+            return self.bar.push(waiting.since, input, output, waiting.item);
+        }
+        self.root.leaves(passing, twice);
+        agenda.push(now + time, PASSED[usize::from(twice)]);
     }
 
     /// A packet or a credit arrives from the leaf.
@@ -139,7 +190,7 @@ impl Host {
         match cargo.kind {
             Kind::Packet => {
                 self.nic.landed.push_back((cargo, 0));
-                let port = self.sources.len();
+                let port = plan.inside.nic();
                 let input = &mut self.inputs[port];
                 if input.idle {
                     input.idle = false;
@@ -163,17 +214,16 @@ impl Host {
     }
 
     fn open_nic(&mut self, plan: &Plan) {
-        let output = self.sources.len() as u8;
+        let output = plan.inside.nic() as u8;
         self.bar.set_open(output, self.nic.room >= plan.inside.wire(plan.inside.payload));
     }
 
     /// The next packet comes to an input, if there is one and room for it.
     #[inline]
     fn comes(&mut self, now: u64, port: usize, plan: &Plan, agenda: &mut Agenda, post: &mut Post<'_, Cargo>) {
-        let gpus = self.sources.len();
         let inside = &plan.inside;
-        let left_at = now - inside.delay;
-        let (payload, last) = if port < gpus {
+        let (nic, left_at) = (inside.nic(), now - inside.delay);
+        let (payload, last) = if port < nic {
             match self.sources[port].first(left_at, plan) {
                 Err(crate::agenda::NEVER) => return self.inputs[port].idle = true,
                 Err(at) => return agenda.push((at + inside.delay).max(now + 1), COMES | port as u64),
@@ -204,12 +254,12 @@ impl Host {
             return self.inputs[port].blocked = true;
         }
         self.inputs[port].room -= wire;
-        let free = now + inside.time(payload);
+        let free = now + inside.time(port, payload);
         self.inputs[port].free = free;
-        let (cell, output, next) = if port < gpus {
+        let (cell, output, next) = if port < nic {
             let row = self.sending[port];
             let message = self.messages.rows[row as usize];
-            let output = if message.host == self.host { message.gpu as u8 } else { gpus as u8 };
+            let output = if message.host == self.host { message.port as u8 } else { nic as u8 };
             self.sources[port].advance(left_at, payload, plan);
             (Cell { row, payload: payload as u16, is_last: last, is_foreign: false }, output, free)
         } else {
@@ -218,7 +268,7 @@ impl Host {
             let ready = if self.nic.landed.is_empty() { 0 } else { now + inside.unpack };
             (cell, output, free.max(ready))
         };
-        self.bar.push(now, port as u8, output, cell);
+        self.enter(now, (port as u8, output), cell, plan, agenda);
         agenda.push(next, COMES | port as u64);
     }
 
@@ -239,7 +289,7 @@ impl Host {
             self.nic.landed.pop_front();
             let line = &plan.lines_of(self.device)[0];
             let bytes = plan.network_bytes(u64::from(cargo.payload)) as u32;
-            let gone = now + plan.inside.time(payload);
+            let gone = now + plan.inside.time(plan.inside.nic(), payload);
             post.tell(line.target, gone + line.flight, Cargo::credit(line.port, bytes));
             if cargo.is_last {
                 row = self.landings.put(Landing { cargo, split: now - plan.inside.delay });
@@ -268,7 +318,7 @@ impl Host {
             from.blocked = false;
             agenda.push(from.free.max(now + 2 * plan.inside.delay), COMES | u64::from(input));
         }
-        if usize::from(output) == self.sources.len() {
+        if usize::from(output) == plan.inside.nic() {
             let row = waiting.item.row;
             let message = self.messages.rows[row as usize];
             self.nic.take(now + plan.inside.delay, input, waiting, &message, plan);
@@ -285,41 +335,48 @@ impl Host {
         if !self.bar.is_stale() || agenda.next() <= now {
             return;
         }
-        let gpus = self.sources.len();
+        let inside = &plan.inside;
         for row in 0..self.bar.arbitrate() {
             let (input, output, waiting) = self.bar.take(row);
             let payload = u64::from(waiting.item.payload);
-            let end = now + plan.inside.time(payload);
+            let (from, to) = (usize::from(input), usize::from(output));
+            // The last byte cannot leave before it has come.
+            let end = (now + inside.time(to, payload)).max(waiting.since + inside.time(from, payload));
             self.crossing[usize::from(output)] = waiting;
             post.mail.packet_hops += 2;
-            if usize::from(output) == gpus {
+            if to == inside.nic() {
                 self.nic.room -= plan.inside.wire(payload);
                 self.open_nic(plan);
             } else {
-                self.deliver(now, end, waiting, plan, post);
+                let class = match waiting.item.is_foreign {
+                    true => INTER,
+                    false if inside.is_unit(from) => FROM_UNITS,
+                    false if inside.is_unit(to) => TO_UNITS,
+                    false => INTRA,
+                };
+                self.deliver((now, end), class, waiting, plan, post);
             }
             agenda.push(end, CROSSED | u64::from(input) << 8 | u64::from(output));
         }
     }
 
-    /// A GPU receives a packet from `now` to `end`, a link's delay later.
+    /// A GPU or unit receives a packet from `now` to `end`, a link's delay later.
     #[inline]
     fn deliver(
         &mut self,
-        now: u64,
-        end: u64,
+        (now, end): (u64, u64),
+        class: usize,
         waiting: Waiting<Cell>,
         plan: &Plan,
         post: &mut Post<'_, Cargo>,
     ) {
         let (cell, delay) = (waiting.item, plan.inside.delay);
         let (head, tail) = (now + delay, end + delay);
-        let class = if cell.is_foreign { INTER } else { INTRA };
         let tally = &mut post.mail.tally;
         let counts = plan.counts(tail);
         if counts {
             tally.bytes[class] += plan.inside.wire(u64::from(cell.payload));
-            tally.payload += u64::from(cell.payload);
+            tally.payload += if class <= INTER { u64::from(cell.payload) } else { 0 };
         }
         tally.arrived += u64::from(cell.payload);
         if !cell.is_last {

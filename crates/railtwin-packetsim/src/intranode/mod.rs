@@ -1,8 +1,8 @@
 //! The credit world: GPUs around a switch in each host, NICs that convert packets, switches with credits between hosts.
 //!
-//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send.
+//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send, and `targets` to whom.
 //! * `host`: GPUs, the switch inside and its `nic`; `switch`: those between hosts; both are a `crossbar` with its
-//!   `arbiter` (iSLIP).
+//!   `arbiter` (iSLIP); `root`: a root complex in its place.
 //! * `cargo`: what travels between devices; `world`: these devices as the machine of windows knows them.
 //!
 //! Links of a host are a few nanoseconds long, so a host is one device of the machine with all that is in it; what
@@ -14,14 +14,16 @@ mod host;
 mod nic;
 mod plan;
 mod refused;
+mod root;
 mod source;
 mod switch;
+mod targets;
 mod world;
 
-use railtwin_engine::intranode::{IntranodeLog, IntranodeSpec};
+use railtwin_engine::intranode::{IntranodeLog, IntranodeSpec, UnitsLog};
 use railtwin_fabric::Fabric;
 
-use self::cargo::{INTER, INTRA, Tally};
+use self::cargo::{CLASSES, FROM_UNITS, INTER, INTRA, TO_UNITS, Tally};
 use self::plan::Plan;
 pub use self::refused::Refused;
 pub use self::source::PAIR_DEPTH;
@@ -57,6 +59,7 @@ impl IntranodeRun {
         let (mut parts, _) = work_off(world::parts(plan), Until(until), plan);
         let mut log = IntranodeLog::default();
         let mut tally = Tally::default();
+        let (mut offered, mut refused) = ([0; CLASSES], [0; CLASSES]);
         for part in &mut parts {
             tally.merge(&part.mail.tally);
             log.packet_hops += part.mail.packet_hops;
@@ -65,10 +68,10 @@ impl IntranodeRun {
                 let Kind::Host(host) = &mut device.kind else { continue };
                 for source in &mut host.sources {
                     source.close(end, plan);
-                    for (offered, more) in log.offered_bytes.iter_mut().zip(source.offered) {
-                        *offered += more;
+                    for class in 0..CLASSES {
+                        offered[class] += source.offered[class];
+                        refused[class] += source.refused[class];
                     }
-                    log.refused_bytes += source.refused;
                     log.accepted += source.accepted;
                 }
             }
@@ -79,9 +82,17 @@ impl IntranodeRun {
             end - plan.counted.0
         };
         log.span_ps = span;
+        log.offered_bytes = [offered[INTRA], offered[INTER]];
+        log.refused_bytes = refused[INTRA] + refused[INTER];
         (log.intra_bytes, log.inter_bytes) = (tally.bytes[INTRA], tally.bytes[INTER]);
         (log.payload_bytes, log.network_bytes) = (tally.payload, tally.network);
-        log.latencies = tally.latencies;
+        log.latencies = [tally.latencies[INTRA], tally.latencies[INTER]];
+        log.units = UnitsLog {
+            offered_bytes: [offered[TO_UNITS], offered[FROM_UNITS]],
+            refused_bytes: [refused[TO_UNITS], refused[FROM_UNITS]],
+            bytes: [tally.bytes[TO_UNITS], tally.bytes[FROM_UNITS]],
+            latencies: [tally.latencies[TO_UNITS], tally.latencies[FROM_UNITS]],
+        };
         (log.messages, log.last_ps) = (tally.messages, tally.last);
         log.left_bytes = log.accepted * plan.spec.message.0 - tally.arrived;
         log

@@ -83,7 +83,7 @@ impl Nic {
         }
         let cargo = Cargo {
             port: 0,
-            gpu: message.gpu,
+            gpu: message.port,
             kind: Kind::Packet,
             is_last,
             host: message.host,

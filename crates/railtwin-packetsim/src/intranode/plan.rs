@@ -1,9 +1,10 @@
 //! What does not change in a run of the credit world: devices and their lines, routes by D-mod-K, sizes and times.
-use railtwin_engine::intranode::IntranodeSpec;
+use railtwin_engine::intranode::{IntranodeSpec, PcieTopology, UnitPlace};
 use railtwin_fabric::{DeviceId, Fabric, HostId, PortId};
 use railtwin_units::Rate;
 
 use super::refused::{self, Refused};
+use super::targets::Targets;
 use crate::agenda::NEVER;
 use crate::network::Speed;
 use crate::places::{Place, places};
@@ -26,23 +27,48 @@ pub struct Line {
     pub flight: u64,
 }
 
-/// Sizes and times inside a host.
+/// How long packets take on a link of a host.
 #[derive(Clone, Copy, Debug)]
-pub struct Inside {
-    /// GPUs; their ports are `0..gpus` of the host's switch, its NIC's is the next.
-    pub gpus: u32,
-    /// How long bytes take on a link.
+pub struct Pace {
+    /// How long bytes take.
     speed: Speed,
     /// What each packet takes beside its bytes, ps.
     extra: u64,
+    /// Time of a full packet, ps.
+    full: u64,
+}
+
+impl Pace {
+    /// Of a link of `rate`, for packets of so many bytes in all; beside its bytes each takes as long as `extra` ps are on a
+    /// link of `of`.
+    fn new(rate: Rate, bytes: u64, (extra, of): (f64, Rate)) -> Self {
+        let extra = if rate == of { extra } else { extra * of.bytes_per_s() / rate.bytes_per_s() };
+        let (speed, extra) = (Speed::of(rate), extra.round() as u64);
+        Self { speed, extra, full: speed.time(bytes).saturating_add(extra) }
+    }
+}
+
+/// Sizes and times inside a host.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside {
+    /// GPUs; their ports are `0..gpus` of the host's switch, then come those of functional units, then its NIC's.
+    pub gpus: u32,
+    /// Functional units.
+    pub units: u32,
+    /// On links of GPUs and of the NIC.
+    link: Pace,
+    /// On links of units.
+    unit_link: Pace,
+    /// Between root complex and CPU, and the time of a pass, ps; none with a switch.
+    root: Option<(Pace, u64)>,
+    /// Whether units are at the CPU.
+    at_cpu: bool,
     /// Delay of a link, ps.
     pub delay: u64,
     /// Bytes of a header, and most bytes of payload.
     pub header: u64,
     /// See `header`.
     pub payload: u64,
-    /// Time of a full packet, ps.
-    full: u64,
     /// Time of the source NIC for each packet, and of the target NIC, ps.
     pub pack: u64,
     /// See `pack`.
@@ -50,10 +76,49 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Time that a packet of so much payload occupies a link, ps.
+    /// Number of the NIC's port, behind those of GPUs and units.
     #[inline]
-    pub fn time(&self, payload: u64) -> u64 {
-        if payload == self.payload { self.full } else { self.speed.time(payload + self.header) + self.extra }
+    pub const fn nic(&self) -> usize {
+        (self.gpus + self.units) as usize
+    }
+
+    /// Whether a functional unit is at a port.
+    #[inline]
+    pub const fn is_unit(&self, port: usize) -> bool {
+        port >= self.gpus as usize && port < self.nic()
+    }
+
+    /// Time that a packet of so much payload occupies the link of a port, ps.
+    #[inline]
+    pub fn time(&self, port: usize, payload: u64) -> u64 {
+        self.of(if self.is_unit(port) { &self.unit_link } else { &self.link }, payload)
+    }
+
+    #[inline]
+    fn of(&self, link: &Pace, payload: u64) -> u64 {
+        if payload == self.payload { link.full } else { link.speed.time(payload + self.header) + link.extra }
+    }
+
+    /// Whether a root complex is in the place of the switch.
+    #[inline]
+    pub const fn has_root(&self) -> bool {
+        self.root.is_some()
+    }
+
+    /// Whether what goes from a port to another goes over the CPU: both are endpoints.
+    #[inline]
+    pub const fn goes_up(&self, input: usize, output: usize) -> bool {
+        !(self.at_cpu && (self.is_unit(input) || self.is_unit(output)))
+    }
+
+    /// Time of a packet between root complex and CPU, ps; 0 without a root complex.
+    pub fn up_time(&self, payload: u64) -> u64 {
+        self.root.as_ref().map_or(0, |(pace, _)| self.of(pace, payload))
+    }
+
+    /// Time of a packet in the root complex each time that it passes it, ps.
+    pub fn pass_time(&self) -> u64 {
+        self.root.map_or(0, |(_, latency)| latency)
     }
 
     /// Bytes on a link of so much payload, cut into packets.
@@ -96,6 +161,8 @@ pub struct Plan {
     pub counted: (u64, u64),
     /// Whether the run lasts until all has arrived that was made in the time that is counted.
     pub drains: bool,
+    /// Whom messages are for.
+    pub targets: Targets,
 }
 
 impl Plan {
@@ -107,18 +174,23 @@ impl Plan {
         let model = refused::check(fabric, spec)?;
         let (gpus, link) = (model.gpus, spec.link_rate(model));
         let (header, payload, extra) = spec.packet();
-        let speed = Speed::of(link);
-        let extra = extra.round() as u64;
+        let bytes = header + payload;
+        let pace = |rate: Rate| Pace::new(rate, bytes, (extra, link));
+        let units = spec.units;
+        let root = spec.pcie.filter(|pcie| pcie.topology == PcieTopology::RootComplex);
+        let root = root.map(|pcie| (pace(pcie.root_rate.unwrap_or(link)), pcie.root_latency.ps()));
         let converts = spec.converts();
         let time = |time: railtwin_units::SimTime| if converts { time.ps() } else { 0 };
         let inside = Inside {
             gpus,
-            speed,
-            extra,
+            units: units.map_or(0, |units| units.count),
+            link: pace(link),
+            unit_link: pace(units.and_then(|units| units.link).unwrap_or(link)),
+            root,
+            at_cpu: units.is_some_and(|units| units.place == UnitPlace::Cpu),
             delay: spec.link_delay.ps(),
             header,
             payload,
-            full: speed.time(payload + header).saturating_add(extra),
             pack: time(spec.pack),
             unpack: time(spec.unpack),
         };
@@ -143,6 +215,7 @@ impl Plan {
             buffer: spec.buffer.0,
             counted,
             drains: false,
+            targets: Targets::new(spec, fabric.hosts().len() as u32, gpus as u16, seed),
         };
         plan.wire(fabric);
         plan.route(fabric)?;
@@ -251,11 +324,23 @@ impl Plan {
     pub fn alone(&self) -> u64 {
         let message = self.spec.message.0;
         let packets = message.div_ceil(self.inside.payload);
-        let each = self.inside.full.saturating_add(self.inside.pack).saturating_add(self.inside.unpack);
+        let each = self
+            .inside
+            .link
+            .full
+            .saturating_add(self.longest_pass())
+            .saturating_add(self.inside.pack)
+            .saturating_add(self.inside.unpack);
         let inside = packets.saturating_mul(each).saturating_add(self.inside.delay);
         let slowest = self.slowest(message + packets * self.spec.inter_header.0);
         let overhead = self.spec.pair.map_or(0, |pair| pair.overhead.ps());
         inside.saturating_mul(2).saturating_add(slowest.saturating_mul(6)).saturating_add(overhead)
+    }
+
+    /// Most time of a packet between its coming to a root complex and its leaving of it, with nobody else there, ps.
+    fn longest_pass(&self) -> u64 {
+        let up = self.inside.up_time(self.inside.payload);
+        up.saturating_add(self.inside.pass_time().saturating_mul(2))
     }
 
     /// Time of so many bytes over the slowest line, ps.
@@ -269,7 +354,8 @@ impl Plan {
         let conversion =
             self.inside.pack.saturating_add(self.inside.unpack).saturating_add(self.inside.delay);
         let line = self.slowest(self.network_bytes(self.spec.inter_payload.0));
-        self.inside.full.saturating_add(conversion).max(line)
+        let full = self.inside.link.full.max(self.inside.unit_link.full).saturating_add(self.longest_pass());
+        full.saturating_add(conversion).max(line)
     }
 
     /// Whether what arrives at `at` is counted.

@@ -37,9 +37,13 @@ pub(super) fn check<'f>(fabric: &'f Fabric, spec: &IntranodeSpec) -> Result<&'f 
         return refused("fabric.host", message, "write nics = 1 and nic_ports = 1".to_owned());
     }
     let gpus = first.gpus;
-    if hosts().any(|host| model(host).gpus != gpus) || gpus == 0 || gpus as usize >= PORTS_MAX {
-        let hint = format!("write 1 to {} GPUs, as many in each host", PORTS_MAX - 1);
-        return refused("fabric.host", format!("a host has {gpus} GPUs"), hint);
+    let units = spec.units.map_or(0, |units| units.count);
+    // The NIC has a port, too.
+    let most = PORTS_MAX - 1 - units as usize;
+    if hosts().any(|host| model(host).gpus != gpus) || gpus == 0 || gpus as usize > most {
+        let beside = if units > 0 { format!(" beside {units} units") } else { String::new() };
+        let hint = format!("write 1 to {most} GPUs{beside}, as many in each host");
+        return refused("fabric.host", format!("a host has {gpus} GPUs{beside}"), hint);
     }
     let rate = |host: HostId| spec.link_rate(model(host));
     if let Some(other) = hosts().find(|&host| rate(host) != rate(HostId(0))) {
@@ -85,7 +89,29 @@ pub(super) fn check<'f>(fabric: &'f Fabric, spec: &IntranodeSpec) -> Result<&'f 
         let message = "one host alone has no other to send to".to_owned();
         return refused("intranode", message, "write pattern = \"c5\", or more hosts".to_owned());
     }
+    nowhere(spec, fabric.hosts().len() as u32, gpus)?;
     Ok(first)
+}
+
+/// Refuses destinations that are not there.
+fn nowhere(spec: &IntranodeSpec, hosts: u32, gpus: u32) -> Result<(), Refused> {
+    let hint = |count: u32| format!("write 0 to {}", count - 1);
+    if let Some(shift) = spec.shift.filter(|&shift| shift >= hosts) {
+        let message = format!("{shift} hosts on is no other host of {hosts}");
+        return Err(Refused::new("intranode.shift", message, format!("write 1 to {}", hosts - 1)));
+    }
+    let Some(hotspot) = spec.hotspot else { return Ok(()) };
+    if hotspot.host >= hosts {
+        let message = format!("there is no host {}: there are {hosts}", hotspot.host);
+        return Err(Refused::new("intranode.hotspot.host", message, hint(hosts)));
+    }
+    match hotspot.gpu.filter(|&gpu| gpu >= gpus) {
+        Some(gpu) => {
+            let message = format!("a host has no GPU {gpu}: it has {gpus}");
+            Err(Refused::new("intranode.hotspot.gpu", message, hint(gpus)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Latest time that a run may come to, ps: 1,281 h. Sums of a few such times are still times.

@@ -1,10 +1,11 @@
-//! What a GPU wants to send, and when.
+//! What a GPU or a functional unit wants to send, and when.
 use std::collections::VecDeque;
 
 use railtwin_engine::intranode::{Arrivals, Measure};
 use railtwin_units::stream::{self, Stream};
 use rand::RngExt;
 
+use super::cargo::{CLASSES, FROM_UNITS, INTER, INTRA, TO_UNITS};
 use super::plan::Plan;
 use crate::agenda::NEVER;
 
@@ -15,8 +16,8 @@ pub struct Message {
     pub made: u64,
     /// Host that it is for.
     pub host: u32,
-    /// GPU there.
-    pub gpu: u16,
+    /// Port of a GPU there, or of a unit of the own host.
+    pub port: u16,
 }
 
 /// Work requests that perftest has under way (`--tx-depth`, 128 by default).
@@ -31,12 +32,12 @@ enum Pace {
     Pair { left: u32, gap: u64 },
 }
 
-/// A GPU's messages.
+/// Messages of a GPU or a unit.
 #[derive(Debug)]
 pub struct Source {
     rng: Stream,
     host: u32,
-    gpu: u16,
+    port: u16,
     pace: Pace,
     /// When the next one is made, exact and in ps; [`NEVER`] when there is none.
     exact: f64,
@@ -51,23 +52,25 @@ pub struct Source {
     sent: u64,
     /// Bytes of a message on a link of the host.
     wire: u64,
-    /// Bytes offered, inside the host and to others, and refused while they are counted.
-    pub offered: [u64; 2],
+    /// Bytes offered, by class, and refused while they are counted.
+    pub offered: [u64; CLASSES],
     /// See `offered`.
-    pub refused: u64,
+    pub refused: [u64; CLASSES],
     /// Messages that were taken into the queue.
     pub accepted: u64,
 }
 
 impl Source {
-    /// Of a GPU of a host, before time zero.
-    pub fn new(plan: &Plan, host: u32, gpu: u16) -> Self {
+    /// Of what is at a port of a host, before time zero.
+    pub fn new(plan: &Plan, host: u32, port: u16) -> Self {
         let spec = &plan.spec;
-        let mut rng = stream::named(plan.seed, &format!("intranode: host {host} gpu {gpu}"));
+        let unit = usize::from(port).checked_sub(plan.inside.gpus as usize);
+        let name = unit.map_or_else(|| format!("gpu {port}"), |unit| format!("unit {unit}"));
+        let mut rng = stream::named(plan.seed, &format!("intranode: host {host} {name}"));
         let wire = plan.inside.wire(spec.message.0);
         let (pace, exact, depth) = match spec.pair {
             Some(pair) => {
-                let left = if (host, gpu) == (0, 0) { pair.messages } else { 0 };
+                let left = if (host, port) == (0, 0) { pair.messages } else { 0 };
                 let (gap, depth) = match pair.measure {
                     Measure::Bandwidth => (pair.gap.ps(), PAIR_DEPTH),
                     Measure::Latency => (plan.alone().max(pair.gap.ps()), 1),
@@ -75,18 +78,26 @@ impl Source {
                 (Pace::Pair { left, gap }, 0.0, depth)
             }
             None => {
-                let bytes_per_ps = plan.link.bytes_per_s() * 1e-12 * spec.load;
+                let (link, share) = match (unit, spec.units) {
+                    (Some(_), Some(units)) => (units.link.unwrap_or(plan.link), units.from),
+                    _ => (plan.link, 1.0),
+                };
+                let bytes_per_ps = link.bytes_per_s() * 1e-12 * spec.load * share;
                 let gap = wire as f64 / bytes_per_ps;
                 let phase: f64 = rng.random();
                 let depth = (spec.queue.0 / wire).max(1) as usize;
                 (Pace::Open(spec.arrivals, gap), phase * gap, depth)
             }
         };
-        let next = if matches!(pace, Pace::Pair { left: 0, .. }) { NEVER } else { exact.round() as u64 };
+        let is_silent = match pace {
+            Pace::Pair { left, .. } => left == 0,
+            Pace::Open(_, gap) => !gap.is_finite(),
+        };
+        let next = if is_silent { NEVER } else { exact.round() as u64 };
         Self {
             rng,
             host,
-            gpu,
+            port,
             pace,
             exact,
             next,
@@ -95,8 +106,8 @@ impl Source {
             depth,
             sent: 0,
             wire,
-            offered: [0; 2],
-            refused: 0,
+            offered: [0; CLASSES],
+            refused: [0; CLASSES],
             accepted: 0,
         }
     }
@@ -124,34 +135,41 @@ impl Source {
                     self.next = self.exact.round() as u64;
                 }
             }
-            let Some((host, gpu)) = self.target(plan) else { continue };
+            let Some((host, port)) = self.target(plan) else { continue };
+            let class = match host == self.host {
+                true if plan.inside.is_unit(usize::from(self.port)) => FROM_UNITS,
+                true if plan.inside.is_unit(usize::from(port)) => TO_UNITS,
+                true => INTRA,
+                false => INTER,
+            };
             let counts = plan.counts(made);
-            self.offered[usize::from(host != self.host)] += if counts { self.wire } else { 0 };
+            self.offered[class] += if counts { self.wire } else { 0 };
             if full {
-                self.refused += if counts { self.wire } else { 0 };
+                self.refused[class] += if counts { self.wire } else { 0 };
                 continue;
             }
             self.accepted += 1;
-            self.queue.push_back(Message { made, host, gpu });
+            self.queue.push_back(Message { made, host, port });
         }
     }
 
-    /// Who the next message is for: evenly among the GPUs of other hosts, or the other GPUs of this one. None where it
-    /// would stay in a host of one GPU: it is not sent.
+    /// Who the next message is for. None where it would stay in a host of one GPU: it is not sent.
     fn target(&mut self, plan: &Plan) -> Option<(u32, u16)> {
         if plan.spec.pair.is_some() {
             return Some((1, 0));
         }
-        let (hosts, gpus) = (plan.host_at.len() as u32, plan.inside.gpus as u16);
-        if self.rng.random::<f64>() < plan.spec.inter_share() {
-            let host = self.rng.random_range(0..hosts - 1);
-            let gpu = self.rng.random_range(0..gpus);
-            return Some((host + u32::from(host >= self.host), gpu));
+        let (from, gpus) = ((self.host, self.port), plan.inside.gpus as u16);
+        if self.port >= gpus {
+            return Some((self.host, self.rng.random_range(0..gpus)));
         }
-        (gpus > 1).then(|| {
-            let gpu = self.rng.random_range(0..gpus - 1);
-            (self.host, gpu + u16::from(gpu >= self.gpu))
-        })
+        let (lot, inter) = (self.rng.random::<f64>(), plan.spec.inter_share());
+        if lot < inter {
+            return Some(plan.targets.outside(from, &mut self.rng));
+        }
+        if plan.spec.units.is_some_and(|units| lot < inter + units.to) {
+            return Some((self.host, gpus + self.rng.random_range(0..plan.inside.units as u16)));
+        }
+        (gpus > 1).then(|| (self.host, plan.targets.inside(from, &mut self.rng)))
     }
 
     /// The message that is to be sent at `now`, and how much of it has been; else when there may be one.

@@ -1,16 +1,18 @@
 //! Traffic inside hosts and between them: the verb `intranode`.
 //!
 //! [`IntranodeQuestion`] is a point of a scenario with `[intranode]`, [`IntranodeQuestion::run`] what comes of it,
-//! [`saturations`] and [`orders`] what a sweep over loads says, [`page()`] its page. [`regressions`] fit equation 3 of
-//! SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for pairs of hosts beside perftest.
+//! [`saturations`] and [`orders`] what a sweep over loads says, [`answer`] all of it, [`page()`] its page.
+//! [`regressions`] fit equation 3 of SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for
+//! pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{IntranodeSpec, Latencies, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_packetsim::intranode::IntranodeRun;
-use railtwin_scenario::{Scenario, Source};
+use railtwin_scenario::{Scenario, Source, SweepPoint};
 use railtwin_store::Figure;
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub mod fit;
 pub mod measured;
@@ -103,6 +105,38 @@ impl Question {
         let (name, fabric_name) = (scenario.name.clone(), fabric.name().to_owned());
         Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, run })
     }
+
+    /// The traffic of all points, with what was chosen on each axis.
+    ///
+    /// # Errors
+    /// Those of [`Self::intranode`], of the first point that has one.
+    pub fn intranode_points(
+        &self,
+        points: &[SweepPoint],
+        threads: u32,
+    ) -> Result<Vec<(Label, IntranodeQuestion)>, Error> {
+        points
+            .iter()
+            .map(|point| Ok((point.label.clone(), self.intranode(&point.scenario, threads)?)))
+            .collect()
+    }
+}
+
+/// All that came of the points of a scenario, for machines: figures of each, where a sweep over loads saturates and in which
+/// order, and `regressions` where these were asked for.
+pub fn answer(
+    asked: &[(Label, IntranodeQuestion)],
+    told: &[Told],
+    regressions: Option<&[Regression]>,
+) -> Value {
+    let saturations: Vec<_> =
+        saturations(told).into_iter().map(|(label, load)| json!({ "label": label, "load": load })).collect();
+    let name = asked.first().map(|(_, question)| &question.name);
+    let mut all = json!({ "name": name, "points": told, "saturations": saturations, "orders": orders(told) });
+    if let Some(found) = regressions {
+        all["regressions"] = json!(found);
+    }
+    all
 }
 
 /// What comes of points, given with what was chosen on each axis, side by side where `side_by_side`; `progress` hears of
@@ -140,7 +174,8 @@ impl IntranodeQuestion {
                 vec![over("bandwidth", bytes, span, "bytes_per_s", "all messages arrived at once")]
             }
         };
-        for (class, latencies) in ["intra", "inter"].into_iter().zip(&log.latencies) {
+        let all = log.latencies.iter().chain(&log.units.latencies);
+        for (class, latencies) in ["intra", "inter", "to_units", "from_units"].into_iter().zip(all) {
             figures.extend(self.latencies(class, latencies));
         }
         figures.push(Figure::new("messages", log.messages as f64, "count"));
@@ -148,7 +183,8 @@ impl IntranodeQuestion {
         figures
     }
 
-    /// What traffic of a pattern offered and what arrived, in the time that is counted, s.
+    /// What traffic of a pattern offered and what arrived, in the time that is counted, s. Capacity and all figures but
+    /// those of units are of GPUs among each other.
     fn rates(&self, log: &IntranodeLog, span: f64) -> Vec<Figure> {
         let rate = |bytes: u64| bytes as f64 * 8.0 / span;
         let offered: u64 = log.offered_bytes.iter().sum();
@@ -166,7 +202,9 @@ impl IntranodeQuestion {
         ] {
             figures.push(Figure::new(name, value, "bits_per_s"));
         }
-        for ((name, offered), carried) in CARRIED.into_iter().zip(log.offered_bytes).zip(carried) {
+        let offers = log.offered_bytes.into_iter().chain(log.units.offered_bytes);
+        let arrived = carried.into_iter().chain(log.units.bytes);
+        for ((name, offered), carried) in CARRIED.into_iter().zip(offers).zip(arrived) {
             if offered > 0 {
                 figures.push(Figure::new(name, carried as f64 / offered as f64, "ratio"));
             }
@@ -175,16 +213,32 @@ impl IntranodeQuestion {
         figures.push(over("carried_share", both as f64, offered as f64, "ratio", none));
         figures.push(over("refused_share", log.refused_bytes as f64, offered as f64, "ratio", none));
         figures.push(Figure::new("capacity_share", rate(both) / self.capacity, "ratio"));
+        let units = &log.units;
+        if self.spec.units.is_some() {
+            for (name, bytes) in ["to_units_rate", "from_units_rate"].into_iter().zip(units.bytes) {
+                figures.push(Figure::new(name, rate(bytes), "bits_per_s"));
+            }
+            let (refused, offered) = (units.refused_bytes.iter().sum(), units.offered_bytes.iter().sum());
+            let share = |bytes: u64| bytes as f64;
+            figures.push(over("units_refused_share", share(refused), share(offered), "ratio", none));
+        }
         figures
     }
 
-    /// Latencies of messages that stay in their host (`intra`) or leave it; of a pair that is measured for bandwidth none.
+    /// Latencies of messages that stay in their host (`intra`) or leave it, or go to units or come from them; of a pair that
+    /// is measured for bandwidth none.
     fn latencies(&self, class: &str, latencies: &Latencies) -> Vec<Figure> {
         let share = self.spec.inter_share();
         let is_asked = match self.spec.pair {
             Some(pair) => class == "inter" && pair.measure == Measure::Latency,
-            None if class == "inter" => share > 0.0,
-            None => share < 1.0 && self.gpus > self.hosts,
+            None => match class {
+                "inter" => share > 0.0,
+                "intra" => {
+                    share + self.spec.units.map_or(0.0, |units| units.to) < 1.0 && self.gpus > self.hosts
+                }
+                "to_units" => self.spec.units.is_some_and(|units| units.to > 0.0),
+                _ => self.spec.units.is_some_and(|units| units.from > 0.0),
+            },
         };
         if !is_asked {
             return Vec::new();

@@ -7,15 +7,16 @@ pub const LOAD: &str = "intranode.load";
 /// Share of what is offered that may be under way, or lost to chance, before a network counts as saturated.
 pub const SHORT_OF: f64 = 0.03;
 
-/// Shares that arrived of what was offered inside hosts and between them: a network is saturated for both where one of
-/// them falls short, as the other follows once buffers are full.
-pub(super) const CARRIED: [&str; 2] = ["intra_carried_share", "inter_carried_share"];
+/// Shares that arrived of what was offered inside hosts and between them, and to functional units and from them: a network
+/// is saturated for all where one of them falls short, as the others follow once buffers are full.
+pub(super) const CARRIED: [&str; 4] =
+    ["intra_carried_share", "inter_carried_share", "to_units_carried_share", "from_units_carried_share"];
 
-/// Share of what was offered that found its queue full. Where nothing did, what is missing may be on its way.
-const REFUSED: &str = "refused_share";
+/// Shares of what was offered that found its queue full. Where nothing did, what is missing may be on its way.
+const REFUSED: [&str; 2] = ["refused_share", "units_refused_share"];
 
 /// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
-/// inside hosts, or between them, arrived; none where there is none.
+/// inside hosts, between them, or to or from units, arrived; none where there is none.
 pub type Saturation = (Label, Option<f64>);
 
 /// Whether a point carries less than was offered.
@@ -25,7 +26,8 @@ fn is_short(point: &Told) -> bool {
 
 /// Whether nothing was refused, as far as that is told.
 fn refuses_nothing(point: &Told) -> bool {
-    point.value(REFUSED).is_some_and(|share| share <= 0.0)
+    let mut told = REFUSED.iter().filter_map(|name| point.value(name)).peekable();
+    told.peek().is_some() && told.all(|share| share <= 0.0)
 }
 
 /// Points that carry less than was offered and refuse nothing: either the window is too short, or buffers still fill.
@@ -80,8 +82,11 @@ mod tests {
         ];
         let found = saturations(&points);
         let mut young = point("c1", "0.05", 0.6);
-        young.figures.push(Figure::new(REFUSED, 0.0, ""));
-        assert_eq!(untold(&[young]).count(), 1);
+        young.figures.push(Figure::new(REFUSED[0], 0.0, ""));
+        assert_eq!(untold(&[young.clone()]).count(), 1);
+        // Units refuse too.
+        young.figures.push(Figure::new(REFUSED[1], 0.1, ""));
+        assert_eq!(untold(&[young]).count(), 0);
         let empty = Told { label: points[0].label.clone(), figures: Vec::new() };
         assert!(saturations(&[empty]).is_empty(), "nothing was offered");
         assert_eq!(found.len(), 2);

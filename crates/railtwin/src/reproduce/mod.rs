@@ -39,7 +39,7 @@ use sweep::{Set, Sweep};
 
 pub use agreed::{Agreed, Table};
 pub use page::{accepted, markdown, number, totals, with_table};
-pub use robust::Robust;
+pub use robust::{Chosen, Robust};
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
@@ -192,6 +192,9 @@ pub struct Reproduced {
     /// In how many choices of what is fitted it stays met; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robust: Option<Robust>,
+    /// What it is at each of these choices; absent where nobody looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Chosen>,
     /// Whether its row names choices of what is fitted.
     pub swept: bool,
     /// Why what is fitted is not swept.
@@ -313,7 +316,7 @@ pub fn add_robustness(
 ) -> Result<(), Error> {
     let robust = robust::robust(&rows_of(wanted)?, progress)?;
     for (row, robust) in table.iter_mut().zip(robust.into_iter().flatten()) {
-        row.robust = robust;
+        (row.robust, row.choices) = robust.map_or((None, Vec::new()), |(robust, all)| (Some(robust), all));
     }
     Ok(())
 }
@@ -362,6 +365,7 @@ fn frame(row: &Row, wanted: &Wanted) -> Reproduced {
         skipped: wanted.skipped.clone(),
         open: wanted.open.clone().or_else(|| row.open.clone()).filter(|_| open),
         robust: None,
+        choices: Vec::new(),
         swept: !row.sweep.is_empty() && wanted.skipped.is_none(),
         unswept: row.unswept.clone(),
         fitted: row.fitted.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
@@ -499,6 +503,9 @@ mod tests {
         let both = of("leaf_failures_both");
         assert_eq!((both.met, both.of), (5, 5));
         assert!((both.most.unwrap() / both.least.unwrap() - 18.0).abs() < 0.1, "{both:?}");
+        let at = &table.iter().find(|row| row.figure == "leaf_failures_both").unwrap().choices;
+        assert!(at.len() == 5 && at.iter().all(|one| one.met && one.choice.len() == 1), "{at:?}");
+        assert!(at[1..].iter().any(|one| one.value != at[0].value && one.choice != at[0].choice), "{at:?}");
         let single = of("leaf_failures_single");
         assert_eq!(single.least, single.most);
     }

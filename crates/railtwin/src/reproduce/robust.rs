@@ -23,6 +23,17 @@ pub struct Robust {
     pub most: Option<f64>,
 }
 
+/// A figure at one choice of what its row has fitted.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Chosen {
+    /// Parameters, or axes, and what was chosen of each.
+    pub choice: Vec<(String, String)>,
+    /// The figure there; null where it has no value.
+    pub value: Option<f64>,
+    /// Whether it lies within its bounds.
+    pub met: bool,
+}
+
 /// All choices of a row, each once.
 fn choices(row: &Row) -> Vec<Choice> {
     let calculation = row.source().starts_with(CALCULATION);
@@ -31,8 +42,11 @@ fn choices(row: &Row) -> Vec<Choice> {
     all.filter(|choice| seen.insert((calculation.then(|| choice.set.key("")), choice.at.clone()))).collect()
 }
 
+/// How robust a figure is, and what it is at each choice.
+pub(super) type Told = (Robust, Vec<Chosen>);
+
 /// By row and figure how robust it is; none of a row that names no sweep, and of a figure that is skipped.
-pub(super) fn robust(rows: &[Row], progress: &dyn Fn(&str)) -> Result<Vec<Vec<Option<Robust>>>, Error> {
+pub(super) fn robust(rows: &[Row], progress: &dyn Fn(&str)) -> Result<Vec<Vec<Option<Told>>>, Error> {
     let plans: Vec<Vec<Choice>> = rows.iter().map(choices).collect();
     let mut points_of: BTreeMap<String, Points> = BTreeMap::new();
     for (row, plan) in rows.iter().zip(&plans) {
@@ -73,21 +87,26 @@ fn keys(row: &Row, wanted: &Wanted, choice: &Choice) -> [String; 2] {
     [choice.set.key(&own), choice.set.key(against)]
 }
 
-fn over(row: &Row, wanted: &Wanted, plan: &[Choice], points_of: &BTreeMap<String, Points>) -> Option<Robust> {
+fn over(row: &Row, wanted: &Wanted, plan: &[Choice], points_of: &BTreeMap<String, Points>) -> Option<Told> {
     if plan.is_empty() || wanted.skipped.is_some() {
         return None;
     }
     let mut robust = Robust { met: 0, of: 0, least: None, most: None };
+    let mut all = Vec::with_capacity(plan.len());
     for choice in plan {
         let picked = wanted.from.with(&choice.at);
         let [own, against] = keys(row, wanted, choice);
         let values = picked.values(&wanted.figure, &points_of[&own].points, &points_of[&against].points);
         robust.of += 1;
-        if let Some(value) = values.ok().map(|values| picked.taken(&values)).filter(|value| !value.is_nan()) {
-            robust.met += u32::from(wanted.is_met(value));
+        let value = values.ok().map(|values| picked.taken(&values)).filter(|value| !value.is_nan());
+        let met = value.is_some_and(|value| wanted.is_met(value));
+        let put = if row.source().starts_with(CALCULATION) { choice.set.chosen() } else { Vec::new() };
+        all.push(Chosen { choice: put.into_iter().chain(choice.at.iter().cloned()).collect(), value, met });
+        robust.met += u32::from(met);
+        if let Some(value) = value {
             robust.least = Some(robust.least.map_or(value, |least| least.min(value)));
             robust.most = Some(robust.most.map_or(value, |most| most.max(value)));
         }
     }
-    Some(robust)
+    Some((robust, all))
 }

@@ -95,6 +95,12 @@ impl Set {
         self.values.is_empty() && self.draws.is_none()
     }
 
+    /// Each parameter with its first value, which of a calculation is the only one.
+    pub(super) fn chosen(&self) -> Vec<(String, String)> {
+        let first = |(key, values): (&String, &Vec<Value>)| Some((key.clone(), label(values.first()?)));
+        self.values.iter().filter_map(first).collect()
+    }
+
     /// A name of `source` with this, the same for the same.
     pub(super) fn key(&self, source: &str) -> String {
         format!("{source} {:?} {:?}", self.values, self.draws)

@@ -1,6 +1,6 @@
 // Throughput over load with its knee, and where messages spend their time, load by load.
 import type { Intranode, MessageClass } from "../../api/payload";
-import { rowOf, type Line, type PanelOf } from "../../model/intranode";
+import { rowOf, type Above, type Line, type PanelOf } from "../../model/intranode";
 import { alternativeColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
 import { bitRate, escaped, figure, percent, percentShort, significant } from "../../ui/format";
@@ -21,23 +21,39 @@ export const lineColor = (line: Pick<Line, "value">, theme: Theme): string =>
 export const partColor = (part: number, theme: Theme): string =>
   alternativeColor(part, NO_BASE, theme);
 
-const RATES = ["intra_rate", "inter_rate"] as const;
-const WORDS = { intra_rate: "inside hosts", inter_rate: "between hosts" };
+const WORDS = { inside: "inside hosts", all: "inside and between", between: "between hosts" };
+const rateAt = (told: Intranode, rate: keyof typeof WORDS, row: number): number => {
+  const inside = told.points.intra_rate[row] ?? Number.NaN;
+  const between = told.points.inter_rate[row] ?? Number.NaN;
+  return { inside, between, all: inside + between }[rate];
+};
 
-/** Two grids over one axis of loads: above what GPUs receive from their host, below what they do from others. A
- * diamond is the first load at which a line falls short of what is offered. */
-export function rateOption(told: Intranode, panel: PanelOf, theme: Theme): ChartOption {
+/** Two grids over one axis of loads: above what GPUs receive from their host, or from everywhere, below what they do from
+ * other hosts. A diamond is the first load at which a line falls short of what is offered. */
+export function rateOption(
+  told: Intranode,
+  panel: PanelOf,
+  above: Above,
+  theme: Theme,
+): ChartOption {
+  const rates = [above, "between"] as const;
+  // Where nobody receives anything an axis has its zero alone.
+  const isUsed = rates.map((rate) =>
+    panel.lines.some((line) =>
+      told.loads.some((_, at) => rateAt(told, rate, rowOf(told, line.choice, at)) > 0),
+    ),
+  );
   const option = base(theme);
   const last = told.loads.at(-1) ?? 1;
   return {
     ...option,
-    grid: RATES.map((_, i) => ({
+    grid: rates.map((_, i) => ({
       left: LEFT_PX,
       right: RIGHT_PX,
       top: GRID.top + i * (GRID.height + GRID.gap),
       height: GRID.height,
     })),
-    xAxis: RATES.map((_, i) => ({
+    xAxis: rates.map((_, i) => ({
       type: "value" as const,
       gridIndex: i,
       min: 0,
@@ -48,10 +64,11 @@ export function rateOption(told: Intranode, panel: PanelOf, theme: Theme): Chart
         : {}),
       axisLabel: { show: i === 1, color: theme.soft, fontSize: 12, formatter: percentShort },
     })),
-    yAxis: RATES.map((rate, i) => ({
+    yAxis: rates.map((rate, i) => ({
       type: "value" as const,
       gridIndex: i,
       min: 0,
+      ...(isUsed[i] ? {} : { max: 1 }),
       splitNumber: 4,
       name: WORDS[rate],
       nameLocation: "middle" as const,
@@ -60,7 +77,7 @@ export function rateOption(told: Intranode, panel: PanelOf, theme: Theme): Chart
       axisLabel: {
         color: theme.soft,
         fontSize: 12,
-        formatter: (value: number) => (value === 0 ? "0" : bitRate(value)),
+        formatter: (value: number) => (value === 0 ? "0" : isUsed[i] ? bitRate(value) : ""),
       },
     })),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
@@ -74,18 +91,20 @@ export function rateOption(told: Intranode, panel: PanelOf, theme: Theme): Chart
         const place = told.loads.indexOf(load);
         const lines = panel.lines.map(({ choice, name }) => {
           const row = rowOf(told, choice, place);
-          const [intra, inter] = RATES.map((rate) => bitRate(told.points[rate][row] ?? Number.NaN));
+          const [intra, inter] = (["inside", "between"] as const).map((rate) =>
+            bitRate(rateAt(told, rate, row)),
+          );
           const carried = percent(told.points.carried_share[row] ?? Number.NaN);
           return `${escaped(name)}: <b>${intra}</b> inside, <b>${inter}</b> between hosts, ${carried} of the offer`;
         });
         return [`${percentShort(load)} of the load`, ...lines].join("<br>");
       },
     },
-    series: RATES.flatMap((rate, i) =>
+    series: rates.flatMap((rate, i) =>
       panel.lines.flatMap((line) => {
         const color = lineColor(line, theme);
         const points = told.loads.flatMap((load, at) => {
-          const value = told.points[rate][rowOf(told, line.choice, at)] ?? Number.NaN;
+          const value = rateAt(told, rate, rowOf(told, line.choice, at));
           return Number.isFinite(value) ? [[load, value] as const] : [];
         });
         const knee = told.saturated[line.choice] ?? null;
