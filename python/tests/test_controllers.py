@@ -348,7 +348,7 @@ def test_what_is_no_controller():
         rt.run(TEXT, controllers=[nobody])
     with pytest.raises(rt.ArgumentError, match="as one of railtwin's own is"):
         rt.run(TEXT, controllers=[type("c4p", (Idle,), {})])
-    with pytest.raises(rt.ArgumentError, match="cannot steer under balancer spray.*crux"):
+    with pytest.raises(rt.ArgumentError, match=r"cannot steer under balancer spray.*crux"):
         rt.run(TEXT.replace("[routing]", '[routing]\nbalancer = "spray"'), controllers=[Idle])
 
 

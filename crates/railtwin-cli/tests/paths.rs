@@ -138,6 +138,34 @@ fn without_demands_the_jobs_are_asked() {
     out(&text("", ""), &[]).assert_refused(&["own.toml"]);
 }
 
+/// Tenants come when others have gone: the master has their paths to give, as in the run.
+#[test]
+fn who_comes_when_others_have_gone_gets_what_the_run_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/control/c4p-tenants.toml");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    let text = text.replace("[\"c4p\", \"ecmp\"]", "\"c4p\"").replace("replicates = 5", "replicates = 1");
+    let scenario = written(folder.path(), "tenants.toml", text.split("[expect]").next().unwrap());
+    let answer = railtwin(&["run", &scenario, "--json", "--out", &shown(&folder.path().join("runs"))]).json();
+    let run = railtwin_store::RunFolder::open(&harness::folder_of(&answer, 0)).unwrap();
+    let flows = run.table("flows").unwrap();
+    let (sources, ports) = (texts(&flows, "source"), numbers(&flows, "source_port"));
+    let of_run: BTreeMap<_, _> = sources.into_iter().zip(ports).collect();
+    let outcome = railtwin(&["paths", &scenario]);
+    assert_eq!(outcome.status, 0, "{}", outcome.notes);
+    let rows = rows(&outcome.out);
+    let planned: BTreeMap<_, _> =
+        rows.iter().map(|row| (row["source"].clone(), row["source_port"].parse::<u32>().unwrap())).collect();
+    assert_eq!((planned.len(), rows.len()), (20, 20), "a ring each");
+    assert_eq!(planned, of_run);
+    // Two tenants are there at any time, and each leaf has two uplinks: none is shared by two that are there.
+    let uplink = |host: u32| {
+        let row = rows.iter().find(|row| row["source"] == format!("host-{host}/nic-0")).unwrap();
+        row["path"].split('>').nth(1).unwrap().to_owned()
+    };
+    (1..5).for_each(|late| assert_ne!(uplink(late), uplink(0), "tenant {late}"));
+}
+
 /// What `flows` of a run says of its connections is what `paths` says of the same, under every balancer whose queue
 /// pairs have a path of their own.
 #[test]

@@ -8,6 +8,10 @@ use railtwin_engine::opened::{Draw, Opened};
 use railtwin_engine::{Balancer, Case, Programmed};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::LinkMask;
+use railtwin_scenario::EngineName;
+use railtwin_units::SimTime;
+
+use crate::engines::engine;
 
 /// A connection that is asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,14 +77,20 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
 }
 
 /// The connections that the jobs of a case open, in the order in which replicate `replicate` of a run opens them, and their
-/// queue pairs, as [`plan`] gives those of demands. Jobs come and go as their scenario says; one whose end only a run
-/// knows stays.
+/// queue pairs, as [`plan`] gives those of demands. Jobs come and go as in that run: where some come later than others
+/// and controllers plan for them, it is carried out by flows with all links up, as only a run knows when those before
+/// them have ended.
 ///
 /// # Panics
 /// For a balancer of [`without_paths`].
 pub fn plan_jobs(case: &Case, replicate: u32, down: &LinkMask) -> (Vec<Demand>, Vec<QueuePair>) {
     assert!(without_paths(case.routing.balancer).is_none(), "queue pairs have no path of their own");
-    let lowering = Lowering::new(case, replicate);
+    let mut lowering = Lowering::new(case, replicate);
+    let come_later = case.work.jobs.iter().any(|job| job.start > SimTime::ZERO);
+    if come_later && lowering.mediator(&[]).has_controllers() {
+        let log = engine(EngineName::Flow, 1).run(case, replicate);
+        lowering = lowering.with_ends(&log.job_ends(&case.work));
+    }
     let programmed = lowering.settled(down).0;
     let chosen = lowering.paths_by(down, &programmed);
     let demand = |one: &Connection| Demand {
