@@ -78,18 +78,17 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
 
 /// The connections that the jobs of a case open, in the order in which replicate `replicate` of a run opens them, and their
 /// queue pairs, as [`plan`] gives those of demands. Jobs come and go as in that run: where some come later than others
-/// and controllers plan for them, it is carried out by flows with all links up, as only a run knows when those before
-/// them have ended.
+/// and controllers plan for them, it is carried out by flows with all links up until the last has come, as only a run
+/// knows when those before have ended.
 ///
 /// # Panics
 /// For a balancer of [`without_paths`].
 pub fn plan_jobs(case: &Case, replicate: u32, down: &LinkMask) -> (Vec<Demand>, Vec<QueuePair>) {
     assert!(without_paths(case.routing.balancer).is_none(), "queue pairs have no path of their own");
     let mut lowering = Lowering::new(case, replicate);
-    let come_later = case.work.jobs.iter().any(|job| job.start > SimTime::ZERO);
-    if come_later && lowering.mediator(&[]).has_controllers() {
-        let log = engine(EngineName::Flow, 1).run(case, replicate);
-        lowering = lowering.with_ends(&log.job_ends(&case.work));
+    let last = case.work.jobs.iter().map(|job| job.start).max().unwrap_or(SimTime::ZERO);
+    if last > SimTime::ZERO && lowering.mediator(&[]).has_controllers() {
+        lowering = lowering.with_ends(&ends_before(case, replicate, last));
     }
     let programmed = lowering.settled(down).0;
     let chosen = lowering.paths_by(down, &programmed);
@@ -103,6 +102,16 @@ pub fn plan_jobs(case: &Case, replicate: u32, down: &LinkMask) -> (Vec<Demand>, 
     let connections = lowering.connections();
     let all = rows(case, connections, lowering.queue_pair_numbers(), (&programmed, &chosen));
     (connections.iter().map(demand).collect(), all)
+}
+
+/// When jobs end that end by the time at which the last one comes; [`SimTime::NEVER`] of the others, whose end frees
+/// nothing for anybody.
+fn ends_before(case: &Case, replicate: u32, last: SimTime) -> Vec<SimTime> {
+    let mut case = case.clone();
+    let over = last.saturating_add(SimTime::from_ps(1));
+    case.work.jobs.iter_mut().for_each(|job| job.until = job.until.min(over));
+    let log = engine(EngineName::Flow, 1).run(&case, replicate);
+    log.job_ends(&case.work).into_iter().map(|end| if end < over { end } else { SimTime::NEVER }).collect()
 }
 
 /// The rows of connections on chosen paths.
