@@ -254,8 +254,8 @@ def intranode(
     Points run side by side, or with several `threads` one after another, each on so many; the answer does not
     depend on it. Each of `points` has its `label`, the axes and what was chosen, and its `figures`: rates in
     bit/s, latencies in seconds, shares 0..1; one without a value has a `reason`. `saturations` and `orders`
-    are told of a sweep over loads; with `regress` also `regressions`, equation 3 of SAURON fitted to a sweep
-    over shares that leave hosts.
+    are told of a sweep over loads, `warnings` of keys that change nothing; with `regress` also `regressions`,
+    equation 3 of SAURON fitted to a sweep over shares that leave hosts.
 
     >>> import railtwin as rt
     >>> told = rt.intranode({

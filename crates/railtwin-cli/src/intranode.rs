@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{
-    Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told, untold,
+    Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told, untold, warnings,
 };
 use railtwin_store::Figure;
 
@@ -55,6 +55,9 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
     let asked = question.intranode_points(&points, args.threads).map_err(wrong)?;
+    for warning in warnings(&asked) {
+        writeln!(streams.notes, "warning: {warning}")?;
+    }
     let meter = Meter::new(asked.len() as u64, "points");
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();

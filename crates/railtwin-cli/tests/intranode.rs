@@ -126,3 +126,27 @@ fn a_sweep_says_what_saturates_first_and_equation_3() {
     let missing = shown(&folder.path().join("no.toml"));
     assert_eq!(railtwin(&["intranode", &missing]).status, 2);
 }
+
+#[test]
+fn keys_that_change_nothing_anywhere_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |pcie: &str| {
+        let text = SWEEP.replace("unpack = \"8.58 ns\"", &format!("header = \"4 B\"\npcie = {pcie}"));
+        written(folder.path(), "idle.toml", &text.replace("[0.01, 0.2, 0.4]", "0.1"))
+    };
+    let scenario = with("{ root_latency = \"100 ns\" }");
+    let answer = railtwin(&["intranode", &scenario]);
+    assert_eq!(answer.status, 0, "{}", answer.notes);
+    let warned = |text: &str| text.lines().filter(|line| line.starts_with("warning: ")).count();
+    assert_eq!(warned(&answer.notes), 2, "{}", answer.notes);
+    let header =
+        "warning: intranode.header changes nothing: [intranode.pcie] has max_payload and tlp_overhead";
+    assert!(answer.notes.contains(header), "{}", answer.notes);
+    assert!(answer.notes.contains("intranode.pcie.root_latency changes nothing"), "{}", answer.notes);
+    // Where one point of an axis reads it, it changes something.
+    let axis = with("{ root_latency = \"100 ns\", topology = [\"switch\", \"root-complex\"] }");
+    let data: Value = serde_json::from_str(&railtwin(&["intranode", &axis, "--json"]).out).unwrap();
+    let warnings = data["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].as_str().unwrap().starts_with("intranode.header "), "{warnings:?}");
+}

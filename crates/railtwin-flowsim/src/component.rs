@@ -53,6 +53,9 @@ pub const EXACT_WORK: u64 = 1 << 26;
 /// Beyond it rates hold for this share of the time that the slowest bundle still needs: so much longer than need be
 /// does a phase take, and a pattern at most.
 pub const APART: f64 = 1.0 / 128.0;
+/// Bytes of rates that are remembered at most, all forgotten when it is more: where bundles of many queue pairs end each
+/// at a time of its own, their rates come back too seldom to be worth more memory than their tables take.
+pub const REMEMBERED_MOST: usize = 256 << 20;
 
 impl Counters {
     /// Counts what another counted.
@@ -75,6 +78,8 @@ pub struct RateBook {
     solver: Solver,
     local_of: Vec<u32>,
     known: HashMap<u128, Rc<Rates>>,
+    /// Bytes of what is known.
+    remembered: usize,
     profiles: Vec<Option<Rc<Profile>>>,
     remember: bool,
     /// Priority by pattern; none where all have the same.
@@ -85,6 +90,8 @@ pub struct RateBook {
     pub counters: Counters,
     /// Size of what is in flight together beyond which bundles end together: [`EXACT_WORK`].
     pub exact_work: u64,
+    /// Bytes of rates that are remembered at most: [`REMEMBERED_MOST`].
+    pub remembered_most: usize,
     columns: Columns,
 }
 
@@ -117,19 +124,21 @@ impl RateBook {
             solver: Solver::default(),
             local_of: vec![u32::MAX; capacities.len() + 1],
             known: HashMap::new(),
+            remembered: 0,
             profiles: vec![None; patterns],
             remember,
             priorities: Vec::new(),
             held: BTreeSet::new(),
             counters: Counters::default(),
             exact_work: EXACT_WORK,
+            remembered_most: REMEMBERED_MOST,
             columns: Columns::default(),
         }
     }
 
     /// Patterns of higher priority are served first on every link, from now on; forgets all rates of several together.
     pub fn set_priorities(&mut self, priorities: &[u8]) {
-        self.known.clear();
+        self.forget_known();
         self.priorities.clear();
         if priorities.windows(2).any(|two| two[0] != two[1]) {
             self.priorities.extend_from_slice(priorities);
@@ -161,8 +170,13 @@ impl RateBook {
         self.forget_rates();
     }
 
-    fn forget_rates(&mut self) {
+    fn forget_known(&mut self) {
         self.known.clear();
+        self.remembered = 0;
+    }
+
+    fn forget_rates(&mut self) {
+        self.forget_known();
         self.profiles.iter_mut().for_each(|profile| *profile = None);
     }
 
@@ -182,6 +196,11 @@ impl RateBook {
         }
         let rates = Rc::new(self.solve(table, patterns, done));
         if self.remember {
+            let bytes = size_of_val(&*rates.bundles) + size_of_val(&*rates.strands);
+            if self.remembered + bytes > self.remembered_most {
+                self.forget_known();
+            }
+            self.remembered += bytes;
             self.known.insert(key, Rc::clone(&rates));
         }
         rates
@@ -503,6 +522,27 @@ mod tests {
         }
         writer.close_pattern(SimTime::ZERO);
         writer.finish()
+    }
+
+    #[test]
+    fn what_is_forgotten_is_found_again() {
+        let table = table(50);
+        let done_after = |rounds: usize| move |bundle: usize| bundle < rounds;
+        let asked = |most: usize| {
+            let mut book = RateBook::new(&[10.0; LINKS as usize], 1, true);
+            book.remembered_most = most;
+            let mut all = Vec::new();
+            for first in [0, 10, 20, 0, 10, 20] {
+                let rates =
+                    book.rates(&table, &[PatternId::from_index(0)], &done_after(first), first as u128);
+                all.push((rates.bundles.clone(), rates.strands.clone()));
+                assert!(book.remembered <= most.max(50 * 8 + 100 * 16), "{}", book.remembered);
+            }
+            (all, book.counters.solves)
+        };
+        let ((kept, few), (anew, many)) = (asked(REMEMBERED_MOST), asked(2_500));
+        assert_eq!((few, many), (3, 6));
+        assert_eq!(kept, anew);
     }
 
     #[test]

@@ -100,6 +100,8 @@ struct Asking<'a> {
     caps: Vec<f64>,
     capacities: Vec<f64>,
     full: Vec<bool>,
+    /// Whether the solver knows what stands where.
+    laid_out: bool,
 }
 
 /// Solves; writes the pace of each bundle and the rate of each strand, and returns the rounds it took.
@@ -167,6 +169,7 @@ impl<'a> Asking<'a> {
             caps: vec![f64::INFINITY; strands.edge.len()],
             capacities: all,
             full: Vec::new(),
+            laid_out: false,
         }
     }
 
@@ -183,7 +186,11 @@ impl<'a> Asking<'a> {
             caps: &self.caps,
             capacities: &self.capacities,
         };
-        solver.solve(&problem, rates);
+        if std::mem::replace(&mut self.laid_out, true) {
+            solver.solve_again(&problem, rates);
+        } else {
+            solver.solve(&problem, rates);
+        }
     }
 
     /// The pace that the slowest edge of each bundle allows.

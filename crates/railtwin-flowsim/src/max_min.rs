@@ -46,15 +46,29 @@ impl Ord for Limit {
     }
 }
 
+/// A link while variables grow: together, as whoever freezes changes all of it.
+#[derive(Clone, Copy, Debug)]
+struct LinkState {
+    /// Capacity left by frozen variables.
+    left: f64,
+    /// Sum of share · weight over growing variables.
+    pull: f64,
+    /// Growing variables on the link.
+    growing: u32,
+}
+
+impl LinkState {
+    fn level(&self) -> f64 {
+        (self.left / self.pull).max(0.0)
+    }
+}
+
 /// Memory that solves share, so that a solve allocates nothing once it is warm.
 #[derive(Debug, Default)]
 pub struct Solver {
-    /// Capacity left by frozen variables.
-    left: Vec<f64>,
-    /// Sum of share · weight over growing variables.
-    pull: Vec<f64>,
-    /// Growing variables on the link.
-    growing: Vec<u32>,
+    /// Links before any variable is frozen; what is left is filled in for each solve.
+    fresh: Vec<LinkState>,
+    state: Vec<LinkState>,
     /// CSR from link to variables.
     row_start: Vec<u32>,
     rows: Vec<u32>,
@@ -74,10 +88,16 @@ impl Solver {
     ///
     /// A variable without links runs at its cap. Work: entries · log links.
     pub fn solve(&mut self, problem: &Problem<'_>, rates: &mut Vec<f64>) {
+        self.lay_out(problem);
+        self.solve_again(problem, rates);
+    }
+
+    /// Solves the problem of the last [`Self::solve`] with other capacities or caps: what stands where is known.
+    pub fn solve_again(&mut self, problem: &Problem<'_>, rates: &mut Vec<f64>) {
         let variables = problem.weights.len();
         rates.clear();
         rates.resize(variables, 0.0);
-        self.prepare(problem);
+        self.start(problem);
         let mut left = variables;
         while left > 0 {
             let Some(limit) = self.heap.pop() else { break };
@@ -90,10 +110,10 @@ impl Solver {
                 continue;
             }
             let link = limit.key as usize;
-            if self.growing[link] == 0 {
+            if self.state[link].growing == 0 {
                 continue;
             }
-            let level = self.level_of(link);
+            let level = self.state[link].level();
             if level > limit.level {
                 // Others froze below their share since: the link fills later.
                 self.heap.push(Limit { level, key: limit.key });
@@ -110,34 +130,24 @@ impl Solver {
         }
     }
 
-    fn level_of(&self, link: usize) -> f64 {
-        (self.left[link] / self.pull[link]).max(0.0)
-    }
-
-    /// Fills the columns by link and the heap with every link's first limit.
-    fn prepare(&mut self, problem: &Problem<'_>) {
+    /// Fills the columns by link.
+    fn lay_out(&mut self, problem: &Problem<'_>) {
         let (links, variables) = (problem.capacities.len(), problem.weights.len());
         self.links = links;
-        self.left.clear();
-        self.left.extend_from_slice(problem.capacities);
-        self.pull.clear();
-        self.pull.resize(links, 0.0);
-        self.growing.clear();
-        self.growing.resize(links, 0);
-        self.frozen.clear();
-        self.frozen.resize(variables, false);
+        self.fresh.clear();
+        self.fresh.resize(links, LinkState { left: 0.0, pull: 0.0, growing: 0 });
         for v in 0..variables {
             for k in problem.start[v] as usize..problem.start[v + 1] as usize {
-                let link = problem.links[k] as usize;
-                self.pull[link] += problem.shares[k] * problem.weights[v];
-                self.growing[link] += 1;
+                let link = &mut self.fresh[problem.links[k] as usize];
+                link.pull += problem.shares[k] * problem.weights[v];
+                link.growing += 1;
             }
         }
         self.row_start.clear();
         self.row_start.push(0);
         let mut total = 0;
-        for link in 0..links {
-            total += self.growing[link];
+        for link in &self.fresh {
+            total += link.growing;
             self.row_start.push(total);
         }
         self.rows.clear();
@@ -154,28 +164,38 @@ impl Solver {
             self.row_start[link] = self.row_start[link + 1];
         }
         self.row_start[links] = total;
-        self.heap.clear();
-        for link in 0..links {
-            if self.growing[link] > 0 {
-                self.heap.push(Limit { level: self.level_of(link), key: link as u32 });
+    }
+
+    /// Lets nothing be frozen, and fills the heap with every link's first limit.
+    fn start(&mut self, problem: &Problem<'_>) {
+        self.frozen.clear();
+        self.frozen.resize(problem.weights.len(), false);
+        let with_capacity = |(link, &left): (&LinkState, &f64)| LinkState { left, ..*link };
+        self.state.clear();
+        self.state.extend(self.fresh.iter().zip(problem.capacities).map(with_capacity));
+        let mut limits = std::mem::take(&mut self.heap).into_vec();
+        limits.clear();
+        for (link, state) in self.state.iter().enumerate() {
+            if state.growing > 0 {
+                limits.push(Limit { level: state.level(), key: link as u32 });
             }
         }
-        for v in 0..variables {
-            if problem.caps[v].is_finite() {
-                let level = problem.caps[v] / problem.weights[v];
-                self.heap.push(Limit { level, key: (links + v) as u32 });
+        for (v, (cap, weight)) in problem.caps.iter().zip(problem.weights).enumerate() {
+            if cap.is_finite() {
+                limits.push(Limit { level: cap / weight, key: (self.links + v) as u32 });
             }
         }
+        self.heap = BinaryHeap::from(limits);
     }
 
     fn freeze(&mut self, problem: &Problem<'_>, v: usize, rate: f64, rates: &mut [f64]) {
         self.frozen[v] = true;
         rates[v] = rate;
         for k in problem.start[v] as usize..problem.start[v + 1] as usize {
-            let link = problem.links[k] as usize;
-            self.left[link] -= problem.shares[k] * rate;
-            self.pull[link] -= problem.shares[k] * problem.weights[v];
-            self.growing[link] -= 1;
+            let link = &mut self.state[problem.links[k] as usize];
+            link.left -= problem.shares[k] * rate;
+            link.pull -= problem.shares[k] * problem.weights[v];
+            link.growing -= 1;
         }
     }
 }

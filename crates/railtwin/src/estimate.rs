@@ -129,7 +129,13 @@ impl Estimate {
         }
         let hops = self.packet_hops.map(|hops| format!("{} packet-hops a replicate, ", count(hops)));
         let (bytes, time) = (gib(self.bytes), duration(self.seconds));
-        Some(format!("expect about {bytes} and {time}: {}{}", hops.unwrap_or_default(), self.rows()))
+        // Where queue pairs carry what they can, rates are searched for whenever some bundle ends.
+        let at_least = if self.extent.dynamic { "at least " } else { "" };
+        Some(format!(
+            "expect about {bytes} and {at_least}{time}: {}{}",
+            hops.unwrap_or_default(),
+            self.rows()
+        ))
     }
 }
 

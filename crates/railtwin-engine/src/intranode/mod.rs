@@ -5,6 +5,7 @@
 //! Supercomputer and Data Center Interconnection Networks", sections 3 and 4); [`pcie`] is its equation 1.
 mod contradictions;
 mod destinations;
+mod idle;
 mod log;
 mod overhead;
 mod pcie;
@@ -12,6 +13,7 @@ mod units;
 
 pub use contradictions::Contradiction;
 pub use destinations::{Destinations, HotspotSpec};
+pub use idle::Idle;
 pub use log::{Components, IntranodeLog, Latencies, PARTS, UnitsLog};
 pub use overhead::{modelled_throughput, traffic_overhead};
 pub use pcie::{PcieGeneration, PcieSpec, PcieTopology};

@@ -5,7 +5,7 @@
 //! [`regressions`] fit equation 3 of SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for
 //! pairs of hosts beside perftest.
 use railtwin_engine::IntranodeLog;
-use railtwin_engine::intranode::{IntranodeSpec, Latencies, Measure, PARTS};
+use railtwin_engine::intranode::{Idle, IntranodeSpec, Latencies, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_packetsim::intranode::IntranodeRun;
 use railtwin_scenario::{Scenario, Source, SweepPoint};
@@ -122,6 +122,16 @@ impl Question {
     }
 }
 
+/// What is said beside the points of a scenario: keys that change nothing at any of them.
+pub fn warnings(asked: &[(Label, IntranodeQuestion)]) -> Vec<String> {
+    let Some(((_, first), others)) = asked.split_first() else { return Vec::new() };
+    let idle_anywhere = |idle: &Idle| {
+        others.iter().all(|(_, question)| question.spec.idle().iter().any(|(key, _)| *key == idle.0))
+    };
+    let idle = first.spec.idle().into_iter().filter(idle_anywhere);
+    idle.map(|(key, why)| format!("{key} changes nothing: {why}")).collect()
+}
+
 /// All that came of the points of a scenario, for machines: figures of each, where a sweep over loads saturates and in which
 /// order, and `regressions` where these were asked for.
 pub fn answer(
@@ -132,7 +142,13 @@ pub fn answer(
     let saturations: Vec<_> =
         saturations(told).into_iter().map(|(label, load)| json!({ "label": label, "load": load })).collect();
     let name = asked.first().map(|(_, question)| &question.name);
-    let mut all = json!({ "name": name, "points": told, "saturations": saturations, "orders": orders(told) });
+    let mut all = json!({
+        "name": name,
+        "points": told,
+        "saturations": saturations,
+        "orders": orders(told),
+        "warnings": warnings(asked),
+    });
     if let Some(found) = regressions {
         all["regressions"] = json!(found);
     }
