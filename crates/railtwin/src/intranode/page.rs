@@ -2,7 +2,7 @@
 use railtwin_engine::intranode::PARTS;
 use serde_json::{Value, json};
 
-use super::saturation::LOAD;
+use super::saturation::{LOAD, Saturation};
 use super::{IntranodeQuestion, Label, SHORT_OF, Told, groups, orders, saturations};
 use crate::columns::PageTable;
 use crate::error::Error;
@@ -95,7 +95,10 @@ fn data((name, fabric, description): (&str, &str, &str), told: &[Told]) -> Resul
     for name in &names {
         table = table.f64(name, &column(name));
     }
-    let saturated: Vec<Option<f64>> = saturations(told).into_iter().map(|(_, load)| load).collect();
+    // A choice that offers nothing, as a GPU alone in its host where no message leaves it, has no saturation.
+    let found = saturations(told);
+    let saturation = |label: &Label| found.iter().find(|(one, _)| one == label).and_then(|(_, load)| *load);
+    let saturated: Vec<Option<f64>> = choices.iter().map(|(label, _)| saturation(label)).collect();
     let orders: Vec<Vec<Value>> = orders(told)
         .iter()
         .map(|order| {
@@ -106,7 +109,7 @@ fn data((name, fabric, description): (&str, &str, &str), told: &[Told]) -> Resul
     let labels: Vec<&Label> = choices.iter().map(|(label, _)| label).collect();
     Ok(json!({
         "name": name, "fabric_name": fabric, "description": description,
-        "version": env!("CARGO_PKG_VERSION"), "headline": headline(&labels, &loads, told, &saturated),
+        "version": env!("CARGO_PKG_VERSION"), "headline": headline(&found, &loads, told),
         "axes": axes.iter().map(|(name, values)| json!({ "name": name, "values": values })).collect::<Vec<_>>(),
         "loads": loads, "choices": labels.iter().map(|label| place(label)).collect::<Vec<_>>(),
         "parts": PARTS.map(part_words), "points": table.finish(),
@@ -127,29 +130,31 @@ fn percent(share: f64) -> String {
 }
 
 /// The answer: who saturates first and where, how many do not.
-fn headline(labels: &[&Label], loads: &[f64], told: &[Told], saturated: &[Option<f64>]) -> String {
+fn headline(found: &[Saturation], loads: &[f64], told: &[Told]) -> String {
     let most = loads.last().copied().unwrap_or(1.0);
-    let Some(least) = saturated.iter().flatten().copied().min_by(f64::total_cmp) else {
+    let Some(least) = found.iter().filter_map(|(_, load)| *load).min_by(f64::total_cmp) else {
         let carried = percent(1.0 - SHORT_OF);
         return format!(
             "Nothing saturates: up to a load of {} at least {carried} of the offer arrives.",
             percent(most)
         );
     };
-    let first: Vec<usize> = (0..labels.len()).filter(|&row| saturated[row] == Some(least)).collect();
-    let part = orders(told).into_iter().nth(first[0]).and_then(|order| order.parts.into_iter().next());
+    let first: Vec<&Label> =
+        found.iter().filter(|(_, load)| *load == Some(least)).map(|(label, _)| label).collect();
+    let order = orders(told).into_iter().find(|order| order.label == *first[0]);
+    let part = order.and_then(|order| order.parts.into_iter().next());
     let part = part.map_or(String::new(), |one| format!(", the {} first", part_words(one.part)));
-    if labels.len() > 1 && first.len() == labels.len() {
-        return format!("All {} choices saturate at {} of the load{part}.", labels.len(), percent(least));
+    if found.len() > 1 && first.len() == found.len() {
+        return format!("All {} choices saturate at {} of the load{part}.", found.len(), percent(least));
     }
-    let who = match (labels[first[0]].is_empty(), first.len()) {
+    let who = match (first[0].is_empty(), first.len()) {
         (true, _) => "Hosts saturate".to_owned(),
-        (false, 1) => format!("{} saturates first,", words(labels[first[0]])),
-        (false, 2) => format!("{} and one choice more saturate first,", words(labels[first[0]])),
-        (false, many) => format!("{} and {} choices more saturate first,", words(labels[first[0]]), many - 1),
+        (false, 1) => format!("{} saturates first,", words(first[0])),
+        (false, 2) => format!("{} and one choice more saturate first,", words(first[0])),
+        (false, many) => format!("{} and {} choices more saturate first,", words(first[0]), many - 1),
     };
-    let never = saturated.iter().filter(|load| load.is_none()).count();
-    let others = match (labels.len(), never) {
+    let never = found.iter().filter(|(_, load)| load.is_none()).count();
+    let others = match (found.len(), never) {
         (1, _) => String::new(),
         (all, 0) => format!(" All {all} choices do by {}.", percent(most)),
         (all, never) => format!(" {never} of {all} choices never do."),
@@ -175,6 +180,28 @@ mod tests {
 
     fn of(told: &[Told]) -> Value {
         data(("sweep", "rlft", "when?"), told).unwrap()
+    }
+
+    #[test]
+    fn a_choice_that_offers_nothing_keeps_its_row() {
+        let nothing = |load: &str| {
+            let mut one = point("c5", load, 1.0, 0.0);
+            one.figures.clear();
+            one
+        };
+        let points = [
+            nothing("0.5"),
+            nothing("1"),
+            point("c1", "0.5", 0.9, 5e-6),
+            point("c1", "1", 0.5, 9e-6),
+            point("c2", "0.5", 1.0, 0.0),
+            point("c2", "1", 1.0, 0.0),
+        ];
+        let data = of(&points);
+        assert_eq!(data["saturated"], json!([null, 0.5, null]));
+        let headline = data["headline"].as_str().unwrap();
+        assert!(headline.starts_with("pattern c1 saturates first, at 50"), "{headline}");
+        assert!(headline.ends_with("1 of 2 choices never do."), "{headline}");
     }
 
     #[test]
