@@ -194,8 +194,8 @@ fn alone(fabric: &Fabric, demand: &JobDemand) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use railtwin_control::PlacementPolicy;
     use railtwin_control::crux::plan::SharingPolicy;
+    use railtwin_control::{PlacementPolicy, RankOrder};
     use railtwin_fabric::preset::{Hpn, Tier2};
     use railtwin_fabric::{HostId, HostSpec};
     use railtwin_units::Rate;
@@ -235,12 +235,14 @@ mod tests {
             duration: 100.0,
             step,
             places: places.clone(),
+            placement: None,
             checkpoints: 0.0,
         };
         let ask = Ask {
             span: 1_000.0,
             queue: QueuePolicy::Fifo,
             placement: PlacementPolicy::Packed,
+            rank_order: RankOrder::Given,
             defragment: None,
             sharing: SharingPolicy::Crux,
             levels: 8,

@@ -18,7 +18,8 @@ fn hosts(count: u32) -> Fabric {
 fn job(name: &str, submitted: f64, gpus: u32, duration: f64) -> ClusterJob {
     let (name, class) = (name.to_owned(), String::new());
     let step = step(1.0, 1.0, gpus, 0.0);
-    ClusterJob { name, class, submitted, gpus, duration, step, places: Vec::new(), checkpoints: 0.0 }
+    let (places, placement, checkpoints) = (Vec::new(), None, 0.0);
+    ClusterJob { name, class, submitted, gpus, duration, step, places, placement, checkpoints }
 }
 
 fn lived(fabric: &Fabric, jobs: &[ClusterJob], queue: QueuePolicy) -> Lived {

@@ -12,7 +12,7 @@ use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::Tenants;
 use railtwin_control::paths::JobId;
-use railtwin_control::placement::Defragmentation;
+use railtwin_control::placement::{Defragmentation, arranged};
 use railtwin_control::{ClusterPlacer, Controller, Place};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::SimTime;
@@ -26,6 +26,7 @@ use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
 use crate::queue::{self, Held, Wants};
 use crate::seating::{Refused, Seating};
+use crate::traffic::host_traffic;
 
 /// The cluster at one moment.
 struct World<'a> {
@@ -176,7 +177,7 @@ impl World<'_> {
     /// A job comes.
     fn wait(&mut self, job: usize) {
         self.waiting.push_back(job);
-        let (one, wants) = (&self.jobs[job], wants(&self.jobs[job], self.plant));
+        let (one, wants) = (&self.jobs[job], wants(&self.jobs[job], self.plant, self.ask));
         let submission = Submission {
             job: JobId(job as u32),
             gpus: wants.gpus,
@@ -280,15 +281,15 @@ impl World<'_> {
         if gpus > self.placer.free_gpus() || gpus > self.segment_gpus {
             return;
         }
-        if !self.jobs[first].places.is_empty() {
+        if is_bound(&self.jobs[first]) {
             return;
         }
         let alone = self.placer.clone().place(first as u64, gpus, &self.ask.placement);
         if alone.is_some_and(|places| self.placer.segments_of(&places) == 1) {
             return;
         }
-        // Who named its GPUs stays on them.
-        let movable = self.live.iter().filter(|(job, _)| self.jobs[**job].places.is_empty());
+        // Who named its GPUs stays on them, and who has a placement of its own where that put it.
+        let movable = self.live.iter().filter(|(job, _)| !is_bound(&self.jobs[**job]));
         let running: Vec<(u64, &[Place])> =
             movable.map(|(&job, live)| (job as u64, live.places.as_slice())).collect();
         let Some(Defragmentation { moves, .. }) = self.placer.defragment(&running, gpus) else { return };
@@ -304,7 +305,8 @@ impl World<'_> {
         }
         for (live, to, left) in moved {
             let (job, asked) = (live.job, &self.jobs[live.job]);
-            self.placer.occupy(&to, wants(asked, self.plant).phases);
+            self.placer.occupy(&to, wants(asked, self.plant, self.ask).phases);
+            let to = self.ranked(job, to);
             self.effort.moves += 1;
             let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
@@ -316,11 +318,12 @@ impl World<'_> {
     fn start(&mut self) {
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let placed = match &mut self.seating {
-            Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant).phases),
+            Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant, ask).phases),
             None => self.start_by_policy(),
         };
         self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
         for (job, places) in placed {
+            let places = self.ranked(job, places);
             let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
             live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
@@ -334,6 +337,16 @@ impl World<'_> {
         }
     }
 
+    /// The GPUs of a job in the order of its ranks.
+    fn ranked(&self, job: usize, places: Vec<Place>) -> Vec<Place> {
+        let (asked, fabric) = (&self.jobs[job], self.plant.fabric);
+        if !asked.places.is_empty() {
+            return places;
+        }
+        let traffic = || host_traffic(fabric, &asked.step, &places);
+        arranged(fabric, &places, self.ask.rank_order, (self.ask.seed, &asked.name), traffic)
+    }
+
     /// Who starts and where by the policies of queue and placement.
     fn start_by_policy(&mut self) -> Vec<(usize, Vec<Place>)> {
         self.defragment();
@@ -343,9 +356,9 @@ impl World<'_> {
             places: live.places.clone(),
         };
         queue::start(
-            (ask.queue, &ask.placement),
+            ask.queue,
             &mut self.waiting,
-            |job| wants(&jobs[job], plant),
+            |job| wants(&jobs[job], plant, ask),
             &mut self.placer,
             self.live.values().map(held).collect(),
             now,
@@ -379,11 +392,17 @@ impl World<'_> {
 
 /// What a job that waits wants. A scheduler knows of its phases what its class says: how long a step computes, and how
 /// long its bytes take over its share of a host's NICs.
-fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>) -> Wants<'a> {
+fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>, ask: &'a Ask) -> Wants<'a> {
     let model = plant.fabric.host_model(HostId(0));
     let share = model.backend_capacity().bytes_per_s() / f64::from(model.gpus);
     let phases = (job.step.compute.seconds(), job.step.sent() / share);
-    Wants { gpus: job.gpus, places: &job.places, phases, duration: duration(job) }
+    let (placement, duration) = (ask.placement_of(job), duration(job));
+    Wants { gpus: job.gpus, places: &job.places, placement, phases, duration }
+}
+
+/// Whether a job says itself where it is to be.
+fn is_bound(job: &ClusterJob) -> bool {
+    !job.places.is_empty() || job.placement.is_some()
 }
 
 /// Seconds for which a job runs alone with the checkpoints that it writes.
