@@ -9,6 +9,7 @@ mod control;
 mod control_page;
 mod crux;
 mod crux_in_run;
+mod crux_pcie;
 mod declared;
 mod determinism;
 mod diagnose;
