@@ -32,6 +32,7 @@ pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
         placement: PlacementPolicy::Spread,
         rank_order: RankOrder::Given,
         defragment: None,
+        checkpoints: None,
         sharing,
         levels: 8,
         gate: true,
@@ -43,7 +44,7 @@ pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
     }
 }
 
-fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
+pub(crate) fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
     let mut lot = stream::named(seed, "jobs");
     let mut submitted = 0.0;
     (0..count)

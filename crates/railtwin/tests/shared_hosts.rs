@@ -100,6 +100,7 @@ pub(crate) fn ends_of_fluid(
         placement: PlacementPolicy::Packed,
         rank_order: RankOrder::Given,
         defragment: None,
+        checkpoints: None,
         sharing,
         levels: 8,
         gate: true,

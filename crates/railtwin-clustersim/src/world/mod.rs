@@ -142,12 +142,15 @@ impl World<'_> {
             let asked = self.seating.as_ref().map_or(f64::INFINITY, Seating::next_time);
             let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked).min(self.ask.span);
             let to = self.soonest_end().min(known).max(self.now);
-            let ended = self.advance(to);
+            let mut ended = self.advance(to);
             self.now = to;
             if to >= self.ask.span {
                 return;
             }
             let asked = self.seating.as_mut().is_some_and(|seating| seating.reach(to));
+            // Who writes a checkpoint, or has written it, goes on elsewhere: that frees nothing.
+            let mut regroups = !ended.is_empty();
+            ended.retain(|&job| !self.goes_on(job));
             let mut changed = !ended.is_empty() | asked;
             ended.into_iter().for_each(|job| self.end(job));
             while self.jobs.get(arrived).is_some_and(|job| job.submitted <= to) {
@@ -168,7 +171,8 @@ impl World<'_> {
                 self.plan();
                 changed = true;
             }
-            if changed {
+            regroups |= changed;
+            if regroups {
                 self.regroup();
             }
         }
@@ -190,14 +194,14 @@ impl World<'_> {
 
     fn soonest_end(&mut self) -> f64 {
         let alone = self.live.values().filter_map(|live| match live.course {
-            Course::Alone { since, left, elapsed } => Some(since + left * live.demand.step_alone() - elapsed),
+            Course::Alone { since, left, elapsed } => Some(since + left * live.asks().step_alone() - elapsed),
             Course::Contending => None,
         });
         let soonest = alone.fold(f64::INFINITY, f64::min);
         self.components.iter_mut().map(|one| one.component.soonest_end()).fold(soonest, f64::min)
     }
 
-    /// Goes on to `to`, before which nobody ends; who ends then.
+    /// Goes on to `to`, before which nobody's stretch of steps ends; whose does then.
     fn advance(&mut self, to: f64) -> Vec<usize> {
         let mut told = Vec::new();
         let mut ended: Vec<usize> = Vec::new();
@@ -206,7 +210,7 @@ impl World<'_> {
         }
         for (&job, live) in &self.live {
             if let Course::Alone { since, left, elapsed } = live.course
-                && since + left * live.demand.step_alone() - elapsed <= to
+                && since + left * live.asks().step_alone() - elapsed <= to
             {
                 ended.push(job);
             }
@@ -220,12 +224,15 @@ impl World<'_> {
         for progress in told {
             let Some(live) = self.live.get_mut(&progress.slot) else { continue };
             let times = (progress.from, progress.to);
-            live.done += progress.steps;
-            let computed = progress.steps * live.computation;
-            self.hours.add(times, computed, |hour| &mut hour.computed);
-            if live.sends {
-                self.hours.add(times, progress.steps * live.communication, |hour| &mut hour.communicated);
-                self.hours.add(times, computed, |hour| &mut hour.hung);
+            if !live.is_writing() {
+                live.done += progress.steps;
+                let computed = progress.steps * live.computation;
+                self.hours.add(times, computed, |hour| &mut hour.computed);
+                if live.sends {
+                    let communicated = progress.steps * live.communication;
+                    self.hours.add(times, communicated, |hour| &mut hour.communicated);
+                    self.hours.add(times, computed, |hour| &mut hour.hung);
+                }
             }
             if matches!(live.course, Course::Contending) {
                 live.contended_s += progress.to - progress.from;
@@ -238,13 +245,29 @@ impl World<'_> {
     fn settle(&mut self, job: usize) {
         let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
         let Course::Alone { since, left, elapsed } = live.course else { return };
-        let step = live.demand.step_alone();
+        let step = live.asks().step_alone();
         let gone = elapsed + now - since;
         let ended = (gone / step).floor().max(0.0).min(left);
         live.course = Course::Alone { since: now, left: left - ended, elapsed: gone - ended * step };
         // Who stands still computes nothing.
         let from = (since + (-elapsed).max(0.0)).min(now);
         self.tell(&[Progress { slot: job, from, to: now, steps: (now - from) / step }]);
+    }
+
+    /// A stretch of a job has ended: whether it goes on, with a checkpoint or with steps behind one.
+    fn goes_on(&mut self, job: usize) -> bool {
+        self.settle(job);
+        self.dissolve_of(job);
+        let parked = self.parked.remove(&job);
+        let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
+        if let Some((member, _)) = parked {
+            live.lot = member.lot;
+            if !live.is_writing() {
+                // Less than half a step more or less, where time was skipped: the steps behind make up for it.
+                live.behind += member.left;
+            }
+        }
+        live.goes_on(now)
     }
 
     fn end(&mut self, job: usize) {
@@ -442,6 +465,9 @@ fn life_of(live: &Live) -> JobLife {
         shared_a_link: live.shared_a_link,
         contended: live.contended,
         contended_s: live.contended_s,
+        checkpoints: live.writing.as_ref().map_or(0, |writing| writing.count),
+        writing_s: live.writing.as_ref().map_or(0.0, |writing| writing.seconds),
+        writing_alone_s: live.writing.as_ref().map_or(0.0, |writing| writing.alone),
         places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
     }
 }

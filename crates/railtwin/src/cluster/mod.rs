@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use railtwin_clustersim::plant::Plant;
-use railtwin_clustersim::{Ask, ClusterJob, Lived, StagesInPods, live, live_by};
+use railtwin_clustersim::{Ask, Checkpoints, ClusterJob, Lived, StagesInPods, live, live_by};
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::{Place, PlacementPolicy};
 use railtwin_engine::RoutingCase;
@@ -288,8 +288,8 @@ impl ClusterQuestion {
         ))
     }
 
-    /// Time of the checkpoints of a job over that of its steps: what it writes goes over its NICs into storage by that of
-    /// each storage host, wherever that is narrower, and no other job writes then.
+    /// Time of the checkpoints of a job over that of its steps as a scheduler reckons with it: what it writes goes over its
+    /// NICs into storage by that of each storage host, wherever that is narrower, and no other job writes then.
     fn checkpoints_of(&self, gpus: u32) -> f64 {
         let Some((checkpoint, storage)) = self.spec.checkpoint.zip(self.fabric.storage_hosts().next()) else {
             return 0.0;
@@ -331,6 +331,9 @@ impl ClusterQuestion {
             placement: spec.placement.policy(),
             rank_order: spec.rank_order,
             defragment: spec.defragment.map(SimTime::seconds),
+            checkpoints: spec
+                .checkpoint
+                .map(|one| Checkpoints { bytes_per_gpu: one.bytes_per_gpu, every: one.every.seconds() }),
             sharing,
             levels: spec.levels,
             gate: spec.gate,

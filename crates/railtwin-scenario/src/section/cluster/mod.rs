@@ -103,8 +103,8 @@ railtwin_units::section! {
 }
 
 railtwin_units::section! {
-    /// Checkpoints of jobs over weeks. Each has the storage hosts to itself: jobs that write at one time do not wait for
-    /// each other.
+    /// Checkpoints of jobs over weeks. A job stands still until all is written; who writes at the same time shares storage
+    /// hosts and links with it, and on the backend so does training.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ClusterCheckpoint "[cluster.checkpoint]" {
         /// Bytes that each GPU writes, such as the 30 GB of HPN section 2.3.
