@@ -99,7 +99,7 @@ class QueuePair:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A job came, with what its plan says of a step; that its queue pairs are open is told next."""
+    """A job came, with what its plan says of a step; its queue pairs, if it has any, are told of next."""
 
     job: int
     """Row of the job."""
@@ -108,7 +108,7 @@ class Arrived:
     compute: float
     """Seconds that a step takes where communication takes no time."""
     in_line: float
-    """Seconds of that before or behind communication between hosts; the rest may go on beside it."""
+    """Seconds of that in line with communication between hosts or over PCIe; the rest may go on beside it."""
     work: float
     """Computation of all GPUs in a step, GPU-seconds."""
 

@@ -1,6 +1,7 @@
 //! What is asked: jobs, and the policies of queue, placement and sharing.
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_control::{Place, PlacementPolicy};
+use railtwin_control::{Place, PlacementPolicy, RankOrder};
+use railtwin_units::Bytes;
 use railtwin_workload::job_class::ClassStep;
 
 railtwin_units::choice! {
@@ -32,8 +33,20 @@ pub struct ClusterJob {
     pub step: ClassStep,
     /// GPUs that it wants, in the order of its ranks; none: those that the placement gives it.
     pub places: Vec<Place>,
-    /// Time for which it writes checkpoints, and stands still, over the time of its steps alone.
+    /// Where it is to be placed, if otherwise than all.
+    pub placement: Option<PlacementPolicy>,
+    /// Time for which it would write checkpoints alone, and stand still, over the time of its steps alone: what a scheduler
+    /// knows of them.
     pub checkpoints: f64,
+}
+
+/// What jobs write to storage, standing still until all of it is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checkpoints {
+    /// Bytes of each GPU.
+    pub bytes_per_gpu: Bytes,
+    /// Seconds of steps alone from one to the next.
+    pub every: f64,
 }
 
 /// How a cluster is run.
@@ -45,8 +58,12 @@ pub struct Ask {
     pub queue: QueuePolicy,
     /// Which GPUs a job gets.
     pub placement: PlacementPolicy,
+    /// Which ranks sit on which of these; who names its GPUs says it by their order.
+    pub rank_order: RankOrder,
     /// Seconds for which a job stands still that moves so that another fits a segment; none: nobody moves.
     pub defragment: Option<f64>,
+    /// What jobs write to storage hosts; none: nothing.
+    pub checkpoints: Option<Checkpoints>,
     /// Whose communication goes first and by which path.
     pub sharing: SharingPolicy,
     /// Priority levels of the network.
@@ -65,4 +82,11 @@ pub struct Ask {
     pub steady: f64,
     /// Seed of hashes, lots and jitter.
     pub seed: u64,
+}
+
+impl Ask {
+    /// Where a job is to be placed.
+    pub fn placement_of<'a>(&'a self, job: &'a ClusterJob) -> &'a PlacementPolicy {
+        job.placement.as_ref().unwrap_or(&self.placement)
+    }
 }

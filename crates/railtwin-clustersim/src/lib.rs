@@ -21,10 +21,13 @@ pub mod lived;
 pub mod plant;
 mod queue;
 mod seating;
+mod stages;
 pub mod traffic;
 pub mod world;
+mod writing;
 
-pub use ask::{Ask, ClusterJob, QueuePolicy};
+pub use ask::{Ask, Checkpoints, ClusterJob, QueuePolicy};
 pub use lived::{Contended, Effort, Hour, JobLife, Lived};
 pub use seating::Refused;
+pub use stages::StagesInPods;
 pub use world::{live, live_by};

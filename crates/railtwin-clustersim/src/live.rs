@@ -8,18 +8,19 @@ use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
+use railtwin_units::Bytes;
 use railtwin_units::stream::{self, Stream};
-use railtwin_units::{Bytes, SimTime};
 use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
 use crate::plant::Plant;
 use crate::traffic::step_traffic;
+use crate::writing::Writing;
 
 /// Where a job's time goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Course {
-    /// Nobody is in its way since then, when so many steps were left and its step had gone on for so long.
+    /// Nobody is in its way since then, when so many steps were left of its stretch and its step had gone on for so long.
     Alone { since: f64, left: f64, elapsed: f64 },
     /// It contends with others.
     Contending,
@@ -52,6 +53,9 @@ pub(crate) struct Live {
     pub version: u64,
     /// Steps from begin to end.
     pub steps: f64,
+    /// Steps behind the stretch that is under way: up to the next checkpoint, or a checkpoint, which is one step.
+    pub behind: f64,
+    pub writing: Option<Writing>,
     pub done: f64,
     pub started: f64,
     /// GPU-seconds of computation of a step.
@@ -59,12 +63,48 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// What it asks of links now: by its steps, or by the checkpoint that it writes.
+    pub(crate) fn asks(&self) -> &JobDemand {
+        match &self.writing {
+            Some(writing) if writing.since.is_some() => &writing.demand,
+            _ => &self.demand,
+        }
+    }
+
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.as_ref().is_some_and(|writing| writing.since.is_some())
+    }
+
+    /// Goes on at `now`, where a stretch has ended: with a checkpoint, or with the steps behind it. False where none are
+    /// left.
+    pub(crate) fn goes_on(&mut self, now: f64) -> bool {
+        let Some(writing) = self.writing.as_mut().filter(|_| self.behind > 0.5) else { return false };
+        let left = match writing.since.take() {
+            None => {
+                writing.since = Some(now);
+                1.0
+            }
+            Some(since) => {
+                writing.count += 1;
+                writing.seconds += now - since;
+                writing.alone += writing.demand.seconds;
+                let left = writing.every.min(self.behind);
+                self.behind -= left;
+                left
+            }
+        };
+        self.course = Course::Alone { since: now, left, elapsed: 0.0 };
+        self.version += 1;
+        true
+    }
+
     /// The same job on other GPUs, where it goes on after it has stood still for `pause` seconds with `left` steps: the
     /// step that was under way begins anew.
     pub(crate) fn in_place_of(self, old: Self, left: Option<f64>, now: f64, pause: f64) -> Self {
         let left = match (left, &old.course) {
             (Some(left), _) | (None, &Course::Alone { left, .. }) => left,
-            (None, Course::Contending) => old.steps - old.done,
+            (None, Course::Contending) if old.is_writing() => 1.0,
+            (None, Course::Contending) => old.steps - old.done - old.behind,
         };
         Self {
             level: old.level,
@@ -75,6 +115,9 @@ impl Live {
             contended_s: old.contended_s,
             version: old.version + 1,
             steps: old.steps,
+            behind: old.behind,
+            // A checkpoint that was under way begins anew, too.
+            writing: self.writing.zip(old.writing).map(|(new, old)| Writing { demand: new.demand, ..old }),
             done: old.done,
             started: old.started,
             ..self
@@ -91,21 +134,19 @@ impl Live {
         now: f64,
     ) -> Self {
         let mut lot = stream::named(ask.seed, &format!("cluster/{}", job.name));
-        let mut tenant = tenant(job, &places, plant, ask, &mut lot);
+        let tenant = tenant(job, &places, plant, ask, &mut lot);
         let hash =
             |transfer: &Transfer, lot: &mut Stream| lot.random_range(0..transfer.candidates.len() as u32);
         let hashed: Vec<u32> = tenant.transfers.iter().map(|transfer| hash(transfer, &mut lot)).collect();
-        let mut demand = JobDemand::of(tenants, &tenant, &hashed);
+        let demand = JobDemand::of(tenants, &tenant, &hashed);
         let communication = alone(plant.fabric, &demand);
         let step_alone = demand.compute.max(demand.ready + communication);
         let computation = tenant.work;
-        if job.checkpoints > 0.0 {
-            stand_still(&mut tenant, &demand, step_alone * job.checkpoints);
-            demand = JobDemand::of(tenants, &tenant, &hashed);
-        }
         // Jobs are profiled by the paths of hashes.
         let burdens = ask.sharing.chooses_paths().then(|| Arc::new(Burdens::of(tenants, &tenant, &demand)));
         let steps = (job.duration / step_alone).round().max(1.0);
+        let writing = Writing::of(job, &places, (plant, tenants), ask, step_alone);
+        let stretch = writing.as_ref().map_or(steps, |writing| writing.every.min(steps));
         Self {
             job: number,
             places,
@@ -115,7 +156,7 @@ impl Live {
             chosen: hashed,
             demand,
             level: 0,
-            course: Course::Alone { since: now, left: steps, elapsed: 0.0 },
+            course: Course::Alone { since: now, left: stretch, elapsed: 0.0 },
             lot,
             step_alone,
             communication,
@@ -124,17 +165,13 @@ impl Live {
             contended_s: 0.0,
             version: 0,
             steps,
+            behind: steps - stretch,
+            writing,
             done: 0.0,
             started: now,
             computation,
         }
     }
-}
-
-/// Each step begins with so many seconds in which the job neither computes nor communicates. Its work stays.
-fn stand_still(tenant: &mut Tenant, demand: &JobDemand, seconds: f64) {
-    tenant.compute = SimTime::from_seconds(demand.compute + seconds);
-    tenant.overlap_from = (demand.ready + seconds) / (demand.compute + seconds);
 }
 
 /// What a job asks of the network where it was placed, and by which paths it can be had.
@@ -194,11 +231,11 @@ fn alone(fabric: &Fabric, demand: &JobDemand) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use railtwin_control::PlacementPolicy;
     use railtwin_control::crux::plan::SharingPolicy;
+    use railtwin_control::{PlacementPolicy, RankOrder};
     use railtwin_fabric::preset::{Hpn, Tier2};
     use railtwin_fabric::{HostId, HostSpec};
-    use railtwin_units::Rate;
+    use railtwin_units::{Rate, SimTime};
     use railtwin_workload::job_class::ClassStep;
 
     use super::*;
@@ -235,12 +272,15 @@ mod tests {
             duration: 100.0,
             step,
             places: places.clone(),
+            placement: None,
             checkpoints: 0.0,
         };
         let ask = Ask {
+            checkpoints: None,
             span: 1_000.0,
             queue: QueuePolicy::Fifo,
             placement: PlacementPolicy::Packed,
+            rank_order: RankOrder::Given,
             defragment: None,
             sharing: SharingPolicy::Crux,
             levels: 8,

@@ -23,6 +23,12 @@ pub struct JobLife {
     pub contended: bool,
     /// Seconds in which it so contended.
     pub contended_s: f64,
+    /// Checkpoints that it wrote to their end.
+    pub checkpoints: u32,
+    /// Seconds for which it stood still to write them.
+    pub writing_s: f64,
+    /// Seconds that they would have taken with nobody else writing or training.
+    pub writing_alone_s: f64,
     /// Hosts that it had; GPUs by (host, GPU) in the order of ranks.
     pub places: Vec<(u32, u32)>,
 }
@@ -44,6 +50,9 @@ impl JobLife {
             shared_a_link: false,
             contended: false,
             contended_s: 0.0,
+            checkpoints: 0,
+            writing_s: 0.0,
+            writing_alone_s: 0.0,
             places: Vec::new(),
         }
     }

@@ -103,7 +103,7 @@ impl<'a> Plant<'a> {
     }
 
     /// Puts a path by a lot at every switch into `path`; none where there is no way.
-    fn draw(
+    pub(crate) fn draw(
         &self,
         source: NicPort,
         target: DeviceId,

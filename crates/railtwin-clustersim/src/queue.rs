@@ -15,6 +15,8 @@ pub(crate) struct Wants<'a> {
     pub gpus: u32,
     /// The GPUs that it wants; any where there are none.
     pub places: &'a [Place],
+    /// Where it is to be placed otherwise.
+    pub placement: &'a PlacementPolicy,
     /// Seconds of computation and of communication of a step that has hosts of its own.
     pub phases: (f64, f64),
     /// Seconds for which it would run alone, with the checkpoints that it writes, which is what its owner says.
@@ -29,14 +31,9 @@ pub(crate) struct Held {
 }
 
 impl Wants<'_> {
-    fn place(
-        &self,
-        job: usize,
-        placer: &mut ClusterPlacer,
-        placement: &PlacementPolicy,
-    ) -> Option<Vec<Place>> {
+    fn place(&self, job: usize, placer: &mut ClusterPlacer) -> Option<Vec<Place>> {
         if self.places.is_empty() {
-            return placer.place_phased(job as u64, self.gpus, placement, self.phases);
+            return placer.place_phased(job as u64, self.gpus, self.placement, self.phases);
         }
         placer.take_these(self.places, self.phases).then(|| self.places.to_vec())
     }
@@ -44,7 +41,7 @@ impl Wants<'_> {
 
 /// Starts jobs that wait and get their GPUs, which stand beside them; `running` are those that run.
 pub(crate) fn start<'a>(
-    (policy, placement): (QueuePolicy, &PlacementPolicy),
+    policy: QueuePolicy,
     waiting: &mut VecDeque<usize>,
     wants: impl Fn(usize) -> Wants<'a>,
     placer: &mut ClusterPlacer,
@@ -53,7 +50,7 @@ pub(crate) fn start<'a>(
 ) -> Vec<(usize, Vec<Place>)> {
     let mut started = Vec::new();
     while let Some(&first) = waiting.front() {
-        let Some(places) = wants(first).place(first, placer, placement) else { break };
+        let Some(places) = wants(first).place(first, placer) else { break };
         running.push(Held { end: now + wants(first).duration, places: places.clone() });
         started.push((first, places));
         waiting.pop_front();
@@ -64,7 +61,7 @@ pub(crate) fn start<'a>(
     // EASY: the first that waits starts when its GPUs are free, and nobody who starts before puts that off.
     running.sort_by(|one, other| one.end.total_cmp(&other.end));
     let head = (waiting[0], wants(waiting[0]));
-    let shadow = shadow(placer, &running, head, placement);
+    let shadow = shadow(placer, &running, head);
     let (mut at, mut trials) = (1, TRIALS);
     while at < waiting.len() && trials > 0 && placer.free_gpus() > 0 {
         let (job, one) = (waiting[at], wants(waiting[at]));
@@ -75,7 +72,7 @@ pub(crate) fn start<'a>(
         // Who is still there then stays off the hosts that the first waits for.
         let kept = shadow.as_ref().filter(|(time, _)| now + one.duration > *time).map(|(_, hosts)| hosts);
         kept.into_iter().flatten().for_each(|&host| placer.close(host));
-        let places = one.place(job, placer, placement);
+        let places = one.place(job, placer);
         kept.into_iter().flatten().for_each(|&host| placer.open(host));
         match places {
             Some(places) => {
@@ -96,13 +93,12 @@ fn shadow(
     placer: &ClusterPlacer,
     running: &[Held],
     (job, head): (usize, Wants<'_>),
-    placement: &PlacementPolicy,
 ) -> Option<(f64, BTreeSet<HostId>)> {
     let mut later = placer.clone();
     running.iter().find_map(|held| {
         later.release(&held.places);
         let fits = later.free_gpus() >= head.gpus;
-        let places = if fits { head.place(job, &mut later.clone(), placement) } else { None };
+        let places = if fits { head.place(job, &mut later.clone()) } else { None };
         places.map(|places| (held.end, places.iter().map(|place| place.host).collect()))
     })
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_control::Place;
+use railtwin_control::placement::HostTraffic;
 use railtwin_fabric::{DeviceId, Fabric, HostId};
 use railtwin_units::Bytes;
 use railtwin_workload::job_class::ClassStep;
@@ -182,4 +183,22 @@ pub fn step_traffic(fabric: &Fabric, step: &ClassStep, places: &[Place]) -> Step
         over_pcie: sums.over_pcie.into_iter().map(inside).filter(|hop| hop.bytes.0 > 0).collect(),
         inside: whole(sums.inside),
     }
+}
+
+/// What the hosts of a job send each other in a step, in the order in which its ranks fill them. Where the job has as
+/// many GPUs of each host it is the same wherever these stand.
+pub fn host_traffic(fabric: &Fabric, step: &ClassStep, places: &[Place]) -> HostTraffic {
+    let mut rows: BTreeMap<HostId, u32> = BTreeMap::new();
+    for place in places {
+        let next = rows.len() as u32;
+        rows.entry(place.host).or_insert(next);
+    }
+    let mut traffic = HostTraffic::new(rows.len() as u32);
+    for hop in step_traffic(fabric, step, places).hops {
+        let row = |nic| fabric.host_of(nic).map(|host| rows[&host]);
+        if let (Some(source), Some(target)) = (row(hop.source), row(hop.target)) {
+            traffic.add(source, target, hop.bytes.0 as f64);
+        }
+    }
+    traffic
 }

@@ -1,4 +1,6 @@
 //! Weeks of jobs against what can be said of them otherwise.
+mod checkpoints;
 mod queues;
+mod ranks;
 mod shared_hosts;
 mod skipping;

@@ -18,7 +18,8 @@ fn hosts(count: u32) -> Fabric {
 fn job(name: &str, submitted: f64, gpus: u32, duration: f64) -> ClusterJob {
     let (name, class) = (name.to_owned(), String::new());
     let step = step(1.0, 1.0, gpus, 0.0);
-    ClusterJob { name, class, submitted, gpus, duration, step, places: Vec::new(), checkpoints: 0.0 }
+    let (places, placement, checkpoints) = (Vec::new(), None, 0.0);
+    ClusterJob { name, class, submitted, gpus, duration, step, places, placement, checkpoints }
 }
 
 fn lived(fabric: &Fabric, jobs: &[ClusterJob], queue: QueuePolicy) -> Lived {
@@ -60,36 +61,6 @@ fn who_goes_ahead_leaves_the_hosts_alone_that_the_first_waits_for() {
     assert_eq!(started(&fifo, 4), 4_000.0);
     assert_eq!(started(&backfill, 4), 4_000.0);
     assert!(started(&backfill, 5) < started(&fifo, 5), "there is room beside the hosts that stay taken");
-}
-
-#[test]
-fn a_scheduler_knows_of_the_checkpoints_that_jobs_write() {
-    // It computes for 1,000 s and writes for as long: its host is free at 2,000, and the first that waits needs it then.
-    let writes = ClusterJob { checkpoints: 1.0, ..job("writes", 0.0, 8, 1_000.0) };
-    let behind = |checkpoints| ClusterJob { checkpoints, ..job("behind", 2.0, 8, 1_500.0) };
-    let started_of = |behind| {
-        let jobs = [writes.clone(), job("head", 1.0, 16, 50.0), behind];
-        let lived = lived(&hosts(2), &jobs, QueuePolicy::Backfill);
-        (started(&lived, 1), started(&lived, 2))
-    };
-    assert_eq!(started_of(behind(0.0)), (2_000.0, 2.0));
-    assert_eq!(started_of(behind(1.0)), (2_000.0, 2_050.0));
-}
-
-#[test]
-fn slowdown_has_the_checkpoints_in_that_a_job_writes() {
-    for (checkpoints, bytes) in [(0.0, 0.0), (0.25, 0.0), (0.25, 20.0)] {
-        let alone = ClusterJob { checkpoints, step: step(1.0, 0.5, 16, bytes), ..job("a", 0.0, 16, 1_000.0) };
-        let lived = lived(&hosts(2), &[alone], QueuePolicy::Fifo);
-        let life = &lived.jobs[0];
-        let slowdown = life.slowdown().expect("it ends");
-        assert!((slowdown - 1.0 - checkpoints).abs() < 1e-9, "{checkpoints} {bytes}: {slowdown}");
-        // Who stands still computes nothing.
-        let computing = 1.0 / life.step_alone;
-        assert!((life.computing_alone - computing).abs() < 1e-9, "{} {computing}", life.computing_alone);
-        let used = lived.gpu_utilization();
-        assert!((used * (1.0 + checkpoints) - computing).abs() < 1e-9, "{used} {computing}");
-    }
 }
 
 /// GPUs of a host.

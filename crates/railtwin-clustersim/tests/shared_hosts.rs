@@ -38,6 +38,7 @@ fn job(name: &str, compute: f64, gigabytes: f64, hosts: &[u32], gpus: &[u32]) ->
         duration: 400.0,
         step: step(compute, 1.0, count, gigabytes),
         places,
+        placement: None,
     }
 }
 

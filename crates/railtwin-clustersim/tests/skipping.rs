@@ -2,8 +2,8 @@
 use proptest::prelude::*;
 use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, Lived, QueuePolicy, live};
-use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::{PlacementPolicy, RankOrder};
 use railtwin_fabric::preset::LeafSpine;
 use railtwin_fabric::{Fabric, HostSpec};
 use railtwin_units::stream;
@@ -30,7 +30,9 @@ pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
         span: 40_000.0,
         queue: QueuePolicy::Backfill,
         placement: PlacementPolicy::Spread,
+        rank_order: RankOrder::Given,
         defragment: None,
+        checkpoints: None,
         sharing,
         levels: 8,
         gate: true,
@@ -42,7 +44,7 @@ pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
     }
 }
 
-fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
+pub(crate) fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
     let mut lot = stream::named(seed, "jobs");
     let mut submitted = 0.0;
     (0..count)
@@ -58,6 +60,7 @@ fn jobs(seed: u64, count: usize) -> Vec<ClusterJob> {
                 duration: lot.random_range(500.0..8000.0),
                 step: step(compute, lot.random_range(0.3..1.0), gpus, lot.random_range(1.0..20.0) * compute),
                 places: Vec::new(),
+                placement: None,
                 checkpoints: 0.0,
             }
         })
@@ -146,6 +149,7 @@ fn two_jobs_on_one_link_run_as_in_the_paper() {
         // 2 (n - 1) / n of the gradients go over the uplink in eight rings.
         step: step(seconds, 1.0, 16, seconds / 1.875),
         places: Vec::new(),
+        placement: None,
         checkpoints: 0.0,
     };
     let jobs = [of("long", 2.0), of("short", 1.0)];

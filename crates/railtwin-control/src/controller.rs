@@ -29,6 +29,18 @@ pub struct Opening<'a> {
     pub numbers: &'a [u32],
     /// Bytes that a step of the job sends over it.
     pub bytes: f64,
+    /// Links from the job's GPUs into the source, and from the target to them, that all of them cross; none where hosts have
+    /// no PCIe switches.
+    pub inside: Option<&'a [Vec<LinkId>; 2]>,
+}
+
+/// What a step of a job sends from one GPU of a host to another, over PCIe switches that other jobs may cross.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exchange {
+    /// Links from one to the other.
+    pub links: Vec<LinkId>,
+    /// Bytes of a step.
+    pub bytes: f64,
 }
 
 /// What a step of a job computes, as its plan says: what who submits it can tell beforehand.
@@ -38,8 +50,8 @@ pub struct StepDemand {
     pub gpus: u32,
     /// Its longest chain of computation: what a step takes where communication takes no time.
     pub compute: SimTime,
-    /// How much of that stands in line with communication between hosts, before it or behind it; the rest may go on
-    /// beside it.
+    /// How much of that stands in line with communication that others may be in the way of, between hosts or over PCIe
+    /// switches, before it or behind it; the rest may go on beside it.
     pub in_line: SimTime,
     /// Computation of all GPUs together, GPU-seconds.
     pub work: f64,
@@ -47,11 +59,13 @@ pub struct StepDemand {
 
 /// A job that comes.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Arrival {
+pub struct Arrival<'a> {
     /// The job.
     pub job: JobId,
     /// What a step of it computes.
     pub step: StepDemand,
+    /// What a step of it sends inside hosts.
+    pub exchanges: &'a [Exchange],
 }
 
 /// A job that waits for GPUs.
@@ -94,7 +108,7 @@ pub enum Event<'a> {
     /// A job waits for GPUs, and for who places jobs.
     Submitted(Submission),
     /// A job came; its connections follow.
-    Arrived(Arrival),
+    Arrived(Arrival<'a>),
     /// A job runs on these hosts, in the order of its ranks: told when it comes to who steers hosts.
     Placed {
         /// The job.

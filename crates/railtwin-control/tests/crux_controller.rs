@@ -41,11 +41,12 @@ fn comes(
             first: first + PAIRS * row,
             numbers: &numbers,
             bytes: 1e9 * f64::from(job + 1),
+            inside: None,
         })
         .collect();
     let compute = SimTime::from_ns(1_000_000 * u64::from(job % 3 + 1));
     let step = StepDemand { gpus: 8, compute, in_line: compute, work: 8.0 * compute.seconds() };
-    controller.on_event(now, &Event::Arrived(Arrival { job: JobId(job), step }));
+    controller.on_event(now, &Event::Arrived(Arrival { job: JobId(job), step, exchanges: &[] }));
     controller.on_event(now, &Event::Opened(&openings));
     first + PAIRS * openings.len() as u32
 }

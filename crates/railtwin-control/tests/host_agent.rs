@@ -68,6 +68,7 @@ impl<'a> Scene<'a> {
                 first: next,
                 numbers: &one.numbers,
                 bytes: 1.0,
+                inside: None,
             };
             next += one.numbers.len() as u32;
             self.agents.on_event(SimTime::from_ps(self.now), &Event::Opened(&[opening]));

@@ -17,13 +17,14 @@ fn hpn(segments: u32, hosts: u32, spare_hosts: u32) -> Fabric {
     spec.build().expect("the counts fit")
 }
 
-fn policies() -> [PlacementPolicy; 5] {
+fn policies() -> [PlacementPolicy; 6] {
     [
         PlacementPolicy::Packed,
         PlacementPolicy::Spread,
         PlacementPolicy::Random,
         PlacementPolicy::SegmentFirst,
         PlacementPolicy::Near(vec![5]),
+        PlacementPolicy::WholeInPods(8),
     ]
 }
 
@@ -127,7 +128,7 @@ proptest! {
     #[test]
     fn gpus_are_given_once_and_come_back(
         seed: u64,
-        events in prop::collection::vec((0usize..5, 1u32..40, any::<bool>(), 0usize..64), 1..60),
+        events in prop::collection::vec((0usize..6, 1u32..40, any::<bool>(), 0usize..64), 1..60),
     ) {
         let fabric = hpn(3, 4, 1);
         let run = || {

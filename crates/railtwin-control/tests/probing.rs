@@ -172,6 +172,7 @@ fn a_lossy_link_is_found_again_after_it_was_dead() {
             first: 12 * row as u32,
             numbers: &numbers,
             bytes: 1.0,
+            inside: None,
         })
         .collect();
     let mut c4p = Surveyed::new(&fabric);

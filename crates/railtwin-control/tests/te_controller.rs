@@ -31,6 +31,7 @@ fn openings(fabric: &Fabric) -> Vec<Opening<'static>> {
         first: nic,
         numbers: &[7],
         bytes: 1e6,
+        inside: None,
     };
     (0..8).map(opening).collect()
 }

@@ -32,7 +32,8 @@ impl Tenant {
             let ports = (0..).take_while(|&port| fabric.access_link(source, port).is_some()).count();
             let first = self.first + PAIRS * row;
             let ports = ports.max(1) as u32;
-            Opening { job: self.job, source, target, ports, first, numbers: &numbers, bytes: 1.0 }
+            let (job, inside) = (self.job, None);
+            Opening { job, source, target, ports, first, numbers: &numbers, bytes: 1.0, inside }
         };
         let openings: Vec<Opening<'_>> = (0..).zip(&self.ends).map(opening).collect();
         controller.on_event(now, &Event::Opened(&openings));

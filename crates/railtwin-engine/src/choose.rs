@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::balancer::Balancer;
 use crate::case::RoutingCase;
+use crate::inside::{InsideHosts, NOTHING_INSIDE};
 use crate::mediator::{self, Connected, Life, Programmed};
 use crate::opened::Draw;
 use crate::own::{Own, Site};
@@ -153,6 +154,8 @@ pub struct Chooser<'a> {
     own: Option<(&'a Own, Site)>,
     /// By job; all there from the start where empty.
     lives: Vec<Life>,
+    /// What jobs send over PCIe.
+    inside: &'a InsideHosts,
     whole: OnceLock<Forwarding>,
     order: OnceLock<DestinationOrder>,
 }
@@ -169,12 +172,13 @@ impl<'a> Chooser<'a> {
     ) -> Self {
         let ecmp = mediator::ecmp_of(case.balancer, drawn);
         let (own, lives, whole, order) = (None, Vec::new(), OnceLock::new(), OnceLock::new());
-        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, own, lives, whole, order }
+        let inside = &NOTHING_INSIDE;
+        Self { fabric, case, drawn, ecmp, draw, connections, queue_pairs, own, lives, inside, whole, order }
     }
 
-    /// The same with jobs that come and go.
-    pub fn with_lives(self, lives: Vec<Life>) -> Self {
-        Self { lives, ..self }
+    /// The same with jobs that come and go, and what they send inside hosts.
+    pub fn with_lives(self, lives: Vec<Life>, inside: &'a InsideHosts) -> Self {
+        Self { lives, inside, ..self }
     }
 
     /// The same with controllers of one's own beside those of the balancer.
@@ -195,7 +199,7 @@ impl<'a> Chooser<'a> {
     /// The same, and how controllers rank the jobs then.
     pub fn settled_ranked(&self, planned: &LinkMask) -> (Programmed, Vec<Standing>) {
         let (connections, numbers, lives) = (&self.connections, self.queue_pairs, &self.lives);
-        let connected = Connected { connections, numbers, lives };
+        let connected = Connected { connections, numbers, lives, inside: self.inside };
         let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
         let made = |(own, site): &(&Own, Site)| own.make(site, self.queue_pairs.len());
         let own = self.own.as_ref().map_or_else(Vec::new, made);

@@ -13,7 +13,7 @@ use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
 use crate::fault::Moment;
-use crate::inside::links_inside;
+use crate::inside::{Exchanged, InsideHosts, exchanges_over_pcie, links_inside};
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site, Stage};
@@ -78,8 +78,8 @@ pub struct Lowering<'a> {
     added: Vec<SimTime>,
     /// By job.
     lives: Vec<Life>,
-    /// By connection the links into its source NIC and out of its target NIC; empty where hosts have no PCIe switches.
-    inside: Vec<[Vec<LinkId>; 2]>,
+    /// What jobs send over PCIe.
+    inside: InsideHosts,
 }
 
 impl<'a> Lowering<'a> {
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
             host_latency: Vec::new(),
             added: Vec::new(),
             lives: case.work.jobs.iter().map(Life::of).collect(),
-            inside: Vec::new(),
+            inside: InsideHosts::default(),
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -187,27 +187,39 @@ impl<'a> Lowering<'a> {
             self.connection_of.push(rows);
         }
         (self.connections, self.queue_pairs) = (opened.connections, opened.queue_pairs);
-        self.inside = links_inside(self.case, &self.connections);
+        self.inside.ways = links_inside(self.case, &self.connections);
     }
 
-    /// Adds up what a step sends over each connection.
+    /// Adds up what a step sends over each connection, and over PCIe switches inside hosts.
     fn weigh(&mut self) {
         let patterns = self.case.work.jobs.iter().flat_map(|job| job.plan.bytes_by_pattern());
-        // Bytes between hosts for each byte of a pattern.
+        // Bytes that others may be in the way of, for each byte of a pattern.
         let mut sent = vec![0.0; self.shapes.len()];
+        let (fabric, mut exchanged) = (&*self.case.fabric, Exchanged::default());
         for (pattern, bytes) in patterns.enumerate() {
             let shape = &self.shapes[pattern].0;
             for bundle in &shape.bundles {
                 let first = bundle.first_edge as usize;
                 let rows = &self.connection_of[pattern][first..first + bundle.edges as usize];
                 for (edge, &row) in shape.edges_of(bundle).iter().zip(rows) {
-                    if let Edge::Network { amount, .. } = *edge {
-                        self.connections[row as usize].bytes += bytes * bundle.volume * amount;
-                        sent[pattern] += bundle.volume * amount;
+                    match *edge {
+                        Edge::Network { amount, .. } => {
+                            self.connections[row as usize].bytes += bytes * bundle.volume * amount;
+                            sent[pattern] += bundle.volume * amount;
+                        }
+                        Edge::Inside { host, source_gpu, target_gpu, amount }
+                            if exchanges_over_pcie(fabric, HostId(host)) =>
+                        {
+                            let (job, gpus) = (self.job_of[pattern], [source_gpu, target_gpu]);
+                            exchanged.add(job, host, gpus, bytes * bundle.volume * amount);
+                            sent[pattern] += bundle.volume * amount;
+                        }
+                        Edge::Inside { .. } | Edge::InSwitch { .. } => {}
                     }
                 }
             }
         }
+        self.inside.exchanges = exchanged.by_job(fabric, self.lives.len());
         for (life, job) in self.lives.iter_mut().zip(&self.case.work.jobs) {
             let first = job.first_pattern as usize;
             life.step = step_demand(&job.plan, &sent[first..first + job.plan.patterns.len()]);
@@ -256,7 +268,7 @@ impl<'a> Lowering<'a> {
     /// The links of a connection into its source NIC and out of its target NIC, in the order of [`Self::connections`]; none
     /// where no host has PCIe switches.
     pub fn inside_of(&self, connection: usize) -> Option<&[Vec<LinkId>; 2]> {
-        self.inside.get(connection)
+        self.inside.ways.get(connection)
     }
 
     /// Whether the bundles of a pattern are never joined into one of their class: each rank goes to a storage host of
@@ -298,7 +310,7 @@ impl<'a> Lowering<'a> {
     fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
         Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
-            .with_lives(self.lives.clone())
+            .with_lives(self.lives.clone(), &self.inside)
             .with_own(self.own_site())
     }
 
@@ -330,7 +342,7 @@ impl<'a> Lowering<'a> {
     {
         let routing = RoutingCase { ecmp: self.draw.ecmp, ..self.case.routing };
         let (connections, numbers, lives) = (&self.connections, &self.queue_pairs, &self.lives);
-        let connected = Connected { connections, numbers, lives };
+        let connected = Connected { connections, numbers, lives, inside: &self.inside };
         let ground = (moments, self.case.impairments.as_slice());
         let own =
             self.own_site().map_or_else(Vec::new, |(own, site)| own.make(&site, self.queue_pairs.len()));
@@ -415,7 +427,7 @@ impl<'a> Lowering<'a> {
                                 FlowPath { pattern: pattern as u32, bundle: row, share, ..path }
                             }));
                         }
-                        let inside = self.inside.get(row_of);
+                        let inside = self.inside.ways.get(row_of);
                         sink.network(fabric, connection, inside, chosen, amount)
                     }
                     _ => sink.inside(fabric, edge),

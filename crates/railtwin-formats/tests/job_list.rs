@@ -183,6 +183,7 @@ fn lists() -> impl Strategy<Value = String> {
     let header = prop_oneof![
         Just("name,submitted,gpus,duration,class"),
         Just("name,submitted,gpus,duration,class,places"),
+        Just("name,submitted,gpus,duration,class,near,places"),
         Just("name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time"),
         Just("JobID|Submit|Start|End|Elapsed|AllocTRES|ReqTRES|State"),
         Just("JobID|Submit|ElapsedRaw|ReqTRES|"),
@@ -197,6 +198,7 @@ fn lists() -> impl Strategy<Value = String> {
         Just("0001-01-01T00:00:00".to_owned()),
         "[0-9]{1,9}",
         "[0-9]:[0-9](-[0-9]{1,5})?( [0-9]:[0-9])?",
+        "[0-9]{1,3}( [0-9]{1,2}){0,2}",
         "[0-9]{1,3}[+._][0-9]{0,13}",
         "[0-9]{1,4}-[0-9]{2}(-[0-9]{2}T)?[0-9]{2}:[0-9]{2}:[0-9]{2}",
         "[0-9.]{1,6} (ps|ns|s|min|h|d)",
@@ -283,4 +285,31 @@ fn places_are_hosts_with_gpus_in_the_order_of_ranks() {
         let error = refusal(&text);
         assert!(error.contains(problem) && error.contains("column places"), "{places}: {error}");
     }
+}
+
+#[test]
+fn near_are_hosts() {
+    let text = "name,submitted,gpus,duration,class,near\na,0,6,60,,8 0\nb,0,2,60,bert-large,\n";
+    let list = read(text);
+    assert_eq!((&list.jobs[0].near[..], &list.jobs[1].near[..]), (&[8, 0][..], &[][..]));
+    assert_eq!(read(&job_list_csv(&list.jobs)), list);
+    let both = "name,submitted,gpus,duration,class,places,near\na,0,2,60,,0:0-1,\nb,0,2,60,,,3\n";
+    let list = read(both);
+    assert_eq!((list.jobs[0].places.len(), &list.jobs[1].near[..]), (2, &[3][..]));
+    assert_eq!(read(&job_list_csv(&list.jobs)), list);
+    let many: Vec<String> = (0..1_025).map(|host| host.to_string()).collect();
+    for (near, problem) in [
+        ("0 1 0", "names host 0 twice"),
+        ("host-0", "which is no host"),
+        ("0:1", "which is no host"),
+        ("-1", "which is no host"),
+        ("4294967296", "which is no host"),
+        (many.join(" ").as_str(), "names more than 1024 hosts"),
+    ] {
+        let text = format!("name,submitted,gpus,duration,class,near\na,0,3,60,,{near}\n");
+        let error = refusal(&text);
+        assert!(error.contains(problem) && error.contains("column near"), "{near}: {error}");
+    }
+    let error = refusal(&both.replace("0:0-1,", "0:0-1,5"));
+    assert!(error.contains("stands beside places") && error.contains("leave one of both empty"), "{error}");
 }

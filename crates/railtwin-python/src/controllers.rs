@@ -374,7 +374,7 @@ impl Mine {
                 let all = openings.iter().flat_map(QueuePair::of).map(made).collect::<PyResult<Vec<_>>>()?;
                 say("Opened", (PyTuple::new(py, all)?,).into_pyobject(py)?)
             }
-            Event::Arrived(Arrival { job, step }) => {
+            Event::Arrived(Arrival { job, step, .. }) => {
                 let StepDemand { gpus, compute, in_line, work } = step;
                 let fields = (job.0, gpus, compute.seconds(), in_line.seconds(), work);
                 say("Arrived", fields.into_pyobject(py)?)

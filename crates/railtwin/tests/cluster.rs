@@ -48,6 +48,7 @@ fn every_key_is_heard() {
         ("[cluster]", "[cluster]\nplacement = \"segment-first\""),
         ("[cluster]", "[cluster]\nplacement = \"hived-like\""),
         ("[cluster]", "[cluster]\nplacement = \"muri-like\""),
+        ("[cluster]", "[cluster]\nrank_order = \"topology\"\nplacement = \"spread\""),
         ("[cluster]", "[cluster]\nlevels = 2"),
         ("[cluster]", "[cluster]\nreplan = \"20 min\""),
         ("[cluster]", "[cluster]\nqueue_pairs = 4"),

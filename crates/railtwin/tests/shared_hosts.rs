@@ -6,7 +6,7 @@ use railtwin::interference::{Options, interference};
 use railtwin_clustersim::plant::Plant;
 use railtwin_clustersim::{Ask, ClusterJob, QueuePolicy, live};
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_control::{Place, PlacementPolicy};
+use railtwin_control::{Place, PlacementPolicy, RankOrder};
 use railtwin_engine::Case;
 use railtwin_fabric::{CableClass, HostId};
 use railtwin_scenario::EngineName;
@@ -17,17 +17,17 @@ use crate::control::resolved;
 
 /// A job on every other GPU of the first hosts.
 #[derive(Clone, Debug)]
-struct Ring {
-    compute_ms: u64,
-    megabytes: u64,
-    steps: u32,
+pub(crate) struct Ring {
+    pub compute_ms: u64,
+    pub megabytes: u64,
+    pub steps: u32,
 }
 
 /// GPUs of each job on its hosts.
-const SLOTS: [&[u32]; 2] = [&[0, 2, 4, 6], &[1, 3, 5, 7]];
+pub(crate) const SLOTS: [&[u32]; 2] = [&[0, 2, 4, 6], &[1, 3, 5, 7]];
 
 /// Three hosts without NVLink under one leaf, GPUs in pairs behind PCIe switches of 120 Gbps.
-fn text(jobs: &[Ring], gpus: [&[u32]; 2], hosts: u32) -> String {
+pub(crate) fn text(jobs: &[Ring], gpus: [&[u32]; 2], hosts: u32) -> String {
     let hosts: Vec<u32> = (0..hosts).collect();
     let job = |(row, job): (usize, &Ring)| {
         format!(
@@ -58,7 +58,12 @@ fn ends_of_flows(case: &Case) -> Vec<f64> {
 }
 
 /// The same in the fluid, and the steps of each.
-fn ends_of_fluid(case: &Case, jobs: &[Ring], hosts: u32) -> Vec<(f64, f64)> {
+pub(crate) fn ends_of_fluid(
+    case: &Case,
+    jobs: &[Ring],
+    hosts: u32,
+    sharing: SharingPolicy,
+) -> Vec<(f64, f64)> {
     let job = |(row, job): (usize, &Ring)| {
         let places: Vec<Place> = (0..hosts)
             .flat_map(|host| SLOTS[row].iter().map(move |&gpu| Place { host: HostId(host), gpu }))
@@ -85,6 +90,7 @@ fn ends_of_fluid(case: &Case, jobs: &[Ring], hosts: u32) -> Vec<(f64, f64)> {
             duration: f64::from(job.steps) * alone,
             step,
             places,
+            placement: None,
         }
     };
     let jobs: Vec<ClusterJob> = jobs.iter().enumerate().map(job).collect();
@@ -92,11 +98,14 @@ fn ends_of_fluid(case: &Case, jobs: &[Ring], hosts: u32) -> Vec<(f64, f64)> {
         span: 1e5,
         queue: QueuePolicy::Fifo,
         placement: PlacementPolicy::Packed,
+        rank_order: RankOrder::Given,
         defragment: None,
-        sharing: SharingPolicy::Ecmp,
+        checkpoints: None,
+        sharing,
         levels: 8,
         gate: true,
-        replan: 30.0,
+        // As in a run, who comes is ranked in that moment.
+        replan: 0.0,
         queue_pairs: 1,
         jitter: 0.0,
         steady: 0.0,
@@ -121,7 +130,7 @@ proptest! {
             drawn.iter().zip(steps).map(of).collect()
         };
         let asked = rings(&[40, 40]);
-        let fluid = ends_of_fluid(&case(&asked, hosts), &asked, hosts);
+        let fluid = ends_of_fluid(&case(&asked, hosts), &asked, hosts, SharingPolicy::Ecmp);
         let steps: Vec<u32> = fluid.iter().map(|one| one.1 as u32).collect();
         let flows = ends_of_flows(&case(&rings(&steps), hosts));
         for (row, (&(fluid, steps), &flows)) in fluid.iter().zip(&flows).enumerate() {

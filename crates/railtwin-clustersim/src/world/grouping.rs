@@ -12,8 +12,8 @@ impl World<'_> {
     /// Puts jobs together that contend, and apart that do not.
     pub(super) fn regroup(&mut self) {
         let now = self.now;
-        let jobs = self.on_network();
-        let demands: Vec<&JobDemand> = jobs.iter().map(|job| &self.live[job].demand).collect();
+        let jobs = self.on_links();
+        let demands: Vec<&JobDemand> = jobs.iter().map(|job| self.live[job].asks()).collect();
         let groups = self.sharing.groups(&demands);
         let mut members: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (at, &group) in groups.of.iter().enumerate() {
@@ -46,7 +46,7 @@ impl World<'_> {
                 continue;
             }
             let whole = Demand {
-                jobs: at.iter().map(|&at| self.live[&jobs[at]].demand.clone()).collect(),
+                jobs: at.iter().map(|&at| self.live[&jobs[at]].asks().clone()).collect(),
                 links: self.tenants.links.len(),
                 fair: self.fair.clone(),
             };
@@ -62,7 +62,7 @@ impl World<'_> {
         // Who is left has nobody in its way any more.
         for (job, (member, running)) in pool {
             let live = self.live.get_mut(&job).expect("it runs");
-            let elapsed = running.elapsed(&live.demand, now);
+            let elapsed = running.elapsed(live.asks(), now);
             (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
         }
     }
@@ -79,7 +79,7 @@ impl World<'_> {
             unreachable!("who contends is in the pool");
         };
         (live.course, live.contended) = (Course::Contending, true);
-        let running = Running::within(&live.demand, now, elapsed);
+        let running = Running::within(live.asks(), now, elapsed);
         (Member { slot: job, left, lot: live.lot.clone() }, running)
     }
 

@@ -12,7 +12,7 @@ use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::Tenants;
 use railtwin_control::paths::JobId;
-use railtwin_control::placement::Defragmentation;
+use railtwin_control::placement::{Defragmentation, arranged};
 use railtwin_control::{ClusterPlacer, Controller, Place};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::SimTime;
@@ -26,6 +26,7 @@ use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
 use crate::queue::{self, Held, Wants};
 use crate::seating::{Refused, Seating};
+use crate::traffic::host_traffic;
 
 /// The cluster at one moment.
 struct World<'a> {
@@ -141,12 +142,15 @@ impl World<'_> {
             let asked = self.seating.as_ref().map_or(f64::INFINITY, Seating::next_time);
             let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked).min(self.ask.span);
             let to = self.soonest_end().min(known).max(self.now);
-            let ended = self.advance(to);
+            let mut ended = self.advance(to);
             self.now = to;
             if to >= self.ask.span {
                 return;
             }
             let asked = self.seating.as_mut().is_some_and(|seating| seating.reach(to));
+            // Who writes a checkpoint, or has written it, goes on elsewhere: that frees nothing.
+            let mut regroups = !ended.is_empty();
+            ended.retain(|&job| !self.goes_on(job));
             let mut changed = !ended.is_empty() | asked;
             ended.into_iter().for_each(|job| self.end(job));
             while self.jobs.get(arrived).is_some_and(|job| job.submitted <= to) {
@@ -167,7 +171,8 @@ impl World<'_> {
                 self.plan();
                 changed = true;
             }
-            if changed {
+            regroups |= changed;
+            if regroups {
                 self.regroup();
             }
         }
@@ -176,7 +181,7 @@ impl World<'_> {
     /// A job comes.
     fn wait(&mut self, job: usize) {
         self.waiting.push_back(job);
-        let (one, wants) = (&self.jobs[job], wants(&self.jobs[job], self.plant));
+        let (one, wants) = (&self.jobs[job], wants(&self.jobs[job], self.plant, self.ask));
         let submission = Submission {
             job: JobId(job as u32),
             gpus: wants.gpus,
@@ -189,14 +194,14 @@ impl World<'_> {
 
     fn soonest_end(&mut self) -> f64 {
         let alone = self.live.values().filter_map(|live| match live.course {
-            Course::Alone { since, left, elapsed } => Some(since + left * live.demand.step_alone() - elapsed),
+            Course::Alone { since, left, elapsed } => Some(since + left * live.asks().step_alone() - elapsed),
             Course::Contending => None,
         });
         let soonest = alone.fold(f64::INFINITY, f64::min);
         self.components.iter_mut().map(|one| one.component.soonest_end()).fold(soonest, f64::min)
     }
 
-    /// Goes on to `to`, before which nobody ends; who ends then.
+    /// Goes on to `to`, before which nobody's stretch of steps ends; whose does then.
     fn advance(&mut self, to: f64) -> Vec<usize> {
         let mut told = Vec::new();
         let mut ended: Vec<usize> = Vec::new();
@@ -205,7 +210,7 @@ impl World<'_> {
         }
         for (&job, live) in &self.live {
             if let Course::Alone { since, left, elapsed } = live.course
-                && since + left * live.demand.step_alone() - elapsed <= to
+                && since + left * live.asks().step_alone() - elapsed <= to
             {
                 ended.push(job);
             }
@@ -219,12 +224,15 @@ impl World<'_> {
         for progress in told {
             let Some(live) = self.live.get_mut(&progress.slot) else { continue };
             let times = (progress.from, progress.to);
-            live.done += progress.steps;
-            let computed = progress.steps * live.computation;
-            self.hours.add(times, computed, |hour| &mut hour.computed);
-            if live.sends {
-                self.hours.add(times, progress.steps * live.communication, |hour| &mut hour.communicated);
-                self.hours.add(times, computed, |hour| &mut hour.hung);
+            if !live.is_writing() {
+                live.done += progress.steps;
+                let computed = progress.steps * live.computation;
+                self.hours.add(times, computed, |hour| &mut hour.computed);
+                if live.sends {
+                    let communicated = progress.steps * live.communication;
+                    self.hours.add(times, communicated, |hour| &mut hour.communicated);
+                    self.hours.add(times, computed, |hour| &mut hour.hung);
+                }
             }
             if matches!(live.course, Course::Contending) {
                 live.contended_s += progress.to - progress.from;
@@ -237,13 +245,29 @@ impl World<'_> {
     fn settle(&mut self, job: usize) {
         let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
         let Course::Alone { since, left, elapsed } = live.course else { return };
-        let step = live.demand.step_alone();
+        let step = live.asks().step_alone();
         let gone = elapsed + now - since;
         let ended = (gone / step).floor().max(0.0).min(left);
         live.course = Course::Alone { since: now, left: left - ended, elapsed: gone - ended * step };
         // Who stands still computes nothing.
         let from = (since + (-elapsed).max(0.0)).min(now);
         self.tell(&[Progress { slot: job, from, to: now, steps: (now - from) / step }]);
+    }
+
+    /// A stretch of a job has ended: whether it goes on, with a checkpoint or with steps behind one.
+    fn goes_on(&mut self, job: usize) -> bool {
+        self.settle(job);
+        self.dissolve_of(job);
+        let parked = self.parked.remove(&job);
+        let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
+        if let Some((member, _)) = parked {
+            live.lot = member.lot;
+            if !live.is_writing() {
+                // Less than half a step more or less, where time was skipped: the steps behind make up for it.
+                live.behind += member.left;
+            }
+        }
+        live.goes_on(now)
     }
 
     fn end(&mut self, job: usize) {
@@ -280,15 +304,15 @@ impl World<'_> {
         if gpus > self.placer.free_gpus() || gpus > self.segment_gpus {
             return;
         }
-        if !self.jobs[first].places.is_empty() {
+        if is_bound(&self.jobs[first]) {
             return;
         }
         let alone = self.placer.clone().place(first as u64, gpus, &self.ask.placement);
         if alone.is_some_and(|places| self.placer.segments_of(&places) == 1) {
             return;
         }
-        // Who named its GPUs stays on them.
-        let movable = self.live.iter().filter(|(job, _)| self.jobs[**job].places.is_empty());
+        // Who named its GPUs stays on them, and who has a placement of its own where that put it.
+        let movable = self.live.iter().filter(|(job, _)| !is_bound(&self.jobs[**job]));
         let running: Vec<(u64, &[Place])> =
             movable.map(|(&job, live)| (job as u64, live.places.as_slice())).collect();
         let Some(Defragmentation { moves, .. }) = self.placer.defragment(&running, gpus) else { return };
@@ -304,7 +328,8 @@ impl World<'_> {
         }
         for (live, to, left) in moved {
             let (job, asked) = (live.job, &self.jobs[live.job]);
-            self.placer.occupy(&to, wants(asked, self.plant).phases);
+            self.placer.occupy(&to, wants(asked, self.plant, self.ask).phases);
+            let to = self.ranked(job, to);
             self.effort.moves += 1;
             let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
@@ -316,11 +341,12 @@ impl World<'_> {
     fn start(&mut self) {
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let placed = match &mut self.seating {
-            Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant).phases),
+            Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant, ask).phases),
             None => self.start_by_policy(),
         };
         self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
         for (job, places) in placed {
+            let places = self.ranked(job, places);
             let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
             live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
@@ -334,6 +360,16 @@ impl World<'_> {
         }
     }
 
+    /// The GPUs of a job in the order of its ranks.
+    fn ranked(&self, job: usize, places: Vec<Place>) -> Vec<Place> {
+        let (asked, fabric) = (&self.jobs[job], self.plant.fabric);
+        if !asked.places.is_empty() {
+            return places;
+        }
+        let traffic = || host_traffic(fabric, &asked.step, &places);
+        arranged(fabric, &places, self.ask.rank_order, (self.ask.seed, &asked.name), traffic)
+    }
+
     /// Who starts and where by the policies of queue and placement.
     fn start_by_policy(&mut self) -> Vec<(usize, Vec<Place>)> {
         self.defragment();
@@ -343,9 +379,9 @@ impl World<'_> {
             places: live.places.clone(),
         };
         queue::start(
-            (ask.queue, &ask.placement),
+            ask.queue,
             &mut self.waiting,
-            |job| wants(&jobs[job], plant),
+            |job| wants(&jobs[job], plant, ask),
             &mut self.placer,
             self.live.values().map(held).collect(),
             now,
@@ -379,11 +415,17 @@ impl World<'_> {
 
 /// What a job that waits wants. A scheduler knows of its phases what its class says: how long a step computes, and how
 /// long its bytes take over its share of a host's NICs.
-fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>) -> Wants<'a> {
+fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>, ask: &'a Ask) -> Wants<'a> {
     let model = plant.fabric.host_model(HostId(0));
     let share = model.backend_capacity().bytes_per_s() / f64::from(model.gpus);
     let phases = (job.step.compute.seconds(), job.step.sent() / share);
-    Wants { gpus: job.gpus, places: &job.places, phases, duration: duration(job) }
+    let (placement, duration) = (ask.placement_of(job), duration(job));
+    Wants { gpus: job.gpus, places: &job.places, placement, phases, duration }
+}
+
+/// Whether a job says itself where it is to be.
+fn is_bound(job: &ClusterJob) -> bool {
+    !job.places.is_empty() || job.placement.is_some()
 }
 
 /// Seconds for which a job runs alone with the checkpoints that it writes.
@@ -423,6 +465,9 @@ fn life_of(live: &Live) -> JobLife {
         shared_a_link: live.shared_a_link,
         contended: live.contended,
         contended_s: live.contended_s,
+        checkpoints: live.writing.as_ref().map_or(0, |writing| writing.count),
+        writing_s: live.writing.as_ref().map_or(0.0, |writing| writing.seconds),
+        writing_alone_s: live.writing.as_ref().map_or(0.0, |writing| writing.alone),
         places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
     }
 }

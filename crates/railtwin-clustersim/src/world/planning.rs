@@ -8,7 +8,7 @@ use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::selection::Selection;
 
 use super::World;
-use crate::live::Course;
+use crate::live::{Course, Live};
 
 impl World<'_> {
     /// CASSINI: a job that comes waits for its place beside those that are there.
@@ -31,12 +31,14 @@ impl World<'_> {
             (0..beside.len()).filter(|&one| one != moved).map(|one| (one, begins[one])).collect();
         let shift = shift_beside(&demand, &placed, (moved, now));
         let live = self.live.get_mut(&job).expect("it runs");
-        live.course = Course::Alone { since: now, left: live.steps, elapsed: -shift };
+        live.course = Course::Alone { since: now, left: live.steps - live.behind, elapsed: -shift };
     }
 
     pub(super) fn step_began(&self, job: usize) -> f64 {
         let live = &self.live[&job];
         match live.course {
+            // Its next step begins once all is written.
+            _ if live.is_writing() => self.now,
             Course::Alone { since, elapsed, .. } => {
                 let step = live.demand.step_alone();
                 self.now - (elapsed + self.now - since).rem_euclid(step)
@@ -50,9 +52,15 @@ impl World<'_> {
         }
     }
 
-    /// Jobs that send over links that others may cross, between hosts or over PCIe, by number.
+    /// Jobs whose steps send over links that others may cross, between hosts or over PCIe, by number.
     pub(super) fn on_network(&self) -> Vec<usize> {
         self.live.iter().filter(|(_, live)| live.sends).map(|(&job, _)| job).collect()
+    }
+
+    /// Jobs that do so now: by their steps, or by a checkpoint.
+    pub(super) fn on_links(&self) -> Vec<usize> {
+        let is_on = |live: &Live| live.sends || live.is_writing();
+        self.live.iter().filter(|(_, live)| is_on(live)).map(|(&job, _)| job).collect()
     }
 
     /// Plans paths and levels of all jobs on the network.

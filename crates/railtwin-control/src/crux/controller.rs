@@ -195,7 +195,13 @@ impl Controller for CruxController<'_> {
                     self.changed(now, "link-changed");
                 }
             }
-            Event::Arrived(arrival) => self.member(arrival.job).step = arrival.step,
+            Event::Arrived(arrival) => {
+                let member = self.member(arrival.job);
+                (member.step, member.exchanges) = (arrival.step, arrival.exchanges.to_vec());
+                if !arrival.exchanges.is_empty() {
+                    self.changed(now, "job-came");
+                }
+            }
             Event::Opened(openings) => {
                 for opening in openings {
                     self.member(opening.job).open(opening);
@@ -223,7 +229,9 @@ impl Controller for CruxController<'_> {
     fn decide(&mut self, now: SimTime, decisions: &mut Vec<Decision>) {
         if let Some((job, seconds)) = self.daemon.finished(now) {
             if let Some(member) = self.members.iter_mut().find(|member| member.job == job) {
-                member.measured = seconds.map(|seconds| member.step.work / seconds);
+                // Nothing tells what completes inside hosts: that is as the plan has it.
+                let inside = member.seconds_inside(self.fabric);
+                member.measured = seconds.map(|seconds| member.step.work / seconds.max(inside));
             }
             (self.due, self.cause) = (Some(now), "job-measured");
         }
@@ -234,7 +242,7 @@ impl Controller for CruxController<'_> {
             // Others step back when it begins: that is no matter of planning.
             (self.due, self.cause) = (Some(now), "job-profiled");
         }
-        let comes = self.members.iter().any(|member| member.is_new && !member.pairs.is_empty());
+        let comes = self.members.iter().any(|member| member.is_new && member.sends());
         let is_due = !self.has_decided || self.due.is_some_and(|due| due <= now);
         if !comes && !is_due {
             return;
@@ -244,7 +252,7 @@ impl Controller for CruxController<'_> {
         }
         let (fleet, plan) = self.plan(is_due);
         for job in 0..self.members.len() {
-            if self.members[job].pairs.is_empty() || !(is_due || self.members[job].is_new) {
+            if !self.members[job].sends() || !(is_due || self.members[job].is_new) {
                 continue;
             }
             self.tell_paths(job, &fleet, &plan, decisions);

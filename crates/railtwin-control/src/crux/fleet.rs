@@ -8,7 +8,7 @@ use railtwin_routing::{EcmpConfig, Fields, LinkMask, NicPort};
 use railtwin_units::{Bytes, SimTime};
 
 use super::tenants::{Candidate, Paths, SharedLink, Tenant, Tenants, Transfer};
-use crate::controller::{Opening, StepDemand};
+use crate::controller::{Exchange, Opening, StepDemand};
 use crate::paths::{JobId, PortWays, Way};
 
 /// A queue pair and what it was told.
@@ -22,6 +22,8 @@ pub(super) struct Pair {
     number: u32,
     /// Bytes of a step.
     pub(super) bytes: u64,
+    /// Links between GPUs and NICs at both ends, where hosts have PCIe switches.
+    inside: Option<Arc<[Vec<LinkId>; 2]>>,
     /// The source port that it was told; none where it has no path, or was told nothing yet.
     pub(super) held: Option<u16>,
     /// Whether it was told anything.
@@ -34,6 +36,8 @@ pub(super) struct Member {
     pub(super) job: JobId,
     pub(super) step: StepDemand,
     pub(super) pairs: Vec<Pair>,
+    /// What it sends inside hosts.
+    pub(super) exchanges: Vec<Exchange>,
     /// Intensity as it was measured.
     pub(super) measured: Option<f64>,
     /// The priority that it was told; none before.
@@ -44,13 +48,31 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(job: JobId, step: StepDemand) -> Self {
-        Self { job, step, pairs: Vec::new(), measured: None, priority: None, is_new: true }
+        let (pairs, exchanges) = (Vec::new(), Vec::new());
+        Self { job, step, pairs, exchanges, measured: None, priority: None, is_new: true }
+    }
+
+    /// Whether it sends over links that others may cross.
+    pub(super) fn sends(&self) -> bool {
+        !self.pairs.is_empty() || !self.exchanges.is_empty()
+    }
+
+    /// Seconds of a step that what it sends inside hosts takes alone.
+    pub(super) fn seconds_inside(&self, fabric: &Fabric) -> f64 {
+        let mut loads: BTreeMap<LinkId, f64> = BTreeMap::new();
+        for one in &self.exchanges {
+            for &link in &one.links {
+                *loads.entry(link).or_default() += one.bytes / fabric.capacity(link).bytes_per_s();
+            }
+        }
+        loads.into_values().fold(0.0, f64::max)
     }
 
     /// Adds the queue pairs of a connection.
     pub(super) fn open(&mut self, opening: &Opening<'_>) {
         let each = (opening.bytes / opening.numbers.len().max(1) as f64).ceil() as u64;
         let ports = opening.ports.max(1);
+        let inside = opening.inside.map(|inside| Arc::new(inside.clone()));
         self.pairs.extend((0..).zip(opening.numbers).map(|(index, &number)| Pair {
             row: opening.first + index,
             source: NicPort { nic: opening.source, port: index % ports },
@@ -58,6 +80,7 @@ impl Member {
             target: opening.target,
             number,
             bytes: each,
+            inside: inside.clone(),
             held: None,
             is_told: false,
         }));
@@ -137,7 +160,8 @@ impl<'a> WaysKept<'a> {
     }
 }
 
-/// Jobs as tenants, and which source port each candidate stands for.
+/// Jobs as tenants, and which source port each candidate stands for. What a job sends inside hosts stands behind its queue
+/// pairs, and has one way.
 #[derive(Debug)]
 pub(super) struct Fleet {
     /// Those with a queue pair that leads anywhere, in the order in which they came.
@@ -167,6 +191,7 @@ impl Fleet {
                     rows.push(row);
                 }
             }
+            transfers.extend(member.exchanges.iter().map(|one| links.exchange(one)));
             let StepDemand { gpus, compute, in_line, work } = member.step;
             // A step that computes nothing and sends nothing would have no length.
             let compute = compute.max(SimTime::from_ps(1));
@@ -221,12 +246,23 @@ impl<'a> Links<'a> {
     /// The links of a way, and those inside the hosts at its ends.
     fn candidate(&mut self, pair: &Pair, way: &Way) -> Candidate {
         let fabric = self.fabric;
-        let inside = [fabric.pcie_into(pair.source.nic), fabric.pcie_into(pair.target).map(LinkId::reverse)];
-        let links = inside.into_iter().flatten().chain(way.path.links().iter().copied());
+        let plain = [fabric.pcie_into(pair.source.nic), fabric.pcie_into(pair.target).map(LinkId::reverse)];
+        let [entry, exit] = match &pair.inside {
+            Some(inside) => [inside[0].as_slice(), inside[1].as_slice()],
+            None => [plain[0].as_slice(), plain[1].as_slice()],
+        };
+        let links = entry.iter().chain(way.path.links()).chain(exit).copied();
         let links: Vec<LinkId> = links.collect();
         Candidate {
             links: links.into_iter().map(|link| self.number(link)).collect(),
             source_port: Some(way.source_port),
         }
+    }
+
+    /// What goes from a GPU to another.
+    fn exchange(&mut self, one: &Exchange) -> Transfer {
+        let links = one.links.iter().map(|&link| self.number(link)).collect();
+        let candidates = vec![Candidate { links, source_port: None }];
+        Transfer { bytes: Bytes(one.bytes.ceil() as u64), candidates }
     }
 }

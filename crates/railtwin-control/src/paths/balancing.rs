@@ -121,6 +121,7 @@ mod tests {
                 first,
                 numbers: &numbers,
                 bytes: 1.0,
+                inside: None,
             };
             hosts.on_event(SimTime::ZERO, &Event::Opened(&[opening]));
         }

@@ -115,8 +115,9 @@ mod tests {
     fn only_marks_in_a_row_move_a_queue_pair() {
         let mut hosts = Repathing::new(RepathingOptions { marked: 0.5, rounds: 3, draw: 1 });
         let (source, target, numbers) = (DeviceId(0), DeviceId(1), [5, 6]);
+        let (job, inside) = (JobId(0), None);
         let opening =
-            Opening { job: JobId(0), source, target, ports: 1, first: 4, numbers: &numbers, bytes: 1.0 };
+            Opening { job, source, target, ports: 1, first: 4, numbers: &numbers, bytes: 1.0, inside };
         hosts.on_event(SimTime::ZERO, &Event::Opened(&[opening]));
         assert_eq!(round(&mut hosts, &[(4, 1.0), (5, 0.6)]), []);
         // A round without packets counts for nothing, one with few marks ends the row.

@@ -4,7 +4,7 @@ use railtwin_units::stream;
 
 use super::ground::Ground;
 use super::interleave::Phases;
-use super::order::{ordered, shuffled};
+use super::order::{ordered, shuffled, whole_in_pods};
 use super::{Place, PlacementPolicy};
 
 /// The map of free GPUs of a cluster, from which jobs take and to which they give back.
@@ -133,6 +133,7 @@ impl ClusterPlacer {
         let mut rest = gpus;
         let order = match policy {
             PlacementPolicy::Interleaved => self.by_efficiency(whole, gpus, phases),
+            PlacementPolicy::WholeInPods(unit) => self.stages_whole(whole, gpus, *unit),
             _ => ordered(&self.ground, whole, gpus, policy, lot),
         };
         for host in order {
@@ -159,6 +160,15 @@ impl ClusterPlacer {
         Some(taken.into_iter().flat_map(|(host, gpus)| self.take(host, gpus)).collect())
     }
 
+    /// Free hosts for units of so many GPUs that no pod boundary cuts, with one for what is no whole host; without that one
+    /// where there is none.
+    fn stages_whole(&self, whole: Vec<HostId>, gpus: u32, unit: u32) -> Vec<HostId> {
+        let order = |gpus| whole_in_pods(&self.ground, whole.clone(), gpus, unit);
+        let size = self.ground.gpus.iter().copied().max().unwrap_or(1).max(1);
+        let (all, hosts) = (order(gpus), gpus / size * size);
+        if all.is_empty() && hosts < gpus { order(hosts) } else { all }
+    }
+
     /// The host on which `gpus` fit best, beside what the job has.
     fn part(
         &self,
@@ -170,6 +180,12 @@ impl ClusterPlacer {
         let mut fits: Vec<HostId> =
             (0..self.free.len()).map(HostId::from_index).filter(|&host| self.free_on(host) >= gpus).collect();
         fits.retain(|host| !taken.iter().any(|(other, _)| other == host));
+        if let (PlacementPolicy::WholeInPods(unit), Some((last, _))) = (policy, taken.last()) {
+            // The rest of a unit stays in its pod.
+            let held: u32 = taken.iter().map(|(_, gpus)| gpus).sum();
+            let is_begun = !held.is_multiple_of((*unit).max(1));
+            fits.retain(|host| !is_begun || self.ground.pod(*host) == self.ground.pod(*last));
+        }
         let mut in_segment = vec![0_u32; self.ground.pod_of.len()];
         for host in 0..self.free.len() {
             in_segment[self.ground.segment[host] as usize] += self.free_on(HostId::from_index(host));

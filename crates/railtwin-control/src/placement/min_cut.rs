@@ -170,11 +170,12 @@ fn pass(local: &[Vec<(usize, f64)>], least: f64, is_left: &mut [bool]) -> bool {
     let mut gain: Vec<f64> = (0..local.len()).map(|at| gain_of(at, is_left)).collect();
     let (mut left, mut right): (Vec<usize>, Vec<usize>) = (0..local.len()).partition(|&at| is_left[at]);
     let (mut swaps, mut sum, mut best) = (Vec::new(), 0.0, (least, 0));
+    let mut bytes_to = vec![0.0; local.len()];
     while !left.is_empty() && !right.is_empty() {
         for side in [&mut left, &mut right] {
             side.sort_by(|&a, &b| gain[b].total_cmp(&gain[a]).then(a.cmp(&b)));
         }
-        let (together, a, b) = best_pair(local, &gain, &left, &right);
+        let (together, a, b) = best_pair(local, &gain, (&left, &right), &mut bytes_to);
         sum += together;
         swaps.push((left.remove(a), right.remove(b)));
         let (a, b) = swaps[swaps.len() - 1];
@@ -195,28 +196,29 @@ fn pass(local: &[Vec<(usize, f64)>], least: f64, is_left: &mut [bool]) -> bool {
 }
 
 /// The pair that gains most, by its rows in `left` and `right`, which descend by gain: what is between the two stays
-/// between them, so no pair gains more than the sum of both.
+/// between them, so no pair gains more than the sum of both. `bytes_to` is all zeros, before and after.
 fn best_pair(
     local: &[Vec<(usize, f64)>],
     gain: &[f64],
-    left: &[usize],
-    right: &[usize],
+    (left, right): (&[usize], &[usize]),
+    bytes_to: &mut [f64],
 ) -> (f64, usize, usize) {
     let mut best = (f64::NEG_INFINITY, 0, 0);
     for (row, &a) in left.iter().enumerate() {
         if gain[a] + gain[right[0]] <= best.0 {
             break;
         }
+        local[a].iter().for_each(|&(near, bytes)| bytes_to[near] = bytes);
         for (other, &b) in right.iter().enumerate() {
             if gain[a] + gain[b] <= best.0 {
                 break;
             }
-            let between: f64 = local[a].iter().filter(|(near, _)| *near == b).map(|(_, bytes)| bytes).sum();
-            let together = gain[a] + gain[b] - 2.0 * between;
+            let together = gain[a] + gain[b] - 2.0 * bytes_to[b];
             if together > best.0 {
                 best = (together, row, other);
             }
         }
+        local[a].iter().for_each(|&(near, _)| bytes_to[near] = 0.0);
     }
     best
 }

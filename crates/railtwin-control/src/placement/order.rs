@@ -112,7 +112,7 @@ fn near(ground: &Ground, free: &[HostId], wanted: u32, anchors: &[u32]) -> Vec<H
 
 /// Hosts for units of `unit` GPUs that no pod boundary cuts: as [`segment_first`] where one pod holds all, else in the
 /// fewest pods, the units one after another. None where pods do not hold them so.
-fn whole_in_pods(ground: &Ground, free: Vec<HostId>, wanted: u32, unit: u32) -> Vec<HostId> {
+pub(super) fn whole_in_pods(ground: &Ground, free: Vec<HostId>, wanted: u32, unit: u32) -> Vec<HostId> {
     let unit = unit.max(1);
     let pods = capacities(ground, &free, |host| ground.pod(host));
     if pods.iter().any(|pod| pod.1 >= wanted) {

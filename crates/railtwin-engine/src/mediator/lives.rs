@@ -3,11 +3,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use railtwin_control::controller::{Arrival, Event, Opening, StepDemand};
 use railtwin_control::paths::JobId;
+use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 
 use super::{Connected, Mediator};
 use crate::choose::Connection;
 use crate::graph::JobGraph;
+use crate::inside::InsideHosts;
 
 /// From when until when a job has its connections, and what it computes meanwhile.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,23 +44,32 @@ pub(super) struct Lives {
     ended: BTreeSet<(SimTime, u32)>,
     /// By job: what a step computes.
     steps: Vec<StepDemand>,
-    /// Connections of those that are to come, with the numbers of all queue pairs at their targets.
-    connections: Vec<Connection>,
+    /// Connections of those that are to come, with their rows and the numbers of all queue pairs at their targets.
+    connections: Vec<(usize, Connection)>,
     numbers: Vec<u32>,
+    /// What jobs send over PCIe, where one is to come.
+    inside: InsideHosts,
 }
 
 impl Lives {
     /// Of jobs some of which start later.
     pub(super) fn new(connected: Connected<'_>) -> Self {
-        let is_late = |one: &&Connection| connected.start(one.job) > SimTime::ZERO;
-        let connections: Vec<Connection> = connected.connections.iter().filter(is_late).copied().collect();
-        let jobs: BTreeSet<(SimTime, u32)> =
-            connections.iter().map(|one| (connected.start(one.job), one.job)).collect();
+        let is_late = |job: u32| connected.start(job) > SimTime::ZERO;
+        let rows = connected.connections.iter().copied().enumerate();
+        let connections: Vec<(usize, Connection)> = rows.filter(|(_, one)| is_late(one.job)).collect();
+        let exchanging = connected.inside.exchanging().filter(|&job| is_late(job));
+        let jobs: BTreeSet<(SimTime, u32)> = connections
+            .iter()
+            .map(|(_, one)| one.job)
+            .chain(exchanging)
+            .map(|job| (connected.start(job), job))
+            .collect();
+        let inside = if jobs.is_empty() { InsideHosts::default() } else { connected.inside.clone() };
         let numbers = if connections.is_empty() { Vec::new() } else { connected.targets() };
         let ends = (0..).zip(connected.lives).filter(|(_, life)| life.end < SimTime::NEVER);
         let ended = ends.map(|(job, life)| (life.end, job)).collect();
         let steps = connected.lives.iter().map(|life| life.step).collect();
-        Self { coming: jobs.into_iter().collect(), ended, steps, connections, numbers }
+        Self { coming: jobs.into_iter().collect(), ended, steps, connections, numbers, inside }
     }
 
     /// When the next job comes or is told to be gone.
@@ -89,17 +100,24 @@ impl Connected<'_> {
     }
 
     /// Connections of jobs that are there at time zero.
-    pub(super) fn first(&self) -> impl Iterator<Item = &Connection> {
-        self.connections.iter().filter(|one| self.start(one.job) == SimTime::ZERO)
+    pub(super) fn first(&self) -> impl Iterator<Item = (usize, &Connection)> {
+        let rows = self.connections.iter().enumerate();
+        rows.filter(|(_, one)| self.start(one.job) == SimTime::ZERO)
+    }
+
+    /// Jobs that are there at time zero and send between GPUs of a host.
+    pub(super) fn exchanging_first(&self) -> impl Iterator<Item = u32> {
+        self.inside.exchanging().filter(|&job| self.start(job) == SimTime::ZERO)
     }
 }
 
-/// Tells one way or another of `connections`.
+/// Tells one way or another of `connections`, each with its row; `ways` are the links inside hosts by row.
 pub(super) fn openings<'c>(
-    connections: impl Iterator<Item = &'c Connection>,
+    connections: impl Iterator<Item = (usize, &'c Connection)>,
     targets: &'c [u32],
+    ways: &'c [[Vec<LinkId>; 2]],
 ) -> Vec<Opening<'c>> {
-    let opening = |one: &Connection| Opening {
+    let opening = |(row, one): (usize, &Connection)| Opening {
         job: JobId(one.job),
         source: one.source,
         target: one.target,
@@ -107,6 +125,7 @@ pub(super) fn openings<'c>(
         first: one.first,
         numbers: &targets[one.first as usize..(one.first + one.count) as usize],
         bytes: one.bytes,
+        inside: ways.get(row),
     };
     connections.map(opening).collect()
 }
@@ -137,12 +156,16 @@ impl Mediator<'_> {
         while let Some(&(_, job)) = self.lives.coming.front().filter(|(at, _)| *at <= now) {
             self.lives.coming.pop_front();
             self.arrived.insert(job);
-            let own = self.lives.connections.iter().filter(|one| one.job == job);
-            let opened = openings(own, &self.lives.numbers);
-            let arrived = Arrival { job: JobId(job), step: self.lives.step(job) };
+            let own = self.lives.connections.iter().filter(|(_, one)| one.job == job);
+            let own = own.map(|(row, one)| (*row, one));
+            let opened = openings(own, &self.lives.numbers, &self.lives.inside.ways);
+            let exchanges = self.lives.inside.exchanges_of(job);
+            let arrived = Arrival { job: JobId(job), step: self.lives.step(job), exchanges };
             for controller in &mut self.controllers {
                 controller.on_event(now, &Event::Arrived(arrived));
-                controller.on_event(now, &Event::Opened(&opened));
+                if !opened.is_empty() {
+                    controller.on_event(now, &Event::Opened(&opened));
+                }
             }
         }
         !self.arrived.is_empty()

@@ -44,6 +44,7 @@ use self::ground::Ground;
 use self::lives::Lives;
 use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
+use crate::inside::NOTHING_INSIDE;
 use crate::own::{IDLE_MAX, halt_idle};
 
 /// Carries events and actions between a run and its controllers.
@@ -196,7 +197,7 @@ impl<'a> Mediator<'a> {
         Self::new(
             fabric,
             &RoutingCase::default(),
-            Connected { connections: &[], numbers: &[], lives: &[] },
+            Connected { connections: &[], numbers: &[], lives: &[], inside: &NOTHING_INSIDE },
             0,
             (&[], &[]),
         )
@@ -204,13 +205,15 @@ impl<'a> Mediator<'a> {
 
     fn open(&mut self, connected: Connected<'_>) {
         let targets = connected.targets();
-        let openings = lives::openings(connected.first(), &targets);
+        let openings = lives::openings(connected.first(), &targets, &connected.inside.ways);
         let mut jobs: Vec<JobId> = openings.iter().map(|one| one.job).collect();
+        jobs.extend(connected.exchanging_first().map(JobId));
         jobs.sort_unstable();
         jobs.dedup();
         for controller in &mut self.controllers {
             for &job in &jobs {
-                let arrival = Arrival { job, step: self.lives.step(job.0) };
+                let exchanges = connected.inside.exchanges_of(job.0);
+                let arrival = Arrival { job, step: self.lives.step(job.0), exchanges };
                 controller.on_event(SimTime::ZERO, &Event::Arrived(arrival));
             }
             controller.on_event(SimTime::ZERO, &Event::Opened(&openings));

@@ -13,6 +13,7 @@ use crate::case::RoutingCase;
 use crate::choose::Connection;
 use crate::control_spec::HostsBy;
 use crate::fault::{Change, Moment, View};
+use crate::inside::InsideHosts;
 
 /// Connections as they were opened, and the numbers of their queue pairs at both ends.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct Connected<'c> {
     pub numbers: &'c [(u32, u32)],
     /// By job; of those beyond the end [`Life::WHOLE`].
     pub lives: &'c [Life],
+    /// What jobs send over PCIe.
+    pub inside: &'c InsideHosts,
 }
 
 /// How switches of a case hash under its balancer.
@@ -41,7 +44,9 @@ pub(super) fn controllers<'a>(
     draw: u64,
 ) -> Vec<Box<dyn Controller + 'a>> {
     let ecmp = ecmp_of(routing.balancer, routing.ecmp);
-    if connected.connections.is_empty() {
+    // Crux ranks jobs that contend inside hosts alone, too.
+    let exchanges = routing.balancer.sharing().is_some() && connected.inside.exchanging().next().is_some();
+    if connected.connections.is_empty() && !exchanges {
         return Vec::new();
     }
     match routing.balancer {

@@ -20,9 +20,9 @@ mod slurm_time;
 /// Name of this format in errors.
 const FORMAT: &str = "job list";
 /// What would be accepted as a list of jobs.
-const ACCEPTED: &str = "accepted are CSV with the columns name,submitted,gpus,duration and perhaps class and places, the pods of openb \
-                        (name,num_gpu,creation_time,deletion_time,scheduled_time), and the output of sacct --parsable2 \
-                        with JobID, Submit, Elapsed and AllocTRES";
+const ACCEPTED: &str = "accepted are CSV with the columns name,submitted,gpus,duration and perhaps class, places and near, \
+                        the pods of openb (name,num_gpu,creation_time,deletion_time,scheduled_time), and the output of \
+                        sacct --parsable2 with JobID, Submit, Elapsed and AllocTRES";
 /// Picoseconds of a second.
 const PS: u64 = 1_000_000_000_000;
 /// Most GPUs of a job.
@@ -111,16 +111,21 @@ pub fn job_list(source_name: &str, bytes: &[u8]) -> Result<JobList, FormatError>
 pub fn job_list_csv(jobs: &[SubmittedJob]) -> String {
     let has_places = jobs.iter().any(|job| !job.places.is_empty());
     let mut text = String::from("name,submitted,gpus,duration,class");
-    text.push_str(if has_places { ",places\n" } else { "\n" });
+    let has_near = jobs.iter().any(|job| !job.near.is_empty());
+    text.push_str(if has_places { ",places" } else { "" });
+    text.push_str(if has_near { ",near\n" } else { "\n" });
     for job in jobs {
         let class = job.class.map_or("", |class| class.name);
         let (submitted, duration) = (seconds(job.submitted), seconds(job.duration));
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{},{submitted},{},{duration},{class}", quoted(&job.name), job.gpus);
+        let _ = write!(text, "{},{submitted},{},{duration},{class}", quoted(&job.name), job.gpus);
         if has_places {
-            text.pop();
-            let _ = writeln!(text, ",{}", quoted_or_empty(&own::places_text(&job.places)));
+            let _ = write!(text, ",{}", quoted_or_empty(&own::places_text(&job.places)));
         }
+        if has_near {
+            let _ = write!(text, ",{}", own::near_text(&job.near));
+        }
+        text.push('\n');
     }
     text
 }

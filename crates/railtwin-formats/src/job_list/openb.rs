@@ -49,6 +49,7 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
             duration,
             class: None,
             places: Vec::new(),
+            near: Vec::new(),
         });
     }
     let first = read.jobs.iter().map(|job| job.submitted).min().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! CSV of the project: name, submitted, gpus, duration, and perhaps class and places.
+//! CSV of the project: name, submitted, gpus, duration, and perhaps class, places and near.
 use std::collections::BTreeMap;
 
 use railtwin_units::SimTime;
@@ -15,6 +15,10 @@ const TIME: &str = "write seconds such as 3600, or a number with ps, ns, us, ms,
 /// What places may look like.
 const PLACES: &str =
     "leave it empty, or write hosts with GPUs of them, as many as the job has, such as 0:0-3 1:0,2";
+/// What hosts to be near may look like.
+const NEAR: &str = "leave it empty, or write numbers of hosts, such as 0 8";
+/// Most hosts that a job may be near; one names those of a segment or a few of its data.
+const NEAR_MAX: usize = 1024;
 /// Most GPUs of a host.
 const GPUS_OF_HOST_MAX: u32 = 1024;
 
@@ -22,8 +26,8 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
     let rows = csv_rows(read, text)?;
     let Some(((_, header), rows)) = rows.split_first() else { return Ok(()) };
     let header: Vec<&str> = header.iter().collect();
-    let columns =
-        Columns::find(read, &header, &["name", "submitted", "gpus", "duration"], &["class", "places"])?;
+    let needed = ["name", "submitted", "gpus", "duration"];
+    let columns = Columns::find(read, &header, &needed, &["class", "places", "near"])?;
     let mut names: BTreeMap<String, u64> = BTreeMap::new();
     for (line, record) in rows {
         let row = columns.row(record.iter().collect(), *line);
@@ -50,7 +54,8 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
             })?),
         };
         let places = places(read, &row, gpus)?;
-        read.jobs.push(SubmittedJob { name, submitted, gpus, duration, class, places });
+        let near = near(read, &row, !places.is_empty())?;
+        read.jobs.push(SubmittedJob { name, submitted, gpus, duration, class, places, near });
     }
     Ok(())
 }
@@ -91,6 +96,33 @@ fn places(read: &Read<'_>, row: &Row<'_>, gpus: u32) -> Result<Vec<(u32, u32)>, 
         return Err(wrong(format!("names GPU {} of host {} twice", two[0].1, two[0].0)));
     }
     Ok(places)
+}
+
+/// Hosts such as `0 8`; none where nothing stands there.
+fn near(read: &Read<'_>, row: &Row<'_>, has_places: bool) -> Result<Vec<u32>, FormatError> {
+    let mut hosts: Vec<u32> = Vec::new();
+    for text in row.get("near").split_whitespace() {
+        let problem = match text.parse() {
+            Ok(host) if hosts.contains(&host) => format!("names host {host} twice"),
+            Ok(_) if hosts.len() == NEAR_MAX => format!("names more than {NEAR_MAX} hosts"),
+            Ok(host) => {
+                hosts.push(host);
+                continue;
+            }
+            Err(_) => format!("has {text:?}, which is no host"),
+        };
+        return Err(row.error(read, "near", problem, NEAR));
+    }
+    if has_places && !hosts.is_empty() {
+        let accepted = "leave one of both empty";
+        return Err(row.error(read, "near", "stands beside places, which say where the job is", accepted));
+    }
+    Ok(hosts)
+}
+
+/// What [`near`] gives back, as text.
+pub(super) fn near_text(hosts: &[u32]) -> String {
+    hosts.iter().map(u32::to_string).collect::<Vec<String>>().join(" ")
 }
 
 /// What [`places`] gives back, as text.

@@ -109,6 +109,7 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
             duration: job.duration,
             class: None,
             places: Vec::new(),
+            near: Vec::new(),
         });
     }
     Ok(())

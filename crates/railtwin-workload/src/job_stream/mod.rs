@@ -49,6 +49,8 @@ pub struct SubmittedJob {
     pub class: Option<&'static JobClass>,
     /// Hosts and GPUs of them that it wants, in the order of its ranks; none: whichever there are.
     pub places: Vec<(u32, u32)>,
+    /// Hosts that it is to be near; none: wherever it is placed.
+    pub near: Vec<u32>,
 }
 
 impl SubmittedJob {
@@ -156,6 +158,7 @@ impl JobStream {
             duration,
             class,
             places: Vec::new(),
+            near: Vec::new(),
         });
         Ok(jobs.collect())
     }

@@ -62,7 +62,7 @@ const STARVED: f64 = 0.1;
 const SAME: f64 = 1e-4;
 
 /// The figures, in one order for all.
-const DECLARED: [Declared; 20] = [
+const DECLARED: [Declared; 22] = [
     declared::GPU_UTILIZATION,
     declared::OCCUPANCY,
     declared::JOBS_ENDED,
@@ -83,6 +83,8 @@ const DECLARED: [Declared; 20] = [
     declared::SHARING_JOBS,
     declared::SHARING_GPUS,
     declared::GPU_INTENSITY,
+    declared::CHECKPOINT_MEAN,
+    declared::CHECKPOINT_SLOWDOWN,
 ];
 
 /// Their names.
@@ -121,6 +123,9 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     // A job that nobody slows ends a rounding before its time: that is no loss, nor one below zero.
     let lost = |throughput: f64| (1.0 - throughput).max(0.0);
     let starved = throughput.0.iter().filter(|&&throughput| throughput < STARVED).count();
+    let of_jobs = |of: fn(&JobLife) -> f64| lived.jobs.iter().map(of).sum::<f64>();
+    let writing = of_jobs(|job| job.writing_s);
+    let written = of_jobs(|job| f64::from(job.checkpoints));
     let values: [Option<f64>; FIGURES.len()] = [
         some(lived.gpu_utilization()),
         some(lived.occupancy()),
@@ -142,6 +147,8 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         some(shared),
         some(shared_gpus),
         some(intensity),
+        some(writing / written),
+        some(writing / of_jobs(|job| job.writing_alone_s)),
     ];
     let figure = |(of, value): (&Declared, Option<f64>)| {
         let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
@@ -168,6 +175,7 @@ fn why_none(name: &str) -> &'static str {
         "waiting_mean" | "waiting_p95" | "contended_jobs" | "contended_gpus" | "sharing_jobs"
         | "sharing_gpus" => "no job started",
         "gpu_intensity" => "links carried nothing",
+        "checkpoint_mean" | "checkpoint_slowdown" => "no job wrote a checkpoint",
         _ => "no job ended",
     }
 }

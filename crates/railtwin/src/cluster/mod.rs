@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use railtwin_clustersim::plant::Plant;
-use railtwin_clustersim::{Ask, ClusterJob, Lived, live, live_by};
-use railtwin_control::Place;
+use railtwin_clustersim::{Ask, Checkpoints, ClusterJob, Lived, StagesInPods, live, live_by};
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::{Place, PlacementPolicy};
 use railtwin_engine::RoutingCase;
 use railtwin_engine::own::{Halt, Own, Site, Stage, guarded};
 use railtwin_fabric::{Fabric, HostId, NicModel};
@@ -113,17 +113,19 @@ fn cluster_of(reading: &Reading<'_>, scenario: &Scenario) -> Result<ClusterQuest
     let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
     let mut question =
         ClusterQuestion { name, fabric, spec, seed, notes, list, arrivals, own: None, gpu_flops, steps };
-    let named = question.list.iter().flatten().find(|job| !job.places.is_empty());
+    let is_placed = |job: &&SubmittedJob| !job.places.is_empty() || !job.near.is_empty();
+    let named = question.list.iter().flatten().find(is_placed);
     if let (Some(job), true) = (named, question.spec.placement == ClusterPlacement::Own) {
-        let name = &job.name;
+        let (name, column) = (&job.name, if job.places.is_empty() { "near" } else { "places" });
         return Err(Error::Argument(format!(
             "cluster.placement is \"own\", and the list of jobs places job {name:?} itself: write another placement, \
-                 or leave the column `places` away"
+                 or leave the column `{column}` away"
         )));
     }
     let jobs = question.jobs(seed)?;
     let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
     question.notes.extend(remarks);
+    question.notes.extend(question.remark_of_stages(&jobs));
     Ok(question)
 }
 
@@ -181,6 +183,14 @@ fn check_places(fabric: &Fabric, job: &SubmittedJob) -> Result<(), Error> {
         }
         (gpu >= gpus).then(|| format!("GPU {gpu} of host {host}, which has GPUs 0 to {}", gpus - 1))
     };
+    let far = |host: &&u32| **host >= hosts;
+    if let Some(host) = job.near.iter().find(far) {
+        return Err(Error::Argument(format!(
+            "the list of jobs wants job {:?} near host {host}, but the fabric has hosts 0 to {}",
+            job.name,
+            hosts.saturating_sub(1)
+        )));
+    }
     match job.places.iter().find_map(wrong) {
         Some(problem) => {
             Err(Error::Argument(format!("the list of jobs places job {:?} on {problem}", job.name)))
@@ -228,17 +238,25 @@ impl ClusterQuestion {
             None => self.stream(seed).jobs().map_err(|error| Error::Argument(error.to_string()))?,
         };
         let mut of_classes = stream::named(self.seed, "cluster: classes of a list");
+        let across_pods = self.spec.placement == ClusterPlacement::PpAcrossPods;
+        let mut stages = across_pods.then(|| StagesInPods::new(&self.fabric));
         let job = |job: SubmittedJob| {
             let lot: f64 = of_classes.random();
             let class = job.class.or_else(|| JobClass::by_lot(job.gpus, lot));
             let class = class.or_else(|| JobClass::named("bert-large")).expect("it is one of the classes");
+            let step = self.steps.of(class.step(job.gpus, self.gpu_flops));
+            let placement = match job.near.is_empty() {
+                false => Some(PlacementPolicy::Near(job.near)),
+                true => stages.as_mut().map(|stages| stages.policy(job.gpus, &step).0),
+            };
             ClusterJob {
                 name: job.name,
                 class: class.name.to_owned(),
                 submitted: job.submitted.seconds(),
                 gpus: job.gpus,
                 duration: job.duration.seconds(),
-                step: self.steps.of(class.step(job.gpus, self.gpu_flops)),
+                step,
+                placement,
                 places: job.places.iter().map(|&(host, gpu)| Place { host: HostId(host), gpu }).collect(),
                 checkpoints: self.checkpoints_of(job.gpus),
             }
@@ -246,8 +264,32 @@ impl ClusterQuestion {
         Ok(submitted.into_iter().map(job).collect())
     }
 
-    /// Time of the checkpoints of a job over that of its steps: what it writes goes over its NICs into storage by that of
-    /// each storage host, wherever that is narrower, and no other job writes then.
+    /// What is to be said of jobs whose stages pods do not hold whole, where that is asked for.
+    fn remark_of_stages(&self, jobs: &[ClusterJob]) -> Option<String> {
+        if self.spec.placement != ClusterPlacement::PpAcrossPods {
+            return None;
+        }
+        let mut stages = StagesInPods::new(&self.fabric);
+        let is_torn = |job: &&ClusterJob| {
+            job.places.is_empty()
+                && !matches!(job.placement, Some(PlacementPolicy::Near(_)))
+                && stages.policy(job.gpus, &job.step).1
+        };
+        let torn: Vec<&ClusterJob> = jobs.iter().filter(is_torn).collect();
+        let first = torn.first()?;
+        let of_seed = if self.list.is_some() { String::new() } else { format!(" under seed {}", self.seed) };
+        Some(format!(
+            "jobs whose pipeline stages pods do not hold whole, which are placed segment-first: {}{of_seed}, such as {:?} with \
+             {} stages of {} GPUs",
+            torn.len(),
+            first.name,
+            first.step.pipeline,
+            first.step.tensor * first.step.data,
+        ))
+    }
+
+    /// Time of the checkpoints of a job over that of its steps as a scheduler reckons with it: what it writes goes over its
+    /// NICs into storage by that of each storage host, wherever that is narrower, and no other job writes then.
     fn checkpoints_of(&self, gpus: u32) -> f64 {
         let Some((checkpoint, storage)) = self.spec.checkpoint.zip(self.fabric.storage_hosts().next()) else {
             return 0.0;
@@ -287,7 +329,11 @@ impl ClusterQuestion {
             span: spec.days * DAY,
             queue: spec.queue,
             placement: spec.placement.policy(),
+            rank_order: spec.rank_order,
             defragment: spec.defragment.map(SimTime::seconds),
+            checkpoints: spec
+                .checkpoint
+                .map(|one| Checkpoints { bytes_per_gpu: one.bytes_per_gpu, every: one.every.seconds() }),
             sharing,
             levels: spec.levels,
             gate: spec.gate,

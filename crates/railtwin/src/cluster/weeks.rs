@@ -88,6 +88,7 @@ impl Weeks {
         say("days", spec.days.to_string());
         say("queue", spec.queue.to_string());
         say("placement", spec.placement.to_string());
+        say("rank order", spec.rank_order.name().to_owned());
         say("sharing", spec.sharing.name().to_owned());
         say("jobs that come", self.jobs[0].to_string());
         let info = RunInfo::starting(&self.run_id, &self.case_hash, &scenario.name, ENGINE, scenario.seed);

@@ -31,15 +31,15 @@ pub struct RunJob {
     pub gpus: u32,
     /// Seconds of a step where communication takes no time.
     pub compute_s: f64,
-    /// Seconds of that before or behind communication between hosts.
+    /// Seconds of that before or behind communication between hosts or over PCIe switches.
     pub in_line_s: f64,
-    /// GPU-seconds for each second of communication; null without communication between hosts.
+    /// GPU-seconds for each second of communication; null without communication that others may be in the way of.
     pub intensity: Option<f64>,
-    /// Correction factor against the reference job; null for a job that opens no connection.
+    /// Correction factor against the reference job; null for a job that sends nothing so.
     pub factor: Option<f64>,
     /// Intensity times factor.
     pub priority: Option<f64>,
-    /// 0 goes first; null for a job that opens no connection.
+    /// 0 goes first; null for a job that sends nothing so.
     pub level: Option<u32>,
     /// The priority in the run, 0 to 7; the highest goes first.
     pub run_priority: Option<u8>,

@@ -2,8 +2,8 @@
 pub(crate) mod rules;
 
 use railtwin_clustersim::QueuePolicy;
-use railtwin_control::PlacementPolicy;
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_control::{PlacementPolicy, RankOrder};
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 
@@ -31,6 +31,10 @@ railtwin_units::choice! {
         Random = "random",
         /// The fewest segments, and of those the tightest.
         SegmentFirst = "segment-first",
+        /// As segment-first where one pod holds the job; otherwise no pod boundary cuts a pipeline stage, so that pipeline
+        /// traffic alone crosses cores. A job waits until pods hold its stages so; jobs without a pipeline, and those whose
+        /// stages the pods of an empty cluster do not hold, are placed segment-first.
+        PpAcrossPods = "pp-across-pods",
         /// As HiveD's buddies: segment-first, and for less than a host the smallest free cell of it (pairs, halves).
         HivedLike = "hived-like",
         /// After Muri: beside jobs that compute while it communicates.
@@ -41,13 +45,13 @@ railtwin_units::choice! {
 }
 
 impl ClusterPlacement {
-    /// What a placer does; controllers of one's own ask none.
+    /// What a placer does, with jobs that are not placed otherwise; controllers of one's own ask none.
     pub fn policy(self) -> PlacementPolicy {
         match self {
             Self::Packed | Self::Own => PlacementPolicy::Packed,
             Self::Spread => PlacementPolicy::Spread,
             Self::Random => PlacementPolicy::Random,
-            Self::SegmentFirst => PlacementPolicy::SegmentFirst,
+            Self::SegmentFirst | Self::PpAcrossPods => PlacementPolicy::SegmentFirst,
             Self::HivedLike => PlacementPolicy::Cells,
             Self::MuriLike => PlacementPolicy::Interleaved,
         }
@@ -66,6 +70,8 @@ railtwin_units::section! {
         pub queue: QueuePolicy = QueuePolicy::Fifo,
         /// Which GPUs a job gets.
         pub placement: ClusterPlacement = ClusterPlacement::Packed,
+        /// Which ranks of a job sit on which of its hosts; a job that names its GPUs says it by their order.
+        pub rank_order: RankOrder = RankOrder::Given,
         /// Time for which a job stands still that moves so that the first that waits fits a segment, with placement
         /// segment-first; default nobody moves.
         pub defragment: Option<SimTime> = None,
@@ -97,8 +103,8 @@ railtwin_units::section! {
 }
 
 railtwin_units::section! {
-    /// Checkpoints of jobs over weeks. Each has the storage hosts to itself: jobs that write at one time do not wait for
-    /// each other.
+    /// Checkpoints of jobs over weeks. A job stands still until all is written; who writes at the same time shares storage
+    /// hosts and links with it, and on the backend so does training.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ClusterCheckpoint "[cluster.checkpoint]" {
         /// Bytes that each GPU writes, such as the 30 GB of HPN section 2.3.

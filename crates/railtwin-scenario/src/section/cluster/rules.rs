@@ -1,5 +1,6 @@
 //! What no single key of `[cluster]` shows.
 use railtwin_clustersim::QueuePolicy;
+use railtwin_control::RankOrder;
 
 use crate::Scenario;
 use crate::consistency::Trouble;
@@ -45,6 +46,12 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
         let message = "jobs make room in a segment for one that need not take it".to_owned();
         let hint = "write placement = \"segment-first\", or leave defragment away";
         troubles.push(("cluster.defragment".to_owned(), (message, hint)));
+    }
+    if cluster.placement == super::ClusterPlacement::PpAcrossPods && cluster.rank_order != RankOrder::Given {
+        let message =
+            format!("rank_order = \"{}\" would take pipeline stages apart", cluster.rank_order.name());
+        let hint = "leave it away: placement = \"pp-across-pods\" says the order";
+        troubles.push(("cluster.rank_order".to_owned(), (message, hint)));
     }
     if cluster.placement == super::ClusterPlacement::Own && cluster.queue != QueuePolicy::Fifo {
         let message = "a queue beside placement = \"own\", where controllers say who starts".to_owned();

@@ -43,4 +43,8 @@ declare! {
     SHARING_GPUS = "sharing_gpus": Share, Neither;
     /// GPU-seconds of computation for each second of communication that links carried.
     GPU_INTENSITY = "gpu_intensity": Ratio, More;
+    /// For how long a job stands still for a checkpoint, mean over those that were written.
+    CHECKPOINT_MEAN = "checkpoint_mean": Seconds, Less;
+    /// The same over what they would take with nobody in the way.
+    CHECKPOINT_SLOWDOWN = "checkpoint_slowdown": Ratio, Less;
 }
