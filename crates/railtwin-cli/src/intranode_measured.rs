@@ -3,6 +3,7 @@ use railtwin::Question;
 use railtwin::diagnose::Inputs;
 use railtwin::intranode::fit::{FitKey, Fitted, fit};
 use railtwin::intranode::measured::{Compared, Errors, Test, tests};
+use railtwin::intranode::words_of_idle;
 use serde_json::{Value, json};
 
 use crate::diagnose::refused;
@@ -40,6 +41,9 @@ pub(crate) fn run(
     }
     let wrong = |error| CliError::of(error, &question.text);
     let pair = question.intranode_pair().map_err(wrong)?;
+    for idle in pair.spec.idle() {
+        writeln!(streams.notes, "warning: {}", words_of_idle(idle))?;
+    }
     let mut rows = Vec::with_capacity(tests.len());
     for test in tests {
         let (before, fitted) = match &keys {

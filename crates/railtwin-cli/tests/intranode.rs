@@ -58,6 +58,11 @@ fn a_pair_stands_beside_perftest_and_is_fitted() {
     let answer = railtwin(&["intranode", &scenario, "--validate", &logs]);
     assert_eq!(answer.status, 0, "{}", answer.notes);
     assert!(answer.out.contains("errors: bandwidth"), "{}", answer.out);
+    assert!(!answer.notes.contains("warning: "), "{}", answer.notes);
+    let text = PAIR.replace("[intranode]", "[intranode]\narrivals = \"poisson\"");
+    let idle = written(folder.path(), "idle.toml", &text);
+    let answer = railtwin(&["intranode", &idle, "--validate", &logs]);
+    assert!(answer.notes.contains("warning: intranode.arrivals changes nothing"), "{}", answer.notes);
     let answer = railtwin(&["intranode", &scenario, "--validate", &logs, "--fit", "gap,overhead", "--json"]);
     assert_eq!(answer.status, 0, "{}", answer.notes);
     let data: Value = serde_json::from_str(&answer.out).unwrap();

@@ -3,8 +3,9 @@ use std::ops::Range;
 
 use railtwin_engine::BundleTable;
 
-use crate::component::{Counters, FINISHED};
+use crate::component::Counters;
 use crate::motion::Motion;
+use crate::phases::FINISHED;
 use crate::reduce::Constraints;
 
 /// Bytes left of a bundle that has ended.

@@ -4,7 +4,7 @@ use std::mem::size_of;
 use railtwin_engine::Extent;
 use railtwin_units::SimTime;
 
-use crate::component::EXACT_WORK;
+use crate::phases::EXACT_WORK;
 use crate::{filling, motion};
 
 /// Nanoseconds for each link of a bundle: its path, its rows in tables, its rates, and all of that a second time for

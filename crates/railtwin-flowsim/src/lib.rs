@@ -40,6 +40,7 @@ pub mod max_min;
 pub mod meter;
 pub mod motion;
 pub mod order;
+pub mod phases;
 mod probing;
 pub mod ranks;
 pub mod reduce;

@@ -4,8 +4,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::component::{Counters, FINISHED};
+use crate::component::Counters;
 use crate::filling::Filling;
+use crate::phases::FINISHED;
 use crate::reduce::Constraints;
 
 /// When a bundle ends, in seconds; void once its version has passed.

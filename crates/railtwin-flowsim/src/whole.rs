@@ -11,11 +11,12 @@ use railtwin_units::SimTime;
 use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
-use crate::component::{Counters, FINISHED, Profile, RateBook, Rates, averaged, key_of};
+use crate::component::{Counters, Profile, RateBook, Rates, key_of};
 use crate::conflict::Conflicts;
 use crate::course::DONE;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
+use crate::phases::{FINISHED, averaged};
 use crate::waiting::QueuePair;
 
 /// A pattern in flight.

@@ -8,7 +8,6 @@ impl IntranodeSpec {
     /// Keys whose value is not their default and changes nothing, in the order of the reference.
     pub fn idle(&self) -> Vec<Idle> {
         let usual = Self::default();
-        let own_sizes = self.header != usual.header || self.payload != usual.payload;
         let root = self.pcie.is_some_and(|pcie| pcie.topology == PcieTopology::RootComplex);
         let mut all = Vec::new();
         let mut told = |is_idle: bool, key: &'static str, why: &'static str| {
@@ -25,14 +24,13 @@ impl IntranodeSpec {
         told(is_pair && self.warm_up != usual.warm_up, "intranode.warm_up", "a pair counts from its first");
         let by_share = !is_pair && self.inter.is_some() && self.pattern != Pattern::C1;
         told(by_share, "intranode.pattern", "intranode.inter says what leaves hosts");
-        let (sizes, why) = match (self.pcie.is_some(), self.conversion) {
-            (true, _) => (own_sizes, "[intranode.pcie] has max_payload and tlp_overhead"),
-            (false, converts) => {
-                (!converts && own_sizes, "packets keep their size where conversion is false")
-            }
+        let why = match self.pcie {
+            Some(_) => "[intranode.pcie] has max_payload and tlp_overhead",
+            None => "packets keep their size where conversion is false",
         };
-        told(sizes && self.header != usual.header, "intranode.header", why);
-        told(sizes && self.payload != usual.payload, "intranode.payload", why);
+        let fixed = self.pcie.is_some() || !self.conversion;
+        told(fixed && self.header != usual.header, "intranode.header", why);
+        told(fixed && self.payload != usual.payload, "intranode.payload", why);
         let one_size = "packets inside hosts have the size of those between them";
         told(!self.converts() && self.pack != usual.pack, "intranode.pack", one_size);
         told(!self.converts() && self.unpack != usual.unpack, "intranode.unpack", one_size);

@@ -5,7 +5,7 @@ use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
 use super::{Course, Flight};
-use crate::component::FINISHED;
+use crate::phases::FINISHED;
 use crate::waiting::QueuePair;
 
 impl Flight {

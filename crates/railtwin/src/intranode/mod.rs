@@ -125,11 +125,15 @@ impl Question {
 /// What is said beside the points of a scenario: keys that change nothing at any of them.
 pub fn warnings(asked: &[(Label, IntranodeQuestion)]) -> Vec<String> {
     let Some(((_, first), others)) = asked.split_first() else { return Vec::new() };
-    let idle_anywhere = |idle: &Idle| {
+    let everywhere = |idle: &Idle| {
         others.iter().all(|(_, question)| question.spec.idle().iter().any(|(key, _)| *key == idle.0))
     };
-    let idle = first.spec.idle().into_iter().filter(idle_anywhere);
-    idle.map(|(key, why)| format!("{key} changes nothing: {why}")).collect()
+    first.spec.idle().into_iter().filter(everywhere).map(words_of_idle).collect()
+}
+
+/// What a key that changes nothing is told as.
+pub fn words_of_idle((key, why): Idle) -> String {
+    format!("{key} changes nothing: {why}")
 }
 
 /// All that came of the points of a scenario, for machines: figures of each, where a sweep over loads saturates and in which
