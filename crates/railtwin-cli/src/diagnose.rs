@@ -44,6 +44,9 @@ pub struct DiagnoseArgs {
     /// perftest say how long paths take and what they carry
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
+    /// Dumps of a Flight Recorder of the same job that were made later: equal ones show that it stood still
+    #[arg(long, value_name = "FILES", num_args = 1..)]
+    later: Vec<PathBuf>,
     /// Name of the job where files do not tell it
     #[arg(long, value_name = "NAME", default_value = "job")]
     job: String,
@@ -71,6 +74,9 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
     if let Some(folder) = &args.baseline {
         inputs.compare_with(folder).map_err(|error| refused(error, ""))?;
+    }
+    if !args.later.is_empty() {
+        inputs.look_again(&args.later, &args.job).map_err(|error| refused(error, ""))?;
     }
     inputs.names = args.names.as_deref().map(Names::read).transpose().map_err(|error| refused(error, ""))?;
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
@@ -117,7 +123,8 @@ fn check_outputs(args: &DiagnoseArgs) -> Result<(), CliError> {
         return Err(CliError::input(message, "name a file in a folder that is there"));
     }
     let Some(page) = args.report.as_deref() else { return Ok(()) };
-    let read = args.files.iter().chain(&args.names).chain(&args.fabric).chain(&args.baseline);
+    let read =
+        args.files.iter().chain(&args.names).chain(&args.fabric).chain(&args.baseline).chain(&args.later);
     refuse_evidence("--report", page, &read.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let shown = page.display();
     match &args.out {

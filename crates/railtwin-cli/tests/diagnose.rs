@@ -227,6 +227,33 @@ fn a_job_that_is_not_seen_to_stand_still_is_said_to_be_so() {
     let (status, answer) = diagnose(&[&shown(folder.path())]);
     assert_eq!((status, accused(&answer)), (1, vec![]), "{answer}");
     assert!(answer["notes"].to_string().contains("do not show that the job stood still"), "{answer}");
+    // That one is later somebody has to say.
+    let first = folder.path().join("first");
+    std::fs::create_dir(&first).unwrap();
+    for file in &files {
+        std::fs::rename(file, first.join(Path::new(file).file_name().unwrap())).unwrap();
+    }
+    let (first, second) = (shown(&first), shown(&second));
+    let (status, answer) = diagnose(&[&first, "--later", &second]);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
+    assert_eq!(answer["findings"][0]["confidence"], json!(0.8), "{answer}");
+    assert!(answer["notes"].to_string().contains("4 ranks did nothing"), "{answer}");
+    // Of one rank there is no second dump.
+    std::fs::remove_file(Path::new(&second).join("nccl_trace_rank_3.json")).unwrap();
+    let (_, answer) = diagnose(&[&first, "--later", &second]);
+    assert_eq!(accused(&answer), Vec::<String>::new(), "{answer}");
+    // One went on.
+    dump(Path::new(&second), 2, Some("completed"));
+    let (_, answer) = diagnose(&[&first, "--later", &second]);
+    assert_eq!(accused(&answer), Vec::<String>::new(), "{answer}");
+    assert!(answer["notes"].to_string().contains("rank 2 went on between its dumps"), "{answer}");
+    railtwin(&["diagnose", &first, "--later", &shown(&ours("xpu_timer"))])
+        .assert_refused(&["--later", "holds no dump of a Flight Recorder"]);
+    let files = [0, 1, 2, 3].map(|rank| dump(folder.path(), rank, states[rank as usize]));
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap().replace("\"retired\":true", "\"retired\":false");
+        std::fs::write(file, &text).unwrap();
+    }
     // The log of a watchdog shows it.
     let says = "[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, \
         Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n";
@@ -246,6 +273,64 @@ fn real_hangs_name_the_ranks_that_were_broken_and_nobody_else() {
         let lines = railtwin(&["diagnose", &folder]).out;
         let first = format!("rank {} and {}: non-communication-hang", broken[0], broken[1]);
         assert!(lines.starts_with(&first) && lines.lines().count() <= 12, "{lines}");
+    }
+}
+
+/// Jobs that hung under PyTorch's Gloo, and what was wrong with them (`make_dumps.py` there). No operation ran out of its time
+/// in them: only that the pickles, which were written after the texts, are equal shows that they stood still.
+#[test]
+fn jobs_that_hang_under_gloo_tell_who_stopped_or_called_something_else() {
+    let tells = |name: &str, later: bool| {
+        let folder = ours("flight_recorder_gloo").join(name);
+        let files = |form: &str| -> Vec<String> {
+            let files = (0..8).map(|rank| shown(&folder.join(format!("rank_{rank}{form}"))));
+            files.filter(|file| Path::new(file).is_file()).collect()
+        };
+        let mut all = files(".json");
+        if later {
+            all.extend(["--later".to_owned()].into_iter().chain(files("")));
+        }
+        let (_, answer) = diagnose(&all.iter().map(String::as_str).collect::<Vec<_>>());
+        let findings = answer["findings"].as_array().unwrap().clone();
+        let suspects = findings.iter().flat_map(|finding| finding["suspects"].as_array().unwrap());
+        let mut ranks: Vec<String> =
+            suspects.map(|suspect| suspect["component"]["name"].as_str().unwrap().to_owned()).collect();
+        ranks.sort();
+        (ranks, accused(&answer), answer)
+    };
+    for later in [false, true] {
+        for (name, broken) in [
+            ("world", vec!["job/5"]),
+            ("pairs", vec!["job/3"]),
+            ("two", vec!["job/2", "job/5"]),
+            ("skip", vec!["job/4"]),
+            ("experts", vec!["job/2"]),
+            ("root", vec!["job/3"]),
+            ("killed", vec!["job/1"]),
+        ] {
+            let (told, mut accused, answer) = tells(name, later);
+            let broken: Vec<String> = broken.iter().map(|&rank| rank.to_owned()).collect();
+            assert_eq!(told, broken, "{name}: {answer}");
+            accused.sort();
+            // Whoever left no dump may only not have been given.
+            let proved = later && name != "killed";
+            assert_eq!(accused, if proved { broken } else { vec![] }, "{name}: {answer}");
+        }
+        let (told, accused, answer) = tells("healthy", later);
+        assert_eq!(accused, Vec::<String>::new(), "{answer}");
+        assert!(told.is_empty() || !later, "{answer}");
+        // Different calls under one number show by themselves that something is wrong.
+        for (name, rank, aborted, words) in [
+            ("other", "job/7", None, "calls broadcast of 16384 B float32 as operation 4 of"),
+            // Gloo ended the process of rank 5 because of it: there is no dump of it, and others wait.
+            ("size", "job/6", Some("job/5"), "calls all-reduce of 32768 B float32 as operation 4 of"),
+        ] {
+            let (told, accused, answer) = tells(name, later);
+            let all: Vec<String> = aborted.into_iter().chain([rank]).map(str::to_owned).collect();
+            assert_eq!((told, accused), (all, vec![rank.to_owned()]), "{name}: {answer}");
+            assert_eq!(answer["findings"][0]["syndrome"], json!("mismatch"), "{answer}");
+            assert!(answer["findings"][0]["evidence"].to_string().contains(words), "{answer}");
+        }
     }
 }
 

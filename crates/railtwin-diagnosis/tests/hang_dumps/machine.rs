@@ -227,6 +227,7 @@ pub fn dumps(job: &Job, past: &Past, cut: Cut, rng: &mut Stream) -> Dumps {
                 record: one.record,
                 work,
                 name: format!("{kind:?}").split(['(', ' ']).next().unwrap_or_default().to_owned(),
+                call: Some(format!("{kind:?}")),
                 started: cut.starts.then_some(one.ready <= at - lags[one.group]),
                 completed,
                 given_up: false,

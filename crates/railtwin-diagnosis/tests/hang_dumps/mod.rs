@@ -7,7 +7,7 @@ use machine::{Cut, Fault, Item, Job, draw, dumps, run};
 use railtwin_diagnosis::hang::dumps::{
     DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
 };
-use railtwin_records::{Component, Finding};
+use railtwin_records::{Component, Finding, Syndrome};
 use railtwin_units::stream::{self, Stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -142,6 +142,70 @@ fn victims_without_a_dump_and_lost_records_accuse_no_innocent() {
     }
 }
 
+/// Whoever calls something else than two others or more under one number is named, and where there are two that differ both
+/// are told and neither is accused of it.
+#[test]
+fn who_calls_something_else_than_most_is_named() {
+    let (mut named, mut pairs) = (0, 0);
+    for seed in 0..CASES {
+        let Some(Hung { dumps, .. }) = hung(seed) else { continue };
+        let mut rng = stream::named(seed + 13, "dumps");
+        let is_open = |one: &&DumpedOperation| !one.completed && !matches!(one.work, Work::Peers(_));
+        // What each rank that waits is in.
+        let fronts = dumps.dumps.iter().filter_map(|dump| {
+            let open = dump.operations.iter().filter(|one| !one.completed);
+            open.min_by_key(|one| one.record).filter(is_open).map(|one| (dump.rank, one.group, one.sequence))
+        });
+        let fronts: Vec<(u32, usize, u64)> = fronts.collect();
+        let Some(&(rank, group, sequence)) = fronts.get(rng.random_range(0..fronts.len().max(1))) else {
+            continue;
+        };
+        let is_it = |one: &DumpedOperation| {
+            (one.group, one.sequence) == (group, sequence) && !matches!(one.work, Work::Peers(_))
+        };
+        let recorded: BTreeSet<u32> = dumps
+            .dumps
+            .iter()
+            .filter(|dump| dump.operations.iter().any(is_it))
+            .map(|dump| dump.rank)
+            .collect();
+        let mut other = dumps.clone();
+        for dump in other.dumps.iter_mut().filter(|dump| dump.rank == rank) {
+            dump.operations
+                .iter_mut()
+                .filter(|one| is_it(one))
+                .for_each(|one| one.call = Some("gather".into()));
+        }
+        let (findings, notes) = findings_of_dumps(&other, "job");
+        // Nothing is said of a rank whose dump is of an earlier moment, in what nobody else is.
+        if notes.iter().any(|note| note.contains("moment")) {
+            continue;
+        }
+        let differ: Vec<&Finding> =
+            findings.iter().filter(|finding| finding.syndrome == Syndrome::Mismatch).collect();
+        let of = |finding: &Finding| -> BTreeSet<u32> {
+            finding.suspects.iter().map(|suspect| rank_of(&suspect.component)).collect()
+        };
+        match recorded.len() {
+            0 | 1 => assert!(differ.is_empty(), "seed {seed}"),
+            2 => {
+                pairs += usize::from(!differ.is_empty());
+                for finding in differ {
+                    assert!(of(finding).is_empty() || of(finding) == recorded, "seed {seed}: {finding:?}");
+                    assert!(!finding.accuses(), "seed {seed}");
+                }
+            }
+            _ => {
+                assert_eq!(differ.len(), 1, "seed {seed}");
+                assert_eq!(of(differ[0]), BTreeSet::from([rank]), "seed {seed}");
+                assert!(differ[0].accuses(), "seed {seed}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 50 && pairs > 5, "{named} {pairs}");
+}
+
 #[test]
 fn names_and_orders_change_nothing() {
     for seed in 0..CASES {
@@ -269,6 +333,7 @@ fn thousands_of_ranks_are_looked_at_in_one_go() {
                 record: 900,
                 work: Work::Whole,
                 name: "all-reduce".into(),
+                call: None,
                 started: None,
                 completed: false,
                 given_up: false,

@@ -36,6 +36,8 @@ pub struct FlightRecorderDump {
     pub is_whole: bool,
     /// Whether [`Self::status`] has all groups in which the rank ever did something.
     pub counts_all: bool,
+    /// Whether operations that failed count as ended, as Gloo's do.
+    pub failures_end: bool,
 }
 
 /// A process group.
@@ -183,6 +185,7 @@ impl FlightRecorderDump {
             unsure: false,
             is_whole: false,
             counts_all: false,
+            failures_end: false,
         };
         let mut rows = BTreeMap::new();
         // Rows of groups by the number that the process gives them.
@@ -194,6 +197,10 @@ impl FlightRecorderDump {
                     dump.unsure = true;
                     continue;
                 };
+                // Gloo tells one group without a name, with ranks that are no operation's.
+                if group.name.is_empty() {
+                    continue;
+                }
                 rows.insert(group.name.clone(), dump.groups.len());
                 rows.entry(key.to_owned()).or_insert(dump.groups.len());
                 dump.groups.push(group);
@@ -351,10 +358,15 @@ impl FlightRecorderDump {
             "completed" => FlightState::Completed,
             _ => return Err(state.error("is no state", "states are scheduled, started and completed")),
         };
+        let retired = node.get("retired").is_some_and(|node| node.bool() == Ok(true));
         let (input_bytes, input_type) = tensors(node, "input_sizes", "input_dtypes")?;
         let (output_bytes, output_type) = tensors(node, "output_sizes", "output_dtypes")?;
         let duration = node.get("duration_ms").map(|node| node.f64()).transpose()?;
         let name = node.need("profiling_name")?.text()?;
+        // Gloo has no events that tell states: its operations stay scheduled, and are retired when they have ended or failed.
+        let is_gloo = name.starts_with("gloo:");
+        self.failures_end |= is_gloo;
+        let state = if retired && is_gloo { FlightState::Completed } else { state };
         Ok(FlightEntry {
             group,
             sequence: sequence.u64()?,
@@ -367,7 +379,7 @@ impl FlightRecorderDump {
             coalesced: name.rsplit(':').next() == Some("coalesced"),
             batch: node.get("p2p_seq_id").and_then(|node| node.u64().ok()),
             timeout_ms: node.get("timeout_ms").and_then(|node| node.u64().ok()),
-            retired: node.get("retired").is_some_and(|node| node.bool() == Ok(true)),
+            retired,
             frame: frame(node),
             kind: operation_kind(name),
             data_type: if input_type.is_empty() { output_type } else { input_type },

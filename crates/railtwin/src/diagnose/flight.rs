@@ -9,6 +9,15 @@ use railtwin_formats::telemetry::{
 /// Collectives that nobody ends before all have begun them, by their kinds in records.
 pub(super) const WHOLE: [&str; 4] = ["all-reduce", "all-gather", "reduce-scatter", "barrier"];
 
+/// Collectives of which the larger side, input or output, is of as many bytes at all ranks, however uneven their parts are.
+/// A root that gathers or scatters has more than the others, and of an all-to-all each rank has its own.
+const SAME_SIZE: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"];
+
+/// What PyTorch calls the group of all ranks.
+const WORLD: &str = "default_pg";
+/// Ranks of a job at most, where they are counted by the largest that a file name tells.
+const RANKS_MOST: u32 = 1 << 20;
+
 /// Kinds of collectives that logs and dumps name alike.
 const NAMED: [&str; 9] = [
     "all-reduce",
@@ -34,11 +43,20 @@ pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BT
             of.extend(&group.ranks);
         }
     }
+    // The group of all has all ranks up to the last one of which there is anything.
+    let ranks = files.iter().flat_map(|file| {
+        let told = file.groups.iter().flat_map(|group| group.ranks.iter().copied());
+        told.chain([file.rank])
+    });
+    let last = ranks.chain(unsure.iter().copied()).chain(empty.iter().copied()).max();
     let mut rows: BTreeMap<(&str, Vec<u32>), usize> = BTreeMap::new();
     for file in files {
         let mut row_of = Vec::new();
         for group in &file.groups {
-            let told = if group.ranks.is_empty() {
+            let is_world = group.description == WORLD && last.is_some_and(|last| last < RANKS_MOST);
+            let told = if group.ranks.is_empty() && is_world {
+                (0..=last.unwrap_or(0)).collect()
+            } else if group.ranks.is_empty() {
                 seen.get(group.name.as_str()).into_iter().flatten().copied().collect()
             } else {
                 group.ranks.clone()
@@ -103,6 +121,7 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
         rank: file.rank,
         is_whole: file.is_whole,
         counts_all: file.counts_all,
+        failures_end: file.failures_end,
         ..RankDump::default()
     };
     let mut is_unsure = false;
@@ -138,6 +157,10 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
             record: entry.record,
             work,
             name: entry.kind.clone(),
+            call: Some(match SAME_SIZE.contains(&entry.kind.as_str()) {
+                true => format!("{} of {} B {}", entry.kind, entry.bytes, entry.data_type),
+                false => entry.kind.clone(),
+            }),
             started,
             completed: stated.state == FlightState::Completed,
             given_up: stated.retired,

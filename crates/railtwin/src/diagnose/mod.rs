@@ -10,6 +10,7 @@
 //! * [`on_fabric`]: a fabric beside it; [`names`]: names of a cluster as the fabric has them.
 //! * [`diagnose`]: all of it; [`answer`]: on one screen; [`sources`]: where evidence stands.
 pub mod answer;
+mod beside;
 pub mod between;
 pub mod compute;
 pub mod durations;
@@ -116,6 +117,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         engine,
         observation,
         baselines,
+        later,
         names,
         ways,
         unread,
@@ -175,7 +177,13 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let empty: BTreeSet<u32> = unread.iter().filter(|file| file.empty).filter_map(|file| file.rank).collect();
     let mut all_dumps = None;
     if flight_recorder {
-        let mut dumps = flight::dumps_of(&merged.flight_recorder, &torn, &empty);
+        let again = later.iter().map(|dump| dump.rank).collect();
+        let mut dumps = if later.is_empty() {
+            flight::dumps_of(&merged.flight_recorder, &torn, &empty)
+        } else {
+            flight::dumps_of(&[merged.flight_recorder.as_slice(), &later].concat(), &torn, &empty)
+        };
+        dumps.again = again;
         let (said, other) = flight::timed_out(&dumps, &merged.logs);
         dumps.timed_out = said;
         notes.extend(other);
@@ -199,7 +207,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     if times == Times::Kernels && work.is_empty() {
         detectors.extend(slow_detectors());
     }
-    detectors.extend(rule_detectors_beside(Limits::default(), baselines));
+    let mut rules = rule_detectors_beside(Limits::default(), baselines);
+    // Whose call differs dumps tell, with all that they know of who waits.
+    rules.retain(|rule| !flight_recorder || rule.name() != "size-mismatch");
+    detectors.extend(rules);
     if let (Some(plan), true) = (plan, engine.is_some()) {
         detectors.push(Box::new(WrongCables::new(plan)));
     }

@@ -267,6 +267,7 @@ mod tests {
             record: sequence,
             work: Work::Whole,
             name: "all-reduce".into(),
+            call: None,
             started: None,
             completed,
             given_up: false,

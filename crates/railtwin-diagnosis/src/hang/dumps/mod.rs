@@ -4,14 +4,16 @@
 //! * `numbers`: what the numbers of a communicator are known to be.
 //! * `picture`: how far each rank is in each communicator, what it is in, and for whom that waits.
 //! * `place`: where in the program each process is.
+//! * `differ`: who calls another operation than the others.
 //! * `proof`: who is proved to hold the others up, and whether the job is seen to stand still.
 //! * `graph`: ends of who waits for whom.
 //! * [`findings_of_dumps`]: the answer; [`Lattice`]: a picture of it.
 //!
 //! A dump is a picture of one moment and does not tell which; dumps of two ranks may be of two moments. Two things follow. A
 //! rank is named only by a proof; without one the answer is a set. And that the job stood still at that moment must be seen in
-//! something else: an operation that ran out of its time. Where it is not, nobody is accused but who is far behind in dumps as
+//! something else: an operation that ran out of its time, or dumps of which it is said that they are of a later time. Where it is not, nobody is accused but who is far behind in dumps as
 //! they are made when a job is given up: ranks of a job that goes on are behind each other by as much as their dumps are apart.
+mod differ;
 mod graph;
 mod lattice;
 mod numbers;
@@ -50,6 +52,9 @@ pub struct DumpedOperation {
     pub work: Work,
     /// Its name, for people.
     pub name: String,
+    /// What all ranks of the same operation must call alike, in words, where that is told: its name, and bytes and data
+    /// type of one that takes as many from each.
+    pub call: Option<String>,
     /// Whether its rank was seen to have begun it; none where that is not recorded.
     pub started: Option<bool>,
     /// Whether it has ended.
@@ -79,6 +84,8 @@ pub struct RankDump {
     pub is_whole: bool,
     /// Whether there are numbers of all communicators in which it ever did something.
     pub counts_all: bool,
+    /// Whether what failed stands in it as ended, too: then that something has ended proves nothing of its peers.
+    pub failures_end: bool,
 }
 
 /// A communicator.
@@ -105,6 +112,8 @@ pub struct Dumps {
     pub unsure: BTreeSet<u32>,
     /// Said from outside: that an operation of the job ran out of its time, in the words of a log.
     pub timed_out: Option<String>,
+    /// Said from outside: ranks of which the last dump was made at a later time than the others.
+    pub again: BTreeSet<u32>,
 }
 
 impl DumpedGroup {

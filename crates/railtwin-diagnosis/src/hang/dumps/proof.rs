@@ -2,6 +2,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::differ::{Difference, differences};
 use super::picture::{Picture, Standing};
 use super::place::{Behind, Places};
 use super::{DumpedOperation, RankDump, Work};
@@ -17,6 +18,9 @@ pub(super) enum Proof<'a> {
     /// It has put the operation on its stream, has nothing before it in any communicator, and does not begin it, while all
     /// others have: what it computes does not end.
     NotBegun { operation: &'a DumpedOperation, others: usize },
+    /// It calls another operation than most others under one number of a communicator, or one of another size: its program
+    /// took another way.
+    Differs { operation: &'a DumpedOperation, others: usize, call: &'a str },
 }
 
 /// Whether the job stood still when the dumps were made.
@@ -24,6 +28,8 @@ pub(super) enum Proof<'a> {
 pub(super) enum Still {
     /// Yes, and what shows it.
     Seen(String),
+    /// For some time at least: so many ranks had done nothing when dumps were made anew.
+    Equal(usize),
     /// Nothing shows it.
     NotSeen,
     /// No: the dumps are of different moments between which it went on.
@@ -34,6 +40,8 @@ pub(super) enum Still {
 #[derive(Debug)]
 pub(super) struct Proved<'a> {
     pub proofs: BTreeMap<u32, Proof<'a>>,
+    /// Collectives that are not called alike.
+    pub differences: Vec<Difference<'a>>,
     pub still: Still,
     /// Whether all ranks that wait do so, themselves or through others, for those who are named.
     pub explains_all: bool,
@@ -116,10 +124,18 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     if 2 * proofs.len() > picture.dumps.len() {
         proofs.clear();
     }
+    let differences = differences(picture);
+    for difference in &differences {
+        let Some((most, others)) = difference.most() else { continue };
+        for (_, ranks) in difference.calls.iter().filter(|(call, _)| **call != most) {
+            let differs = |operation| Proof::Differs { operation, others, call: most };
+            proofs.extend(ranks.iter().map(|(&rank, &operation)| (rank, differs(operation))));
+        }
+    }
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
     let far_behind = far_behind(picture, &places, &proofs, &unseen);
     let (explains_all, unexplained) = explained(picture, &named);
-    Proved { proofs, still: still(picture, lags), explains_all, unexplained, far_behind }
+    Proved { proofs, differences, still: still(picture, lags), explains_all, unexplained, far_behind }
 }
 
 /// [`Proved::far_behind`]. That a peer reports more than a rank may be a matter of when their dumps were written; not that
@@ -137,6 +153,7 @@ fn far_behind(
     }
     let stopped = |rank: u32| places.is_beyond_all(rank) && places.behind(rank).is_as_far_as(FAR);
     let is_far = |(&rank, proof): (&u32, &Proof<'_>)| match proof {
+        Proof::Differs { .. } => true,
         Proof::Blind { .. } => {
             let is_unseen = unseen.get(&rank).is_some_and(|behind| behind.is_as_far_as(FAR_UNSEEN));
             is_unseen && picture.dumps.len() >= proofs.len() + WITNESSES
@@ -172,6 +189,7 @@ fn reported_ends(picture: &Picture<'_>) -> BTreeMap<usize, Vec<(u64, u32)>> {
     for (&(rank, group), place) in &picture.places {
         if let Some(ended) = place.ended
             && !picture.is_unknown(rank)
+            && !picture.dumps.get(&rank).is_some_and(|dump| dump.failures_end)
             && picture.numbers.is_of_collectives(group, ended)
         {
             ends.entry(group).or_default().push((ended, rank));
@@ -267,7 +285,8 @@ fn explained(picture: &Picture<'_>, named: &BTreeSet<u32>) -> (bool, BTreeSet<u3
 /// Whether the job is seen to stand still.
 ///
 /// What shows that it went on comes first: a job may go on and stand still later, and dumps of before are no dumps of then.
-/// Two equal dumps of a rank show nothing: a second look at a process that does nothing has the bytes of a copy of the first.
+/// Two equal dumps of a rank show nothing by themselves: a second look at a process that does nothing has the bytes of a copy
+/// of the first. So it must be said that they are of a later time, and of all ranks.
 fn still(picture: &Picture<'_>, lags: Option<String>) -> Still {
     let mut several: BTreeMap<u32, Vec<&RankDump>> = BTreeMap::new();
     for dump in picture.of.dumps.iter().filter(|dump| !picture.of.unsure.contains(&dump.rank)) {
@@ -290,9 +309,13 @@ fn still(picture: &Picture<'_>, lags: Option<String>) -> Still {
             ));
         }
     }
-    match picture.torn.values().find(|torn| torn.is_sure) {
-        Some(torn) => Still::Moves(torn.why.clone()),
-        None => Still::NotSeen,
+    if let Some(torn) = picture.torn.values().find(|torn| torn.is_sure) {
+        return Still::Moves(torn.why.clone());
+    }
+    let mut looked_at = several.keys();
+    match !several.is_empty() && looked_at.all(|rank| picture.of.again.contains(rank)) {
+        true => Still::Equal(several.len()),
+        false => Still::NotSeen,
     }
 }
 

@@ -13,6 +13,9 @@ const SURE: f64 = 0.95;
 const LESS: f64 = 0.8;
 /// Confidence in a set without a proof, and in a proof that a job which goes on would give as well: below an accusation.
 const SET: f64 = 0.45;
+/// What is said of ranks that call different operations.
+const DIFFER: &str = "the program took another way there than at the others (a branch, data that ended early, a call that was \
+                      left out before), or gave a tensor of another size: compare what it calls";
 /// Ranks that a line names.
 const NAMED: usize = 8;
 
@@ -39,15 +42,21 @@ pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>
         }
         Still::Seen(how) => {
             notes.push(format!("the job stood still: {how}"));
-            true
+            SURE
+        }
+        Still::Equal(ranks) => {
+            notes.push(format!(
+                "the job stood still between two times: {ranks} ranks did nothing, by dumps that are said to be later"
+            ));
+            LESS
         }
         Still::NotSeen => {
             notes.push(
                 "the dumps do not show that the job stood still: no operation in them ran out of its time; the watchdog's log \
-                 would"
+                 would, or dumps made anew (--later)"
                     .into(),
             );
-            false
+            0.0
         }
     };
     notes.extend(torn_note(&picture));
@@ -65,33 +74,42 @@ struct Answer<'a> {
     picture: &'a Picture<'a>,
     proved: &'a Proved<'a>,
     job: &'a str,
-    seen: bool,
+    /// What is sure if the job is seen to stand still; 0 where it is not.
+    seen: f64,
     waiting: usize,
 }
 
 impl Answer<'_> {
     fn of_proofs(&self) -> Vec<Finding> {
-        let confidence = match (self.seen, self.proved.explains_all, self.proved.far_behind) {
-            (true, true, _) => SURE,
-            (true, false, _) | (false, true, true) => LESS,
-            (false, true, false) => SET,
-            // What is behind in a job of which other parts go on may be on its way.
-            (false, false, _) => return Vec::new(),
-        };
+        let confidence =
+            |proof: &Proof<'_>| match (self.seen > 0.0, self.proved.explains_all, self.proved.far_behind) {
+                (true, true, _) => Some(self.seen),
+                (true, false, _) | (false, true, true) => Some(LESS),
+                // In a job that goes on all call the same.
+                _ if matches!(proof, Proof::Differs { .. }) => Some(LESS),
+                (false, true, false) => Some(SET),
+                // What is behind in a job of which other parts go on may be on its way.
+                (false, false, _) => None,
+            };
         let one = |(&rank, proof): (&u32, &Proof<'_>)| {
             let (operation, words, what, value, expected) = self.words(rank, proof);
-            let mut finding =
-                self.finding(Syndrome::NonCommunicationHang, &BTreeSet::from([rank]), confidence, operation);
+            let syndrome = match proof {
+                Proof::Differs { .. } => Syndrome::Mismatch,
+                _ => Syndrome::NonCommunicationHang,
+            };
+            let mut finding = self.finding(syndrome, &BTreeSet::from([rank]), confidence(proof)?, operation);
             finding.faults = match proof {
                 Proof::Blind { .. } => vec![FaultKind::GpuError, FaultKind::Hang, FaultKind::Crash],
                 Proof::Absent { .. } => vec![FaultKind::Hang, FaultKind::Crash, FaultKind::StorageStall],
                 Proof::NotBegun { .. } => vec![FaultKind::GpuError, FaultKind::SlowGpu],
+                Proof::Differs { .. } => Vec::new(),
             };
-            finding.evidence.insert(0, Evidence { table: "dumps", what, value, expected, unit: "operation" });
+            let unit = if matches!(proof, Proof::Differs { .. }) { "ranks" } else { "operation" };
+            finding.evidence.insert(0, Evidence { table: "dumps", what, value, expected, unit });
             finding.advice = words;
-            finding
+            Some(finding)
         };
-        self.proved.proofs.iter().map(one).collect()
+        self.proved.proofs.iter().filter_map(one).collect()
     }
 
     /// Advice, the sentence of evidence, and its figures.
@@ -126,6 +144,19 @@ impl Answer<'_> {
                 last.map_or(0.0, |last| last as f64),
                 operation.sequence as f64,
             ),
+            Proof::Differs { operation, others, call } => (
+                operation,
+                DIFFER.into(),
+                format!(
+                    "rank {rank} calls {} as operation {} of {}{}, and {others} others {call}",
+                    operation.call.as_deref().unwrap_or(&operation.name),
+                    operation.sequence,
+                    self.picture.of.groups[operation.group].shown(),
+                    operation.frame.as_ref().map_or(String::new(), |frame| format!(" at {frame}"))
+                ),
+                1.0,
+                0.0,
+            ),
             Proof::NotBegun { operation, others } => (
                 operation,
                 "its GPU does not come to it: a kernel before it does not end; look for Xid errors of its GPU".into(),
@@ -147,6 +178,21 @@ impl Answer<'_> {
         // Whose dump is not there is likelier than who wrote one and is in something.
         if !missing.is_empty() {
             return self.of_missing(&missing);
+        }
+        // Where as many call one as the other nothing tells who is wrong.
+        let unlike = self.proved.differences.iter().find(|one| one.most().is_none());
+        if let Some(unlike) = unlike.filter(|unlike| !all.is_disjoint(&unlike.ranks())) {
+            let calls = unlike
+                .calls
+                .iter()
+                .map(|(call, ranks)| format!("{call} at {}", list(&ranks.keys().copied().collect())));
+            let what = format!(
+                "ranks that call different operations as number {} of {} ({})",
+                unlike.front.sequence,
+                self.picture.of.groups[unlike.front.group].shown(),
+                calls.collect::<Vec<_>>().join(", ")
+            );
+            return self.of_set(&unlike.ranks(), Syndrome::Mismatch, &what, DIFFER);
         }
         let (set, syndrome, what, advice) = if all.iter().any(waits) {
             let what =

@@ -109,6 +109,7 @@ fn dumps_of(
             record: sequence,
             work,
             name: if kind.is_empty() { "an operation".to_owned() } else { kind.to_owned() },
+            call: None,
             started: None,
             completed: false,
             given_up: own.is_some(),

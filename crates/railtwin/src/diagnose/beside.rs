@@ -1,0 +1,124 @@
+//! What evidence is compared with: another record in which all was well, or dumps of the same job of a later time.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use railtwin_diagnosis::Settings;
+use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
+use railtwin_formats::telemetry::Merged;
+
+use super::between::Ways;
+use super::inputs::{Inputs, RUN_FILE, Unread};
+use super::run_folder;
+use crate::error::Error;
+
+impl Inputs {
+    /// Has probes, and measurements between hosts, compared with those of another record, in which all was well: a run
+    /// folder, or a file or folder of files such as logs of perftest and tables of probes. Delays of paths of the same NICs,
+    /// port and source port are compared, loaded and unloaded apart; what is no path there is learnt from its own first
+    /// rounds. Measurements are compared way by way, of the same kind and size.
+    ///
+    /// # Errors
+    /// [`Error::Store`] and [`Error::Argument`] for a folder that cannot be read, and for one without probes enough and
+    /// without measurements between hosts.
+    pub fn compare_with(&mut self, folder: &Path) -> Result<(), Error> {
+        let shown = folder.display();
+        let of_run = folder.join(RUN_FILE).is_file();
+        let healthy =
+            if of_run { run_folder::read(folder)? } else { Self::read(&[folder.to_owned()], "job")? };
+        let known = healthy.unread.iter().filter(|file| file.known);
+        if let Some(unread) = known.clone().next() {
+            let Unread { source, reason, .. } = unread;
+            if of_run {
+                return Err(Error::Argument(format!(
+                    "{source}: {reason}; run the scenario of the baseline again"
+                )));
+            }
+            let count = known.count();
+            self.notes.push(format!("baseline: {count} of its files could not be read, {source}: {reason}"));
+        }
+        let Merged { telemetry, pairs, .. } = &healthy.merged;
+        let (limits, deviations) = (Limits::default(), Settings::default().deviations);
+        self.baselines = BaselineStore::of(&telemetry.directory, &telemetry.batch, &limits, deviations);
+        let ways = Ways::of(pairs);
+        if self.baselines.is_empty() && ways.is_empty() {
+            let (rows, rounds) = (telemetry.batch.probes.len(), limits.rounds);
+            let remedy = match of_run {
+                true => "run a scenario with [control] probes or [telemetry] probes for longer",
+                false => {
+                    "give a run folder with probes, tables of probes, or logs of perftest named after both hosts"
+                }
+            };
+            return Err(Error::Argument(format!(
+                "{shown} holds no baseline: {rows} rows of probes, and no path was answered in {rounds} rounds; {remedy}"
+            )));
+        }
+        let known = &self.baselines;
+        let flows = &self.merged.telemetry.directory.flows;
+        let probes = &self.merged.telemetry.batch.probes;
+        // By path the rounds that were answered without load and under it.
+        let mut probed: BTreeMap<PathKey, [usize; 2]> = BTreeMap::new();
+        for row in 0..probes.len() {
+            let Some(flow) = flows.get(probes.flow[row] as usize) else { continue };
+            let rounds = probed.entry(PathKey::of(flow)).or_default();
+            let is_answered = probes.delay_ns[row] > 0 && probes.lost[row] < probes.sent[row];
+            rounds[usize::from(probes.loaded[row])] += usize::from(is_answered);
+        }
+        let with = |least: usize| {
+            let is = |(path, rounds): &(&PathKey, &[usize; 2])| {
+                let under =
+                    |loaded: bool| known.get(path, loaded).is_some() && rounds[usize::from(loaded)] >= least;
+                under(false) || under(true)
+            };
+            probed.iter().filter(is).count()
+        };
+        let (shared, compared) = (with(0), with(limits.rounds));
+        let measured = Ways::of(&self.merged.pairs);
+        if !known.is_empty() || measured.is_empty() {
+            self.notes.push(match shared {
+                0 => format!(
+                    "none of {} probed paths is one of {shown}: nothing is compared with it",
+                    probed.len()
+                ),
+                _ => format!("{compared} of {} probed paths are compared with {shown}", probed.len()),
+            });
+            if shared > compared {
+                self.notes.push(format!(
+                    "{} paths of {shown} were answered in fewer than {} rounds under the load, or without load, of which \
+                     it has a baseline",
+                    shared - compared,
+                    limits.rounds
+                ));
+            }
+        }
+        if !ways.is_empty() && !measured.is_empty() {
+            let (shared, all) = (measured.shared(&ways), measured.len());
+            self.notes
+                .push(format!("{shared} of {all} ways between hosts are compared with those of {shown}"));
+        }
+        self.ways = Some(ways).filter(|ways| !ways.is_empty());
+        Ok(())
+    }
+
+    /// Has dumps of a Flight Recorder compared with others of the same job that were made later: a job of which they are
+    /// equal stood still between.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`]; [`Error::Argument`] where there are no dumps here or there.
+    pub fn look_again(&mut self, paths: &[PathBuf], job: &str) -> Result<(), Error> {
+        let later = Self::read(paths, job)?;
+        let shown = paths.first().map_or(String::new(), |path| path.display().to_string());
+        if later.merged.flight_recorder.is_empty() || self.merged.flight_recorder.is_empty() {
+            let without =
+                if self.merged.flight_recorder.is_empty() { "what it is later than" } else { &shown };
+            return Err(Error::Argument(format!(
+                "--later {shown}: {without} holds no dump of a Flight Recorder; give dumps of one job, of two times"
+            )));
+        }
+        for unread in later.unread.iter().filter(|file| file.known) {
+            self.notes.push(format!("later: {} could not be read: {}", unread.source, unread.reason));
+        }
+        self.merged.unsure.extend(later.merged.unsure.iter().copied());
+        self.later = later.merged.flight_recorder;
+        Ok(())
+    }
+}
