@@ -11,8 +11,9 @@
 //!
 //! A dump is a picture of one moment and does not tell which; dumps of two ranks may be of two moments. Two things follow. A
 //! rank is named only by a proof; without one the answer is a set. And that the job stood still at that moment must be seen in
-//! something else: an operation that ran out of its time, or dumps of which it is said that they are of a later time. Where it is not, nobody is accused but who is far behind in dumps as
-//! they are made when a job is given up: ranks of a job that goes on are behind each other by as much as their dumps are apart.
+//! something else: an operation that ran out of its time, or dumps of which it is said that they are of a later time. Where
+//! it is not, nobody is accused but who is far behind in dumps as they are made when a job is given up: ranks of a job that
+//! goes on are behind each other by as much as their dumps are apart.
 mod differ;
 mod graph;
 mod lattice;
