@@ -4,6 +4,8 @@ use railtwin_control::{Place, PlacementPolicy, RankOrder};
 use railtwin_units::Bytes;
 use railtwin_workload::job_class::ClassStep;
 
+use crate::serving::Serving;
+
 railtwin_units::choice! {
     /// Who of those that wait is next.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,6 +66,8 @@ pub struct Ask {
     pub defragment: Option<f64>,
     /// What jobs write to storage hosts; none: nothing.
     pub checkpoints: Option<Checkpoints>,
+    /// GPUs that serve inference, which no job has, and what that takes of links; none: nobody does.
+    pub serving: Option<Serving>,
     /// Whose communication goes first and by which path.
     pub sharing: SharingPolicy,
     /// Priority levels of the network.

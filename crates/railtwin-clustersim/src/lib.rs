@@ -8,10 +8,12 @@
 //!
 //! * [`plant`]: the links of a fabric as jobs share them, and the paths between two NICs.
 //! * [`traffic`]: what a job of given shape sends over which NICs, by where its ranks sit.
+//! * [`serving`]: GPUs that serve inference, and what requests and answers take of links by the hour.
 //! * [`lived`]: what became of each job, and of the cluster hour by hour.
 //! * [`ask`]: what is asked: jobs, policies of queue, placement and sharing.
 //! * [`world`]: from arrival to departure; [`live_by`] with controllers that say who starts and where.
 pub mod ask;
+mod asked;
 mod component;
 mod components;
 mod estimate;
@@ -21,6 +23,8 @@ pub mod lived;
 pub mod plant;
 mod queue;
 mod seating;
+mod services;
+pub mod serving;
 mod stages;
 pub mod traffic;
 pub mod world;
@@ -29,5 +33,6 @@ mod writing;
 pub use ask::{Ask, Checkpoints, ClusterJob, QueuePolicy};
 pub use lived::{Contended, Effort, Hour, JobLife, Lived};
 pub use seating::Refused;
+pub use serving::{Inference, NotServed, Serving};
 pub use stages::StagesInPods;
 pub use world::{live, live_by};

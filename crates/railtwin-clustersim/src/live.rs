@@ -13,6 +13,7 @@ use railtwin_units::stream::{self, Stream};
 use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
+use crate::asked::{Asked, carried};
 use crate::plant::Plant;
 use crate::traffic::step_traffic;
 use crate::writing::Writing;
@@ -24,6 +25,13 @@ pub(crate) enum Course {
     Alone { since: f64, left: f64, elapsed: f64 },
     /// It contends with others.
     Contending,
+}
+
+/// Links, and what inference takes of them by number: nothing where nobody serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links<'a> {
+    pub tenants: &'a Tenants,
+    pub taken: &'a [f64],
 }
 
 /// A job that runs.
@@ -39,7 +47,7 @@ pub(crate) struct Live {
     pub burdens: Option<Arc<Burdens>>,
     pub chosen: Vec<u32>,
     /// What it asks of links by those; computation alone where it asks nothing.
-    pub demand: JobDemand,
+    pub demand: Asked,
     pub level: u32,
     pub course: Course,
     pub lot: Stream,
@@ -60,19 +68,52 @@ pub(crate) struct Live {
     pub started: f64,
     /// GPU-seconds of computation of a step.
     pub computation: f64,
+    /// Seconds of a step by its paths with no other job in the way: on whole links, and beside inference.
+    pub by_paths: [f64; 2],
+    /// The same of all steps that it did.
+    pub done_by_paths: [f64; 2],
 }
 
 impl Live {
     /// What it asks of links now: by its steps, or by the checkpoint that it writes.
     pub(crate) fn asks(&self) -> &JobDemand {
         match &self.writing {
-            Some(writing) if writing.since.is_some() => &writing.demand,
-            _ => &self.demand,
+            Some(writing) if writing.since.is_some() => &writing.demand.now,
+            _ => &self.demand.now,
         }
     }
 
     pub(crate) fn is_writing(&self) -> bool {
         self.writing.as_ref().is_some_and(|writing| writing.since.is_some())
+    }
+
+    /// What it asks of links changes now, while a step of it goes on: by other paths, or as inference takes another part.
+    pub(crate) fn asks_now(&mut self, demand: Asked) {
+        self.by_paths = demand.steps_alone();
+        self.demand = demand;
+    }
+
+    /// Whether inference takes something of what it asks for now.
+    pub(crate) fn is_beside_inference(&self) -> bool {
+        match &self.writing {
+            Some(writing) if writing.since.is_some() => writing.demand.is_beside(),
+            _ => self.demand.is_beside(),
+        }
+    }
+
+    /// Inference takes these shares of links now: a step of it goes on by what is left of them. Where that changes what it
+    /// asks it is settled and in no component.
+    pub(crate) fn turn(&mut self, taken: &[f64]) {
+        let before = self.is_beside_inference().then(|| self.asks().clone());
+        let demand = std::mem::take(&mut self.demand).turned(taken);
+        self.asks_now(demand);
+        if let Some(writing) = &mut self.writing {
+            writing.demand = std::mem::take(&mut writing.demand).turned(taken);
+        }
+        if let (Some(before), &Course::Alone { elapsed, since, left }) = (before, &self.course) {
+            let elapsed = carried(&before, self.asks(), elapsed);
+            self.course = Course::Alone { elapsed, since, left };
+        }
     }
 
     /// Goes on at `now`, where a stretch has ended: with a checkpoint, or with the steps behind it. False where none are
@@ -87,7 +128,7 @@ impl Live {
             Some(since) => {
                 writing.count += 1;
                 writing.seconds += now - since;
-                writing.alone += writing.demand.seconds;
+                writing.alone += writing.demand.whole().seconds;
                 let left = writing.every.min(self.behind);
                 self.behind -= left;
                 left
@@ -120,6 +161,7 @@ impl Live {
             writing: self.writing.zip(old.writing).map(|(new, old)| Writing { demand: new.demand, ..old }),
             done: old.done,
             started: old.started,
+            done_by_paths: old.done_by_paths,
             ..self
         }
     }
@@ -129,10 +171,11 @@ impl Live {
         (number, job): (usize, &ClusterJob),
         places: Vec<Place>,
         plant: &Plant<'_>,
-        tenants: &Tenants,
+        links: Links<'_>,
         ask: &Ask,
         now: f64,
     ) -> Self {
+        let tenants = links.tenants;
         let mut lot = stream::named(ask.seed, &format!("cluster/{}", job.name));
         let tenant = tenant(job, &places, plant, ask, &mut lot);
         let hash =
@@ -145,8 +188,9 @@ impl Live {
         // Jobs are profiled by the paths of hashes.
         let burdens = ask.sharing.chooses_paths().then(|| Arc::new(Burdens::of(tenants, &tenant, &demand)));
         let steps = (job.duration / step_alone).round().max(1.0);
-        let writing = Writing::of(job, &places, (plant, tenants), ask, step_alone);
+        let writing = Writing::of(job, &places, plant, links, ask, step_alone);
         let stretch = writing.as_ref().map_or(steps, |writing| writing.every.min(steps));
+        let demand = Asked::of(demand, links.taken);
         Self {
             job: number,
             places,
@@ -154,6 +198,8 @@ impl Live {
             sends: !tenant.transfers.is_empty(),
             burdens,
             chosen: hashed,
+            by_paths: demand.steps_alone(),
+            done_by_paths: [0.0; 2],
             demand,
             level: 0,
             course: Course::Alone { since: now, left: stretch, elapsed: 0.0 },
@@ -277,6 +323,7 @@ mod tests {
         };
         let ask = Ask {
             checkpoints: None,
+            serving: None,
             span: 1_000.0,
             queue: QueuePolicy::Fifo,
             placement: PlacementPolicy::Packed,
@@ -293,7 +340,8 @@ mod tests {
         };
         let plant = Plant::new(fabric, 4);
         let tenants = Tenants { links: plant.links(false), jobs: Vec::new() };
-        Live::new((0, &job), places, &plant, &tenants, &ask, 0.0)
+        let links = Links { tenants: &tenants, taken: &[] };
+        Live::new((0, &job), places, &plant, links, &ask, 0.0)
     }
 
     /// Whether a job on rails that do not meet crosses the root of a host's PCIe.
@@ -322,6 +370,6 @@ mod tests {
         assert!(before.reach().iter().all(|link| !there.reach().contains(link)));
         let moved = second.in_place_of(first, None, 10.0, 5.0);
         assert!(Arc::ptr_eq(moved.burdens.as_ref().expect("Crux chooses"), &there));
-        assert!(moved.demand.loads.iter().all(|load| load.1 == 0.0 || !before.reach().contains(&load.0)));
+        assert!(moved.demand.now.loads.iter().all(|load| load.1 == 0.0 || !before.reach().contains(&load.0)));
     }
 }

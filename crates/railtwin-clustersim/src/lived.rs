@@ -29,6 +29,10 @@ pub struct JobLife {
     pub writing_s: f64,
     /// Seconds that they would have taken with nobody else writing or training.
     pub writing_alone_s: f64,
+    /// Seconds that its steps would have taken by their paths with no other job in the way and nobody asking for inference.
+    pub steps_by_paths_s: f64,
+    /// The same beside what inference took of links meanwhile.
+    pub steps_beside_inference_s: f64,
     /// Hosts that it had; GPUs by (host, GPU) in the order of ranks.
     pub places: Vec<(u32, u32)>,
 }
@@ -53,6 +57,8 @@ impl JobLife {
             checkpoints: 0,
             writing_s: 0.0,
             writing_alone_s: 0.0,
+            steps_by_paths_s: 0.0,
+            steps_beside_inference_s: 0.0,
             places: Vec::new(),
         }
     }
@@ -137,6 +143,8 @@ pub struct Lived {
     pub contended: Vec<Contended>,
     /// GPUs of the cluster that jobs may have.
     pub gpus: u32,
+    /// Share of the fullest link that inference takes when most is asked for; none where nobody serves.
+    pub inference_share: Option<f64>,
     /// Seconds that were looked at.
     pub span: f64,
     /// How.

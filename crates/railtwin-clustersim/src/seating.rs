@@ -28,8 +28,11 @@ pub(crate) struct Seating {
 }
 
 impl Seating {
-    pub fn new(controllers: Vec<Box<dyn Controller>>, fabric: &Fabric) -> Self {
-        Self { controllers, room: Room::new(fabric), now: SimTime::ZERO, refused: None }
+    /// Over all GPUs but those that serve.
+    pub fn new(controllers: Vec<Box<dyn Controller>>, fabric: &Fabric, serve: &[Place]) -> Self {
+        let mut room = Room::new(fabric);
+        serve.iter().for_each(|place| room.keep(place.host, 1));
+        Self { controllers, room, now: SimTime::ZERO, refused: None }
     }
 
     /// When one of them asked to be asked, in seconds.

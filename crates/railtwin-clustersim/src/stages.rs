@@ -1,7 +1,7 @@
 //! Pipelines that cross pods, and nothing else of a job: HPN section 7, for jobs that come and go.
 use std::collections::BTreeMap;
 
-use railtwin_control::{ClusterPlacer, PlacementPolicy};
+use railtwin_control::{ClusterPlacer, Place, PlacementPolicy};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_workload::job_class::ClassStep;
 
@@ -19,10 +19,11 @@ pub struct StagesInPods {
 }
 
 impl StagesInPods {
-    /// For jobs on this fabric.
-    pub fn new(fabric: &Fabric) -> Self {
+    /// For jobs on this fabric, of which these GPUs are none's.
+    pub fn new(fabric: &Fabric, serve: &[Place]) -> Self {
         // Whether a job fits is no matter of lots.
-        let empty = ClusterPlacer::new(fabric, 0);
+        let mut empty = ClusterPlacer::new(fabric, 0);
+        empty.occupy(serve, (0.0, 0.0));
         Self { empty, gpus_of_host: fabric.host_model(HostId(0)).gpus.max(1), held: BTreeMap::new() }
     }
 

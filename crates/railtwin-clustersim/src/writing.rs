@@ -1,21 +1,23 @@
 //! Checkpoints: what a job writes to storage hosts, as one step of communication that others may be in the way of.
 use railtwin_control::Place;
 use railtwin_control::crux::demand::JobDemand;
-use railtwin_control::crux::tenants::{Candidate, Tenant, Tenants, Transfer};
-use railtwin_fabric::{Fabric, HostId, LinkId};
-use railtwin_routing::NicPort;
-use railtwin_units::stream::{self, Stream};
+use railtwin_control::crux::tenants::{Candidate, Tenant, Transfer};
+use railtwin_fabric::HostId;
+use railtwin_units::stream;
 use railtwin_units::{Bytes, SimTime};
 use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
+use crate::asked::Asked;
+use crate::live::Links;
 use crate::plant::Plant;
+use crate::services::Service;
 
 /// What a job writes, and where it is with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Writing {
     /// What a checkpoint asks of links.
-    pub demand: JobDemand,
+    pub demand: Asked,
     /// Steps from one to the next, a whole number.
     pub every: f64,
     /// When the one began that is written now; none while the job trains.
@@ -31,7 +33,8 @@ impl Writing {
     pub(crate) fn of(
         job: &ClusterJob,
         places: &[Place],
-        (plant, tenants): (&Plant<'_>, &Tenants),
+        plant: &Plant<'_>,
+        links: Links<'_>,
         ask: &Ask,
         step_alone: f64,
     ) -> Option<Self> {
@@ -39,10 +42,10 @@ impl Writing {
         let transfers = transfers(job, places, plant, asked.bytes_per_gpu, ask);
         // It computes nothing, and communicates from its begin to its end.
         let tenant = Tenant { transfers, ..Tenant::new("", job.gpus, SimTime::ZERO, 0.0) };
-        let demand = JobDemand::of(tenants, &tenant, &vec![0; tenant.transfers.len()]);
+        let demand = JobDemand::of(links.tenants, &tenant, &vec![0; tenant.transfers.len()]);
         let every = (asked.every / step_alone).round().max(1.0);
         (demand.seconds > 0.0).then_some(Self {
-            demand,
+            demand: Asked::of(demand, links.taken),
             every,
             since: None,
             count: 0,
@@ -68,49 +71,15 @@ fn transfers(
     let mut transfers = Vec::new();
     for (rank, &place) in places.iter().enumerate() {
         let Some(&storage) = hosts.get((first + rank) % hosts.len().max(1)) else { break };
-        let model = fabric.host_model(place.host);
-        let on_frontend = fabric.host_model(storage).frontend_nics > 0;
-        let ports = if on_frontend { model.frontend.ports } else { model.nic.ports };
-        let pieces = ports.max(1) * ask.queue_pairs;
+        let storage = Service::of(fabric, storage);
+        let ports = storage.ports_towards(fabric, place);
+        let pieces = ports * ask.queue_pairs;
         for piece in 0..pieces {
-            let links = way(plant, place, (storage, on_frontend), piece % ports.max(1), &mut lot);
+            let links = storage.way_to(plant, place, piece % ports, &mut lot);
             let links = links.into_iter().map(|link| link.0).collect();
             let candidates = vec![Candidate { links, source_port: None }];
             transfers.push(Transfer { bytes: Bytes(bytes.0 / u64::from(pieces)), candidates });
         }
     }
     transfers
-}
-
-/// A way from a GPU to a storage host by a port of its NIC: that of the frontend, or of the backend where storage stands
-/// there. Where the storage host is on another rail and no switch joins them, by the first NIC of the host that reaches
-/// it.
-fn way(
-    plant: &Plant<'_>,
-    place: Place,
-    (storage, on_frontend): (HostId, bool),
-    port: u32,
-    lot: &mut Stream,
-) -> Vec<LinkId> {
-    let fabric: &Fabric = plant.fabric;
-    let (model, target) = (fabric.host_model(place.host), fabric.nic(storage, 0));
-    let own = match on_frontend {
-        true => model.nics + place.gpu % model.frontend_nics.max(1),
-        false => model.nic_of_gpu(place.gpu),
-    };
-    let others = (0..model.nics).filter(|&nic| !on_frontend && nic != own);
-    for index in std::iter::once(own).chain(others) {
-        let nic = fabric.nic(place.host, index);
-        let mut path = Vec::new();
-        if plant.draw(NicPort { nic, port }, target, lot, &mut path).is_some() {
-            // How bytes come to a NIC of the frontend is not modelled, as in runs.
-            let mut links = match on_frontend {
-                true => Vec::new(),
-                false => fabric.into_nic(place.host, plant.relay_of(nic, place.gpu), index),
-            };
-            links.append(&mut path);
-            return links;
-        }
-    }
-    Vec::new()
 }

@@ -18,7 +18,7 @@ fn fabric(hosts: u32, uplinks: u32, storage: Storage) -> Fabric {
 }
 
 /// A job on these hosts whose steps compute for a second, and then reduce so many bytes.
-fn job(name: &str, hosts: &[u32], steps: f64, gigabytes: f64) -> ClusterJob {
+pub(crate) fn job(name: &str, hosts: &[u32], steps: f64, gigabytes: f64) -> ClusterJob {
     let places: Vec<Place> =
         hosts.iter().flat_map(|&host| (0..8).map(move |gpu| Place { host: HostId(host), gpu })).collect();
     let gpus = places.len() as u32;
@@ -37,7 +37,7 @@ fn job(name: &str, hosts: &[u32], steps: f64, gigabytes: f64) -> ClusterJob {
 }
 
 /// 30 GB of each GPU, once in so many seconds of steps.
-fn every(seconds: f64) -> Option<Checkpoints> {
+pub(crate) fn every(seconds: f64) -> Option<Checkpoints> {
     Some(Checkpoints { bytes_per_gpu: Bytes(30_000_000_000), every: seconds })
 }
 

@@ -2,5 +2,6 @@
 mod checkpoints;
 mod queues;
 mod ranks;
+mod serving;
 mod shared_hosts;
 mod skipping;

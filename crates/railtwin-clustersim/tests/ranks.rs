@@ -57,7 +57,7 @@ proptest! {
         let step = laid_out(tensor, pipeline, data, 1);
         let gpus = tensor * pipeline * data;
         prop_assume!(gpus <= 192);
-        let (policy, is_torn) = StagesInPods::new(&fabric).policy(gpus, &step);
+        let (policy, is_torn) = StagesInPods::new(&fabric, &[]).policy(gpus, &step);
         let PlacementPolicy::WholeInPods(unit) = policy else {
             // Three pods of eight hosts do not hold the stages that fill whole hosts, nor one pod the job.
             prop_assert!(is_torn && policy == PlacementPolicy::SegmentFirst);

@@ -70,7 +70,9 @@ pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;
 pub use resolve::{Reader, Source};
 pub use scenario::{EngineName, GainSpec, RunSpec, SCHEMA, Scenario, keys};
-pub use section::cluster::{ClusterCheckpoint, ClusterPlacement, ClusterSpec, ClusterStream};
+pub use section::cluster::{
+    ClusterCheckpoint, ClusterInference, ClusterPlacement, ClusterSpec, ClusterStream,
+};
 pub use section::fabric::host_caps;
 pub use section::fabric::price::{cost_of, host_of, protocol_of};
 pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec};

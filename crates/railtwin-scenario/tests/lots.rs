@@ -196,6 +196,15 @@ fn go_together(title: &str, body: &mut toml::Table) {
                 body.insert("jitter".to_owned(), 0.0.into());
             }
         }
+        "[cluster.inference]" => {
+            let named = body.get("hosts").and_then(Value::as_array).is_some_and(|hosts| !hosts.is_empty());
+            if named && body.contains_key("gpus") {
+                body.remove("gpus");
+            } else if !named {
+                body.remove("hosts");
+                body.entry("gpus").or_insert(8.into());
+            }
+        }
         "[intranode]" => {
             if body.contains_key("pair") {
                 body.remove("load");
@@ -291,6 +300,9 @@ fn with_failures(body: &mut toml::Table) {
     }
 }
 
+/// What weeks of jobs need storage for.
+const WITH_STORAGE: [&str; 3] = ["checkpoint", "read", "inference"];
+
 /// Who writes or reads has storage, of which telemetry is not told.
 fn with_storage(body: &mut toml::Table) {
     let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
@@ -299,10 +311,11 @@ fn with_storage(body: &mut toml::Table) {
             || job.get("workload").is_some_and(|work| has(work, &["requests_per_s"]))
     };
     let jobs = body.get("job").and_then(Value::as_array);
-    let weeks = body.get("cluster").is_some_and(|cluster| has(cluster, &["checkpoint"]));
-    if weeks || jobs.is_some_and(|jobs| jobs.iter().any(job)) {
-        // Weeks of jobs know no requests.
-        let text = if weeks { "hosts = 4" } else { "hosts = 4\ngateways = 2" };
+    let weeks = body.get("cluster").filter(|cluster| has(cluster, &WITH_STORAGE));
+    if weeks.is_some() || jobs.is_some_and(|jobs| jobs.iter().any(job)) {
+        // Weeks of jobs have gateways for their requests alone.
+        let asks = weeks.is_none_or(|cluster| has(cluster, &["inference"]));
+        let text = if asks { "hosts = 4\ngateways = 2" } else { "hosts = 4" };
         let storage: toml::Table = text.parse().expect("it is TOML");
         body.insert("storage".to_owned(), storage.into());
     }
@@ -314,7 +327,8 @@ fn with_storage(body: &mut toml::Table) {
 /// Weeks of jobs, and traffic inside hosts, stand in place of all that is said of jobs one by one.
 fn alone(body: &mut toml::Table) {
     if let Some(cluster) = body.get("cluster") {
-        let storage = if cluster.get("checkpoint").is_some() { "storage" } else { "cluster" };
+        let has_storage = WITH_STORAGE.iter().any(|key| cluster.get(key).is_some());
+        let storage = if has_storage { "storage" } else { "cluster" };
         let kept = ["schema", "name", "description", "seed", "fabric", "cluster", storage];
         body.retain(|key, _| kept.contains(&key));
     } else if body.contains_key("intranode") {

@@ -13,7 +13,7 @@
 //! * [`memory`]: what a GPU of a training job holds.
 //! * [`traffic`]: plain transfers between ranks, listed or by a pattern such as a permutation.
 //! * [`job_class`]: classes of jobs, as sums of a step, for who simulates weeks of jobs; [`job_stream`]: when jobs of
-//!   which size come, by lot.
+//!   which size come, by lot; [`tide`]: how what people ask for swings over a day.
 //! * [`train`]: a training step from what one layer does; [`recipe`]: training of [`models`] by name.
 //!
 //! ```
@@ -42,6 +42,7 @@ pub mod ranks;
 pub mod recipe;
 pub mod ring;
 pub mod shape;
+pub mod tide;
 pub mod traffic;
 pub mod train;
 pub mod tree;

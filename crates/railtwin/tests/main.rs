@@ -4,6 +4,7 @@ mod bandwidth;
 mod baselines;
 mod calibrate;
 mod cluster;
+mod cluster_inference;
 mod cluster_ranks;
 mod control;
 mod control_page;

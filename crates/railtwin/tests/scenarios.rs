@@ -85,6 +85,32 @@ fn storage_costs_what_it_is_expected_to() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Those of weeks that say what is to come out.
+#[test]
+fn weeks_beside_inference_go_as_expected() {
+    let mut broken = Vec::new();
+    let mut known = 0;
+    for file in files("cluster") {
+        let question = Question::read(&file).unwrap();
+        if !question.text.contains("[expect]") {
+            continue;
+        }
+        known += 1;
+        for point in question.points().unwrap() {
+            let ran = question.weeks(&point.scenario).unwrap().run(&|| ()).unwrap();
+            for figure in &ran.info.figures {
+                println!("{}: {} = {:?}", point.scenario.name, figure.name, figure.value);
+            }
+            let missed = railtwin::run::unexpected(&point.scenario.expect, &ran.info.figures);
+            broken.extend(missed.iter().map(|u| {
+                format!("{}: {} is {:?}, expected {}", point.scenario.name, u.figure, u.value, u.expected)
+            }));
+        }
+    }
+    assert_eq!(known, 1);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn other_simulators_cases_end_as_they_do_there() {
     // A quarter of a minute of packets alone; its 64 hosts are a row of the reproduction table.

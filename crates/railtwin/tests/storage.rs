@@ -308,7 +308,7 @@ fn what_cannot_be_is_refused_at_its_place() {
                 HPN,
                 "[storage]\nhosts = 2\ngateways = 1\n[cluster]\ndays = 1\ncheckpoint = { bytes_per_gpu = \"1 GB\" }\n",
             ],
-            "weeks of jobs know no requests of inference, and storage.gateways is 1",
+            "gateways beside [cluster], to whose GPUs no requests come",
         ),
     ] {
         let message = refused(&parts);

@@ -21,11 +21,12 @@ use crate::ask::{Ask, ClusterJob};
 use crate::component::{Component, Member, Progress};
 use crate::components::Sharing;
 use crate::hours::Hours;
-use crate::live::{Course, Live};
+use crate::live::{Course, Links, Live};
 use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
 use crate::queue::{self, Held, Wants};
 use crate::seating::{Refused, Seating};
+use crate::serving::Serving;
 use crate::traffic::host_traffic;
 
 /// The cluster at one moment.
@@ -57,6 +58,10 @@ struct World<'a> {
     pairs: BTreeMap<(usize, usize), f64>,
     effort: Effort,
     replan_at: Option<f64>,
+    /// By link, the share that inference takes of it now; empty where nobody serves.
+    taken: Vec<f64>,
+    /// When that changes.
+    turn_at: f64,
     now: f64,
 }
 
@@ -89,7 +94,9 @@ pub fn live_by(
     plant: &Plant<'_>,
     ask: &Ask,
 ) -> Result<Lived, Refused> {
-    let mut world = world(jobs, plant, ask, Some(Seating::new(controllers, plant.fabric)));
+    let serve = ask.serving.as_ref().map_or(&[][..], Serving::places);
+    let seating = Seating::new(controllers, plant.fabric, serve);
+    let mut world = world(jobs, plant, ask, Some(seating));
     world.run();
     match world.seating.as_mut().and_then(|seating| seating.refused.take()) {
         Some(refused) => Err(refused),
@@ -104,7 +111,14 @@ fn world<'a>(
     ask: &'a Ask,
     seating: Option<Seating>,
 ) -> World<'a> {
-    let placer = ClusterPlacer::new(plant.fabric, ask.seed);
+    let mut placer = ClusterPlacer::new(plant.fabric, ask.seed);
+    let (mut taken, mut turn_at) = (Vec::new(), f64::INFINITY);
+    if let Some(serving) = &ask.serving {
+        placer.occupy(serving.places(), (0.0, 0.0));
+        taken.resize(plant.fabric.link_count(), 0.0);
+        serving.take(0.0, &mut taken);
+        turn_at = serving.turns_at(0.0);
+    }
     let is_gated = ask.gate && ask.sharing.is_crux();
     let tenants = Tenants { links: plant.links(is_gated), jobs: Vec::new() };
     let fair = Demand::of(&tenants, &Vec::new()).fair;
@@ -113,7 +127,7 @@ fn world<'a>(
         jobs,
         plant,
         gpus: placer.free_gpus(),
-        segment_gpus: segment_gpus(plant.fabric),
+        segment_gpus: segment_gpus(plant.fabric, &placer),
         placer,
         seating,
         sharing: Sharing::new(tenants.links.len()),
@@ -130,6 +144,8 @@ fn world<'a>(
         pairs: BTreeMap::new(),
         effort: Effort::default(),
         replan_at: None,
+        taken,
+        turn_at,
         now: 0.0,
     }
 }
@@ -140,7 +156,8 @@ impl World<'_> {
         loop {
             let arrival = self.jobs.get(arrived).map_or(f64::INFINITY, |job| job.submitted);
             let asked = self.seating.as_ref().map_or(f64::INFINITY, Seating::next_time);
-            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked).min(self.ask.span);
+            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked);
+            let known = known.min(self.turn_at).min(self.ask.span);
             let to = self.soonest_end().min(known).max(self.now);
             let mut ended = self.advance(to);
             self.now = to;
@@ -153,6 +170,10 @@ impl World<'_> {
             ended.retain(|&job| !self.goes_on(job));
             let mut changed = !ended.is_empty() | asked;
             ended.into_iter().for_each(|job| self.end(job));
+            if self.turn_at <= to {
+                self.turn();
+                regroups = true;
+            }
             while self.jobs.get(arrived).is_some_and(|job| job.submitted <= to) {
                 if self.jobs[arrived].gpus <= self.gpus {
                     self.wait(arrived);
@@ -226,6 +247,9 @@ impl World<'_> {
             let times = (progress.from, progress.to);
             if !live.is_writing() {
                 live.done += progress.steps;
+                for (sum, step) in live.done_by_paths.iter_mut().zip(live.by_paths) {
+                    *sum += progress.steps * step;
+                }
                 let computed = progress.steps * live.computation;
                 self.hours.add(times, computed, |hour| &mut hour.computed);
                 if live.sends {
@@ -331,7 +355,8 @@ impl World<'_> {
             self.placer.occupy(&to, wants(asked, self.plant, self.ask).phases);
             let to = self.ranked(job, to);
             self.effort.moves += 1;
-            let new = Live::new((job, asked), to, self.plant, &self.tenants, self.ask, self.now);
+            let links = Links { tenants: &self.tenants, taken: &self.taken };
+            let new = Live::new((job, asked), to, self.plant, links, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
             self.changed(&new);
             self.live.insert(job, new);
@@ -347,7 +372,8 @@ impl World<'_> {
         self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
         for (job, places) in placed {
             let places = self.ranked(job, places);
-            let mut live = Live::new((job, &jobs[job]), places, plant, &self.tenants, ask, now);
+            let links = Links { tenants: &self.tenants, taken: &self.taken };
+            let mut live = Live::new((job, &jobs[job]), places, plant, links, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
             live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
             let waited = (jobs[job].submitted, now);
@@ -407,6 +433,7 @@ impl World<'_> {
             hours: self.hours.hours,
             contended: self.pairs.into_iter().map(|(jobs, seconds)| Contended { jobs, seconds }).collect(),
             gpus: self.gpus,
+            inference_share: self.ask.serving.as_ref().map(|serving| serving.fullest_within(self.ask.span)),
             span: self.ask.span,
             effort: self.effort,
         }
@@ -440,14 +467,13 @@ fn expected_end(live: &Live, duration: f64, now: f64) -> f64 {
     alone.max(2.0 * now - alone)
 }
 
-/// GPUs of the largest segment that jobs may have.
-fn segment_gpus(fabric: &Fabric) -> u32 {
+/// GPUs of the largest segment that jobs may have, where all of them are free.
+fn segment_gpus(fabric: &Fabric, empty: &ClusterPlacer) -> u32 {
     let mut segments: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for host in (0..fabric.hosts().len()).map(HostId::from_index) {
         let place = fabric.host(host);
-        if !place.spare {
-            *segments.entry((place.pod, place.segment)).or_insert(0) += fabric.host_model(host).gpus;
-        }
+        // None on spares, and none that serve.
+        *segments.entry((place.pod, place.segment)).or_insert(0) += empty.free_on(host);
     }
     segments.into_values().max().unwrap_or(0)
 }
@@ -468,6 +494,8 @@ fn life_of(live: &Live) -> JobLife {
         checkpoints: live.writing.as_ref().map_or(0, |writing| writing.count),
         writing_s: live.writing.as_ref().map_or(0.0, |writing| writing.seconds),
         writing_alone_s: live.writing.as_ref().map_or(0.0, |writing| writing.alone),
+        steps_by_paths_s: live.done_by_paths[0],
+        steps_beside_inference_s: live.done_by_paths[1],
         places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
     }
 }

@@ -8,6 +8,7 @@ use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::selection::Selection;
 
 use super::World;
+use crate::asked::Asked;
 use crate::live::{Course, Live};
 
 impl World<'_> {
@@ -15,7 +16,7 @@ impl World<'_> {
     pub(super) fn shift(&mut self, job: usize) {
         let now = self.now;
         let lives: Vec<usize> = self.on_network();
-        let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand).collect();
+        let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand.now).collect();
         let groups = self.sharing.groups(&demands);
         let Some(own) = lives.iter().position(|&one| one == job) else { return };
         let beside: Vec<usize> = (0..lives.len()).filter(|&one| groups.of[one] == groups.of[own]).collect();
@@ -40,7 +41,7 @@ impl World<'_> {
             // Its next step begins once all is written.
             _ if live.is_writing() => self.now,
             Course::Alone { since, elapsed, .. } => {
-                let step = live.demand.step_alone();
+                let step = live.demand.now.step_alone();
                 self.now - (elapsed + self.now - since).rem_euclid(step)
             }
             Course::Contending => {
@@ -63,6 +64,25 @@ impl World<'_> {
         self.live.iter().filter(|(_, live)| is_on(live)).map(|(&job, _)| job).collect()
     }
 
+    /// An hour of inference begins: jobs have another part of the links that they share with it. Paces are learnt anew where
+    /// these are, and nowhere else.
+    pub(super) fn turn(&mut self) {
+        let Some(serving) = &self.ask.serving else { return };
+        serving.take(self.now, &mut self.taken);
+        self.turn_at = serving.turns_at(self.now);
+        let jobs: Vec<usize> = self.live.keys().copied().collect();
+        let beside: Vec<usize> =
+            jobs.iter().copied().filter(|job| self.live[job].is_beside_inference()).collect();
+        for job in beside {
+            self.settle(job);
+            self.dissolve_of(job);
+            self.live.get_mut(&job).expect("it runs").version += 1;
+        }
+        for job in jobs {
+            self.live.get_mut(&job).expect("it runs").turn(&self.taken);
+        }
+    }
+
     /// Plans paths and levels of all jobs on the network.
     pub(super) fn plan(&mut self) {
         self.effort.plans += 1;
@@ -80,13 +100,14 @@ impl World<'_> {
         // Who stays on its paths asks what it asked.
         let mut demand = Demand { jobs: Vec::with_capacity(jobs.len()), links, fair: self.fair.clone() };
         demand.jobs.extend(
-            jobs.iter().map(|job| std::mem::take(&mut self.live.get_mut(job).expect("it runs").demand)),
+            jobs.iter().map(|job| std::mem::take(&mut self.live.get_mut(job).expect("it runs").demand.now)),
         );
-        let mut changed: BTreeMap<usize, (Vec<u32>, JobDemand)> = BTreeMap::new();
+        let mut changed: BTreeMap<usize, (Vec<u32>, Asked, JobDemand)> = BTreeMap::new();
         for (at, chosen) in paths.into_iter().flatten().enumerate() {
             if self.live[&jobs[at]].chosen != chosen {
-                let asked = burdens[at].demand(&self.tenants, &chosen);
-                changed.insert(at, (chosen, std::mem::replace(&mut demand.jobs[at], asked)));
+                let asked = Asked::of(burdens[at].demand(&self.tenants, &chosen), &self.taken);
+                let before = std::mem::replace(&mut demand.jobs[at], asked.now.clone());
+                changed.insert(at, (chosen, asked, before));
             }
         }
         let distance = |at: usize| burdens[at].distance();
@@ -94,16 +115,20 @@ impl World<'_> {
         for (at, (asked, level)) in demand.jobs.into_iter().zip(levels).enumerate() {
             // Newcomers stand above or below all levels of a plan.
             let (job, level) = (jobs[at], level + 1);
-            let Some((chosen, before)) = changed.remove(&at) else {
+            let Some((chosen, new, before)) = changed.remove(&at) else {
                 let live = self.live.get_mut(&job).expect("it runs");
-                (live.demand, live.level) = (asked, level);
+                (live.demand.now, live.level) = (asked, level);
                 continue;
             };
             // What it did until now it did by the paths before.
-            self.live.get_mut(&job).expect("it runs").demand = before;
+            self.live.get_mut(&job).expect("it runs").demand.now = before;
             self.settle(job);
+            if self.ask.serving.is_some() {
+                self.dissolve_of(job);
+            }
             let live = self.live.get_mut(&job).expect("it runs");
-            (live.chosen, live.demand, live.level) = (chosen, asked, level);
+            (live.chosen, live.level) = (chosen, level);
+            live.asks_now(new);
             live.version += 1;
         }
     }

@@ -80,6 +80,14 @@ impl JobDemand {
             .asking(summed(loads))
     }
 
+    /// The same where others take the shares `taken` of links, each below 1, and leave the rest to jobs.
+    #[must_use]
+    pub fn beside(&self, taken: impl Fn(u32) -> f64) -> Self {
+        let left = |&(link, seconds): &(u32, f64)| (link, seconds / (1.0 - taken(link)));
+        let loads = self.loads.iter().map(left).collect();
+        Self { loads: Vec::new(), ..*self }.asking(loads)
+    }
+
     /// The same job with these loads.
     pub(super) fn asking(self, loads: Vec<(u32, f64)>) -> Self {
         let seconds = loads.iter().fold(0.0, |most: f64, load| most.max(load.1));

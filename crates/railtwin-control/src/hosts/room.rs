@@ -32,6 +32,12 @@ impl Room {
         }
     }
 
+    /// Takes GPUs of a host that no job is to have, of those that are free.
+    pub fn keep(&mut self, host: HostId, gpus: u32) {
+        let free = &mut self.free[host.index()];
+        *free = free.saturating_sub(gpus);
+    }
+
     /// A job waits for so many GPUs.
     pub fn submitted(&mut self, job: JobId, gpus: u32) {
         self.waiting.insert(job, gpus);

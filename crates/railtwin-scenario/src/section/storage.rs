@@ -2,16 +2,13 @@
 use railtwin_engine::Case;
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
-use railtwin_workload::{Axis, Operation, OperationId, Pattern, Plan, PlanBuilder, StorageWay, Work};
+use railtwin_workload::{Axis, Operation, OperationId, Pattern, Plan, PlanBuilder, StorageWay, Work, tide};
 
 use crate::consistency::Trouble;
 use crate::resolve::Source;
 use crate::scenario::EngineName;
 use crate::section::job::MANY;
 use crate::{JobSpec, Scenario, ScenarioError, Workload};
-
-/// Hour of the day at which most requests come where there is a tide: as jobs are submitted (docs/models/job-streams.md).
-const PEAK_HOUR: f64 = 15.0;
 
 /// Name of the operations that write checkpoints.
 pub const CHECKPOINT: &str = "checkpoint";
@@ -67,8 +64,7 @@ railtwin_units::section! {
 impl InferenceSpec {
     /// Requests that a GPU gets in a second at the hour: `1 + d cos` as submissions of jobs swing.
     pub fn requests_now(&self) -> f64 {
-        let turn = (self.hour - PEAK_HOUR) / 24.0 * std::f64::consts::TAU;
-        self.requests_per_s * (1.0 + self.tide * turn.cos())
+        self.requests_per_s * tide::at(self.hour, self.tide)
     }
 
     /// A beat of so many ranks: time that goes by whatever the network does, requests, answers.
@@ -121,18 +117,6 @@ pub(crate) fn troubles_of_storage(scenario: &Scenario) -> Vec<(String, Trouble)>
                 all.push((format!("job.{row}.{key}"), (message, hint)));
             }
         }
-    }
-    if let Some(storage) =
-        scenario.storage.filter(|storage| storage.gateways > 0 && scenario.cluster.is_some())
-    {
-        let message = format!(
-            "weeks of jobs know no requests of inference, and storage.gateways is {}",
-            storage.gateways
-        );
-        all.push((
-            "storage.gateways".to_owned(),
-            (message, "leave it away: jobs of [cluster] write checkpoints alone"),
-        ));
     }
     if let Some(key) = scenario.stands().filter(|_| scenario.telemetry.is_some()) {
         let message = format!("telemetry does not know the devices of [{key}]");

@@ -62,7 +62,7 @@ const STARVED: f64 = 0.1;
 const SAME: f64 = 1e-4;
 
 /// The figures, in one order for all.
-const DECLARED: [Declared; 22] = [
+const DECLARED: [Declared; 24] = [
     declared::GPU_UTILIZATION,
     declared::OCCUPANCY,
     declared::JOBS_ENDED,
@@ -85,6 +85,8 @@ const DECLARED: [Declared; 22] = [
     declared::GPU_INTENSITY,
     declared::CHECKPOINT_MEAN,
     declared::CHECKPOINT_SLOWDOWN,
+    declared::INFERENCE_SLOWDOWN,
+    declared::INFERENCE_LINK_SHARE,
 ];
 
 /// Their names.
@@ -126,6 +128,7 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let of_jobs = |of: fn(&JobLife) -> f64| lived.jobs.iter().map(of).sum::<f64>();
     let writing = of_jobs(|job| job.writing_s);
     let written = of_jobs(|job| f64::from(job.checkpoints));
+    let beside = of_jobs(|job| job.steps_beside_inference_s);
     let values: [Option<f64>; FIGURES.len()] = [
         some(lived.gpu_utilization()),
         some(lived.occupancy()),
@@ -149,6 +152,8 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         some(intensity),
         some(writing / written),
         some(writing / of_jobs(|job| job.writing_alone_s)),
+        lived.inference_share.and(some(beside / of_jobs(|job| job.steps_by_paths_s))),
+        lived.inference_share,
     ];
     let figure = |(of, value): (&Declared, Option<f64>)| {
         let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
@@ -175,6 +180,8 @@ fn why_none(name: &str) -> &'static str {
         "waiting_mean" | "waiting_p95" | "contended_jobs" | "contended_gpus" | "sharing_jobs"
         | "sharing_gpus" => "no job started",
         "gpu_intensity" => "links carried nothing",
+        "inference_slowdown" => "nobody serves inference, or no job did a step",
+        "inference_link_share" => "nobody serves inference",
         "checkpoint_mean" | "checkpoint_slowdown" => "no job wrote a checkpoint",
         _ => "no job ended",
     }

@@ -19,6 +19,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 mod figures;
+mod inference;
 mod page;
 mod tables;
 mod told;
@@ -122,10 +123,12 @@ fn cluster_of(reading: &Reading<'_>, scenario: &Scenario) -> Result<ClusterQuest
                  or leave the column `{column}` away"
         )));
     }
+    question.check_inference()?;
     let jobs = question.jobs(seed)?;
     let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
     question.notes.extend(remarks);
     question.notes.extend(question.remark_of_stages(&jobs));
+    question.notes.extend(question.remark_of_inference());
     Ok(question)
 }
 
@@ -220,8 +223,13 @@ impl ClusterQuestion {
         Ok(self)
     }
 
-    /// GPUs that jobs may have.
+    /// GPUs that jobs may have: none that serve inference.
     pub fn gpus(&self) -> u32 {
+        self.gpus_of_hosts() - self.serving_gpus()
+    }
+
+    /// GPUs of hosts that are no spares.
+    fn gpus_of_hosts(&self) -> u32 {
         let hosts = (0..self.fabric.hosts().len()).map(HostId::from_index);
         let active = hosts.filter(|&host| !self.fabric.host(host).spare);
         active.map(|host| self.fabric.host_model(host).gpus).sum()
@@ -239,7 +247,8 @@ impl ClusterQuestion {
         };
         let mut of_classes = stream::named(self.seed, "cluster: classes of a list");
         let across_pods = self.spec.placement == ClusterPlacement::PpAcrossPods;
-        let mut stages = across_pods.then(|| StagesInPods::new(&self.fabric));
+        let serve = self.seats(seed)?;
+        let mut stages = across_pods.then(|| StagesInPods::new(&self.fabric, &serve));
         let job = |job: SubmittedJob| {
             let lot: f64 = of_classes.random();
             let class = job.class.or_else(|| JobClass::by_lot(job.gpus, lot));
@@ -269,7 +278,7 @@ impl ClusterQuestion {
         if self.spec.placement != ClusterPlacement::PpAcrossPods {
             return None;
         }
-        let mut stages = StagesInPods::new(&self.fabric);
+        let mut stages = StagesInPods::new(&self.fabric, &self.seats(self.seed).ok()?);
         let is_torn = |job: &&ClusterJob| {
             job.places.is_empty()
                 && !matches!(job.placement, Some(PlacementPolicy::Near(_)))
@@ -325,6 +334,9 @@ impl ClusterQuestion {
     pub fn lived(&self, sharing: SharingPolicy, seed: u64) -> Result<(Vec<ClusterJob>, Lived), Error> {
         let jobs = self.jobs(seed)?;
         let spec = &self.spec;
+        let plant = Plant::new(&self.fabric, spec.paths);
+        let serving = self.serving(&plant, seed)?;
+        self.check_jobs(serving.as_ref())?;
         let ask = Ask {
             span: spec.days * DAY,
             queue: spec.queue,
@@ -334,6 +346,7 @@ impl ClusterQuestion {
             checkpoints: spec
                 .checkpoint
                 .map(|one| Checkpoints { bytes_per_gpu: one.bytes_per_gpu, every: one.every.seconds() }),
+            serving,
             sharing,
             levels: spec.levels,
             gate: spec.gate,
@@ -343,7 +356,6 @@ impl ClusterQuestion {
             steady: spec.steady.unwrap_or(STEADY),
             seed,
         };
-        let plant = Plant::new(&self.fabric, spec.paths);
         let lived = match &self.own {
             None if spec.placement == ClusterPlacement::Own => {
                 return Err(without_controllers());

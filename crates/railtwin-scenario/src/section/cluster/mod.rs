@@ -7,6 +7,8 @@ use railtwin_control::{PlacementPolicy, RankOrder};
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 
+use crate::section::job::placement::HOST_NUMBER;
+
 /// A time of so many seconds.
 const fn seconds(seconds: u64) -> SimTime {
     SimTime::from_ps(seconds * 1_000_000_000_000)
@@ -95,6 +97,8 @@ railtwin_units::section! {
         pub steady: Option<f64> [Kind::UpTo(1.0)] = None,
         /// What jobs write to storage every so often, standing still meanwhile; default nothing.
         pub checkpoint: Option<ClusterCheckpoint> = None,
+        /// GPUs that serve inference, and requests whose traffic takes its part of links by the hour; default nobody serves.
+        pub inference: Option<ClusterInference> = None,
         /// A job list to replay: CSV, openb pods or sacct; default the stream.
         pub jobs: Option<String> = None,
         /// Jobs by lot.
@@ -111,6 +115,27 @@ railtwin_units::section! {
         pub bytes_per_gpu: Bytes,
         /// Time of steps from one checkpoint to the next: HPN has 2 to 4 h.
         pub every: SimTime [Kind::Span] = seconds(10_800),
+    }
+}
+
+railtwin_units::section! {
+    /// Inference beside jobs over weeks: requests come by the gateways of [storage] and answers go, over links that jobs and
+    /// their checkpoints use, which have what is left of them. A week begins at midnight; within an hour as much comes all the
+    /// time.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ClusterInference "[cluster.inference]" {
+        /// GPUs that serve: placement puts them before any job comes.
+        pub gpus: Option<u32> [whole(1..=1 << 24)] = None,
+        /// Or hosts all of whose GPUs serve.
+        pub hosts: Vec<u32> [Kind::List(&HOST_NUMBER)] = Vec::<u32>::new(),
+        /// Requests that a GPU gets in a second, mean over the day. With 0 GPUs wait for requests, and no job has them.
+        pub requests_per_s: f64 [Kind::UpTo(1e9)],
+        /// Bytes of a request.
+        pub request: Bytes,
+        /// Bytes of an answer.
+        pub response: Bytes,
+        /// How far requests swing over the day: most come at 15 o'clock, and with 1 nearly nobody asks at 3 at night.
+        pub tide: f64 [Kind::UpTo(1.0)] = 0.0,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[[job]]`: what runs, how large it is, where it is placed, when it starts.
 mod htsim;
 mod memory;
-mod placement;
+pub(crate) mod placement;
 pub(crate) mod placing;
 pub(crate) mod remarks;
 pub(crate) mod resolve;

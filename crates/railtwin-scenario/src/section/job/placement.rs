@@ -25,7 +25,7 @@ pub enum Placement {
     Near(Vec<u32>),
 }
 
-pub(super) static HOST_NUMBER: Kind = whole(0..=MOST_GPUS);
+pub(crate) static HOST_NUMBER: Kind = whole(0..=MOST_GPUS);
 pub(super) static GPU_NUMBER: Kind = whole(0..=1023);
 
 static HOST_LIST: Table = Table {
