@@ -66,6 +66,8 @@ pub struct Ask {
     pub defragment: Option<f64>,
     /// What jobs write to storage hosts; none: nothing.
     pub checkpoints: Option<Checkpoints>,
+    /// Bytes that each GPU reads from storage hosts beside each step; none: nothing.
+    pub reads: Option<Bytes>,
     /// GPUs that serve inference, which no job has, and what that takes of links; none: nobody does.
     pub serving: Option<Serving>,
     /// Whose communication goes first and by which path.

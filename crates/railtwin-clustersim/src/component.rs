@@ -8,6 +8,7 @@ use rand::RngExt;
 
 use crate::estimate::Estimate;
 use crate::lived::Effort;
+use crate::reading::Rows;
 
 /// Steps of the slowest job in a block.
 const BLOCK_STEPS: f64 = 20.0;
@@ -60,6 +61,8 @@ enum Purpose {
 pub(crate) struct Component {
     pub members: Vec<Member>,
     demand: Arc<Demand>,
+    /// Of the rows behind the members, which are what they read, the members whose they are.
+    owners: Vec<usize>,
     pub levels: Vec<u32>,
     fluid: Fluid,
     mode: Mode,
@@ -108,22 +111,29 @@ pub(crate) fn stretch(lot: &mut Stream, jitter: f64) -> f64 {
 }
 
 impl Component {
-    /// Jobs in the middle of their steps at `now`, with the demand and levels that they have here.
+    /// Jobs in the middle of their steps at `now`, with the levels that they have here and the demand of their steps, behind
+    /// which is that of what the members `owners` read.
     pub(crate) fn new(
-        jobs: Vec<(Member, Running)>,
-        demand: Demand,
+        jobs: Vec<(Member, Rows)>,
+        (demand, owners): (Demand, Vec<usize>),
         levels: Vec<u32>,
         now: f64,
         (jitter, steady): (f64, f64),
     ) -> Self {
         let demand = Arc::new(demand);
-        let (members, running): (Vec<Member>, Vec<Running>) = jobs.into_iter().unzip();
-        let fluid = Fluid::new(Arc::clone(&demand), &levels, running, now, f64::INFINITY);
+        let (members, rows): (Vec<Member>, Vec<Rows>) = jobs.into_iter().unzip();
+        let reads = owners.iter().filter_map(|&owner| rows[owner].read);
+        let running: Vec<Running> = rows.iter().map(|one| one.step).chain(reads).collect();
+        let of_rows: Vec<u32> =
+            levels.iter().copied().chain(owners.iter().map(|&owner| levels[owner])).collect();
+        let fluid = Fluid::new(Arc::clone(&demand), &of_rows, running, now, f64::INFINITY);
+        let fluid = fluid.beside(owners.clone());
         let block: Vec<(u64, f64)> = counts(&fluid);
         let told = block.iter().map(|one| one.0).collect();
         let mut component = Self {
             members,
             demand,
+            owners,
             levels,
             fluid,
             mode: Mode::Watched { until: now, purpose: Purpose::Settle },
@@ -285,6 +295,7 @@ impl Component {
             told.push(Progress { slot: member.slot, from, to: now, steps });
             effort.skipped_steps += steps;
         }
+        self.fluid.jobs[self.members.len()..].iter_mut().for_each(|one| one.put_off(skipped));
         self.fluid.now = now;
         self.told_at = now;
         skipped
@@ -331,14 +342,20 @@ impl Component {
         now: f64,
         told: &mut Vec<Progress>,
         effort: &mut Effort,
-    ) -> Vec<(Member, Running)> {
+    ) -> Vec<(Member, Rows)> {
         match self.mode {
             Mode::Skipped { .. } => {
                 self.settle(now, told, effort);
             }
             Mode::Watched { .. } => self.tell(told, effort),
         }
-        self.members.into_iter().zip(self.fluid.jobs).collect()
+        let reads = self.fluid.jobs.split_off(self.members.len());
+        let alone = self.fluid.jobs.iter().map(|&step| Rows { step, read: None });
+        let mut rows: Vec<Rows> = alone.collect();
+        for (&owner, read) in self.owners.iter().zip(reads) {
+            rows[owner].read = Some(read);
+        }
+        self.members.into_iter().zip(rows).collect()
     }
 }
 

@@ -33,13 +33,19 @@ impl Sharing {
         Self { links: vec![Asked::default(); links], round: 0 }
     }
 
-    /// Groups of jobs by the links that cannot serve all that cross them at once, each as fast as alone.
-    pub(crate) fn groups(&mut self, jobs: &[&JobDemand]) -> Groups {
-        let mut groups = Groups { of: (0..jobs.len() as u32).collect(), shares: vec![false; jobs.len()] };
+    /// Groups of so many jobs by the links that cannot serve all that cross them at once, each as fast as alone. `rows` are
+    /// what they ask for, each with the number of its job: several where a job has more than its steps on links, which
+    /// are not in each other's way here.
+    pub(crate) fn groups<'a>(
+        &mut self,
+        jobs: usize,
+        rows: impl Iterator<Item = (u32, &'a JobDemand)>,
+    ) -> Groups {
+        let mut groups = Groups { of: (0..jobs as u32).collect(), shares: vec![false; jobs] };
         self.round += 1;
         // Who crosses a link that another crossed before.
         let mut meetings: Vec<(u32, u32)> = Vec::new();
-        for (number, job) in (0..).zip(jobs) {
+        for (number, job) in rows {
             for &(link, seconds) in job.loads.iter().filter(|load| load.1 > 0.0) {
                 let asked = &mut self.links[link as usize];
                 if asked.round == self.round {
@@ -52,13 +58,16 @@ impl Sharing {
         }
         for (link, number) in meetings {
             let asked = self.links[link as usize];
+            if asked.first == number {
+                continue;
+            }
             groups.shares[asked.first as usize] = true;
             groups.shares[number as usize] = true;
             if asked.share > 1.0 + SLACK {
                 join(&mut groups.of, asked.first, number);
             }
         }
-        for number in 0..jobs.len() as u32 {
+        for number in 0..jobs as u32 {
             groups.of[number as usize] = root(&mut groups.of, number);
         }
         groups

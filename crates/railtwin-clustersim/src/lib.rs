@@ -22,6 +22,7 @@ mod live;
 pub mod lived;
 pub mod plant;
 mod queue;
+mod reading;
 mod seating;
 mod services;
 pub mod serving;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use railtwin_control::Place;
 use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::JobDemand;
+use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
@@ -14,7 +15,9 @@ use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
 use crate::asked::{Asked, carried};
+use crate::lived::JobLife;
 use crate::plant::Plant;
+use crate::reading::{Reading, Rows};
 use crate::traffic::step_traffic;
 use crate::writing::Writing;
 
@@ -31,6 +34,8 @@ pub(crate) enum Course {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links<'a> {
     pub tenants: &'a Tenants,
+    /// Those on which levels do not hold.
+    pub fair: &'a [u32],
     pub taken: &'a [f64],
 }
 
@@ -68,10 +73,13 @@ pub(crate) struct Live {
     pub started: f64,
     /// GPU-seconds of computation of a step.
     pub computation: f64,
-    /// Seconds of a step by its paths with no other job in the way: on whole links, and beside inference.
-    pub by_paths: [f64; 2],
+    /// What it reads beside its steps.
+    pub reading: Option<Reading>,
+    /// Seconds of a step by its paths with no other job in the way: on whole links without what it reads and with it, and
+    /// beside inference.
+    pub by_paths: [f64; 3],
     /// The same of all steps that it did.
-    pub done_by_paths: [f64; 2],
+    pub done_by_paths: [f64; 3],
 }
 
 impl Live {
@@ -88,30 +96,62 @@ impl Live {
     }
 
     /// What it asks of links changes now, while a step of it goes on: by other paths, or as inference takes another part.
-    pub(crate) fn asks_now(&mut self, demand: Asked) {
-        self.by_paths = demand.steps_alone();
+    pub(crate) fn asks_now(&mut self, demand: Asked, links: Links<'_>) {
+        self.reading = self.reading.take().map(|reading| reading.turned(&demand, links));
+        self.by_paths = by_paths(&demand, self.reading.as_ref());
         self.demand = demand;
+    }
+
+    /// What it reads beside what it asks for now.
+    pub(crate) fn reads(&self) -> Option<&Reading> {
+        self.reading.as_ref().filter(|_| !self.is_writing())
+    }
+
+    /// Seconds of a step as it is now with nobody else in the way, or of the checkpoint that it writes.
+    pub(crate) fn step_now(&self) -> f64 {
+        self.reads().map_or_else(|| self.asks().step_alone(), |reading| reading.steps_alone()[1])
+    }
+
+    /// Where it is in a step that began so long before `now` and met nobody.
+    pub(crate) fn within(&self, now: f64, elapsed: f64) -> Rows {
+        let alone = || Rows { step: Running::within(self.asks(), now, elapsed), read: None };
+        self.reads().map_or_else(alone, |reading| reading.within(now, elapsed))
+    }
+
+    /// Seconds for which a step would have gone on that is so now, if nobody had been in its way.
+    pub(crate) fn elapsed(&self, rows: Rows, now: f64) -> f64 {
+        match (self.reads(), rows.read) {
+            (Some(reading), Some(read)) => reading.elapsed([rows.step, read], now),
+            _ => rows.step.elapsed(self.asks(), now),
+        }
     }
 
     /// Whether inference takes something of what it asks for now.
     pub(crate) fn is_beside_inference(&self) -> bool {
         match &self.writing {
             Some(writing) if writing.since.is_some() => writing.demand.is_beside(),
-            _ => self.demand.is_beside(),
+            _ => {
+                let reads = self.reading.as_ref().is_some_and(|reading| reading.demand.is_beside());
+                self.demand.is_beside() || reads
+            }
         }
     }
 
     /// Inference takes these shares of links now: a step of it goes on by what is left of them. Where that changes what it
     /// asks it is settled and in no component.
-    pub(crate) fn turn(&mut self, taken: &[f64]) {
-        let before = self.is_beside_inference().then(|| self.asks().clone());
+    pub(crate) fn turn(&mut self, links: Links<'_>) {
+        let taken = links.taken;
+        let before = self.is_beside_inference().then(|| (self.asks().clone(), self.reads().cloned()));
         let demand = std::mem::take(&mut self.demand).turned(taken);
-        self.asks_now(demand);
+        self.asks_now(demand, links);
         if let Some(writing) = &mut self.writing {
             writing.demand = std::mem::take(&mut writing.demand).turned(taken);
         }
-        if let (Some(before), &Course::Alone { elapsed, since, left }) = (before, &self.course) {
-            let elapsed = carried(&before, self.asks(), elapsed);
+        if let (Some((asked, read)), &Course::Alone { elapsed, since, left }) = (before, &self.course) {
+            let elapsed = match read {
+                Some(read) => self.elapsed(read.within(since, elapsed), since),
+                None => carried(&asked, self.asks(), elapsed),
+            };
             self.course = Course::Alone { elapsed, since, left };
         }
     }
@@ -137,6 +177,29 @@ impl Live {
         self.course = Course::Alone { since: now, left, elapsed: 0.0 };
         self.version += 1;
         true
+    }
+
+    /// What became of it so far, while it still runs.
+    pub(crate) fn life(&self) -> JobLife {
+        JobLife {
+            job: self.job,
+            started: Some(self.started),
+            ended: None,
+            steps: self.done,
+            step_alone: self.step_alone,
+            communication: self.communication,
+            computing_alone: self.computation / (f64::from(self.gpus) * self.step_alone),
+            shared_a_link: self.shared_a_link,
+            contended: self.contended,
+            contended_s: self.contended_s,
+            checkpoints: self.writing.as_ref().map_or(0, |writing| writing.count),
+            writing_s: self.writing.as_ref().map_or(0.0, |writing| writing.seconds),
+            writing_alone_s: self.writing.as_ref().map_or(0.0, |writing| writing.alone),
+            steps_without_reads_s: self.done_by_paths[0],
+            steps_by_paths_s: self.done_by_paths[1],
+            steps_beside_inference_s: self.done_by_paths[2],
+            places: self.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
+        }
     }
 
     /// The same job on other GPUs, where it goes on after it has stood still for `pause` seconds with `left` steps: the
@@ -191,6 +254,7 @@ impl Live {
         let writing = Writing::of(job, &places, plant, links, ask, step_alone);
         let stretch = writing.as_ref().map_or(steps, |writing| writing.every.min(steps));
         let demand = Asked::of(demand, links.taken);
+        let reading = Reading::of(job, &places, plant, links, ask, &demand);
         Self {
             job: number,
             places,
@@ -198,8 +262,9 @@ impl Live {
             sends: !tenant.transfers.is_empty(),
             burdens,
             chosen: hashed,
-            by_paths: demand.steps_alone(),
-            done_by_paths: [0.0; 2],
+            by_paths: by_paths(&demand, reading.as_ref()),
+            done_by_paths: [0.0; 3],
+            reading,
             demand,
             level: 0,
             course: Course::Alone { since: now, left: stretch, elapsed: 0.0 },
@@ -218,6 +283,13 @@ impl Live {
             computation,
         }
     }
+}
+
+/// Seconds of a step that asks this with no other job in the way: without what it reads, with it, and beside inference.
+fn by_paths(demand: &Asked, reading: Option<&Reading>) -> [f64; 3] {
+    let [whole, now] = demand.steps_alone();
+    let [with, beside] = reading.map_or([whole, now], Reading::steps_alone);
+    [whole, with, beside]
 }
 
 /// What a job asks of the network where it was placed, and by which paths it can be had.
@@ -323,6 +395,7 @@ mod tests {
         };
         let ask = Ask {
             checkpoints: None,
+            reads: None,
             serving: None,
             span: 1_000.0,
             queue: QueuePolicy::Fifo,
@@ -340,7 +413,7 @@ mod tests {
         };
         let plant = Plant::new(fabric, 4);
         let tenants = Tenants { links: plant.links(false), jobs: Vec::new() };
-        let links = Links { tenants: &tenants, taken: &[] };
+        let links = Links { tenants: &tenants, fair: &[], taken: &[] };
         Live::new((0, &job), places, &plant, links, &ask, 0.0)
     }
 

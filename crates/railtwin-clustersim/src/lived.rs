@@ -29,7 +29,10 @@ pub struct JobLife {
     pub writing_s: f64,
     /// Seconds that they would have taken with nobody else writing or training.
     pub writing_alone_s: f64,
-    /// Seconds that its steps would have taken by their paths with no other job in the way and nobody asking for inference.
+    /// Seconds that its steps would have taken by their paths with no other job in the way, nothing to read and nobody asking
+    /// for inference.
+    pub steps_without_reads_s: f64,
+    /// The same with what they read.
     pub steps_by_paths_s: f64,
     /// The same beside what inference took of links meanwhile.
     pub steps_beside_inference_s: f64,
@@ -57,6 +60,7 @@ impl JobLife {
             checkpoints: 0,
             writing_s: 0.0,
             writing_alone_s: 0.0,
+            steps_without_reads_s: 0.0,
             steps_by_paths_s: 0.0,
             steps_beside_inference_s: 0.0,
             places: Vec::new(),
@@ -143,6 +147,8 @@ pub struct Lived {
     pub contended: Vec<Contended>,
     /// GPUs of the cluster that jobs may have.
     pub gpus: u32,
+    /// Whether jobs read beside their steps.
+    pub reads: bool,
     /// Share of the fullest link that inference takes when most is asked for; none where nobody serves.
     pub inference_share: Option<f64>,
     /// Seconds that were looked at.

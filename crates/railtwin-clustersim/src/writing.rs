@@ -3,7 +3,7 @@ use railtwin_control::Place;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::tenants::{Candidate, Tenant, Transfer};
 use railtwin_fabric::HostId;
-use railtwin_units::stream;
+use railtwin_units::stream::{self, Stream};
 use railtwin_units::{Bytes, SimTime};
 use rand::RngExt;
 
@@ -55,6 +55,12 @@ impl Writing {
     }
 }
 
+/// The storage host of a job's first rank, of so many, and the lot behind it.
+pub(crate) fn first_storage(job: &ClusterJob, hosts: usize, ask: &Ask) -> (usize, Stream) {
+    let mut lot = stream::named(ask.seed, &format!("cluster/{}/checkpoints", job.name));
+    (lot.random_range(0..hosts.max(1)), lot)
+}
+
 /// What each rank writes: to the storage hosts in turn from one that the job's name draws, over all ports of its NIC and as
 /// many queue pairs as training has.
 fn transfers(
@@ -66,8 +72,7 @@ fn transfers(
 ) -> Vec<Transfer> {
     let fabric = plant.fabric;
     let hosts: Vec<HostId> = fabric.storage_hosts().collect();
-    let mut lot = stream::named(ask.seed, &format!("cluster/{}/checkpoints", job.name));
-    let first = lot.random_range(0..hosts.len().max(1));
+    let (first, mut lot) = first_storage(job, hosts.len(), ask);
     let mut transfers = Vec::new();
     for (rank, &place) in places.iter().enumerate() {
         let Some(&storage) = hosts.get((first + rank) % hosts.len().max(1)) else { break };

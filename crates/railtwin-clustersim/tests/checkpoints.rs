@@ -11,7 +11,7 @@ use railtwin_units::Bytes;
 use crate::skipping::{ask, jobs, step};
 
 /// Two pairs of leaves of so many hosts each, and storage hosts.
-fn fabric(hosts: u32, uplinks: u32, storage: Storage) -> Fabric {
+pub(crate) fn fabric(hosts: u32, uplinks: u32, storage: Storage) -> Fabric {
     let spec = LeafSpine { leaves: 4, hosts_per_leaf: hosts, uplinks, ..LeafSpine::default() };
     let outside = Outside { frontend: None, storage: Some(storage) };
     outside.build(&spec.spec().expect("the counts fit")).expect("it can be built")

@@ -2,6 +2,7 @@
 mod checkpoints;
 mod queues;
 mod ranks;
+mod reads;
 mod serving;
 mod shared_hosts;
 mod skipping;

@@ -59,7 +59,7 @@ fn slowdown(lived: &Lived, job: usize) -> f64 {
 }
 
 /// Two leaves of four hosts of a GPU each, with an uplink of half a NIC, and a gateway under the second.
-fn one_uplink() -> Fabric {
+pub(crate) fn one_uplink() -> Fabric {
     let spec = LeafSpine {
         leaves: 2,
         hosts_per_leaf: 4,
@@ -73,7 +73,7 @@ fn one_uplink() -> Fabric {
 }
 
 /// Two ranks that compute for a second and send each other 25 GB over the uplinks, which is a second.
-fn pair(submitted: f64, steps: f64) -> ClusterJob {
+pub(crate) fn pair(submitted: f64, steps: f64) -> ClusterJob {
     let places = [0, 4].map(|host| Place { host: HostId(host), gpu: 0 }).to_vec();
     let (gpus, duration, step) = (2, 2.0 * steps, step(1.0, 1.0, 2, 25.0));
     ClusterJob { submitted, gpus, duration, step, places, ..job("trains", &[0], 1.0, 0.0) }

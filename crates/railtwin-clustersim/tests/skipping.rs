@@ -33,6 +33,7 @@ pub(crate) fn ask(sharing: SharingPolicy) -> Ask {
         rank_order: RankOrder::Given,
         defragment: None,
         checkpoints: None,
+        reads: None,
         serving: None,
         sharing,
         levels: 8,

@@ -92,6 +92,7 @@ pub(crate) fn ask() -> Ask {
         rank_order: RankOrder::Given,
         defragment: None,
         checkpoints: None,
+        reads: None,
         serving: None,
         sharing: SharingPolicy::Ecmp,
         levels: 8,

@@ -6,6 +6,7 @@ mod calibrate;
 mod cluster;
 mod cluster_inference;
 mod cluster_ranks;
+mod cluster_reads;
 mod control;
 mod control_page;
 mod crux;

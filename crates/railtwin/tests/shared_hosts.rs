@@ -101,6 +101,7 @@ pub(crate) fn ends_of_fluid(
         rank_order: RankOrder::Given,
         defragment: None,
         checkpoints: None,
+        reads: None,
         serving: None,
         sharing,
         levels: 8,

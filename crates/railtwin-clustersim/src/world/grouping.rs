@@ -2,19 +2,21 @@
 use std::collections::BTreeMap;
 
 use railtwin_control::crux::demand::{Demand, JobDemand};
-use railtwin_control::crux::fluid::Running;
 
 use super::{Key, Standing, World};
 use crate::component::{Component, Member};
 use crate::live::Course;
+use crate::reading::Rows;
 
 impl World<'_> {
     /// Puts jobs together that contend, and apart that do not.
     pub(super) fn regroup(&mut self) {
         let now = self.now;
         let jobs = self.on_links();
-        let demands: Vec<&JobDemand> = jobs.iter().map(|job| self.live[job].asks()).collect();
-        let groups = self.sharing.groups(&demands);
+        let steps = (0..).zip(&jobs).map(|(at, job)| (at, self.live[job].asks()));
+        let reads = (0..).zip(&jobs).filter_map(|(at, job)| Some((at, &self.live[job].reads()?.demand.now)));
+        let rows: Vec<(u32, &JobDemand)> = steps.chain(reads).collect();
+        let groups = self.sharing.groups(jobs.len(), rows.into_iter());
         let mut members: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (at, &group) in groups.of.iter().enumerate() {
             members.entry(group).or_default().push(at);
@@ -45,30 +47,45 @@ impl World<'_> {
             if self.components.iter().any(|one| one.key == key) {
                 continue;
             }
+            let steps = at.iter().map(|&at| self.live[&jobs[at]].asks().clone());
+            let reads = at
+                .iter()
+                .enumerate()
+                .filter_map(|(member, &at)| Some((member, self.live[&jobs[at]].reads()?.demand.now.clone())));
+            let (owners, reads): (Vec<usize>, Vec<JobDemand>) = reads.unzip();
             let whole = Demand {
-                jobs: at.iter().map(|&at| self.live[&jobs[at]].asks().clone()).collect(),
+                jobs: steps.chain(reads).collect(),
                 links: self.tenants.links.len(),
                 fair: self.fair.clone(),
             };
-            let all: Vec<usize> = (0..at.len()).collect();
+            let all: Vec<usize> = (0..whole.jobs.len()).collect();
+            let owner = |row: usize| row.checked_sub(at.len()).map_or(row, |read| owners[read]);
+            let mut pairs: Vec<(usize, usize)> = whole
+                .contending()
+                .into_iter()
+                .map(|(one, other)| (owner(one), owner(other)))
+                .filter(|(one, other)| one != other)
+                .map(|(one, other)| (key[one.min(other)].0, key[one.max(other)].0))
+                .collect();
+            pairs.sort_unstable();
+            pairs.dedup();
             let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();
             let (jitter, steady) = (self.ask.jitter, self.ask.steady);
-            let pairs = whole.contending().into_iter();
-            let pairs = pairs.map(|(one, other)| (key[one].0, key[other].0)).collect();
-            let component = Component::new(inside, whole.reduced(&all), levels, now, (jitter, steady));
+            let demand = (whole.reduced(&all), owners);
+            let component = Component::new(inside, demand, levels, now, (jitter, steady));
             self.components.push(Standing { key, pairs, since: now, component });
             self.effort.epochs += 1;
         }
         // Who is left has nobody in its way any more.
-        for (job, (member, running)) in pool {
+        for (job, (member, rows)) in pool {
             let live = self.live.get_mut(&job).expect("it runs");
-            let elapsed = running.elapsed(live.asks(), now);
+            let elapsed = live.elapsed(rows, now);
             (live.course, live.lot) = (Course::Alone { since: now, left: member.left, elapsed }, member.lot);
         }
     }
 
     /// A job on its way into a component.
-    fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Running)>) -> (Member, Running) {
+    fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Rows)>) -> (Member, Rows) {
         if let Some(known) = pool.remove(&job) {
             return known;
         }
@@ -79,18 +96,18 @@ impl World<'_> {
             unreachable!("who contends is in the pool");
         };
         (live.course, live.contended) = (Course::Contending, true);
-        let running = Running::within(live.asks(), now, elapsed);
-        (Member { slot: job, left, lot: live.lot.clone() }, running)
+        let rows = live.within(now, elapsed);
+        (Member { slot: job, left, lot: live.lot.clone() }, rows)
     }
 
-    fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Running))> {
+    fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Rows))> {
         for &pair in &one.pairs {
             *self.pairs.entry(pair).or_insert(0.0) += self.now - one.since;
         }
         let mut told = Vec::new();
         let parts = one.component.dissolve(self.now, &mut told, &mut self.effort);
         self.tell(&told);
-        parts.into_iter().map(|(member, running)| (member.slot, (member, running))).collect()
+        parts.into_iter().map(|(member, rows)| (member.slot, (member, rows))).collect()
     }
 
     /// Takes the component of a job apart that ends or moves: all of it are parked until jobs are grouped again.

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, VecDeque};
 use railtwin_control::controller::Submission;
 use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::Demand;
-use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::Tenants;
@@ -25,6 +24,7 @@ use crate::live::{Course, Links, Live};
 use crate::lived::{Contended, Effort, JobLife, Lived};
 use crate::plant::Plant;
 use crate::queue::{self, Held, Wants};
+use crate::reading::Rows;
 use crate::seating::{Refused, Seating};
 use crate::serving::Serving;
 use crate::traffic::host_traffic;
@@ -51,7 +51,7 @@ struct World<'a> {
     live: BTreeMap<usize, Live>,
     components: Vec<Standing>,
     /// Jobs in the middle of a step, between two groupings.
-    parked: BTreeMap<usize, (Member, Running)>,
+    parked: BTreeMap<usize, (Member, Rows)>,
     waiting: VecDeque<usize>,
     lives: Vec<Option<JobLife>>,
     hours: Hours,
@@ -215,7 +215,7 @@ impl World<'_> {
 
     fn soonest_end(&mut self) -> f64 {
         let alone = self.live.values().filter_map(|live| match live.course {
-            Course::Alone { since, left, elapsed } => Some(since + left * live.asks().step_alone() - elapsed),
+            Course::Alone { since, left, elapsed } => Some(since + left * live.step_now() - elapsed),
             Course::Contending => None,
         });
         let soonest = alone.fold(f64::INFINITY, f64::min);
@@ -231,7 +231,7 @@ impl World<'_> {
         }
         for (&job, live) in &self.live {
             if let Course::Alone { since, left, elapsed } = live.course
-                && since + left * live.asks().step_alone() - elapsed <= to
+                && since + left * live.step_now() - elapsed <= to
             {
                 ended.push(job);
             }
@@ -269,7 +269,7 @@ impl World<'_> {
     fn settle(&mut self, job: usize) {
         let (now, live) = (self.now, self.live.get_mut(&job).expect("it runs"));
         let Course::Alone { since, left, elapsed } = live.course else { return };
-        let step = live.asks().step_alone();
+        let step = live.step_now();
         let gone = elapsed + now - since;
         let ended = (gone / step).floor().max(0.0).min(left);
         live.course = Course::Alone { since: now, left: left - ended, elapsed: gone - ended * step };
@@ -303,7 +303,7 @@ impl World<'_> {
         self.seating.iter_mut().for_each(|seating| seating.closed(job));
         self.held(&live);
         self.changed(&live);
-        let life = JobLife { ended: Some(self.now), steps: live.steps, ..life_of(&live) };
+        let life = JobLife { ended: Some(self.now), steps: live.steps, ..live.life() };
         self.lives[job] = Some(life);
     }
 
@@ -355,7 +355,7 @@ impl World<'_> {
             self.placer.occupy(&to, wants(asked, self.plant, self.ask).phases);
             let to = self.ranked(job, to);
             self.effort.moves += 1;
-            let links = Links { tenants: &self.tenants, taken: &self.taken };
+            let links = Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken };
             let new = Live::new((job, asked), to, self.plant, links, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
             self.changed(&new);
@@ -372,7 +372,7 @@ impl World<'_> {
         self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
         for (job, places) in placed {
             let places = self.ranked(job, places);
-            let links = Links { tenants: &self.tenants, taken: &self.taken };
+            let links = Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken };
             let mut live = Live::new((job, &jobs[job]), places, plant, links, ask, now);
             // Crux profiles who comes at the highest priority until the plan is made; others know nothing of it yet.
             live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
@@ -421,7 +421,7 @@ impl World<'_> {
             self.dissolve_of(job);
             let live = self.live.remove(&job).expect("it runs");
             self.held(&live);
-            self.lives[job] = Some(life_of(&live));
+            self.lives[job] = Some(live.life());
         }
         for job in std::mem::take(&mut self.waiting) {
             let waited = (self.jobs[job].submitted, self.now);
@@ -433,6 +433,7 @@ impl World<'_> {
             hours: self.hours.hours,
             contended: self.pairs.into_iter().map(|(jobs, seconds)| Contended { jobs, seconds }).collect(),
             gpus: self.gpus,
+            reads: self.ask.reads.is_some(),
             inference_share: self.ask.serving.as_ref().map(|serving| serving.fullest_within(self.ask.span)),
             span: self.ask.span,
             effort: self.effort,
@@ -476,26 +477,4 @@ fn segment_gpus(fabric: &Fabric, empty: &ClusterPlacer) -> u32 {
         *segments.entry((place.pod, place.segment)).or_insert(0) += empty.free_on(host);
     }
     segments.into_values().max().unwrap_or(0)
-}
-
-/// What became of a job that still runs.
-fn life_of(live: &Live) -> JobLife {
-    JobLife {
-        job: live.job,
-        started: Some(live.started),
-        ended: None,
-        steps: live.done,
-        step_alone: live.step_alone,
-        communication: live.communication,
-        computing_alone: live.computation / (f64::from(live.gpus) * live.step_alone),
-        shared_a_link: live.shared_a_link,
-        contended: live.contended,
-        contended_s: live.contended_s,
-        checkpoints: live.writing.as_ref().map_or(0, |writing| writing.count),
-        writing_s: live.writing.as_ref().map_or(0.0, |writing| writing.seconds),
-        writing_alone_s: live.writing.as_ref().map_or(0.0, |writing| writing.alone),
-        steps_by_paths_s: live.done_by_paths[0],
-        steps_beside_inference_s: live.done_by_paths[1],
-        places: live.places.iter().map(|place| (place.host.0, place.gpu)).collect(),
-    }
 }

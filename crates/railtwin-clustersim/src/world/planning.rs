@@ -9,7 +9,7 @@ use railtwin_control::crux::selection::Selection;
 
 use super::World;
 use crate::asked::Asked;
-use crate::live::{Course, Live};
+use crate::live::{Course, Links, Live};
 
 impl World<'_> {
     /// CASSINI: a job that comes waits for its place beside those that are there.
@@ -17,7 +17,7 @@ impl World<'_> {
         let now = self.now;
         let lives: Vec<usize> = self.on_network();
         let demands: Vec<&JobDemand> = lives.iter().map(|one| &self.live[one].demand.now).collect();
-        let groups = self.sharing.groups(&demands);
+        let groups = self.sharing.groups(lives.len(), (0..).zip(demands.iter().copied()));
         let Some(own) = lives.iter().position(|&one| one == job) else { return };
         let beside: Vec<usize> = (0..lives.len()).filter(|&one| groups.of[one] == groups.of[own]).collect();
         if beside.len() < 2 {
@@ -41,12 +41,12 @@ impl World<'_> {
             // Its next step begins once all is written.
             _ if live.is_writing() => self.now,
             Course::Alone { since, elapsed, .. } => {
-                let step = live.demand.now.step_alone();
+                let step = live.step_now();
                 self.now - (elapsed + self.now - since).rem_euclid(step)
             }
             Course::Contending => {
                 let component = self.components.iter().find(|one| one.key.iter().any(|key| key.0 == job));
-                let parked = || self.parked.get(&job).map(|parked| parked.1.step_began());
+                let parked = || self.parked.get(&job).map(|parked| parked.1.step.step_began());
                 let began = component.and_then(|one| one.component.step_began(job, self.now));
                 began.or_else(parked).unwrap_or(self.now)
             }
@@ -58,9 +58,9 @@ impl World<'_> {
         self.live.iter().filter(|(_, live)| live.sends).map(|(&job, _)| job).collect()
     }
 
-    /// Jobs that do so now: by their steps, or by a checkpoint.
+    /// Jobs that do so now: by their steps, by what they read, or by a checkpoint.
     pub(super) fn on_links(&self) -> Vec<usize> {
-        let is_on = |live: &Live| live.sends || live.is_writing();
+        let is_on = |live: &Live| live.sends || live.reading.is_some() || live.is_writing();
         self.live.iter().filter(|(_, live)| is_on(live)).map(|(&job, _)| job).collect()
     }
 
@@ -79,7 +79,8 @@ impl World<'_> {
             self.live.get_mut(&job).expect("it runs").version += 1;
         }
         for job in jobs {
-            self.live.get_mut(&job).expect("it runs").turn(&self.taken);
+            let links = Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken };
+            self.live.get_mut(&job).expect("it runs").turn(links);
         }
     }
 
@@ -123,12 +124,12 @@ impl World<'_> {
             // What it did until now it did by the paths before.
             self.live.get_mut(&job).expect("it runs").demand.now = before;
             self.settle(job);
-            if self.ask.serving.is_some() {
+            if self.ask.serving.is_some() || self.ask.reads.is_some() {
                 self.dissolve_of(job);
             }
             let live = self.live.get_mut(&job).expect("it runs");
             (live.chosen, live.level) = (chosen, level);
-            live.asks_now(new);
+            live.asks_now(new, Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken });
             live.version += 1;
         }
     }

@@ -74,6 +74,8 @@ impl JobDemand {
             loads.extend(loads_of(tenants, transfer, candidate));
         }
         loads.extend(job.inside);
+        // Who sends nothing over links of others has a rate all the same.
+        let largest = if largest > 0.0 { largest } else { 1.0 };
         let compute = job.compute.seconds();
         let (ready, work, gpus, measured) = (compute * job.overlap_from, job.work, job.gpus, job.measured);
         Self { loads: Vec::new(), largest, seconds: 0.0, compute, ready, work, gpus, measured }

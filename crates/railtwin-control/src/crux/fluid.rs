@@ -36,6 +36,8 @@ pub(super) enum Phase {
     Talking,
     /// Has communicated and computes on.
     After,
+    /// Is done, and waits for what goes on beside it.
+    Waiting,
 }
 
 /// A job in the middle of a step.
@@ -49,6 +51,8 @@ pub struct Running {
     left: f64,
     /// How many times as long as planned this step computes.
     pub(super) stretch: f64,
+    /// Whether a step ends when what goes on beside it has ended, too.
+    is_paired: bool,
     /// What became of it so far.
     pub served: Served,
 }
@@ -57,7 +61,8 @@ impl Running {
     /// A job whose step begins at `at` and computes `stretch` times as long as planned.
     pub fn from(job: &JobDemand, at: f64, stretch: f64) -> Self {
         let (phase, served) = (Phase::Before, Served::default());
-        Self { phase, due: at + job.ready * stretch, step_began: at, left: 0.0, stretch, served }
+        let due = at + job.ready * stretch;
+        Self { phase, due, step_began: at, left: 0.0, stretch, is_paired: false, served }
     }
 
     /// A job that is alone on its links and whose step began `elapsed` seconds before `now`.
@@ -79,7 +84,7 @@ impl Running {
         match self.phase {
             Phase::Talking => job.ready + (1.0 - self.left) * job.seconds,
             Phase::Before => (now - self.step_began).min(job.ready),
-            Phase::After => (now - self.step_began).min(job.step_alone()),
+            Phase::After | Phase::Waiting => (now - self.step_began).min(job.step_alone()),
         }
     }
 
@@ -103,11 +108,15 @@ impl Running {
             Phase::Before | Phase::Talking if computed > now => {
                 (self.phase, self.due) = (Phase::After, computed);
             }
+            Phase::Before | Phase::Talking | Phase::After if self.is_paired => {
+                (self.phase, self.due) = (Phase::Waiting, f64::INFINITY);
+            }
             Phase::Before | Phase::Talking | Phase::After => {
                 self.served.steps += 1;
                 self.served.stepping += now - self.step_began;
                 self.begin(job, now, end, steps.ended(number, now));
             }
+            Phase::Waiting => (),
         }
     }
 
@@ -149,6 +158,8 @@ pub struct Fluid {
     pub jobs: Vec<Running>,
     talking: Vec<bool>,
     pace: Vec<f64>,
+    /// Of the last rows, the row beside whose steps they are.
+    owners: Vec<usize>,
     /// Seconds of the clock of [`Running`].
     pub now: f64,
     end: f64,
@@ -162,6 +173,7 @@ impl Fluid {
             paces: Paces::new(&demand, levels),
             demand,
             pace: vec![0.0; jobs.len()],
+            owners: Vec::new(),
             jobs,
             talking,
             now,
@@ -180,6 +192,20 @@ impl Fluid {
         };
         let jobs = demand.jobs.iter().zip(starts).map(begun).collect();
         Self::new(demand, levels, jobs, 0.0, end)
+    }
+
+    /// The same where the last rows of the demand are no jobs of their own but what goes on beside the steps of jobs, such as
+    /// the reading of data: it begins with a step of its owner, and the step ends when both have ended. Rows of owners are
+    /// given in their order; [`Steps`] hears of these alone.
+    #[must_use]
+    pub fn beside(mut self, owners: Vec<usize>) -> Self {
+        let first = self.jobs.len() - owners.len();
+        for (row, &owner) in (first..).zip(&owners) {
+            self.jobs[row].is_paired = true;
+            self.jobs[owner].is_paired = true;
+        }
+        self.owners = owners;
+        self
     }
 
     /// Goes on until `until`, or until `steps` says that it is over. `seen` is shown every span between two events.
@@ -223,11 +249,29 @@ impl Fluid {
                 self.talking[job] = one.phase == Phase::Talking;
             }
             if changed {
+                if !self.owners.is_empty() {
+                    self.meet(jobs, steps);
+                }
                 self.repace();
             }
             if steps.is_over() {
                 return;
             }
+        }
+    }
+
+    /// Begins the next step of those who are done and have nothing beside them any more.
+    fn meet(&mut self, jobs: &[JobDemand], steps: &mut impl Steps) {
+        let (now, end, first) = (self.now, self.end, self.jobs.len() - self.owners.len());
+        for (row, &owner) in (first..).zip(&self.owners) {
+            if [row, owner].iter().any(|&one| self.jobs[one].phase != Phase::Waiting) {
+                continue;
+            }
+            let one = &mut self.jobs[owner];
+            one.served.steps += 1;
+            one.served.stepping += now - one.step_began;
+            one.begin(&jobs[owner], now, end, steps.ended(owner, now));
+            self.jobs[row].begin(&jobs[row], now, end, 1.0);
         }
     }
 

@@ -45,6 +45,7 @@ pub mod fluid;
 pub mod measure;
 pub mod optimum;
 mod paces;
+pub mod pair;
 pub mod plan;
 pub mod select;
 pub mod selection;

@@ -62,7 +62,7 @@ const STARVED: f64 = 0.1;
 const SAME: f64 = 1e-4;
 
 /// The figures, in one order for all.
-const DECLARED: [Declared; 24] = [
+const DECLARED: [Declared; 25] = [
     declared::GPU_UTILIZATION,
     declared::OCCUPANCY,
     declared::JOBS_ENDED,
@@ -85,6 +85,7 @@ const DECLARED: [Declared; 24] = [
     declared::GPU_INTENSITY,
     declared::CHECKPOINT_MEAN,
     declared::CHECKPOINT_SLOWDOWN,
+    declared::READ_SLOWDOWN,
     declared::INFERENCE_SLOWDOWN,
     declared::INFERENCE_LINK_SHARE,
 ];
@@ -128,6 +129,7 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let of_jobs = |of: fn(&JobLife) -> f64| lived.jobs.iter().map(of).sum::<f64>();
     let writing = of_jobs(|job| job.writing_s);
     let written = of_jobs(|job| f64::from(job.checkpoints));
+    let with_reads = of_jobs(|job| job.steps_by_paths_s);
     let beside = of_jobs(|job| job.steps_beside_inference_s);
     let values: [Option<f64>; FIGURES.len()] = [
         some(lived.gpu_utilization()),
@@ -152,6 +154,7 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         some(intensity),
         some(writing / written),
         some(writing / of_jobs(|job| job.writing_alone_s)),
+        some(with_reads / of_jobs(|job| job.steps_without_reads_s)).filter(|_| lived.reads),
         lived.inference_share.and(some(beside / of_jobs(|job| job.steps_by_paths_s))),
         lived.inference_share,
     ];
@@ -180,6 +183,7 @@ fn why_none(name: &str) -> &'static str {
         "waiting_mean" | "waiting_p95" | "contended_jobs" | "contended_gpus" | "sharing_jobs"
         | "sharing_gpus" => "no job started",
         "gpu_intensity" => "links carried nothing",
+        "read_slowdown" => "jobs read nothing, or none did a step",
         "inference_slowdown" => "nobody serves inference, or no job did a step",
         "inference_link_share" => "nobody serves inference",
         "checkpoint_mean" | "checkpoint_slowdown" => "no job wrote a checkpoint",

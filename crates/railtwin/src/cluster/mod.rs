@@ -346,6 +346,7 @@ impl ClusterQuestion {
             checkpoints: spec
                 .checkpoint
                 .map(|one| Checkpoints { bytes_per_gpu: one.bytes_per_gpu, every: one.every.seconds() }),
+            reads: spec.read.map(|read| read.bytes_per_gpu),
             serving,
             sharing,
             levels: spec.levels,

@@ -8,6 +8,7 @@ use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 
 use crate::section::job::placement::HOST_NUMBER;
+use crate::section::storage::ReadSpec;
 
 /// A time of so many seconds.
 const fn seconds(seconds: u64) -> SimTime {
@@ -97,6 +98,8 @@ railtwin_units::section! {
         pub steady: Option<f64> [Kind::UpTo(1.0)] = None,
         /// What jobs write to storage every so often, standing still meanwhile; default nothing.
         pub checkpoint: Option<ClusterCheckpoint> = None,
+        /// What jobs read from storage beside each step, which ends when that is there, too; default nothing.
+        pub read: Option<ReadSpec> = None,
         /// GPUs that serve inference, and requests whose traffic takes its part of links by the hour; default nobody serves.
         pub inference: Option<ClusterInference> = None,
         /// A job list to replay: CSV, openb pods or sacct; default the stream.

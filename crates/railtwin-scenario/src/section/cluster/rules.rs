@@ -54,9 +54,9 @@ fn troubles_of_services(scenario: &Scenario, cluster: &ClusterSpec) -> Vec<(Stri
         troubles.push((key.to_owned(), (message.to_owned(), hint)));
     };
     let gateways = scenario.storage.map_or(0, |storage| storage.gateways);
-    let is_used = cluster.checkpoint.is_some() || cluster.inference.is_some();
+    let is_used = cluster.checkpoint.is_some() || cluster.read.is_some() || cluster.inference.is_some();
     if scenario.storage.is_some() && !is_used {
-        let hint = "write [cluster] checkpoint or inference, or leave [storage] away";
+        let hint = "write [cluster] checkpoint, read or inference, or leave [storage] away";
         push("storage", "`storage` beside [cluster], of whose jobs it says nothing", hint);
     } else if gateways > 0 && cluster.inference.is_none() {
         let hint = "write [cluster.inference], or leave gateways away";
@@ -70,6 +70,10 @@ fn troubles_of_services(scenario: &Scenario, cluster: &ClusterSpec) -> Vec<(Stri
     if cluster.checkpoint.is_some() && scenario.storage.is_none() {
         let hint = "write [storage] with hosts = 96 or the like";
         push("cluster.checkpoint", "there is no storage for the checkpoints of jobs", hint);
+    }
+    if cluster.read.is_some() && scenario.storage.is_none() {
+        let hint = "write [storage] with hosts = 96 or the like";
+        push("cluster.read", "there is no storage for what jobs read", hint);
     }
     let Some(inference) = &cluster.inference else { return troubles };
     if gateways == 0 {

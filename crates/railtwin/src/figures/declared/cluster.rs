@@ -13,11 +13,11 @@ declare! {
     JOBS_RUNNING = "jobs_running": Count, Neither;
     /// Jobs that have more GPUs than the cluster, and never start.
     JOBS_TOO_LARGE = "jobs_too_large": Count, Neither;
-    /// Times that a job that ended ran of what it would have run alone, without checkpoints and inference, mean over jobs.
+    /// Times that a job that ended ran of what it would have run alone, without checkpoints, reads and inference, mean over jobs.
     SLOWDOWN_MEAN = "slowdown_mean": Ratio, Less;
     /// The same, below which 95 % of the jobs are.
     SLOWDOWN_P95 = "slowdown_p95": Ratio, Less;
-    /// Share of its throughput that the job lost that lost most of those that ended, to others, checkpoints and inference.
+    /// Share of its throughput that the job lost that lost most of those that ended, to others, checkpoints, reads and inference.
     THROUGHPUT_LOSS_WORST = "throughput_loss_worst": Share, Less;
     /// Share of what they would have done alone that jobs did, those that ended and those that still run.
     THROUGHPUT_MEAN = "throughput_mean": Share, More;
@@ -47,6 +47,9 @@ declare! {
     CHECKPOINT_MEAN = "checkpoint_mean": Seconds, Less;
     /// The same over what they would take with nobody in the way.
     CHECKPOINT_SLOWDOWN = "checkpoint_slowdown": Ratio, Less;
+    /// Times that the steps of jobs take by their paths with what they read, with no other job in the way, of what they would
+    /// take with nothing to read.
+    READ_SLOWDOWN = "read_slowdown": Ratio, Less;
     /// Times that the steps of jobs take by their paths beside requests and answers of inference, with no other job in the
     /// way, of what they would take without.
     INFERENCE_SLOWDOWN = "inference_slowdown": Ratio, Less;
