@@ -238,7 +238,13 @@ fn a_job_that_is_not_seen_to_stand_still_is_said_to_be_so() {
     assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
     assert_eq!(answer["findings"][0]["confidence"], json!(0.8), "{answer}");
     assert!(answer["notes"].to_string().contains("4 ranks did nothing"), "{answer}");
-    // Of one rank there is no second dump.
+    railtwin(&["diagnose", &first, "--later", &first]).assert_refused(&["--later", "made at another time"]);
+    // Of one rank there is no second dump, or no first one.
+    let (fewer, last) = (folder.path().join("fewer"), Path::new(&first).join("nccl_trace_rank_3.json"));
+    std::fs::rename(&last, &fewer).unwrap();
+    let (_, answer) = diagnose(&[&first, "--later", &second]);
+    assert_eq!(accused(&answer), Vec::<String>::new(), "{answer}");
+    std::fs::rename(&fewer, &last).unwrap();
     std::fs::remove_file(Path::new(&second).join("nccl_trace_rank_3.json")).unwrap();
     let (_, answer) = diagnose(&[&first, "--later", &second]);
     assert_eq!(accused(&answer), Vec::<String>::new(), "{answer}");

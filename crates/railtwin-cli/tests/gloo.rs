@@ -43,8 +43,9 @@ fn jobs_that_hang_under_gloo_tell_who_stopped_or_called_something_else() {
             let broken: Vec<String> = broken.iter().map(|&rank| rank.to_owned()).collect();
             assert_eq!(told, broken, "{name}: {answer}");
             accused.sort();
-            // Whoever left no dump may only not have been given.
-            let proved = later && name != "killed";
+            // Whoever left no dump may only not have been given, and of two with nothing pending one may wait in a receive
+            // for the other.
+            let proved = later && !["killed", "two"].contains(&name);
             assert_eq!(accused, if proved { broken } else { vec![] }, "{name}: {answer}");
         }
         let (told, accused, answer) = tells("healthy", later);

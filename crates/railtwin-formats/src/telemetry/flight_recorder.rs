@@ -36,8 +36,8 @@ pub struct FlightRecorderDump {
     pub is_whole: bool,
     /// Whether [`Self::status`] has all groups in which the rank ever did something.
     pub counts_all: bool,
-    /// Whether operations that failed count as ended, as Gloo's do.
-    pub failures_end: bool,
+    /// Whether Gloo wrote it, whose operations count as ended when they failed, and whose sends and receives are not told.
+    pub of_gloo: bool,
 }
 
 /// A process group.
@@ -185,7 +185,7 @@ impl FlightRecorderDump {
             unsure: false,
             is_whole: false,
             counts_all: false,
-            failures_end: false,
+            of_gloo: false,
         };
         let mut rows = BTreeMap::new();
         // Rows of groups by the number that the process gives them.
@@ -365,7 +365,7 @@ impl FlightRecorderDump {
         let name = node.need("profiling_name")?.text()?;
         // Gloo has no events that tell states: its operations stay scheduled, and are retired when they have ended or failed.
         let is_gloo = name.starts_with("gloo:");
-        self.failures_end |= is_gloo;
+        self.of_gloo |= is_gloo;
         let state = if retired && is_gloo { FlightState::Completed } else { state };
         Ok(FlightEntry {
             group,

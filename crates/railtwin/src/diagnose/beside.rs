@@ -1,5 +1,5 @@
 //! What evidence is compared with: another record in which all was well, or dumps of the same job of a later time.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use railtwin_diagnosis::Settings;
@@ -112,6 +112,15 @@ impl Inputs {
                 if self.merged.flight_recorder.is_empty() { "what it is later than" } else { &shown };
             return Err(Error::Argument(format!(
                 "--later {shown}: {without} holds no dump of a Flight Recorder; give dumps of one job, of two times"
+            )));
+        }
+        let real = |file: &String| Path::new(file).canonicalize().ok();
+        let first: BTreeSet<PathBuf> = self.merged.flight_files.iter().filter_map(real).collect();
+        if let Some(file) =
+            later.merged.flight_files.iter().find(|file| real(file).is_some_and(|real| first.contains(&real)))
+        {
+            return Err(Error::Argument(format!(
+                "--later {file}: is given as a dump of before, too; give dumps that were made at another time"
             )));
         }
         for unread in later.unread.iter().filter(|file| file.known) {

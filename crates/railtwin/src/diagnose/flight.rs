@@ -121,7 +121,7 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
         rank: file.rank,
         is_whole: file.is_whole,
         counts_all: file.counts_all,
-        failures_end: file.failures_end,
+        of_gloo: file.of_gloo,
         ..RankDump::default()
     };
     let mut is_unsure = false;

@@ -51,11 +51,11 @@ pub(super) fn differences<'a>(picture: &Picture<'a>) -> Vec<Difference<'a>> {
             continue;
         }
         let mut by_call: BTreeMap<&str, BTreeMap<u32, &DumpedOperation>> = BTreeMap::new();
-        for (rank, one) in
-            of.into_iter().flat_map(|(rank, records)| records.into_iter().map(move |one| (rank, one)))
-        {
-            if let Some(call) = &one.call {
-                by_call.entry(call).or_default().insert(rank, one);
+        for (rank, records) in of {
+            for one in records {
+                if let Some(call) = &one.call {
+                    by_call.entry(call).or_default().insert(rank, one);
+                }
             }
         }
         if by_call.len() > 1 {

@@ -85,8 +85,9 @@ pub struct RankDump {
     pub is_whole: bool,
     /// Whether there are numbers of all communicators in which it ever did something.
     pub counts_all: bool,
-    /// Whether what failed stands in it as ended, too: then that something has ended proves nothing of its peers.
-    pub failures_end: bool,
+    /// Whether Gloo wrote it: what failed stands in it as ended, and sends and receives do not stand in it. So an end proves
+    /// nothing of peers, and a rank with nothing pending may wait in a receive.
+    pub of_gloo: bool,
 }
 
 /// A communicator.

@@ -156,7 +156,7 @@ impl<'a> Picture<'a> {
                     None if self.never_came(rank, row, 0) => 0,
                     None => continue,
                 };
-                let is_sure = self.numbers.has_whole(row, first, ended) && !self.dumps[&peer].failures_end;
+                let is_sure = self.numbers.has_whole(row, first, ended) && !self.dumps[&peer].of_gloo;
                 if first > ended || !is_sure && self.numbers.are_all_partial(row, first, ended) {
                     continue;
                 }

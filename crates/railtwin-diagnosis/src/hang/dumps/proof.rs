@@ -115,6 +115,13 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
             proofs.entry(rank).or_insert(proof);
         }
     }
+    // Of several under Gloo one may wait in a receive for another.
+    let may_receive = |rank: &u32, proof: &Proof<'_>| {
+        matches!(proof, Proof::Absent { .. }) && picture.dumps.get(rank).is_some_and(|dump| dump.of_gloo)
+    };
+    if proofs.iter().filter(|(rank, proof)| may_receive(rank, proof)).count() > 1 {
+        proofs.retain(|rank, proof| !may_receive(rank, proof));
+    }
     for (rank, front) in picture.waiting() {
         if let Some(others) = not_begun(picture, rank, front) {
             proofs.entry(rank).or_insert(Proof::NotBegun { operation: front, others });
@@ -189,7 +196,7 @@ fn reported_ends(picture: &Picture<'_>) -> BTreeMap<usize, Vec<(u64, u32)>> {
     for (&(rank, group), place) in &picture.places {
         if let Some(ended) = place.ended
             && !picture.is_unknown(rank)
-            && !picture.dumps.get(&rank).is_some_and(|dump| dump.failures_end)
+            && !picture.dumps.get(&rank).is_some_and(|dump| dump.of_gloo)
             && picture.numbers.is_of_collectives(group, ended)
         {
             ends.entry(group).or_default().push((ended, rank));
@@ -312,8 +319,9 @@ fn still(picture: &Picture<'_>, lags: Option<String>) -> Still {
     if let Some(torn) = picture.torn.values().find(|torn| torn.is_sure) {
         return Still::Moves(torn.why.clone());
     }
-    let mut looked_at = several.keys();
-    match !several.is_empty() && looked_at.all(|rank| picture.of.again.contains(rank)) {
+    let mut looked_at = several.iter();
+    let all_twice = looked_at.all(|(rank, dumps)| dumps.len() > 1 && picture.of.again.contains(rank));
+    match !several.is_empty() && all_twice {
         true => Still::Equal(several.len()),
         false => Still::NotSeen,
     }
