@@ -77,13 +77,14 @@ impl BundleTable {
     }
 
     /// The same with the bundles of each pattern as one, at the pace of the slowest: volume 1, a link's share
-    /// the sum over bundles. Its weight is what gives its queue pairs the rates that they had.
+    /// the sum over bundles. Its weight is what gives its queue pairs the rates that they had; where the table keeps
+    /// its strands, all of them are strands of the one bundle, edge by edge.
     ///
     /// For a pattern alone on its links whose bundles have equal volume and weight the last byte arrives at
     /// the same time: the first link to fill under max-min is the one with most bytes per capacity, all that
     /// cross it run at the same rate from start to end, and so does the one bundle.
     pub fn by_class(&self) -> Self {
-        let mut writer = BundleWriter::new(false);
+        let mut writer = BundleWriter::new(self.is_dynamic()).with_slots(self.strands.slots);
         // Dense by link: every pattern of a large job crosses a good part of all links.
         let mut shares = vec![0.0_f64; self.links.iter().max().map_or(0, |link| link.index() + 1)];
         let mut crossed: Vec<LinkId> = Vec::new();
@@ -108,6 +109,9 @@ impl BundleTable {
                 let lost = bundles.clone().any(|b| self.link_start[b] == self.link_start[b + 1]);
                 let links = if lost { &[][..] } else { &crossed[..] };
                 writer.push_joined(cap, weight, links.iter().map(|&link| (link, shares[link.index()])));
+                if self.is_dynamic() {
+                    writer.join_strands(self, if lost { 0..0 } else { bundles.clone() });
+                }
             }
             crossed.drain(..).for_each(|link| shares[link.index()] = 0.0);
             writer.close_pattern(self.latency[pattern]);
@@ -237,6 +241,24 @@ impl BundleWriter {
         table.link_start.push(table.links.len() as u32);
     }
 
+    /// Gives the bundle written last the strands of `bundles` of another table, whose edges stay apart.
+    fn join_strands(&mut self, from: &BundleTable, bundles: std::ops::Range<usize>) {
+        let (to, strands) = (&mut self.table.strands, &from.strands);
+        let mut edges = 0;
+        for bundle in bundles {
+            let first = edges;
+            for s in strands.bundle_start[bundle] as usize..strands.bundle_start[bundle + 1] as usize {
+                to.edge.push(first + strands.edge[s]);
+                edges = edges.max(first + strands.edge[s] + 1);
+                to.amount.push(strands.amount[s] * from.volume[bundle]);
+                let links = strands.link_start[s] as usize..strands.link_start[s + 1] as usize;
+                to.links.extend_from_slice(&strands.links[links]);
+                to.link_start.push(to.links.len() as u32);
+            }
+        }
+        to.bundle_start.push(to.edge.len() as u32);
+    }
+
     /// Closes the pattern being written.
     #[inline]
     pub fn close_pattern(&mut self, latency: SimTime) {
@@ -292,6 +314,31 @@ mod tests {
         let links: Vec<(u32, f64)> = table.links_of(0).map(|(l, share)| (l.0, share)).collect();
         assert_eq!(links, [(1, 0.5), (2, 0.5), (4, 1.0), (9, 1.0)]);
         assert_eq!((table.weight[0], table.strands.bundle_start.as_slice()), (2.0, &[0, 3][..]));
+    }
+
+    #[test]
+    fn a_class_has_the_strands_of_its_bundles_edge_by_edge() {
+        let mut writer = BundleWriter::new(true).with_slots(Some(8));
+        writer.push(2.0, 8.0, &[strand(0, 2, &[4, 1]), strand(0, 2, &[4, 2]), strand(1, 1, &[9])]);
+        writer.push(0.5, 7.0, &[strand(0, 1, &[9])]);
+        writer.close_pattern(SimTime::ZERO);
+        writer.push(1.0, 7.0, &[strand(0, 1, &[1])]);
+        writer.push(1.0, 7.0, &[]);
+        writer.close_pattern(SimTime::ZERO);
+        let table = writer.finish().by_class();
+        assert_eq!((table.pattern_start.as_slice(), table.stranded.as_slice()), (&[0, 1, 2][..], &[1][..]));
+        assert_eq!((table.volume.as_slice(), table.cap.as_slice()), (&[1.0, 1.0][..], &[4.0, 7.0][..]));
+        let strands = &table.strands;
+        assert_eq!((strands.bundle_start.as_slice(), strands.slots), (&[0, 4, 4][..], Some(8)));
+        assert_eq!(
+            (strands.edge.as_slice(), strands.amount.as_slice()),
+            (&[0, 0, 1, 2][..], &[2.0, 2.0, 2.0, 0.5][..])
+        );
+        let links: Vec<u32> = strands.links.iter().map(|link| link.0).collect();
+        assert_eq!(
+            (strands.link_start.as_slice(), links.as_slice()),
+            (&[0, 2, 4, 5, 6][..], &[4, 1, 4, 2, 9, 9][..])
+        );
     }
 
     #[test]

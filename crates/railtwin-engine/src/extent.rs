@@ -254,12 +254,16 @@ impl Extent {
     pub fn table_bytes(&self) -> f64 {
         let row = 3 * size_of::<f64>() + size_of::<u32>();
         let link = size_of::<LinkId>() + size_of::<f64>();
-        let mut bytes = self.bundles as f64 * row as f64 + self.bundle_links() * link as f64;
-        if self.dynamic {
-            let strand = 2 * size_of::<u32>() + size_of::<f64>();
-            bytes += self.flows as f64 * strand as f64 + self.strand_links() * size_of::<LinkId>() as f64;
+        self.bundles as f64 * row as f64 + self.bundle_links() * link as f64 + self.strand_bytes()
+    }
+
+    /// Bytes of the strands of a [`crate::BundleTable`]; 0 where queue pairs do not carry what each can.
+    pub fn strand_bytes(&self) -> f64 {
+        if !self.dynamic {
+            return 0.0;
         }
-        bytes
+        let strand = 2 * size_of::<u32>() + size_of::<f64>();
+        self.flows as f64 * strand as f64 + self.strand_links() * size_of::<LinkId>() as f64
     }
 
     /// Bytes of the paths that a run hands on, one [`FlowPath`] for each queue pair of each edge.

@@ -375,7 +375,7 @@ impl<'a> Lowering<'a> {
     /// All patterns on given paths; `flows` also returns every queue pair's.
     pub fn table_on(&self, chosen: &ChosenPaths, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let dynamic = self.case.routing.is_dynamic();
-        let by_class = self.case.pace == Pace::Class && !dynamic;
+        let by_class = self.case.pace == Pace::Class;
         // Joined pattern by pattern, so that the bundles of all are never held together.
         let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())
             .into_par_iter()

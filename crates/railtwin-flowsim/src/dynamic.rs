@@ -24,24 +24,13 @@
 //! and the exact solver tells what each edge gets. A bundle that gets all it asked for asks for more; one
 //! that does not asks for little more than it got, and for less more each time.
 use crate::max_min::{Problem, Solver};
+use crate::seek::{Seek, is_short};
 
 /// Rounds after which the search stops. Of 10,000 random cases of 15 to 100 strands half need 34 rounds, nine
 /// in ten 55; where paths leave nothing to hold, one does.
 pub const ROUNDS_MAX: usize = 500;
 /// Relative error of paces at which the search stops.
 pub const SETTLED: f64 = 1e-9;
-/// How much more a bundle asks for at first, relative to what it got.
-const STEP_FIRST: f64 = 0.5;
-/// How much less more a bundle asks for after it did not get all.
-const STEP_DOWN: f64 = 0.5;
-/// How much more more after it did. Slowly: bundles that each take back what the other gave would swing.
-const STEP_UP: f64 = 1.2;
-/// The same in a search that takes long, because a small step has far to go.
-const STEP_UP_LATE: f64 = 1.5;
-/// When a search takes long.
-const ROUNDS_LATE: usize = 150;
-/// Least that a bundle asks for more, so that one that could go on does.
-const STEP_LEAST: f64 = SETTLED / 4.0;
 
 /// The queue pairs of a set of bundles, as columns.
 #[derive(Clone, Debug, Default)]
@@ -113,9 +102,8 @@ pub fn solve(
     rates: &mut Vec<f64>,
 ) -> usize {
     let mut asking = Asking::new(strands, capacities);
-    let bundles = strands.bundle_caps.len();
     let mut asked = strands.bundle_caps.clone();
-    let mut steps = vec![STEP_FIRST; bundles];
+    let mut seeks = vec![Seek::new(asked.len(), strands.edge.len()); asked.len()];
     let mut rounds = 0;
     while rounds < ROUNDS_MAX {
         rounds += 1;
@@ -124,13 +112,10 @@ pub fn solve(
         if asking.settled(&asked, paces, rates) {
             break;
         }
-        let up = if rounds < ROUNDS_LATE { STEP_UP } else { STEP_UP_LATE };
-        for bundle in 0..bundles {
-            let (pace, step) = (paces[bundle], &mut steps[bundle]);
-            let short = pace < asked[bundle] * (1.0 - SETTLED / 64.0);
-            let factor = if short { STEP_DOWN } else { up };
-            *step = (*step * factor).clamp(STEP_LEAST, STEP_FIRST);
-            asked[bundle] = (pace * (1.0 + *step)).min(strands.bundle_caps[bundle]);
+        for ((seek, asked), (&pace, &cap)) in
+            seeks.iter_mut().zip(&mut asked).zip(paces.iter().zip(&strands.bundle_caps))
+        {
+            *asked = seek.next(*asked, pace, rounds).min(cap);
         }
     }
     asking.come_down(paces, rates);
@@ -210,7 +195,7 @@ impl<'a> Asking<'a> {
         let mut short = asked.iter().zip(paces).zip(caps);
         // Without a pace a link of the bundle is dead, and no asking helps.
         let content = |((asked, pace), cap): ((&f64, &f64), &f64)| {
-            *pace < asked * (1.0 - SETTLED / 64.0) || asked >= cap || *pace <= 0.0
+            is_short(*asked, *pace) || asked >= cap || *pace <= 0.0
         };
         if !short.all(content) {
             return false;

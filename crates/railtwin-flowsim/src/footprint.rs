@@ -23,7 +23,8 @@ const JOINED: f64 = 300.0;
 pub fn bytes(extent: &Extent, joined: bool) -> f64 {
     let lowered = extent.lowered_bytes(false);
     let (bundles, links) = rows(extent, joined);
-    let table = extent.lowering_bytes() + if joined { links * 12.0 } else { extent.table_bytes() };
+    let table = extent.lowering_bytes()
+        + if joined { links * 12.0 + extent.strand_bytes() } else { extent.table_bytes() };
     let moving = if extent.dynamic {
         let strands = extent.strand_links() * 2.0 * (size_of::<u32>() + size_of::<f64>()) as f64;
         let phases = phases(extent, bundles);
@@ -59,7 +60,7 @@ fn phases(extent: &Extent, bundles: f64) -> f64 {
 /// Bundles that move and their links.
 fn rows(extent: &Extent, joined: bool) -> (f64, f64) {
     let (bundles, links) = (extent.bundles as f64, extent.bundle_links());
-    if joined && !extent.dynamic {
+    if joined {
         // What goes to storage stays rank by rank, with one edge each.
         let (patterns, apart) = (extent.patterns as f64, extent.apart as f64);
         let links_apart = apart * (extent.links_together + 2.0);

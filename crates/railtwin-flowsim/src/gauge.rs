@@ -49,17 +49,21 @@ impl QueuePaths {
             links: Vec::new(),
         };
         let fabric = &*case.fabric;
-        let by_class = case.pace == Pace::Class && !table.is_dynamic();
+        let by_class = case.pace == Pace::Class;
         for pattern in 0..table.patterns() {
             let joined = by_class && !lowering.is_apart(pattern);
             let (shape, connections) = lowering.shape_of(pattern);
             let connections: Vec<Option<u32>> = connections.collect();
             let rows = table.bundles_of(PatternId::from_index(pattern));
+            let first_strand = |row: usize| table.strands.bundle_start.get(row).copied().unwrap_or(0);
+            let mut strand = first_strand(rows.start);
             for (number, bundle) in shape.bundles.iter().enumerate() {
                 let row = if joined { rows.start } else { rows.start + number };
+                if !joined {
+                    strand = first_strand(row);
+                }
                 let routed = table.link_start[row] < table.link_start[row + 1];
                 let volume = if joined { bundle.volume } else { 1.0 };
-                let mut strand = table.strands.bundle_start.get(row).copied().unwrap_or(0);
                 for (edge, at) in (bundle.first_edge as usize..).zip(shape.edges_of(bundle)) {
                     let (Edge::Network { amount, .. }, Some(of)) = (*at, connections[edge]) else {
                         strand += 1;

@@ -44,6 +44,7 @@ pub mod phases;
 mod probing;
 pub mod ranks;
 pub mod reduce;
+mod seek;
 pub mod steps;
 pub mod symmetry;
 pub mod waiting;

@@ -38,6 +38,39 @@ fn draw(seed: u64, bundles: usize, edges: u32, links: u32) -> Drawn {
     Drawn { strands, capacities }
 }
 
+/// Rank classes on leaves and spines: each bundle has an edge from every host to another, two queue pairs over spines that
+/// hashes chose. `classes` of them, one host's GPU each.
+fn draw_classes(seed: u64, classes: usize, leaves: u32, spines: u32, slots: Option<u32>) -> Drawn {
+    const HOSTS: u32 = 8;
+    let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
+    let hosts = leaves * HOSTS;
+    let gpus = hosts * classes as u32;
+    let up = |leaf: u32, spine: u32| 2 * gpus + (leaf * spines + spine) * 2;
+    let mut strands = Strands { bundle_start: vec![0], start: vec![0], slots, ..Strands::default() };
+    for class in 0..classes as u32 {
+        let shift = random.random_range(1..hosts);
+        for from in 0..hosts {
+            let to = (from + shift) % hosts;
+            for _ in 0..2 {
+                strands.links.push((class * hosts + from) * 2);
+                if from / HOSTS != to / HOSTS {
+                    let spine = random.random_range(0..spines);
+                    strands.links.extend([up(from / HOSTS, spine), up(to / HOSTS, spine) + 1]);
+                }
+                strands.links.push((class * hosts + to) * 2 + 1);
+                strands.start.push(strands.links.len() as u32);
+                strands.edge.push(from);
+                strands.amount.push(1.0);
+                strands.weights.push(1.0);
+            }
+        }
+        strands.bundle_start.push(strands.edge.len() as u32);
+        strands.bundle_caps.push(f64::INFINITY);
+    }
+    strands.shares = vec![1.0; strands.links.len()];
+    Drawn { strands, capacities: vec![50.0; (2 * gpus + leaves * spines * 2) as usize] }
+}
+
 impl Drawn {
     fn solve(&self) -> (Vec<f64>, Vec<f64>, usize) {
         let (mut paces, mut rates) = (Vec::new(), Vec::new());
@@ -223,6 +256,48 @@ fn a_thousand_strands_come_to_rest() {
         let (paces, rates, rounds) = drawn.solve();
         assert!(rounds < ROUNDS_MAX, "{seed}: {rounds}");
         drawn.check(&paces, &rates, true).unwrap();
+    }
+}
+
+/// By steps alone half of these need 30 rounds or more.
+#[test]
+fn classes_of_many_queue_pairs_come_to_rest_soon() {
+    let mut rounds = Vec::new();
+    for seed in 0..60 {
+        let classes = 1 + seed as usize % 6;
+        let drawn = draw_classes(seed, classes, 16, 4 * classes as u32, (seed % 2 == 0).then_some(16));
+        let (paces, rates, took) = drawn.solve();
+        drawn.check(&paces, &rates, took < ROUNDS_MAX).unwrap();
+        rounds.push(took);
+    }
+    rounds.sort_unstable();
+    assert!(rounds[30] <= 20 && rounds[54] <= 64 && rounds[59] < ROUNDS_MAX, "{rounds:?}");
+}
+
+/// On one link of capacity 10 an edge with twice the bytes beside others of the same bundle, one queue pair each: all of
+/// them reach 10 / (others + 2), and whatever the others ask for beyond that they take from the first, half of it for
+/// each. By steps alone this search does not rest.
+#[test]
+fn a_bundle_whose_edges_take_from_its_slowest_comes_to_rest() {
+    for others in [8, 64, 1_000] {
+        let count = others + 1;
+        let strands = Strands {
+            bundle_start: vec![0, count],
+            edge: (0..count).collect(),
+            amount: (0..count).map(|edge| if edge == 0 { 2.0 } else { 1.0 }).collect(),
+            weights: vec![1.0; count as usize],
+            start: (0..=count).collect(),
+            links: vec![0; count as usize],
+            shares: vec![1.0; count as usize],
+            bundle_caps: vec![f64::INFINITY],
+            slots: None,
+        };
+        let drawn = Drawn { strands, capacities: vec![10.0] };
+        let (paces, rates, rounds) = drawn.solve();
+        assert!(rounds <= 20, "{others} others: {rounds} rounds");
+        drawn.check(&paces, &rates, true).unwrap();
+        let exact = 10.0 / f64::from(others + 2);
+        assert!((paces[0] - exact).abs() <= 1e-8 * exact, "{} {exact}", paces[0]);
     }
 }
 

@@ -93,7 +93,7 @@ impl Estimate {
         {
             ways.push("fewer steps");
         }
-        if resolved.case.pace == Pace::Bundle && !self.extent.dynamic {
+        if resolved.case.pace == Pace::Bundle {
             ways.push("[run] pace = \"class\"");
         }
         if rows <= ROWS_MAX {
