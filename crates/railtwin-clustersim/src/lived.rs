@@ -151,6 +151,8 @@ pub struct Lived {
     pub reads: bool,
     /// Share of the fullest link that inference takes when most is asked for; none where nobody serves.
     pub inference_share: Option<f64>,
+    /// The same hour by hour; empty where nobody serves.
+    pub inference_hours: Vec<f64>,
     /// Seconds that were looked at.
     pub span: f64,
     /// How.

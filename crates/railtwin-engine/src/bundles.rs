@@ -81,8 +81,8 @@ impl BundleTable {
     /// its strands, all of them are strands of the one bundle, edge by edge.
     ///
     /// For a pattern alone on its links whose bundles have equal volume and weight the last byte arrives at
-    /// the same time: the first link to fill under max-min is the one with most bytes per capacity, all that
-    /// cross it run at the same rate from start to end, and so does the one bundle.
+    /// the same time under a static split: the first link to fill under max-min is the one with most bytes per
+    /// capacity, all that cross it run at the same rate from start to end, and so does the one bundle.
     pub fn by_class(&self) -> Self {
         let mut writer = BundleWriter::new(self.is_dynamic()).with_slots(self.strands.slots);
         // Dense by link: every pattern of a large job crosses a good part of all links.

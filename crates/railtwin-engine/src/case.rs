@@ -57,7 +57,7 @@ railtwin_units::choice! {
         /// A channel of a ring, or one free exchange: every bundle finds its own rate.
         Bundle = "bundle",
         /// All communicators of a rank class that run the same operation. The operation ends with its slowest
-        /// bundle either way; one that has the links to itself ends at the same time under both.
+        /// bundle either way; under a static split one that has the links to itself ends at the same time under both.
         Class = "class",
     }
 }

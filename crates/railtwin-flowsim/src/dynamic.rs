@@ -22,12 +22,13 @@
 //!
 //! The fixed point is found by asking: each bundle asks for a pace, every edge is a link of `amount · pace`,
 //! and the exact solver tells what each edge gets. A bundle that gets all it asked for asks for more; one
-//! that does not asks for little more than it got, and for less more each time.
+//! that does not asks for little more than it got, and for less more each time, or than where what it gets crosses what
+//! it asks for (`seek.rs`).
 use crate::max_min::{Problem, Solver};
 use crate::seek::{Seek, is_short};
 
-/// Rounds after which the search stops. Of 10,000 random cases of 15 to 100 strands half need 34 rounds, nine
-/// in ten 55; where paths leave nothing to hold, one does.
+/// Rounds after which the search stops. Of 3,000 random cases of 12 to 41 bundles of up to 20 strands half need 34
+/// rounds, nine in ten 53; where paths leave nothing to hold, one does.
 pub const ROUNDS_MAX: usize = 500;
 /// Relative error of paces at which the search stops.
 pub const SETTLED: f64 = 1e-9;

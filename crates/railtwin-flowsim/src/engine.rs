@@ -138,7 +138,14 @@ fn table_of(known: &Known, programmed: &Programmed, lowering: &Lowering<'_>) -> 
     }
     let (bridged, flows) = lowering.table_on(&lowering.paths_by(&known.bridged, programmed), true);
     let lost = |link| known.routed.is_down(link) && !known.bridged.is_down(link);
-    let caught = black_hole::bridged(&bridged, &flows, &lost);
+    let sizes = (0..bridged.patterns()).map(|pattern| lowering.shape_of(pattern).0.bundles.len() as u32);
+    let first_bundles: Vec<u32> = sizes
+        .scan(0, |sum, size| {
+            *sum += size;
+            Some(*sum - size)
+        })
+        .collect();
+    let caught = black_hole::bridged(&bridged, &flows, &first_bundles, &lost);
     black_hole::join(&routed, &bridged, &caught)
 }
 

@@ -267,7 +267,7 @@ impl Waiting {
         let table = flight.table();
         let bundle = pair.bundle as usize;
         let capacity = |link: LinkId| self.window.rates.get(link.index()).copied().unwrap_or(0.0);
-        let (pace, part) = if pair.strand == QueuePair::ALL {
+        let (pace, part, left) = if pair.strand == QueuePair::ALL {
             let mut by_nic: BTreeMap<u32, f64> = BTreeMap::new();
             let mut pace = table.cap[bundle];
             for (link, share) in table.links_of(bundle).filter(|(_, share)| *share > 0.0) {
@@ -278,9 +278,12 @@ impl Waiting {
             }
             // What a NIC sends of the bundle is that of one edge, which its queue pairs have alike.
             let amount = by_nic.into_values().fold(0.0, f64::max);
-            (pace, amount / table.weight[bundle].max(1.0))
+            (pace, amount / table.weight[bundle].max(1.0), left)
         } else {
-            (flight.path(pair).into_iter().map(capacity).fold(f64::INFINITY, f64::min), 1.0)
+            // It may come to carry all of its edge.
+            let strand = (table.strands.bundle_start[bundle] + pair.strand) as usize;
+            let of_edge = left * table.strands.amount.get(strand).copied().unwrap_or(1.0);
+            (flight.path(pair).into_iter().map(capacity).fold(f64::INFINITY, f64::min), 1.0, of_edge)
         };
         let bytes = if part > 0.0 { left.min(self.window.bytes / part) } else { left };
         if pace > 0.0 && pace.is_finite() { SimTime::from_seconds(bytes / pace) } else { SimTime::ZERO }

@@ -123,6 +123,15 @@ fn without_an_arp_proxy_a_segment_is_a_black_hole_until_its_macs_age() {
         // The other way round, where the cable of the target was laid before that of the source.
         assert_eq!(hit(dual(), vec![1, 0], -1, bridge), ms(10 + 300_000 + 20), "{balancer:?}");
     }
+    // Slots in order hold while leaves bridge, too; in any order the other port carries on.
+    let split = |order: SlotOrder| {
+        move |case: &mut Case| {
+            bridge(case);
+            (case.routing.split, case.routing.slot_order) = (Split::Dynamic, order);
+        }
+    };
+    assert_eq!(hit(dual(), vec![0, 1], -1, split(SlotOrder::InOrder)), ms(10 + 300_000 + 20));
+    assert_eq!(hit(dual(), vec![0, 1], -1, split(SlotOrder::Any)), ms(10 + 20));
     // What comes from another segment was routed all along.
     assert_eq!(hit(dual(), vec![0, 2], -1, bridge), ms(10 + 25 + 20));
 }

@@ -223,6 +223,11 @@ pub const TABLES: &[TableDoc] = &[
                 "f64",
                 "GPU-seconds of computation for each second of communication that links carried; NaN without",
             ),
+            (
+                "inference_link_share",
+                "f64",
+                "share of the fullest link that inference takes in this hour of the day; NaN where nobody serves",
+            ),
         ],
     },
     TableDoc {

@@ -47,13 +47,14 @@ impl Source<'_> {
 }
 
 impl Scenario {
-    /// What moves in lock step: as written, else rank classes for training and bundles for collectives and transfers.
-    fn pace(&self) -> Pace {
+    /// What moves in lock step: as written, else rank classes for training under a static split and bundles for all else.
+    fn pace(&self, routing: &RoutingCase) -> Pace {
         let training = self
             .jobs
             .iter()
             .any(|job| matches!(&job.work, crate::Work::Workload(workload) if workload.trains()));
-        self.run.pace.unwrap_or(if training { Pace::Class } else { Pace::Bundle })
+        let by_class = training && !routing.is_dynamic();
+        self.run.pace.unwrap_or(if by_class { Pace::Class } else { Pace::Bundle })
     }
 
     /// Steps of a job: as written; of one that ends at a time no more than there is time for if communication took none.
@@ -205,11 +206,13 @@ impl Scenario {
         // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
         packets.records =
             self.telemetry.as_ref().map(|telemetry| telemetry.counters.unwrap_or(SimTime::NEVER));
+        let routing = RoutingCase { control: self.control, ..(&self.routing).into() };
+        let pace = self.pace(&routing);
         let mut case = Case {
             name: self.name.clone(),
             seed: self.seed,
-            routing: RoutingCase { control: self.control, ..(&self.routing).into() },
-            pace: self.pace(),
+            routing,
+            pace,
             wire_share,
             faults: troubles.faults,
             impairments: troubles.impairments,

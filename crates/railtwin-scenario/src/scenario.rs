@@ -181,7 +181,7 @@ railtwin_units::section! {
         pub replicates: u32 [whole(1..=100_000)] = 1,
         /// Training steps in each replicate.
         pub steps: u32 [whole(1..=100_000)] = 1,
-        /// What moves in lock step; default class for training, bundle for collectives.
+        /// What moves in lock step; default class for training under a static split, else bundle.
         #[key(flow)]
         pub pace: Option<Pace> = None,
         /// Width of the buckets of the throughput table; default no table.

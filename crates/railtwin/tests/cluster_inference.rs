@@ -224,6 +224,27 @@ fn every_key_of_inference_is_heard() {
     assert!(nobody.gpus > base.gpus + 23);
 }
 
+/// Hour by hour the share of the fullest link is that of the tide, whose top is at 15 o'clock.
+#[test]
+fn the_tide_is_told_hour_by_hour() {
+    let base = told(BASE);
+    let shares: Vec<f64> = base.hours.inference_link_share.iter().map(|share| share.unwrap()).collect();
+    assert_eq!(shares.len(), 20, "0.8 days are 19 hours and a part of one");
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    assert_eq!(Some(most), base.value("inference_link_share"));
+    assert!(shares[14] == most || shares[15] == most, "{shares:?}");
+    let day = told(&BASE.replace("days = 0.8", "days = 1.5")).hours.inference_link_share;
+    assert_eq!((day.len(), &day[..20]), (36, &base.hours.inference_link_share[..]));
+    assert_eq!(day[..12], day[24..], "every day is alike");
+    // 1 - tide at its lowest and 1 + tide at its top, within half an hour of either.
+    let least = day.iter().map(|share| share.unwrap()).fold(f64::INFINITY, f64::min);
+    assert!((least / most / (0.5 / 1.5) - 1.0).abs() < 0.02, "{least} {most}");
+    let nobody = &BASE[..BASE.find("[cluster.inference]").unwrap()]
+        .replace("[storage]\nhosts = 4\ngateways = 4\non = \"backend\"\n", "");
+    let nobody = told(&format!("{nobody}[cluster.stream]\nload = 1.0\nmedian = \"20 min\"\n"));
+    assert!(nobody.hours.inference_link_share.iter().all(Option::is_none));
+}
+
 #[test]
 fn what_cannot_be_served_is_said_in_one_error() {
     let wrong = |old: &str, new: &str| {

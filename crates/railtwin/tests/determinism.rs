@@ -201,14 +201,15 @@ fn an_exchange_held_by_nvlink_is_faster_by_class() {
 
 /// The band of the class pace on a fabric whose spines are crowded four to one: by bundle, communicators
 /// that end early leave their links to others; by class all wait for the slowest of their axis. Wider than
-/// the 1.1 % seen under either split, so that another draw of the hashes stays inside.
+/// the 1.1 % seen, so that another draw of the hashes stays inside. Under a dynamic split queue pairs take what others
+/// leave at once, so ending early is worth more: 1.5 to 6.3 % was seen over 24 draws.
 #[test]
-fn a_crowded_training_step_is_at_most_three_percent_slower_by_class() {
-    for split in ["static", "dynamic"] {
+fn a_crowded_training_step_is_a_few_percent_slower_by_class() {
+    for (split, most) in [("static", 1.03), ("dynamic", 1.08)] {
         let step = |pace: &str| run(&training(pace, split)).figure("step_time").unwrap();
         let (bundle, class) = (step("bundle"), step("class"));
         let ratio = class / bundle;
         println!("training, {split}: by class {ratio:.6} of the time by bundle");
-        assert!((0.99..1.03).contains(&ratio), "{split}: {bundle} s by bundle, {class} s by class");
+        assert!((0.99..most).contains(&ratio), "{split}: {bundle} s by bundle, {class} s by class");
     }
 }

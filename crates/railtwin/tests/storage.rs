@@ -315,3 +315,35 @@ fn what_cannot_be_is_refused_at_its_place() {
         assert!(message.contains(words), "{words}: {message}");
     }
 }
+
+/// Leaves without an ARP proxy bridge what goes to a host whose port died, reads among it: these stand still, and those of
+/// no other host, whether or not rank classes are joined and other jobs have more bundles than the class has rows.
+#[test]
+fn a_black_hole_catches_the_reads_that_cross_it_at_both_paces() {
+    let of = |pace: &str, split: &str| {
+        let head =
+            format!("[run]\npace = \"{pace}\"\nsteps = 2\n[routing]\nqueue_pairs = 2\nsplit = \"{split}\"\n");
+        let run = run(&[
+            &head,
+            "[fabric]\npreset = \"hpn\"\nsegments = 1\nhosts = 20\nspare_hosts = 0\nspines = 4\n",
+            "[storage]\nhosts = 4\ngateways = 2\non = \"backend\"\n",
+            "[reaction]\ndetection = \"100 us\"\nlag_failover = \"200 us\"\necmp_regroup = \"100 us\"\n",
+            "withdrawal = \"200 us\"\nconvergence = \"300 us\"\nlacp = \"1 ms\"\narp = \"1 ms\"\narp_proxy = false\n",
+            "mac_aging = \"100 ms\"\n[transport]\ntimeout = 24\n",
+            "[[job]]\nname = \"first\"\nhosts = 4\ncollective = { kind = \"all-to-all\", bytes = \"1 MB\" }\n",
+            "[[job]]\nname = \"train\"\nhosts = 6\n",
+            "collective = { kind = \"all-reduce\", bytes = \"8 MB\", compute = \"20 ms\" }\n",
+            "read = { bytes_per_gpu = \"200 MB\" }\n",
+            "[[fault]]\nat = \"2 ms\"\nport = \"host-6/nic-0:port-0\"\nkind = \"down\"\n",
+        ]);
+        assert!(
+            value(&run, "train.stall_time") > 0.05,
+            "{pace} {split}: {}",
+            value(&run, "train.stall_time")
+        );
+        value(&run, "train.read_time")
+    };
+    for split in ["static", "dynamic"] {
+        close(of("class", split), of("bundle", split), split);
+    }
+}

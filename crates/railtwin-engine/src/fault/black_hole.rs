@@ -7,17 +7,23 @@ use crate::bundles::BundleTable;
 use crate::lower::FlowPath;
 
 /// Bundles with a queue pair whose path enters and leaves the network at one leaf by a link for which `lost`
-/// holds. `flows` are the paths that leaves bridge by; bundles are those of `table`, joined by rank class or not.
-pub fn bridged(table: &BundleTable, flows: &[FlowPath], lost: &dyn Fn(LinkId) -> bool) -> Vec<bool> {
+/// holds. `flows` are the paths that leaves bridge by, which name bundles as they were before classes joined them, the
+/// first of each pattern as in `first_bundles`; bundles are those of `table`, joined by rank class or not.
+pub fn bridged(
+    table: &BundleTable,
+    flows: &[FlowPath],
+    first_bundles: &[u32],
+    lost: &dyn Fn(LinkId) -> bool,
+) -> Vec<bool> {
     let mut caught = vec![false; table.bundles()];
     for flow in flows {
         if let [_, last] = flow.links[..]
             && lost(last)
         {
             let rows = table.bundles_of(PatternId(flow.pattern));
-            // Flows name bundles as they were before classes joined them; a class moves at its slowest.
-            let row = if rows.len() == 1 { rows.start } else { flow.bundle as usize };
-            caught[row] = true;
+            // A class moves at its slowest.
+            let of_pattern = (flow.bundle - first_bundles[flow.pattern as usize]) as usize;
+            caught[if rows.len() == 1 { rows.start } else { rows.start + of_pattern }] = true;
         }
     }
     caught
@@ -28,6 +34,7 @@ pub fn join(routed: &BundleTable, bridged: &BundleTable, caught: &[bool]) -> Bun
     let mut table = BundleTable { pattern_start: vec![0], link_start: vec![0], ..BundleTable::default() };
     let dynamic = routed.is_dynamic();
     if dynamic {
+        table.strands.slots = routed.strands.slots;
         table.strands.bundle_start.push(0);
         table.strands.link_start.push(0);
     }

@@ -286,6 +286,7 @@ mod tests {
                 waiting: vec![1.0, 1.0],
                 contending: vec![0.0, 0.0],
                 gpu_intensity: vec![Some(100.0), None],
+                inference_link_share: vec![None, None],
             },
             contended: (0..70).map(|number| (0, 1, 100.0 - f64::from(number))).collect(),
             effort: Effort {

@@ -54,6 +54,7 @@ fn hours(told: &Told) -> Table {
             Column::f64("waiting", hours.waiting.clone()),
             Column::f64("contending", hours.contending.clone()),
             nullable("gpu_intensity", &hours.gpu_intensity),
+            nullable("inference_link_share", &hours.inference_link_share),
         ],
     )
 }

@@ -76,6 +76,8 @@ pub struct Hours {
     pub contending: Vec<f64>,
     /// GPU-seconds of computation for each second of communication that links carried; null in an hour without.
     pub gpu_intensity: Vec<Option<f64>>,
+    /// Share of the fullest link that inference takes; null where nobody serves.
+    pub inference_link_share: Vec<Option<f64>>,
 }
 
 /// How the time was gone through.
@@ -156,6 +158,9 @@ impl Told {
                 waiting: hours().map(|(hour, length)| hour.waited / length).collect(),
                 contending: hours().map(|(hour, length)| hour.contended / length).collect(),
                 gpu_intensity: hours().map(|(hour, _)| ratio(hour.hung, hour.communicated)).collect(),
+                inference_link_share: (0..lived.hours.len())
+                    .map(|hour| lived.inference_hours.get(hour).copied())
+                    .collect(),
             },
             contended,
             effort: Effort {
