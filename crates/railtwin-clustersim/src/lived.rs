@@ -149,10 +149,8 @@ pub struct Lived {
     pub gpus: u32,
     /// Whether jobs read beside their steps.
     pub reads: bool,
-    /// Share of the fullest link that inference takes when most is asked for; none where nobody serves.
-    pub inference_share: Option<f64>,
-    /// The same hour by hour; empty where nobody serves.
-    pub inference_hours: Vec<f64>,
+    /// Share of the fullest link that inference takes, hour by hour; none where nobody serves.
+    pub inference_shares: Option<Vec<f64>>,
     /// Seconds that were looked at.
     pub span: f64,
     /// How.
@@ -164,6 +162,11 @@ impl Lived {
     pub fn gpu_utilization(&self) -> f64 {
         let sum = |of: fn(&Hour) -> f64| self.hours.iter().map(of).sum::<f64>();
         sum(|hour| hour.computed) / sum(|hour| hour.held)
+    }
+
+    /// Share of the fullest link that inference takes when most is asked for; none where nobody serves.
+    pub fn inference_share(&self) -> Option<f64> {
+        self.inference_shares.as_ref().map(|shares| shares.iter().copied().fold(0.0, f64::max))
     }
 
     /// Share of the time of all GPUs in which jobs held them.

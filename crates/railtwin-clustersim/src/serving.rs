@@ -158,11 +158,6 @@ impl Serving {
         (1..hours).fold(0, |top, hour| if self.swing(hour) > self.swing(top) { hour } else { top })
     }
 
-    /// Share of the fullest link that is taken when most comes within a span of so many seconds.
-    pub fn fullest_within(&self, span: f64) -> f64 {
-        self.fullest_at(self.top_within(span))
-    }
-
     /// The GPUs that serve.
     pub fn places(&self) -> &[Place] {
         &self.places

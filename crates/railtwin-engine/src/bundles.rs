@@ -49,6 +49,29 @@ pub struct StrandTable {
     pub slots: Option<u32>,
 }
 
+impl StrandTable {
+    /// Appends the strands of `bundle` of another table, edges counted from `first_edge` on and with `times` the bytes;
+    /// returns the next free edge. The bundle that they belong to is not closed.
+    pub(crate) fn extend_from(&mut self, from: &Self, bundle: usize, first_edge: u32, times: f64) -> u32 {
+        let mut next_edge = first_edge;
+        for s in from.bundle_start[bundle] as usize..from.bundle_start[bundle + 1] as usize {
+            let edge = first_edge + from.edge[s];
+            next_edge = next_edge.max(edge + 1);
+            self.edge.push(edge);
+            self.amount.push(from.amount[s] * times);
+            let links = from.link_start[s] as usize..from.link_start[s + 1] as usize;
+            self.links.extend_from_slice(&from.links[links]);
+            self.link_start.push(self.links.len() as u32);
+        }
+        next_edge
+    }
+
+    /// Closes the bundle being written.
+    pub(crate) fn close_bundle(&mut self) {
+        self.bundle_start.push(self.edge.len() as u32);
+    }
+}
+
 impl BundleTable {
     /// Number of patterns.
     #[inline]
@@ -110,7 +133,11 @@ impl BundleTable {
                 let links = if lost { &[][..] } else { &crossed[..] };
                 writer.push_joined(cap, weight, links.iter().map(|&link| (link, shares[link.index()])));
                 if self.is_dynamic() {
-                    writer.join_strands(self, if lost { 0..0 } else { bundles.clone() });
+                    let strands = &mut writer.table.strands;
+                    bundles.clone().filter(|_| !lost).fold(0, |edge, bundle| {
+                        strands.extend_from(&self.strands, bundle, edge, self.volume[bundle])
+                    });
+                    strands.close_bundle();
                 }
             }
             crossed.drain(..).for_each(|link| shares[link.index()] = 0.0);
@@ -220,7 +247,7 @@ impl BundleWriter {
                 table.strands.links.extend_from_slice(&strand.links);
                 table.strands.link_start.push(table.strands.links.len() as u32);
             }
-            table.strands.bundle_start.push(table.strands.edge.len() as u32);
+            table.strands.close_bundle();
         }
     }
 
@@ -239,24 +266,6 @@ impl BundleWriter {
         table.weight.push(weight);
         table.cap.push(cap);
         table.link_start.push(table.links.len() as u32);
-    }
-
-    /// Gives the bundle written last the strands of `bundles` of another table, whose edges stay apart.
-    fn join_strands(&mut self, from: &BundleTable, bundles: std::ops::Range<usize>) {
-        let (to, strands) = (&mut self.table.strands, &from.strands);
-        let mut edges = 0;
-        for bundle in bundles {
-            let first = edges;
-            for s in strands.bundle_start[bundle] as usize..strands.bundle_start[bundle + 1] as usize {
-                to.edge.push(first + strands.edge[s]);
-                edges = edges.max(first + strands.edge[s] + 1);
-                to.amount.push(strands.amount[s] * from.volume[bundle]);
-                let links = strands.link_start[s] as usize..strands.link_start[s + 1] as usize;
-                to.links.extend_from_slice(&strands.links[links]);
-                to.link_start.push(to.links.len() as u32);
-            }
-        }
-        to.bundle_start.push(to.edge.len() as u32);
     }
 
     /// Closes the pattern being written.

@@ -29,6 +29,8 @@ pub struct Estimate {
     pub seconds: f64,
     /// Packets that will cross links in a replicate, where packets move.
     pub packet_hops: Option<f64>,
+    /// Whether every bundle finds its own rate.
+    pub by_bundle: bool,
 }
 
 impl Estimate {
@@ -57,7 +59,7 @@ impl Estimate {
         // Of several the chosen one runs again.
         let runs = if replicates > 1 { f64::from(replicates) / side_by_side as f64 + 1.0 } else { 1.0 };
         seconds *= runs;
-        Self { extent, bytes, seconds, packet_hops: None }
+        Self { extent, bytes, seconds, packet_hops: None, by_bundle: !joined }
     }
 
     /// Refuses what does not fit.
@@ -131,8 +133,13 @@ impl Estimate {
         let (bytes, time) = (gib(self.bytes), duration(self.seconds));
         // Where queue pairs carry what they can, rates are searched for whenever some bundle ends.
         let at_least = if self.extent.dynamic { "at least " } else { "" };
+        let fewer = if self.extent.dynamic && self.by_bundle && self.packet_hops.is_none() {
+            "; [run] pace = \"class\" has far fewer that end"
+        } else {
+            ""
+        };
         Some(format!(
-            "expect about {bytes} and {at_least}{time}: {}{}",
+            "expect about {bytes} and {at_least}{time}: {}{}{fewer}",
             hops.unwrap_or_default(),
             self.rows()
         ))

@@ -428,19 +428,16 @@ impl World<'_> {
             self.hours.add(waited, waited.1 - waited.0, |hour| &mut hour.waited);
         }
         let lives = std::mem::take(&mut self.lives).into_iter().enumerate();
-        let serving = self.ask.serving.as_ref();
-        let served = |serving: &Serving| {
-            (0..self.hours.hours.len() as u32).map(|hour| serving.fullest_at(hour)).collect()
-        };
-        let inference_hours = serving.map_or_else(Vec::new, served);
+        let hours = 0..self.hours.hours.len() as u32;
+        let shares = |serving: &Serving| hours.map(|hour| serving.fullest_at(hour)).collect();
+        let inference_shares = self.ask.serving.as_ref().map(shares);
         Lived {
-            inference_hours,
             jobs: lives.map(|(job, life)| life.unwrap_or_else(|| JobLife::waiting(job))).collect(),
             hours: self.hours.hours,
             contended: self.pairs.into_iter().map(|(jobs, seconds)| Contended { jobs, seconds }).collect(),
             gpus: self.gpus,
             reads: self.ask.reads.is_some(),
-            inference_share: serving.map(|serving| serving.fullest_within(self.ask.span)),
+            inference_shares,
             span: self.ask.span,
             effort: self.effort,
         }

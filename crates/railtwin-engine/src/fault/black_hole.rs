@@ -53,23 +53,12 @@ pub fn join(routed: &BundleTable, bridged: &BundleTable, caught: &[bool]) -> Bun
             }
             table.link_start.push(table.links.len() as u32);
             if dynamic {
-                copy_strands(from, bundle, &mut table);
+                table.strands.extend_from(&from.strands, bundle, 0, 1.0);
+                table.strands.close_bundle();
             }
         }
         table.pattern_start.push(table.volume.len() as u32);
         table.latency.push(routed.latency[pattern].max(bridged.latency[pattern]));
     }
     table
-}
-
-fn copy_strands(from: &BundleTable, bundle: usize, table: &mut BundleTable) {
-    let strands = &from.strands;
-    for s in strands.bundle_start[bundle] as usize..strands.bundle_start[bundle + 1] as usize {
-        table.strands.edge.push(strands.edge[s]);
-        table.strands.amount.push(strands.amount[s]);
-        let links = strands.link_start[s] as usize..strands.link_start[s + 1] as usize;
-        table.strands.links.extend_from_slice(&strands.links[links]);
-        table.strands.link_start.push(table.strands.links.len() as u32);
-    }
-    table.strands.bundle_start.push(table.strands.edge.len() as u32);
 }

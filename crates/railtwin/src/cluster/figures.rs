@@ -155,8 +155,8 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         some(writing / written),
         some(writing / of_jobs(|job| job.writing_alone_s)),
         some(with_reads / of_jobs(|job| job.steps_without_reads_s)).filter(|_| lived.reads),
-        lived.inference_share.and(some(beside / of_jobs(|job| job.steps_by_paths_s))),
-        lived.inference_share,
+        lived.inference_share().and(some(beside / of_jobs(|job| job.steps_by_paths_s))),
+        lived.inference_share(),
     ];
     let figure = |(of, value): (&Declared, Option<f64>)| {
         let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };

@@ -158,9 +158,10 @@ impl Told {
                 waiting: hours().map(|(hour, length)| hour.waited / length).collect(),
                 contending: hours().map(|(hour, length)| hour.contended / length).collect(),
                 gpu_intensity: hours().map(|(hour, _)| ratio(hour.hung, hour.communicated)).collect(),
-                inference_link_share: (0..lived.hours.len())
-                    .map(|hour| lived.inference_hours.get(hour).copied())
-                    .collect(),
+                inference_link_share: match &lived.inference_shares {
+                    Some(shares) => shares.iter().copied().map(Some).collect(),
+                    None => vec![None; lived.hours.len()],
+                },
             },
             contended,
             effort: Effort {
