@@ -7,5 +7,7 @@ export function clusterReport(options?: {
     gpus?: number;
     count?: number;
     days?: number;
+    /** Whether somebody serves inference, most at 15 o'clock. */
+    tide?: boolean;
 }): WireClusterPayload;
 export function largeClusterReport(): WireClusterPayload;

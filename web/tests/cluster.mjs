@@ -52,7 +52,7 @@ function livesOf(jobs, gpus, span_s, cost) {
     return lives;
 }
 
-function lifeOf(jobs, lives, gpus, span_s, cost) {
+function lifeOf(jobs, lives, gpus, span_s, cost, tide) {
     const [start, first, last] = [[0], [], []];
     for (const { held } of lives) {
         for (const [low, high] of held) {
@@ -71,6 +71,9 @@ function lifeOf(jobs, lives, gpus, span_s, cost) {
             gpu_intensity: held > 0 ? 600 / cost : NaN,
             waiting: 0,
             contending: on.filter((l) => l.contended_s > 0).length,
+            inference_link_share: tide
+                ? 0.3 * (1 + 0.8 * Math.cos(((hour + 0.5 - 15) * Math.PI) / 12))
+                : NaN,
         };
     });
     const told = lives
@@ -93,6 +96,7 @@ function lifeOf(jobs, lives, gpus, span_s, cost) {
             gpu_intensity: "f32",
             waiting: "f32",
             contending: "f32",
+            inference_link_share: "f32",
         }),
         pairs: table(pairs.slice(0, 60), { one: "u32", other: "u32", seconds: "f64" }),
         pairs_total: pairs.length,
@@ -111,6 +115,7 @@ export function clusterReport({
     gpus = 128,
     count = 120,
     days = 3,
+    tide = false,
 } = {}) {
     const span_s = days * 86_400;
     const streams = seeds.map((seed) => jobsOf(seed, count, span_s));
@@ -192,7 +197,9 @@ export function clusterReport({
                 },
             })),
             lives: policies.flatMap((policy, i) =>
-                streams.map((jobs, seed) => lifeOf(jobs, all[i][seed], gpus, span_s, COST[policy])),
+                streams.map((jobs, seed) =>
+                    lifeOf(jobs, all[i][seed], gpus, span_s, COST[policy], tide),
+                ),
             ),
         },
     };

@@ -73,6 +73,8 @@ export interface ClusterHours {
   gpu_intensity: Float32Array;
   waiting: Float32Array;
   contending: Float32Array;
+  /** What inference takes of the link that has most of it; NaN where nobody serves. */
+  inference_link_share: Float32Array;
 }
 export interface Cluster {
   name: string;

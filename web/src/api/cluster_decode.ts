@@ -98,6 +98,7 @@ function lifeOf(
       gpu_intensity: hours.column("gpu_intensity", f32),
       waiting: hours.column("waiting", f32),
       contending: hours.column("contending", f32),
+      inference_link_share: hours.column("inference_link_share", f32),
     },
     pairs: { rows: pairs.rows, one, other, seconds: pairs.column("seconds", f64) },
     pairs_total: count(from, "pairs_total", at),

@@ -98,10 +98,15 @@ export function waitingAt(waiting: Waiting, at_s: number): { jobs: number; gpus:
   return { jobs: waiting.jobs[low - 1] ?? 0, gpus: waiting.gpus[low - 1] ?? 0 };
 }
 
-export type CurveName = "gpu_utilization" | "gpu_intensity";
+export type CurveName = "gpu_utilization" | "gpu_intensity" | "inference_link_share";
+
+/** Whether somebody serves inference, so that hours know what it takes of links. */
+export function serves(life: ClusterLife): boolean {
+  return life.hours.inference_link_share.some((share) => !Number.isNaN(share));
+}
 
 /** A curve of an hour by hour column, each point at the middle of `every` hours: utilization weighs an hour by the
- * GPUs that were held in it, intensity is the plain mean of the hours that have one. Null where no hour has one. */
+ * GPUs that were held in it, the others are the plain mean of the hours that have one. Null where no hour has one. */
 export function curveOf(
   life: ClusterLife,
   name: CurveName,

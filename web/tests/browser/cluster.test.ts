@@ -17,6 +17,7 @@ describe.skipIf(missing !== null)("weeks of jobs", () => {
     bench.write("one", clusterReport());
     bench.write("alone", clusterReport({ policies: ["crux"], count: 12, gpus: 16 }));
     bench.write("seeds", clusterReport({ seeds: [1, 2, 3] }));
+    bench.write("tide", clusterReport({ tide: true }));
     bench.write("large", largeClusterReport());
   });
   afterAll(() => bench.stop());
@@ -144,6 +145,27 @@ describe.skipIf(missing !== null)("weeks of jobs", () => {
       await expect.poll(() => page.url()).toContain("seed=2");
     }));
 
+  it("shows the tide of inference below, where somebody serves", async () => {
+    const heights: number[] = [];
+    for (const name of ["one", "tide"])
+      await seen(name, {}, async ({ page }) => {
+        const chart = page.locator(".chart").first();
+        const told = (await chart.locator("svg").textContent()) ?? "";
+        expect(told.includes("inference on a link")).toBe(name === "tide");
+        heights.push((await chart.boundingBox())?.height ?? 0);
+        await chart.scrollIntoViewIfNeeded();
+        await chart.hover({ position: { x: 300, y: 60 } });
+        await expect
+          .poll(() => chart.textContent())
+          .toMatch(
+            name === "tide"
+              ? /crux: [\d.]+\s%, intensity [\d.]+, inference [\d.]+\s%/
+              : /crux: [\d.]+\s%, intensity/,
+          );
+      });
+    expect((heights[1] ?? 0) - (heights[0] ?? 0)).toBe(184);
+  });
+
   it("shows one policy alone", () =>
     seen("alone", { dark: true }, async ({ page }) => {
       expect(await page.locator("h2").allTextContents()).toContain("Figures");
@@ -157,7 +179,7 @@ describe.skipIf(missing !== null)("weeks of jobs", () => {
     }));
 
   it("cuts no text at 1280 and at 1920", async () => {
-    for (const name of ["one", "seeds", "alone"])
+    for (const name of ["one", "seeds", "alone", "tide"])
       for (const width of [1280, 1920])
         await seen(name, { width, height: 900 }, async ({ page }) => {
           expect(await cutTexts(page), `${name}, ${width}`).toEqual([]);

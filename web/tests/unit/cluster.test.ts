@@ -8,6 +8,7 @@ import {
   jobAt,
   lifeOf,
   partnersOf,
+  serves,
   slowdownCurve,
   slowdownPart,
   slowdownTop,
@@ -121,6 +122,7 @@ describe("curves over time", () => {
         gpu_intensity: Float32Array.of(100, 300, NaN, NaN),
         waiting: new Float32Array(4),
         contending: new Float32Array(4),
+        inference_link_share: Float32Array.of(0.25, 0.5, NaN, NaN),
       },
     };
     const span_s = 4 * 3600;
@@ -133,6 +135,11 @@ describe("curves over time", () => {
       [10_800, null],
     ]);
     expect(curveOf(one, "gpu_utilization", 1, span_s)[2]).toEqual([9_000, null]);
+    expect(curveOf(one, "inference_link_share", 2, span_s)).toEqual([
+      [3600, 0.375],
+      [10_800, null],
+    ]);
+    expect([serves(one), serves(life(0))]).toEqual([true, false]);
   });
   it("are cut at the ends of a window, and their names stand apart", () => {
     const points: [number, number | null][] = [

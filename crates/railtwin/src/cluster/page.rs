@@ -148,6 +148,7 @@ fn life(told: &Told) -> Value {
         .f32("gpu_intensity", &shares(&told.hours.gpu_intensity))
         .f32("waiting", &plain(&told.hours.waiting))
         .f32("contending", &plain(&told.hours.contending))
+        .f32("inference_link_share", &shares(&told.hours.inference_link_share))
         .finish();
     let pairs = &told.contended[..told.contended.len().min(PAIRS_MOST)];
     let side = |of: fn(&(usize, usize, f64)) -> usize| -> Vec<u32> {
@@ -286,7 +287,7 @@ mod tests {
                 waiting: vec![1.0, 1.0],
                 contending: vec![0.0, 0.0],
                 gpu_intensity: vec![Some(100.0), None],
-                inference_link_share: vec![None, None],
+                inference_link_share: vec![Some(0.25), None],
             },
             contended: (0..70).map(|number| (0, 1, 100.0 - f64::from(number))).collect(),
             effort: Effort {
@@ -363,6 +364,8 @@ mod tests {
         assert_eq!(slowdowns[0], 2.0);
         assert!(slowdowns[1].is_nan());
         assert!(narrow(&life["hours"]["columns"]["gpu_intensity"])[1].is_nan());
+        let tide = narrow(&life["hours"]["columns"]["inference_link_share"]);
+        assert!(tide[0] == 0.25 && tide[1].is_nan());
         assert_eq!((&life["pairs"]["rows"], &life["pairs_total"]), (&json!(60), &json!(70)));
         assert_eq!(payload["figures"][0]["unit"], "ratio");
         assert_eq!(payload["figures"][2]["better"], Value::Null);

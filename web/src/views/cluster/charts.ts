@@ -1,6 +1,12 @@
 // GPU utilization and intensity over time by policy, and how much each slows its jobs down.
 import type { Cluster, ClusterLife } from "../../api/payload";
-import { curveOf, slowdownCurve, sortedSlowdowns, type CurveName } from "../../model/cluster";
+import {
+  curveOf,
+  serves,
+  slowdownCurve,
+  sortedSlowdowns,
+  type CurveName,
+} from "../../model/cluster";
 import { alternativeColor, type Theme } from "../../ui/colors";
 import { axisStyle, base, type ChartOption } from "../../ui/echarts";
 import { daysAxis, escaped, figure, percent, percentShort, significant } from "../../ui/format";
@@ -11,9 +17,14 @@ export interface PolicyLife {
   name: string;
   life: ClusterLife;
 }
-export const OVER_TIME_PX = 410;
 export const SLOWDOWN_PX = 300;
-const GRID = { top: 12, height: 150, gap: 34 };
+const GRID = { top: 12, height: 150, gap: 34, bottom: 64 };
+/** Name of each curve on its axis, and in the line of a tooltip. */
+const CURVES: Record<CurveName, { axis: string; short: string; share: boolean }> = {
+  gpu_utilization: { axis: "GPU utilization", short: "", share: true },
+  gpu_intensity: { axis: "GPU intensity", short: "intensity ", share: false },
+  inference_link_share: { axis: "inference on a link", short: "inference ", share: true },
+};
 const ENDS_PX = 92;
 const AROUND = { top: 12, bottom: 46 };
 
@@ -61,10 +72,22 @@ export function within(
   return part.sort((a, b) => a[0] - b[0]);
 }
 
+/** What is drawn over time: that of inference only where somebody serves. */
+function curvesOver(lives: readonly PolicyLife[]): readonly CurveName[] {
+  const both = ["gpu_utilization", "gpu_intensity"] as const;
+  return lives.some(({ life }) => serves(life)) ? [...both, "inference_link_share"] : both;
+}
+/** Height of the picture of `overTimeOption`, in pixels. */
+export function overTimeHeight(lives: readonly PolicyLife[]): number {
+  const kinds = curvesOver(lives).length;
+  return GRID.top + kinds * GRID.height + (kinds - 1) * GRID.gap + GRID.bottom;
+}
+
 const lastOf = (points: readonly (readonly [number, number | null])[]): number =>
   points.findLast(([, y]) => y !== null)?.[1] ?? Number.NaN;
 
-/** Two grids on one axis of time: above how much GPUs computed, below the intensity of what links carried. */
+/** Grids on one axis of time: how much GPUs computed, the intensity of what links carried, and where somebody serves
+ * what inference takes of the link that has most of it. */
 export function overTimeOption(
   cluster: Cluster,
   lives: readonly PolicyLife[],
@@ -81,7 +104,8 @@ export function overTimeOption(
     { length: Math.floor(to_s / axis.step_s + 1e-9) - first + 1 },
     (_, i) => (first + i) * axis.step_s,
   );
-  const kinds: readonly CurveName[] = ["gpu_utilization", "gpu_intensity"];
+  const kinds = curvesOver(lives);
+  const lowest = kinds.length - 1;
   const curves = kinds.map((kind) =>
     lives.map(({ life }) => within(curveOf(life, kind, every, cluster.span_s), from_s, to_s)),
   );
@@ -89,6 +113,8 @@ export function overTimeOption(
   const ends = curves.map((of, i): readonly [number, number] => {
     const values = of.flat().flatMap(([, y]) => (y === null ? [] : [y]));
     if (i === 0) return [Math.max(0, Math.floor(Math.min(0.8, ...values) * 5) / 5), 1];
+    if (kinds[i] === "inference_link_share")
+      return [0, Math.min(1, Math.ceil(Math.max(0.05, ...values) * 20) / 20)];
     const most = Math.max(1, ...values);
     const step = 10 ** Math.floor(Math.log10(most)) / 2;
     return [0, Math.ceil(most / step) * step];
@@ -101,7 +127,7 @@ export function overTimeOption(
     );
   });
   const words = (kind: CurveName, value: number): string =>
-    kind === "gpu_utilization" ? percent(value) : figure(value, "");
+    CURVES[kind].share ? percent(value) : figure(value, "");
   return {
     ...option,
     grid: kinds.map((_, i) => ({
@@ -116,11 +142,11 @@ export function overTimeOption(
       min: from_s,
       max: to_s,
       ...axisStyle(theme, false),
-      ...(i === 1
+      ...(i === lowest
         ? { name: `time (${axis.unit})`, nameLocation: "middle" as const, nameGap: 26 }
         : {}),
       axisLabel: {
-        show: i === 1,
+        show: i === lowest,
         color: theme.soft,
         fontSize: 12,
         customValues: ticks,
@@ -133,7 +159,7 @@ export function overTimeOption(
       min: ends[i]?.[0] ?? 0,
       max: ends[i]?.[1] ?? 1,
       ...(kind === "gpu_utilization" ? { interval: 0.2 } : { splitNumber: 3 }),
-      name: kind === "gpu_utilization" ? "GPU utilization" : "GPU intensity",
+      name: CURVES[kind].axis,
       nameLocation: "middle" as const,
       nameGap: 62,
       ...axisStyle(theme, true),
@@ -141,7 +167,7 @@ export function overTimeOption(
         color: theme.soft,
         fontSize: 12,
         formatter: (value: number) =>
-          kind === "gpu_utilization" ? percentShort(value) : significant(value, 3),
+          CURVES[kind].share ? percentShort(value) : significant(value, 3),
       },
     })),
     axisPointer: { link: [{ xAxisIndex: "all" }] },
@@ -157,9 +183,10 @@ export function overTimeOption(
           const told = kinds.map((kind) => {
             const entry = all.find(({ seriesId }) => seriesId === `${kind} ${policy}`);
             const value = Array.isArray(entry?.value) ? entry.value[1] : null;
-            return typeof value === "number" ? words(kind, value) : "–";
+            const text = typeof value === "number" ? words(kind, value) : "–";
+            return `${CURVES[kind].short}<b>${text}</b>`;
           });
-          return `${escaped(name)}: <b>${told[0] ?? ""}</b>, intensity <b>${told[1] ?? ""}</b>`;
+          return `${escaped(name)}: ${told.join(", ")}`;
         });
         return [`around ${figure(second, "s")}`, ...lines].join("<br>");
       },
