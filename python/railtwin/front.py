@@ -146,15 +146,23 @@ def design(preset_or_scenario: Scenario, *, settings: Mapping[str, Any] | None =
 
 
 def schedule(
-    jobs: Scenario, *, policy: str = "crux", profile: str | None = None, optimum: bool = False
+    jobs: Scenario,
+    *,
+    policy: str | None = None,
+    profile: str | None = None,
+    optimum: bool = False,
+    replicate: int = 0,
 ) -> dict[str, Any]:
     """Say whose communication goes first, and by which path, when jobs share links.
 
-    `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`.
-    `policy` is `"crux"`, `"crux-pa"`, `"crux-ps-pa"`, `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or
-    `"cassini"`.
+    `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`, or a
+    scenario, of which the answer is what Crux's controller hands out in replicate `replicate` of its run: per job
+    its traffic class, and per queue pair its UDP source port and its links.
+    `policy` is `"crux"` (where nothing is said and the scenario has none of Crux's), `"crux-pa"` or
+    `"crux-ps-pa"`, and of links and jobs `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or `"cassini"`, too.
     With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
     long. With `optimum` all paths and levels are tried in place of a policy: at most 6 jobs and 1024 ways.
+    Both are of links and jobs.
     Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
 
     >>> import railtwin as rt
@@ -172,7 +180,7 @@ def schedule(
 
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
-    return _native.schedule(jobs, policy, profile, optimum)
+    return _native.schedule(jobs, policy, profile, optimum, replicate)
 
 
 def interference(

@@ -90,6 +90,19 @@ def test_schedules_measured_and_proved() -> None:
         assert other["intensity"] == pytest.approx(one["intensity"], rel=0.05)
 
 
+def test_a_scenario_gives_ports_and_classes_of_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What Crux's controller hands out, as the command tells it: a source port for each queue pair."""
+    plan = rt.schedule(TWO, replicate=1)
+    assert plan.pop("warnings") == []
+    assert plan == as_command(tmp_path, capsys, "schedule", "--replicate", "1")
+    pairs = [pair for job in plan["jobs"] for pair in job["queue_pairs"]]
+    assert pairs
+    assert all(pair["source_port"] >= 49152 for pair in pairs if len(pair["links"]) > 2)
+    assert rt.schedule(TWO, policy="crux-pa")["policy"] == "crux-pa"
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -97,6 +110,9 @@ def test_schedules_measured_and_proved() -> None:
         (lambda: rt.what_if(TWO, job="third"), "third"),
         (lambda: rt.impact(TWO, "leaf-9"), "leaf-9"),
         (lambda: rt.schedule(TWO, profile="soon"), "profile"),
+        (lambda: rt.schedule(TWO, profile="1 s"), "not of scenarios"),
+        (lambda: rt.schedule(TWO, policy="varys"), "no controller of a run"),
+        (lambda: rt.schedule({"schema": 1, "link": [], "job": []}, replicate=1), "replicate"),
     ],
 )
 def test_what_cannot_be_is_refused(call: object, told: str) -> None:

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{
-    Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told, untold, warnings,
+    FILLS, Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told,
+    unsettled, warnings,
 };
 use railtwin_store::Figure;
 
@@ -91,15 +92,17 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
             writeln!(streams.out, "{}", [label_of(label), load].join("  ").trim_start())?;
         }
     }
-    let young: Vec<String> = untold(&told).map(|point| label_of(&point.label)).collect();
+    let young: Vec<String> = unsettled(&told).map(|point| label_of(&point.label)).collect();
     if let Some(first) = young.first() {
-        let count = young.len();
         writeln!(
             streams.out,
-            "\nNothing is refused yet at {count} points that carry less than the offer ({}{}): buffers still fill, or the window is \
-             too short; a longer intranode.duration tells.",
+            "\nNot settled at {} of {} points ({}{}): more than {:.0} % of the offer came to stand in queues and buffers while \
+             was counted. With a longer intranode.duration or warm_up less is carried there, and latency is higher.",
+            young.len(),
+            told.len(),
             if first.is_empty() { "the one asked for" } else { first },
-            if count > 1 { ", …" } else { "" }
+            if young.len() > 1 { ", …" } else { "" },
+            100.0 * FILLS,
         )?;
     }
     write!(streams.out, "{}", shown_orders(&orders))?;

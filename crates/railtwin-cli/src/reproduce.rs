@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use railtwin::reproduce::{Reproduced, Table, accepted, add_robustness, markdown, number, reproduce, totals};
+use railtwin::reproduce::{
+    Reproduced, Table, accepted, add_robustness, asked_ids, markdown, number, reproduce, totals,
+};
 
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -16,7 +18,7 @@ const GONE: &str = "none of the table any more";
 /// Arguments of `reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// Ids of rows, such as QH24; all when none is given
+    /// Ids of rows, such as QH24, or ranges, such as QX01-QX15; all when none is given
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Print JSON
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
     if let Some(path) = args.agreed.as_deref().filter(|_| args.update) {
         check_place(path)?;
     }
+    let ids = asked_ids(&args.ids).map_err(|error| CliError::of(error, ""))?;
     let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
     let start = Instant::now();
     let spinner = ProgressBar::new_spinner();
@@ -51,10 +54,9 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
         spinner.tick();
     };
     let clock = || start.elapsed().as_secs_f64();
-    let mut table =
-        reproduce(&args.ids, args.full, &clock, &progress).map_err(|error| CliError::of(error, ""))?;
+    let mut table = reproduce(&ids, args.full, &clock, &progress).map_err(|error| CliError::of(error, ""))?;
     if args.robustness {
-        add_robustness(&args.ids, &mut table, &progress).map_err(|error| CliError::of(error, ""))?;
+        add_robustness(&ids, &mut table, &progress).map_err(|error| CliError::of(error, ""))?;
     }
     spinner.finish_and_clear();
     if args.json {
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
     match (agreed, &args.agreed) {
         (Some(_), Some(path)) if args.update => update(path, &table, streams),
         (Some(agreed), _) => {
-            let gone = agreed.gone(&args.ids).into_iter().map(|name| format!("{name}: {GONE}"));
+            let gone = agreed.gone(&ids).into_iter().map(|name| format!("{name}: {GONE}"));
             let changes: Vec<String> = agreed.changes(&table).into_iter().chain(gone).collect();
             if changes.is_empty() { Ok(()) } else { Err(CliError::Unexpected(changes)) }
         }

@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
 use railtwin::schedule::{
-    Asked, JobSchedule, STEPS_MOST, Schedule, SharingPolicy, optimum, profiled, schedule,
+    Asked, JobSchedule, STEPS_MOST, Schedule, SharingPolicy, has_fabric, optimum, profiled, schedule,
 };
 use railtwin_units::SimTime;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
         );
     }
     let question = Question::read(Path::new(file)).map_err(|error| CliError::of(error, ""))?;
-    if schedule_run::is_scenario(&question.text) {
+    if has_fabric(&question.text) {
         return schedule_run::run(args, &question, streams);
     }
     if args.replicate.is_some() {
@@ -156,8 +156,9 @@ fn slowdown(job: &JobSchedule) -> Option<f64> {
 fn shown(schedule: &Schedule, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let reference = schedule.reference_job.as_ref();
     let held = reference.map_or(String::new(), |job| format!(", correction factors against {job}"));
-    let tried =
-        schedule.tried.map_or(String::new(), |tried| format!(", proved after {tried} ways to choose paths"));
+    let tried = schedule.tried.map_or(String::new(), |tried| {
+        format!(", proved after {tried} ways to choose paths, without time shifts")
+    });
     writeln!(streams.out, "{}: utilization {:.4}{held}{tried}", schedule.policy, schedule.utilization)?;
     let mut table = TextTable::default();
     let head = [

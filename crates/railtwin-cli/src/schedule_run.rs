@@ -1,8 +1,7 @@
 //! `railtwin schedule` of a scenario: what Crux's controller hands out in its run.
 use railtwin::Question;
-use railtwin::schedule::{RunJob, RunSchedule, in_run};
-use railtwin_scenario::{Balancer, EngineName, Scenario};
-use std::collections::BTreeMap;
+use railtwin::schedule::{RunJob, RunSchedule, of_scenario, run_policy};
+use railtwin_scenario::Balancer;
 
 use crate::schedule::ScheduleArgs;
 use crate::table::TextTable;
@@ -11,25 +10,17 @@ use crate::{CliError, Streams};
 /// Queue pairs that the text lists at most.
 const LISTED: usize = 64;
 
-/// Whether a file is a scenario, and not one of links and jobs.
-pub(crate) fn is_scenario(text: &str) -> bool {
-    toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("fabric"))
-}
-
 pub(crate) fn run(
     args: &ScheduleArgs,
     question: &Question,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     let asked = asked(args)?;
-    let wrong = |error| CliError::of(error, &question.text);
-    let scenario = one_point(question, asked)?;
-    let resolved = question.resolve(&scenario).map_err(wrong)?;
-    for warning in &resolved.case.warnings {
+    let (schedule, warnings) = of_scenario(question, asked, args.replicate.unwrap_or(0))
+        .map_err(|error| CliError::of(error, &question.text))?;
+    for warning in &warnings {
         writeln!(streams.notes, "{warning}")?;
     }
-    let schedule =
-        in_run(&resolved.case, args.replicate.unwrap_or(0)).expect("the balancer is one of Crux's");
     if args.json {
         let json = serde_json::to_string_pretty(&schedule).expect("schedules are JSON");
         return Ok(writeln!(streams.out, "{json}")?);
@@ -45,34 +36,11 @@ fn asked(args: &ScheduleArgs) -> Result<Option<Balancer>, CliError> {
         let message = format!("{flag} is of files with [[link]] and [[job]], not of scenarios");
         return Err(CliError::input(message, "leave it out; `railtwin run` has the figures of a scenario"));
     }
-    let Some(policy) = &args.policy else { return Ok(None) };
-    let balancer = Balancer::named(policy).filter(|balancer| balancer.sharing().is_some());
-    let refused = || {
+    let refused = |policy: &str| {
         let message = format!("--policy {policy}: no controller of a run decides so");
         CliError::input(message, "in a scenario write crux, crux-ps-pa or crux-pa")
     };
-    balancer.map(Some).ok_or_else(refused)
-}
-
-/// The scenario under Crux, of a sweep that varies nothing that it reads.
-fn one_point(question: &Question, asked: Option<Balancer>) -> Result<Scenario, CliError> {
-    let mut all: Vec<Scenario> = Vec::new();
-    let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
-    for mut scenario in points.into_iter().map(|point| point.scenario) {
-        let own = Some(scenario.routing.balancer).filter(|balancer| balancer.sharing().is_some());
-        scenario.routing.balancer = asked.or(own).unwrap_or(Balancer::Crux);
-        (scenario.engine, scenario.gain, scenario.expect) = (EngineName::Flow, None, BTreeMap::new());
-        if !all.contains(&scenario) {
-            all.push(scenario);
-        }
-    }
-    match all.pop() {
-        Some(scenario) if all.is_empty() => Ok(scenario),
-        _ => {
-            let message = format!("{} has {} points under Crux", question.file, all.len() + 1);
-            Err(CliError::input(message, "`schedule` wants one: write one value for each key, or --policy"))
-        }
-    }
+    args.policy.as_deref().map(|policy| run_policy(policy).map_err(|_| refused(policy))).transpose()
 }
 
 fn shown(schedule: &RunSchedule, streams: &mut Streams<'_>) -> Result<(), CliError> {

@@ -50,3 +50,20 @@ fn what_cannot_be_written_is_refused_before_anything_runs() {
     reproduce(&page, &["--update"]).assert_refused(&["page.md", "line 1", "no agreed figures"]);
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "# A page\n");
 }
+
+/// A range names rows in the order of the table; one the wrong way round, or with an end that is no row, is refused.
+#[test]
+fn ranges_of_ids() {
+    let of = |range: &str| railtwin(&["reproduce", range, "--json"]).out;
+    let ids = |text: &str| {
+        let rows: serde_json::Value = serde_json::from_str(text).unwrap();
+        let mut ids: Vec<String> =
+            rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+        ids.dedup();
+        ids
+    };
+    assert_eq!(ids(&of("QX01-QX03")), ["QX01", "QX02", "QX03"]);
+    assert_eq!(ids(&of("QX01–QX03")), ["QX01", "QX02", "QX03"]);
+    railtwin(&["reproduce", "QX03-QX01"]).assert_refused(&["QX03-QX01", "QX01-QX15"]);
+    railtwin(&["reproduce", "QX01-QX99"]).assert_refused(&["QX01-QX99"]);
+}

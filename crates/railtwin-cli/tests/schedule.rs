@@ -26,6 +26,25 @@ fn the_job_with_shorter_steps_goes_first() {
     assert!(text.contains("crux: utilization 0.4167, correction factors against long"), "{text}");
 }
 
+/// Example 2: equal priorities, and as good as the best order, in whatever order the jobs stand.
+#[test]
+fn the_job_that_hides_nothing_goes_first() {
+    let text = std::fs::read_to_string(format!("{FOLDER}/overlap.toml")).unwrap();
+    let jobs: Vec<&str> = text.split("[[job]]").collect();
+    let folder = tempfile::tempdir().unwrap();
+    for order in [[1, 2], [2, 1]] {
+        let file = folder.path().join("jobs.toml");
+        let turned = order.map(|place| format!("[[job]]{}", jobs[place])).concat();
+        std::fs::write(&file, format!("{}{turned}", jobs[0])).unwrap();
+        let plan = json(&["schedule", &file.display().to_string(), "--json"]);
+        let best = json(&["schedule", &file.display().to_string(), "--compare", "--optimum", "--json"]);
+        let best = best.as_array().unwrap().iter().find(|plan| plan["policy"] == "optimum").unwrap();
+        assert_eq!(plan["utilization"], best["utilization"], "{plan}");
+        let first = plan["jobs"].as_array().unwrap().iter().find(|job| job["level"] == 0).unwrap();
+        assert_eq!(first["name"], "waits");
+    }
+}
+
 #[test]
 fn measured_intensities_are_near_those_of_the_file() {
     let file = format!("{FOLDER}/two-spines.toml");

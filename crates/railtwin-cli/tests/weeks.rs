@@ -40,6 +40,47 @@ fn figures_of(run: &Value) -> Vec<(String, Value)> {
     figures.map(|figure| (figure["name"].as_str().unwrap().to_owned(), figure["value"].clone())).collect()
 }
 
+/// Text of a column, row by row.
+fn words(table: &railtwin_records::Table, name: &str) -> Vec<String> {
+    let Some(ColumnData::Text { codes, dictionary }) = table.column(name) else { panic!("no {name}") };
+    codes.iter().map(|&code| dictionary[code as usize].clone()).collect()
+}
+
+/// Each job that started was placed once, when it did, on the GPUs that it held; plans hold a while after what called for
+/// them, and what a job had before is what it got last.
+fn decided(run: &RunFolder, jobs: &[Value]) {
+    let table = run.table("actions").unwrap();
+    let [actions, names, before, after, who, why] =
+        ["action", "job", "before", "after", "controller", "reason"].map(|name| words(&table, name));
+    let times = ["decided_ps", "effective_ps"].map(|name| match table.column(name) {
+        Some(ColumnData::U64(times)) => times.clone(),
+        _ => panic!("no {name}"),
+    });
+    let mut placed = 0;
+    let mut priority: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
+    for row in 0..table.rows() {
+        let [decided, effective] = [times[0][row], times[1][row]];
+        assert!(row == 0 || effective >= times[1][row - 1], "rows stand in the order of time");
+        if actions[row] == "place" {
+            let job = jobs.iter().find(|job| job["name"] == names[row].as_str()).unwrap();
+            let held: Vec<String> =
+                job["held"].as_array().unwrap().iter().map(|run| format!("{}-{}", run[0], run[1])).collect();
+            assert_eq!((before[row].as_str(), after[row].clone()), ("", held.join(" ")));
+            assert!((effective as f64 * 1e-12 - job["started_s"].as_f64().unwrap()).abs() < 1e-6);
+            assert_eq!((decided, who[row].as_str()), (effective, "fifo"));
+            placed += 1;
+            continue;
+        }
+        assert!(effective > decided && who[row] == "crux", "{}", who[row]);
+        assert!(["job-came", "job-gone"].contains(&why[row].as_str()), "{}", why[row]);
+        if actions[row] == "priority" {
+            assert_eq!(priority.insert(&names[row], &after[row]).unwrap_or_default(), before[row]);
+        }
+    }
+    assert_eq!(placed, jobs.iter().filter(|job| job["started_s"].is_number()).count());
+    assert!(priority.len() > 1 && actions.iter().any(|action| action == "path"));
+}
+
 #[test]
 fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +99,7 @@ fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
     assert_eq!((info.status, info.engine.as_str()), (Status::Complete, "cluster"));
     assert!(info.headline.starts_with("Under crux, GPUs compute for "), "{}", info.headline);
     assert!(info.figures.iter().all(|figure| figure.value.is_some() || !figure.reason.is_empty()));
-    assert_eq!(run.table_names().unwrap(), ["contended", "hours", "jobs"]);
+    assert_eq!(run.table_names().unwrap(), ["actions", "contended", "hours", "jobs"]);
     let (jobs, expected) = (run.table("jobs").unwrap(), told["jobs"].as_array().unwrap());
     assert_eq!(jobs.rows(), expected.len());
     let Some(ColumnData::F64(ended)) = jobs.column("ended_s") else { panic!("no ended_s") };
@@ -69,6 +110,7 @@ fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
     assert!(run.table("contended").unwrap().rows() > 0);
     assert_eq!(run.table("contended").unwrap().rows(), told["contended"].as_array().unwrap().len());
     assert_eq!(run.table("hours").unwrap().rows(), told["hours"]["occupancy"].as_array().unwrap().len());
+    decided(&run, expected);
 
     // Complete: taken as it is. The page is that of the command, and is made again byte by byte.
     assert!(railtwin(&call).json()["runs"][0]["wall_s"].is_null());

@@ -12,6 +12,7 @@
 //! * [`lived`]: what became of each job, and of the cluster hour by hour.
 //! * [`ask`]: what is asked: jobs, policies of queue, placement and sharing.
 //! * [`world`]: from arrival to departure; [`live_by`] with controllers that say who starts and where.
+pub mod actions;
 pub mod ask;
 mod asked;
 mod component;
@@ -31,6 +32,7 @@ pub mod traffic;
 pub mod world;
 mod writing;
 
+pub use actions::{Deed, JobAction};
 pub use ask::{Ask, Checkpoints, ClusterJob, QueuePolicy};
 pub use lived::{Contended, Effort, Hour, JobLife, Lived};
 pub use seating::Refused;

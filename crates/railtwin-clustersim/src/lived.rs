@@ -1,4 +1,5 @@
 //! What became of jobs and of the cluster.
+use crate::actions::JobAction;
 
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,6 +156,8 @@ pub struct Lived {
     pub span: f64,
     /// How.
     pub effort: Effort,
+    /// What was decided, in the order in which it took effect.
+    pub actions: Vec<JobAction>,
 }
 
 impl Lived {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use railtwin_control::{ClusterPlacer, Place, PlacementPolicy};
 use railtwin_fabric::HostId;
 
+use crate::actions::Started;
 use crate::ask::QueuePolicy;
 
 /// Jobs behind the first that waits for which a place is looked for in vain, each time the queue is looked at.
@@ -47,12 +48,13 @@ pub(crate) fn start<'a>(
     placer: &mut ClusterPlacer,
     mut running: Vec<Held>,
     now: f64,
-) -> Vec<(usize, Vec<Place>)> {
+) -> Vec<Started<Vec<Place>>> {
     let mut started = Vec::new();
+    let starts = |job, places, reason| Started { job, places, controller: policy.name(), reason };
     while let Some(&first) = waiting.front() {
         let Some(places) = wants(first).place(first, placer) else { break };
         running.push(Held { end: now + wants(first).duration, places: places.clone() });
-        started.push((first, places));
+        started.push(starts(first, places, "first-in-queue"));
         waiting.pop_front();
     }
     if policy == QueuePolicy::Fifo || waiting.len() < 2 {
@@ -76,7 +78,7 @@ pub(crate) fn start<'a>(
         kept.into_iter().flatten().for_each(|&host| placer.open(host));
         match places {
             Some(places) => {
-                started.push((job, places));
+                started.push(starts(job, places, "fills-a-gap"));
                 waiting.remove(at);
             }
             None => {

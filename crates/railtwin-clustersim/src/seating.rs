@@ -7,6 +7,8 @@ use railtwin_control::{Action, ClusterPlacer, Controller, Event, Place};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::SimTime;
 
+use crate::actions::Started;
+
 /// Why a controller cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
@@ -74,8 +76,8 @@ impl Seating {
         &mut self,
         placer: &mut ClusterPlacer,
         phases: impl Fn(usize) -> Phases,
-    ) -> Vec<(usize, Vec<Place>)> {
-        let mut started: Vec<(usize, Vec<Place>)> = Vec::new();
+    ) -> Vec<Started<Vec<Place>>> {
+        let mut started: Vec<Started<Vec<Place>>> = Vec::new();
         for number in 0..self.controllers.len() {
             let mut decisions = Vec::new();
             self.controllers[number].decide(self.now, &mut decisions);
@@ -84,7 +86,9 @@ impl Seating {
                 let Action::Place { job, .. } = decision.action else { return Ok(()) };
                 let job = job.0 as usize;
                 let take = |(host, gpus)| placer.take_of(host, gpus, phases(job));
-                started.push((job, parts.into_iter().flat_map(take).collect()));
+                let places = parts.into_iter().flat_map(take).collect();
+                let controller = self.controllers[number].name();
+                started.push(Started { job, places, controller, reason: decision.reason });
                 Ok(())
             });
             if let Err(why) = outcome.and_then(|()| self.room.is_settled()) {
@@ -93,7 +97,7 @@ impl Seating {
                 break;
             }
         }
-        for (job, places) in &started {
+        for Started { job, places, .. } in &started {
             let mut hosts: Vec<HostId> = places.iter().map(|place| place.host).collect();
             hosts.dedup();
             self.tell(&Event::Placed { job: JobId(*job as u32), hosts: &hosts });

@@ -68,6 +68,13 @@ fn example_2_is_the_papers() {
     assert_eq!(demand.jobs[0].intensity(), demand.jobs[1].intensity());
     let idle = |levels: &[u32]| 12.0 - run(&tenants, levels, 12.0).jobs[1].computing;
     assert_eq!((idle(&[0, 1]), idle(&[1, 0])), (7.0, 6.0));
+    // In the long run either has room beside the other, so factors are 1 and priorities equal: who communicates for more
+    // of its step goes first, in whatever order the jobs stand.
+    let priorities = Priorities::of(&demand);
+    assert_eq!(priorities.priorities, [10.0, 10.0]);
+    assert_eq!(priorities.order, [1, 0]);
+    let turned = Tenants { jobs: tenants.jobs.into_iter().rev().collect(), links: tenants.links };
+    assert_eq!(Priorities::of(&Demand::of(&turned, &turned.first_paths())).order, [0, 1]);
 }
 
 /// Figure 13: jobs 1 and 2 share a link, jobs 3 and 4 another.

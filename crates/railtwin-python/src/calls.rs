@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use railtwin::Runnable;
-use railtwin::schedule::{STEPS_MOST, SharingPolicy, profiled};
+use railtwin::schedule::{STEPS_MOST, SharingPolicy, has_fabric, of_scenario, profiled, run_policy};
 use railtwin_fabric::design::DesignReport;
 use railtwin_store::{RunFolder, Status};
 use railtwin_units::SimTime;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::controllers::Controllers;
 use crate::run::Run;
@@ -97,7 +97,7 @@ pub(crate) fn missing_points(
                 }));
             }
         }
-        Ok::<_, Placed>(serde_json::Value::from(missing))
+        Ok::<_, Placed>(Value::from(missing))
     })?;
     convert::python_of(py, &missing.map_err(|placed| placed.raise(py))?)
 }
@@ -218,14 +218,16 @@ fn is_preset_name(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// Who goes first, by which path, when jobs share links: a file, a text or a dictionary with links and jobs.
+/// Who goes first, by which path, when jobs share links: of a file, a text or a dictionary with links and jobs, or of a
+/// scenario what Crux's controller hands out in its run.
 #[pyfunction]
 pub(crate) fn schedule(
     py: Python<'_>,
     jobs: &Bound<'_, PyAny>,
-    policy: &str,
+    policy: Option<String>,
     profile: Option<&str>,
     optimum: bool,
+    replicate: u32,
 ) -> PyResult<Py<PyAny>> {
     let hint = "write a time above 0 s, such as \"30 s\"";
     let profile = profile.map(|text| match text.parse::<SimTime>() {
@@ -234,34 +236,69 @@ pub(crate) fn schedule(
         Err(error) => Err(errors::argument(py, &format!("profile: {error}"), hint)),
     });
     let profile = profile.transpose()?;
-    let Some(policy) = SharingPolicy::named(policy) else {
+    let known = policy.as_deref().map(|name| (name, SharingPolicy::named(name)));
+    if let Some((name, None)) = known {
         let hint = format!("write one of {}", SharingPolicy::NAMES.join(", "));
-        return Err(errors::argument(py, &format!("{policy:?} is no policy"), &hint));
-    };
+        return Err(errors::argument(py, &format!("{name:?} is no policy"), &hint));
+    }
     let asked = Asked::of(jobs)?;
     let answer = watch(py, None, move |_| {
         let question = asked.question()?;
-        let asked = railtwin::schedule::Asked::parse(&question.file, &question.text);
-        let mut asked = asked.map_err(|error| Placed { error: error.into(), text: question.text.clone() })?;
-        if let Some(window) = profile {
-            let steps = asked.steps_within(window);
-            if steps > STEPS_MOST {
-                let message = format!(
-                    "profile has {steps:.0} steps of all jobs: write a time with at most {STEPS_MOST}"
-                );
-                return Err(railtwin::Error::Argument(message).into());
-            }
-            asked = profiled(&asked, window).0;
-        }
-        if optimum {
-            return railtwin::schedule::optimum(&asked)
-                .map_err(|message| railtwin::Error::Argument(message).into());
-        }
-        Ok::<_, Placed>(railtwin::schedule::schedule(&asked, policy))
+        let of_text = |error| Placed { error, text: question.text.clone() };
+        let value = match has_fabric(&question.text) {
+            true => of_run(&question, policy.as_deref(), profile.is_some() || optimum, replicate),
+            false if replicate > 0 => Err(railtwin::Error::Argument(
+                "replicate is of scenarios, whose runs draw; jobs that share links have a seed".to_owned(),
+            )),
+            false => of_jobs(&question, policy.as_deref().unwrap_or("crux"), profile, optimum),
+        };
+        value.map_err(of_text)
     })?;
     let answer = answer.map_err(|placed| placed.raise(py))?;
-    let answer = serde_json::to_value(&answer).map_err(|error| errors::internal(py, &error.to_string()))?;
     convert::python_of(py, &answer)
+}
+
+/// The schedule of a run of a scenario.
+fn of_run(
+    question: &railtwin::Question,
+    policy: Option<&str>,
+    of_jobs: bool,
+    replicate: u32,
+) -> Result<Value, railtwin::Error> {
+    if of_jobs {
+        let message = "profile and optimum are of files with link and job, not of scenarios".to_owned();
+        return Err(railtwin::Error::Argument(message));
+    }
+    let (schedule, warnings) = of_scenario(question, policy.map(run_policy).transpose()?, replicate)?;
+    let mut value = json!(schedule);
+    value["warnings"] = json!(warnings);
+    Ok(value)
+}
+
+/// The schedule of jobs that share links.
+fn of_jobs(
+    question: &railtwin::Question,
+    policy: &str,
+    profile: Option<SimTime>,
+    optimum: bool,
+) -> Result<Value, railtwin::Error> {
+    let mut asked = railtwin::schedule::Asked::parse(&question.file, &question.text)?;
+    if let Some(window) = profile {
+        let steps = asked.steps_within(window);
+        if steps > STEPS_MOST {
+            let message =
+                format!("profile has {steps:.0} steps of all jobs: write a time with at most {STEPS_MOST}");
+            return Err(railtwin::Error::Argument(message));
+        }
+        asked = profiled(&asked, window).0;
+    }
+    if optimum {
+        return railtwin::schedule::optimum(&asked)
+            .map(|plan| json!(plan))
+            .map_err(railtwin::Error::Argument);
+    }
+    let policy = SharingPolicy::named(policy).expect("the call was checked");
+    Ok(json!(railtwin::schedule::schedule(&asked, policy)))
 }
 
 /// What becomes of weeks of jobs under each policy and seed, as `railtwin cluster --json` has it.

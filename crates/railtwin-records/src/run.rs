@@ -114,7 +114,7 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "actions",
-        row: "one decision of a controller that took effect, or was to",
+        row: "one decision of a controller that took effect, or was to; with `[cluster]` of queue, placement and sharing, too",
         columns: &[
             ("decided_ps", "u64", "when it was decided"),
             ("effective_ps", "u64", "when it takes effect; the largest number where it never does"),
@@ -122,21 +122,21 @@ pub const TABLES: &[TableDoc] = &[
             (
                 "action",
                 "text",
-                "path, weight, priority, read, probe, entry-add, entry-replace, entry-remove, isolate, swap, restart",
+                "path, weight, priority, read, probe, entry-add, entry-replace, entry-remove, isolate, swap, restart, place",
             ),
             ("reason", "text", "why"),
             ("job", "text", "job that it concerns; empty where it is none's"),
             (
                 "subject",
                 "text",
-                "what it acts on: a queue pair, an ingress port and prefix of a leaf, a host",
+                "what it acts on: a queue pair, an ingress port and prefix of a leaf, a host, GPUs or transfers of the job",
             ),
             ("before", "text", "what it was; empty where nothing was"),
             ("after", "text", "what it is then; empty where nothing is"),
             (
                 "moved",
                 "u32",
-                "queue pairs, entries or ranks that it moved, or is to; 0 where it never takes effect",
+                "queue pairs, entries, ranks or transfers that it moved, or is to; 0 where it never takes effect",
             ),
         ],
     },

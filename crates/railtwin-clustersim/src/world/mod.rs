@@ -16,6 +16,7 @@ use railtwin_control::{ClusterPlacer, Controller, Place};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::SimTime;
 
+use crate::actions::{Deed, JobAction, Started};
 use crate::ask::{Ask, ClusterJob};
 use crate::component::{Component, Member, Progress};
 use crate::components::Sharing;
@@ -57,7 +58,9 @@ struct World<'a> {
     hours: Hours,
     pairs: BTreeMap<(usize, usize), f64>,
     effort: Effort,
-    replan_at: Option<f64>,
+    actions: Vec<JobAction>,
+    /// When paths and levels are planned again, and why that was called for first.
+    replan_at: Option<(f64, &'static str)>,
     /// By link, the share that inference takes of it now; empty where nobody serves.
     taken: Vec<f64>,
     /// When that changes.
@@ -143,6 +146,7 @@ fn world<'a>(
         hours: Hours::new(ask.span),
         pairs: BTreeMap::new(),
         effort: Effort::default(),
+        actions: Vec::new(),
         replan_at: None,
         taken,
         turn_at,
@@ -156,7 +160,7 @@ impl World<'_> {
         loop {
             let arrival = self.jobs.get(arrived).map_or(f64::INFINITY, |job| job.submitted);
             let asked = self.seating.as_ref().map_or(f64::INFINITY, Seating::next_time);
-            let known = arrival.min(self.replan_at.unwrap_or(f64::INFINITY)).min(asked);
+            let known = arrival.min(self.replan_at.map_or(f64::INFINITY, |plan| plan.0)).min(asked);
             let known = known.min(self.turn_at).min(self.ask.span);
             let to = self.soonest_end().min(known).max(self.now);
             let mut ended = self.advance(to);
@@ -187,9 +191,8 @@ impl World<'_> {
             if self.seating.as_ref().is_some_and(|seating| seating.refused.is_some()) {
                 return;
             }
-            if self.replan_at.is_some_and(|at| at <= to) {
-                self.replan_at = None;
-                self.plan();
+            if let Some((_, why)) = self.replan_at.take_if(|plan| plan.0 <= to) {
+                self.plan(why);
                 changed = true;
             }
             regroups |= changed;
@@ -302,7 +305,7 @@ impl World<'_> {
         self.placer.release(&live.places);
         self.seating.iter_mut().for_each(|seating| seating.closed(job));
         self.held(&live);
-        self.changed(&live);
+        self.changed(&live, "job-gone");
         let life = JobLife { ended: Some(self.now), steps: live.steps, ..live.life() };
         self.lives[job] = Some(life);
     }
@@ -313,10 +316,10 @@ impl World<'_> {
     }
 
     /// Something about jobs on the network has changed: policies that plan do it again.
-    fn changed(&mut self, live: &Live) {
+    fn changed(&mut self, live: &Live, why: &'static str) {
         let plans = !matches!(self.ask.sharing, SharingPolicy::Ecmp | SharingPolicy::Cassini);
         if plans && live.sends && self.replan_at.is_none() {
-            self.replan_at = Some(self.now + self.ask.replan);
+            self.replan_at = Some((self.now + self.ask.replan, why));
         }
     }
 
@@ -352,13 +355,15 @@ impl World<'_> {
         }
         for (live, to, left) in moved {
             let (job, asked) = (live.job, &self.jobs[live.job]);
+            let before = numbers(&live.places);
             self.placer.occupy(&to, wants(asked, self.plant, self.ask).phases);
             let to = self.ranked(job, to);
             self.effort.moves += 1;
             let links = Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken };
             let new = Live::new((job, asked), to, self.plant, links, self.ask, self.now);
             let new = new.in_place_of(live, left, self.now, pause);
-            self.changed(&new);
+            self.changed(&new, "job-moved");
+            self.placed(&new, before, "defragmentation", "room-for-the-first");
             self.live.insert(job, new);
         }
     }
@@ -369,8 +374,8 @@ impl World<'_> {
             Some(seating) => seating.start(&mut self.placer, |job| wants(&jobs[job], plant, ask).phases),
             None => self.start_by_policy(),
         };
-        self.waiting.retain(|job| !placed.iter().any(|(started, _)| started == job));
-        for (job, places) in placed {
+        self.waiting.retain(|job| !placed.iter().any(|started| started.job == *job));
+        for Started { job, places, controller, reason } in placed {
             let places = self.ranked(job, places);
             let links = Links { tenants: &self.tenants, fair: &self.fair, taken: &self.taken };
             let mut live = Live::new((job, &jobs[job]), places, plant, links, ask, now);
@@ -378,12 +383,32 @@ impl World<'_> {
             live.level = if ask.sharing.is_crux() { 0 } else { ask.levels + 1 };
             let waited = (jobs[job].submitted, now);
             self.hours.add(waited, waited.1 - waited.0, |hour| &mut hour.waited);
-            self.changed(&live);
+            self.changed(&live, "job-came");
+            self.placed(&live, Vec::new(), controller, reason);
             self.live.insert(job, live);
             if ask.sharing == SharingPolicy::Cassini {
                 self.shift(job);
             }
         }
+    }
+
+    /// A job has GPUs now.
+    fn placed(
+        &mut self,
+        live: &Live,
+        before: Vec<(u32, u32)>,
+        controller: &'static str,
+        reason: &'static str,
+    ) {
+        let deed = Deed::Place { before, after: numbers(&live.places) };
+        self.actions.push(JobAction {
+            decided: self.now,
+            effective: self.now,
+            controller,
+            reason,
+            job: live.job,
+            deed,
+        });
     }
 
     /// The GPUs of a job in the order of its ranks.
@@ -397,7 +422,7 @@ impl World<'_> {
     }
 
     /// Who starts and where by the policies of queue and placement.
-    fn start_by_policy(&mut self) -> Vec<(usize, Vec<Place>)> {
+    fn start_by_policy(&mut self) -> Vec<Started<Vec<Place>>> {
         self.defragment();
         let (ask, jobs, plant, now) = (self.ask, self.jobs, self.plant, self.now);
         let held = |live: &Live| Held {
@@ -440,6 +465,7 @@ impl World<'_> {
             inference_shares,
             span: self.ask.span,
             effort: self.effort,
+            actions: self.actions,
         }
     }
 }
@@ -452,6 +478,11 @@ fn wants<'a>(job: &'a ClusterJob, plant: &Plant<'_>, ask: &'a Ask) -> Wants<'a> 
     let phases = (job.step.compute.seconds(), job.step.sent() / share);
     let (placement, duration) = (ask.placement_of(job), duration(job));
     Wants { gpus: job.gpus, places: &job.places, placement, phases, duration }
+}
+
+/// GPUs as numbers of host and GPU.
+fn numbers(places: &[Place]) -> Vec<(u32, u32)> {
+    places.iter().map(|place| (place.host.0, place.gpu)).collect()
 }
 
 /// Whether a job says itself where it is to be.

@@ -8,6 +8,8 @@ use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::selection::Selection;
 
 use super::World;
+use crate::actions::{Deed, JobAction};
+use crate::ask::Ask;
 use crate::asked::Asked;
 use crate::live::{Course, Links, Live};
 
@@ -84,8 +86,8 @@ impl World<'_> {
         }
     }
 
-    /// Plans paths and levels of all jobs on the network.
-    pub(super) fn plan(&mut self) {
+    /// Plans paths and levels of all jobs on the network; `why` that was called for.
+    pub(super) fn plan(&mut self, why: &'static str) {
         self.effort.plans += 1;
         let (sharing, levels, seed) = (self.ask.sharing, self.ask.levels, self.ask.seed);
         let jobs = self.on_network();
@@ -116,6 +118,8 @@ impl World<'_> {
         for (at, (asked, level)) in demand.jobs.into_iter().zip(levels).enumerate() {
             // Newcomers stand above or below all levels of a plan.
             let (job, level) = (jobs[at], level + 1);
+            let chosen_now = changed.get(&at).map(|(chosen, ..)| &chosen[..]);
+            self.actions.extend(decided(&self.live[&job], (level, chosen_now), (self.ask, self.now, why)));
             let Some((chosen, new, before)) = changed.remove(&at) else {
                 let live = self.live.get_mut(&job).expect("it runs");
                 (live.demand.now, live.level) = (asked, level);
@@ -133,4 +137,23 @@ impl World<'_> {
             live.version += 1;
         }
     }
+}
+
+/// What a plan that was called for because of `why` changes for a job: its level, 0 for newcomers and above all of a plan
+/// for those that no plan has had, and its paths, where it gets others.
+fn decided(
+    live: &Live,
+    (level, paths): (u32, Option<&[u32]>),
+    (ask, now, why): (&Ask, f64, &'static str),
+) -> impl Iterator<Item = JobAction> {
+    let (job, controller, decided) = (live.job, ask.sharing.name(), now - ask.replan);
+    let moved = paths.map(|paths| {
+        let others = paths.iter().zip(&live.chosen).filter(|(one, other)| one != other).count();
+        Deed::Paths(others.max(paths.len().abs_diff(live.chosen.len())) as u32)
+    });
+    let before = (1..=ask.levels).contains(&live.level).then(|| live.level - 1);
+    let after = level - 1;
+    let turned = (before != Some(after)).then_some(Deed::Level { before, after });
+    let action = move |deed| JobAction { decided, effective: now, controller, reason: why, job, deed };
+    moved.into_iter().chain(turned).map(action)
 }

@@ -62,9 +62,13 @@ impl Pair {
     }
 }
 
-/// The job with the most traffic, seconds on links for each second of its steps; of equal ones the first.
+/// Seconds on links for each second of a job's steps alone.
+fn traffic(job: &JobDemand) -> f64 {
+    job.loads.iter().map(|load| load.1).sum::<f64>() / job.step_alone()
+}
+
+/// The job with the most traffic; of equal ones the first.
 fn reference(demand: &Demand) -> Option<usize> {
-    let traffic = |job: &JobDemand| job.loads.iter().map(|load| load.1).sum::<f64>() / job.step_alone();
     let mut most: Option<(usize, f64)> = None;
     for (job, traffic) in demand.jobs.iter().map(traffic).enumerate() {
         if most.is_none_or(|(_, most)| traffic > most) {
@@ -92,7 +96,9 @@ impl Factors {
 }
 
 impl Priorities {
-    /// Of jobs with this demand. Of equal priorities the higher intensity goes first, then the job that came first.
+    /// Of jobs with this demand. Of equal priorities the higher intensity goes first, then the most traffic, then the job
+    /// that came first. The paper says nothing of ties. Where a pair is one, each has room beside the other in the long
+    /// run, and only what meets at first is lost: who communicates for more of its step has less room to make up for it.
     pub fn of(demand: &Demand) -> Self {
         Self::with(demand, &mut Factors::default())
     }
@@ -112,10 +118,12 @@ impl Priorities {
         let factors: Vec<f64> = jobs.clone().map(&mut factor).collect();
         let intensity = |job: usize| demand.jobs[job].intensity();
         let priorities: Vec<f64> = jobs.clone().map(|job| factors[job] * intensity(job)).collect();
+        let traffics: Vec<f64> = demand.jobs.iter().map(traffic).collect();
         let mut order: Vec<usize> = jobs.collect();
         order.sort_by(|&first, &second| {
             let by_priority = priorities[second].total_cmp(&priorities[first]);
-            by_priority.then(intensity(second).total_cmp(&intensity(first)))
+            let by_intensity = intensity(second).total_cmp(&intensity(first));
+            by_priority.then(by_intensity).then(traffics[second].total_cmp(&traffics[first]))
         });
         Self { reference, factors, priorities, order }
     }

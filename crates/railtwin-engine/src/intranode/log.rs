@@ -71,7 +71,7 @@ pub struct IntranodeLog {
     /// What GPUs wanted to send, refused or not, inside their host and to others.
     pub offered_bytes: [u64; 2],
     /// Of that, what found their queue full.
-    pub refused_bytes: u64,
+    pub refused_bytes: [u64; 2],
     /// What GPUs received from the same host.
     pub intra_bytes: u64,
     /// What GPUs received from other hosts.

@@ -83,7 +83,7 @@ impl IntranodeRun {
         };
         log.span_ps = span;
         log.offered_bytes = [offered[INTRA], offered[INTER]];
-        log.refused_bytes = refused[INTRA] + refused[INTER];
+        log.refused_bytes = [refused[INTRA], refused[INTER]];
         (log.intra_bytes, log.inter_bytes) = (tally.bytes[INTRA], tally.bytes[INTER]);
         (log.payload_bytes, log.network_bytes) = (tally.payload, tally.network);
         log.latencies = [tally.latencies[INTRA], tally.latencies[INTER]];

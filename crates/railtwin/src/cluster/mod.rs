@@ -11,6 +11,7 @@ use railtwin_control::{Place, PlacementPolicy};
 use railtwin_engine::RoutingCase;
 use railtwin_engine::own::{Halt, Own, Site, Stage, guarded};
 use railtwin_fabric::{Fabric, HostId, NicModel};
+use railtwin_records::Table;
 use railtwin_scenario::{ClusterPlacement, ClusterSpec, Scenario};
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::job_class::ClassStep;
@@ -388,6 +389,25 @@ impl ClusterQuestion {
         lived.map_err(|refused| failed(Halt { controller: refused.controller.to_owned(), why: refused.why }))
     }
 
+    /// The number of the first GPU of each host.
+    fn first_gpus(&self) -> Vec<u32> {
+        let hosts = (0..self.fabric.hosts().len()).map(HostId::from_index);
+        let gpus = hosts.map(|host| self.fabric.host_model(host).gpus);
+        gpus.scan(0, |first, gpus| Some(std::mem::replace(first, *first + gpus))).collect()
+    }
+
+    /// What is told of the policy and the seed of the scenario, and the table of all that was decided.
+    ///
+    /// # Errors
+    /// As of [`ClusterQuestion::lived`].
+    fn told_with_actions(&self) -> Result<(Told, Table), Error> {
+        let (sharing, first_gpu) = (self.spec.sharing, self.first_gpus());
+        let (jobs, lived) = self.lived(sharing, self.seed)?;
+        let told = Told::of((sharing.name(), self.seed), &jobs, &lived, &first_gpu);
+        let actions = tables::actions(&jobs, &lived.actions, (self.spec.levels, &first_gpu));
+        Ok((Told { notes: self.notes.clone(), ..told }, actions))
+    }
+
     /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The
     /// result does not depend on the number of threads.
     ///
@@ -399,12 +419,7 @@ impl ClusterQuestion {
         seeds: &[u64],
         progress: &(dyn Fn() + Sync),
     ) -> Result<Vec<Told>, Error> {
-        let mut first_gpu = Vec::with_capacity(self.fabric.hosts().len());
-        let mut gpus = 0;
-        for host in (0..self.fabric.hosts().len()).map(HostId::from_index) {
-            first_gpu.push(gpus);
-            gpus += self.fabric.host_model(host).gpus;
-        }
+        let first_gpu = self.first_gpus();
         let all: Vec<(SharingPolicy, u64)> =
             policies.iter().flat_map(|&policy| seeds.iter().map(move |&seed| (policy, seed))).collect();
         let one = |&(policy, seed): &(SharingPolicy, u64)| {

@@ -99,6 +99,13 @@ pub struct Effort {
     pub moves: u64,
 }
 
+/// First and last of each run of GPUs that follow each other, counted over all hosts, of GPUs by host and number there.
+pub(super) fn runs_of(places: &[(u32, u32)], first_gpu: &[u32]) -> Vec<(u32, u32)> {
+    let mut held: Vec<u32> = places.iter().map(|&(host, gpu)| first_gpu[host as usize] + gpu).collect();
+    held.sort_unstable();
+    held.chunk_by(|one, next| one + 1 == *next).map(|run| (run[0], run[run.len() - 1])).collect()
+}
+
 impl Told {
     /// A figure by its name.
     pub fn value(&self, name: &str) -> Option<f64> {
@@ -114,10 +121,6 @@ impl Told {
     ) -> Self {
         let told = |life: &railtwin_clustersim::JobLife| {
             let job = &jobs[life.job];
-            let mut held: Vec<u32> =
-                life.places.iter().map(|&(host, gpu)| first_gpu[host as usize] + gpu).collect();
-            held.sort_unstable();
-            let runs = held.chunk_by(|one, next| one + 1 == *next);
             JobTold {
                 name: job.name.clone(),
                 class: job.class.clone(),
@@ -131,7 +134,7 @@ impl Told {
                 slowdown: life.slowdown(),
                 contended_s: life.contended_s,
                 shared_a_link: life.shared_a_link,
-                held: runs.map(|run| (run[0], run[run.len() - 1])).collect(),
+                held: runs_of(&life.places, first_gpu),
             }
         };
         let lengths: Vec<f64> =

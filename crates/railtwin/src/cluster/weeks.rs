@@ -110,7 +110,8 @@ impl Weeks {
     /// As of [`ClusterQuestion::told`].
     pub fn run(self, progress: &(dyn Fn() + Sync)) -> Result<WeeksRun, Error> {
         let asked = &self.asked;
-        let told = asked.told(&[asked.spec.sharing], &[asked.seed], progress)?.remove(0);
+        let (told, actions) = asked.told_with_actions()?;
+        progress();
         let (mut info, design) = self.starting_info();
         info.figures = figures::of_run(&told);
         info.figures.extend(crate::figures::of_design(&design));
@@ -128,7 +129,7 @@ impl Weeks {
         ];
         info.counters = counters.map(|(name, value)| (name.to_owned(), value)).into();
         info.status = Status::Complete;
-        Ok(WeeksRun { weeks: self, told, info })
+        Ok(WeeksRun { weeks: self, told, actions, info })
     }
 }
 
@@ -139,14 +140,18 @@ pub struct WeeksRun {
     pub weeks: Weeks,
     /// What is told of it.
     pub told: Told,
+    /// What was decided.
+    actions: Table,
     /// What stands in `run.json`.
     pub info: RunInfo,
 }
 
 impl WeeksRun {
-    /// All tables, by name: jobs, hours, who contended with whom.
+    /// All tables, by name: jobs, hours, who contended with whom, and what was decided.
     pub fn tables(&self) -> Vec<Table> {
-        tables::all(&self.told)
+        let mut all = tables::all(&self.told);
+        all.push(self.actions.clone());
+        all
     }
 
     /// The page of it.

@@ -25,8 +25,8 @@ pub use self::fit::fit;
 pub use self::order::{Order, Saturated, orders};
 pub use self::page::{page, part_words};
 pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
-use self::saturation::CARRIED;
-pub use self::saturation::{LOAD, SHORT_OF, saturations, untold};
+use self::saturation::{CARRIED, FILLING};
+pub use self::saturation::{FILLS, LOAD, SHORT_OF, saturations, unsettled};
 use crate::error::Error;
 use crate::question::Question;
 
@@ -150,6 +150,7 @@ pub fn answer(
         "name": name,
         "points": told,
         "saturations": saturations,
+        "unsettled": unsettled(told).map(|point| &point.label).collect::<Vec<_>>(),
         "orders": orders(told),
         "warnings": warnings(asked),
     });
@@ -224,14 +225,24 @@ impl IntranodeQuestion {
         }
         let offers = log.offered_bytes.into_iter().chain(log.units.offered_bytes);
         let arrived = carried.into_iter().chain(log.units.bytes);
-        for ((name, offered), carried) in CARRIED.into_iter().zip(offers).zip(arrived) {
-            if offered > 0 {
-                figures.push(Figure::new(name, carried as f64 / offered as f64, "ratio"));
-            }
+        let refused = log.refused_bytes.into_iter().chain(log.units.refused_bytes);
+        let classes = CARRIED.into_iter().zip(FILLING).zip(offers).zip(arrived.zip(refused));
+        for (((share, filling), offered), (arrived, refused)) in
+            classes.filter(|((_, offered), _)| *offered > 0)
+        {
+            figures.push(Figure::new(share, arrived as f64 / offered as f64, "ratio"));
+            let stood = offered as f64 - arrived as f64 - refused as f64;
+            figures.push(Figure::new(filling, stood / offered as f64, "ratio"));
         }
         let none = "no message was made between warm_up and duration";
         figures.push(over("carried_share", both as f64, offered as f64, "ratio", none));
-        figures.push(over("refused_share", log.refused_bytes as f64, offered as f64, "ratio", none));
+        figures.push(over(
+            "refused_share",
+            log.refused_bytes.iter().sum::<u64>() as f64,
+            offered as f64,
+            "ratio",
+            none,
+        ));
         figures.push(Figure::new("capacity_share", rate(both) / self.capacity, "ratio"));
         let units = &log.units;
         if self.spec.units.is_some() {

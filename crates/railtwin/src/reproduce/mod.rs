@@ -295,12 +295,33 @@ fn length(scenario: &str, all: &[Row], full: bool) -> Length {
     }
 }
 
+/// Ids that are asked for, those of ranges such as `QX01-QX15` (or with an en dash) one by one in the order of the table.
+///
+/// # Errors
+/// [`Error::Argument`] for a name of no row.
+pub fn asked_ids(asked: &[String]) -> Result<Vec<String>, Error> {
+    let known = ids();
+    let place = |id: &str| known.iter().position(|one| one == id);
+    let mut found = Vec::new();
+    for one in asked {
+        let ends = one.split_once(['-', '–']).and_then(|(first, last)| Some((place(first)?, place(last)?)));
+        match (place(one), ends) {
+            (Some(at), _) => found.push(known[at].clone()),
+            (None, Some((first, last))) if first <= last => found.extend_from_slice(&known[first..=last]),
+            _ => {
+                let known = known.join(", ");
+                let message =
+                    format!("no row {one:?}; write some of, or a range such as QX01-QX15 of: {known}");
+                return Err(Error::Argument(message));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The rows with `wanted` ids, all when empty.
 fn rows_of(wanted: &[String]) -> Result<Vec<Row>, Error> {
-    if let Some(unknown) = wanted.iter().find(|id| !ids().contains(id)) {
-        let known = ids().join(", ");
-        return Err(Error::Argument(format!("no row {unknown:?}; write some of: {known}")));
-    }
+    let wanted = asked_ids(wanted)?;
     Ok(rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)).collect())
 }
 

@@ -40,6 +40,7 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
     );
     let (mut outcomes, mut not_yet) = (Vec::new(), Vec::new());
     let (mut swept, mut always, mut seldom) = (0, 0, 0);
+    let (mut unrun, mut unrun_met) = (Vec::new(), 0);
     for row in rows {
         let Some(of) = agreed.of(row) else {
             if !not_yet.contains(&row.id) {
@@ -53,6 +54,12 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
             swept += 1;
             always += u32::from(met == all);
             seldom += u32::from(2 * met <= all);
+        }
+        if row.swept && of.robust.is_empty() {
+            unrun_met += u32::from(of.outcome == "met");
+            if !unrun.contains(&row.id) {
+                unrun.push(row.id.clone());
+            }
         }
         let kind = format!("{:?}", row.kind).to_lowercase();
         let outcome = if of.outcome == "MISSED" { "**missed**" } else { &of.outcome };
@@ -69,6 +76,12 @@ pub fn markdown(rows: &[Reproduced], agreed: &Table) -> String {
     if swept > 0 {
         text.push_str(&format!(
             "Of {swept} met figures whose row was swept {always} stay met in every choice, {seldom} in half of them or fewer.\n"
+        ));
+    }
+    if !unrun.is_empty() {
+        text.push_str(&format!(
+            "Choices of {unrun_met} more met figures are written down and were not run, so nothing says how robust they are: {}.\n",
+            unrun.join(", ")
         ));
     }
     if !not_yet.is_empty() {
@@ -135,16 +148,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_sweeps_that_were_not_run() {
+    fn sweeps_that_were_not_run_are_named_and_not_counted() {
         let mut row = frames().into_iter().find(|row| row.id == "QC06").unwrap();
         (row.ours, row.met) = (Some(row.paper), Some(true));
         let mut now = Table::default();
         now.take(&[row.clone()]);
-        assert!(!markdown(&[row.clone()], &now).contains("was swept"));
+        let text = markdown(&[row.clone()], &now);
+        assert!(!text.contains("was swept"), "{text}");
+        assert!(text.contains("Choices of 1 more met figures are written down and were not run"), "{text}");
+        assert!(text.contains("how robust they are: QC06.\n"), "{text}");
         row.robust = Some(crate::reproduce::Robust { met: 3, of: 8, least: None, most: None });
         now.take(&[row.clone()]);
         let text = markdown(&[row], &now);
         assert!(text.contains("Of 1 met figures whose row was swept 0 stay met"), "{text}");
+        assert!(!text.contains("were not run"), "{text}");
     }
 
     #[test]

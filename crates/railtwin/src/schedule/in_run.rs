@@ -5,9 +5,12 @@ use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Balancer, Case};
 use railtwin_fabric::LinkId;
 use railtwin_routing::LinkMask;
+use railtwin_scenario::{EngineName, Scenario};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 use super::{DSCP_SHIFT, traffic_class};
+use crate::{Error, Question};
 
 /// What is handed out once all jobs have come.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +73,58 @@ pub struct RunPair {
     pub links: Vec<String>,
     /// Why this path.
     pub reason: &'static str,
+}
+
+/// Whether a text is a scenario, and not a file of links and jobs.
+pub fn has_fabric(text: &str) -> bool {
+    toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("fabric"))
+}
+
+/// The balancer that a policy of scenarios is.
+///
+/// # Errors
+/// [`Error::Argument`] for one that no controller of a run decides by.
+pub fn run_policy(name: &str) -> Result<Balancer, Error> {
+    let refused = || {
+        let message = format!(
+            "policy {name}: no controller of a run decides so; in a scenario write crux, crux-ps-pa or crux-pa"
+        );
+        Error::Argument(message)
+    };
+    Balancer::named(name).filter(|balancer| balancer.sharing().is_some()).ok_or_else(refused)
+}
+
+/// What Crux's controller hands out in a run of a scenario, and what is said of the scenario beside it: [`in_run`] of its
+/// one point under the policy `asked`, else under its own balancer where that is one of Crux's, else under `crux`.
+///
+/// # Errors
+/// Those of a run of it, and [`Error::Argument`] where it has several points that differ under Crux.
+pub fn of_scenario(
+    question: &Question,
+    asked: Option<Balancer>,
+    replicate: u32,
+) -> Result<(RunSchedule, Vec<String>), Error> {
+    let mut all: Vec<Scenario> = Vec::new();
+    for mut scenario in question.points()?.into_iter().map(|point| point.scenario) {
+        let own = Some(scenario.routing.balancer).filter(|balancer| balancer.sharing().is_some());
+        scenario.routing.balancer = asked.or(own).unwrap_or(Balancer::Crux);
+        (scenario.engine, scenario.gain, scenario.expect) = (EngineName::Flow, None, BTreeMap::new());
+        if !all.contains(&scenario) {
+            all.push(scenario);
+        }
+    }
+    let scenario = all.pop().expect("a scenario has a point");
+    if !all.is_empty() {
+        let message = format!(
+            "{} has {} points under Crux, and `schedule` wants one: write one value for each key, or a policy",
+            question.file,
+            all.len() + 1
+        );
+        return Err(Error::Argument(message));
+    }
+    let resolved = question.resolve(&scenario)?;
+    let schedule = in_run(&resolved.case, replicate).expect("the balancer is one of Crux's");
+    Ok((schedule, resolved.case.warnings.iter().map(ToString::to_string).collect()))
 }
 
 /// What the controller of a case hands out in a replicate once all jobs have come and none is gone, on a fabric without

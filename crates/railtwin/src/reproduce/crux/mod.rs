@@ -1,7 +1,7 @@
 //! The Crux paper's examples, and its decisions against the optimum of small cases.
 use railtwin_control::crux::compress::ContentionDag;
 use railtwin_control::crux::contention::{Contention, Start};
-use railtwin_control::crux::correction::Pair;
+use railtwin_control::crux::correction::{Pair, Priorities};
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::tenants::{Tenant, Tenants};
 use railtwin_store::Figure;
@@ -83,6 +83,8 @@ pub(super) fn examples(set: &Set) -> Vec<Figure> {
         let pair = Pair::of(&demand.jobs[0], &demand.jobs[1], WINDOW);
         let factor = pair.factor([demand.jobs[0].seconds, demand.jobs[1].seconds]);
         figures.push(Figure::new(&format!("example_{example}_factor"), factor, ""));
+        let first = Priorities::of(&demand).order[0] + 1;
+        figures.push(Figure::new(&format!("example_{example}_crux_first"), first as f64, ""));
     }
     figures
 }
