@@ -235,7 +235,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
-             ethtool -S, rdma statistic, neighbors of lldpcli -f json, MLPerf logs, \
+             ethtool -S, rdma statistic, neighbors of lldpcli, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
