@@ -53,6 +53,9 @@ pub use sources::{Source, Sources};
 use crate::Question;
 use crate::error::Error;
 
+/// The class of [`answer::cost`] of what keeps a job from going on.
+const STOPS: u8 = 3;
+
 /// What diagnosis says of its inputs.
 #[derive(Debug)]
 pub struct Diagnosed {
@@ -275,6 +278,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     // Tests were made apart from the job and from each other: what each names stands for itself, and
     // what follows from telemetry of the same host is told with it ([`answer::causes`]).
     findings.extend(tests);
+    // Where something is told that keeps the job from going on, that is what ran out of its time.
+    if !findings.iter().any(|one| answer::cost(one).0 >= STOPS) {
+        findings.extend(logs::of_timeouts(&merged.logs));
+    }
     findings.sort_by(answer::by_cost);
     let sources = sources::sources_of(&findings, &merged, &directory, engine.is_some());
     know_hosts(&mut directory, &findings);
