@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use railtwin_diagnosis::rules::BaselineStore;
 use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
-    Content, FlightRecorderDump, Format, Hints, Merged, Merger, decode, decode_sysfs,
+    Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode, decode_sysfs,
     detect_format, megatron_trace, ranks_of_path, reading_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
@@ -47,6 +47,8 @@ pub struct Inputs {
     pub names: Option<Names>,
     /// Dumps of the same job of a later time.
     pub later: Vec<FlightRecorderDump>,
+    /// States of RAS of the same job of a later time.
+    pub later_ras: Vec<(String, RasSnapshot)>,
     /// What was measured between hosts in another record, in which all was well.
     pub ways: Option<Ways>,
     /// Files that could not be read.

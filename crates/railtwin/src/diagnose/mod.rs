@@ -121,6 +121,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         observation,
         baselines,
         later,
+        later_ras,
         names,
         ways,
         unread,
@@ -132,7 +133,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut batch = std::mem::take(&mut merged.telemetry.batch);
     let times = merged.telemetry.times;
     notes.extend(merged.logs.iter().filter_map(|(file, log)| logs::timeouts_note(file, &log.timeouts)));
-    let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
+    let (mut findings, told) = ras::of_ras(&merged.ras, &later_ras, job, &mut directory);
     notes.extend(told);
     let (found, told) = logs::of_logs(&merged.logs, &merged.nccl_tests, job, &mut directory, &mut batch);
     findings.extend(found);
